@@ -1,0 +1,80 @@
+/**
+ * Builds dist/: the library with tsc, file by file, and the command line as CommonJS bundles that start fast.
+ *
+ * A bundle loads another only when a command needs it: `await import('./main.ts')` in one entry becomes a
+ * `require` of the other entry's bundle. Everything is built beside dist/ and then swapped in.
+ */
+import { spawnSync } from 'node:child_process';
+import { chmodSync, existsSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { basename, join, resolve } from 'node:path';
+import * as esbuild from 'esbuild';
+
+const root = resolve(import.meta.dirname, '..');
+const next = join(root, `dist.${process.pid}`);
+
+/** Entries of the command line. The first that exists becomes the executable `cairn.cjs`. */
+const cliEntries = ['src/cli/fast.ts', 'src/cli/main.ts'].filter((path) => existsSync(join(root, path)));
+
+function bundleNameOf(entry: string): string {
+  return entry === cliEntries[0] ? 'cairn' : basename(entry, '.ts');
+}
+
+/** Keeps an entry out of the bundle of another entry: imported dynamically there, it is required when reached. */
+const splitAtEntries: esbuild.Plugin = {
+  name: 'split-at-entries',
+  setup(build) {
+    build.onResolve({ filter: /^\./ }, ({ path, resolveDir, kind }) => {
+      const entry = cliEntries.find((candidate) => join(root, candidate) === resolve(resolveDir, path));
+      if (entry === undefined || kind !== 'dynamic-import') return null;
+      return { path: `./${bundleNameOf(entry)}.cjs`, external: true };
+    });
+  },
+};
+
+function compileLibrary(): void {
+  const args = ['-p', 'tsconfig.build.json', '--outDir', next];
+  const { status } = spawnSync(join(root, 'node_modules/.bin/tsc'), args, { cwd: root, stdio: 'inherit' });
+  if (status !== 0) throw new Error('tsc failed');
+}
+
+/** Optional peers stay outside, since the user installs them; zod is small and goes in. */
+function readExternals(): string[] {
+  const { peerDependencies = {} } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
+    peerDependencies?: Record<string, string>;
+  };
+  return Object.keys(peerDependencies).filter((name) => name !== 'zod');
+}
+
+async function bundleCommandLine(): Promise<void> {
+  if (cliEntries.length === 0) return;
+  await esbuild.build({
+    absWorkingDir: root,
+    entryPoints: cliEntries.map((entry) => ({ in: entry, out: bundleNameOf(entry) })),
+    outdir: join(next, 'bin'),
+    outExtension: { '.js': '.cjs' },
+    bundle: true,
+    platform: 'node',
+    format: 'cjs',
+    target: 'node22.18',
+    minifySyntax: true,
+    minifyWhitespace: true,
+    legalComments: 'linked',
+    external: readExternals(),
+    plugins: [splitAtEntries],
+    supported: { 'dynamic-import': false },
+    define: { 'import.meta.dirname': '__dirname', 'import.meta.filename': '__filename' },
+    logLevel: 'warning',
+  });
+  chmodSync(join(next, 'bin/cairn.cjs'), 0o755);
+}
+
+try {
+  if (existsSync(join(root, 'src'))) compileLibrary();
+  await bundleCommandLine();
+  rmSync(join(root, 'dist'), { recursive: true, force: true });
+  if (existsSync(next)) renameSync(next, join(root, 'dist'));
+} catch (error) {
+  rmSync(next, { recursive: true, force: true });
+  console.error(error instanceof Error ? error.message : error);
+  process.exitCode = 1;
+}

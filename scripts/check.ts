@@ -1,0 +1,48 @@
+/** Runs every check except the tests, one line each; a failed one prints what it said, and the others still run. */
+import { spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
+
+type Step = { readonly name: string; readonly commands: readonly string[]; readonly skip?: string | undefined };
+
+const root = resolve(import.meta.dirname, '..');
+
+const steps: readonly Step[] = [
+  { name: 'format', commands: ['prettier --check --log-level warn .'] },
+  { name: 'lint', commands: ['oxlint --deny-warnings'] },
+  { name: 'types', commands: ['tsc --noEmit', 'tsc -p tsconfig.build.json --noEmit'] },
+  { name: 'unused', commands: ['knip --no-progress --no-config-hints'] },
+  { name: 'architecture', commands: ['vitest run test/architecture.test.ts'] },
+  {
+    name: 'package',
+    commands: ['node scripts/build.ts', 'publint --strict'],
+    skip: existsSync(resolve(root, 'src/index.ts')) ? undefined : 'src/index.ts does not exist yet',
+  },
+];
+
+/** @returns what the failed commands printed; empty if none failed */
+function runStep({ commands }: Step): string {
+  return commands
+    .map((command) =>
+      spawnSync(command, { cwd: root, shell: true, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] }),
+    )
+    .filter(({ status }) => status !== 0)
+    .map(({ stdout, stderr }) => `${stdout}${stderr}`.trimEnd() || 'failed without a word')
+    .join('\n');
+}
+
+let failedCount = 0;
+for (const step of steps) {
+  if (step.skip !== undefined) {
+    console.log(`${step.name.padEnd(13)} skipped: ${step.skip}`);
+    continue;
+  }
+  const startedMs = performance.now();
+  const complaint = runStep(step);
+  const seconds = ((performance.now() - startedMs) / 1000).toFixed(1);
+  console.log(`${step.name.padEnd(13)} ${complaint === '' ? 'ok' : 'FAILED'}  ${seconds} s`);
+  if (complaint === '') continue;
+  failedCount += 1;
+  console.log(complaint.replace(/^/gm, '  '));
+}
+process.exitCode = failedCount > 0 ? 1 : 0;

@@ -1,0 +1,162 @@
+/** The rules of ARCHITECTURE.md, held against the source files. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { allows, readImportTable } from './architecture/import-table.ts';
+import { findCycles, readSources, type Source } from './architecture/sources.ts';
+
+const root = join(import.meta.dirname, '..');
+const table = readImportTable(readFileSync(join(root, 'ARCHITECTURE.md'), 'utf8'));
+const everything = readSources(root, ['src', 'test', 'examples', 'bench']);
+const sources = everything.filter(({ path }) => path.startsWith('src/') && !path.endsWith('.test.ts'));
+
+/** Third-party packages, and where in src they may be imported. Anything else is a decision: add a line. */
+const packagePlaces: Readonly<Record<string, readonly string[]>> = {
+  '@clack/prompts': ['src/cli/'],
+  '@marcbachmann/cel-js': ['src/graph/expression.ts'],
+};
+
+/** Folders of adapters: a folder in one of them knows nothing of the folders beside it. */
+const adapterFolders = ['blobs', 'hosts', 'models', 'nodes', 'stores'];
+
+/** What folders that must be repeatable may not touch; the outside reaches them through ports. */
+const outside: readonly (readonly [RegExp, string])[] = [
+  [/\bDate\.now\b|\bnew Date\(\s*\)|\bperformance\.|(?<![.\w])Date\(\)/, 'a clock'],
+  [/\bset(Timeout|Interval|Immediate)\b|node:timers/, 'a timer'],
+  [/\bMath\.random\b|\brandom(UUID|Bytes|Int)\b|\bgetRandomValues\b/, 'randomness'],
+  [/(?<![.\w])process\.|node:(process|os|child_process|worker_threads)/, 'the environment'],
+  [/node:(fs|net|http|https|dns|sqlite)\b|(?<![.\w])fetch\(/, 'files or the network'],
+];
+const repeatableFolders = ['graph', 'state', 'engine'];
+
+const bannedWords = new Set(
+  ['manager', 'helper', 'util', 'common', 'impl', 'base', 'service'].flatMap((word) => [word, `${word}s`]),
+);
+
+/** Files that are reached from outside src: doors, executables, what package.json exports. */
+function readEntries(): Set<string> {
+  const { exports } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
+    exports: Record<string, string | { default: string }>;
+  };
+  const exported = Object.values(exports).flatMap((target) => (typeof target === 'string' ? [] : [target.default]));
+  return new Set([
+    'src/index.ts',
+    'src/cli/main.ts',
+    'src/cli/fast.ts',
+    'src/testing/index.ts',
+    ...exported.map((path) => path.replace('./dist/', 'src/').replace(/\.js$/, '.ts')),
+  ]);
+}
+
+function describePlace({ path }: Source, line: number): string {
+  return `${path}:${line}`;
+}
+
+test('every folder of src is in the import table', () => {
+  const unknown = sources.filter(({ folder }) => !table.has(folder)).map(({ path }) => path);
+  expect(unknown).toEqual([]);
+});
+
+test('folders import only what the import table allows', () => {
+  const violations = sources.flatMap((source) =>
+    source.imports
+      .filter(({ target }) => target !== undefined && !allows(table, source.path, target))
+      .map(({ target, line }) => `${describePlace(source, line)} imports ${target}`),
+  );
+  expect(violations).toEqual([]);
+});
+
+test('an adapter does not import the adapter beside it', () => {
+  const adapterOf = (path: string): string | undefined => {
+    const [, folder = '', adapter, inside] = path.split('/');
+    return adapterFolders.includes(folder) && inside !== undefined ? `${folder}/${adapter}` : undefined;
+  };
+  const violations = sources.flatMap((source) => {
+    const own = adapterOf(source.path);
+    return source.imports.flatMap(({ target, line }) => {
+      const other = target === undefined ? undefined : adapterOf(target);
+      const isSibling = own !== undefined && other !== undefined && own !== other;
+      return isSibling && source.folder === other.split('/')[0]
+        ? [`${describePlace(source, line)} imports ${target}`]
+        : [];
+    });
+  });
+  expect(violations).toEqual([]);
+});
+
+test('relative imports lead to files of the repository', () => {
+  const paths = new Set(everything.map(({ path }) => path));
+  const missing = sources.flatMap((source) =>
+    source.imports
+      .filter(({ target }) => target?.endsWith('.ts') === true && !paths.has(target))
+      .map(({ target, line }) => `${describePlace(source, line)} imports ${target}, which is not there`),
+  );
+  expect(missing).toEqual([]);
+});
+
+test('no import cycles', () => {
+  expect(findCycles(sources)).toEqual([]);
+});
+
+test('third-party packages are imported only where they belong', () => {
+  const violations = sources.flatMap((source) =>
+    source.imports.flatMap(({ packageName, line }) => {
+      if (packageName === undefined) return [];
+      const places = packagePlaces[packageName] ?? [];
+      const isAllowed = places.some((place) => source.path.startsWith(place));
+      return isAllowed ? [] : [`${describePlace(source, line)} imports ${packageName}`];
+    }),
+  );
+  expect(violations).toEqual([]);
+});
+
+test('graph, state and engine read no clock, randomness, environment or file', () => {
+  const violations = sources
+    .filter(({ folder }) => repeatableFolders.includes(folder))
+    .flatMap((source) =>
+      source.code
+        .split('\n')
+        .flatMap((text, index) =>
+          outside
+            .filter(([pattern]) => pattern.test(text))
+            .map(([, what]) => `${describePlace(source, index + 1)} reads ${what}`),
+        ),
+    );
+  expect(violations).toEqual([]);
+});
+
+test('every file of src is imported or is an entry', (context) => {
+  if (!sources.some(({ path }) => path === 'src/index.ts')) context.skip('src/index.ts is not there yet');
+  const entries = readEntries();
+  const imported = new Set(
+    everything.flatMap(({ path, imports }) => imports.map(({ target }) => (target === path ? undefined : target))),
+  );
+  const orphans = sources.map(({ path }) => path).filter((path) => !entries.has(path) && !imported.has(path));
+  expect(orphans).toEqual([]);
+});
+
+test('no file of src is over 400 lines', () => {
+  const long = sources
+    .filter(({ lineCount }) => lineCount > 400)
+    .map(({ path, lineCount }) => `${path}: ${lineCount} lines`);
+  expect(long).toEqual([]);
+});
+
+test('no default exports', () => {
+  expect(sources.filter(({ hasDefaultExport }) => hasDefaultExport).map(({ path }) => path)).toEqual([]);
+});
+
+test('names are kebab-case and say what a thing is', () => {
+  const violations = sources
+    .map(({ path }) => path)
+    .filter((path) =>
+      path
+        .replace(/^src\//, '')
+        .replace(/\.ts$/, '')
+        .split('/')
+        .some(
+          (name) => !/^[a-z0-9]+(-[a-z0-9]+)*$/.test(name) || name.split('-').some((word) => bannedWords.has(word)),
+        ),
+    );
+  expect(violations).toEqual([]);
+});
