@@ -1,8 +1,6 @@
 import { defineConfig } from 'vitest/config';
 import { CompactReporter } from './scripts/compact-reporter.ts';
 
-const isCoverageReport = process.env.CAIRN_TEST_REPORTER === 'default';
-
 export default defineConfig({
   test: {
     include: ['src/**/*.test.ts', 'test/**/*.test.ts', 'examples/**/*.test.ts'],
@@ -10,7 +8,7 @@ export default defineConfig({
     // Processes, not threads: tests kill children, change folders and open databases.
     pool: 'forks',
     maxWorkers: 2,
-    reporters: isCoverageReport ? ['default'] : [new CompactReporter()],
+    reporters: [new CompactReporter()],
     coverage: {
       provider: 'v8',
       include: ['src/graph/**', 'src/state/**', 'src/history/**', 'src/engine/**'],

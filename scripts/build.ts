@@ -2,7 +2,8 @@
  * Builds dist/: the library with tsc, file by file, and the command line as CommonJS bundles that start fast.
  *
  * A bundle loads another only when a command needs it: `await import('./main.ts')` in one entry becomes a
- * `require` of the other entry's bundle. Everything is built beside dist/ and then swapped in.
+ * `require` of the other entry's bundle. In a bundle there is no top-level await, and of `import.meta` only
+ * dirname, filename and main. Everything is built beside dist/ and then swapped in.
  */
 import { spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, readFileSync, renameSync, rmSync } from 'node:fs';
@@ -62,10 +63,18 @@ async function bundleCommandLine(): Promise<void> {
     external: readExternals(),
     plugins: [splitAtEntries],
     supported: { 'dynamic-import': false },
-    define: { 'import.meta.dirname': '__dirname', 'import.meta.filename': '__filename' },
+    banner: { js: '"use strict";const isMainBundle = require.main === module;' },
+    define: {
+      'import.meta.dirname': '__dirname',
+      'import.meta.filename': '__filename',
+      'import.meta.main': 'isMainBundle',
+    },
     logLevel: 'warning',
   });
-  chmodSync(join(next, 'bin/cairn.cjs'), 0o755);
+  const executable = join(next, 'bin/cairn.cjs');
+  if (!readFileSync(executable, 'utf8').startsWith('#!'))
+    throw new Error(`${cliEntries[0]} must begin with #!/usr/bin/env node`);
+  chmodSync(executable, 0o755);
 }
 
 try {
