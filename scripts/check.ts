@@ -2,11 +2,11 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { stripVTControlCharacters } from 'node:util';
 
 type Step = { readonly name: string; readonly commands: readonly string[]; readonly skip?: string | undefined };
 
 const root = resolve(import.meta.dirname, '..');
-const env = { ...process.env, NO_COLOR: '1' };
 
 const steps: readonly Step[] = [
   { name: 'format', commands: ['prettier --check --log-level warn .'] },
@@ -25,10 +25,10 @@ const steps: readonly Step[] = [
 function runStep({ commands }: Step): string {
   return commands
     .map((command) =>
-      spawnSync(command, { cwd: root, env, shell: true, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] }),
+      spawnSync(command, { cwd: root, shell: true, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] }),
     )
     .filter(({ status }) => status !== 0)
-    .map(({ stdout, stderr }) => `${stdout}${stderr}`.trimEnd() || 'failed without a word')
+    .map(({ stdout, stderr }) => stripVTControlCharacters(`${stdout}${stderr}`).trimEnd() || 'failed without a word')
     .join('\n');
 }
 
