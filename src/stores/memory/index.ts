@@ -1,0 +1,3 @@
+/** The door of the memory store. */
+
+export { createMemoryStore, type MemoryStoreOptions } from './memory-store.ts';

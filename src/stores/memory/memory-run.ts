@@ -1,0 +1,103 @@
+/** One run as the memory store keeps it: plain fields, never handed out. */
+
+import type { Admission, CheckpointRow, RunRow, SnapshotRow, StoredStatus, WaitRow } from '../../ports/store.ts';
+
+export interface StoredMessage {
+  readonly id: number;
+  readonly kind: 'answer' | 'signal' | 'cancel';
+  readonly name: string;
+  readonly body: Uint8Array;
+  readonly at: number;
+  isTaken: boolean;
+}
+
+export interface StoredWait {
+  /** Grows with each opening; ties of the due time are broken by it. */
+  readonly order: number;
+  readonly wait: WaitRow;
+}
+
+export interface MemoryRun {
+  /** Order of admission. */
+  readonly no: number;
+  readonly admission: Omit<Admission, 'checkpoint' | 'waits' | 'claim' | 'durability' | 'status' | 'graphHash'>;
+  status: StoredStatus;
+  graphHash: string;
+  readonly createdAt: number;
+  updatedAt: number;
+  head: number;
+  /** Seq of `rows[0]`; a pruned row leaves a hole. */
+  readonly firstSeq: number;
+  readonly rows: (CheckpointRow | undefined)[];
+  /** Ascending by seq. */
+  readonly snapshots: SnapshotRow[];
+  readonly waits: Map<string, StoredWait>;
+  readonly messages: StoredMessage[];
+  readonly tags: Map<string, number>;
+  /** The newest claim's token; 0: never claimed. Grows on release too, so a released claim is fenced by the same check. */
+  token: number;
+  owner: string | undefined;
+  leaseUntil: number;
+  prunedBelow: number;
+}
+
+/** A private copy. Small ones come out of Buffer's pool, which costs a third of a new array. */
+export function copyBytes(bytes: Uint8Array): Uint8Array {
+  return Buffer.from(bytes);
+}
+
+/** A copy to hand out: of the plain type, so that it compares equal to what was handed in. */
+export function handOut(bytes: Uint8Array): Uint8Array {
+  return new Uint8Array(bytes);
+}
+
+type Copy = (bytes: Uint8Array) => Uint8Array;
+
+export function copyCheckpoint({ seq, at, body, checksum }: CheckpointRow, copy: Copy): CheckpointRow {
+  return { seq, at, body: copy(body), checksum: copy(checksum) };
+}
+
+export function copySnapshot({ seq, body, checksum }: SnapshotRow, copy: Copy): SnapshotRow {
+  return { seq, body: copy(body), checksum: copy(checksum) };
+}
+
+export function copyWait(wait: WaitRow, copy: Copy): WaitRow {
+  const { waitId, kind, dueAt, body } = wait;
+  return { waitId, kind, ...(dueAt === undefined ? {} : { dueAt }), body: copy(body) };
+}
+
+export function findRow(run: MemoryRun, seq: number): CheckpointRow | undefined {
+  return run.rows[seq - run.firstSeq];
+}
+
+export function hasMessages(run: MemoryRun): boolean {
+  return run.messages.some((message) => !message.isTaken);
+}
+
+export function isClaimed(run: MemoryRun, now: number): boolean {
+  return run.owner !== undefined && run.leaseUntil > now;
+}
+
+export function toRunRow(run: MemoryRun, now: number): RunRow {
+  const { tenant, runId, key, graphId, parent, meta } = run.admission;
+  const claim =
+    run.owner !== undefined && isClaimed(run, now)
+      ? { claim: { workerId: run.owner, remainingMs: run.leaseUntil - now } }
+      : {};
+  return {
+    tenant,
+    runId,
+    key,
+    graphId,
+    graphHash: run.graphHash,
+    status: run.status,
+    head: run.head,
+    createdAt: run.createdAt,
+    updatedAt: run.updatedAt,
+    ...(parent === undefined ? {} : { parent: { ...parent } }),
+    meta: handOut(meta),
+    ...claim,
+    hasMessages: hasMessages(run),
+    prunedBelow: run.prunedBelow,
+  };
+}

@@ -1,0 +1,296 @@
+/** What the memory store keeps, and every read and write of it. Writes are checked in full before they change anything. */
+
+import { CairnError } from '../../errors.ts';
+import type {
+  Admission,
+  AdmissionReply,
+  CheckpointRow,
+  Claim,
+  ClaimReply,
+  ClaimRequest,
+  Commit,
+  Message,
+  MessageReply,
+  MessageRow,
+  OpenWait,
+  Page,
+  Prune,
+  RunKey,
+  RunRow,
+  SnapshotRow,
+  TagRow,
+  WaitQuery,
+  WaitRow,
+} from '../../ports/store.ts';
+import { compareText, listWaits } from './memory-queries.ts';
+import {
+  copyBytes,
+  copyCheckpoint,
+  copySnapshot,
+  copyWait,
+  findRow,
+  handOut,
+  hasMessages,
+  isClaimed,
+  toRunRow,
+  type MemoryRun,
+} from './memory-run.ts';
+
+const isEqual = (a: Uint8Array, b: Uint8Array): boolean => Buffer.compare(a, b) === 0;
+
+/** The writes, each checked in full before it changes anything. */
+export class MemoryTables {
+  isClosed = false;
+  readonly now: () => number;
+  readonly name: string;
+  readonly #tenants = new Map<string, Map<string, MemoryRun>>();
+  #lastNo = 0;
+  #lastMessage = 0;
+  #lastWait = 0;
+
+  constructor(now: () => number, name: string) {
+    this.now = now;
+    this.name = name;
+  }
+
+  requireOpen(): void {
+    if (this.isClosed) throw new CairnError('STORE_CLOSED', { store: this.name });
+  }
+
+  runsOf(tenant: string): Iterable<MemoryRun> {
+    return this.#tenants.get(tenant)?.values() ?? [];
+  }
+
+  find(key: RunKey): MemoryRun | undefined {
+    return this.#tenants.get(key.tenant)?.get(key.runId);
+  }
+
+  requireRun(key: RunKey): MemoryRun {
+    const run = this.find(key);
+    if (run === undefined) throw new CairnError('RUN_NOT_FOUND', { runId: key.runId });
+    return run;
+  }
+
+  requireCheckpoint(key: RunKey, seq: number): MemoryRun {
+    const run = this.find(key);
+    if (run === undefined || findRow(run, seq) === undefined) {
+      throw new CairnError('CHECKPOINT_NOT_FOUND', { checkpoint: `${key.runId}@${seq}` });
+    }
+    return run;
+  }
+
+  findRuns(tenant: string, prefix: string, limit: number): RunRow[] {
+    return [...this.runsOf(tenant)]
+      .filter(({ admission }) => admission.runId.startsWith(prefix) || admission.key.startsWith(prefix))
+      .sort((a, b) => compareText(a.admission.runId, b.admission.runId))
+      .slice(0, limit)
+      .map((run) => toRunRow(run, this.now()));
+  }
+
+  admitRun(admission: Admission): AdmissionReply {
+    const { tenant, runId, key, graphId, graphHash, status, parent, meta, checkpoint, waits, claim } = admission;
+    const existing = this.find(admission);
+    if (existing !== undefined) return { created: false, run: toRunRow(existing, this.now()) };
+    if (parent !== undefined) this.requireCheckpoint({ tenant, runId: parent.runId }, parent.seq);
+    const run: MemoryRun = {
+      no: ++this.#lastNo,
+      admission: { tenant, runId, key, graphId, meta: copyBytes(meta), ...(parent && { parent: { ...parent } }) },
+      status,
+      graphHash,
+      createdAt: checkpoint.at,
+      updatedAt: checkpoint.at,
+      head: checkpoint.seq,
+      firstSeq: checkpoint.seq,
+      rows: [copyCheckpoint(checkpoint, copyBytes)],
+      snapshots: [],
+      waits: new Map(),
+      messages: [],
+      tags: new Map(),
+      token: 0,
+      owner: undefined,
+      leaseUntil: 0,
+      prunedBelow: 0,
+    };
+    this.#openWaits(run, waits);
+    const granted = claim && { claim: this.#grant(run, claim.workerId, claim.leaseMs) };
+    const runs = this.#tenants.get(tenant) ?? new Map<string, MemoryRun>();
+    this.#tenants.set(tenant, runs.set(runId, run));
+    return { created: true, run: toRunRow(run, this.now()), ...granted };
+  }
+
+  removeRun(key: RunKey): void {
+    const run = this.requireRun(key);
+    const now = this.now();
+    if (isClaimed(run, now)) {
+      throw new CairnError('CLAIM_TAKEN', { runId: key.runId, owner: run.owner, remainingMs: run.leaseUntil - now });
+    }
+    const forks = this.#forksOf(key).map(({ admission }) => admission.runId);
+    if (forks.length > 0) throw new CairnError('HISTORY_HAS_FORKS', { runId: key.runId, forks });
+    this.#tenants.get(key.tenant)?.delete(key.runId);
+  }
+
+  #forksOf(key: RunKey): MemoryRun[] {
+    return [...this.runsOf(key.tenant)].filter(({ admission }) => admission.parent?.runId === key.runId);
+  }
+
+  claimRun(request: ClaimRequest): ClaimReply {
+    const run = this.requireRun(request);
+    const now = this.now();
+    if (run.owner !== undefined && isClaimed(run, now) && run.owner !== request.takeFrom) {
+      return { owner: run.owner, remainingMs: run.leaseUntil - now };
+    }
+    const claim = this.#grant(run, request.workerId, request.leaseMs);
+    return { claim, run: toRunRow(run, now) };
+  }
+
+  #grant(run: MemoryRun, workerId: string, leaseMs: number): Claim {
+    run.token += 1;
+    run.owner = workerId;
+    run.leaseUntil = this.now() + leaseMs;
+    const { tenant, runId } = run.admission;
+    return { tenant, runId, workerId, token: run.token, leaseMs };
+  }
+
+  /** The run, if the token is its newest. */
+  #requireToken(key: RunKey, token: number): MemoryRun {
+    const run = this.find(key);
+    if (run === undefined || run.token !== token) {
+      throw new CairnError('CLAIM_FENCED', { runId: key.runId, held: token, current: run?.token ?? 0 });
+    }
+    return run;
+  }
+
+  renewClaim(claim: Claim): { readonly hasMessages: boolean } {
+    const run = this.#requireToken(claim, claim.token);
+    run.leaseUntil = this.now() + claim.leaseMs;
+    return { hasMessages: hasMessages(run) };
+  }
+
+  releaseClaim(claim: Claim): void {
+    const run = this.find(claim);
+    if (run?.token !== claim.token) return;
+    run.token += 1;
+    run.owner = undefined;
+    run.leaseUntil = 0;
+  }
+
+  /** Returns whether the claim still holds. */
+  commit(commit: Commit): boolean {
+    this.requireOpen();
+    const { claim, checkpoint } = commit;
+    const landed = this.find(claim);
+    const stored = landed && findRow(landed, checkpoint.seq);
+    if (landed !== undefined && stored !== undefined && isEqual(stored.checksum, checkpoint.checksum)) {
+      return landed.token === claim.token;
+    }
+    const run = this.#requireToken(claim, claim.token);
+    if (checkpoint.seq !== run.head + 1) {
+      throw new CairnError('COMMIT_CONFLICT', { runId: claim.runId, seq: checkpoint.seq, head: run.head });
+    }
+    run.rows.push(copyCheckpoint(checkpoint, copyBytes));
+    run.head = checkpoint.seq;
+    run.updatedAt = checkpoint.at;
+    if (commit.status !== undefined) run.status = commit.status;
+    if (commit.graphHash !== undefined) run.graphHash = commit.graphHash;
+    if (commit.closeWaits !== undefined) for (const waitId of commit.closeWaits) run.waits.delete(waitId);
+    if (commit.openWaits !== undefined) this.#openWaits(run, commit.openWaits);
+    if (commit.takeMessages !== undefined) {
+      for (const message of run.messages) if (commit.takeMessages.includes(message.id)) message.isTaken = true;
+    }
+    return true;
+  }
+
+  #openWaits(run: MemoryRun, waits: readonly WaitRow[]): void {
+    for (const wait of waits) {
+      run.waits.delete(wait.waitId);
+      run.waits.set(wait.waitId, { order: ++this.#lastWait, wait: copyWait(wait, copyBytes) });
+    }
+  }
+
+  writeSnapshot(key: RunKey, snapshot: SnapshotRow): void {
+    putSnapshot(this.requireCheckpoint(key, snapshot.seq), snapshot);
+  }
+
+  postMessage(message: Message): MessageReply {
+    const run = this.requireRun(message);
+    const { kind, name, body, at } = message;
+    const isOpen = kind === 'answer' && run.waits.has(name);
+    const index = run.messages.findIndex((other) => other.kind === kind && other.name === name);
+    const first = run.messages[index];
+    // A wait that was opened again is answered again, and a cancel that was heeded may be followed by another.
+    const isSpent = first?.isTaken === true && (isOpen || kind === 'cancel');
+    if (first !== undefined && !isSpent) {
+      return isEqual(first.body, body) ? { status: 'equal' } : { status: 'taken', first: handOut(first.body) };
+    }
+    if (kind === 'answer' && !isOpen) return { status: 'closed' };
+    if (isSpent) run.messages.splice(index, 1);
+    run.messages.push({ id: ++this.#lastMessage, kind, name, body: copyBytes(body), at, isTaken: false });
+    return { status: 'accepted' };
+  }
+
+  readRun(key: RunKey): RunRow | undefined {
+    const run = this.find(key);
+    return run && toRunRow(run, this.now());
+  }
+
+  readCheckpoints(key: RunKey, { from, to, limit }: { from: number; to: number; limit?: number }): CheckpointRow[] {
+    const run = this.find(key);
+    if (run === undefined) return [];
+    return run.rows
+      .slice(Math.max(0, from - run.firstSeq), Math.max(0, to + 1 - run.firstSeq))
+      .filter((row) => row !== undefined)
+      .slice(0, limit)
+      .map((row) => copyCheckpoint(row, handOut));
+  }
+
+  readSnapshot(key: RunKey, atOrBefore: number): SnapshotRow | undefined {
+    const found = this.find(key)?.snapshots.findLast(({ seq }) => seq <= atOrBefore);
+    return found && copySnapshot(found, handOut);
+  }
+
+  readMessages(key: RunKey): MessageRow[] {
+    return (this.find(key)?.messages ?? [])
+      .filter(({ isTaken }) => !isTaken)
+      .map(({ id, kind, name, body, at }) => ({ id, kind, name, body: handOut(body), at }));
+  }
+
+  listWaits(query: WaitQuery): Page<OpenWait> {
+    const runs = [...this.runsOf(query.tenant)];
+    const { runId } = query;
+    return listWaits(runId === undefined ? runs : runs.filter((run) => run.admission.runId === runId), query);
+  }
+
+  tagCheckpoint(key: RunKey, tag: TagRow): void {
+    this.requireCheckpoint(key, tag.seq).tags.set(tag.name, tag.seq);
+  }
+
+  readTags(key: RunKey): TagRow[] {
+    return [...(this.find(key)?.tags ?? [])]
+      .map(([name, seq]) => ({ name, seq }))
+      .sort((a, b) => compareText(a.name, b.name));
+  }
+
+  pruneRun(prune: Prune): void {
+    const run = this.#requireToken(prune, prune.token);
+    const needed = new Set([run.head, ...run.tags.values()]);
+    for (const fork of this.#forksOf(prune)) needed.add(fork.admission.parent?.seq ?? -1);
+    const conflict = prune.remove.find((seq) => needed.has(seq));
+    if (conflict !== undefined) {
+      throw new CairnError('COMMIT_CONFLICT', { runId: prune.runId, seq: conflict, head: run.head });
+    }
+    for (const seq of prune.remove) if (findRow(run, seq) !== undefined) run.rows[seq - run.firstSeq] = undefined;
+    for (const row of prune.replace) {
+      if (findRow(run, row.seq) !== undefined) run.rows[row.seq - run.firstSeq] = copyCheckpoint(row, copyBytes);
+    }
+    const gone = run.snapshots.filter(({ seq }) => findRow(run, seq) === undefined);
+    for (const snapshot of gone) run.snapshots.splice(run.snapshots.indexOf(snapshot), 1);
+    for (const snapshot of prune.snapshots) putSnapshot(run, snapshot);
+    run.prunedBelow = prune.prunedBelow;
+  }
+}
+
+function putSnapshot(run: MemoryRun, snapshot: SnapshotRow): void {
+  if (run.snapshots.some(({ seq }) => seq === snapshot.seq)) return;
+  run.snapshots.push(copySnapshot(snapshot, copyBytes));
+  run.snapshots.sort((a, b) => a.seq - b.seq);
+}
