@@ -1,0 +1,64 @@
+/** Names of processes: precise enough to tell, later and from another process, that the one named has died. */
+import { readFileSync, readlinkSync } from 'node:fs';
+import { hostname } from 'node:os';
+
+/**
+ * This process as `place:pid:start`. `place` is where pids mean the same thing: host, boot and, on Linux, the pid namespace, so a
+ * process in another container is not taken for a dead one here. `start` tells a process from a later one with its pid.
+ */
+export function ownProcessName(): string {
+  return [placeName(), process.pid, readStart(process.pid) ?? ''].join(':');
+}
+
+/** Whether the process of a name has died; undefined if that cannot be known from here. */
+export function isProcessDead(name: string): boolean | undefined {
+  const [place, pidText = '', start = ''] = name.split(':');
+  const pid = Number(pidText);
+  if (place !== placeName() || !Number.isInteger(pid) || pid <= 0) return undefined;
+  if (!isPidInUse(pid)) return true;
+  if (start === '') return undefined;
+  const found = readStart(pid);
+  return found === undefined ? undefined : found !== start;
+}
+
+let place: string | undefined;
+
+function placeName(): string {
+  place ??= [hostname(), read('/proc/sys/kernel/random/boot_id')?.slice(0, 8), readNamespace()]
+    .filter((part) => part !== undefined)
+    .join('/')
+    .replaceAll(':', '_');
+  return place;
+}
+
+function isPidInUse(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    // Not permitted to signal it: it is there.
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+}
+
+/** When a process started, in clock ticks since boot: field 22 of its stat line. The name before it may hold spaces and brackets. */
+function readStart(pid: number): string | undefined {
+  const stat = read(`/proc/${pid}/stat`);
+  return stat?.slice(stat.lastIndexOf(')') + 2).split(' ')[19];
+}
+
+function readNamespace(): string | undefined {
+  try {
+    return /\d+/u.exec(readlinkSync('/proc/self/ns/pid'))?.[0];
+  } catch {
+    return undefined;
+  }
+}
+
+function read(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8').trim();
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,201 @@
+/** Graphs written as nodes and edges. See docs/guide/graphs.md. */
+import {
+  END,
+  START,
+  type CheckpointPolicy,
+  type EdgeDefinition,
+  type Graph,
+  type GraphPolicies,
+  type GraphSchemas,
+  type NodeDefinition,
+  type Reducer,
+} from '../../graph/graph.ts';
+import { callPlace } from './call-place.ts';
+import { CompiledGraph, type CompileOptions, type GraphResult } from './compiled-graph.ts';
+import { Faults } from './faults.ts';
+import { defineNode, type NodeDraft, type NodeSettings } from './node-draft.ts';
+import { asChoice, asCondition, type Choose, type Predicate } from './predicate.ts';
+import type { NodeFunction, OutputOf, SchemaInput, TypedState } from './typed-state.ts';
+
+/** Options of {@link AgentGraph}. */
+export interface GraphOptions {
+  /** The graph's stable name: a run knows its graph by it and by the graph's hash. Default `graph`. */
+  readonly id?: string;
+  /** Reducers by dotted path: `scratch.messages`, `artifacts.stats.count`. */
+  readonly reducers?: Readonly<Record<string, Reducer>>;
+  /** Default `none`: only effects, waits, failures and the end are committed at once; the rest joins the next commit (C10). */
+  readonly checkpointPolicy?: CheckpointPolicy;
+  /** Activations that run at once. Default 64. */
+  readonly concurrency?: number;
+  /** Bound of visits of each node. Default 1,000. */
+  readonly maxVisits?: number;
+  /** `all`: every edge whose condition holds fires; `first`: the first of them (G5). Default `all`. */
+  readonly routing?: GraphPolicies['routing'];
+  /** When commits become durable (E4). Default `barrier`. */
+  readonly durability?: GraphPolicies['durability'];
+}
+
+/** Options of an edge. */
+export interface EdgeOptions<State> extends Pick<EdgeDefinition, 'on' | 'label' | 'weight' | 'always'> {
+  /** The edge fires only if this holds; read when the source has settled. */
+  readonly when?: Predicate<State>;
+}
+
+/** Options of a conditional edge. */
+export interface ChoiceOptions extends Pick<EdgeDefinition, 'on'> {
+  /** Names the choice in the graph's hash and in messages. Default: the function's name. */
+  readonly name?: string;
+  /** Change it when the function's meaning changes. */
+  readonly version?: string;
+}
+
+const optionNames = [
+  'id',
+  'reducers',
+  'checkpointPolicy',
+  'concurrency',
+  'maxVisits',
+  'routing',
+  'durability',
+] as const satisfies readonly (keyof GraphOptions)[];
+const schemaNames = ['input', 'scratch', 'artifacts'] as const satisfies readonly (keyof GraphSchemas)[];
+const edgeOptionNames = [
+  'on',
+  'label',
+  'weight',
+  'always',
+  'when',
+] as const satisfies readonly (keyof EdgeOptions<never>)[];
+const choiceOptionNames = ['on', 'name', 'version'] as const satisfies readonly (keyof ChoiceOptions)[];
+
+type Named<Nodes> = keyof Nodes & string;
+type Targets<Nodes> = readonly (Named<Nodes> | typeof END)[] | Readonly<Record<string, Named<Nodes> | typeof END>>;
+type LabelOf<T> = T extends readonly (infer Label extends string)[] ? Label : keyof T & string;
+
+/**
+ * A graph being written. Methods return the same builder, with the node ids added so far known to the type checker:
+ * chain them, and an edge to an unknown node is a type error. To add nodes in a loop, or one statement at a time, write the
+ * type out: `const graph: AgentGraph<GraphSchemas, Record<string, unknown>> = new AgentGraph({})`.
+ *
+ * Nothing is checked before {@link AgentGraph.compile}, which reports every fault at once (G7).
+ */
+export class AgentGraph<const Schemas extends GraphSchemas = GraphSchemas, Nodes = Record<never, never>> {
+  readonly #schemas: Schemas;
+  readonly #options: GraphOptions;
+  readonly #nodes: NodeDefinition[] = [];
+  readonly #edges: EdgeDefinition[] = [];
+  readonly #faults = new Faults();
+
+  /** @param schemas - Standard Schemas (Zod 4, Valibot, ArkType) of the partitions; each may be left out */
+  constructor(schemas: Schemas, options: GraphOptions = {}) {
+    this.#schemas = schemas;
+    this.#options = options;
+    const place = callPlace(new.target as never);
+    this.#faults.addUnknownOptions(schemas, schemaNames, 'the state', place);
+    this.#faults.addUnknownOptions(options, optionNames, 'the graph', place);
+  }
+
+  /**
+   * Adds a node: a function of the context, or what a node builder made, and settings that override the builder's.
+   * A plain function is `pure` unless its settings say otherwise: one with an effect must name it, since recovery goes by it.
+   */
+  addNode<const Id extends string, Result>(
+    id: Id,
+    work: NodeFunction<TypedState<Schemas, Nodes>, Result>,
+    settings?: NodeSettings<TypedState<Schemas, Nodes>>,
+  ): AgentGraph<Schemas, Nodes & Record<Id, OutputOf<Result>>>;
+  addNode<const Id extends string>(
+    id: Id,
+    work: NodeDraft,
+    settings?: NodeSettings<TypedState<Schemas, Nodes>>,
+  ): AgentGraph<Schemas, Nodes & Record<Id, unknown>>;
+  addNode(
+    id: string,
+    work: NodeDraft | ((ctx: never) => unknown),
+    settings?: NodeSettings<TypedState<Schemas, Nodes>>,
+  ): AgentGraph<Schemas, never> {
+    this.#nodes.push(defineNode(id, work, settings, callPlace(this.addNode), this.#faults));
+    return this as unknown as AgentGraph<Schemas, never>;
+  }
+
+  /** Adds an edge; from START it names an entry node, into END it says that a branch is over. */
+  addEdge(
+    from: Named<Nodes> | typeof START,
+    to: Named<Nodes> | typeof END,
+    options: EdgeOptions<TypedState<Schemas, Nodes>> = {},
+  ): this {
+    const place = callPlace(this.addEdge);
+    this.#faults.addUnknownOptions(options, edgeOptionNames, `edge ${from} -> ${to}`, place);
+    const { when, ...rest } = options;
+    const condition = when === undefined ? {} : { condition: asCondition(when, `${from} -> ${to}`) };
+    this.#edges.push({ from, to, ...rest, ...condition, ...(place === undefined ? {} : { place }) });
+    return this;
+  }
+
+  /**
+   * Adds one edge to each target; when `from` has settled, `choose` names the target to go to, or several.
+   * @param targets - node ids, or node ids by the label that `choose` returns
+   */
+  addConditionalEdge<const T extends Targets<Nodes>>(
+    from: Named<Nodes> | typeof START,
+    choose: Choose<TypedState<Schemas, Nodes>, NoInfer<LabelOf<T>>>,
+    targets: T,
+    options: ChoiceOptions = {},
+  ): this {
+    const place = callPlace(this.addConditionalEdge);
+    this.#faults.addUnknownOptions(options, choiceOptionNames, `the conditional edge of ${from}`, place);
+    const entries = labelTargets(targets);
+    if (entries.length === 0) {
+      this.#faults.add({
+        rule: 'G3',
+        place,
+        message: `the conditional edge of ${from} names no targets`,
+        fix: 'list every node it may lead to',
+      });
+    }
+    const { on, version, name = choose.name === '' ? `choice of ${from}` : choose.name } = options;
+    const choice = asChoice(choose as Choose<TypedState<Schemas, Nodes>, string>, name, version);
+    for (const [label, to] of entries) {
+      this.#edges.push({
+        from,
+        to,
+        choice,
+        label,
+        ...(on === undefined ? {} : { on }),
+        ...(place === undefined ? {} : { place }),
+      });
+    }
+    return this;
+  }
+
+  /** The graph model. @throws GRAPH_INVALID with every fault, each with its place and its fix */
+  toGraph(): Graph {
+    const { id = 'graph', reducers, checkpointPolicy = 'none', ...policies } = this.#options;
+    return new Faults(this.#faults.list).compile({
+      id,
+      nodes: this.#nodes,
+      edges: this.#edges,
+      schemas: this.#schemas,
+      policies: { ...policies, checkpoint: checkpointPolicy },
+      ...(reducers === undefined ? {} : { reducers }),
+    });
+  }
+
+  /** The graph, ready to run. Without a store, runs are kept in memory. @throws GRAPH_INVALID, CONFIG_INVALID */
+  compile(
+    options: CompileOptions = {},
+  ): CompiledGraph<SchemaInput<Schemas['input']>, GraphResult<TypedState<Schemas, Nodes>>> {
+    return new CompiledGraph(
+      this.toGraph(),
+      options,
+      (result) => result as unknown as GraphResult<TypedState<Schemas, Nodes>>,
+    );
+  }
+}
+
+function labelTargets(
+  targets: readonly string[] | Readonly<Record<string, string>> | undefined,
+): readonly (readonly [string, string])[] {
+  if (targets === undefined) return [];
+  return Array.isArray(targets) ? targets.map((id: string) => [id, id] as const) : Object.entries(targets);
+}

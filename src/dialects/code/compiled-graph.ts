@@ -1,0 +1,255 @@
+/** A graph with the engine that runs it. */
+import type {
+  CheckpointRef,
+  Engine,
+  ForkOptions,
+  Patch,
+  PreviewRow,
+  ResumeOptions,
+  RunHandle,
+  RunMeta,
+  RunResult,
+  StreamEvent,
+} from '../../engine/api.ts';
+import { CairnError } from '../../errors.ts';
+import type { Graph } from '../../graph/graph.ts';
+import { createDefaultEngine, type EngineSettings } from './default-engine.ts';
+import { findWait } from './find-wait.ts';
+
+/** What `compile` takes: an engine that is there already, or what to make one of. */
+export type CompileOptions =
+  | (EngineSettings & { readonly engine?: never })
+  /** Keeps runs of several graphs in one place. `close` leaves such an engine open. */
+  | ({ readonly engine: Engine } & { readonly [Setting in keyof EngineSettings]?: never });
+
+const engineSettingNames = [
+  'store',
+  'blobs',
+  'clock',
+  'ids',
+  'secrets',
+  'telemetry',
+  'limits',
+  'tenant',
+  'leaseMs',
+  'findGraph',
+] as const satisfies readonly (keyof EngineSettings)[];
+
+/**
+ * Where a run stands: completed, failed, paused at `waits`, or cancelled. `status` says which: that a run failed or waits is a
+ * value returned, never an exception.
+ */
+export interface GraphResult<State> extends Omit<RunResult, 'state'> {
+  readonly state: State;
+}
+
+/** A run, or a checkpoint of it: a run id, or `{ runId, seq }`, which every durable event and every result is. */
+export type RunTarget = string | CheckpointRef;
+
+export interface InvokeOptions {
+  /** Default: a fresh one. Invoking twice with one id is the same run (E2). */
+  readonly runId?: string;
+  readonly meta?: RunMeta;
+  /** Cancels the run when it is aborted. */
+  readonly signal?: AbortSignal;
+}
+
+export interface StreamOptions extends InvokeOptions {
+  /** Durable events after this seq. Default: all. */
+  readonly after?: number;
+  /** Also events that are never stored: started, emitted, retrying. Default true. */
+  readonly live?: boolean;
+}
+
+export interface ContinueOptions extends Omit<ResumeOptions, 'graph'> {
+  /** Answers to open waits, by wait id, by question name, or by the id or path (`a/b`) of the node that asks. */
+  readonly answers?: Readonly<Record<string, unknown>>;
+}
+
+export interface BranchOptions extends Omit<ForkOptions, 'set' | 'graph'> {
+  /** Changes of state: `{ 'scratch.confidence': 0.95 }`, or patches, where a key has a dot in it. */
+  readonly set?: Readonly<Record<string, unknown>> | readonly Patch[];
+  /** Go on under another graph. Default: this one. */
+  readonly graph?: Graph;
+}
+
+/** A graph that can be run. Every method takes up runs of this and of earlier processes alike. */
+export class CompiledGraph<Input = unknown, Result extends GraphResult<unknown> = RunResult> {
+  readonly graph: Graph;
+  readonly engine: Engine;
+  readonly #ownsEngine: boolean;
+  readonly #present: (result: RunResult) => Result;
+
+  /**
+   * @param present - makes what the methods return of the engine's result
+   * @throws CONFIG_INVALID an option that does not exist, or an engine with settings beside it
+   */
+  constructor(graph: Graph, options: CompileOptions, present: (result: RunResult) => Result) {
+    const { engine, ...settings } = options;
+    checkSettings(settings, engine !== undefined);
+    this.graph = graph;
+    this.#present = present;
+    this.#ownsEngine = engine === undefined;
+    this.engine =
+      engine ?? createDefaultEngine({ findGraph: (id) => (id === graph.id ? graph : undefined), ...settings });
+  }
+
+  /** Starts a run and returns where it stands once it has ended or is paused. @throws INPUT_INVALID, RUN_EXISTS, ID_INVALID */
+  async invoke(input: Input, options: InvokeOptions = {}): Promise<Result> {
+    return this.#finish(await this.start(input, options), options.signal);
+  }
+
+  /** Starts a run and returns at once, when the run is recorded. @throws INPUT_INVALID, RUN_EXISTS, ID_INVALID */
+  async start(
+    input: Input,
+    options: Omit<InvokeOptions, 'signal'> & { readonly detach?: boolean } = {},
+  ): Promise<RunHandle> {
+    const { runId, meta, detach } = options;
+    return this.engine.start(this.graph, input, {
+      ...(runId === undefined ? {} : { runId }),
+      ...(meta === undefined ? {} : { meta }),
+      ...(detach === undefined ? {} : { detach }),
+    });
+  }
+
+  /** Starts a run and gives its events, until it ends or is paused. Leaving the loop early does not stop the run. */
+  async *stream(input: Input, options: StreamOptions = {}): AsyncGenerator<StreamEvent, void, undefined> {
+    const { after, live, signal } = options;
+    const handle = await this.start(input, options);
+    const stopListening = this.#cancelOnAbort(handle.runId, signal);
+    try {
+      yield* handle.events({ ...(after === undefined ? {} : { after }), ...(live === undefined ? {} : { live }) });
+    } finally {
+      stopListening();
+    }
+  }
+
+  /**
+   * Goes on with a run, from where it stands. A checkpoint that is not the run's newest is forked, since a history is only
+   * appended to; with answers it only names the run, for an answer goes to its wait (H1).
+   * @throws RUN_NOT_FOUND, CLAIM_TAKEN, RUN_GRAPH_CHANGED, RUN_CANCELLED, WAIT_NOT_FOUND, WAIT_CLOSED, ANSWER_INVALID
+   */
+  async resume(target: RunTarget, options: ContinueOptions = {}): Promise<Result> {
+    const { answers, ...rest } = options;
+    const runId = answers === undefined ? await this.#runToResume(target) : runIdOf(target);
+    await this.#answerAll(runId, answers ?? {}, options.by);
+    return this.#finish(await this.engine.resume(runId, { ...rest, graph: this.graph }));
+  }
+
+  /** Makes a new run that goes on from a checkpoint, by default the newest; `resume` it to run it. @throws CHECKPOINT_NOT_FOUND, CHECKPOINT_PRUNED */
+  async fork(from: RunTarget, options: BranchOptions = {}): Promise<CheckpointRef> {
+    return this.engine.fork(await this.#refOf(from), this.#forkOptions(options));
+  }
+
+  /** What resuming (no options) or forking would restore, replay and run; nothing is run. */
+  async preview(
+    from: RunTarget,
+    options: BranchOptions & { readonly asFork?: boolean } = {},
+  ): Promise<readonly PreviewRow[]> {
+    const { asFork } = options;
+    return this.engine.preview(await this.#refOf(from), {
+      ...this.#forkOptions(options),
+      ...(asFork === undefined ? {} : { asFork }),
+    });
+  }
+
+  /** Answers an open wait, named as in `resume`; durable when it resolves. The run goes on at the next `resume`. */
+  async answer(runId: string, wait: string, value: unknown, options: { readonly by?: string } = {}): Promise<void> {
+    await this.#answerAll(runId, { [wait]: value }, options.by);
+  }
+
+  /** Sends a signal that a node waits for, or will. */
+  async signal(runId: string, name: string, value: unknown, options: { readonly id?: string } = {}): Promise<void> {
+    await this.engine.signal(runId, name, value, options);
+  }
+
+  async cancel(runId: string): Promise<void> {
+    await this.engine.cancel(runId);
+  }
+
+  /** Where a run stands, without advancing it. @throws RUN_NOT_FOUND */
+  async inspect(runId: string): Promise<Result> {
+    return this.#present(await this.engine.inspect(runId));
+  }
+
+  /** Events of a run that was started anywhere; ends when the run is paused or has ended. */
+  events(runId: string, options: { readonly after?: number } = {}): AsyncIterable<StreamEvent> {
+    return this.engine.events(runId, options);
+  }
+
+  /** Closes the engine, if `compile` made it. Runs that are not finished can be resumed by another. */
+  async close(): Promise<void> {
+    if (this.#ownsEngine) await this.engine.close();
+  }
+
+  async #finish(handle: RunHandle, signal?: AbortSignal): Promise<Result> {
+    const stopListening = this.#cancelOnAbort(handle.runId, signal);
+    try {
+      return this.#present(await handle.result());
+    } finally {
+      stopListening();
+    }
+  }
+
+  #cancelOnAbort(runId: string, signal: AbortSignal | undefined): () => void {
+    // A refused cancel means that the run has ended; its result says how.
+    const cancel = (): void => void this.engine.cancel(runId).catch(() => undefined);
+    if (signal?.aborted === true) cancel();
+    signal?.addEventListener('abort', cancel, { once: true });
+    return () => signal?.removeEventListener('abort', cancel);
+  }
+
+  async #runToResume(target: RunTarget): Promise<string> {
+    if (typeof target === 'string') return target;
+    const head = await this.engine.inspect(target.runId);
+    if (head.seq === target.seq) return target.runId;
+    return (await this.engine.fork({ runId: target.runId, seq: target.seq }, { graph: this.graph })).runId;
+  }
+
+  /** Every name is looked up before the first answer is given, so that a misspelt one leaves nothing half done. */
+  async #answerAll(runId: string, answers: Readonly<Record<string, unknown>>, by: string | undefined): Promise<void> {
+    const names = Object.keys(answers);
+    if (names.length === 0) return;
+    const { waits } = await this.engine.inspect(runId);
+    const found = names.map((name) => [findWait(runId, waits, name), answers[name]] as const);
+    for (const [waitId, value] of found) await this.engine.answer(runId, waitId, value, by === undefined ? {} : { by });
+  }
+
+  async #refOf(target: RunTarget): Promise<CheckpointRef> {
+    if (typeof target !== 'string') return { runId: target.runId, seq: target.seq };
+    return { runId: target, seq: (await this.engine.inspect(target)).seq };
+  }
+
+  #forkOptions({ runId, set, answers, graph, rerunPure }: BranchOptions): ForkOptions {
+    return {
+      graph: graph ?? this.graph,
+      ...(runId === undefined ? {} : { runId }),
+      ...(set === undefined ? {} : { set: asPatches(set) }),
+      ...(answers === undefined ? {} : { answers }),
+      ...(rerunPure === undefined ? {} : { rerunPure }),
+    };
+  }
+}
+
+function runIdOf(target: RunTarget): string {
+  return typeof target === 'string' ? target : target.runId;
+}
+
+function asPatches(set: Readonly<Record<string, unknown>> | readonly Patch[]): readonly Patch[] {
+  if (Array.isArray(set)) return set as readonly Patch[];
+  return Object.entries(set).map(([path, value]) => ({ path: path.split('.'), value }));
+}
+
+function checkSettings(settings: object, hasEngine: boolean): void {
+  for (const key of Object.keys(settings)) {
+    if (!(engineSettingNames as readonly string[]).includes(key)) {
+      throw new CairnError('CONFIG_INVALID', {
+        path: key,
+        reason: `compile has no such option; it has engine, ${engineSettingNames.join(', ')}`,
+      });
+    }
+    if (hasEngine) {
+      throw new CairnError('CONFIG_INVALID', { path: key, reason: 'the engine given has its own settings' });
+    }
+  }
+}

@@ -1,0 +1,56 @@
+/** Faults found while a graph is written. They are kept and reported all at once, with those of the graph itself (G7). */
+import { CairnError } from '../../errors.ts';
+import { compileGraph } from '../../graph/compile-graph.ts';
+import type { Graph, GraphDefinition, Violation } from '../../graph/graph.ts';
+
+type Fault = Omit<Violation, 'severity' | 'place'> & { readonly place?: string | undefined };
+
+export class Faults {
+  readonly #violations: Violation[] = [];
+
+  constructor(from: Iterable<Violation> = []) {
+    this.#violations.push(...from);
+  }
+
+  /** Everything found so far; a copy. */
+  get list(): readonly Violation[] {
+    return [...this.#violations];
+  }
+
+  add({ rule, message, fix, place }: Fault): void {
+    this.#violations.push({ rule, severity: 'error', place: place ?? 'graph', message, fix });
+  }
+
+  /** Reports each key of an object that is no option: what has no effect is not accepted (G9). */
+  addUnknownOptions(options: object | undefined, known: readonly string[], of: string, place?: string): void {
+    for (const key of Object.keys(options ?? {})) {
+      if (known.includes(key)) continue;
+      this.add({ rule: 'G9', place, message: `${of} has no option ${key}`, fix: `use one of: ${known.join(', ')}` });
+    }
+  }
+
+  /**
+   * Compiles a definition, and throws what was found here together with what the compiler finds.
+   * @throws GRAPH_INVALID
+   */
+  compile(definition: GraphDefinition): Graph {
+    const compiled = tryCompile(definition);
+    const violations = [...this.#violations, ...compiled.violations];
+    if (violations.length > 0 || compiled.graph === undefined) {
+      throw new CairnError('GRAPH_INVALID', { graphId: definition.id, violations });
+    }
+    return compiled.graph;
+  }
+}
+
+function tryCompile(definition: GraphDefinition): {
+  readonly graph?: Graph;
+  readonly violations: readonly Violation[];
+} {
+  try {
+    return { graph: compileGraph(definition), violations: [] };
+  } catch (error) {
+    if (!CairnError.is(error, 'GRAPH_INVALID')) throw error;
+    return { violations: error.data['violations'] as readonly Violation[] };
+  }
+}

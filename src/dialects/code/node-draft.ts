@@ -1,0 +1,84 @@
+/** A node before it has an id: what node builders return, and what a plain function is made into. */
+import type { NodeDefinition } from '../../graph/graph.ts';
+import type { EffectClass, NodeContext } from '../../graph/node-contract.ts';
+import type { Faults } from './faults.ts';
+import { asCondition, type Predicate } from './predicate.ts';
+
+/** What `functionNode`, `shellNode`, … return. A draft is never changed, so one may be added under several ids. */
+export type NodeDraft = Omit<NodeDefinition, 'id'>;
+
+/** What may be said of a node where it is added; it overrides what the draft says. */
+export interface NodeSettings<State> extends Pick<
+  NodeDraft,
+  | 'version'
+  | 'reads'
+  | 'join'
+  | 'retry'
+  | 'timeoutMs'
+  | 'onFailure'
+  | 'checkpoint'
+  | 'idempotent'
+  | 'maxVisits'
+  | 'outputAs'
+> {
+  /** What recovery may do with the node. */
+  readonly effectClass?: EffectClass;
+  /** Read once the join is satisfied; if it is false the node is skipped (G2). */
+  readonly when?: Predicate<State> | undefined;
+}
+
+const settingNames = [
+  'version',
+  'effectClass',
+  'reads',
+  'when',
+  'join',
+  'retry',
+  'timeoutMs',
+  'onFailure',
+  'checkpoint',
+  'idempotent',
+  'maxVisits',
+  'outputAs',
+] as const satisfies readonly (keyof NodeSettings<never>)[];
+
+type Work = NodeDraft | ((ctx: never) => unknown);
+
+/**
+ * The definition of a node from a draft or a function and the settings it was added with. What cannot be used is
+ * reported, and a node that does nothing stands in its place, so that the rest is still checked.
+ */
+export function defineNode<State>(
+  id: string,
+  work: Work,
+  settings: Partial<NodeSettings<State>> | undefined,
+  place: string | undefined,
+  faults: Faults,
+): NodeDefinition {
+  faults.addUnknownOptions(settings, settingNames, `node ${id}`, place);
+  const { when, effectClass, ...rest } = settings ?? {};
+  return {
+    ...draftOf(id, work, place, faults),
+    ...rest,
+    ...(effectClass === undefined ? {} : { effect: effectClass }),
+    ...(when === undefined ? {} : { when: asCondition(when, `${id} when`) }),
+    ...(place === undefined ? {} : { place }),
+    id,
+  };
+}
+
+function draftOf(id: string, work: Work, place: string | undefined, faults: Faults): NodeDraft {
+  if (typeof work === 'function') return functionDraft(work as (ctx: NodeContext) => unknown);
+  if (typeof work === 'object' && work !== null && typeof work.implementation?.run === 'function') return work;
+  faults.add({
+    rule: 'G2',
+    place,
+    message: `node ${id} is neither a function nor what a node builder returns`,
+    fix: 'pass a function, or functionNode(...), shellNode(...) and their like',
+  });
+  return functionDraft(() => undefined);
+}
+
+function functionDraft(run: (ctx: NodeContext) => unknown): NodeDraft {
+  return { type: 'function', effect: 'pure', implementation: { run } };
+}

@@ -1,0 +1,280 @@
+/** Workflows written as a line of steps. See docs/guide/workflow.md. */
+import {
+  END,
+  type GraphPolicies,
+  type CheckpointPolicy,
+  type Graph,
+  type GraphSchemas,
+  type NodeDefinition,
+  type Reducer,
+  type StandardSchema,
+} from '../../graph/graph.ts';
+import type { RunResult } from '../../engine/api.ts';
+import { callPlace } from './call-place.ts';
+import { CompiledGraph, type CompileOptions, type GraphResult } from './compiled-graph.ts';
+import type { NodeDraft, NodeSettings } from './node-draft.ts';
+import type { Choose } from './predicate.ts';
+import { defineReturns, returnsId, type ReturnsFunction } from './returns-node.ts';
+import { Trail } from './trail.ts';
+import type { NodeFunction, OutputOf, SchemaInput, SchemaOutput, TypedOutputs, TypedState } from './typed-state.ts';
+import {
+  layBranch,
+  layParallel,
+  layStep,
+  type BranchSettings,
+  type ParallelSettings,
+  type Part,
+  type Work,
+} from './workflow-parts.ts';
+
+/** Options of {@link workflow}. */
+export interface WorkflowOptions<Scratch extends StandardSchema = StandardSchema> {
+  /** Schema of `state.scratch`. */
+  readonly scratch?: Scratch;
+  /** Reducers by dotted path: `scratch.messages`. */
+  readonly reducers?: Readonly<Record<string, Reducer>>;
+  /** Default `every_node`. */
+  readonly checkpointPolicy?: CheckpointPolicy;
+  /** Activations that run at once. Default 64. */
+  readonly concurrency?: number;
+  /** When commits become durable (E4). Default `barrier`. */
+  readonly durability?: GraphPolicies['durability'];
+}
+
+/** A workflow's state: a graph's, with each step's output under the step's id in `artifacts` too. */
+export interface WorkflowState<Schemas extends GraphSchemas, Nodes> extends Omit<
+  TypedState<Schemas, Nodes>,
+  'artifacts'
+> {
+  readonly artifacts: TypedOutputs<Nodes>;
+}
+
+/** Where a run of a workflow stands. */
+export interface WorkflowResult<State, Value> extends GraphResult<State> {
+  /** What the workflow returned; present when the status is `completed`. */
+  readonly output?: Value;
+}
+
+/** Carries the type of a workflow's nodes; nothing at run time. */
+interface HasNodes<Nodes> {
+  readonly '~nodes': Nodes;
+}
+
+/** An arm is one node, named by its key, or steps begun from the `arm` that the callback form is given. */
+type ArmWork<State extends { readonly input: unknown }> = NodeDraft | NodeFunction<State> | HasNodes<unknown>;
+type Arms<State extends { readonly input: unknown }> = Readonly<Record<string, ArmWork<State>>>;
+
+type ArmNodes<Work, Key extends string> =
+  Work extends HasNodes<infer Nodes>
+    ? Nodes
+    : Work extends (ctx: never) => infer Result
+      ? Record<Key, OutputOf<Result>>
+      : Record<Key, unknown>;
+type UnionToIntersection<U> = (U extends unknown ? (value: U) => void : never) extends (value: infer I) => void
+  ? I
+  : never;
+type NodesOfArms<A> = UnionToIntersection<{ [Key in keyof A & string]: ArmNodes<A[Key], Key> }[keyof A & string]>;
+
+type ArmsOrCallback<Schemas extends GraphSchemas, Nodes, A> = A | ((arm: Workflow<Schemas, Nodes, unknown>) => A);
+type CompiledWorkflow<Schemas extends GraphSchemas, Nodes, Value> = CompiledGraph<
+  SchemaInput<Schemas['input']>,
+  WorkflowResult<WorkflowState<Schemas, Nodes>, Value>
+>;
+type StateOf<Schemas extends GraphSchemas, Nodes> = WorkflowState<Schemas, Nodes>;
+
+/** All that has been said of a workflow so far. */
+interface Plan {
+  readonly name: string;
+  readonly options: WorkflowOptions;
+  readonly parts: readonly Part[];
+  readonly input?: StandardSchema;
+  readonly returns?: NodeDefinition;
+  readonly place?: string;
+}
+
+const optionNames = [
+  'scratch',
+  'reducers',
+  'checkpointPolicy',
+  'concurrency',
+  'durability',
+] as const satisfies readonly (keyof WorkflowOptions)[];
+
+/**
+ * A workflow being written. Each method returns a new one and leaves the one it was called on as it was.
+ * Nothing is checked before {@link Workflow.compile}, which reports every fault at once (G7).
+ */
+export class Workflow<Schemas extends GraphSchemas, Nodes, Result> implements HasNodes<Nodes> {
+  declare readonly '~nodes': Nodes;
+  readonly #plan: Plan;
+
+  constructor(plan: Plan) {
+    this.#plan = plan;
+  }
+
+  /** Says what the workflow takes. */
+  input<Input extends StandardSchema>(schema: Input): Workflow<Schemas & { readonly input: Input }, Nodes, Result> {
+    return new Workflow({ ...this.#plan, input: schema });
+  }
+
+  /**
+   * Adds a step: a function of the context, or what a node builder made, and settings that override the builder's. A plain
+   * function is `pure` unless its settings say otherwise. Its output is in `state.artifacts` under `outputAs`, by default its id.
+   */
+  step<const Id extends string, Output>(
+    id: Id,
+    work: NodeFunction<StateOf<Schemas, Nodes>, Output>,
+    settings?: NodeSettings<StateOf<Schemas, Nodes>>,
+  ): Workflow<Schemas, Nodes & Record<Id, OutputOf<Output>>, Result>;
+  step<const Id extends string>(
+    id: Id,
+    work: NodeDraft,
+    settings?: NodeSettings<StateOf<Schemas, Nodes>>,
+  ): Workflow<Schemas, Nodes & Record<Id, unknown>, Result>;
+  step(id: string, work: Work, settings?: NodeSettings<never>): Workflow<Schemas, never, Result> {
+    return this.#with(layStep(id, work, settings, callPlace(this.step)));
+  }
+
+  /** The same as {@link Workflow.step}: reads better after a branch. */
+  then<const Id extends string, Output>(
+    id: Id,
+    work: NodeFunction<StateOf<Schemas, Nodes>, Output>,
+    settings?: NodeSettings<StateOf<Schemas, Nodes>>,
+  ): Workflow<Schemas, Nodes & Record<Id, OutputOf<Output>>, Result>;
+  then<const Id extends string>(
+    id: Id,
+    work: NodeDraft,
+    settings?: NodeSettings<StateOf<Schemas, Nodes>>,
+  ): Workflow<Schemas, Nodes & Record<Id, unknown>, Result>;
+  then(id: string, work: Work, settings?: NodeSettings<never>): Workflow<Schemas, never, Result> {
+    return this.#with(layStep(id, work, settings, callPlace(this.then)));
+  }
+
+  /**
+   * Goes on over the arm whose key `choose` returns; the next step follows whichever was taken. An arm of one node has its key
+   * for an id. Arms of several steps, or of none, come from the callback form: `(arm) => ({ yes: arm.step(...), no: arm })`.
+   */
+  branch<const A extends Arms<StateOf<Schemas, Nodes>>>(
+    choose: Choose<StateOf<Schemas, Nodes>, NoInfer<keyof A & string>>,
+    arms: ArmsOrCallback<Schemas, Nodes, A>,
+    settings: BranchSettings = {},
+  ): Workflow<Schemas, Nodes & NodesOfArms<A>, Result> {
+    const place = callPlace(this.branch);
+    return this.#with(layBranch(choose as Choose<never, string>, this.#armParts(arms, place), settings, place));
+  }
+
+  /** Runs its arms side by side; the next step starts as `join` says. Arms are as in {@link Workflow.branch}. */
+  parallel<const A extends Arms<StateOf<Schemas, Nodes>>>(
+    arms: ArmsOrCallback<Schemas, Nodes, A>,
+    settings: ParallelSettings = {},
+  ): Workflow<Schemas, Nodes & NodesOfArms<A>, Result> {
+    const place = callPlace(this.parallel);
+    return this.#with(layParallel(this.#armParts(arms, place), settings, place));
+  }
+
+  /**
+   * Says what the workflow returns: a schema that `state.artifacts` must fit, a function of the state, or both, and then the
+   * schema is for what the function gives. It is computed by a last node, `returns`, so it is part of the history.
+   */
+  returns<Schema extends StandardSchema>(
+    schema: Schema,
+    compute?: ReturnsFunction<StateOf<Schemas, Nodes>, unknown>,
+  ): Workflow<Schemas, Nodes, SchemaOutput<Schema, never>>;
+  returns<Value>(compute: ReturnsFunction<StateOf<Schemas, Nodes>, Value>): Workflow<Schemas, Nodes, Awaited<Value>>;
+  returns(
+    first: StandardSchema | ReturnsFunction<never, unknown>,
+    second?: ReturnsFunction<never, unknown>,
+  ): Workflow<Schemas, Nodes, never> {
+    return new Workflow({ ...this.#plan, returns: defineReturns(first, second, callPlace(this.returns)) });
+  }
+
+  /** The graph model. @throws GRAPH_INVALID with every fault, each with its place and its fix */
+  toGraph(): Graph {
+    const { name, options, input, returns, parts, place } = this.#plan;
+    const { scratch, reducers, checkpointPolicy = 'every_node', ...policies } = options;
+    const trail = Trail.begin();
+    const { nodes, edges, faults } = trail.layout;
+    faults.addUnknownOptions(options, optionNames, `workflow ${name}`, place);
+    for (const [path, reducer] of Object.entries(reducers ?? {})) trail.layout.reducers.set(path, reducer);
+    for (const part of parts) part(trail);
+    if (nodes.length === 0)
+      faults.add({ rule: 'G7', place, message: `workflow ${name} has no steps`, fix: 'add one with .step(id, work)' });
+    if (input === undefined)
+      faults.add({
+        rule: 'G7',
+        place,
+        message: `workflow ${name} has no input`,
+        fix: 'say what it takes with .input(schema)',
+      });
+    if (returns === undefined)
+      faults.add({
+        rule: 'G7',
+        place,
+        message: `workflow ${name} has no returns`,
+        fix: 'say what it gives with .returns(schema)',
+      });
+    else trail.lay(returns);
+    trail.leadTo(END);
+    return faults.compile({
+      id: name,
+      nodes,
+      edges,
+      reducers: Object.fromEntries(trail.layout.reducers),
+      schemas: { ...(input === undefined ? {} : { input }), ...(scratch === undefined ? {} : { scratch }) },
+      policies: { ...policies, checkpoint: checkpointPolicy },
+    });
+  }
+
+  /** The workflow, ready to run. Without a store, runs are kept in memory. @throws GRAPH_INVALID, CONFIG_INVALID */
+  compile(options: CompileOptions = {}): CompiledWorkflow<Schemas, Nodes, Result> {
+    return new CompiledGraph(this.toGraph(), options, presentResult<WorkflowResult<StateOf<Schemas, Nodes>, Result>>);
+  }
+
+  #with<NewNodes>(part: Part): Workflow<Schemas, NewNodes, Result> {
+    return new Workflow({ ...this.#plan, parts: [...this.#plan.parts, part] });
+  }
+
+  /** Each arm as what it lays, by key. */
+  #armParts<A extends object>(
+    arms: ArmsOrCallback<Schemas, Nodes, A>,
+    place: string | undefined,
+  ): ReadonlyMap<string, Part> {
+    const blank = new Workflow<Schemas, Nodes, unknown>({ name: this.#plan.name, options: {}, parts: [] });
+    const given: object = typeof arms === 'function' ? (arms as (arm: typeof blank) => A)(blank) : arms;
+    return new Map(
+      Object.entries(given).map(([key, work]) => [
+        key,
+        work instanceof Workflow ? layArm(key, work.#plan, place) : layStep(key, work as Work, undefined, place),
+      ]),
+    );
+  }
+}
+
+/** Begins a workflow. Its name is its graph's id. */
+export function workflow<const Scratch extends StandardSchema = StandardSchema<Readonly<Record<string, unknown>>>>(
+  name: string,
+  options: WorkflowOptions<Scratch> = {},
+): Workflow<{ readonly scratch: Scratch }, Record<never, never>, unknown> {
+  const place = callPlace(workflow);
+  return new Workflow({ name, options, parts: [], ...(place === undefined ? {} : { place }) });
+}
+
+/** An arm of several steps, which takes and returns nothing of its own. */
+function layArm(key: string, { parts, input, returns }: Plan, place: string | undefined): Part {
+  return (trail) => {
+    if (input !== undefined || returns !== undefined) {
+      trail.layout.faults.add({
+        rule: 'G9',
+        place,
+        message: `arm ${key} has an input or returns of its own`,
+        fix: 'write .input and .returns on the workflow only',
+      });
+    }
+    for (const part of parts) part(trail);
+  };
+}
+
+function presentResult<Result>(result: RunResult): Result {
+  const output = result.status === 'completed' ? { output: result.state.outputs[returnsId] } : {};
+  return { ...result, ...output } as unknown as Result;
+}
