@@ -1,0 +1,173 @@
+/** The file node: reads, writes or appends to one file. */
+import { createHash } from 'node:crypto';
+import { constants } from 'node:fs';
+import { mkdir, open, readFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { NodeFailure, type NodeContext, type Reconciliation, type StateView } from '../graph/node-contract.ts';
+import { describeConfig, resolveComputed } from './computed.ts';
+import { confinePath } from './file/confined-path.ts';
+import { describeFileError, removeLeftovers, writeAtomically } from './file/write-atomically.ts';
+import { draftNode, type NodeDraft, type NodeOptions } from './node-draft.ts';
+import type { Computed } from './typed-context.ts';
+
+interface FilePlace<S extends StateView> {
+  /** Relative to `root`, else to the working directory. */
+  readonly path: Computed<string, S>;
+  /** The folder that the path must stay in; symbolic links included. */
+  readonly root?: string;
+}
+
+export interface FileReadConfig<S extends StateView = StateView> extends FilePlace<S> {
+  readonly action: 'read';
+  /** Default `utf8`, which fails with `ENCODING` on bytes that are none. */
+  readonly encoding?: 'utf8' | 'bytes';
+  /** Default 32 MiB. */
+  readonly maxBytes?: number;
+}
+
+export interface FileWriteConfig<S extends StateView = StateView> extends FilePlace<S> {
+  readonly action: 'write' | 'append';
+  /** Text is written as UTF-8. */
+  readonly content: Computed<string | Uint8Array, S>;
+  /** Default: that of an existing file, else 0o666 less the umask. */
+  readonly mode?: number;
+}
+
+/** The output of a write or an append. */
+export interface FileOutput {
+  /** As it was given. */
+  readonly path: string;
+  /** What was written, or appended. */
+  readonly sizeBytes: number;
+  /** Of those bytes, 64 hex digits. */
+  readonly sha256: string;
+}
+
+/**
+ * A node that reads a file (effect class `read`; the output is its content), writes one (class `write`, atomic: whole or as before; one in
+ * doubt is settled by comparing content) or appends to one (class `write`; one in doubt becomes a question). Missing folders are made.
+ * Fails with `PATH_REFUSED`, `ENCODING`, `FILE_TOO_LARGE`, or the code of the operating system (`ENOENT`, `EACCES`, `ENOSPC` …).
+ */
+export function fileNode<S extends StateView = StateView>(
+  config: FileReadConfig<S> | FileWriteConfig<S>,
+  options: NodeOptions = {},
+): NodeDraft {
+  checkConfig(config);
+  const { data, codeText } = describeConfig(config);
+  const own = config as FileReadConfig | FileWriteConfig;
+  const isRead = own.action === 'read';
+  return draftNode(
+    {
+      type: 'file',
+      effect: isRead ? 'read' : 'write',
+      config: data,
+      implementation: {
+        run: (ctx) => (own.action === 'read' ? readWhole(ctx, own) : change(ctx, own)),
+        codeText,
+        ...(own.action === 'write' && { reconcile: (key, { state }) => compareContent(key, state, own) }),
+      },
+    },
+    options,
+  );
+}
+
+function checkConfig(config: { readonly action: unknown; readonly path: unknown; readonly content?: unknown }): void {
+  const { action, path, content } = config;
+  if (action !== 'read' && action !== 'write' && action !== 'append')
+    throw new TypeError("fileNode: action must be 'read', 'write' or 'append'");
+  if (path === undefined) throw new TypeError('fileNode: path is missing');
+  if (action !== 'read' && content === undefined) throw new TypeError('fileNode: content is missing');
+}
+
+async function readWhole({ state, signal }: NodeContext, config: FileReadConfig): Promise<string | Uint8Array> {
+  const given = resolveComputed(config.path, state);
+  const path = await confinePath(given, config.root);
+  const limitBytes = config.maxBytes ?? 32 * 1024 * 1024;
+  const bytes = await readBounded(path, limitBytes, signal);
+  if (config.encoding === 'bytes') return bytes;
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    throw new NodeFailure(`${String(given)} is no UTF-8: read it with encoding 'bytes'`, {
+      code: 'ENCODING',
+      data: { path: given },
+    });
+  }
+}
+
+async function readBounded(path: string, limitBytes: number, signal: AbortSignal): Promise<Uint8Array> {
+  signal.throwIfAborted();
+  const chunks: Buffer[] = [];
+  let sizeBytes = 0;
+  try {
+    const file = await open(path, 'r');
+    // One byte past the limit tells that there is more; files of unknown size (pipes, /proc) are bounded too.
+    for await (const chunk of file.createReadStream({ end: limitBytes, signal })) {
+      chunks.push(chunk as Buffer);
+      sizeBytes += (chunk as Buffer).length;
+    }
+  } catch (error) {
+    signal.throwIfAborted();
+    throw describeFileError(error, 'read', path, 'no');
+  }
+  if (sizeBytes > limitBytes)
+    throw new NodeFailure(`${path} is over the limit of ${limitBytes} bytes`, {
+      code: 'FILE_TOO_LARGE',
+      data: { path, limitBytes },
+    });
+  return new Uint8Array(Buffer.concat(chunks));
+}
+
+async function change({ state, idempotencyKey, signal }: NodeContext, config: FileWriteConfig): Promise<FileOutput> {
+  const { path, bytes, output } = await readTarget(state, config);
+  signal.throwIfAborted();
+  if (config.action === 'append') await append(path, bytes, config);
+  else await writeAtomically({ path, bytes, mode: config.mode, key: idempotencyKey });
+  return output;
+}
+
+async function readTarget(
+  state: StateView,
+  config: FileWriteConfig,
+): Promise<{ path: string; bytes: Uint8Array; output: FileOutput }> {
+  const given = resolveComputed(config.path, state);
+  const content = resolveComputed(config.content, state);
+  if (typeof content !== 'string' && !(content instanceof Uint8Array)) {
+    throw new NodeFailure('content is neither text nor bytes', { code: 'CONTENT_INVALID', applied: 'no' });
+  }
+  const path = await confinePath(given, config.root);
+  const bytes = Buffer.from(content);
+  return { path, bytes, output: { path: given as string, sizeBytes: bytes.length, sha256: hashBytes(bytes) } };
+}
+
+async function append(path: string, bytes: Uint8Array, { mode, root }: FileWriteConfig): Promise<void> {
+  // A confined path is resolved already: a link in its last place was put there since.
+  const noFollow = root === undefined ? 0 : constants.O_NOFOLLOW;
+  const openForAppend = async () => {
+    await mkdir(dirname(path), { recursive: true });
+    return open(path, constants.O_APPEND | constants.O_CREAT | constants.O_WRONLY | noFollow, mode ?? 0o666);
+  };
+  const file = await openForAppend().catch((error: unknown) => {
+    throw describeFileError(error, 'opened', path, 'no');
+  });
+  try {
+    await file.writeFile(bytes);
+    await file.sync();
+  } catch (error) {
+    throw describeFileError(error, 'appended to', path, 'unknown');
+  } finally {
+    await file.close();
+  }
+}
+
+/** Whether a write in doubt happened: the file is what would have been written. */
+async function compareContent(key: string, state: StateView, config: FileWriteConfig): Promise<Reconciliation> {
+  const { path, output } = await readTarget(state, config);
+  await removeLeftovers(path, key);
+  const found = await readFile(path).catch(() => undefined);
+  return found !== undefined && hashBytes(found) === output.sha256 ? { happened: true, output } : { happened: false };
+}
+
+function hashBytes(bytes: Uint8Array): string {
+  return createHash('sha256').update(bytes).digest('hex');
+}

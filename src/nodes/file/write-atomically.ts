@@ -1,0 +1,80 @@
+/** Writes a file so that it is there whole, or as it was before; durable when it resolves. */
+import { createHash, randomBytes } from 'node:crypto';
+import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { NodeFailure } from '../../graph/node-contract.ts';
+
+export interface AtomicWrite {
+  readonly path: string;
+  readonly bytes: Uint8Array;
+  /** Default: that of the file it replaces, else 0o666 less the umask. */
+  readonly mode?: number | undefined;
+  /** Names the temporary file, so that one left by a crash is known to be ours. */
+  readonly key: string;
+}
+
+/** A temporary file beside the target, flushed, then renamed over it. A failure before the rename says that nothing happened. */
+export async function writeAtomically({ path, bytes, mode, key }: AtomicWrite): Promise<void> {
+  const folder = dirname(path);
+  const temporary = join(folder, `${temporaryPrefix(path, key)}${randomBytes(6).toString('hex')}.tmp`);
+  try {
+    await mkdir(folder, { recursive: true });
+    await writeDurably(temporary, bytes, mode ?? (await readMode(path)));
+    await rename(temporary, path);
+  } catch (error) {
+    await rm(temporary, { force: true }).catch(() => undefined);
+    throw describeFileError(error, 'written', path, 'no');
+  }
+  await syncFolder(folder).catch((error: unknown) => {
+    throw describeFileError(error, 'written', path, 'unknown');
+  });
+}
+
+/** Removes temporary files that an attempt under this key left when it was killed. */
+export async function removeLeftovers(path: string, key: string): Promise<void> {
+  const folder = dirname(path);
+  const prefix = temporaryPrefix(path, key);
+  const names = await readdir(folder).catch(() => []);
+  await Promise.all(
+    names.filter((name) => name.startsWith(prefix)).map((name) => rm(join(folder, name), { force: true })),
+  );
+}
+
+export function describeFileError(error: unknown, verb: string, path: string, applied: 'no' | 'unknown'): NodeFailure {
+  const code = (error as NodeJS.ErrnoException).code ?? 'unknown';
+  return new NodeFailure(`${path} could not be ${verb} (${code})`, { code, applied, data: { path } });
+}
+
+/** A long name keeps room for what is put before and after it. */
+function temporaryPrefix(path: string, key: string): string {
+  return `.${Buffer.from(basename(path))
+    .subarray(0, 150)
+    .toString('latin1')
+    .replaceAll(/[^\w.-]/g, '_')}.${createHash('sha256').update(key).digest('hex').slice(0, 12)}.`;
+}
+
+async function readMode(path: string): Promise<number | undefined> {
+  const found = await stat(path).catch(() => undefined);
+  return found === undefined ? undefined : found.mode & 0o7777;
+}
+
+async function writeDurably(path: string, bytes: Uint8Array, mode: number | undefined): Promise<void> {
+  const file = await open(path, 'wx', mode ?? 0o666);
+  try {
+    await file.writeFile(bytes);
+    // The umask takes bits from what `open` was told.
+    if (mode !== undefined) await file.chmod(mode);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}
+
+async function syncFolder(folder: string): Promise<void> {
+  const handle = await open(folder, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}

@@ -1,0 +1,143 @@
+/** The http node: one request, with limits, retries and nothing secret left behind. */
+import { NodeFailure, type NodeContext, type RetryPolicy, type StateView } from '../graph/node-contract.ts';
+import { describeConfig, resolveComputed } from './computed.ts';
+import { createHttpRequest, safeMethods, type ResolvedHttp } from './http/http-request.ts';
+import { parseBody, readBody, type BodyFormat } from './http/read-body.ts';
+import { readRetryAfter } from './http/retry-after.ts';
+import { sendRequest, type RedirectRule } from './http/send-request.ts';
+import type { Mask } from './mask.ts';
+import { draftNode, type NodeDraft, type NodeOptions } from './node-draft.ts';
+import { hasSecret, resolveSecrets, SecretReference } from './secret.ts';
+import type { Computed, FromState, PlainValue } from './typed-context.ts';
+
+type Scalar = string | number | boolean | undefined | SecretReference;
+
+export interface HttpNodeConfig<S extends StateView = StateView> {
+  /** Default `GET`. */
+  readonly method?: 'GET' | 'HEAD' | 'OPTIONS' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  /** http: or https: only. */
+  readonly url: Computed<string | URL, S>;
+  readonly query?: Computed<Readonly<Record<string, Computed<Scalar | readonly Scalar[], S>>>, S>;
+  readonly headers?: Computed<Readonly<Record<string, Computed<Scalar, S>>>, S>;
+  /** Text and bytes are sent as they are, anything else as JSON. */
+  readonly body?: PlainValue | FromState<unknown, S>;
+  /** Of one attempt. Default 30,000 ms. */
+  readonly timeoutMs?: number;
+  /** The most that is read of a response, decompressed. Default 8 MiB. */
+  readonly maxBytes?: number;
+  /** Default `same-origin`. */
+  readonly redirect?: RedirectRule;
+  /** Default: 200 to 299; under `redirect: 'manual'` 200 to 399. */
+  readonly okStatus?: readonly number[];
+  /** Default `auto`: by the content type. */
+  readonly parse?: BodyFormat;
+  readonly retry?: RetryPolicy;
+}
+
+/** The output of an http node. */
+export interface HttpOutput {
+  readonly status: number;
+  /** Names in lower case; cookies that the receiver sets are not kept. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: unknown;
+}
+
+/** The default of reads and of idempotent calls. */
+export const httpRetry: RetryPolicy = {
+  attempts: 3,
+  backoff: 'exponential',
+  delayMs: 500,
+  delayMsMax: 30_000,
+  jitter: 0.2,
+  on: ['HTTP_UNAVAILABLE', 'HTTP_CONNECTION', 'NODE_TIMED_OUT'],
+};
+
+/**
+ * A node that sends a request; its output is an {@link HttpOutput}. Effect class `read` for GET, HEAD and OPTIONS, else `external`, with
+ * the idempotency key in the header `Idempotency-Key`.
+ *
+ * Fails with `HTTP_UNAVAILABLE` (429 and 5xx; `Retry-After` is obeyed), `HTTP_STATUS` (any other status that is not ok),
+ * `HTTP_CONNECTION`, `HTTP_REDIRECT`, `HTTP_TOO_LARGE`, `HTTP_PARSE`, or before anything is sent with `REQUEST_INVALID`.
+ * A failure says that nothing happened (X3) only if the connection was refused, or the status is 429.
+ */
+export function httpNode<S extends StateView = StateView>(
+  config: HttpNodeConfig<S>,
+  options: NodeOptions = {},
+): NodeDraft {
+  if (config.url === undefined) throw new TypeError('httpNode: url is missing');
+  const { timeoutMs = 30_000, retry, method = 'GET', ...own } = config as HttpNodeConfig;
+  const isRead = safeMethods.has(method);
+  const effect = options.effectClass ?? (isRead ? 'read' : 'external');
+  const mayRepeat = effect === 'read' || effect === 'pure' || options.idempotent === true;
+  const { data, codeText } = describeConfig({ method, ...own, url: own.url instanceof URL ? own.url.href : own.url });
+  return draftNode(
+    {
+      type: 'http',
+      effect,
+      config: data,
+      retry: retry ?? (mayRepeat ? httpRetry : undefined),
+      timeoutMs,
+      implementation: { run: (ctx) => request(ctx, method, own), codeText },
+    },
+    options,
+  );
+}
+
+async function request(ctx: NodeContext, method: string, config: Omit<HttpNodeConfig, 'method'>): Promise<HttpOutput> {
+  const { url, query, headers, body } = config;
+  const given = resolveComputed({ url, query, headers, body }, ctx.state) as ResolvedHttp;
+  const { value, mask } = resolveSecrets(given, ctx.secrets);
+  try {
+    const response = await sendRequest(createHttpRequest(method, value as ResolvedHttp, ctx.idempotencyKey), {
+      redirect: config.redirect ?? 'same-origin',
+      secretHeaders: new Set(listSecretHeaders(given.headers)),
+      isBodySecret: hasSecret(given.body),
+      signal: ctx.signal,
+    });
+    const bytes = await readBody(response, config.maxBytes ?? 8 * 1024 * 1024, ctx.signal);
+    return readResponse(ctx, config, response, bytes, mask);
+  } catch (error) {
+    // Origins and reasons are all that is told, but an origin may hold a secret, too.
+    throw error instanceof NodeFailure ? maskFailure(error, mask) : error;
+  }
+}
+
+function listSecretHeaders(headers: unknown): string[] {
+  return Object.entries(headers ?? {}).flatMap(([name, value]) =>
+    value instanceof SecretReference ? [name.toLowerCase()] : [],
+  );
+}
+
+function readResponse(
+  ctx: NodeContext,
+  config: Omit<HttpNodeConfig, 'method'>,
+  response: Response,
+  bytes: Uint8Array,
+  mask: Mask,
+): HttpOutput {
+  const { status } = response;
+  const isOk =
+    config.okStatus?.includes(status) ?? (status >= 200 && status < (config.redirect === 'manual' ? 400 : 300));
+  const contentType = response.headers.get('content-type') ?? '';
+  const headers = Object.fromEntries(
+    [...response.headers].filter(([name]) => name !== 'set-cookie').map(([name, value]) => [name, mask.text(value)]),
+  );
+  if (isOk) return { status, headers, body: parseBody(bytes, contentType, config.parse ?? 'auto', mask) };
+  const isBusy = status === 429 || status >= 500;
+  const retryAfterMs = isBusy ? readRetryAfter(response.headers.get('retry-after'), ctx.now()) : undefined;
+  throw new NodeFailure(`the answer was ${status}`, {
+    code: isBusy ? 'HTTP_UNAVAILABLE' : 'HTTP_STATUS',
+    applied: status === 429 ? 'no' : 'unknown',
+    data: { status, headers, body: mask.text(new TextDecoder().decode(bytes.subarray(0, 4_096))) },
+    ...(retryAfterMs !== undefined && { retryAfterMs }),
+  });
+}
+
+function maskFailure({ message, applied, retryAfterMs, code, data }: NodeFailure, mask: Mask): NodeFailure {
+  return new NodeFailure(mask.text(message), {
+    applied,
+    code,
+    data: mask.json(data),
+    ...(retryAfterMs !== undefined && { retryAfterMs }),
+  });
+}

@@ -1,0 +1,67 @@
+/** Reads the body of a response, up to a limit, and parses it. */
+import { NodeFailure } from '../../graph/node-contract.ts';
+import type { Mask } from '../mask.ts';
+
+export type BodyFormat = 'json' | 'text' | 'bytes' | 'auto';
+
+/** Bytes are counted as they arrive, after decompression. @throws NodeFailure HTTP_TOO_LARGE, HTTP_CONNECTION */
+export async function readBody(response: Response, limitBytes: number, signal: AbortSignal): Promise<Uint8Array> {
+  if (response.body === null) return new Uint8Array();
+  const chunks: Uint8Array[] = [];
+  let sizeBytes = 0;
+  try {
+    for await (const chunk of response.body) {
+      sizeBytes += chunk.length;
+      // Leaving the loop cancels the body, which closes the connection.
+      if (sizeBytes > limitBytes) break;
+      chunks.push(chunk);
+    }
+  } catch {
+    signal.throwIfAborted();
+    throw new NodeFailure('the connection broke while the response was read', {
+      code: 'HTTP_CONNECTION',
+      data: { status: response.status },
+    });
+  }
+  if (sizeBytes > limitBytes) {
+    throw new NodeFailure(`the response is over the limit of ${limitBytes} bytes`, {
+      code: 'HTTP_TOO_LARGE',
+      data: { status: response.status, limitBytes },
+    });
+  }
+  return new Uint8Array(Buffer.concat(chunks));
+}
+
+/** Secrets that the receiver sends back are masked. @throws NodeFailure HTTP_PARSE */
+export function parseBody(bytes: Uint8Array, contentType: string, format: BodyFormat, mask: Mask): unknown {
+  const actual = format === 'auto' ? guessFormat(contentType, bytes) : format;
+  if (actual === 'json') return mask.json(parseJson(bytes));
+  return actual === 'text' ? mask.text(decodeText(bytes, contentType)) : mask.bytes(bytes);
+}
+
+function guessFormat(contentType: string, bytes: Uint8Array): Exclude<BodyFormat, 'auto'> {
+  const type = contentType.split(';')[0]?.trim().toLowerCase() ?? '';
+  if (type === 'application/json' || type.endsWith('+json')) return bytes.length === 0 ? 'text' : 'json';
+  const isText =
+    type === '' ||
+    type.startsWith('text/') ||
+    /^application\/(xml|javascript|x-www-form-urlencoded|x-ndjson|yaml)$|\+xml$/.test(type);
+  return isText ? 'text' : 'bytes';
+}
+
+function parseJson(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(new TextDecoder().decode(bytes)) as unknown;
+  } catch {
+    throw new NodeFailure('the response is no valid JSON', { code: 'HTTP_PARSE', data: { sizeBytes: bytes.length } });
+  }
+}
+
+function decodeText(bytes: Uint8Array, contentType: string): string {
+  const charset = /charset="?([^\s;"]+)/i.exec(contentType)?.[1] ?? 'utf-8';
+  try {
+    return new TextDecoder(charset).decode(bytes);
+  } catch {
+    return new TextDecoder().decode(bytes);
+  }
+}

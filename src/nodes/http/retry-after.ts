@@ -1,0 +1,13 @@
+/**
+ * Reads a `Retry-After` header: seconds, or an HTTP date (RFC 9110, 10.2.3).
+ * @param nowMs - epoch ms
+ * @returns ms to wait, or undefined if there is no usable header
+ */
+export function readRetryAfter(header: string | null, nowMs: number): number | undefined {
+  if (header === null) return undefined;
+  const text = header.trim();
+  if (/^\d+$/.test(text)) return Number(text) * 1_000;
+  // Any date has letters in it; without them `Date.parse` would take nonsense such as `-5` for a year.
+  const date = /[a-z]/i.test(text) ? Date.parse(text) : Number.NaN;
+  return Number.isNaN(date) ? undefined : Math.max(0, date - nowMs);
+}

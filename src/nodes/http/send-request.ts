@@ -1,0 +1,92 @@
+/** Sends one request and follows redirects by rule. */
+import { NodeFailure } from '../../graph/node-contract.ts';
+import type { HttpRequest } from './http-request.ts';
+
+/** `same-origin`: follow within the origin, fail at its border; `follow`: cross it without credentials; `manual`: the redirect is the answer. */
+export type RedirectRule = 'same-origin' | 'follow' | 'error' | 'manual';
+
+export interface SendOptions {
+  readonly redirect: RedirectRule;
+  /** Names of headers that hold secrets, lower case: like credentials, they stay with the first origin. */
+  readonly secretHeaders: ReadonlySet<string>;
+  /** Whether the body holds a secret: it is never sent to another origin. */
+  readonly isBodySecret: boolean;
+  readonly signal: AbortSignal;
+}
+
+const redirectStatuses: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
+const credentialHeaders = ['authorization', 'cookie', 'proxy-authorization'];
+const redirectsMax = 10;
+
+/** Errors of the platform that come before a byte of the request was sent. */
+const unsentReasons: ReadonlySet<string> = new Set([
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'UND_ERR_CONNECT_TIMEOUT',
+]);
+
+/** @throws NodeFailure HTTP_CONNECTION, HTTP_REDIRECT; the signal's reason when aborted */
+export async function sendRequest(first: HttpRequest, options: SendOptions): Promise<Response> {
+  let request = first;
+  for (let hops = 0; ; hops += 1) {
+    const response = await send(request, options.signal, hops === 0);
+    const location = redirectStatuses.has(response.status) ? response.headers.get('location') : null;
+    if (location === null || options.redirect === 'manual') return response;
+    await response.body?.cancel();
+    if (hops === redirectsMax) refuse(request, `was redirected more than ${redirectsMax} times`);
+    request = redirect(request, response.status, location, options);
+  }
+}
+
+async function send(
+  { url, method, headers, body }: HttpRequest,
+  signal: AbortSignal,
+  isFirst: boolean,
+): Promise<Response> {
+  signal.throwIfAborted();
+  try {
+    return await fetch(url, { method, headers, signal, redirect: 'manual', ...(body !== undefined && { body }) });
+  } catch (error) {
+    signal.throwIfAborted();
+    const reason = readReason(error);
+    throw new NodeFailure(`${method} ${url.origin} failed (${reason})`, {
+      code: 'HTTP_CONNECTION',
+      applied: isFirst && unsentReasons.has(reason) ? 'no' : 'unknown',
+      data: { origin: url.origin, reason },
+    });
+  }
+}
+
+/** The code of a connection error; its message may quote what was sent. */
+function readReason(error: unknown): string {
+  const cause: unknown = error instanceof Error ? error.cause : undefined;
+  const code: unknown = (cause as { code?: unknown } | undefined)?.code;
+  if (typeof code === 'string') return code;
+  const inner: unknown =
+    cause instanceof AggregateError ? (cause.errors[0] as { code?: unknown } | undefined)?.code : undefined;
+  return typeof inner === 'string' ? inner : 'unknown';
+}
+
+function redirect(from: HttpRequest, status: number, location: string, options: SendOptions): HttpRequest {
+  const url = URL.parse(location, from.url.href) ?? refuse(from, 'was redirected to what is no URL');
+  if (options.redirect === 'error') refuse(from, `was redirected to ${url.origin}`);
+  if (url.protocol !== 'http:' && url.protocol !== 'https:')
+    refuse(from, `was redirected to the scheme ${url.protocol}`);
+  const isSameOrigin = url.origin === from.url.origin;
+  if (!isSameOrigin && options.redirect !== 'follow') refuse(from, `was redirected to another origin, ${url.origin}`);
+  const becomesGet = status === 303 ? from.method !== 'HEAD' : status < 303 && from.method === 'POST';
+  const body = becomesGet ? undefined : from.body;
+  if (!isSameOrigin && body !== undefined && options.isBodySecret)
+    refuse(from, `was redirected to ${url.origin}, with a secret in its body`);
+  const headers = new Headers(from.headers);
+  if (!isSameOrigin) for (const name of [...credentialHeaders, ...options.secretHeaders]) headers.delete(name);
+  if (becomesGet) for (const name of ['content-type', 'content-length', 'idempotency-key']) headers.delete(name);
+  return { method: becomesGet ? 'GET' : from.method, url, headers, body };
+}
+
+function refuse({ method, url }: HttpRequest, reason: string): never {
+  throw new NodeFailure(`${method} ${url.origin} ${reason}`, { code: 'HTTP_REDIRECT', data: { origin: url.origin } });
+}

@@ -1,0 +1,134 @@
+/** The human node: asks a person and waits, for days if need be. */
+import { NodeFailure, type NodeContext, type Question, type StateView } from '../graph/node-contract.ts';
+import { describeConfig, resolveComputed } from './computed.ts';
+import { draftNode, type NodeDraft, type NodeOptions } from './node-draft.ts';
+import type { Computed, FromState } from './typed-context.ts';
+
+export interface HumanNodeConfig<S extends StateView = StateView> {
+  readonly prompt: Computed<string, S>;
+  readonly choices?: Computed<NonNullable<Question['choices']>, S>;
+  /** JSON Schema the answer must fit. */
+  readonly schema?: Question['schema'];
+  /** Shown beside the question. */
+  readonly metadata?: object | FromState<unknown, S>;
+  /** The question is open this long; the time already passed counts after a restart. */
+  readonly timeoutMs?: number;
+  /** Epoch ms until which the question is open; instead of `timeoutMs`. */
+  readonly deadlineAt?: Computed<number, S>;
+  /** What happens when the time is over: the node completes with an {@link Approval}, or fails with NODE_TIMED_OUT. Default `error`. */
+  readonly onTimeout?: 'accept' | 'reject' | 'error';
+  /** The answer when the time is over; instead of `onTimeout`. */
+  readonly defaultAnswer?: unknown;
+  /** Answers at once with an {@link Approval}: for rehearsals. */
+  readonly autoAccept?: boolean;
+  /** Answers at once with a refusal; a string is its reason. */
+  readonly autoReject?: boolean | string;
+  /** Answers in a person's place if it returns anything but undefined; asked once, what it says is recorded. */
+  readonly policy?: FromState<unknown, S>;
+  readonly outputAs?: string;
+}
+
+/** The answer of a question that was decided without a person. */
+export interface Approval {
+  readonly approved: boolean;
+  readonly reason?: string;
+  readonly decidedBy: 'auto-accept' | 'auto-reject' | 'timeout-accept' | 'timeout-reject';
+}
+
+/**
+ * A node that asks a question; the answer is its output. Effect class `human`: a recorded answer is never asked for again.
+ * @throws TypeError a configuration that contradicts itself
+ */
+export function humanNode<S extends StateView = StateView>(
+  config: HumanNodeConfig<S>,
+  options: Omit<NodeOptions, 'timeoutMs' | 'effectClass'> = {},
+): NodeDraft {
+  checkConfig(config as HumanNodeConfig);
+  const { policy, outputAs, ...asked } = config as HumanNodeConfig;
+  const { data, codeText } = describeConfig(asked);
+  return draftNode(
+    {
+      type: 'human',
+      effect: 'human',
+      config: data,
+      outputAs,
+      implementation: {
+        run: (ctx) => decide(ctx, asked, policy),
+        codeText: policy ? `${codeText}\n${String(policy)}` : codeText,
+      },
+    },
+    options,
+  );
+}
+
+async function decide(ctx: NodeContext, config: HumanNodeConfig, policy: HumanNodeConfig['policy']): Promise<unknown> {
+  if (config.autoAccept === true) return { approved: true, decidedBy: 'auto-accept' } satisfies Approval;
+  if (config.autoReject !== undefined && config.autoReject !== false) {
+    const reason = typeof config.autoReject === 'string' ? config.autoReject : 'Auto-rejected';
+    return { approved: false, reason, decidedBy: 'auto-reject' } satisfies Approval;
+  }
+  const question = createQuestion(ctx, config);
+  if (policy) {
+    const answer = await ctx.step('policy', { effect: 'read' }, () => policy(ctx.state));
+    if (answer !== undefined) return checkChoice(answer, question);
+  }
+  return ctx.ask(question);
+}
+
+function createQuestion(ctx: NodeContext, config: HumanNodeConfig): Question {
+  const { prompt, choices, metadata, deadlineAt } = resolveComputed(
+    { prompt: config.prompt, choices: config.choices, metadata: config.metadata, deadlineAt: config.deadlineAt },
+    ctx.state,
+  ) as Omit<Question, 'name'>;
+  const dueAt = deadlineAt ?? (config.timeoutMs === undefined ? undefined : ctx.now() + config.timeoutMs);
+  const defaultAnswer = config.defaultAnswer ?? answerOnTimeout(config.onTimeout);
+  return {
+    prompt,
+    ...(choices !== undefined && { choices }),
+    ...(config.schema !== undefined && { schema: config.schema }),
+    ...(metadata !== undefined && { metadata }),
+    ...(dueAt !== undefined && { deadlineAt: dueAt }),
+    ...(defaultAnswer !== undefined && { defaultAnswer }),
+  };
+}
+
+function answerOnTimeout(onTimeout: HumanNodeConfig['onTimeout']): Approval | undefined {
+  if (onTimeout === 'accept') return { approved: true, decidedBy: 'timeout-accept' };
+  if (onTimeout === 'reject') return { approved: false, reason: 'Timed out', decidedBy: 'timeout-reject' };
+  return undefined;
+}
+
+/** A policy is held to the choices a person has. */
+function checkChoice(answer: unknown, { choices }: Question): unknown {
+  const values = choices?.map((choice) => (typeof choice === 'string' ? choice : choice.value));
+  if (
+    values === undefined ||
+    values.some((value) => value === answer || JSON.stringify(value) === JSON.stringify(answer))
+  )
+    return answer;
+  throw new NodeFailure('the policy answered none of the choices', {
+    code: 'ANSWER_INVALID',
+    data: { answer, choices: values },
+  });
+}
+
+function checkConfig(config: HumanNodeConfig): void {
+  const refuse = (reason: string): never => {
+    throw new TypeError(`humanNode: ${reason}`);
+  };
+  if (typeof config.prompt !== 'string' && typeof config.prompt !== 'function')
+    refuse('prompt must be a text or a function');
+  if (config.timeoutMs !== undefined && config.deadlineAt !== undefined)
+    refuse('give timeoutMs or deadlineAt, not both');
+  const hasDeadline = config.timeoutMs !== undefined || config.deadlineAt !== undefined;
+  const decidesLate = config.onTimeout === 'accept' || config.onTimeout === 'reject';
+  if (!hasDeadline && (config.onTimeout !== undefined || config.defaultAnswer !== undefined))
+    refuse('onTimeout and defaultAnswer need timeoutMs or deadlineAt');
+  if (config.onTimeout !== undefined && config.defaultAnswer !== undefined)
+    refuse('give onTimeout or defaultAnswer, not both');
+  if (config.autoAccept === true && config.autoReject !== undefined && config.autoReject !== false)
+    refuse('give autoAccept or autoReject, not both');
+  if (decidesLate && (config.choices !== undefined || config.schema !== undefined)) {
+    refuse(`onTimeout '${config.onTimeout}' does not fit a question with choices or a schema: give defaultAnswer`);
+  }
+}

@@ -1,0 +1,189 @@
+/** The map node: does the same for every item of a list, each with a record of its own. */
+import type { Graph } from '../graph/graph.ts';
+import {
+  NodeFailure,
+  outcome,
+  stepsOutput,
+  type EffectClass,
+  type NodeContext,
+  type Reconciliation,
+  type RetryPolicy,
+  type StateView,
+  type StepContext,
+} from '../graph/node-contract.ts';
+import { draftNode, type NodeDraft, type NodeOptions } from './node-draft.ts';
+import { runChild } from './subgraph-node.ts';
+import type { FromState } from './typed-context.ts';
+
+export interface MapNodeConfig<S extends StateView = StateView, Item = unknown> {
+  /** The items, in order. */
+  readonly over: FromState<readonly Item[], S>;
+  /** Names an item; must be unique and say the same each time. Default: its place in the list. */
+  readonly key?: (item: Item, index: number) => string;
+  /** Does the work of one item: a function, or a graph whose input is the item and whose artifacts are the output. */
+  readonly each: ((item: Item, step: StepContext, index: number) => unknown) | Graph;
+  /** Items that run at once. Default 8. */
+  readonly concurrency?: number;
+  /** Effect class of each item's step. Default `pure`. The node itself is `pure` if its items are, else `read`. */
+  readonly effectClass?: EffectClass;
+  /** Of one item. */
+  readonly retry?: RetryPolicy;
+  /** Of one attempt of one item. */
+  readonly timeoutMs?: number;
+  /** A repeated call for an item with the same key has no second effect. */
+  readonly idempotent?: boolean;
+  readonly reconcile?: (key: string, item: Item) => Promise<Reconciliation> | Reconciliation;
+  /** Failed items do not fail the node: the output is a list of {@link MapResult}. */
+  readonly continueOnError?: boolean;
+}
+
+/** What became of one item, under `continueOnError`. */
+export type MapResult =
+  { readonly status: 'completed'; readonly value: unknown } | { readonly status: 'failed'; readonly error: unknown };
+
+type Work = (ctx: NodeContext, key: string, item: unknown, index: number) => Promise<unknown>;
+
+/**
+ * A node whose output is the list of its items' outputs, in the order of the items. A resume runs only what is missing or failed.
+ * When an item fails, items that are running finish, no others start, and the node fails with code `ITEM_FAILED`.
+ * @throws TypeError a configuration that cannot work
+ */
+export function mapNode<S extends StateView = StateView, Item = unknown>(
+  config: MapNodeConfig<S, Item>,
+  options: Omit<NodeOptions, 'effectClass' | 'idempotent'> = {},
+): NodeDraft {
+  const {
+    over,
+    each,
+    key,
+    effectClass = 'pure',
+    concurrency = 8,
+    retry,
+    timeoutMs,
+    idempotent,
+    continueOnError,
+  } = config as unknown as MapNodeConfig;
+  checkConfig(config as unknown as MapNodeConfig, concurrency);
+  const isGraph = typeof each !== 'function';
+  return draftNode(
+    {
+      type: 'map',
+      effect: isGraph || effectClass !== 'pure' ? 'read' : 'pure',
+      config: definedOnly({ effectClass, concurrency, retry, timeoutMs, idempotent, continueOnError }),
+      ...(isGraph && { subgraph: each }),
+      implementation: {
+        run: (ctx) => mapItems(ctx, over(ctx.state), config as unknown as MapNodeConfig, concurrency),
+        codeText: [over, key, isGraph ? undefined : each].map(String).join('\n'),
+      },
+    },
+    options,
+  );
+}
+
+function checkConfig(
+  { over, each, effectClass, retry, timeoutMs, idempotent, reconcile }: MapNodeConfig,
+  concurrency: number,
+): void {
+  if (typeof over !== 'function') throw new TypeError('mapNode: over must be a function of the state');
+  if (!(Number.isInteger(concurrency) && concurrency > 0))
+    throw new TypeError('mapNode: concurrency must be a whole number above 0');
+  if (typeof each === 'function') return;
+  if (each?.nodeIndex === undefined) throw new TypeError('mapNode: each must be a function or a compiled graph');
+  if ([effectClass, retry, timeoutMs, idempotent, reconcile].some((option) => option !== undefined)) {
+    throw new TypeError(
+      "mapNode: effectClass, retry, timeoutMs, idempotent and reconcile belong to the graph's own nodes when each is a graph",
+    );
+  }
+}
+
+async function mapItems(
+  ctx: NodeContext,
+  items: unknown,
+  config: MapNodeConfig,
+  concurrency: number,
+): Promise<unknown> {
+  if (!Array.isArray(items)) throw new NodeFailure('mapNode: over must return a list', { code: 'NODE_OUTPUT_INVALID' });
+  const keys = nameItems(items, config.key);
+  const work = createWork(config);
+  const results: MapResult[] = [];
+  const queue = items.entries();
+  let hasFailed = false;
+  const runWorker = async (): Promise<void> => {
+    for (const [index, item] of queue) {
+      try {
+        results[index] = { status: 'completed', value: await work(ctx, keys[index] ?? '', item, index) };
+      } catch (error) {
+        results[index] = { status: 'failed', error };
+        hasFailed ||= config.continueOnError !== true;
+      }
+      // A generator's `for` would close the shared queue on `break`; an array's does not, and siblings look at the flag themselves.
+      if (hasFailed) return;
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(concurrency, items.length) }, runWorker));
+  if (hasFailed) throw describeFailure(keys, results);
+  if (config.continueOnError === true) return results;
+  // The steps hold the outputs: naming them keeps one copy, but only where their order is the items' order.
+  if (typeof config.each === 'function' && keepsOrder(keys)) return outcome({ output: stepsOutput });
+  return results.map((result) => (result.status === 'completed' ? result.value : undefined));
+}
+
+function createWork({ each, effectClass = 'pure', retry, timeoutMs, idempotent, reconcile }: MapNodeConfig): Work {
+  if (typeof each !== 'function') return async (ctx, key, item) => (await runChild(ctx, each, item, key)).artifacts;
+  const fixed = definedOnly({ effect: effectClass, retry, timeoutMs, idempotent });
+  return (ctx, key, item, index) =>
+    ctx.step(
+      key,
+      { ...fixed, input: item, ...(reconcile && { reconcile: (stepKey: string) => reconcile(stepKey, item) }) },
+      (step) => each(item, step, index),
+    );
+}
+
+function nameItems(items: readonly unknown[], key: MapNodeConfig['key']): readonly string[] {
+  if (key === undefined) return items.map((_, index) => String(index));
+  const seen = new Set<string>();
+  return items.map((item, index) => {
+    const name = key(item, index);
+    if (typeof name !== 'string' || seen.has(name)) {
+      throw new NodeFailure(
+        `mapNode: item ${index} has ${typeof name === 'string' ? `the key '${name}' of another item` : 'a key that is no text'}`,
+        { code: 'NODE_OUTPUT_INVALID', data: { index } },
+      );
+    }
+    seen.add(name);
+    return name;
+  });
+}
+
+/** Records put keys that look like array indices first, in ascending order, whatever order they came in. */
+function keepsOrder(keys: readonly string[]): boolean {
+  const last = keys.length - 1;
+  return (
+    keys.every((key, index) => {
+      if (!isIndexLike(key)) return true;
+      const before = index === 0 ? undefined : keys[index - 1];
+      return before === undefined || (isIndexLike(before) && Number(before) < Number(key));
+    }) || last < 1
+  );
+}
+
+function isIndexLike(key: string): boolean {
+  return /^(0|[1-9]\d{0,9})$/.test(key);
+}
+
+function describeFailure(keys: readonly string[], results: readonly MapResult[]): NodeFailure {
+  const failed = results.flatMap((result, index) =>
+    result?.status === 'failed' ? [{ key: keys[index] ?? '', error: result.error }] : [],
+  );
+  const first = failed[0];
+  const reason = first?.error instanceof Error ? first.error.message : String(first?.error);
+  return new NodeFailure(`item '${first?.key ?? ''}' failed: ${reason}`, {
+    code: 'ITEM_FAILED',
+    data: { failed: failed.map(({ key }) => key).slice(0, 100), count: failed.length },
+    cause: first?.error,
+  });
+}
+
+function definedOnly<T extends object>(value: T): { [K in keyof T]: Exclude<T[K], undefined> } {
+  return Object.fromEntries(Object.entries(value).filter(([, entry]) => entry !== undefined)) as never;
+}

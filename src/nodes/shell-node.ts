@@ -1,0 +1,164 @@
+/** The shell node: runs a program, and never lets a value become shell syntax. */
+import { StringDecoder } from 'node:string_decoder';
+import { NodeFailure, type NodeContext, type RetryPolicy, type StateView } from '../graph/node-contract.ts';
+import { describeConfig, resolveComputed } from './computed.ts';
+import type { Mask } from './mask.ts';
+import { draftNode, type NodeDraft, type NodeOptions } from './node-draft.ts';
+import { resolveSecrets, type SecretReference } from './secret.ts';
+import { createBoundedText, type BoundedText } from './shell/bounded-text.ts';
+import { runProcess, type ProcessEnd } from './shell/run-process.ts';
+import { createShellRequest, type ResolvedShell, type ShellRequest } from './shell/shell-request.ts';
+import type { Computed } from './typed-context.ts';
+
+type Argument = string | number;
+
+export interface ShellNodeConfig<S extends StateView = StateView> {
+  /**
+   * A file and its arguments, started without a shell; or a script, which is fixed text for `/bin/sh`. The file and the script are
+   * the author's: values reach a script as `"$1"`, `"$@"` (from `args`) or `"$NAME"` (from `env`) only.
+   */
+  readonly command: readonly [string, ...Computed<Argument, S>[]] | string;
+  /** More arguments. A value stays one argument, but a program may read a leading `-` as an option: put `--` before it. */
+  readonly args?: Computed<readonly Computed<Argument, S>[], S>;
+  /** Beside PATH, HOME and LANG, the whole environment. CAIRN_IDEMPOTENCY_KEY is added. */
+  readonly env?: Readonly<Record<string, Computed<Argument | boolean | undefined, S> | SecretReference>>;
+  readonly cwd?: Computed<string, S>;
+  /** What the program reads. Default: nothing. */
+  readonly input?: Computed<string | Uint8Array, S>;
+  /** Of one attempt; when it runs out, the process group is killed. */
+  readonly timeoutMs?: number;
+  /** Kept of stdout and of stderr each: the head and the tail. Default 1 MiB. */
+  readonly maxOutputBytes?: number;
+  /** Default `[0]`. */
+  readonly okExitCodes?: readonly number[];
+  /** Between SIGTERM and SIGKILL. Default 2,000 ms. */
+  readonly killGraceMs?: number;
+  readonly retry?: RetryPolicy;
+}
+
+/** The output of a shell node, and the data of its failure. */
+export interface ShellOutput {
+  /** Null if a signal ended it. */
+  readonly exitCode: number | null;
+  readonly signal: string | null;
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly truncated: boolean;
+  /** Bytes left out of stdout and stderr. */
+  readonly omittedBytes: number;
+}
+
+/**
+ * A node that runs a program; its output is a {@link ShellOutput}. Effect class `external`.
+ * Fails with code `EXIT_CODE` (data: the output), or before anything happened with `SPAWN_FAILED` or `ARGUMENT_INVALID`.
+ * @throws TypeError the command is neither a list that begins with a file nor a script, or `env` holds a bad name
+ */
+export function shellNode<S extends StateView = StateView>(
+  config: ShellNodeConfig<S>,
+  options: NodeOptions = {},
+): NodeDraft {
+  checkConfig(config);
+  const { timeoutMs, retry, ...own } = config as ShellNodeConfig;
+  const { data, codeText } = describeConfig(own);
+  return draftNode(
+    {
+      type: 'shell',
+      effect: 'external',
+      config: data,
+      retry,
+      timeoutMs,
+      implementation: { run: (ctx) => runShell(ctx, own), codeText },
+    },
+    options,
+  );
+}
+
+function checkConfig({ command, env = {} }: { readonly command: unknown; readonly env?: unknown }): void {
+  const file: unknown = Array.isArray(command) ? command[0] : command;
+  if (typeof file !== 'string' || file === '')
+    throw new TypeError('shellNode: command must be [file, ...arguments] or the text of a script');
+  if (typeof env !== 'object' || env === null)
+    throw new TypeError('shellNode: env must be an object; its values may be functions of the state');
+  const badName = Object.keys(env).find((name) => !/^[A-Za-z_][A-Za-z0-9_]*$/.test(name));
+  if (badName !== undefined)
+    throw new TypeError(`shellNode: ${JSON.stringify(badName)} cannot name an environment variable`);
+}
+
+async function runShell(ctx: NodeContext, config: ShellNodeConfig): Promise<ShellOutput> {
+  const { env, ...rest } = resolveComputed(config, ctx.state) as ResolvedShell;
+  const secrets = resolveSecrets(env ?? {}, ctx.secrets);
+  const request = createShellRequest({ ...rest, env: secrets.value as Record<string, unknown> }, ctx.idempotencyKey);
+  const limitBytes = config.maxOutputBytes ?? 1024 * 1024;
+  const stdout = collectStream('stdout', ctx, secrets.mask, createBoundedText(limitBytes));
+  const stderr = collectStream('stderr', ctx, secrets.mask, createBoundedText(limitBytes));
+  const end = await start(ctx, request, config.killGraceMs ?? 2_000, { stdout, stderr });
+  const out = stdout.end();
+  const err = stderr.end();
+  const omittedBytes = out.omittedBytes + err.omittedBytes;
+  const output: ShellOutput = { ...end, stdout: out.text, stderr: err.text, truncated: omittedBytes > 0, omittedBytes };
+  ctx.signal.throwIfAborted();
+  if (end.exitCode !== null && (config.okExitCodes ?? [0]).includes(end.exitCode)) return output;
+  const how = end.exitCode === null ? `was ended by ${end.signal ?? 'a signal'}` : `exited with ${end.exitCode}`;
+  throw new NodeFailure(`${nameCommand(config.command)} ${how}${lastLine(output.stderr)}`, {
+    code: 'EXIT_CODE',
+    data: output,
+  });
+}
+
+interface Collector {
+  push(bytes: Buffer): void;
+  end(): ReturnType<BoundedText['end']>;
+}
+
+/** Bytes become text, secrets are masked, what is safe is shown at once, and head and tail are kept. */
+function collectStream(stream: 'stdout' | 'stderr', ctx: NodeContext, mask: Mask, kept: BoundedText): Collector {
+  const decoder = new StringDecoder('utf8');
+  const masked = mask.createStream();
+  const take = (text: string): void => {
+    if (text === '') return;
+    kept.push(text);
+    ctx.emit({ kind: 'output', stream, text });
+  };
+  return {
+    push: (bytes) => take(masked.push(decoder.write(bytes))),
+    end() {
+      take(masked.push(decoder.end()));
+      take(masked.end());
+      return kept.end();
+    },
+  };
+}
+
+async function start(
+  { signal }: NodeContext,
+  request: ShellRequest,
+  killGraceMs: number,
+  collectors: Readonly<Record<'stdout' | 'stderr', Collector>>,
+): Promise<ProcessEnd> {
+  signal.throwIfAborted();
+  try {
+    return await runProcess({
+      ...request,
+      signal,
+      killGraceMs,
+      onOutput: (stream, bytes) => collectors[stream].push(bytes),
+    });
+  } catch (error) {
+    const reason = (error as NodeJS.ErrnoException).code ?? 'unknown';
+    const where = request.cwd === undefined ? '' : ` in ${request.cwd}`;
+    throw new NodeFailure(`${request.file} could not be started${where} (${reason})`, {
+      code: 'SPAWN_FAILED',
+      applied: 'no',
+      data: { file: request.file, reason, ...(request.cwd !== undefined && { cwd: request.cwd }) },
+    });
+  }
+}
+
+function nameCommand(command: ShellNodeConfig['command']): string {
+  return typeof command === 'string' ? 'the script' : command[0];
+}
+
+function lastLine(text: string): string {
+  const line = text.trimEnd().split('\n').at(-1)?.slice(0, 200) ?? '';
+  return line === '' ? '' : `: ${line}`;
+}

@@ -1,0 +1,101 @@
+/** The tool node: calls a tool with arguments taken from the state. */
+import {
+  NodeFailure,
+  type EffectClass,
+  type NodeContext,
+  type Reconciliation,
+  type RetryPolicy,
+  type StateView,
+} from '../graph/node-contract.ts';
+import type { StandardSchema } from '../graph/graph.ts';
+import { describeConfig, resolveComputed } from './computed.ts';
+import { draftNode, type NodeDraft, type NodeOptions } from './node-draft.ts';
+import type { FromState, PlainValue } from './typed-context.ts';
+
+/** What a tool is told of the call. */
+export interface ToolCall {
+  /** The same for every attempt: hand it to the receiver so that a repeated call is recognised (X1). */
+  readonly idempotencyKey: string;
+  readonly attempt: number;
+  /** Aborted on cancel, timeout and lost claim. */
+  readonly signal: AbortSignal;
+}
+
+export interface Tool<Args = unknown> {
+  readonly name: string;
+  readonly execute: (args: Args, call: ToolCall) => unknown;
+  /** Default `external`. */
+  readonly effectClass?: EffectClass;
+  /** Checks and completes the arguments before the tool is called. */
+  readonly schema?: StandardSchema<Args>;
+  /** Says whether the call under this key took effect, when that is in doubt. */
+  readonly reconcile?: (key: string, args: Args, signal: AbortSignal) => Promise<Reconciliation> | Reconciliation;
+}
+
+export interface ToolNodeConfig<S extends StateView = StateView> {
+  /** Default: `{}`. */
+  readonly args?: PlainValue | FromState<unknown, S>;
+  readonly retry?: RetryPolicy;
+  readonly timeoutMs?: number;
+}
+
+/**
+ * A node that calls a tool; what the tool returns is the output. Effect class: the option, else the tool's, else `external`.
+ * Arguments that miss the tool's schema fail with code `INPUT_INVALID`, before the tool is called.
+ * @throws TypeError the tool is missing, or has no name or `execute`
+ */
+export function toolNode<S extends StateView = StateView, Args = unknown>(
+  tool: Tool<Args>,
+  config: ToolNodeConfig<S> = {},
+  options: NodeOptions = {},
+): NodeDraft {
+  checkTool(tool);
+  const given = config.args ?? {};
+  const { data, codeText } = describeConfig(given);
+  const { reconcile } = tool;
+  const readArgs = (state: StateView): Promise<Args> => parseArgs(tool, resolveComputed(given, state));
+  return draftNode(
+    {
+      type: 'tool',
+      effect: tool.effectClass ?? 'external',
+      config: { tool: tool.name, args: data },
+      retry: config.retry,
+      timeoutMs: config.timeoutMs,
+      implementation: {
+        run: async ({ state, idempotencyKey, attempt, signal }: NodeContext) =>
+          tool.execute(await readArgs(state), { idempotencyKey, attempt, signal }),
+        codeText: `${String(tool.execute)}\n${codeText}`,
+        ...(reconcile && {
+          reconcile: async (key, { state, signal }) => reconcile.call(tool, key, await readArgs(state), signal),
+        }),
+      },
+    },
+    options,
+  );
+}
+
+function checkTool(tool: unknown): void {
+  if (typeof tool !== 'object' || tool === null) {
+    throw new TypeError(
+      `toolNode(tool) needs a tool object { name, execute }, got ${typeof tool === 'string' ? `the name '${tool}'` : String(tool)}`,
+    );
+  }
+  const { name, execute } = tool as Partial<Tool>;
+  if (typeof name !== 'string' || name === '') throw new TypeError('a tool needs a name');
+  if (typeof execute !== 'function') throw new TypeError(`tool '${name}' has no execute function`);
+}
+
+async function parseArgs<Args>(tool: Tool<Args>, args: unknown): Promise<Args> {
+  if (tool.schema === undefined) return args as Args;
+  const result = await tool.schema['~standard'].validate(args);
+  if (result.issues === undefined) return result.value;
+  const reasons = result.issues.map(
+    ({ message, path = [] }) =>
+      `${path.map((key) => String(typeof key === 'object' ? key.key : key)).join('.')}: ${message}`,
+  );
+  throw new NodeFailure(`arguments of tool '${tool.name}' do not fit: ${reasons.join('; ')}`, {
+    code: 'INPUT_INVALID',
+    applied: 'no',
+    data: { tool: tool.name, reasons },
+  });
+}

@@ -1,0 +1,106 @@
+/** A node's context without an engine: for testing the code behind one node. */
+import { CairnError } from '../errors.ts';
+import type { ChildResult, NodeContext, Question, StateView, StepOptions } from '../graph/node-contract.ts';
+
+export interface FakeContextOptions extends Partial<Omit<NodeContext, 'state' | 'secrets'>> {
+  readonly state?: Partial<StateView>;
+  /** Values by name. */
+  readonly secrets?: Readonly<Record<string, string>>;
+  /** Answers by question name, in order of asking; a question without one is never answered. */
+  readonly answers?: Readonly<Record<string, readonly unknown[]>>;
+  /** How a child run ends. Default: completed, with an empty state. */
+  readonly runChild?: (graph: object, input: unknown, name: string | undefined) => ChildResult | Promise<ChildResult>;
+}
+
+export interface FakeStep {
+  readonly name: string;
+  readonly options: StepOptions;
+}
+
+/** What a node did with its context. */
+export interface FakeRecord {
+  readonly steps: readonly FakeStep[];
+  readonly questions: readonly Question[];
+  readonly events: readonly unknown[];
+  readonly children: readonly { readonly name: string | undefined; readonly input: unknown }[];
+}
+
+export interface FakeContext extends NodeContext {
+  readonly record: FakeRecord;
+}
+
+/** An empty state with the parts given. */
+export function createStateView(parts: Partial<StateView> = {}): StateView {
+  return { input: undefined, scratch: {}, artifacts: {}, diagnostics: {}, outputs: {}, ...parts };
+}
+
+/**
+ * Makes a context whose steps run at once, whose questions take the answers given, and whose record tells what was called. Parts can be
+ * replaced one by one.
+ */
+export function createFakeContext(options: FakeContextOptions = {}): FakeContext {
+  const { state, secrets = {}, answers = {}, runChild, ...overrides } = options;
+  const steps: FakeStep[] = [];
+  const questions: Question[] = [];
+  const events: unknown[] = [];
+  const children: { name: string | undefined; input: unknown }[] = [];
+  const blobs = new Map<string, Uint8Array>();
+  const view = createStateView(state);
+  const signal = options.signal ?? new AbortController().signal;
+  return {
+    runId: '00000000-0000-7000-8000-000000000000',
+    nodeId: 'node',
+    nodePath: ['node'],
+    visit: 1,
+    attempt: 1,
+    isResumed: false,
+    input: view.input,
+    state: view,
+    config: undefined,
+    idempotencyKey: 'key-1',
+    signal,
+    savedState: undefined,
+    step: async (name, stepOptions, fn) => {
+      steps.push({ name, options: stepOptions });
+      return fn({ idempotencyKey: `key-1/${name}`, attempt: 1, signal });
+    },
+    ask: (question) => {
+      questions.push(question);
+      const name = question.name ?? 'question';
+      const count = questions.filter((asked) => (asked.name ?? 'question') === name).length;
+      const list = answers[name] ?? [];
+      return count <= list.length ? Promise.resolve(list[count - 1]) : leave();
+    },
+    sleepUntil: () => leave(),
+    receive: () => leave(),
+    save: () => Promise.resolve(),
+    run: async (graph, input, { name } = {}) => {
+      children.push({ name, input });
+      return runChild?.(graph, input, name) ?? { status: 'completed', state: createStateView() };
+    },
+    emit: (event) => {
+      events.push(event);
+    },
+    secrets: { get: (name) => secrets[name] ?? missingSecret(name) },
+    blobs: {
+      put: (bytes) => {
+        const hash = `blob-${blobs.size + 1}`;
+        blobs.set(hash, bytes);
+        return Promise.resolve(hash);
+      },
+      get: (hash) => Promise.resolve(blobs.get(hash) ?? new Uint8Array()),
+    },
+    now: () => 0,
+    ...overrides,
+    record: { steps, questions, events, children },
+  };
+}
+
+/** Like a wait that the engine leaves open: the function stays where it stands. */
+function leave<T>(): Promise<T> {
+  return new Promise<T>(() => undefined);
+}
+
+function missingSecret(name: string): never {
+  throw new CairnError('SECRET_MISSING', { name });
+}
