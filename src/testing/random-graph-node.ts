@@ -1,0 +1,164 @@
+/** The code of a random graph's nodes: functions of the state they read, that reach the outside through the process only. */
+import type { Graph } from '../graph/graph.ts';
+import type { NodeContext, NodeImplementation, Outcome, OutcomeParts, StateView, StepOptions } from '../graph/node-contract.ts';
+import { outcome, stepsOutput } from '../graph/node-contract.ts';
+import type { CrashProcess } from './crash-kit-process.ts';
+import { performEffect } from './random-graph-effect.ts';
+import type { EffectPlan, NodePlan, PartPlan } from './random-graph-plan.ts';
+import { mixNumber } from './seeded-random.ts';
+
+/** What a node's functions know besides their context. */
+export interface NodeSurroundings {
+  readonly process: CrashProcess;
+  /** Ids of the nodes that have surely settled when this one starts: what it may read without depending on the schedule. */
+  readonly settledBefore: readonly string[];
+  readonly childGraph: Graph | undefined;
+  /** Targets a goto may name: ahead, and back. */
+  readonly targets: readonly string[];
+}
+
+/** What the nodes of a random graph put out. */
+export interface RandomOutput {
+  readonly value: number;
+  readonly visit: number;
+}
+
+/** A number made of what surely settled before: the same whatever the schedule. */
+export function readSettled(state: StateView, settledBefore: readonly string[]): number {
+  return mixNumber(...settledBefore.map((id) => JSON.stringify(state.outputs[id] ?? null)));
+}
+
+/** Names an activation whatever the engine calls it: children know by their input where they were started. */
+function placeOf(ctx: NodeContext): string {
+  const { trail } = ctx.input as { readonly trail: string };
+  return `${trail}/${ctx.nodeId}#${ctx.visit}`;
+}
+
+/** The code of a node. */
+export function implementNode(plan: NodePlan, surroundings: NodeSurroundings): NodeImplementation {
+  const run = (ctx: NodeContext): unknown => {
+    const place = placeOf(ctx);
+    const seed = mixNumber(place, readSettled(ctx.state, surroundings.settledBefore));
+    if (plan.kind === 'map') return runMap(plan, surroundings, ctx, place, seed);
+    if (plan.kind === 'composed') return runComposed(plan, surroundings, ctx, place, seed);
+    const call = { place, key: ctx.idempotencyKey, attempt: ctx.attempt };
+    const output: RandomOutput = { value: seed, visit: ctx.visit };
+    const done = performEffect(surroundings.process, plan.effect, call, output);
+    return done instanceof Promise ? done.then((value) => conclude(plan, surroundings, place, value)) : conclude(plan, surroundings, place, done);
+  };
+  if (plan.effect.recovery !== 'reconcile') return { run, codeText: '' };
+  return {
+    run,
+    codeText: '',
+    reconcile: (key) => surroundings.process.oracle.reconcile(key),
+  };
+}
+
+/**
+ * The outcome of an activation: its output, and updates that do not depend on the schedule once lists are sorted.
+ * An effect that may be found to have happened gives its output only: nobody could say later what else it gave.
+ */
+export function conclude(plan: NodePlan, { targets }: NodeSurroundings, place: string, output: RandomOutput): Outcome | RandomOutput {
+  const { effect, recovery } = plan.effect;
+  if (plan.kind === 'plain' && (effect === 'write' || effect === 'external') && recovery !== 'idempotent') return output;
+  const parts = updatesOf(plan, place, output.value);
+  if (!plan.hasGoto || targets.length === 0) return outcome({ ...parts, output });
+  const chosen = targets.filter((_, index) => (output.value >> index) % 2 === 0);
+  return outcome({ ...parts, output, goto: chosen });
+}
+
+function updatesOf(plan: NodePlan, place: string, value: number): OutcomeParts {
+  const shared: Readonly<Record<string, unknown>> = {
+    total: value,
+    seen: [value % 7],
+    top: value,
+    low: value,
+    mean: value,
+    word: 'x'.repeat(value % 11),
+    bag: { [place]: { value } },
+    ring: value,
+  };
+  return {
+    scratch: {
+      trace: [{ place, value }],
+      ...(plan.channel === undefined ? {} : { [plan.channel]: shared[plan.channel] }),
+    },
+    artifacts: { [`own_${plan.id}`]: { place, value } },
+  };
+}
+
+function stepOptions(process: CrashProcess, { effect, recovery, attempts }: EffectPlan, input: unknown): StepOptions {
+  return {
+    effect,
+    input,
+    ...(attempts > 1 ? { retry: { attempts, delayMs: 10, backoff: 'fixed' as const } } : {}),
+    ...(recovery === 'idempotent' ? { idempotent: true } : {}),
+    ...(recovery === 'reconcile' ? { reconcile: (key: string) => process.oracle.reconcile(key) } : {}),
+  };
+}
+
+function callStep(process: CrashProcess, ctx: NodeContext, name: string, effect: EffectPlan, place: string, seed: number): Promise<number> {
+  const value = mixNumber(place, seed);
+  return ctx.step(name, stepOptions(process, effect, seed), ({ idempotencyKey, attempt }) =>
+    performEffect(process, effect, { place, key: idempotencyKey, attempt }, value),
+  );
+}
+
+async function runMap(plan: NodePlan, surroundings: NodeSurroundings, ctx: NodeContext, place: string, seed: number): Promise<unknown> {
+  const { process } = surroundings;
+  const effect: EffectPlan = { ...plan.effect, effect: mapEffects[seed % mapEffects.length] ?? 'pure', failsAfter: false, attempts: plan.effect.failures + 1 };
+  const values = await Promise.all(plan.items.map((item) => callStep(process, ctx, item, effect, `${place}/${item}`, seed)));
+  return outcome({ ...updatesOf(plan, place, mixNumber(...values)), output: stepsOutput });
+}
+
+const mapEffects = ['pure', 'read', 'write', 'external'] as const;
+
+/** What a composed node keeps when it saves: where to go on, and with what. */
+interface Saved {
+  readonly next: number;
+  readonly value: number;
+}
+
+async function runComposed(plan: NodePlan, surroundings: NodeSurroundings, ctx: NodeContext, place: string, seed: number): Promise<unknown> {
+  const { next, value: start } = (ctx.savedState as Saved | undefined) ?? { next: 0, value: seed };
+  let value = start;
+  for (const [index, part] of plan.parts.entries()) {
+    if (index < next) continue;
+    if (part.kind === 'save') await ctx.save({ next: index + 1, value } satisfies Saved);
+    else value = mixNumber(value, await runPart(part, surroundings, ctx, `${place}/${index}`, value));
+  }
+  if (plan.effect.failures > 0 && plan.effect.attempts <= plan.effect.failures) throw new Error(`${place} fails at its end`);
+  return conclude(plan, surroundings, place, { value, visit: ctx.visit });
+}
+
+async function runPart(part: Exclude<PartPlan, { kind: 'save' }>, surroundings: NodeSurroundings, ctx: NodeContext, place: string, value: number): Promise<string | number> {
+  const { process, childGraph } = surroundings;
+  switch (part.kind) {
+    case 'step':
+      return callStep(process, ctx, part.name, part.effect, place, value);
+    case 'together': {
+      const values = await Promise.all(part.steps.map(({ name, effect }) => callStep(process, ctx, name, effect, `${place}/${name}`, value)));
+      return mixNumber(...values);
+    }
+    case 'ask':
+      return JSON.stringify(await ctx.ask(questionOf(part, place, ctx.now())));
+    case 'sleep':
+      await ctx.sleepUntil(ctx.now() + part.delayMs);
+      return 'slept';
+    case 'signal':
+      return JSON.stringify(await ctx.receive(`signal ${place}`));
+    case 'child': {
+      const { status, state } = await ctx.run(childGraph as Graph, { trail: place });
+      const outputs = Object.entries(state.outputs).map(([id, output]) => `${id}=${JSON.stringify(output)}`);
+      return `${status} ${outputs.toSorted().join()}`;
+    }
+  }
+}
+
+function questionOf(part: Extract<PartPlan, { kind: 'ask' }>, place: string, nowMs: number): Parameters<NodeContext['ask']>[0] {
+  const { name, style } = part;
+  if (style === 'choice') return { name, prompt: place, choices: ['yes', 'no', 'perhaps'] };
+  // Nobody answers this one: its deadline does.
+  if (style === 'late') return { name, prompt: `late ${place}`, deadlineAt: nowMs + 40, defaultAnswer: mixNumber(place) };
+  return { name, prompt: place, schema: { type: 'integer', minimum: 0 } };
+}

@@ -1,0 +1,215 @@
+/** The shape of a random graph, drawn from a seed: plain data, from which a graph is built for each process. */
+import type { EffectClass } from '../graph/node-contract.ts';
+import type { CheckpointPolicy, NodeCheckpoint, OnFailure } from '../graph/graph.ts';
+import { createSeededRandom } from './seeded-random.ts';
+import type { SeededRandom } from './seeded-random.ts';
+
+export interface RandomGraphOptions {
+  /** Nodes of the graph, at most. Default 8. */
+  readonly nodesMost?: number;
+  /** Questions, timers and signals. Default true. */
+  readonly hasWaits?: boolean;
+  /** Child runs. Default true. */
+  readonly hasChildren?: boolean;
+  /** Failures that fail the run: what else was done then depends on the schedule. Default true, and rare. */
+  readonly hasRunFailures?: boolean;
+}
+
+/** How an effect may be recovered; the like for a step. */
+export interface EffectPlan {
+  readonly effect: EffectClass;
+  readonly recovery: 'none' | 'idempotent' | 'reconcile';
+  /** Attempts that fail before the effect, saying so (`applied: 'no'`). */
+  readonly failures: number;
+  /** Attempts allowed. */
+  readonly attempts: number;
+  /** Fails after the effect happened. */
+  readonly failsAfter: boolean;
+  /** Time taken before and after the effect; undefined: the function returns at once, without a promise. */
+  readonly latencyMs: readonly [number, number] | undefined;
+}
+
+export type PartPlan =
+  | { readonly kind: 'step'; readonly name: string; readonly effect: EffectPlan }
+  | { readonly kind: 'together'; readonly steps: readonly { readonly name: string; readonly effect: EffectPlan }[] }
+  | { readonly kind: 'ask'; readonly name: string; readonly style: 'number' | 'choice' | 'late' }
+  | { readonly kind: 'sleep'; readonly delayMs: number }
+  | { readonly kind: 'signal' }
+  | { readonly kind: 'save' }
+  | { readonly kind: 'child'; readonly graph: RandomGraphPlan };
+
+export interface NodePlan {
+  readonly id: string;
+  readonly kind: 'plain' | 'composed' | 'map';
+  /** Of the node itself; a composed node has the class `pure`, `read` or `human`. */
+  readonly effect: EffectPlan;
+  readonly parts: readonly PartPlan[];
+  /** Keys of a map's items. */
+  readonly items: readonly string[];
+  readonly join: 'some' | 'all' | 1 | 2;
+  readonly onFailure: OnFailure;
+  readonly checkpoint: NodeCheckpoint | undefined;
+  readonly hasWhen: boolean;
+  readonly declaresReads: boolean;
+  readonly hasGoto: boolean;
+  /** The channel it writes besides its own. */
+  readonly channel: string | undefined;
+}
+
+export interface EdgePlan {
+  readonly from: string;
+  readonly to: string;
+  readonly on: 'completed' | 'failed' | 'any';
+  readonly always: boolean;
+  /** Fires when the source's output has this rest. */
+  readonly condition: { readonly modulus: number; readonly rest: number } | undefined;
+  /** A back edge fires while the source was visited less often than this. */
+  readonly roundsMost: number | undefined;
+}
+
+export interface RandomGraphPlan {
+  readonly id: string;
+  readonly nodes: readonly NodePlan[];
+  readonly edges: readonly EdgePlan[];
+  readonly policies: {
+    readonly routing: 'all' | 'first';
+    readonly checkpoint: CheckpointPolicy;
+    readonly concurrency: number;
+    readonly durability: 'barrier' | 'exit';
+  };
+  /** Whether the graph has one outcome, whatever the schedule. */
+  readonly isScheduleFree: boolean;
+}
+
+/** Channels with a reducer for which the order of updates does not matter, once lists are sorted. */
+export const sharedChannels = ['total', 'seen', 'top', 'low', 'mean', 'word', 'bag', 'ring'] as const;
+
+/** Draws a graph: the same for the same seed and options. */
+export function planRandomGraph(seed: number, options: RandomGraphOptions = {}): RandomGraphPlan {
+  return drawGraph(createSeededRandom(seed), `random-${seed}`, options);
+}
+
+function drawGraph(random: SeededRandom, id: string, options: RandomGraphOptions): RandomGraphPlan {
+  const { nodesMost = 8, hasRunFailures = true } = options;
+  const count = 1 + random.integer(nodesMost);
+  const canFailRun = hasRunFailures && random.chance(0.12);
+  const nodes = Array.from({ length: count }, (_, index) => drawNode(random.fork(), index, canFailRun, options));
+  return {
+    id,
+    nodes,
+    edges: drawEdges(random.fork(), nodes),
+    policies: {
+      routing: random.chance(0.25) ? 'first' : 'all',
+      checkpoint: random.chance(0.3) ? random.pick(['explicit', 'none']) : 'every_node',
+      concurrency: random.pick([64, 64, 2, 1]),
+      durability: random.chance(0.2) ? 'exit' : 'barrier',
+    },
+    isScheduleFree: !canFailRun,
+  };
+}
+
+function drawEffect(random: SeededRandom, effect: EffectClass): EffectPlan {
+  const isEffect = effect === 'write' || effect === 'external';
+  const failures = random.chance(0.2) ? 1 + random.integer(2) : 0;
+  const failsAfter = isEffect && random.chance(0.06);
+  return {
+    effect,
+    recovery: isEffect && !failsAfter ? random.pick(['none', 'idempotent', 'reconcile'] as const) : 'none',
+    failures,
+    attempts: failures > 0 ? failures + (random.chance(0.7) ? 1 : 0) : 1,
+    failsAfter,
+    latencyMs: random.chance(0.5) ? undefined : [random.integer(4) * 5, random.integer(3) * 5],
+  };
+}
+
+const effectClasses: readonly EffectClass[] = ['pure', 'pure', 'read', 'write', 'write', 'external'];
+
+function drawNode(random: SeededRandom, index: number, canFailRun: boolean, options: RandomGraphOptions): NodePlan {
+  const kind = random.pick(['plain', 'plain', 'plain', 'composed', 'composed', 'map'] as const);
+  const effectClass = kind === 'plain' ? random.pick(effectClasses) : random.pick(['pure', 'read'] as const);
+  const parts = kind === 'composed' ? drawParts(random.fork(), options) : [];
+  const isHuman = parts.some((part) => part.kind === 'ask') && random.chance(0.5);
+  return {
+    id: `n${index}`,
+    kind,
+    effect: drawEffect(random.fork(), isHuman ? 'human' : effectClass),
+    parts,
+    items: kind === 'map' ? Array.from({ length: 1 + random.integer(4) }, (_, item) => `item-${item}`) : [],
+    join: random.pick(['some', 'some', 'some', 'all', 1, 2] as const),
+    onFailure: canFailRun ? 'fail-run' : random.pick(['continue', 'skip-dependents'] as const),
+    checkpoint: random.chance(0.2) ? random.pick(['before', 'after', 'both', 'none'] as const) : undefined,
+    hasWhen: random.chance(0.1),
+    declaresReads: random.chance(0.3),
+    hasGoto: random.chance(0.1),
+    channel: random.chance(0.6) ? random.pick(sharedChannels) : undefined,
+  };
+}
+
+function drawParts(random: SeededRandom, options: RandomGraphOptions): readonly PartPlan[] {
+  const { hasWaits = true, hasChildren = true } = options;
+  const kinds = ['step', 'step', 'together', 'save'];
+  if (hasWaits) kinds.push('ask', 'ask', 'sleep', 'signal');
+  if (hasChildren) kinds.push('child');
+  const parts = Array.from({ length: 1 + random.integer(3) }, () => drawPart(random.fork(), random.pick(kinds), options));
+  // A second signal or child of a name would need an order of its own; one of each is enough.
+  return parts.filter((part, index) => !['signal', 'child'].includes(part.kind) || parts.findIndex(({ kind }) => kind === part.kind) === index);
+}
+
+function drawPart(random: SeededRandom, kind: string, options: RandomGraphOptions): PartPlan {
+  const drawStep = (name: string): { readonly name: string; readonly effect: EffectPlan } => {
+    const effect = drawEffect(random.fork(), random.pick(effectClasses));
+    // A step that fails fails its node; nodes fail often enough by themselves.
+    return { name, effect: { ...effect, failsAfter: false, attempts: effect.failures + 1 } };
+  };
+  switch (kind) {
+    case 'together':
+      return { kind, steps: Array.from({ length: 2 + random.integer(2) }, (_, index) => drawStep(`side-${index}`)) };
+    case 'ask':
+      return { kind, name: random.pick(['first', 'second']), style: random.pick(['number', 'choice', 'late'] as const) };
+    case 'sleep':
+      return { kind, delayMs: 10 + random.integer(40) };
+    case 'signal':
+    case 'save':
+      return { kind };
+    case 'child': {
+      const graph = drawGraph(random.fork(), 'child', { ...options, nodesMost: 3, hasChildren: random.chance(0.2), hasRunFailures: false });
+      return { kind, graph };
+    }
+    default:
+      // Steps may share a name: the n-th of a name is known by the order of the calls.
+      return { kind: 'step', ...drawStep(random.pick(['work', 'work', 'other'])) };
+  }
+}
+
+function drawEdges(random: SeededRandom, nodes: readonly NodePlan[]): readonly EdgePlan[] {
+  const edges: EdgePlan[] = [];
+  for (const [index, node] of nodes.entries()) {
+    const sources = new Set<string>();
+    if (index === 0 || random.chance(0.12)) sources.add('');
+    const wanted = index === 0 ? 0 : 1 + random.integer(3);
+    for (let drawn = 0; drawn < wanted; drawn += 1) sources.add(nodes[random.integer(index)]?.id ?? '');
+    for (const from of sources) edges.push(drawEdge(random, from, node.id));
+  }
+  const backEdges = random.chance(0.5) ? 1 + random.integer(2) : 0;
+  for (let drawn = 0; drawn < backEdges; drawn += 1) {
+    const from = random.integer(nodes.length);
+    const to = random.integer(from + 1);
+    const condition = random.chance(0.5) ? { modulus: 2, rest: random.integer(2) } : undefined;
+    edges.push({ from: `n${from}`, to: `n${to}`, on: 'completed', always: false, condition, roundsMost: 2 + random.integer(2) });
+  }
+  return edges;
+}
+
+function drawEdge(random: SeededRandom, from: string, to: string): EdgePlan {
+  const plain: EdgePlan = { from, to, on: 'completed', always: false, condition: undefined, roundsMost: undefined };
+  if (from === '') return plain;
+  const style = random.next();
+  if (style < 0.3) {
+    const modulus = 2 + random.integer(2);
+    return { ...plain, condition: { modulus, rest: random.integer(modulus) } };
+  }
+  if (style < 0.38) return { ...plain, always: true };
+  if (style < 0.48) return { ...plain, on: 'failed' };
+  if (style < 0.55) return { ...plain, on: 'any' };
+  return plain;
+}

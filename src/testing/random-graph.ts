@@ -1,0 +1,134 @@
+/** Random graphs for property tests: every effect class, loops, joins, waits, maps, children, retries and failures, from one seed. */
+import { compileGraph } from '../graph/compile-graph.ts';
+import { END, START } from '../graph/graph.ts';
+import type { Condition, ConditionScope, EdgeDefinition, Graph, GraphDefinition, NodeDefinition, Reducer } from '../graph/graph.ts';
+import type { OpenQuestion } from '../engine/api.ts';
+import type { CrashProcess } from './crash-kit-process.ts';
+import { implementNode, readSettled } from './random-graph-node.ts';
+import type { RandomOutput } from './random-graph-node.ts';
+import type { EdgePlan, NodePlan, RandomGraphPlan } from './random-graph-plan.ts';
+import { mixNumber } from './seeded-random.ts';
+
+/** The input every random graph is started with: nodes name themselves by it. */
+export const randomGraphInput: { readonly trail: string } = { trail: 'run' };
+
+const reducers: Readonly<Record<string, Reducer>> = {
+  'scratch.trace': 'append',
+  'scratch.total': 'sum',
+  'scratch.seen': 'union',
+  'scratch.top': 'max',
+  'scratch.low': 'min',
+  'scratch.mean': 'avg',
+  'scratch.word': 'longest',
+  'scratch.bag': 'merge',
+  'scratch.ring': { name: 'ring', reduce: (current, update) => (((current as number | undefined) ?? 0) + (update as number)) % 1009 },
+};
+
+/** What a first look at the compiled graph tells about a node. */
+interface Facts {
+  readonly settledBefore: readonly string[];
+  readonly targets: readonly string[];
+}
+
+const noFacts: Facts = { settledBefore: [], targets: [] };
+
+/**
+ * Builds the graph of a plan for one process. It is compiled twice: what a node may read without depending on the schedule
+ * follows from the loops that the first look finds.
+ * @throws GRAPH_INVALID the plan is not valid: a defect of the planner
+ */
+export function buildRandomGraph(plan: RandomGraphPlan, process: CrashProcess): Graph {
+  const looked = compileGraph(define(soften(plan), process, () => noFacts));
+  const facts = new Map(plan.nodes.map((node) => [node.id, lookAt(looked, node)]));
+  return compileGraph(define(fitToLoops(plan, looked), process, (id) => facts.get(id) ?? noFacts));
+}
+
+/** Without what is valid in some places of a loop only. */
+function soften(plan: RandomGraphPlan): RandomGraphPlan {
+  return {
+    ...plan,
+    nodes: plan.nodes.map((node) => ({ ...node, join: 'some' })),
+    edges: plan.edges.map((edge) => ({ ...edge, always: false })),
+  };
+}
+
+/** A back edge is never `always`, and a `first` join counts no more edges than can settle before it starts. */
+function fitToLoops(plan: RandomGraphPlan, looked: Graph): RandomGraphPlan {
+  const isBack = (index: number): boolean => looked.edges[index]?.backOf !== undefined;
+  return {
+    ...plan,
+    nodes: plan.nodes.map((node) => {
+      const incoming = looked.nodes[looked.nodeIndex.get(node.id) as number]?.incoming ?? [];
+      const isTooMany = typeof node.join === 'number' && incoming.filter((edge) => edge.backOf === undefined).length < node.join;
+      return isTooMany ? { ...node, join: 'some' as const } : node;
+    }),
+    edges: plan.edges.map((edge, index) => (isBack(index) ? { ...edge, always: false } : edge)),
+  };
+}
+
+/** A `first` join starts before its sources have settled; a back edge may fire before or after: neither may be read. */
+function lookAt(graph: Graph, plan: NodePlan): Facts {
+  const node = graph.nodes[graph.nodeIndex.get(plan.id) as number];
+  if (node === undefined) return noFacts;
+  const settled = node.incoming.filter((edge) => edge.backOf === undefined && edge.from > 1).map((edge) => graph.nodes[edge.from]?.id as string);
+  const ahead = node.outgoing.filter((edge) => edge.backOf === undefined).map((edge) => graph.nodes[edge.to]?.id as string);
+  return { settledBefore: typeof plan.join === 'number' ? [] : [...new Set(settled)], targets: [...new Set(ahead)] };
+}
+
+function define(plan: RandomGraphPlan, process: CrashProcess, factsOf: (id: string) => Facts): GraphDefinition {
+  const edges = plan.edges.map((edge) => defineEdge(edge));
+  for (const node of plan.nodes) if (!plan.edges.some(({ from }) => from === node.id)) edges.push({ from: node.id, to: END });
+  return {
+    id: plan.id,
+    nodes: plan.nodes.map((node) => defineNode(node, process, factsOf(node.id))),
+    edges,
+    reducers,
+    policies: plan.policies,
+  };
+}
+
+function defineNode(plan: NodePlan, process: CrashProcess, facts: Facts): NodeDefinition {
+  const { effect, join } = plan;
+  const child = plan.parts.find((part) => part.kind === 'child');
+  const childGraph = child === undefined ? undefined : buildRandomGraph(child.graph, process);
+  const surroundings = { process, ...facts, childGraph };
+  return {
+    id: plan.id,
+    type: 'function',
+    effect: effect.effect,
+    implementation: implementNode(plan, surroundings),
+    join: typeof join === 'number' ? { first: join } : join,
+    onFailure: plan.onFailure,
+    ...(plan.kind === 'plain' && effect.attempts > 1 ? { retry: { attempts: effect.attempts, delayMs: 10, backoff: 'fixed' as const } } : {}),
+    ...(plan.kind === 'plain' && effect.recovery === 'idempotent' ? { idempotent: true } : {}),
+    ...(plan.checkpoint === undefined ? {} : { checkpoint: plan.checkpoint }),
+    ...(plan.hasWhen ? { when: whenOf(plan.id, facts) } : {}),
+    ...(plan.declaresReads ? { reads: ['input.trail', ...facts.settledBefore.map((id) => `outputs.${id}`)] } : {}),
+    ...(childGraph === undefined ? {} : { subgraph: childGraph }),
+  };
+}
+
+function whenOf(id: string, { settledBefore }: Facts): Condition {
+  return { text: `when ${id}`, evaluate: ({ state }) => mixNumber(id, readSettled(state, settledBefore)) % 3 !== 0 };
+}
+
+function defineEdge({ from, to, on, always, condition, roundsMost }: EdgePlan): EdgeDefinition {
+  if (from === '') return { from: START, to };
+  if (always) return { from, to, always };
+  if (condition === undefined && roundsMost === undefined) return { from, to, on };
+  const { modulus, rest } = condition ?? { modulus: 1, rest: 0 };
+  const evaluate = ({ outcome }: ConditionScope): boolean => {
+    const visit = (outcome.output as Partial<RandomOutput> | undefined)?.visit ?? Infinity;
+    return mixNumber(JSON.stringify(outcome.output ?? null)) % modulus === rest && (roundsMost === undefined || visit < roundsMost);
+  };
+  return { from, to, on, condition: { text: `${modulus} ${rest} ${roundsMost ?? ''}`, evaluate } };
+}
+
+/** Answers a random graph's questions: a function of the question only. Undefined: it is left to its deadline. */
+export function answerRandomQuestion({ prompt = '', choices }: OpenQuestion): unknown {
+  if (prompt.startsWith('late ')) return undefined;
+  const value = mixNumber('answer', prompt);
+  if (choices === undefined) return value;
+  const choice = choices[value % choices.length];
+  return typeof choice === 'object' && choice !== null ? (choice as { readonly value: unknown }).value : choice;
+}

@@ -1,0 +1,44 @@
+/** Randomness that is the same for the same seed, for tests that print their seed. */
+
+export interface SeededRandom {
+  /** Uniform in [0, 1). */
+  next(): number;
+  /** Uniform integer in [0, below). */
+  integer(below: number): number;
+  /** True with this probability. */
+  chance(probability: number): boolean;
+  /** One of a list that is not empty. */
+  pick<T>(list: readonly T[]): T;
+  /** An own source for a part, so that what one part draws does not move the others. */
+  fork(): SeededRandom;
+}
+
+/** A source of randomness from an integer seed (mulberry32). */
+export function createSeededRandom(seed: number): SeededRandom {
+  let state = seed >>> 0;
+  const next = (): number => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
+  };
+  const integer = (below: number): number => Math.floor(next() * below);
+  return {
+    next,
+    integer,
+    chance: (probability) => next() < probability,
+    pick: (list) => list[integer(list.length)] as (typeof list)[number],
+    fork: () => createSeededRandom(integer(4_294_967_296)),
+  };
+}
+
+/** A small number made of texts and numbers, the same on every machine: what test nodes compute. */
+export function mixNumber(...parts: readonly (string | number)[]): number {
+  let hash = 2_166_136_261;
+  for (const part of parts) {
+    const text = `${part};`;
+    for (let index = 0; index < text.length; index += 1) hash = Math.imul(hash ^ text.charCodeAt(index), 16_777_619);
+  }
+  hash ^= hash >>> 15;
+  return (Math.imul(hash, 2_246_822_519) >>> 0) % 997;
+}
