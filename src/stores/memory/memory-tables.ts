@@ -45,6 +45,8 @@ export class MemoryTables {
   readonly name: string;
   readonly #tenants = new Map<string, Map<string, MemoryRun>>();
   #lastNo = 0;
+  /** One counter for all runs: a run that is removed and admitted again has no token that it had before. */
+  #lastToken = 0;
   #lastMessage = 0;
   #lastWait = 0;
 
@@ -144,7 +146,7 @@ export class MemoryTables {
   }
 
   #grant(run: MemoryRun, workerId: string, leaseMs: number): Claim {
-    run.token += 1;
+    run.token = ++this.#lastToken;
     run.owner = workerId;
     run.leaseUntil = this.now() + leaseMs;
     const { tenant, runId } = run.admission;
@@ -169,7 +171,7 @@ export class MemoryTables {
   releaseClaim(claim: Claim): void {
     const run = this.find(claim);
     if (run?.token !== claim.token) return;
-    run.token += 1;
+    run.token = ++this.#lastToken;
     run.owner = undefined;
     run.leaseUntil = 0;
   }
@@ -274,14 +276,14 @@ export class MemoryTables {
     const run = this.#requireToken(prune, prune.token);
     const needed = new Set([run.head, ...run.tags.values()]);
     for (const fork of this.#forksOf(prune)) needed.add(fork.admission.parent?.seq ?? -1);
-    const conflict = prune.remove.find((seq) => needed.has(seq));
+    const conflict =
+      prune.remove.find((seq) => needed.has(seq)) ??
+      prune.replace.find(({ seq }) => findRow(run, seq) === undefined)?.seq;
     if (conflict !== undefined) {
       throw new CairnError('COMMIT_CONFLICT', { runId: prune.runId, seq: conflict, head: run.head });
     }
     for (const seq of prune.remove) if (findRow(run, seq) !== undefined) run.rows[seq - run.firstSeq] = undefined;
-    for (const row of prune.replace) {
-      if (findRow(run, row.seq) !== undefined) run.rows[row.seq - run.firstSeq] = copyCheckpoint(row, copyBytes);
-    }
+    for (const row of prune.replace) run.rows[row.seq - run.firstSeq] = copyCheckpoint(row, copyBytes);
     const gone = run.snapshots.filter(({ seq }) => findRow(run, seq) === undefined);
     for (const snapshot of gone) run.snapshots.splice(run.snapshots.indexOf(snapshot), 1);
     for (const snapshot of prune.snapshots) putSnapshot(run, snapshot);

@@ -1,0 +1,64 @@
+/** One commit: a checkpoint and what it changes in the indexes. */
+
+import { CairnError } from '../../errors.ts';
+import type { Commit, CommitReply, WaitRow } from '../../ports/store.ts';
+import type { Prepare, Statement } from './prepare.ts';
+import type { RunHead, RunHeads } from './run-heads.ts';
+import { dueOf, statusCode } from './run-rows.ts';
+
+const held: CommitReply = Object.freeze({ isHeld: true });
+
+export class CommitWrite {
+  readonly #heads: RunHeads;
+  readonly #insert: Statement;
+  readonly #selectChecksum: Statement;
+  readonly #setStatus: Statement;
+  readonly #setGraphHash: Statement;
+  readonly #openWait: Statement;
+  readonly #closeWait: Statement;
+  readonly #takeMessage: Statement;
+
+  constructor(prepare: Prepare, heads: RunHeads) {
+    this.#heads = heads;
+    this.#insert = prepare('insert into checkpoints (run, seq, at, checksum, body) values (?, ?, ?, ?, ?)');
+    this.#selectChecksum = prepare('select checksum from checkpoints where run = ? and seq = ?');
+    this.#setStatus = prepare('update runs set status = ? where no = ?');
+    this.#setGraphHash = prepare('update runs set graph_hash = ? where no = ?');
+    this.#openWait = prepare(
+      'insert or replace into waits (run, wait_id, tenant, kind, due, body) values (?, ?, ?, ?, ?, ?)',
+    );
+    this.#closeWait = prepare('delete from waits where run = ? and wait_id = ?');
+    this.#takeMessage = prepare('update messages set is_taken = 1 where run = ? and id = ?');
+  }
+
+  /** Inside a transaction. @throws CLAIM_FENCED, COMMIT_CONFLICT before anything is written */
+  commit(commit: Commit): CommitReply {
+    const { claim, checkpoint } = commit;
+    const run = this.#heads.read(claim);
+    if (run?.token !== claim.token || run.head + 1 !== checkpoint.seq) return this.#recognise(commit, run);
+    this.#insert().run(run.no, checkpoint.seq, checkpoint.at, checkpoint.checksum, checkpoint.body);
+    run.head = checkpoint.seq;
+    if (commit.status !== undefined) this.#setStatus().run(statusCode(commit.status), run.no);
+    if (commit.graphHash !== undefined) this.#setGraphHash().run(commit.graphHash, run.no);
+    if (commit.closeWaits !== undefined) for (const id of commit.closeWaits) this.#closeWait().run(run.no, id);
+    if (commit.openWaits !== undefined) this.openWaits(run.no, claim.tenant, commit.openWaits);
+    if (commit.takeMessages !== undefined) for (const id of commit.takeMessages) this.#takeMessage().run(run.no, id);
+    return held;
+  }
+
+  /** A commit that is not the next may be one that landed while its acknowledgement was lost. */
+  #recognise({ claim, checkpoint }: Commit, run: RunHead | undefined): CommitReply {
+    const { runId, token } = claim;
+    if (run === undefined) throw new CairnError('CLAIM_FENCED', { runId, held: token, current: 0 });
+    const stored = this.#selectChecksum().get(run.no, checkpoint.seq) as { checksum: Uint8Array } | undefined;
+    if (stored !== undefined && Buffer.compare(stored.checksum, checkpoint.checksum) === 0) {
+      return { isHeld: run.token === token };
+    }
+    if (run.token !== token) throw new CairnError('CLAIM_FENCED', { runId, held: token, current: run.token });
+    throw new CairnError('COMMIT_CONFLICT', { runId, seq: checkpoint.seq, head: run.head });
+  }
+
+  openWaits(no: number, tenant: string, waits: readonly WaitRow[]): void {
+    for (const wait of waits) this.#openWait().run(no, wait.waitId, tenant, wait.kind, dueOf(wait), wait.body);
+  }
+}

@@ -1,0 +1,40 @@
+/** Checkpoints, snapshots and tags of one run. */
+
+import type { CheckpointRow, RunKey, SnapshotRow, TagRow } from '../../ports/store.ts';
+import type { Prepare, Statement } from './prepare.ts';
+
+const ofRun = 'run = (select no from runs where tenant = ? and run_id = ?)';
+
+export class HistoryReads {
+  readonly #checkpoints: Statement;
+  readonly #snapshot: Statement;
+  readonly #tags: Statement;
+
+  constructor(prepare: Prepare) {
+    this.#checkpoints = prepare(
+      `select seq, at, body, checksum from checkpoints where ${ofRun} and seq between ? and ? order by seq limit ?`,
+    );
+    this.#snapshot = prepare(
+      `select seq, body, checksum from snapshots where ${ofRun} and seq <= ? order by seq desc limit 1`,
+    );
+    this.#tags = prepare(`select name, seq from tags where ${ofRun} order by name`);
+  }
+
+  readCheckpoints(
+    { tenant, runId }: RunKey,
+    { from, to, limit = -1 }: { readonly from: number; readonly to: number; readonly limit?: number },
+  ): CheckpointRow[] {
+    const rows = this.#checkpoints().all(tenant, runId, from, to, limit) as unknown as CheckpointRow[];
+    return rows.map(({ seq, at, body, checksum }) => ({ seq, at, body, checksum }));
+  }
+
+  readSnapshot({ tenant, runId }: RunKey, atOrBefore: number): SnapshotRow | undefined {
+    const row = this.#snapshot().get(tenant, runId, atOrBefore) as SnapshotRow | undefined;
+    return row && { seq: row.seq, body: row.body, checksum: row.checksum };
+  }
+
+  readTags({ tenant, runId }: RunKey): TagRow[] {
+    const rows = this.#tags().all(tenant, runId) as unknown as TagRow[];
+    return rows.map(({ name, seq }) => ({ name, seq }));
+  }
+}

@@ -1,0 +1,90 @@
+/** Opens the database file: who may read it, which journal, how long to wait for others. */
+
+import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import type { DatabaseSync, DatabaseSyncOptions } from 'node:sqlite';
+import { CairnError } from '../../errors.ts';
+import { growWal } from './grow-wal.ts';
+import { checkLayout, createLayout } from './schema.ts';
+import { isCannotOpen, mapSqliteError } from './sqlite-errors.ts';
+
+export interface DatabaseOptions {
+  readonly path: string;
+  /** For messages. */
+  readonly store: string;
+  readonly isReadOnly: boolean;
+  readonly busyTimeoutMs: number;
+  readonly walAutoCheckpointPages: number;
+}
+
+type Open = (path: string | URL, options?: DatabaseSyncOptions) => DatabaseSync;
+
+/** Node 22 warns that its SQLite is experimental; the warning is ours to judge, not our users' to read. */
+function loadDriver(): Open {
+  const emitWarning = process.emitWarning.bind(process);
+  process.emitWarning = () => undefined;
+  try {
+    const { DatabaseSync } = process.getBuiltinModule('node:sqlite');
+    return (path, options = {}) => new DatabaseSync(path, options);
+  } finally {
+    process.emitWarning = emitWarning;
+  }
+}
+
+/** SQLite gives a new file the mode the umask allows; ours is the owner's alone, and -wal and -shm take after it. */
+function createFile(path: string): void {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  // Never opened if it exists: closing a file drops the locks that this process holds on it through SQLite.
+  if (!existsSync(path)) closeSync(openSync(path, 'wx', 0o600));
+}
+
+/** A log-mode database in a folder that cannot be written to can be read only as one that nobody changes. */
+function openImmutable(open: Open, path: string): DatabaseSync {
+  const url = pathToFileURL(path);
+  url.searchParams.set('immutable', '1');
+  return open(url, { readOnly: true });
+}
+
+function openReadOnly(open: Open, { path, store }: DatabaseOptions): DatabaseSync {
+  let db = open(path, { readOnly: true });
+  try {
+    db.prepare('pragma user_version').get();
+  } catch (error) {
+    db.close();
+    if (!isCannotOpen(error) || existsSync(`${path}-wal`)) throw error;
+    db = openImmutable(open, path);
+  }
+  if (!checkLayout(db, store)) throw new CairnError('STORE_UNAVAILABLE', { store, reason: 'it is empty' });
+  return db;
+}
+
+function openWritable(open: Open, options: DatabaseOptions): DatabaseSync {
+  const { path, store, busyTimeoutMs, walAutoCheckpointPages } = options;
+  createFile(path);
+  const db = open(path);
+  try {
+    db.exec(`pragma busy_timeout = ${busyTimeoutMs}`);
+    if (!checkLayout(db, store)) createLayout(db, store, () => growWal(path));
+    // A short wait in the driver, which stops the whole process; the write queue waits the rest.
+    db.exec(`pragma busy_timeout = ${Math.min(busyTimeoutMs, 10)}; pragma synchronous = normal`);
+    db.exec(`pragma wal_autocheckpoint = ${walAutoCheckpointPages}`);
+    return db;
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+}
+
+/** @throws STORE_UNAVAILABLE, STORE_BUSY, STORE_CORRUPT, STORE_READ_ONLY, STORE_FULL, STORE_VERSION_UNKNOWN */
+export function openDatabase(options: DatabaseOptions): DatabaseSync {
+  try {
+    const open = loadDriver();
+    return options.isReadOnly ? openReadOnly(open, options) : openWritable(open, options);
+  } catch (error) {
+    if (error instanceof Error && 'syscall' in error) {
+      throw new CairnError('STORE_UNAVAILABLE', { store: options.store, reason: error.message }, { cause: error });
+    }
+    throw mapSqliteError(error, options.store);
+  }
+}

@@ -1,0 +1,62 @@
+/** A run's row as the tables keep it and as the port hands it out. */
+
+import type { RunRow, StoredStatus, WaitRow } from '../../ports/store.ts';
+
+/** A status is stored as its place in this list, which is part of the layout. */
+export const statuses: readonly StoredStatus[] = ['running', 'paused', 'completed', 'failed', 'cancelled'];
+
+export const statusCode = (status: StoredStatus): number => statuses.indexOf(status);
+
+/** Stands for a wait that is never due, so that it sorts last. */
+export const never: number = Number.MAX_SAFE_INTEGER;
+
+export const dueOf = (wait: Pick<WaitRow, 'dueAt'>): number => wait.dueAt ?? never;
+
+/** What `toRunRow` reads. The head is found, not kept, so that a commit need not touch the run's row. */
+export const runColumns = `
+  r.no, r.tenant, r.run_id, r.key, r.graph_id, r.graph_hash, r.status, r.created_at, r.parent_run, r.parent_seq, r.meta, r.owner,
+  r.lease_until, r.pruned_below,
+  (select seq from checkpoints where run = r.no order by seq desc limit 1) as head,
+  (select at from checkpoints where run = r.no order by seq desc limit 1) as updated_at,
+  exists (select 1 from messages where run = r.no and is_taken = 0) as has_messages`;
+
+export interface StoredRun {
+  readonly no: number;
+  readonly tenant: string;
+  readonly run_id: string;
+  readonly key: string;
+  readonly graph_id: string;
+  readonly graph_hash: string;
+  readonly status: number;
+  readonly created_at: number;
+  readonly parent_run: string | null;
+  readonly parent_seq: number | null;
+  readonly meta: Uint8Array;
+  readonly owner: string | null;
+  readonly lease_until: number;
+  readonly pruned_below: number;
+  readonly head: number;
+  readonly updated_at: number;
+  readonly has_messages: number;
+}
+
+export function toRunRow(row: StoredRun, now: number): RunRow {
+  const { parent_run, parent_seq, owner } = row;
+  const remainingMs = row.lease_until - now;
+  return {
+    tenant: row.tenant,
+    runId: row.run_id,
+    key: row.key,
+    graphId: row.graph_id,
+    graphHash: row.graph_hash,
+    status: statuses[row.status] ?? 'running',
+    head: row.head,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+    ...(parent_run === null || parent_seq === null ? {} : { parent: { runId: parent_run, seq: parent_seq } }),
+    meta: row.meta,
+    ...(owner === null || remainingMs <= 0 ? {} : { claim: { workerId: owner, remainingMs } }),
+    hasMessages: row.has_messages === 1,
+    prunedBelow: row.pruned_below,
+  };
+}

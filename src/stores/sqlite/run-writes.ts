@@ -1,0 +1,149 @@
+/** Admission, removal and claims of runs. */
+
+import { CairnError } from '../../errors.ts';
+import type { Admission, AdmissionReply, Claim, ClaimReply, ClaimRequest, RunKey, RunRow } from '../../ports/store.ts';
+import type { CommitWrite } from './commit-write.ts';
+import type { Prepare, Statement } from './prepare.ts';
+import type { RunHeads } from './run-heads.ts';
+import type { RunReads } from './run-reads.ts';
+import { statusCode } from './run-rows.ts';
+import { tablesOfRun } from './schema.ts';
+
+export interface WriteParts {
+  readonly prepare: Prepare;
+  readonly heads: RunHeads;
+  readonly runs: RunReads;
+  readonly commits: CommitWrite;
+  readonly now: () => number;
+}
+
+export class RunWrites {
+  readonly #parts: WriteParts;
+  readonly #insertRun: Statement;
+  readonly #insertCheckpoint: Statement;
+  readonly #selectCheckpoint: Statement;
+  readonly #selectForks: Statement;
+  readonly #grantClaim: Statement;
+  readonly #renewLease: Statement;
+  readonly #releaseClaim: Statement;
+  readonly #hasMessages: Statement;
+  readonly #deletes: readonly Statement[];
+
+  constructor(parts: WriteParts) {
+    this.#parts = parts;
+    const { prepare } = parts;
+    this.#insertRun =
+      prepare(`insert into runs (tenant, run_id, key, graph_id, graph_hash, status, created_at, parent_run, parent_seq,
+      meta, token, owner, lease_until, pruned_below) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)`);
+    this.#insertCheckpoint = prepare('insert into checkpoints (run, seq, at, checksum, body) values (?, ?, ?, ?, ?)');
+    this.#selectCheckpoint = prepare(
+      'select 1 from checkpoints where run = (select no from runs where tenant = ? and run_id = ?) and seq = ?',
+    );
+    this.#selectForks = prepare('select run_id from runs where tenant = ? and parent_run = ? order by no');
+    this.#grantClaim = prepare('update runs set token = ?, owner = ?, lease_until = ? where no = ?');
+    this.#renewLease = prepare('update runs set lease_until = ? where no = ?');
+    this.#releaseClaim = prepare('update runs set token = ?, owner = null, lease_until = 0 where no = ?');
+    this.#hasMessages = prepare('select 1 from messages where run = ? and is_taken = 0 limit 1');
+    this.#deletes = [
+      ...tablesOfRun.map((table) => prepare(`delete from ${table} where run = ?`)),
+      prepare('delete from runs where no = ?'),
+    ];
+  }
+
+  admitRun(admission: Admission): AdmissionReply {
+    const { runs, commits, now } = this.#parts;
+    const existing = runs.readRun(admission);
+    if (existing !== undefined) return { created: false, run: existing };
+    const { tenant, runId, key, graphId, graphHash, status, parent, meta, checkpoint, claim: asked } = admission;
+    if (parent !== undefined) this.#requireCheckpoint({ tenant, runId: parent.runId }, parent.seq);
+    const claim = asked && {
+      tenant,
+      runId,
+      workerId: asked.workerId,
+      token: this.#nextToken(0),
+      leaseMs: asked.leaseMs,
+    };
+    const { lastInsertRowid } = this.#insertRun().run(
+      tenant,
+      runId,
+      key,
+      graphId,
+      graphHash,
+      statusCode(status),
+      checkpoint.at,
+      parent?.runId ?? null,
+      parent?.seq ?? null,
+      meta,
+      claim?.token ?? 0,
+      claim?.workerId ?? null,
+      claim === undefined ? 0 : now() + claim.leaseMs,
+    );
+    const no = Number(lastInsertRowid);
+    this.#insertCheckpoint().run(no, checkpoint.seq, checkpoint.at, checkpoint.checksum, checkpoint.body);
+    commits.openWaits(no, tenant, admission.waits);
+    return { created: true, run: this.#requireRow(admission), ...(claim && { claim }) };
+  }
+
+  #requireCheckpoint({ tenant, runId }: RunKey, seq: number): void {
+    if (this.#selectCheckpoint().get(tenant, runId, seq) === undefined) {
+      throw new CairnError('CHECKPOINT_NOT_FOUND', { checkpoint: `${runId}@${seq}` });
+    }
+  }
+
+  #requireRow(key: RunKey): RunRow {
+    const run = this.#parts.runs.readRun(key);
+    if (run === undefined) throw new CairnError('RUN_NOT_FOUND', { runId: key.runId });
+    return run;
+  }
+
+  /** Tokens begin at the time, so that a run that was removed and admitted again has none that it had before. */
+  #nextToken(newest: number): number {
+    return Math.max(newest + 1, Math.floor(this.#parts.now()));
+  }
+
+  removeRun(key: RunKey): void {
+    const { tenant, runId } = key;
+    const { claim } = this.#requireRow(key);
+    if (claim !== undefined) {
+      throw new CairnError('CLAIM_TAKEN', { runId, owner: claim.workerId, remainingMs: claim.remainingMs });
+    }
+    const forks = this.#selectForks()
+      .all(tenant, runId)
+      .map((row) => row['run_id']);
+    if (forks.length > 0) throw new CairnError('HISTORY_HAS_FORKS', { runId, forks });
+    const no = this.#parts.heads.read(key)?.no ?? 0;
+    for (const remove of this.#deletes) remove().run(no);
+    this.#parts.heads.drop(key);
+  }
+
+  claimRun({ tenant, runId, workerId, leaseMs, takeFrom }: ClaimRequest): ClaimReply {
+    const { heads, now } = this.#parts;
+    const key = { tenant, runId };
+    const run = this.#requireRow(key);
+    if (run.claim !== undefined && run.claim.workerId !== takeFrom) {
+      return { owner: run.claim.workerId, remainingMs: run.claim.remainingMs };
+    }
+    const head = heads.read(key);
+    if (head === undefined) throw new CairnError('RUN_NOT_FOUND', { runId });
+    head.token = this.#nextToken(head.token);
+    this.#grantClaim().run(head.token, workerId, now() + leaseMs, head.no);
+    return { claim: { ...key, workerId, token: head.token, leaseMs }, run: this.#requireRow(key) };
+  }
+
+  renewClaim(claim: Claim): { readonly hasMessages: boolean } {
+    const head = this.#parts.heads.read(claim);
+    if (head?.token !== claim.token) {
+      throw new CairnError('CLAIM_FENCED', { runId: claim.runId, held: claim.token, current: head?.token ?? 0 });
+    }
+    this.#renewLease().run(this.#parts.now() + claim.leaseMs, head.no);
+    return { hasMessages: this.#hasMessages().get(head.no) !== undefined };
+  }
+
+  /** The token grows, so that the claim given back is fenced by the same check as one taken over. */
+  releaseClaim(claim: Claim): void {
+    const head = this.#parts.heads.read(claim);
+    if (head?.token !== claim.token) return;
+    head.token = this.#nextToken(head.token);
+    this.#releaseClaim().run(head.token, head.no);
+  }
+}

@@ -1,0 +1,49 @@
+/** What SQLite reports, as errors of the port. */
+
+import { CairnError, type ErrorCode } from '../../errors.ts';
+
+/** Primary result codes; the low byte of an extended one. See https://www.sqlite.org/rescode.html */
+const codes: Readonly<Record<number, ErrorCode>> = {
+  1: 'STORE_CORRUPT', // ERROR: our statements are right, so a table or a column is missing.
+  5: 'STORE_BUSY',
+  6: 'STORE_BUSY', // LOCKED
+  8: 'STORE_READ_ONLY',
+  10: 'STORE_UNAVAILABLE', // IOERR
+  11: 'STORE_CORRUPT',
+  13: 'STORE_FULL',
+  14: 'STORE_UNAVAILABLE', // CANTOPEN
+  18: 'STORE_FULL', // TOOBIG: over a billion bytes in one row.
+  26: 'STORE_CORRUPT', // NOTADB
+};
+
+/** The primary result code, or undefined if SQLite did not make this error. */
+function readResultCode(error: unknown): number | undefined {
+  const { code, errcode } = (error ?? {}) as { code?: unknown; errcode?: unknown };
+  return code === 'ERR_SQLITE_ERROR' && typeof errcode === 'number' ? errcode & 0xff : undefined;
+}
+
+export function isBusy(error: unknown): boolean {
+  const code = readResultCode(error);
+  return code === 5 || code === 6;
+}
+
+export function isCannotOpen(error: unknown): boolean {
+  return readResultCode(error) === 14;
+}
+
+/** Whether one job's values, rather than the state of the store, are to blame: CONSTRAINT, TOOBIG, or what cannot be bound. */
+export function isJobsOwnFault(error: unknown): boolean {
+  const code = readResultCode(error);
+  return code === undefined || code === 18 || code === 19;
+}
+
+/** An error of the port keeps its code; one of SQLite gets one; a programmer's mistake passes as it is. */
+export function mapSqliteError(error: unknown, store: string): unknown {
+  const result = readResultCode(error);
+  if (result === undefined) return error;
+  return new CairnError(
+    codes[result] ?? 'STORE_UNAVAILABLE',
+    { store, reason: (error as Error).message },
+    { cause: error },
+  );
+}

@@ -1,0 +1,186 @@
+/** The store in one SQLite file, through Node's own driver. */
+
+import { resolve } from 'node:path';
+import type { DatabaseSync } from 'node:sqlite';
+import { CairnError } from '../../errors.ts';
+import type { Commit, Durability, Store, WaitRow } from '../../ports/store.ts';
+import { CommitWrite } from './commit-write.ts';
+import { HistoryReads } from './history-reads.ts';
+import { HistoryWrites } from './history-writes.ts';
+import { MessageWrite } from './message-write.ts';
+import { openDatabase } from './open-database.ts';
+import { createPrepare } from './prepare.ts';
+import { RunHeads } from './run-heads.ts';
+import { RunReads } from './run-reads.ts';
+import { RunWrites } from './run-writes.ts';
+import { mapSqliteError } from './sqlite-errors.ts';
+import { WaitReads } from './wait-reads.ts';
+import { WriteQueue } from './write-queue.ts';
+
+export interface SqliteStoreOptions {
+  /** The database file. It and its folder are created if they are not there, for the owner's eyes only. */
+  readonly path: string;
+  /**
+   * What an acknowledged write survives. Default is `default`: a write that asks for it survives a power cut (synchronous FULL), any other
+   * survives a killed process (NORMAL), and a power cut may take the newest of those. With `normal` no write is waited for and a power cut
+   * may take the newest ones of all kinds; with `full` every write survives it. The file stays whole in each case.
+   */
+  readonly durability?: 'default' | 'normal' | 'full';
+  /** Opens a store that exists, in about a millisecond; writes are STORE_READ_ONLY. Default is `false`. */
+  readonly readOnly?: boolean;
+  /** How long a write waits for another process before it is STORE_BUSY. Default is 5000. */
+  readonly busyTimeoutMs?: number;
+  /** Pages in the log at which a commit copies them into the database; 0: never. Default is 256, which is 4 MiB. */
+  readonly walAutoCheckpointPages?: number;
+  /** Epoch ms; leases are measured with it, so it must be the same for every process that opens the file. Default is the system's clock. */
+  readonly now?: () => number;
+}
+
+const copyBytes = (bytes: Uint8Array): Uint8Array => Buffer.from(bytes);
+const copyBody = <Row extends { readonly body: Uint8Array }>(row: Row): Row => ({ ...row, body: copyBytes(row.body) });
+
+/** A checkpoint or a snapshot with bytes of its own: a write waits for its transaction, and its caller may go on meanwhile. */
+const copyRow = <Row extends { readonly body: Uint8Array; readonly checksum: Uint8Array }>(row: Row): Row => ({
+  ...row,
+  body: copyBytes(row.body),
+  checksum: copyBytes(row.checksum),
+});
+
+function copyCommit(commit: Commit): Commit {
+  const { openWaits, closeWaits, takeMessages } = commit;
+  return {
+    ...commit,
+    checkpoint: copyRow(commit.checkpoint),
+    ...(openWaits && { openWaits: openWaits.map<WaitRow>(copyBody) }),
+    ...(closeWaits && { closeWaits: [...closeWaits] }),
+    ...(takeMessages && { takeMessages: [...takeMessages] }),
+  };
+}
+
+/**
+ * Opens the store in a SQLite file. Several processes may have it open at once.
+ *
+ * Reads are made at once; writes are gathered until the event loop has turned, 128 are waiting, or they take 256 KiB, and share a transaction.
+ *
+ * @throws STORE_UNAVAILABLE, STORE_BUSY, STORE_CORRUPT, STORE_READ_ONLY, STORE_FULL
+ * @throws STORE_VERSION_UNKNOWN the file was written by a newer version
+ */
+export function openSqliteStore(options: SqliteStoreOptions): Store {
+  const path = resolve(options.path);
+  const name = `sqlite:${path}`;
+  const { durability = 'default', readOnly: isReadOnly = false, busyTimeoutMs = 5000, now = Date.now } = options;
+  const { walAutoCheckpointPages = 256 } = options;
+  const db = openDatabase({ path, store: name, isReadOnly, busyTimeoutMs, walAutoCheckpointPages });
+  const heads = new RunHeads(createPrepare(db));
+  const queue = new WriteQueue({
+    db,
+    path,
+    store: name,
+    durability,
+    busyTimeoutMs,
+    onBegin: () => heads.beginTransaction(),
+    onRollback: () => heads.forget(),
+  });
+  let isClosed = false;
+  return {
+    name,
+    capabilities: { durability: durability === 'normal' ? 'process' : 'power', isShared: true },
+    ...createReads(db, now, (work) => {
+      try {
+        if (isClosed) throw new CairnError('STORE_CLOSED', { store: name });
+        return Promise.resolve(work());
+      } catch (error) {
+        return Promise.reject(mapSqliteError(error, name));
+      }
+    }),
+    ...createWrites(db, now, heads, (work, durability, bytes) => {
+      if (isClosed) return Promise.reject(new CairnError('STORE_CLOSED', { store: name }));
+      if (isReadOnly) return Promise.reject(new CairnError('STORE_READ_ONLY', { store: name }));
+      return queue.enqueue(work, durability === 'power', bytes);
+    }),
+    close: async () => {
+      if (isClosed) return;
+      isClosed = true;
+      await queue.drain();
+      db.close();
+    },
+  };
+}
+
+type Reads = Pick<
+  Store,
+  'readRun' | 'findRuns' | 'listRuns' | 'readCheckpoints' | 'readSnapshot' | 'readMessages' | 'listWaits' | 'readTags'
+>;
+
+function createReads(db: DatabaseSync, now: () => number, read: <Reply>(work: () => Reply) => Promise<Reply>): Reads {
+  const prepare = createPrepare(db);
+  const runs = new RunReads(prepare, now);
+  const history = new HistoryReads(prepare);
+  const waits = new WaitReads(prepare);
+  return {
+    readRun: (key) => read(() => runs.readRun(key)),
+    findRuns: (tenant, prefix, limit) => read(() => runs.findRuns(tenant, prefix, limit)),
+    listRuns: (query) => read(() => runs.listRuns(query)),
+    readCheckpoints: (key, range) => read(() => history.readCheckpoints(key, range)),
+    readSnapshot: (key, atOrBefore) => read(() => history.readSnapshot(key, atOrBefore)),
+    readMessages: (key) => read(() => waits.readMessages(key)),
+    listWaits: (query) => read(() => waits.listWaits(query)),
+    readTags: (key) => read(() => history.readTags(key)),
+  };
+}
+
+type Write = <Reply>(work: () => Reply, durability: Durability, bytes: number) => Promise<Reply>;
+
+function createWrites(
+  db: DatabaseSync,
+  now: () => number,
+  heads: RunHeads,
+  write: Write,
+): Omit<Store, keyof Reads | 'name' | 'capabilities' | 'close'> {
+  const prepare = createPrepare(db);
+  const commits = new CommitWrite(prepare, heads);
+  const runs = new RunWrites({ prepare, heads, runs: new RunReads(prepare, now), commits, now });
+  const history = new HistoryWrites(prepare, heads);
+  const messages = new MessageWrite(prepare);
+  return {
+    admitRun: (given) => {
+      const { meta, checkpoint, waits } = given;
+      const admission = {
+        ...given,
+        meta: copyBytes(meta),
+        checkpoint: copyRow(checkpoint),
+        waits: waits.map(copyBody),
+      };
+      return write(() => runs.admitRun(admission), admission.durability, checkpoint.body.length);
+    },
+    removeRun: ({ tenant, runId }) => write(() => runs.removeRun({ tenant, runId }), 'process', 0),
+    claimRun: (given) => {
+      const request = { ...given };
+      return write(() => runs.claimRun(request), 'process', 0);
+    },
+    renewClaim: (claim) => write(() => runs.renewClaim(claim), 'process', 0),
+    releaseClaim: (claim) => write(() => runs.releaseClaim(claim), 'process', 0),
+    commit: (given) => {
+      const commit = copyCommit(given);
+      return write(() => commits.commit(commit), commit.durability, commit.checkpoint.body.length);
+    },
+    writeSnapshot: ({ tenant, runId }, given) => {
+      const snapshot = copyRow(given);
+      return write(() => history.writeSnapshot({ tenant, runId }, snapshot), 'process', snapshot.body.length);
+    },
+    postMessage: (given) => {
+      const message = copyBody(given);
+      return write(() => messages.postMessage(message), 'power', message.body.length);
+    },
+    tagCheckpoint: ({ tenant, runId }, given) => {
+      const tag = { ...given };
+      return write(() => history.tagCheckpoint({ tenant, runId }, tag), 'process', 0);
+    },
+    removeTag: ({ tenant, runId }, name) => write(() => history.removeTag({ tenant, runId }, name), 'process', 0),
+    pruneRun: (given) => {
+      const { remove, replace, snapshots } = given;
+      const prune = { ...given, remove: [...remove], replace: replace.map(copyRow), snapshots: snapshots.map(copyRow) };
+      return write(() => history.pruneRun(prune), 'process', 0);
+    },
+  };
+}

@@ -1,0 +1,188 @@
+/** Gathers writes into shared transactions: each is accepted or refused alone, all become durable together (E3). */
+
+import { statSync } from 'node:fs';
+import { performance } from 'node:perf_hooks';
+import type { DatabaseSync } from 'node:sqlite';
+import { CairnError } from '../../errors.ts';
+import { growWal } from './grow-wal.ts';
+import { isBusy, isJobsOwnFault, mapSqliteError } from './sqlite-errors.ts';
+
+/** A synchronous chain of nodes never returns to the event loop; at these sizes it is not waited for. */
+const groupJobsMax = 128;
+const groupBytesMax = 256 * 1024;
+
+/** How often a locked database is tried again. */
+const busyRetryMs = 5;
+
+/** A store that was opened again gets its log grown when it turns out to be written to in earnest. */
+const syncsBeforeGrowth = 16;
+
+interface Job {
+  /** Runs inside the transaction; a CairnError it throws, before it has written anything, refuses this job alone. */
+  readonly work: () => unknown;
+  readonly needsPower: boolean;
+  readonly resolve: (value: unknown) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+export interface WriteQueueOptions {
+  readonly db: DatabaseSync;
+  readonly path: string;
+  readonly store: string;
+  readonly durability: 'default' | 'normal' | 'full';
+  readonly busyTimeoutMs: number;
+  /** A transaction begins: what other processes wrote is visible from here on. */
+  readonly onBegin: () => void;
+  /** Nothing of the transaction was written. */
+  readonly onRollback: () => void;
+}
+
+export class WriteQueue {
+  readonly #options: WriteQueueOptions;
+  readonly #inode: number | undefined;
+  #pending: Job[] = [];
+  #pendingBytes = 0;
+  #isScheduled = false;
+  /** Monotonic ms at which the database was first found locked. */
+  #busySince: number | undefined;
+  #isSynchronous = false;
+  #syncs = 0;
+  readonly #whenIdle: (() => void)[] = [];
+
+  constructor(options: WriteQueueOptions) {
+    this.#options = options;
+    this.#inode = this.#readInode();
+  }
+
+  /** Resolves with what `work` returned once its transaction is committed. */
+  enqueue<Reply>(work: () => Reply, needsPower: boolean, bytes: number): Promise<Reply> {
+    return new Promise<Reply>((resolve, reject) => {
+      this.#pending.push({ work, needsPower, resolve: resolve as (value: unknown) => void, reject });
+      this.#pendingBytes += bytes;
+      if (this.#busySince !== undefined) return;
+      if (this.#pending.length >= groupJobsMax || this.#pendingBytes >= groupBytesMax) this.#flush();
+      else this.#schedule();
+    });
+  }
+
+  /** Writes what is pending and resolves when nothing is. */
+  async drain(): Promise<void> {
+    if (this.#busySince === undefined) this.#flush();
+    if (this.#pending.length > 0) await new Promise<void>((resolve) => this.#whenIdle.push(resolve));
+  }
+
+  #schedule(): void {
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
+    setImmediate(() => {
+      this.#isScheduled = false;
+      if (this.#busySince === undefined) this.#flush();
+    });
+  }
+
+  #flush(): void {
+    const group = this.#pending;
+    if (group.length === 0) return;
+    this.#pending = [];
+    this.#pendingBytes = 0;
+    try {
+      this.#begin(group);
+    } catch (error) {
+      if (this.#waitForOthers(error, group)) return;
+      this.#refuseAll(group, error);
+      return;
+    }
+    this.#busySince = undefined;
+    this.#write(group);
+    if (this.#pending.length === 0) for (const resolve of this.#whenIdle.splice(0)) resolve();
+  }
+
+  /** Puts the group back if the database is locked and there is time left. */
+  #waitForOthers(error: unknown, group: Job[]): boolean {
+    const now = performance.now();
+    this.#busySince ??= now;
+    if (!isBusy(error) || now - this.#busySince >= this.#options.busyTimeoutMs) {
+      this.#busySince = undefined;
+      return false;
+    }
+    this.#pending = group.concat(this.#pending);
+    setTimeout(() => this.#flush(), busyRetryMs);
+    return true;
+  }
+
+  #begin(group: readonly Job[]): void {
+    const { db, durability, onBegin, path, store } = this.#options;
+    if (this.#readInode() !== this.#inode) {
+      throw new CairnError('STORE_UNAVAILABLE', {
+        store,
+        reason: 'its file was removed or replaced while it was open',
+      });
+    }
+    const isSynchronous = durability === 'full' || (durability === 'default' && group.some((job) => job.needsPower));
+    if (isSynchronous !== this.#isSynchronous) {
+      db.exec(`pragma synchronous = ${isSynchronous ? 'full' : 'normal'}`);
+      this.#isSynchronous = isSynchronous;
+    }
+    db.exec('begin immediate');
+    if (isSynchronous && ++this.#syncs === syncsBeforeGrowth) growWal(path);
+    onBegin();
+  }
+
+  /** A commit acknowledged into a file that has no name any more would be lost. */
+  #readInode(): number | undefined {
+    return statSync(this.#options.path, { throwIfNoEntry: false })?.ino;
+  }
+
+  /** Runs the group in the transaction that was begun, commits it, and tells each job. */
+  #write(group: readonly Job[]): void {
+    const { db } = this.#options;
+    const replies: (() => void)[] = [];
+    try {
+      for (const job of group) replies.push(runJob(job));
+      db.exec('commit');
+    } catch (error) {
+      this.#rollBack();
+      if (group.length > 1 && isJobsOwnFault(error)) this.#writeEachAlone(group);
+      else this.#refuseAll(group, error);
+      return;
+    }
+    for (const reply of replies) reply();
+  }
+
+  #rollBack(): void {
+    const { db, onRollback } = this.#options;
+    onRollback();
+    // SQLite has rolled back by itself after some errors, such as a full disk.
+    if (db.isTransaction) db.exec('rollback');
+  }
+
+  /** One job's values broke the transaction: the others must not suffer for it. */
+  #writeEachAlone(group: readonly Job[]): void {
+    for (const job of group) {
+      try {
+        this.#begin([job]);
+      } catch (error) {
+        this.#refuseAll([job], error);
+        continue;
+      }
+      this.#write([job]);
+    }
+  }
+
+  #refuseAll(group: readonly Job[], error: unknown): void {
+    const refusal = mapSqliteError(error, this.#options.store);
+    for (const job of group) job.reject(refusal);
+    if (this.#pending.length === 0) for (const resolve of this.#whenIdle.splice(0)) resolve();
+  }
+}
+
+/** Returns how to tell the job, once the transaction is committed. */
+function runJob({ work, resolve, reject }: Job): () => void {
+  try {
+    const reply = work();
+    return () => resolve(reply);
+  } catch (error) {
+    if (!CairnError.is(error)) throw error;
+    return () => reject(error);
+  }
+}
