@@ -7,7 +7,7 @@ import { hostname } from 'node:os';
  * process in another container is not taken for a dead one here. `start` tells a process from a later one with its pid.
  */
 export function ownProcessName(): string {
-  return [placeName(), process.pid, readStart(process.pid) ?? ''].join(':');
+  return [placeName(), process.pid, readStat(process.pid)?.start ?? ''].join(':');
 }
 
 /** Whether the process of a name has died; undefined if that cannot be known from here. */
@@ -17,8 +17,8 @@ export function isProcessDead(name: string): boolean | undefined {
   if (place !== placeName() || !Number.isInteger(pid) || pid <= 0) return undefined;
   if (!isPidInUse(pid)) return true;
   if (start === '') return undefined;
-  const found = readStart(pid);
-  return found === undefined ? undefined : found !== start;
+  const stat = readStat(pid);
+  return stat === undefined ? undefined : stat.isZombie || stat.start !== start;
 }
 
 let place: string | undefined;
@@ -41,10 +41,19 @@ function isPidInUse(pid: number): boolean {
   }
 }
 
-/** When a process started, in clock ticks since boot: field 22 of its stat line. The name before it may hold spaces and brackets. */
-function readStart(pid: number): string | undefined {
+interface ProcessStat {
+  /** Killed, but not yet taken leave of by its parent: it runs nothing any more. */
+  readonly isZombie: boolean;
+  /** When it started, in clock ticks since boot. */
+  readonly start: string;
+}
+
+/** Fields 3 and 22 of a stat line; the process's name before them may hold spaces and brackets. */
+function readStat(pid: number): ProcessStat | undefined {
   const stat = read(`/proc/${pid}/stat`);
-  return stat?.slice(stat.lastIndexOf(')') + 2).split(' ')[19];
+  const [state = '', ...rest] = stat?.slice(stat.lastIndexOf(')') + 2).split(' ') ?? [];
+  const start = rest[18];
+  return start === undefined ? undefined : { isZombie: state === 'Z' || state === 'X', start };
 }
 
 function readNamespace(): string | undefined {

@@ -13,6 +13,7 @@ import {
 import { callPlace } from './call-place.ts';
 import { CompiledGraph, type CompileOptions, type GraphResult } from './compiled-graph.ts';
 import { Faults } from './faults.ts';
+import { completeGuardrailEdge } from './guardrail-edge.ts';
 import { defineNode, type NodeDraft, type NodeSettings } from './node-draft.ts';
 import { asChoice, asCondition, type Choose, type Predicate } from './predicate.ts';
 import type { NodeFunction, OutputOf, SchemaInput, TypedState } from './typed-state.ts';
@@ -171,10 +172,11 @@ export class AgentGraph<const Schemas extends GraphSchemas = GraphSchemas, Nodes
   /** The graph model. @throws GRAPH_INVALID with every fault, each with its place and its fix */
   toGraph(): Graph {
     const { id = 'graph', reducers, checkpointPolicy = 'none', ...policies } = this.#options;
+    const nodes = new Map(this.#nodes.map((node) => [node.id, node]));
     return new Faults(this.#faults.list).compile({
       id,
       nodes: this.#nodes,
-      edges: this.#edges,
+      edges: this.#edges.map((edge) => completeGuardrailEdge(edge, nodes.get(edge.from))),
       schemas: this.#schemas,
       policies: { ...policies, checkpoint: checkpointPolicy },
       ...(reducers === undefined ? {} : { reducers }),

@@ -76,8 +76,9 @@ export interface BranchOptions extends Omit<ForkOptions, 'set' | 'graph'> {
 /** A graph that can be run. Every method takes up runs of this and of earlier processes alike. */
 export class CompiledGraph<Input = unknown, Result extends GraphResult<unknown> = RunResult> {
   readonly graph: Graph;
-  readonly engine: Engine;
+  readonly #makeEngine: () => Engine;
   readonly #ownsEngine: boolean;
+  #engine: Engine | undefined;
   readonly #present: (result: RunResult) => Result;
 
   /**
@@ -90,8 +91,14 @@ export class CompiledGraph<Input = unknown, Result extends GraphResult<unknown> 
     this.graph = graph;
     this.#present = present;
     this.#ownsEngine = engine === undefined;
-    this.engine =
-      engine ?? createDefaultEngine({ findGraph: (id) => (id === graph.id ? graph : undefined), ...settings });
+    this.#engine = engine;
+    this.#makeEngine = () =>
+      createDefaultEngine({ findGraph: (id) => (id === graph.id ? graph : undefined), ...settings });
+  }
+
+  /** The engine given, or one made when it is first needed: a module that only exports its graph makes none. */
+  get engine(): Engine {
+    return (this.#engine ??= this.#makeEngine());
   }
 
   /** Starts a run and returns where it stands once it has ended or is paused. @throws INPUT_INVALID, RUN_EXISTS, ID_INVALID */
@@ -179,7 +186,7 @@ export class CompiledGraph<Input = unknown, Result extends GraphResult<unknown> 
 
   /** Closes the engine, if `compile` made it. Runs that are not finished can be resumed by another. */
   async close(): Promise<void> {
-    if (this.#ownsEngine) await this.engine.close();
+    if (this.#ownsEngine) await this.#engine?.close();
   }
 
   async #finish(handle: RunHandle, signal?: AbortSignal): Promise<Result> {

@@ -1,0 +1,42 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { expect, test } from 'vitest';
+import { isProcessDead, ownProcessName } from './process-name.ts';
+import { createSystemIds } from './system-ids.ts';
+
+test('O2 this process is alive, under the name it gives itself', () => {
+  expect(isProcessDead(ownProcessName())).not.toBe(true);
+  expect(ownProcessName()).toBe(ownProcessName());
+});
+
+test('O2 a killed process is dead, also when its pid is used again', async () => {
+  const child = spawn(process.execPath, ['-e', 'process.stdin.resume()'], { stdio: 'pipe' });
+  const [place, , start] = ownProcessName().split(':');
+  const name = `${place}:${child.pid}:${start}`;
+  // The pid is in use, but by a process that started at another time: the one named is gone.
+  if (process.platform === 'linux') expect(isProcessDead(name)).toBe(true);
+  child.kill('SIGKILL');
+  await once(child, 'exit');
+  expect(isProcessDead(name)).toBe(true);
+});
+
+test('O2 a process of another place is not judged', () => {
+  expect(isProcessDead('elsewhere/1234/5678:999999:1')).toBeUndefined();
+  expect(isProcessDead('nonsense')).toBeUndefined();
+});
+
+test('O3 two workers of one process have two names, and neither is dead', () => {
+  const [first, second] = [createSystemIds(), createSystemIds()];
+  expect(first.workerId).not.toBe(second.workerId);
+  expect(first.isWorkerDead(second.workerId)).not.toBe(true);
+});
+
+test('E2 run ids are UUIDs of version 7 in the order they were made, whatever the clock does', () => {
+  const { createRunId } = createSystemIds();
+  const times = [1_000, 1_000, 999, 1_001, ...Array.from({ length: 5_000 }, () => 1_001), 2_000];
+  const ids = times.map((nowMs) => createRunId(nowMs));
+  expect(new Set(ids).size).toBe(ids.length);
+  expect([...ids].sort()).toEqual(ids);
+  for (const id of ids) expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+  expect(parseInt(createRunId(1_700_000_000_000).replaceAll('-', '').slice(0, 12), 16)).toBe(1_700_000_000_000);
+});

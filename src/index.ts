@@ -1,0 +1,46 @@
+/** The main door of Cairn: build a graph, run it, and go through its history. */
+import { createDefaultEngine } from './app/default-engine.ts';
+import { AgentGraph as UnboundGraph } from './dialects/code/agent-graph.ts';
+import { withDefaultEngine } from './dialects/code/default-engine.ts';
+import { workflow as beginWorkflow } from './dialects/code/workflow.ts';
+import type { GraphSchemas } from './graph/graph.ts';
+
+/** A graph written as nodes and edges: see docs/guide/graphs.md. */
+export const AgentGraph: typeof UnboundGraph = withDefaultEngine(UnboundGraph, createDefaultEngine);
+export type AgentGraph<Schemas extends GraphSchemas = GraphSchemas, Nodes = Record<string, unknown>> = UnboundGraph<
+  Schemas,
+  Nodes
+>;
+/** A workflow written as a line of steps: see docs/guide/workflow.md. */
+export const workflow: typeof beginWorkflow = withDefaultEngine(beginWorkflow, createDefaultEngine);
+
+export { START, END, type Graph, type GraphSchemas, type Reducer, type StandardSchema } from './graph/graph.ts';
+export {
+  NodeFailure,
+  outcome,
+  type EffectClass,
+  type NodeContext,
+  type Question,
+  type RetryPolicy,
+  type StateView,
+} from './graph/node-contract.ts';
+export { compileGraph } from './graph/compile-graph.ts';
+export { CairnError, type ErrorCode } from './errors.ts';
+export type { CompiledGraph, CompileOptions, GraphResult } from './dialects/code/compiled-graph.ts';
+export type { TypedState } from './dialects/code/typed-state.ts';
+export type { Workflow, WorkflowResult, WorkflowState } from './dialects/code/workflow.ts';
+export type { CheckpointRef, Engine, StreamEvent } from './engine/api.ts';
+export {
+  fileNode,
+  functionNode,
+  guardrailNode,
+  humanNode,
+  httpNode,
+  mapNode,
+  routerNode,
+  secret,
+  shellNode,
+  subgraphNode,
+  toolNode,
+  type NodeDraft,
+} from './nodes/index.ts';

@@ -1,0 +1,111 @@
+/** What the type checker knows of a graph. `tsc` is the judge: a line below `@ts-expect-error` must be refused. */
+import { expect, expectTypeOf, test } from 'vitest';
+import { z } from 'zod';
+import { END, functionNode, outcome, START, workflow, AgentGraph, type GraphSchemas } from '../../src/index.ts';
+
+const schemas = {
+  input: z.object({ topic: z.string(), depth: z.number().default(2) }),
+  scratch: z.object({ notes: z.array(z.string()), confidence: z.number() }),
+  artifacts: z.object({ report: z.string() }),
+};
+
+test('G1 state, input and outputs have the types of the schemas and of the nodes before', () => {
+  const graph = new AgentGraph(schemas)
+    .addNode('gather', ({ state, input }) => {
+      expectTypeOf(state.input).toEqualTypeOf<{ topic: string; depth: number }>();
+      expectTypeOf(input.depth).toEqualTypeOf<number>();
+      expectTypeOf(state.scratch.notes).toEqualTypeOf<string[] | undefined>();
+      expectTypeOf(state.artifacts.report).toEqualTypeOf<string | undefined>();
+      return [state.input.topic];
+    })
+    .addNode('write', async ({ state }) => {
+      expectTypeOf(state.outputs.gather).toEqualTypeOf<string[] | undefined>();
+      expectTypeOf(state.outputs['later']).toEqualTypeOf<unknown>();
+      // @ts-expect-error no such channel
+      void state.scratch.mood;
+      return { words: 3 };
+    })
+    .addNode(
+      'polish',
+      functionNode(() => outcome({ artifacts: { report: '' } })),
+    )
+    .addNode('check', ({ state }) => {
+      expectTypeOf(state.outputs.write).toEqualTypeOf<{ words: number } | undefined>();
+      expectTypeOf(state.outputs.polish).toEqualTypeOf<unknown>();
+      return outcome({ scratch: { confidence: 1 } });
+    })
+    .addEdge(START, 'gather')
+    .addEdge('gather', 'write', { when: ({ state }) => (state.scratch.confidence ?? 0) > 0.5 })
+    .addConditionalEdge('write', ({ outputs }) => (outputs.write?.words === 3 ? 'check' : END), ['check', END])
+    .addConditionalEdge('check', ({ scratch }) => (scratch.confidence === 1 ? 'done' : 'more'), {
+      done: END,
+      more: 'gather',
+    });
+
+  const compiled = () => graph.compile();
+  type Compiled = ReturnType<typeof compiled>;
+  expectTypeOf<Parameters<Compiled['invoke']>[0]>().toEqualTypeOf<{ topic: string; depth?: number | undefined }>();
+  type Result = Awaited<ReturnType<Compiled['invoke']>>;
+  expectTypeOf<Result['state']['artifacts']['report']>().toEqualTypeOf<string | undefined>();
+  expectTypeOf<Result['status']>().toEqualTypeOf<'running' | 'paused' | 'completed' | 'failed' | 'cancelled'>();
+  expect(graph).toBeInstanceOf(AgentGraph);
+});
+
+test('G7 an edge to a node that was not added is a type error', () => {
+  const graph = new AgentGraph({}).addNode('a', () => 1).addNode('b', () => 2);
+  // @ts-expect-error no node c
+  graph.addEdge('a', 'c');
+  // @ts-expect-error END has no outgoing edges
+  graph.addEdge(END, 'a');
+  // @ts-expect-error nothing leads to START
+  graph.addEdge('a', START);
+  // @ts-expect-error c is no node
+  graph.addConditionalEdge('a', () => 'b', ['b', 'c']);
+  // @ts-expect-error the choice names what is none of its targets
+  graph.addConditionalEdge('a', () => 'a', ['b']);
+  // @ts-expect-error no such option
+  graph.addEdge('a', 'b', { color: 'red' });
+  expect(graph).toBeInstanceOf(AgentGraph);
+});
+
+test('G1 a graph made in a loop says so in its type', () => {
+  const graph: AgentGraph<GraphSchemas> = new AgentGraph({});
+  for (let index = 0; index < 3; index += 1) graph.addNode(`n${index}`, () => index);
+  graph.addEdge(START, 'n0').addEdge('n0', 'n1').addEdge('n1', 'n2').addEdge('n2', END);
+  expect(graph.toGraph().nodes).toHaveLength(5);
+});
+
+test('G1 a workflow knows its steps, its arms and its result', () => {
+  const flow = workflow('report', { scratch: z.object({ seen: z.number() }) })
+    .input(z.object({ topic: z.string() }))
+    .step('fetch', ({ input }) => input.topic.length)
+    .branch(
+      ({ artifacts, scratch }) => {
+        expectTypeOf(artifacts.fetch).toEqualTypeOf<number | undefined>();
+        expectTypeOf(scratch.seen).toEqualTypeOf<number | undefined>();
+        return (artifacts.fetch ?? 0) > 3 ? 'long' : 'short';
+      },
+      (arm) => ({
+        long: arm.step('outline', () => ['a']).then('draft', ({ state }) => state.artifacts.outline?.join('') ?? ''),
+        short: ({ state }) => state.artifacts.fetch,
+      }),
+    )
+    .parallel({ spell: ({ state }) => state.artifacts.draft, style: () => true }, { join: 'any' })
+    .then('end', ({ state }) => {
+      expectTypeOf(state.artifacts.draft).toEqualTypeOf<string | undefined>();
+      expectTypeOf(state.artifacts.short).toEqualTypeOf<number | undefined>();
+      expectTypeOf(state.artifacts.style).toEqualTypeOf<boolean | undefined>();
+    })
+    .returns(({ artifacts }) => ({ text: artifacts.draft ?? '' }));
+  const compiled = () => flow.compile();
+  type Result = Awaited<ReturnType<ReturnType<typeof compiled>['invoke']>>;
+  expectTypeOf<Result['output']>().toEqualTypeOf<{ text: string } | undefined>();
+
+  const checked = () => flow.returns(z.object({ fetch: z.number() })).compile();
+  type Checked = Awaited<ReturnType<ReturnType<typeof checked>['invoke']>>;
+  expectTypeOf<Checked['output']>().toEqualTypeOf<{ fetch: number } | undefined>();
+
+  // @ts-expect-error the choice names no arm
+  flow.branch(() => 'other', { one: () => 1 });
+  expect(flow.toGraph().id).toBe('report');
+});
