@@ -13,8 +13,8 @@ test('O2 a killed process is dead, also when its pid is used again', async () =>
   const child = spawn(process.execPath, ['-e', 'process.stdin.resume()'], { stdio: 'pipe' });
   const [place, , start] = ownProcessName().split(':');
   const name = `${place}:${child.pid}:${start}`;
-  // The pid is in use, but by a process that started at another time: the one named is gone.
-  if (process.platform === 'linux') expect(isProcessDead(name)).toBe(true);
+  // The pid is in use, but by a process that started at another time: where that can be known, the one named is gone.
+  expect(isProcessDead(name)).toBe(process.platform === 'linux' ? true : undefined);
   child.kill('SIGKILL');
   await once(child, 'exit');
   expect(isProcessDead(name)).toBe(true);
@@ -32,11 +32,11 @@ test('O3 two workers of one process have two names, and neither is dead', () => 
 });
 
 test('E2 run ids are UUIDs of version 7 in the order they were made, whatever the clock does', () => {
-  const { createRunId } = createSystemIds();
+  const ids = createSystemIds();
   const times = [1_000, 1_000, 999, 1_001, ...Array.from({ length: 5_000 }, () => 1_001), 2_000];
-  const ids = times.map((nowMs) => createRunId(nowMs));
-  expect(new Set(ids).size).toBe(ids.length);
-  expect([...ids].sort()).toEqual(ids);
-  for (const id of ids) expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
-  expect(parseInt(createRunId(1_700_000_000_000).replaceAll('-', '').slice(0, 12), 16)).toBe(1_700_000_000_000);
+  const made = times.map((nowMs) => ids.createRunId(nowMs));
+  expect(new Set(made).size).toBe(made.length);
+  expect([...made].sort()).toEqual(made);
+  for (const id of made) expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+  expect(parseInt(ids.createRunId(1_700_000_000_000).replaceAll('-', '').slice(0, 12), 16)).toBe(1_700_000_000_000);
 });

@@ -6,7 +6,7 @@ import { AgentGraph } from './agent-graph.ts';
 import type { NodeDraft } from './node-draft.ts';
 
 type AnyGraph = AgentGraph<GraphSchemas, Record<string, unknown>>;
-const open = (options: object = {}, schemas: object = {}): AnyGraph => new AgentGraph(schemas as GraphSchemas, options);
+const open = (options: object = {}, schemas: object = {}): AnyGraph => new AgentGraph(schemas, options);
 
 const draft: NodeDraft = { type: 'function', effect: 'write', timeoutMs: 5, implementation: { run: () => 1 } };
 

@@ -1,14 +1,14 @@
 /** Graphs written as nodes and edges. See docs/guide/graphs.md. */
-import {
+import type {
   END,
   START,
-  type CheckpointPolicy,
-  type EdgeDefinition,
-  type Graph,
-  type GraphPolicies,
-  type GraphSchemas,
-  type NodeDefinition,
-  type Reducer,
+  CheckpointPolicy,
+  EdgeDefinition,
+  Graph,
+  GraphPolicies,
+  GraphSchemas,
+  NodeDefinition,
+  Reducer,
 } from '../../graph/graph.ts';
 import { callPlace } from './call-place.ts';
 import { CompiledGraph, type CompileOptions, type GraphResult } from './compiled-graph.ts';
@@ -80,7 +80,7 @@ type LabelOf<T> = T extends readonly (infer Label extends string)[] ? Label : ke
  *
  * Nothing is checked before {@link AgentGraph.compile}, which reports every fault at once (G7).
  */
-export class AgentGraph<const Schemas extends GraphSchemas = GraphSchemas, Nodes = Record<never, never>> {
+export class AgentGraph<const Schemas extends GraphSchemas = GraphSchemas, Nodes = object> {
   readonly #schemas: Schemas;
   readonly #options: GraphOptions;
   readonly #nodes: NodeDefinition[] = [];
@@ -91,7 +91,7 @@ export class AgentGraph<const Schemas extends GraphSchemas = GraphSchemas, Nodes
   constructor(schemas: Schemas, options: GraphOptions = {}) {
     this.#schemas = schemas;
     this.#options = options;
-    const place = callPlace(new.target as never);
+    const place = callPlace();
     this.#faults.addUnknownOptions(schemas, schemaNames, 'the state', place);
     this.#faults.addUnknownOptions(options, optionNames, 'the graph', place);
   }
@@ -115,7 +115,7 @@ export class AgentGraph<const Schemas extends GraphSchemas = GraphSchemas, Nodes
     work: NodeDraft | ((ctx: never) => unknown),
     settings?: NodeSettings<TypedState<Schemas, Nodes>>,
   ): AgentGraph<Schemas, never> {
-    this.#nodes.push(defineNode(id, work, settings, callPlace(this.addNode), this.#faults));
+    this.#nodes.push(defineNode(id, work, settings, callPlace(), this.#faults));
     return this as unknown as AgentGraph<Schemas, never>;
   }
 
@@ -125,7 +125,7 @@ export class AgentGraph<const Schemas extends GraphSchemas = GraphSchemas, Nodes
     to: Named<Nodes> | typeof END,
     options: EdgeOptions<TypedState<Schemas, Nodes>> = {},
   ): this {
-    const place = callPlace(this.addEdge);
+    const place = callPlace();
     this.#faults.addUnknownOptions(options, edgeOptionNames, `edge ${from} -> ${to}`, place);
     const { when, ...rest } = options;
     const condition = when === undefined ? {} : { condition: asCondition(when, `${from} -> ${to}`) };
@@ -143,7 +143,7 @@ export class AgentGraph<const Schemas extends GraphSchemas = GraphSchemas, Nodes
     targets: T,
     options: ChoiceOptions = {},
   ): this {
-    const place = callPlace(this.addConditionalEdge);
+    const place = callPlace();
     this.#faults.addUnknownOptions(options, choiceOptionNames, `the conditional edge of ${from}`, place);
     const entries = labelTargets(targets);
     if (entries.length === 0) {

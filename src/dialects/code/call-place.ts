@@ -1,19 +1,20 @@
 /** Where in the author's file a builder was called: `file:line`, so that a fault names the line to mend. */
 
-type Callee = (...args: never[]) => unknown;
+/** Frames above the author's: this function, and the builder's method that called it. */
+const ownFrames = 2;
 
 /**
- * The place that called `callee`. Only one frame is captured, which keeps it cheap (microseconds); a runtime without
- * V8's stack capture gives undefined, and the messages then name the node or edge alone.
+ * The place that called the method which calls this. Only three frames are captured, which keeps it cheap (microseconds); a
+ * runtime without V8's stack capture gives undefined, and the messages then name the node or edge alone.
  */
-export function callPlace(callee: Callee): string | undefined {
+export function callPlace(): string | undefined {
   if (typeof Error.captureStackTrace !== 'function') return undefined;
   const limit = Error.stackTraceLimit;
   const holder: { stack?: string } = {};
-  Error.stackTraceLimit = 1;
-  Error.captureStackTrace(holder, callee);
-  // V8 formats the trace when it is first read, but has captured its frames by now.
+  Error.stackTraceLimit = ownFrames + 1;
+  Error.captureStackTrace(holder);
   Error.stackTraceLimit = limit;
-  const found = /^\s+at (?:.*\()?(?:file:\/\/)?(.+?):(\d+):\d+\)?$/mu.exec(holder.stack ?? '');
+  const frames = (holder.stack ?? '').split('\n').filter((line) => /^\s+at /u.test(line));
+  const found = /^\s+at (?:.*\()?(?:file:\/\/)?(.+?):(\d+):\d+\)?$/u.exec(frames[ownFrames] ?? '');
   return found === null ? undefined : `${found[1]}:${found[2]}`;
 }

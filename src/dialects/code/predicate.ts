@@ -1,4 +1,5 @@
 /** Conditions and choices written as functions of the state. */
+import { functionChoice, functionCondition } from '../../graph/condition.ts';
 import type { Choice, Condition, ConditionScope } from '../../graph/graph.ts';
 import type { SettledOutcome } from './typed-state.ts';
 
@@ -18,17 +19,15 @@ export type Choose<State, Label extends string> = (state: State, outcome: Settle
 export function asCondition<State>(predicate: Predicate<State>, fallbackName: string): Condition {
   if (typeof predicate !== 'function') return predicate;
   const isUnnamed = predicate.name === '' || predicate.name === 'when';
-  return {
+  return functionCondition(predicate as (scope: ConditionScope) => boolean, {
     text: isUnnamed ? fallbackName : predicate.name,
-    evaluate: (scope: ConditionScope) => predicate(scope as TypedScope<unknown> as TypedScope<State>),
-  };
+  });
 }
 
 /** @param name - what the choice is called in the graph's hash and in messages */
 export function asChoice<State>(choose: Choose<State, string>, name: string, version: string | undefined): Choice {
-  return {
-    text: name,
-    ...(version === undefined ? {} : { version }),
-    choose: ({ state, outcome }: ConditionScope) => choose(state as State, outcome),
-  };
+  const ofScope = ({ state, outcome }: ConditionScope): string | readonly string[] => choose(state as State, outcome);
+  // The hint that code has changed is taken from the author's function, not from this wrapper.
+  ofScope.toString = () => String(choose);
+  return functionChoice(ofScope, { text: name, ...(version === undefined ? {} : { version }) });
 }

@@ -33,7 +33,7 @@ const begin = () => workflow('flow').input(input);
 test('G1 steps follow one another, and their outputs are artifacts under their ids', () => {
   const graph = begin()
     .step('a', one)
-    .then('b', one, { outputAs: 'second' })
+    .step('b', one, { outputAs: 'second' })
     .returns(z.object({ a: z.number() }))
     .toGraph();
   expect(graph.id).toBe('flow');
@@ -44,6 +44,10 @@ test('G1 steps follow one another, and their outputs are artifacts under their i
     ['returns', undefined],
   ]);
   expect(graph.policies.checkpoint).toBe('every_node');
+});
+
+test('P6 a workflow that is awaited says so instead of waiting for ever', async () => {
+  await expect((async () => begin().step('a', one) as unknown)()).rejects.toThrow(/not a promise/);
 });
 
 test('G1 each method leaves the workflow it was called on as it was', () => {

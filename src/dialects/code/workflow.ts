@@ -9,7 +9,9 @@ import {
   type Reducer,
   type StandardSchema,
 } from '../../graph/graph.ts';
+import type { StateView } from '../../graph/node-contract.ts';
 import type { RunResult } from '../../engine/api.ts';
+import { CairnError } from '../../errors.ts';
 import { callPlace } from './call-place.ts';
 import { CompiledGraph, type CompileOptions, type GraphResult } from './compiled-graph.ts';
 import type { NodeDraft, NodeSettings } from './node-draft.ts';
@@ -132,10 +134,11 @@ export class Workflow<Schemas extends GraphSchemas, Nodes, Result> implements Ha
     settings?: NodeSettings<StateOf<Schemas, Nodes>>,
   ): Workflow<Schemas, Nodes & Record<Id, unknown>, Result>;
   step(id: string, work: Work, settings?: NodeSettings<never>): Workflow<Schemas, never, Result> {
-    return this.#with(layStep(id, work, settings, callPlace(this.step)));
+    return this.#with(layStep(id, work, settings, callPlace()));
   }
 
-  /** The same as {@link Workflow.step}: reads better after a branch. */
+  /** The same as {@link Workflow.step}: reads better after a branch. @throws USAGE_INVALID a workflow was awaited */
+  // oxlint-disable unicorn/no-thenable -- the name that authors know; awaiting a workflow is refused.
   then<const Id extends string, Output>(
     id: Id,
     work: NodeFunction<StateOf<Schemas, Nodes>, Output>,
@@ -147,8 +150,10 @@ export class Workflow<Schemas extends GraphSchemas, Nodes, Result> implements Ha
     settings?: NodeSettings<StateOf<Schemas, Nodes>>,
   ): Workflow<Schemas, Nodes & Record<Id, unknown>, Result>;
   then(id: string, work: Work, settings?: NodeSettings<never>): Workflow<Schemas, never, Result> {
-    return this.#with(layStep(id, work, settings, callPlace(this.then)));
+    refuseAwait(id);
+    return this.#with(layStep(id, work, settings, callPlace()));
   }
+  // oxlint-enable unicorn/no-thenable
 
   /**
    * Goes on over the arm whose key `choose` returns; the next step follows whichever was taken. An arm of one node has its key
@@ -159,7 +164,7 @@ export class Workflow<Schemas extends GraphSchemas, Nodes, Result> implements Ha
     arms: ArmsOrCallback<Schemas, Nodes, A>,
     settings: BranchSettings = {},
   ): Workflow<Schemas, Nodes & NodesOfArms<A>, Result> {
-    const place = callPlace(this.branch);
+    const place = callPlace();
     return this.#with(layBranch(choose as Choose<never, string>, this.#armParts(arms, place), settings, place));
   }
 
@@ -168,7 +173,7 @@ export class Workflow<Schemas extends GraphSchemas, Nodes, Result> implements Ha
     arms: ArmsOrCallback<Schemas, Nodes, A>,
     settings: ParallelSettings = {},
   ): Workflow<Schemas, Nodes & NodesOfArms<A>, Result> {
-    const place = callPlace(this.parallel);
+    const place = callPlace();
     return this.#with(layParallel(this.#armParts(arms, place), settings, place));
   }
 
@@ -185,7 +190,7 @@ export class Workflow<Schemas extends GraphSchemas, Nodes, Result> implements Ha
     first: StandardSchema | ReturnsFunction<never, unknown>,
     second?: ReturnsFunction<never, unknown>,
   ): Workflow<Schemas, Nodes, never> {
-    return new Workflow({ ...this.#plan, returns: defineReturns(first, second, callPlace(this.returns)) });
+    return new Workflow({ ...this.#plan, returns: defineReturns(first, second, callPlace()) });
   }
 
   /** The graph model. @throws GRAPH_INVALID with every fault, each with its place and its fix */
@@ -227,7 +232,11 @@ export class Workflow<Schemas extends GraphSchemas, Nodes, Result> implements Ha
 
   /** The workflow, ready to run. Without a store, runs are kept in memory. @throws GRAPH_INVALID, CONFIG_INVALID */
   compile(options: CompileOptions = {}): CompiledWorkflow<Schemas, Nodes, Result> {
-    return new CompiledGraph(this.toGraph(), options, presentResult<WorkflowResult<StateOf<Schemas, Nodes>, Result>>);
+    return new CompiledGraph(
+      this.toGraph(),
+      options,
+      (result) => addOutput(result) as unknown as WorkflowResult<StateOf<Schemas, Nodes>, Result>,
+    );
   }
 
   #with<NewNodes>(part: Part): Workflow<Schemas, NewNodes, Result> {
@@ -240,7 +249,7 @@ export class Workflow<Schemas extends GraphSchemas, Nodes, Result> implements Ha
     place: string | undefined,
   ): ReadonlyMap<string, Part> {
     const blank = new Workflow<Schemas, Nodes, unknown>({ name: this.#plan.name, options: {}, parts: [] });
-    const given: object = typeof arms === 'function' ? (arms as (arm: typeof blank) => A)(blank) : arms;
+    const given: object = typeof arms === 'function' ? arms(blank) : arms;
     return new Map(
       Object.entries(given).map(([key, work]) => [
         key,
@@ -254,8 +263,8 @@ export class Workflow<Schemas extends GraphSchemas, Nodes, Result> implements Ha
 export function workflow<const Scratch extends StandardSchema = StandardSchema<Readonly<Record<string, unknown>>>>(
   name: string,
   options: WorkflowOptions<Scratch> = {},
-): Workflow<{ readonly scratch: Scratch }, Record<never, never>, unknown> {
-  const place = callPlace(workflow);
+): Workflow<{ readonly scratch: Scratch }, object, unknown> {
+  const place = callPlace();
   return new Workflow({ name, options, parts: [], ...(place === undefined ? {} : { place }) });
 }
 
@@ -274,7 +283,15 @@ function layArm(key: string, { parts, input, returns }: Plan, place: string | un
   };
 }
 
-function presentResult<Result>(result: RunResult): Result {
-  const output = result.status === 'completed' ? { output: result.state.outputs[returnsId] } : {};
-  return { ...result, ...output } as unknown as Result;
+function addOutput(result: RunResult): WorkflowResult<StateView, unknown> {
+  return result.status === 'completed' ? { ...result, output: result.state.outputs[returnsId] } : result;
+}
+
+/** `await` takes anything with a method `then` for a promise, and would wait for this one for ever. */
+function refuseAwait(id: unknown): void {
+  if (typeof id !== 'function') return;
+  throw new CairnError('USAGE_INVALID', {
+    reason: 'a workflow is not a promise',
+    hint: 'Compile it, and await its invoke().',
+  });
 }
