@@ -1,0 +1,103 @@
+/** Finds checkpoints by the names people give them, like commits: an id, a prefix, `RUN@12`, `RUN@tag`, `RUN@head~2` (H1). */
+import { CairnError } from '../errors.ts';
+import type { RunRow, Store } from '../ports/store.ts';
+import { decodeOrNothing } from './chain.ts';
+import { checkpointId } from './checkpoint.ts';
+import { readLineage, readOwner } from './lineage.ts';
+
+export interface ResolvedReference {
+  readonly run: RunRow;
+  readonly seq: number;
+}
+
+/** As many matches as an error lists. */
+const listedMatches = 8;
+
+/**
+ * Resolves `RUN`, `RUN@SEQ`, `RUN@TAG`, `RUN@head`, any of these with `~N`, and `RUN.SEQ`, where RUN is a run's id or key, or a unique
+ * prefix of either. Ids may hold `@`, `.` and `~` themselves: the longest reading as a run wins, and an exact id before a prefix.
+ * The run is the one asked for even where the checkpoint belongs to an ancestor.
+ * @throws RUN_NOT_FOUND, CHECKPOINT_AMBIGUOUS, CHECKPOINT_NOT_FOUND, CHECKPOINT_PRUNED
+ */
+export async function resolveReference(store: Store, tenant: string, text: string): Promise<ResolvedReference> {
+  const readings = readingsOf(text);
+  for (const { name, position } of readings) {
+    const run = await store.readRun({ tenant, runId: name });
+    if (run !== undefined) return locate(store, run, position, text);
+  }
+  for (const { name, position } of readings) {
+    const run = await findByPrefix(store, tenant, name, text);
+    if (run !== undefined) return locate(store, run, position, text);
+  }
+  throw new CairnError('RUN_NOT_FOUND', { runId: text });
+}
+
+interface Reading {
+  readonly name: string;
+  /** What follows the `@` or `.`; undefined: the head. */
+  readonly position: string | undefined;
+}
+
+/** All ways to read a reference as a run and a position, the longest run first. */
+function readingsOf(text: string): readonly Reading[] {
+  const readings: Reading[] = [{ name: text, position: undefined }];
+  for (let end = text.length - 1; end > 0; end--) {
+    const rest = text.slice(end + 1);
+    if (text[end] === '@' && rest !== '') readings.push({ name: text.slice(0, end), position: rest });
+    if (text[end] === '.' && /^\d+(~\d*)*$/.test(rest)) readings.push({ name: text.slice(0, end), position: rest });
+    if (text[end] === '~' && /^\d*(~\d*)*$/.test(rest))
+      readings.push({ name: text.slice(0, end), position: `head~${rest}` });
+  }
+  return readings;
+}
+
+async function findByPrefix(
+  store: Store,
+  tenant: string,
+  prefix: string,
+  reference: string,
+): Promise<RunRow | undefined> {
+  const found = await store.findRuns(tenant, prefix, listedMatches);
+  const exact = found.find(({ key }) => key === prefix);
+  if (exact !== undefined) return exact;
+  if (found.length < 2) return found[0];
+  throw new CairnError('CHECKPOINT_AMBIGUOUS', { reference, matches: found.map(({ runId }) => runId) });
+}
+
+async function locate(
+  store: Store,
+  run: RunRow,
+  position: string | undefined,
+  reference: string,
+): Promise<ResolvedReference> {
+  const [start = 'head', ...steps] = (position ?? 'head').split('~');
+  const back = steps.reduce((sum, step) => sum + (step === '' ? 1 : Number(step)), 0);
+  const from = await findStart(store, run, start);
+  const seq = from === undefined ? -1 : from - back;
+  if (from === undefined || !Number.isSafeInteger(seq) || seq < 0 || seq > run.head) {
+    throw new CairnError('CHECKPOINT_NOT_FOUND', { checkpoint: reference });
+  }
+  await requireKept(store, run, seq);
+  return { run, seq };
+}
+
+/** A tag of the run or of an ancestor within its history; the name `head`; a number. A tag comes before a number of the same name. */
+async function findStart(store: Store, run: RunRow, name: string): Promise<number | undefined> {
+  if (name === 'head') return run.head;
+  for (const part of [...(await readLineage(store, run))].reverse()) {
+    const tag = (await store.readTags(part.run)).find((tag) => tag.name === name && tag.seq <= part.upTo);
+    if (tag !== undefined) return tag.seq;
+  }
+  return /^\d{1,15}$/.test(name) ? Number(name) : undefined;
+}
+
+/** @throws CHECKPOINT_PRUNED naming what remains, CHECKPOINT_NOT_FOUND */
+async function requireKept(store: Store, run: RunRow, seq: number): Promise<void> {
+  const owner = await readOwner(store, run, seq);
+  const [row] = await store.readCheckpoints(owner, { from: seq, to: owner.head, limit: 1 });
+  if (row?.seq === seq) return;
+  const checkpoint = checkpointId(owner.key, seq);
+  const isPruned = row !== undefined && (seq < owner.prunedBelow || decodeOrNothing(owner, row)?.fold !== undefined);
+  if (!isPruned) throw new CairnError('CHECKPOINT_NOT_FOUND', { checkpoint });
+  throw new CairnError('CHECKPOINT_PRUNED', { checkpoint, remains: checkpointId(owner.key, row.seq) });
+}

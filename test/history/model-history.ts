@@ -1,0 +1,167 @@
+/** A history written through the store port, and beside it what every state must be: for tests of src/history. */
+import type { Change } from '../../src/history/change.ts';
+import { encodeCheckpoint, rootChecksum, runKeyOf } from '../../src/history/checkpoint.ts';
+import type { BlobStore } from '../../src/ports/blobs.ts';
+import type { Claim, RunRow, Store } from '../../src/ports/store.ts';
+import { createMemoryBlobs } from '../../src/blobs/memory-blobs.ts';
+import { encodeValue } from '../../src/state/codec.ts';
+import { createMemoryStore } from '../../src/stores/memory/index.ts';
+
+/** One op as a test gives it: set, delete, append to a list, append to a text. Values are real ones, not encodings. */
+export type ModelOp =
+  | readonly ['s', readonly string[], unknown]
+  | readonly ['d', readonly string[]]
+  | readonly ['a', readonly string[], readonly unknown[]]
+  | readonly ['t', readonly string[], string];
+
+type Tree = Record<string, unknown>;
+
+export const tenant = 'default';
+
+/** The smallest tree that is a run's. */
+export function emptyTree(): Tree {
+  const frame = { input: null, channels: { scratch: {}, artifacts: {}, diagnostics: {} }, nodes: {} };
+  return { status: 'running', graphHash: 'g1', waits: {}, frame };
+}
+
+export function applyModelOp(tree: Tree, op: ModelOp): Tree {
+  const next = structuredClone(tree);
+  const path = op[1];
+  let holder: Tree = next;
+  for (const key of path.slice(0, -1)) holder = holder[key] as Tree;
+  const key = path.at(-1) as string;
+  if (op[0] === 's') holder[key] = structuredClone(op[2]);
+  else if (op[0] === 'd') delete holder[key];
+  else if (op[0] === 'a') holder[key] = [...(holder[key] as unknown[]), ...structuredClone(op[2])];
+  else holder[key] = (holder[key] as string) + op[2];
+  return next;
+}
+
+export function encodeOps(ops: readonly ModelOp[]): string {
+  return `[${ops.map((op) => (op[0] === 'd' ? JSON.stringify(op) : `["${op[0]}",${JSON.stringify(op[1])},${encodeValue(structuredClone(op[2]))}]`)).join(',')}]`;
+}
+
+/** A run being written, with the states its checkpoints must have. */
+export class ModelRun {
+  readonly history: ModelHistory;
+  readonly runId: string;
+  readonly claim: Claim;
+  /** By seq, ancestors' included. */
+  readonly states: Map<number, Tree>;
+  readonly links: Map<number, Uint8Array>;
+  readonly sizes: Map<number, number> = new Map();
+  readonly parent: ModelRun | undefined;
+  /** Seq of its own first checkpoint. */
+  readonly first: number;
+  head: number;
+
+  constructor(
+    history: ModelHistory,
+    claim: Claim,
+    states: Map<number, Tree>,
+    links: Map<number, Uint8Array>,
+    parent?: ModelRun,
+  ) {
+    this.parent = parent;
+    this.history = history;
+    this.runId = claim.runId;
+    this.claim = claim;
+    this.states = states;
+    this.links = links;
+    this.head = Math.max(...states.keys());
+    this.first = this.head;
+  }
+
+  get key(): string {
+    return runKeyOf(tenant, this.runId);
+  }
+
+  get state(): Tree {
+    return this.states.get(this.head) as Tree;
+  }
+
+  row(): Promise<RunRow> {
+    return this.history.readRun(this.runId);
+  }
+
+  async commit(
+    ops: readonly ModelOp[],
+    change: Change = [{ kind: 'settle', node: ['n'], effect: 'pure' }],
+  ): Promise<number> {
+    const seq = this.head + 1;
+    const parent = this.links.get(this.head) as Uint8Array;
+    const at = 1_000 + seq;
+    const encoded = encodeCheckpoint({ runKey: this.key, seq }, parent, at, JSON.stringify(change), encodeOps(ops));
+    await this.history.store.commit({ claim: this.claim, checkpoint: { seq, at, ...encoded }, durability: 'none' });
+    this.states.set(seq, ops.reduce(applyModelOp, this.state));
+    this.links.set(seq, encoded.checksum);
+    this.sizes.set(seq, encoded.body.length);
+    this.head = seq;
+    return seq;
+  }
+}
+
+export class ModelHistory {
+  readonly store: Store;
+  readonly blobs: BlobStore;
+
+  constructor(store: Store = createMemoryStore(), blobs: BlobStore = createMemoryBlobs()) {
+    this.store = store;
+    this.blobs = blobs;
+  }
+
+  async readRun(runId: string): Promise<RunRow> {
+    const run = await this.store.readRun({ tenant, runId });
+    if (run === undefined) throw new Error(`no run ${runId}`);
+    return run;
+  }
+
+  async start(runId = 'run', tree: Tree = emptyTree()): Promise<ModelRun> {
+    const ops = Object.entries(tree).map(([key, value]): ModelOp => ['s', [key], value]);
+    return this.#admit(runId, ops, new Map([[-1, {}]]), new Map([[-1, rootChecksum]]), [{ kind: 'start' }]);
+  }
+
+  async fork(named: ModelRun, seq: number, runId: string, ops: readonly ModelOp[] = []): Promise<ModelRun> {
+    // The parent is the run whose own checkpoint it is.
+    let from = named;
+    while (from.parent !== undefined && seq < from.first) from = from.parent;
+    const upTo = <V>(map: Map<number, V>): Map<number, V> => new Map([...map].filter(([key]) => key <= seq));
+    const parent = { runId: from.runId, seq };
+    return this.#admit(runId, ops, upTo(from.states), upTo(from.links), [{ kind: 'fork', from: parent }], from);
+  }
+
+  async #admit(
+    runId: string,
+    ops: readonly ModelOp[],
+    states: Map<number, Tree>,
+    links: Map<number, Uint8Array>,
+    change: Change,
+    parent?: ModelRun,
+  ): Promise<ModelRun> {
+    const key = runKeyOf(tenant, runId);
+    const before = Math.max(...states.keys());
+    const seq = before + 1;
+    const link = links.get(before) as Uint8Array;
+    const encoded = encodeCheckpoint({ runKey: key, seq }, link, 1_000 + seq, JSON.stringify(change), encodeOps(ops));
+    const reply = await this.store.admitRun({
+      tenant,
+      runId,
+      key,
+      graphId: 'graph',
+      graphHash: 'g1',
+      status: 'running',
+      meta: new Uint8Array(),
+      ...(parent === undefined ? {} : { parent: { runId: parent.runId, seq: before } }),
+      checkpoint: { seq, at: 1_000 + seq, ...encoded },
+      waits: [],
+      claim: { workerId: 'w', leaseMs: 1e9 },
+      durability: 'none',
+    });
+    if (reply.claim === undefined) throw new Error('not claimed');
+    states.set(seq, ops.reduce(applyModelOp, states.get(before) as Tree));
+    links.set(seq, encoded.checksum);
+    const run = new ModelRun(this, reply.claim, states, links, parent);
+    run.sizes.set(seq, encoded.body.length);
+    return run;
+  }
+}
