@@ -1,0 +1,134 @@
+/** The data of a graph and its hashes (G1). */
+import { canonicalText, freezeCopy, hashText, hashValue } from './canonical.ts';
+import { sourceOf } from './condition.ts';
+import type { Condition, Graph, GraphEdge, GraphNode, GraphStructure, Reducer, StandardSchema } from './graph.ts';
+
+type Described = Omit<Graph, 'hash' | 'codeHash' | 'structure'>;
+type Data = Readonly<Record<string, unknown>>;
+
+/** The data of a function: what it is called and the version its author gave it. */
+const named = (code: { readonly text: string; readonly version?: string } | undefined): Data | undefined =>
+  code === undefined
+    ? undefined
+    : { text: code.text, ...(code.version === undefined ? {} : { version: code.version }) };
+
+/** Leaves out what is undefined, so that the data is the same after it was stored. */
+const defined = (data: Data): Data =>
+  Object.fromEntries(Object.entries(data).filter(([, value]) => value !== undefined));
+
+const nodeData = (node: GraphNode): Data =>
+  defined({
+    id: node.id,
+    type: node.type,
+    version: node.version,
+    config: node.config,
+    effect: node.effect,
+    reads: node.reads,
+    when: named(node.when),
+    join: node.join,
+    retry: node.retry,
+    timeoutMs: node.timeoutMs,
+    onFailure: node.onFailure,
+    checkpoint: node.checkpoint,
+    idempotent: node.idempotent,
+    maxVisits: node.maxVisits,
+    outputAs: node.outputAs,
+    subgraph: node.subgraph?.structure,
+  });
+
+const edgeData = (edge: GraphEdge, nodes: readonly GraphNode[]): Data =>
+  defined({
+    from: nodes[edge.from]?.id,
+    to: nodes[edge.to]?.id,
+    key: edge.key,
+    on: edge.on,
+    condition: named(edge.condition),
+    choice: named(edge.choice),
+    label: edge.label,
+    weight: edge.weight,
+    always: edge.always,
+  });
+
+/** A reducer as it is hashed: its name, and the version of a custom one. */
+export function reducerText(reducer: Reducer): string {
+  if (typeof reducer === 'string') return reducer;
+  return `custom ${reducer.name}${reducer.version === undefined ? '' : ` ${reducer.version}`}`;
+}
+
+/**
+ * A schema as it is hashed: its vendor and, where the library can tell, its JSON Schema or the names of its fields.
+ * A library that tells neither is hashed by vendor alone.
+ */
+export function schemaData(schema: StandardSchema): Data {
+  const { vendor } = schema['~standard'];
+  const open = schema as { readonly toJSONSchema?: unknown; readonly shape?: unknown };
+  if (typeof open.toJSONSchema === 'function') {
+    try {
+      return { vendor, json: freezeCopy(open.toJSONSchema({ io: 'input', unrepresentable: 'any' })) };
+    } catch {
+      // What JSON Schema cannot say is described by its fields.
+    }
+  }
+  const fields = typeof open.shape === 'object' && open.shape !== null ? Object.keys(open.shape).sort() : undefined;
+  return defined({ vendor, fields });
+}
+
+/** What a node's input hash covers of its definition: type, version, config and child graph. */
+export function hashNode(node: Pick<GraphNode, 'type' | 'version' | 'config' | 'subgraph'>): string {
+  return hashValue({ type: node.type, version: node.version, config: node.config, subgraph: node.subgraph?.hash });
+}
+
+const byId = (a: Data, b: Data): number => (String(a['id']) < String(b['id']) ? -1 : 1);
+const bySource = (a: Data, b: Data): number => {
+  if (a['from'] === b['from']) return 0;
+  return String(a['from']) < String(b['from']) ? -1 : 1;
+};
+
+function describeStructure(graph: Described): GraphStructure {
+  const authored = graph.nodes.filter((node) => node.index > 1);
+  // Sorted, so that the order of declaration counts only where it has a meaning: among the edges of one node.
+  return Object.freeze({
+    id: graph.id,
+    nodes: authored.map(nodeData).sort(byId),
+    edges: graph.nodes.flatMap((node) => node.outgoing.map((edge) => edgeData(edge, graph.nodes))).sort(bySource),
+    reducers: Object.fromEntries(
+      Object.entries(graph.reducers)
+        .map(([path, reducer]) => [path, reducerText(reducer)] as const)
+        .sort(([a], [b]) => (a < b ? -1 : 1)),
+    ),
+    schemas: Object.fromEntries(
+      (['input', 'scratch', 'artifacts'] as const).flatMap((part) => {
+        const schema = graph.schemas[part];
+        return schema === undefined ? [] : [[part, schemaData(schema)] as const];
+      }),
+    ),
+    policies: graph.policies,
+  });
+}
+
+const conditionCode = (condition: Condition | undefined): string =>
+  condition === undefined ? '' : sourceOf(condition.evaluate);
+
+/** The text of every function, in the order of the structure. */
+function codeText(graph: Described): string {
+  const nodes = graph.nodes.map((node) => [
+    node.id,
+    node.implementation.codeText ?? String(node.implementation.run),
+    node.implementation.reconcile === undefined ? '' : String(node.implementation.reconcile),
+    conditionCode(node.when),
+    node.subgraph?.codeHash ?? '',
+    ...node.outgoing.map((edge) => conditionCode(edge.condition) + (edge.choice ? sourceOf(edge.choice.choose) : '')),
+  ]);
+  const reducers = Object.entries(graph.reducers).map(([path, reducer]) => [
+    path,
+    typeof reducer === 'string' ? '' : String(reducer.reduce),
+  ]);
+  const byName = (a: readonly string[], b: readonly string[]): number => ((a[0] ?? '') < (b[0] ?? '') ? -1 : 1);
+  return canonicalText([nodes.sort(byName), reducers.sort(byName)]);
+}
+
+/** Adds to a graph what is computed from all of it: its data and the two hashes. */
+export function describeGraph(graph: Described): Graph {
+  const structure = describeStructure(graph);
+  return Object.freeze({ ...graph, structure, hash: hashValue(structure), codeHash: hashText(codeText(graph)) });
+}

@@ -1,0 +1,164 @@
+/** The loop forest of a graph (G4). It depends on the nodes and edges alone, not on the order they are declared in. */
+
+/** An edge as far as loops are concerned. */
+export interface Arrow {
+  readonly from: number;
+  readonly to: number;
+}
+
+export interface FoundLoop {
+  /** Ascending. */
+  readonly nodes: readonly number[];
+  /** Ascending: nodes of the loop with an edge from outside it. */
+  readonly heads: readonly number[];
+  /** Position of the loop around it. */
+  readonly parent: number | undefined;
+  readonly depth: number;
+}
+
+export interface LoopForest {
+  /** Outer loops come before the loops inside them. */
+  readonly loops: readonly FoundLoop[];
+  /** For each node, positions of its loops, outermost first. */
+  readonly loopsOf: readonly (readonly number[])[];
+  /** For each edge, the loop it is a back edge of. */
+  readonly backOf: readonly (number | undefined)[];
+  /** For each edge that is no back edge, the outermost loop it leaves. */
+  readonly exitOf: readonly (number | undefined)[];
+  /** Whether loops nest deeper than {@link maxLoopDepth}; those below it are left out. */
+  readonly isTooDeep: boolean;
+}
+
+/** Loops may nest this deep. Each level costs a pass over its nodes. */
+export const maxLoopDepth = 200;
+
+interface Region {
+  readonly nodes: readonly number[];
+  readonly parent: number | undefined;
+}
+
+/** Finds the loops: strongly connected components, then what is left of each without its back edges, and so on. O(depth × (nodes + edges)). */
+export function findLoops(nodeCount: number, edges: readonly Arrow[]): LoopForest {
+  const outgoing = Array.from({ length: nodeCount }, (): number[] => []);
+  const incoming = Array.from({ length: nodeCount }, (): number[] => []);
+  for (const [index, edge] of edges.entries()) {
+    outgoing[edge.from]?.push(index);
+    incoming[edge.to]?.push(index);
+  }
+  const loops: FoundLoop[] = [];
+  const loopsOf = Array.from({ length: nodeCount }, (): number[] => []);
+  const backOf = Array.from<number | undefined>({ length: edges.length });
+  const innermost = (node: number): number | undefined => loopsOf[node]?.at(-1);
+  const search = new ComponentSearch(nodeCount, edges, outgoing);
+  let isTooDeep = false;
+
+  const regions: Region[] = [{ nodes: Array.from({ length: nodeCount }, (_, node) => node), parent: undefined }];
+  for (let region = regions.pop(); region !== undefined; region = regions.pop()) {
+    const { parent } = region;
+    const isInside = (edge: number): boolean =>
+      backOf[edge] === undefined && innermost(edges[edge]?.to ?? 0) === parent;
+    for (const members of search.components(region.nodes, isInside)) {
+      const depth = parent === undefined ? 1 : (loops[parent]?.depth ?? 0) + 1;
+      if (depth > maxLoopDepth) {
+        isTooDeep = true;
+        continue;
+      }
+      const position = loops.length;
+      for (const node of members) loopsOf[node]?.push(position);
+      const isMember = (node: number): boolean => innermost(node) === position;
+      const heads = members.filter((node) => incoming[node]?.some((edge) => !isMember(edges[edge]?.from ?? 0)));
+      loops.push({ nodes: members, heads, parent, depth });
+      for (const head of heads) {
+        for (const edge of incoming[head] ?? []) if (isMember(edges[edge]?.from ?? 0)) backOf[edge] = position;
+      }
+      // A loop without heads cannot be entered; its nodes are reported as unreachable, and there is nothing to take off it.
+      if (heads.length > 0) regions.push({ nodes: members, parent: position });
+    }
+  }
+  const exitOf = edges.map((edge, index) => (backOf[index] === undefined ? outermostLeft(loopsOf, edge) : undefined));
+  return { loops, loopsOf, backOf, exitOf, isTooDeep };
+}
+
+function outermostLeft(loopsOf: readonly (readonly number[])[], edge: Arrow): number | undefined {
+  const target = loopsOf[edge.to] ?? [];
+  // Loops are listed outermost first, so the first that the two do not share is the outermost that the edge leaves.
+  return loopsOf[edge.from]?.find((loop, depth) => target[depth] !== loop);
+}
+
+/** Tarjan's algorithm with a stack of its own: a chain of 10,000 nodes must not overflow the machine's. */
+class ComponentSearch {
+  readonly #edges: readonly Arrow[];
+  readonly #outgoing: readonly (readonly number[])[];
+  /** Order of discovery from 1; 0: not yet seen; -1: in a finished component. */
+  readonly #order: Int32Array;
+  readonly #low: Int32Array;
+  readonly #cursor: Int32Array;
+
+  constructor(nodeCount: number, edges: readonly Arrow[], outgoing: readonly (readonly number[])[]) {
+    this.#edges = edges;
+    this.#outgoing = outgoing;
+    this.#order = new Int32Array(nodeCount);
+    this.#low = new Int32Array(nodeCount);
+    this.#cursor = new Int32Array(nodeCount);
+  }
+
+  /** The cyclic components among these nodes over the edges that count, each ascending. */
+  components(nodes: readonly number[], counts: (edge: number) => boolean): readonly (readonly number[])[] {
+    for (const node of nodes) {
+      this.#order[node] = 0;
+      this.#cursor[node] = 0;
+    }
+    const found: number[][] = [];
+    const open: number[] = [];
+    let discovered = 0;
+    const discover = (node: number): void => {
+      discovered += 1;
+      this.#order[node] = discovered;
+      this.#low[node] = discovered;
+      open.push(node);
+    };
+    for (const root of nodes) {
+      if (this.#order[root] !== 0) continue;
+      discover(root);
+      const path = [root];
+      for (let node = path.at(-1); node !== undefined; node = path.at(-1)) {
+        const next = this.#nextTarget(node, counts);
+        if (next === undefined) {
+          path.pop();
+          const above = path.at(-1);
+          if (above !== undefined) this.#lower(above, this.#low[node] ?? 0);
+          if (this.#low[node] === this.#order[node]) this.#close(node, open, found, counts);
+        } else if (this.#order[next] === 0) {
+          discover(next);
+          path.push(next);
+        } else if ((this.#order[next] ?? -1) > 0) {
+          this.#lower(node, this.#order[next] ?? 0);
+        }
+      }
+    }
+    return found;
+  }
+
+  #nextTarget(node: number, counts: (edge: number) => boolean): number | undefined {
+    const edges = this.#outgoing[node] ?? [];
+    for (let cursor = this.#cursor[node] ?? 0; cursor < edges.length; cursor += 1) {
+      const edge = edges[cursor] ?? 0;
+      if (!counts(edge)) continue;
+      this.#cursor[node] = cursor + 1;
+      return this.#edges[edge]?.to;
+    }
+    this.#cursor[node] = edges.length;
+    return undefined;
+  }
+
+  #lower(node: number, low: number): void {
+    if (low < (this.#low[node] ?? 0)) this.#low[node] = low;
+  }
+
+  #close(root: number, open: number[], found: number[][], counts: (edge: number) => boolean): void {
+    const members = open.splice(open.lastIndexOf(root));
+    for (const node of members) this.#order[node] = -1;
+    const isLoop = members.length > 1 || this.#outgoing[root]?.some((e) => counts(e) && this.#edges[e]?.to === root);
+    if (isLoop) found.push(members.sort((a, b) => a - b));
+  }
+}
