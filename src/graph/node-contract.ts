@@ -1,0 +1,215 @@
+/** What a node may do and say: the contract between the engine and the code behind a node. */
+
+/** What recovery may do with an activation: see docs/spec/effects.md. */
+export type EffectClass = 'pure' | 'read' | 'write' | 'external' | 'human';
+
+/** The partitions of a frame's state that nodes may write. `input` is frozen, `outputs` are the nodes' recorded outputs. */
+export type Partition = 'scratch' | 'artifacts' | 'diagnostics';
+export const partitions: readonly Partition[] = ['scratch', 'artifacts', 'diagnostics'];
+
+type Keyed = Readonly<Record<string, unknown>>;
+
+/** The state as of the seq at which an activation started, frozen; what is read through it is recorded as the activation's input (E9). */
+export interface StateView {
+  readonly input: unknown;
+  readonly scratch: Keyed;
+  /** Written artifacts, and outputs of nodes under their `outputAs` name (default: none). */
+  readonly artifacts: Keyed;
+  readonly diagnostics: Keyed;
+  /** The last completed visit's output of each node, by node id. */
+  readonly outputs: Keyed;
+}
+
+/** Updates an outcome makes to the state, by partition and top-level key; reducers decide how they merge. */
+export interface StateUpdates {
+  readonly scratch?: Keyed;
+  readonly artifacts?: Keyed;
+  readonly diagnostics?: Keyed;
+}
+
+/** What a node returns when it wants to say more than its output. */
+export interface OutcomeParts extends StateUpdates {
+  readonly output?: unknown;
+  /** Node ids: of the outgoing edges, exactly those that lead there fire; their conditions are not read. */
+  readonly goto?: string | readonly string[];
+}
+
+const outcomeBrand: unique symbol = Symbol.for('cairn.outcome');
+
+/** An outcome made by {@link outcome}; any other returned value is the node's output. */
+export class Outcome {
+  readonly parts: OutcomeParts;
+  readonly [outcomeBrand] = true;
+  constructor(parts: OutcomeParts) {
+    this.parts = parts;
+  }
+
+  /** Known by its brand, so that an outcome of one copy of the library is one for another (a bundled command, a user's module). */
+  static [Symbol.hasInstance](value: unknown): value is Outcome {
+    return typeof value === 'object' && value !== null && outcomeBrand in value;
+  }
+}
+
+/** Returns an outcome with updates of the state and routing hints beside the output. */
+export function outcome(parts: OutcomeParts): Outcome {
+  return new Outcome(parts);
+}
+
+/** Given as the output of an {@link outcome}: the output is the list of the steps' outputs, in step order. So it is stored in one place only (C1). */
+export const stepsOutput: unique symbol = Symbol.for('cairn.stepsOutput');
+
+/** How a failed attempt of an effect is to be read: `no`, it certainly did not happen, so it may be tried again (X3). */
+export interface FailureHints {
+  readonly applied?: 'no' | 'unknown';
+  /** Wait at least this long before the next attempt. */
+  readonly retryAfterMs?: number;
+  /** Matched by `retry.on` and by failure conditions. */
+  readonly code?: string;
+  readonly data?: unknown;
+}
+
+/** An error to throw from a node: a failed outcome with hints for retries and in-doubt handling. */
+export class NodeFailure extends Error {
+  readonly applied: 'no' | 'unknown';
+  readonly retryAfterMs: number | undefined;
+  readonly code: string;
+  readonly data: unknown;
+  constructor(message: string, hints: FailureHints & { readonly cause?: unknown } = {}) {
+    super(message, hints.cause === undefined ? undefined : { cause: hints.cause });
+    this.name = 'NodeFailure';
+    this.applied = hints.applied ?? 'unknown';
+    this.retryAfterMs = hints.retryAfterMs;
+    this.code = hints.code ?? 'FAILED';
+    this.data = hints.data;
+  }
+}
+
+export interface RetryPolicy {
+  /** Attempts in all, counted from 1. Default 1: no retry. */
+  readonly attempts: number;
+  /** Default `exponential`. */
+  readonly backoff?: 'fixed' | 'linear' | 'exponential';
+  /** Delay before the second attempt. Default 1,000 ms. */
+  readonly delayMs?: number;
+  /** Longest delay. Default 60,000 ms. */
+  readonly delayMsMax?: number;
+  /** Random part of the delay, 0 to 1. Default 0. */
+  readonly jitter?: number;
+  /** Error codes that are retried. Default: all. */
+  readonly on?: readonly string[];
+}
+
+/** A question: what is asked, and how an answer must look. An answer that does not fit is refused and the question stays open (W3). */
+export interface Question {
+  /** Names the question within its activation; the n-th of a name by call order. Default `question`. */
+  readonly name?: string;
+  readonly prompt: string;
+  /** The answer must equal one `value` (a string stands for itself). */
+  readonly choices?: readonly (string | { readonly value: unknown; readonly label: string })[];
+  /** JSON Schema the answer must fit (the subset of docs/spec/waits.md). */
+  readonly schema?: Readonly<Record<string, unknown>>;
+  readonly metadata?: unknown;
+  /** Epoch ms. When it passes, `defaultAnswer` closes the wait, or it fails with NODE_TIMED_OUT if there is none. */
+  readonly deadlineAt?: number;
+  readonly defaultAnswer?: unknown;
+}
+
+export interface StepOptions {
+  /** Default `pure`. */
+  readonly effect?: EffectClass;
+  /** What the step's input hash covers; default: its activation's input. */
+  readonly input?: unknown;
+  readonly retry?: RetryPolicy;
+  readonly timeoutMs?: number;
+  /** A repeated call with the same key has no second effect: an in-doubt step is retried rather than asked about. */
+  readonly idempotent?: boolean;
+  readonly reconcile?: (key: string) => Promise<Reconciliation> | Reconciliation;
+}
+
+/** What a step's function is handed. */
+export interface StepContext {
+  readonly idempotencyKey: string;
+  readonly attempt: number;
+  readonly signal: AbortSignal;
+}
+
+/** Did the effect under this key happen, and with what output? */
+export type Reconciliation =
+  | { readonly happened: true; readonly output: unknown }
+  | { readonly happened: false }
+  | { readonly happened: 'unknown' };
+
+/** How a child run ended (W6). */
+export interface ChildResult {
+  readonly status: 'completed' | 'failed';
+  readonly state: StateView;
+  readonly error?: Error;
+}
+
+/** What the engine hands to a node's `run`. `Graph` is left open here to keep this file free of cycles. */
+export interface NodeContext {
+  readonly runId: string;
+  readonly nodeId: string;
+  /** Node ids (and map item keys) from the run's root to this node. */
+  readonly nodePath: readonly string[];
+  readonly visit: number;
+  readonly attempt: number;
+  readonly isResumed: boolean;
+  /** The frozen input of this node's run (or child run). */
+  readonly input: unknown;
+  readonly state: StateView;
+  readonly config: unknown;
+  /** The same for every attempt of this activation (X1). */
+  readonly idempotencyKey: string;
+  /** Aborted on cancel, timeout, lost claim, or when the attempt was left at a wait. */
+  readonly signal: AbortSignal;
+  /** A recorded finer unit: on resume the recorded value is returned and `fn` is not called (X4). */
+  step<T>(name: string, options: StepOptions, fn: (step: StepContext) => Promise<T> | T): Promise<T>;
+  /** Asks and leaves the function where it stands; on resume it runs again from its top and gets the answer here. */
+  ask(question: Question): Promise<unknown>;
+  /** @param time - epoch ms, or a Date */
+  sleepUntil(time: number | Date, name?: string): Promise<void>;
+  /** Waits for a signal of this name; one that came early is taken. */
+  receive(signal: string): Promise<unknown>;
+  /** Commits the node's inner state and retires the steps recorded so far. */
+  save(state: unknown): Promise<void>;
+  /** What the last `save` of this activation kept, if any. */
+  readonly savedState: unknown;
+  /** Runs a graph as a child, inside this run's history. */
+  run(graph: object, input: unknown, options?: { readonly name?: string }): Promise<ChildResult>;
+  /** An ephemeral event (tokens, progress); never needed to rebuild anything. */
+  emit(event: unknown): void;
+  readonly secrets: SecretReader;
+  readonly blobs: BlobAccess;
+  /** The engine's clock, epoch ms. */
+  now(): number;
+}
+
+/** Resolves secret references when an attempt starts; values are never written. */
+export interface SecretReader {
+  /** @throws SECRET_MISSING the name is not set */
+  get(name: string): string;
+}
+
+/** Bytes stored once by content hash, scoped to the run's tenant. */
+export interface BlobAccess {
+  put(bytes: Uint8Array): Promise<string>;
+  get(hash: string): Promise<Uint8Array>;
+}
+
+/** What `reconcile` is told of the activation in doubt: it sees the state that the attempt saw (E9). */
+export interface ReconcileContext {
+  readonly config: unknown;
+  readonly state: StateView;
+  readonly signal: AbortSignal;
+}
+
+/** The code behind a node. */
+export interface NodeImplementation {
+  /** Returns an output, or an {@link Outcome}. Functions are started directly: a plain return costs no promise. */
+  readonly run: (ctx: NodeContext) => unknown;
+  /** Did this effect happen? Asked for an effect in doubt before anything else. */
+  readonly reconcile?: (key: string, ctx: ReconcileContext) => Promise<Reconciliation> | Reconciliation;
+  /** Text hashed into `codeHash`, as a hint that code changed. Default: the source of `run`. */
+  readonly codeText?: string;
+}
