@@ -1,0 +1,67 @@
+/** Freezing what JavaScript can freeze, and guarding what it cannot. */
+import { isPlainObject } from './plain.ts';
+
+function refuseWrite(): never {
+  throw new TypeError('this value belongs to the state of a run and is frozen: make a copy and return it');
+}
+
+type Guards = Readonly<Record<string, PropertyDescriptor>>;
+
+/** Own, hidden properties that stand in front of the methods that would change a value. */
+function guardsFor(names: readonly string[]): Guards {
+  return Object.fromEntries(names.map((name) => [name, { value: refuseWrite }]));
+}
+
+function guardsForUrl(): Guards {
+  const guards: Record<string, PropertyDescriptor> = {};
+  for (const [name, { get, set }] of Object.entries(Object.getOwnPropertyDescriptors(URL.prototype))) {
+    if (get !== undefined && set !== undefined) guards[name] = { get, set: refuseWrite };
+  }
+  // The live parameters of a URL write through to it: hand out a copy of them.
+  guards['searchParams'] = {
+    get(this: URL) {
+      return new URLSearchParams(this.search);
+    },
+  };
+  return guards;
+}
+
+const mapGuards = guardsFor(['set', 'delete', 'clear']);
+const setGuards = guardsFor(['add', 'delete', 'clear']);
+const dateGuards = guardsFor(Object.getOwnPropertyNames(Date.prototype).filter((name) => name.startsWith('set')));
+const urlGuards = guardsForUrl();
+
+/** Freezes one object that we own, not what it holds. Bytes cannot be frozen: they are left as they are. */
+export function freezeShallow<T extends object>(value: T): T {
+  if (value instanceof Uint8Array) return value;
+  if (value instanceof Map) Object.defineProperties(value, mapGuards);
+  else if (value instanceof Set) Object.defineProperties(value, setGuards);
+  else if (value instanceof Date) Object.defineProperties(value, dateGuards);
+  else if (value instanceof URL) Object.defineProperties(value, urlGuards);
+  return Object.freeze(value);
+}
+
+/** Freezes a decoded value that we own, in place and in depth. What is frozen already is frozen in depth, so this costs O(what is new). */
+export function deepFreeze<T>(value: T): T {
+  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value;
+  if (Array.isArray(value)) {
+    for (const item of value) deepFreeze(item);
+    return Object.freeze(value);
+  }
+  if (isPlainObject(value)) {
+    for (const key of Object.keys(value)) deepFreeze(value[key]);
+    return Object.freeze(value);
+  }
+  if (value instanceof Map) {
+    for (const [key, item] of value) {
+      deepFreeze(key);
+      deepFreeze(item);
+    }
+  } else if (value instanceof Set) {
+    for (const item of value) deepFreeze(item);
+  } else if (value instanceof Error) {
+    deepFreeze((value as { data?: unknown }).data);
+    deepFreeze(value.cause);
+  }
+  return freezeShallow(value);
+}

@@ -1,0 +1,22 @@
+/** Plain objects: what they are, and how to write to them when keys are anybody's, `__proto__` included. */
+
+export type PlainObject = Record<string, unknown>;
+
+/** Whether an admitted or decoded value is a plain object. */
+export function isPlainObject(value: unknown): value is PlainObject {
+  return typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype;
+}
+
+/** Sets an own property, whatever the key is called. */
+export function setOwn(target: object, key: string, value: unknown): void {
+  if (key === '__proto__') {
+    Object.defineProperty(target, key, { value, enumerable: true, configurable: true, writable: true });
+  } else {
+    (target as PlainObject)[key] = value;
+  }
+}
+
+/** Reads an own property; what is inherited is not there. */
+export function getOwn(source: object, key: string): unknown {
+  return Object.hasOwn(source, key) ? (source as PlainObject)[key] : undefined;
+}
