@@ -1,10 +1,77 @@
-/** What the functions of a graph under test see of the process they run in, so that a killed process does nothing more. */
-import type { EffectOracle } from './effect-oracle.ts';
+/** One life of a process under test: what a graph's functions see of it, and its end. */
+import type { EffectEntry, EffectOracle } from './effect-oracle.ts';
 
-/** One life of a process: a graph under test is built anew for each, and reaches the outside through it only. */
+/** A graph under test is built anew for each process, and reaches the outside through it only: so a killed process does nothing more. */
 export interface CrashProcess {
   /** Where effects go. A killed process cannot reach it any more: `apply` throws then. */
   readonly oracle: EffectOracle;
   /** Work that takes time on the process's clock; never resolves in a killed process. */
   sleep(delayMs: number): Promise<void>;
+}
+
+/** Where a process is killed: before or after its n-th write to the store or its n-th effect, counted from 1. */
+export interface CrashPoint {
+  readonly kind: 'write' | 'effect';
+  readonly number: number;
+  readonly when: 'before' | 'after';
+}
+
+/** Counts the moments at which a process can be killed, and kills it at one of them. */
+export class Life {
+  isDead = false;
+  readonly counts: Record<CrashPoint['kind'], number> = { write: 0, effect: 0 };
+  /** Resolves when the process is killed. */
+  readonly death: Promise<void>;
+  #resolveDeath: () => void = () => {};
+  readonly #point: CrashPoint | undefined;
+  readonly #kill: () => void;
+
+  /** @param kill - what ends the process, besides this object's own silence; a real kill does not return */
+  constructor(point?: CrashPoint, kill: () => void = () => {}) {
+    this.#point = point;
+    this.#kill = kill;
+    this.death = new Promise((resolve) => {
+      this.#resolveDeath = resolve;
+    });
+  }
+
+  /** Counts a moment and says whether its point is to be killed after it; before it, the process is killed at once. */
+  enter(kind: CrashPoint['kind']): 'go' | 'dead' | 'die after' {
+    this.counts[kind] += 1;
+    const { kind: fatal, number, when } = this.#point ?? {};
+    if (fatal !== kind || number !== this.counts[kind]) return 'go';
+    if (when === 'after') return 'die after';
+    this.kill();
+    return 'dead';
+  }
+
+  kill(): void {
+    if (this.isDead) return;
+    this.isDead = true;
+    this.#kill();
+    this.#resolveDeath();
+  }
+}
+
+/** The oracle as a process reaches it: not at all once it is dead, and with a point to be killed at on either side of each effect. */
+export function mortalOracle(oracle: EffectOracle, life: Life): EffectOracle {
+  const refuse = (): never => {
+    throw new Error('this process was killed');
+  };
+  return {
+    apply: (entry: EffectEntry) => {
+      if (life.isDead) refuse();
+      const fate = life.enter('effect');
+      if (fate === 'dead') refuse();
+      oracle.apply(entry);
+      if (fate === 'go') return;
+      life.kill();
+      refuse();
+    },
+    get entries() {
+      return oracle.entries;
+    },
+    find: (key) => (life.isDead ? refuse() : oracle.find(key)),
+    reconcile: (key) => (life.isDead ? refuse() : oracle.reconcile(key)),
+  };
 }

@@ -11,7 +11,12 @@ export interface EffectCall {
 }
 
 /** Performs one attempt of an effect; of a class that has no effect outside, it only computes. Returns a promise only if it takes time. */
-export function performEffect<Output>(process: CrashProcess, plan: EffectPlan, call: EffectCall, output: Output): Output | Promise<Output> {
+export function performEffect<Output>(
+  process: CrashProcess,
+  plan: EffectPlan,
+  call: EffectCall,
+  output: Output,
+): Output | Promise<Output> {
   if (plan.latencyMs === undefined) {
     failBefore(plan, call);
     applyEffect(process, plan, call, output);

@@ -1,6 +1,13 @@
 /** The code of a random graph's nodes: functions of the state they read, that reach the outside through the process only. */
 import type { Graph } from '../graph/graph.ts';
-import type { NodeContext, NodeImplementation, Outcome, OutcomeParts, StateView, StepOptions } from '../graph/node-contract.ts';
+import type {
+  NodeContext,
+  NodeImplementation,
+  Outcome,
+  OutcomeParts,
+  StateView,
+  StepOptions,
+} from '../graph/node-contract.ts';
 import { outcome, stepsOutput } from '../graph/node-contract.ts';
 import type { CrashProcess } from './crash-kit-process.ts';
 import { performEffect } from './random-graph-effect.ts';
@@ -44,7 +51,9 @@ export function implementNode(plan: NodePlan, surroundings: NodeSurroundings): N
     const call = { place, key: ctx.idempotencyKey, attempt: ctx.attempt };
     const output: RandomOutput = { value: seed, visit: ctx.visit };
     const done = performEffect(surroundings.process, plan.effect, call, output);
-    return done instanceof Promise ? done.then((value) => conclude(plan, surroundings, place, value)) : conclude(plan, surroundings, place, done);
+    return done instanceof Promise
+      ? done.then((value) => conclude(plan, surroundings, place, value))
+      : conclude(plan, surroundings, place, done);
   };
   if (plan.effect.recovery !== 'reconcile') return { run, codeText: '' };
   return {
@@ -58,9 +67,15 @@ export function implementNode(plan: NodePlan, surroundings: NodeSurroundings): N
  * The outcome of an activation: its output, and updates that do not depend on the schedule once lists are sorted.
  * An effect that may be found to have happened gives its output only: nobody could say later what else it gave.
  */
-export function conclude(plan: NodePlan, { targets }: NodeSurroundings, place: string, output: RandomOutput): Outcome | RandomOutput {
+export function conclude(
+  plan: NodePlan,
+  { targets }: NodeSurroundings,
+  place: string,
+  output: RandomOutput,
+): Outcome | RandomOutput {
   const { effect, recovery } = plan.effect;
-  if (plan.kind === 'plain' && (effect === 'write' || effect === 'external') && recovery !== 'idempotent') return output;
+  if (plan.kind === 'plain' && (effect === 'write' || effect === 'external') && recovery !== 'idempotent')
+    return output;
   const parts = updatesOf(plan, place, output.value);
   if (!plan.hasGoto || targets.length === 0) return outcome({ ...parts, output });
   const chosen = targets.filter((_, index) => (output.value >> index) % 2 === 0);
@@ -97,17 +112,37 @@ function stepOptions(process: CrashProcess, { effect, recovery, attempts }: Effe
   };
 }
 
-function callStep(process: CrashProcess, ctx: NodeContext, name: string, effect: EffectPlan, place: string, seed: number): Promise<number> {
+function callStep(
+  process: CrashProcess,
+  ctx: NodeContext,
+  name: string,
+  effect: EffectPlan,
+  place: string,
+  seed: number,
+): Promise<number> {
   const value = mixNumber(place, seed);
   return ctx.step(name, stepOptions(process, effect, seed), ({ idempotencyKey, attempt }) =>
     performEffect(process, effect, { place, key: idempotencyKey, attempt }, value),
   );
 }
 
-async function runMap(plan: NodePlan, surroundings: NodeSurroundings, ctx: NodeContext, place: string, seed: number): Promise<unknown> {
+async function runMap(
+  plan: NodePlan,
+  surroundings: NodeSurroundings,
+  ctx: NodeContext,
+  place: string,
+  seed: number,
+): Promise<unknown> {
   const { process } = surroundings;
-  const effect: EffectPlan = { ...plan.effect, effect: mapEffects[seed % mapEffects.length] ?? 'pure', failsAfter: false, attempts: plan.effect.failures + 1 };
-  const values = await Promise.all(plan.items.map((item) => callStep(process, ctx, item, effect, `${place}/${item}`, seed)));
+  const effect: EffectPlan = {
+    ...plan.effect,
+    effect: mapEffects[seed % mapEffects.length] ?? 'pure',
+    failsAfter: false,
+    attempts: plan.effect.failures + 1,
+  };
+  const values = await Promise.all(
+    plan.items.map((item) => callStep(process, ctx, item, effect, `${place}/${item}`, seed)),
+  );
   return outcome({ ...updatesOf(plan, place, mixNumber(...values)), output: stepsOutput });
 }
 
@@ -119,7 +154,13 @@ interface Saved {
   readonly value: number;
 }
 
-async function runComposed(plan: NodePlan, surroundings: NodeSurroundings, ctx: NodeContext, place: string, seed: number): Promise<unknown> {
+async function runComposed(
+  plan: NodePlan,
+  surroundings: NodeSurroundings,
+  ctx: NodeContext,
+  place: string,
+  seed: number,
+): Promise<unknown> {
   const { next, value: start } = (ctx.savedState as Saved | undefined) ?? { next: 0, value: seed };
   let value = start;
   for (const [index, part] of plan.parts.entries()) {
@@ -127,17 +168,26 @@ async function runComposed(plan: NodePlan, surroundings: NodeSurroundings, ctx: 
     if (part.kind === 'save') await ctx.save({ next: index + 1, value } satisfies Saved);
     else value = mixNumber(value, await runPart(part, surroundings, ctx, `${place}/${index}`, value));
   }
-  if (plan.effect.failures > 0 && plan.effect.attempts <= plan.effect.failures) throw new Error(`${place} fails at its end`);
+  if (plan.effect.failures > 0 && plan.effect.attempts <= plan.effect.failures)
+    throw new Error(`${place} fails at its end`);
   return conclude(plan, surroundings, place, { value, visit: ctx.visit });
 }
 
-async function runPart(part: Exclude<PartPlan, { kind: 'save' }>, surroundings: NodeSurroundings, ctx: NodeContext, place: string, value: number): Promise<string | number> {
+async function runPart(
+  part: Exclude<PartPlan, { kind: 'save' }>,
+  surroundings: NodeSurroundings,
+  ctx: NodeContext,
+  place: string,
+  value: number,
+): Promise<string | number> {
   const { process, childGraph } = surroundings;
   switch (part.kind) {
     case 'step':
       return callStep(process, ctx, part.name, part.effect, place, value);
     case 'together': {
-      const values = await Promise.all(part.steps.map(({ name, effect }) => callStep(process, ctx, name, effect, `${place}/${name}`, value)));
+      const values = await Promise.all(
+        part.steps.map(({ name, effect }) => callStep(process, ctx, name, effect, `${place}/${name}`, value)),
+      );
       return mixNumber(...values);
     }
     case 'ask':
@@ -155,10 +205,15 @@ async function runPart(part: Exclude<PartPlan, { kind: 'save' }>, surroundings: 
   }
 }
 
-function questionOf(part: Extract<PartPlan, { kind: 'ask' }>, place: string, nowMs: number): Parameters<NodeContext['ask']>[0] {
+function questionOf(
+  part: Extract<PartPlan, { kind: 'ask' }>,
+  place: string,
+  nowMs: number,
+): Parameters<NodeContext['ask']>[0] {
   const { name, style } = part;
   if (style === 'choice') return { name, prompt: place, choices: ['yes', 'no', 'perhaps'] };
   // Nobody answers this one: its deadline does.
-  if (style === 'late') return { name, prompt: `late ${place}`, deadlineAt: nowMs + 40, defaultAnswer: mixNumber(place) };
+  if (style === 'late')
+    return { name, prompt: `late ${place}`, deadlineAt: nowMs + 40, defaultAnswer: mixNumber(place) };
   return { name, prompt: place, schema: { type: 'integer', minimum: 0 } };
 }

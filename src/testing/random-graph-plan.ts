@@ -150,9 +150,14 @@ function drawParts(random: SeededRandom, options: RandomGraphOptions): readonly 
   const kinds = ['step', 'step', 'together', 'save'];
   if (hasWaits) kinds.push('ask', 'ask', 'sleep', 'signal');
   if (hasChildren) kinds.push('child');
-  const parts = Array.from({ length: 1 + random.integer(3) }, () => drawPart(random.fork(), random.pick(kinds), options));
+  const parts = Array.from({ length: 1 + random.integer(3) }, () =>
+    drawPart(random.fork(), random.pick(kinds), options),
+  );
   // A second signal or child of a name would need an order of its own; one of each is enough.
-  return parts.filter((part, index) => !['signal', 'child'].includes(part.kind) || parts.findIndex(({ kind }) => kind === part.kind) === index);
+  return parts.filter(
+    (part, index) =>
+      !['signal', 'child'].includes(part.kind) || parts.findIndex(({ kind }) => kind === part.kind) === index,
+  );
 }
 
 function drawPart(random: SeededRandom, kind: string, options: RandomGraphOptions): PartPlan {
@@ -165,14 +170,23 @@ function drawPart(random: SeededRandom, kind: string, options: RandomGraphOption
     case 'together':
       return { kind, steps: Array.from({ length: 2 + random.integer(2) }, (_, index) => drawStep(`side-${index}`)) };
     case 'ask':
-      return { kind, name: random.pick(['first', 'second']), style: random.pick(['number', 'choice', 'late'] as const) };
+      return {
+        kind,
+        name: random.pick(['first', 'second']),
+        style: random.pick(['number', 'choice', 'late'] as const),
+      };
     case 'sleep':
       return { kind, delayMs: 10 + random.integer(40) };
     case 'signal':
     case 'save':
       return { kind };
     case 'child': {
-      const graph = drawGraph(random.fork(), 'child', { ...options, nodesMost: 3, hasChildren: random.chance(0.2), hasRunFailures: false });
+      const graph = drawGraph(random.fork(), 'child', {
+        ...options,
+        nodesMost: 3,
+        hasChildren: random.chance(0.2),
+        hasRunFailures: false,
+      });
       return { kind, graph };
     }
     default:
@@ -195,7 +209,14 @@ function drawEdges(random: SeededRandom, nodes: readonly NodePlan[]): readonly E
     const from = random.integer(nodes.length);
     const to = random.integer(from + 1);
     const condition = random.chance(0.5) ? { modulus: 2, rest: random.integer(2) } : undefined;
-    edges.push({ from: `n${from}`, to: `n${to}`, on: 'completed', always: false, condition, roundsMost: 2 + random.integer(2) });
+    edges.push({
+      from: `n${from}`,
+      to: `n${to}`,
+      on: 'completed',
+      always: false,
+      condition,
+      roundsMost: 2 + random.integer(2),
+    });
   }
   return edges;
 }

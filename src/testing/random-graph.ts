@@ -1,7 +1,15 @@
 /** Random graphs for property tests: every effect class, loops, joins, waits, maps, children, retries and failures, from one seed. */
 import { compileGraph } from '../graph/compile-graph.ts';
 import { END, START } from '../graph/graph.ts';
-import type { Condition, ConditionScope, EdgeDefinition, Graph, GraphDefinition, NodeDefinition, Reducer } from '../graph/graph.ts';
+import type {
+  Condition,
+  ConditionScope,
+  EdgeDefinition,
+  Graph,
+  GraphDefinition,
+  NodeDefinition,
+  Reducer,
+} from '../graph/graph.ts';
 import type { OpenQuestion } from '../engine/api.ts';
 import type { CrashProcess } from './crash-kit-process.ts';
 import { implementNode, readSettled } from './random-graph-node.ts';
@@ -21,7 +29,10 @@ const reducers: Readonly<Record<string, Reducer>> = {
   'scratch.mean': 'avg',
   'scratch.word': 'longest',
   'scratch.bag': 'merge',
-  'scratch.ring': { name: 'ring', reduce: (current, update) => (((current as number | undefined) ?? 0) + (update as number)) % 1009 },
+  'scratch.ring': {
+    name: 'ring',
+    reduce: (current, update) => (((current as number | undefined) ?? 0) + (update as number)) % 1009,
+  },
 };
 
 /** What a first look at the compiled graph tells about a node. */
@@ -59,7 +70,8 @@ function fitToLoops(plan: RandomGraphPlan, looked: Graph): RandomGraphPlan {
     ...plan,
     nodes: plan.nodes.map((node) => {
       const incoming = looked.nodes[looked.nodeIndex.get(node.id) as number]?.incoming ?? [];
-      const isTooMany = typeof node.join === 'number' && incoming.filter((edge) => edge.backOf === undefined).length < node.join;
+      const isTooMany =
+        typeof node.join === 'number' && incoming.filter((edge) => edge.backOf === undefined).length < node.join;
       return isTooMany ? { ...node, join: 'some' as const } : node;
     }),
     edges: plan.edges.map((edge, index) => (isBack(index) ? { ...edge, always: false } : edge)),
@@ -70,14 +82,19 @@ function fitToLoops(plan: RandomGraphPlan, looked: Graph): RandomGraphPlan {
 function lookAt(graph: Graph, plan: NodePlan): Facts {
   const node = graph.nodes[graph.nodeIndex.get(plan.id) as number];
   if (node === undefined) return noFacts;
-  const settled = node.incoming.filter((edge) => edge.backOf === undefined && edge.from > 1).map((edge) => graph.nodes[edge.from]?.id as string);
-  const ahead = node.outgoing.filter((edge) => edge.backOf === undefined).map((edge) => graph.nodes[edge.to]?.id as string);
+  const settled = node.incoming
+    .filter((edge) => edge.backOf === undefined && edge.from > 1)
+    .map((edge) => graph.nodes[edge.from]?.id as string);
+  const ahead = node.outgoing
+    .filter((edge) => edge.backOf === undefined)
+    .map((edge) => graph.nodes[edge.to]?.id as string);
   return { settledBefore: typeof plan.join === 'number' ? [] : [...new Set(settled)], targets: [...new Set(ahead)] };
 }
 
 function define(plan: RandomGraphPlan, process: CrashProcess, factsOf: (id: string) => Facts): GraphDefinition {
   const edges = plan.edges.map((edge) => defineEdge(edge));
-  for (const node of plan.nodes) if (!plan.edges.some(({ from }) => from === node.id)) edges.push({ from: node.id, to: END });
+  for (const node of plan.nodes)
+    if (!plan.edges.some(({ from }) => from === node.id)) edges.push({ from: node.id, to: END });
   return {
     id: plan.id,
     nodes: plan.nodes.map((node) => defineNode(node, process, factsOf(node.id))),
@@ -99,7 +116,9 @@ function defineNode(plan: NodePlan, process: CrashProcess, facts: Facts): NodeDe
     implementation: implementNode(plan, surroundings),
     join: typeof join === 'number' ? { first: join } : join,
     onFailure: plan.onFailure,
-    ...(plan.kind === 'plain' && effect.attempts > 1 ? { retry: { attempts: effect.attempts, delayMs: 10, backoff: 'fixed' as const } } : {}),
+    ...(plan.kind === 'plain' && effect.attempts > 1
+      ? { retry: { attempts: effect.attempts, delayMs: 10, backoff: 'fixed' as const } }
+      : {}),
     ...(plan.kind === 'plain' && effect.recovery === 'idempotent' ? { idempotent: true } : {}),
     ...(plan.checkpoint === undefined ? {} : { checkpoint: plan.checkpoint }),
     ...(plan.hasWhen ? { when: whenOf(plan.id, facts) } : {}),
@@ -119,7 +138,10 @@ function defineEdge({ from, to, on, always, condition, roundsMost }: EdgePlan): 
   const { modulus, rest } = condition ?? { modulus: 1, rest: 0 };
   const evaluate = ({ outcome }: ConditionScope): boolean => {
     const visit = (outcome.output as Partial<RandomOutput> | undefined)?.visit ?? Infinity;
-    return mixNumber(JSON.stringify(outcome.output ?? null)) % modulus === rest && (roundsMost === undefined || visit < roundsMost);
+    return (
+      mixNumber(JSON.stringify(outcome.output ?? null)) % modulus === rest &&
+      (roundsMost === undefined || visit < roundsMost)
+    );
   };
   return { from, to, on, condition: { text: `${modulus} ${rest} ${roundsMost ?? ''}`, evaluate } };
 }

@@ -1,0 +1,92 @@
+/** Brings a run to its end as its users would: starts or resumes it, answers its questions, sends its signals. */
+import type { Engine, OpenQuestion, RunResult } from '../engine/api.ts';
+import { CairnError } from '../errors.ts';
+import type { Graph } from '../graph/graph.ts';
+import type { EffectOracle } from './effect-oracle.ts';
+
+/** Who is asked while a run goes on. All of it is a function of the question, so that a crash does not change what is said. */
+export interface CrashUsers {
+  /** Undefined: the question is left to its deadline. Default: every question is left. */
+  readonly answer?: (question: OpenQuestion) => unknown;
+  /** The value of a signal, by name. Default: null. */
+  readonly signal?: (name: string) => unknown;
+}
+
+export interface DriveOptions {
+  readonly engine: Engine;
+  readonly graph: Graph;
+  readonly runId: string;
+  readonly input: unknown;
+  readonly users: CrashUsers;
+  readonly oracle: EffectOracle;
+  /** Lets time pass, on whatever clock the engine has. */
+  readonly sleep: (delayMs: number) => Promise<void>;
+  readonly now: () => number;
+}
+
+/** How often a paused run is resumed before it is given up. */
+const resumesMost = 500;
+
+/**
+ * Brings a run to its end and returns it. A run of this id that exists is resumed.
+ * @throws INTERNAL the run does not end
+ */
+export async function driveRun(options: DriveOptions): Promise<RunResult> {
+  const { engine, graph, runId } = options;
+  let handle = (await isThere(engine, runId))
+    ? await engine.resume(runId, { graph, retryFailed: false })
+    : await engine.start(graph, options.input, { runId });
+  for (let resumes = 0; resumes < resumesMost; resumes += 1) {
+    const result = await handle.result();
+    if (result.status !== 'paused' && result.status !== 'running') return result;
+    await attend(options, result.waits);
+    handle = await engine.resume(runId, { graph, retryFailed: false });
+  }
+  throw new CairnError('INTERNAL', { reason: `run ${runId} does not end` });
+}
+
+async function isThere(engine: Engine, runId: string): Promise<boolean> {
+  try {
+    await engine.inspect(runId);
+    return true;
+  } catch (error) {
+    if (CairnError.is(error, 'RUN_NOT_FOUND')) return false;
+    throw error;
+  }
+}
+
+/** Does for the open waits what can be done; if that is nothing, lets time pass until the next is due. */
+async function attend(options: DriveOptions, waits: readonly OpenQuestion[]): Promise<void> {
+  let attended = 0;
+  for (const wait of waits) if (await attendOne(options, wait)) attended += 1;
+  if (attended > 0) return;
+  const due = waits.flatMap(({ dueAt }) => (dueAt === undefined ? [] : [dueAt]));
+  if (due.length === 0)
+    throw new CairnError('INTERNAL', { reason: `run ${options.runId} is paused and waits for nothing that comes` });
+  await options.sleep(Math.max(1, Math.min(...due) - options.now()));
+}
+
+async function attendOne({ engine, runId, users, oracle }: DriveOptions, wait: OpenQuestion): Promise<boolean> {
+  if (wait.kind === 'signal') {
+    await engine.signal(runId, wait.name, users.signal?.(wait.name) ?? null, { id: wait.waitId });
+    return true;
+  }
+  if (wait.kind !== 'question' && wait.kind !== 'doubt') return false;
+  const answer = wait.kind === 'doubt' ? decideDoubt(oracle, wait) : users.answer?.(wait);
+  if (answer === undefined) return false;
+  try {
+    await engine.answer(runId, wait.waitId, answer);
+  } catch (error) {
+    // It was answered before the crash, and the run has not taken the answer yet.
+    if (!CairnError.is(error, 'WAIT_CLOSED')) throw error;
+  }
+  return true;
+}
+
+/** What a person who looks at the receiver would say of an effect in doubt. */
+export function decideDoubt(oracle: EffectOracle, wait: OpenQuestion): unknown {
+  const { key } = wait.metadata as { readonly key: string };
+  const entry = oracle.find(key);
+  if (entry === undefined) return 'run again';
+  return entry.fails === true ? 'fail' : { decision: 'happened', output: entry.output };
+}

@@ -1,0 +1,74 @@
+/** Stands at the store and sees what it accepts from whom: one owner at a time, one checkpoint a seq, and how much is stored (P3, P4). */
+import type { Claim, Commit, Store } from '../ports/store.ts';
+
+interface Accepted {
+  token: number;
+  seq: number;
+  readonly checksums: Map<number, string>;
+}
+
+export interface StoreWitness {
+  readonly store: Store;
+  /** What must never happen and did, one sentence each. */
+  readonly faults: readonly string[];
+  /** Bytes of checkpoints and snapshots accepted, and how many checkpoints there were. */
+  readonly stored: { bytes: number; checkpoints: number };
+}
+
+/** Wraps the store behind all faults: what is accepted here is what happened. */
+export function createWitness(store: Store): StoreWitness {
+  const faults: string[] = [];
+  const runs = new Map<string, Accepted>();
+  const stored = { bytes: 0, checkpoints: 0 };
+  const acceptedOf = (runId: string, token: number): Accepted => {
+    const known = runs.get(runId) ?? { token, seq: 0, checksums: new Map<number, string>() };
+    runs.set(runId, known);
+    return known;
+  };
+  const claimed = ({ runId, token, workerId }: Claim): void => {
+    const known = acceptedOf(runId, 0);
+    if (token <= known.token) faults.push(`${workerId} was given token ${token} of run ${runId} after ${known.token}`);
+  };
+  const committed = ({ claim, checkpoint }: Commit): void => {
+    const { runId, token, workerId } = claim;
+    const known = acceptedOf(runId, token);
+    const checksum = Buffer.from(checkpoint.checksum).toString('hex');
+    // Sent again because its acknowledgement was lost: it had landed.
+    if (known.checksums.get(checkpoint.seq) === checksum) return;
+    if (token < known.token)
+      faults.push(`${workerId} wrote seq ${checkpoint.seq} of run ${runId} with token ${token} after ${known.token}`);
+    if (checkpoint.seq !== known.seq + 1)
+      faults.push(`${workerId} wrote seq ${checkpoint.seq} of run ${runId} after ${known.seq}`);
+    known.token = token;
+    known.seq = checkpoint.seq;
+    known.checksums.set(checkpoint.seq, checksum);
+    stored.bytes += checkpoint.body.byteLength;
+    stored.checkpoints += 1;
+  };
+  return {
+    faults,
+    stored,
+    store: {
+      ...store,
+      claimRun: async (request) => {
+        const reply = await store.claimRun(request);
+        if (reply.claim !== undefined) claimed(reply.claim);
+        return reply;
+      },
+      admitRun: async (admission) => {
+        const reply = await store.admitRun(admission);
+        if (reply.created) stored.bytes += admission.checkpoint.body.byteLength;
+        return reply;
+      },
+      commit: async (commit) => {
+        const reply = await store.commit(commit);
+        committed(commit);
+        return reply;
+      },
+      writeSnapshot: async (key, snapshot) => {
+        await store.writeSnapshot(key, snapshot);
+        stored.bytes += snapshot.body.byteLength;
+      },
+    },
+  };
+}

@@ -1,0 +1,126 @@
+/** A simulated worker: one process after another, each advancing whatever run it can claim. */
+import type { Engine } from '../engine/api.ts';
+import { createEngine } from '../engine/engine.ts';
+import { CairnError } from '../errors.ts';
+import type { Graph } from '../graph/graph.ts';
+import type { BlobStore } from '../ports/blobs.ts';
+import type { Store } from '../ports/store.ts';
+import { mortalOracle, Life } from './crash-kit-process.ts';
+import type { CrashProcess } from './crash-kit-process.ts';
+import type { EffectOracle } from './effect-oracle.ts';
+import type { SeededRandom } from './seeded-random.ts';
+import { createNetworkStore } from './simulate-store.ts';
+import type { FaultRates, SimulatedProcess } from './simulate-store.ts';
+import type { SimulatedTime } from './simulate-time.ts';
+
+/** What the processes of a simulation share. */
+export interface SimulationWorld {
+  readonly time: SimulatedTime;
+  /** The store behind all faults. */
+  readonly store: Store;
+  readonly blobs: BlobStore;
+  readonly oracle: EffectOracle;
+  readonly graph: (process: CrashProcess) => Graph;
+  readonly rates: () => FaultRates;
+  readonly tenant: string;
+  /** Names of processes that died; whether others may know is drawn. */
+  readonly deaths: Set<string>;
+  readonly knowsDeaths: boolean;
+  /** Errors no worker should ever see, one sentence each. */
+  readonly faults: string[];
+  /** True when everything is over: then nobody starts anything more. */
+  isOver: boolean;
+}
+
+export const leaseMs = 5_000;
+/** Longer than a lease; two of them end before the deadline of an effect begun before. */
+export const freezeMsMost = 12_000;
+export const effectMs = 60_000;
+
+export interface SimulatedNode extends SimulatedProcess {
+  readonly name: string;
+  readonly engine: Engine;
+}
+
+/** Opens a process with an engine of its own. */
+export function openProcess(world: SimulationWorld, name: string, random: SeededRandom): SimulatedNode {
+  const { time, blobs, tenant, deaths } = world;
+  const process: SimulatedProcess = { isDead: false, frozenUntilMs: undefined, freezesLeft: 2 };
+  const clock = time.openClock(process);
+  const store = createNetworkStore({
+    store: world.store,
+    time,
+    random: random.fork(),
+    process,
+    rates: world.rates,
+    freezeMsMost,
+  });
+  const life = new Life();
+  Object.defineProperty(life, 'isDead', { get: () => process.isDead });
+  const oracle = mortalOracle(world.oracle, life);
+  const graph = world.graph({ oracle, sleep: (delayMs) => time.sleep(process, delayMs) });
+  const ids = random.fork();
+  const engine = createEngine({
+    store,
+    blobs,
+    clock,
+    ids: {
+      workerId: name,
+      createRunId: () => `run-${ids.integer(1e9)}`,
+      random: ids.next,
+      isWorkerDead: (workerId) => (world.knowsDeaths && deaths.has(workerId) ? true : undefined),
+    },
+    tenant,
+    leaseMs,
+    limits: { effectMs, messagePollMs: 400, holdTimersMs: random.pick([0, 100, 10_000]) },
+    findGraph: () => graph,
+  });
+  return Object.assign(process, { name, engine });
+}
+
+/** What a worker may meet and go on: someone else has the run, or the store was away. */
+export function isExpected(error: unknown): boolean {
+  return (
+    CairnError.is(error) &&
+    (error.retry === 'later' || ['RUN_NOT_FOUND', 'RUN_FINISHED', 'RUN_CANCELLED', 'STORE_CLOSED'].includes(error.code))
+  );
+}
+
+/** Works until the simulation is over; a process that dies is followed by another. */
+export async function work(world: SimulationWorld, name: string, random: SeededRandom): Promise<void> {
+  const { time } = world;
+  for (let incarnation = 1; !world.isOver; incarnation += 1) {
+    const process = openProcess(world, `${name}.${incarnation}`, random.fork());
+    const active = new Set<string>();
+    while (!world.isOver && !process.isDead) {
+      // The poll is the worker's own loop: if the process dies in it, the next tick of the simulation goes on here.
+      void poll(world, process, active);
+      await time.sleep(always, 50 + random.integer(400));
+    }
+    if (process.isDead) world.deaths.add(process.name);
+    await time.sleep(always, random.integer(2_000));
+  }
+}
+
+/** What carries the simulation itself: it neither dies nor freezes. */
+export const always: { readonly isDead: false } = { isDead: false };
+
+async function poll(world: SimulationWorld, { engine, name }: SimulatedNode, active: Set<string>): Promise<void> {
+  const { time, store, tenant } = world;
+  const { rows } = await store.listRuns({ tenant, claimableAt: time.nowMs });
+  await Promise.all(
+    rows.map(async ({ runId }) => {
+      if (active.has(runId)) return;
+      active.add(runId);
+      try {
+        const handle = await engine.resume(runId, { retryFailed: false });
+        await handle.result();
+      } catch (error) {
+        if (!isExpected(error))
+          world.faults.push(`${name}: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
+      } finally {
+        active.delete(runId);
+      }
+    }),
+  );
+}
