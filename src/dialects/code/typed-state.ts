@@ -2,8 +2,9 @@
 import type { ConditionScope, GraphSchemas, StandardSchema } from '../../graph/graph.ts';
 import type { NodeContext, Outcome, StateView } from '../../graph/node-contract.ts';
 
-/** What a schema yields; `Otherwise` where there is no schema. */
-export type SchemaOutput<Schema, Otherwise> = Schema extends StandardSchema<infer Output> ? Output : Otherwise;
+/** What a schema yields; `Otherwise` where there is no schema, or nothing is known of it. */
+export type SchemaOutput<Schema, Otherwise> =
+  Schema extends StandardSchema<infer Output> ? (unknown extends Output ? Otherwise : Output) : Otherwise;
 
 /** What a schema takes, before defaults and transforms; `unknown` where there is no schema. */
 export type SchemaInput<Schema> = Schema extends { readonly '~standard': { readonly types?: infer Types } }
