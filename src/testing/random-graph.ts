@@ -11,6 +11,7 @@ import type {
   Reducer,
 } from '../graph/graph.ts';
 import type { OpenQuestion } from '../engine/api.ts';
+import type { CrashCase } from './crash-kit.ts';
 import type { CrashProcess } from './crash-kit-process.ts';
 import { implementNode, readSettled } from './random-graph-node.ts';
 import type { RandomOutput } from './random-graph-node.ts';
@@ -153,4 +154,15 @@ export function answerRandomQuestion({ prompt = '', choices }: OpenQuestion): un
   if (choices === undefined) return value;
   const choice = choices[value % choices.length];
   return typeof choice === 'object' && choice !== null ? (choice as { readonly value: unknown }).value : choice;
+}
+
+/** A random graph as a case of the crash kit. */
+export function randomGraphCase(plan: RandomGraphPlan): CrashCase {
+  return {
+    graph: (process) => buildRandomGraph(plan, process),
+    input: randomGraphInput,
+    isScheduleFree: plan.isScheduleFree,
+    answer: answerRandomQuestion,
+    signal: (name) => mixNumber('signal', name),
+  };
 }

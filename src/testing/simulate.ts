@@ -4,7 +4,7 @@ import type { CrashStorage, CrashTrial } from './crash-kit.ts';
 import { summariseRun } from './crash-kit-summary.ts';
 import { createEffectOracle, findEffectFaults } from './effect-oracle.ts';
 import type { EffectOracle } from './effect-oracle.ts';
-import { answerRandomQuestion, buildRandomGraph, randomGraphInput } from './random-graph.ts';
+import { randomGraphCase, randomGraphInput } from './random-graph.ts';
 import { planRandomGraph } from './random-graph-plan.ts';
 import type { RandomGraphOptions, RandomGraphPlan } from './random-graph-plan.ts';
 import { createSeededRandom, mixNumber } from './seeded-random.ts';
@@ -43,12 +43,7 @@ const roughMs = 60_000;
 /** Runs one simulation; everything in it follows from the seed. */
 export async function simulate(seed: number, options: SimulationOptions): Promise<SimulationReport> {
   const plan = planRandomGraph(seed, { nodesMost: 5, ...options.graph });
-  const crashCase = {
-    graph: (process: Parameters<typeof buildRandomGraph>[1]) => buildRandomGraph(plan, process),
-    input: randomGraphInput,
-    answer: answerRandomQuestion,
-    signal: signalValue,
-  };
+  const crashCase = randomGraphCase(plan);
   const expected = await crashFree(crashCase, options);
   const random = createSeededRandom(mixNumber('simulation', seed) + seed * 1_000);
   const time = new SimulatedTime();
@@ -95,10 +90,6 @@ export async function simulate(seed: number, options: SimulationOptions): Promis
 async function tooLate(time: SimulatedTime): Promise<string> {
   await time.sleep(always, 24 * 3_600_000);
   return 'stuck';
-}
-
-function signalValue(name: string): unknown {
-  return mixNumber('signal', name);
 }
 
 /** Signals that a first visit waits for, by the names that nodes give them. */
