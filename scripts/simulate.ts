@@ -1,0 +1,30 @@
+/** `npm run simulate -- --seeds 100000 [--from N]`: simulations of several workers over one failing store; prints the seeds that fail. */
+import { parseArgs } from 'node:util';
+import { createMemoryBlobs } from '../src/blobs/memory-blobs.ts';
+import { createMemoryStore } from '../src/stores/memory/index.ts';
+import { simulate } from '../src/testing/simulate.ts';
+
+const { values } = parseArgs({
+  options: { seeds: { type: 'string', default: '1000' }, from: { type: 'string', default: '1' } },
+});
+const [count, from] = [Number(values.seeds), Number(values.from)];
+if (!Number.isSafeInteger(count) || !Number.isSafeInteger(from) || count < 1 || from < 0) {
+  process.stderr.write('npm run simulate -- --seeds COUNT [--from SEED]\n');
+  process.exit(2);
+}
+
+let failed = 0;
+for (let seed = from; seed < from + count; seed += 1) {
+  const report = await simulate(seed, {
+    open: (now) => ({ store: createMemoryStore({ now }), blobs: createMemoryBlobs(now) }),
+  });
+  if (report.faults.length > 0) {
+    failed += 1;
+    process.stdout.write(`failed: npm run simulate -- --seeds 1 --from ${seed}\n  ${report.faults.join('\n  ')}\n`);
+  }
+  const done = seed - from + 1;
+  if (done % 1_000 === 0) process.stderr.write(`${done} of ${count}, ${failed} failed\n`);
+  if (count === 1) process.stdout.write(`${JSON.stringify(report)}\n`);
+}
+process.stdout.write(`${count - failed} passed, ${failed} failed\n`);
+process.exitCode = failed === 0 ? 0 : 1;

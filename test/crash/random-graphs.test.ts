@@ -1,0 +1,69 @@
+/** Random graphs, killed at every point of their runs and resumed (P1, P2). */
+import { describe, expect, it } from 'vitest';
+import { createMemoryBlobs } from '../../src/blobs/memory-blobs.ts';
+import { createMemoryStore } from '../../src/stores/memory/index.ts';
+import { crashEverywhere } from '../../src/testing/crash-kit.ts';
+import type { CrashKitOptions } from '../../src/testing/crash-kit.ts';
+import type { CrashPoint } from '../../src/testing/crash-kit-process.ts';
+import { randomGraphCase } from '../../src/testing/random-graph.ts';
+import { planRandomGraph } from '../../src/testing/random-graph-plan.ts';
+import { createSeededRandom } from '../../src/testing/seeded-random.ts';
+
+/** Repeat one graph with CAIRN_SEED=N CAIRN_GRAPHS=1. */
+const firstSeed = Number(process.env['CAIRN_SEED'] ?? 1);
+const graphs = Number(process.env['CAIRN_GRAPHS'] ?? 240);
+
+const open: CrashKitOptions['open'] = (now) => ({ store: createMemoryStore({ now }), blobs: createMemoryBlobs(now) });
+
+async function crashSeeds(
+  seeds: readonly number[],
+  choose?: (seed: number) => NonNullable<CrashKitOptions['choose']>,
+): Promise<{ points: number; found: string[] }> {
+  const found: string[] = [];
+  let points = 0;
+  for (const seed of seeds) {
+    const plan = planRandomGraph(seed, { nodesMost: 6 });
+    const report = await crashEverywhere(randomGraphCase(plan), {
+      open,
+      ...(choose === undefined ? {} : { choose: choose(seed) }),
+    });
+    points += report.trials;
+    for (const { points: at, faults } of report.faults)
+      found.push(`CAIRN_SEED=${seed} CAIRN_GRAPHS=1: killed ${describePoints(at)}: ${faults.join('; ')}`);
+  }
+  return { points, found };
+}
+
+function describePoints(points: readonly CrashPoint[]): string {
+  return points.map(({ kind, number, when }) => `${when} ${kind} ${number}`).join(', then ');
+}
+
+/** Crashes, and crashes again while recovering: a few pairs of points of each graph. */
+function choosePairs(seed: number): NonNullable<CrashKitOptions['choose']> {
+  const random = createSeededRandom(seed);
+  return (points) =>
+    Array.from({ length: Math.min(4, points.length) }, () => [
+      random.pick(points),
+      random.pick(points),
+      random.pick(points),
+    ]);
+}
+
+describe('random graphs', () => {
+  const seeds = Array.from({ length: graphs }, (_, index) => firstSeed + index);
+
+  it(
+    'P1 P2 a run killed at any point has the history of one that never was, and no effect twice',
+    { timeout: 120_000 },
+    async () => {
+      const { points, found } = await crashSeeds(seeds);
+      console.log(`crashed ${graphs} graphs from seed ${firstSeed} at ${points} points`);
+      expect(found.slice(0, 5)).toEqual([]);
+    },
+  );
+
+  it('P1 P2 the same for runs killed three times', { timeout: 120_000 }, async () => {
+    const { found } = await crashSeeds(seeds, choosePairs);
+    expect(found.slice(0, 5)).toEqual([]);
+  });
+});

@@ -1,0 +1,24 @@
+/** A thousand simulations of several workers over one failing store (P1 to P4). */
+import { expect, it } from 'vitest';
+import { createMemoryBlobs } from '../../src/blobs/memory-blobs.ts';
+import { createMemoryStore } from '../../src/stores/memory/index.ts';
+import { simulate } from '../../src/testing/simulate.ts';
+
+const firstSeed = Number(process.env['CAIRN_SEED'] ?? 1);
+const count = Number(process.env['CAIRN_SIMULATIONS'] ?? 1_000);
+
+it('P1 P2 P3 P4 hold under faults, takeovers and freezes', { timeout: 180_000 }, async () => {
+  const found: string[] = [];
+  let deaths = 0;
+  for (let seed = firstSeed; seed < firstSeed + count; seed += 1) {
+    const report = await simulate(seed, {
+      open: (now) => ({ store: createMemoryStore({ now }), blobs: createMemoryBlobs(now) }),
+    });
+    deaths += report.deaths;
+    if (report.faults.length > 0)
+      found.push(`npm run simulate -- --seeds 1 --from ${seed}: ${report.faults.join('; ')}`);
+  }
+  console.log(`${count} simulations from seed ${firstSeed}, in which ${deaths} processes died`);
+  expect(deaths).toBeGreaterThan(count / 10);
+  expect(found.slice(0, 5)).toEqual([]);
+});
