@@ -7,6 +7,7 @@ import { NodeFailure, type NodeContext, type Reconciliation, type StateView } fr
 import { describeConfig, resolveComputed } from './computed.ts';
 import { confinePath } from './file/confined-path.ts';
 import { describeFileError, removeLeftovers, writeAtomically } from './file/write-atomically.ts';
+import { refuseUnknownKeys } from './known-keys.ts';
 import { draftNode, type NodeDraft, type NodeOptions } from './node-draft.ts';
 import type { Computed } from './typed-context.ts';
 
@@ -43,6 +44,15 @@ export interface FileOutput {
   readonly sha256: string;
 }
 
+const readKeys = [
+  'action',
+  'path',
+  'root',
+  'encoding',
+  'maxBytes',
+] as const satisfies readonly (keyof FileReadConfig)[];
+const writeKeys = ['action', 'path', 'root', 'content', 'mode'] as const satisfies readonly (keyof FileWriteConfig)[];
+
 /**
  * A node that reads a file (effect class `read`; the output is its content), writes one (class `write`, atomic: whole or as before; one in
  * doubt is settled by comparing content) or appends to one (class `write`; one in doubt becomes a question). Missing folders are made.
@@ -75,6 +85,7 @@ function checkConfig(config: { readonly action: unknown; readonly path: unknown;
   const { action, path, content } = config;
   if (action !== 'read' && action !== 'write' && action !== 'append')
     throw new TypeError("fileNode: action must be 'read', 'write' or 'append'");
+  refuseUnknownKeys('fileNode', config, action === 'read' ? readKeys : writeKeys);
   if (path === undefined) throw new TypeError('fileNode: path is missing');
   if (action !== 'read' && content === undefined) throw new TypeError('fileNode: content is missing');
 }

@@ -1,6 +1,7 @@
 /** The guardrail node: checks the state and lets the run go on, or not. */
 import type { Condition } from '../graph/graph.ts';
 import { NodeFailure, outcome, type NodeContext, type StateUpdates, type StateView } from '../graph/node-contract.ts';
+import { refuseUnknownKeys } from './known-keys.ts';
 import { draftNode, type NodeDraft, type NodeOptions } from './node-draft.ts';
 import type { FromState } from './typed-context.ts';
 
@@ -32,6 +33,8 @@ export const guardrailViolated: Condition = {
   evaluate: ({ outcome: { output } }) => (output as GuardrailFinding | undefined)?.passed === false,
 };
 
+const configKeys = ['check', 'onViolation', 'rerouteTarget'] as const satisfies readonly (keyof GuardrailNodeConfig)[];
+
 /**
  * A node that checks the state; its output is the finding `{ passed, reason? }`.
  * @throws TypeError `reroute` without a target, or a target without `reroute`
@@ -40,6 +43,7 @@ export function guardrailNode<S extends StateView = StateView>(
   config: GuardrailNodeConfig<S>,
   options: NodeOptions = {},
 ): NodeDraft {
+  refuseUnknownKeys('guardrailNode', config, configKeys);
   const { check, onViolation = 'block', rerouteTarget } = config as unknown as GuardrailNodeConfig;
   if (typeof check !== 'function') throw new TypeError('guardrailNode: check must be a function of the state');
   if ((onViolation === 'reroute') !== (rerouteTarget !== undefined)) {

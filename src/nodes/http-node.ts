@@ -6,6 +6,7 @@ import { parseBody, readBody, type BodyFormat } from './http/read-body.ts';
 import { readRetryAfter } from './http/retry-after.ts';
 import { sendRequest, type RedirectRule } from './http/send-request.ts';
 import type { Mask } from './mask.ts';
+import { refuseUnknownKeys } from './known-keys.ts';
 import { draftNode, type NodeDraft, type NodeOptions } from './node-draft.ts';
 import { hasSecret, resolveSecrets, SecretReference } from './secret.ts';
 import type { Computed, FromState, PlainValue } from './typed-context.ts';
@@ -52,6 +53,20 @@ export const httpRetry: RetryPolicy = {
   on: ['HTTP_UNAVAILABLE', 'HTTP_CONNECTION', 'NODE_TIMED_OUT'],
 };
 
+const configKeys = [
+  'method',
+  'url',
+  'query',
+  'headers',
+  'body',
+  'timeoutMs',
+  'maxBytes',
+  'redirect',
+  'okStatus',
+  'parse',
+  'retry',
+] as const satisfies readonly (keyof HttpNodeConfig)[];
+
 /**
  * A node that sends a request; its output is an {@link HttpOutput}. Effect class `read` for GET, HEAD and OPTIONS, else `external`, with
  * the idempotency key in the header `Idempotency-Key`.
@@ -64,6 +79,7 @@ export function httpNode<S extends StateView = StateView>(
   config: HttpNodeConfig<S>,
   options: NodeOptions = {},
 ): NodeDraft {
+  refuseUnknownKeys('httpNode', config, configKeys);
   if (config.url === undefined) throw new TypeError('httpNode: url is missing');
   const { timeoutMs = 30_000, retry, method = 'GET', ...own } = config as HttpNodeConfig;
   const isRead = safeMethods.has(method);

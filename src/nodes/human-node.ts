@@ -1,6 +1,7 @@
 /** The human node: asks a person and waits, for days if need be. */
 import { NodeFailure, type NodeContext, type Question, type StateView } from '../graph/node-contract.ts';
 import { describeConfig, resolveComputed } from './computed.ts';
+import { refuseUnknownKeys } from './known-keys.ts';
 import { draftNode, type NodeDraft, type NodeOptions } from './node-draft.ts';
 import type { Computed, FromState } from './typed-context.ts';
 
@@ -35,6 +36,21 @@ export interface Approval {
   readonly decidedBy: 'auto-accept' | 'auto-reject' | 'timeout-accept' | 'timeout-reject';
 }
 
+const configKeys = [
+  'prompt',
+  'choices',
+  'schema',
+  'metadata',
+  'timeoutMs',
+  'deadlineAt',
+  'onTimeout',
+  'defaultAnswer',
+  'autoAccept',
+  'autoReject',
+  'policy',
+  'outputAs',
+] as const satisfies readonly (keyof HumanNodeConfig)[];
+
 /**
  * A node that asks a question; the answer is its output. Effect class `human`: a recorded answer is never asked for again.
  * @throws TypeError a configuration that contradicts itself
@@ -43,6 +59,7 @@ export function humanNode<S extends StateView = StateView>(
   config: HumanNodeConfig<S>,
   options: Omit<NodeOptions, 'timeoutMs' | 'effectClass'> = {},
 ): NodeDraft {
+  refuseUnknownKeys('humanNode', config, configKeys);
   checkConfig(config as HumanNodeConfig);
   const { policy, outputAs, ...asked } = config as HumanNodeConfig;
   const { data, codeText } = describeConfig(asked);

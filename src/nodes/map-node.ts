@@ -11,6 +11,7 @@ import {
   type StateView,
   type StepContext,
 } from '../graph/node-contract.ts';
+import { refuseUnknownKeys } from './known-keys.ts';
 import { draftNode, type NodeDraft, type NodeOptions } from './node-draft.ts';
 import { runChild } from './subgraph-node.ts';
 import type { FromState } from './typed-context.ts';
@@ -43,6 +44,19 @@ export type MapResult =
 
 type Work = (ctx: NodeContext, key: string, item: unknown, index: number) => Promise<unknown>;
 
+const configKeys = [
+  'over',
+  'key',
+  'each',
+  'concurrency',
+  'effectClass',
+  'retry',
+  'timeoutMs',
+  'idempotent',
+  'reconcile',
+  'continueOnError',
+] as const satisfies readonly (keyof MapNodeConfig)[];
+
 /**
  * A node whose output is the list of its items' outputs, in the order of the items. A resume runs only what is missing or failed.
  * When an item fails, items that are running finish, no others start, and the node fails with code `ITEM_FAILED`.
@@ -52,6 +66,7 @@ export function mapNode<S extends StateView = StateView, Item = unknown>(
   config: MapNodeConfig<S, Item>,
   options: Omit<NodeOptions, 'effectClass' | 'idempotent'> = {},
 ): NodeDraft {
+  refuseUnknownKeys('mapNode', config, configKeys);
   const {
     over,
     each,

@@ -1,5 +1,6 @@
 /** The router node: reads the state and says where the run goes on. */
 import { NodeFailure, outcome, type NodeContext, type Outcome, type StateView } from '../graph/node-contract.ts';
+import { refuseUnknownKeys } from './known-keys.ts';
 import { draftNode, type NodeDraft, type NodeOptions } from './node-draft.ts';
 import type { FromState } from './typed-context.ts';
 
@@ -10,6 +11,8 @@ export interface RouterNodeConfig {
   readonly targets?: readonly string[];
 }
 
+const configKeys = ['targets'] as const satisfies readonly (keyof RouterNodeConfig)[];
+
 /**
  * A node that routes to the node ids its function returns: of its outgoing edges, exactly those fire. The targets are also its output.
  * A target that is not declared fails the node with `ROUTE_UNKNOWN`.
@@ -19,6 +22,7 @@ export function routerNode<S extends StateView = StateView>(
   config: RouterNodeConfig = {},
   options: NodeOptions = {},
 ): NodeDraft {
+  refuseUnknownKeys('routerNode', config, configKeys);
   if (typeof route !== 'function') throw new TypeError('routerNode(route) needs a function of the state');
   const choose = route as unknown as FromState<Targets>;
   return draftNode(

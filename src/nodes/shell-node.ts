@@ -3,6 +3,7 @@ import { StringDecoder } from 'node:string_decoder';
 import { NodeFailure, type NodeContext, type RetryPolicy, type StateView } from '../graph/node-contract.ts';
 import { describeConfig, resolveComputed } from './computed.ts';
 import type { Mask } from './mask.ts';
+import { refuseUnknownKeys } from './known-keys.ts';
 import { draftNode, type NodeDraft, type NodeOptions } from './node-draft.ts';
 import { resolveSecrets, type SecretReference } from './secret.ts';
 import { createBoundedText, type BoundedText } from './shell/bounded-text.ts';
@@ -48,6 +49,19 @@ export interface ShellOutput {
   readonly omittedBytes: number;
 }
 
+const configKeys = [
+  'command',
+  'args',
+  'env',
+  'cwd',
+  'input',
+  'timeoutMs',
+  'maxOutputBytes',
+  'okExitCodes',
+  'killGraceMs',
+  'retry',
+] as const satisfies readonly (keyof ShellNodeConfig)[];
+
 /**
  * A node that runs a program; its output is a {@link ShellOutput}. Effect class `external`.
  * Fails with code `EXIT_CODE` (data: the output), or before anything happened with `SPAWN_FAILED` or `ARGUMENT_INVALID`.
@@ -57,6 +71,7 @@ export function shellNode<S extends StateView = StateView>(
   config: ShellNodeConfig<S>,
   options: NodeOptions = {},
 ): NodeDraft {
+  refuseUnknownKeys('shellNode', config, configKeys);
   checkConfig(config);
   const { timeoutMs, retry, ...own } = config as ShellNodeConfig;
   const { data, codeText } = describeConfig(own);

@@ -1,6 +1,7 @@
 /** The subgraph node: runs another graph as a child, inside its parent's history. */
 import type { Graph } from '../graph/graph.ts';
 import { NodeFailure, outcome, type NodeContext, type OutcomeParts, type StateView } from '../graph/node-contract.ts';
+import { refuseUnknownKeys } from './known-keys.ts';
 import { draftNode, type NodeDraft, type NodeOptions } from './node-draft.ts';
 import type { FromState } from './typed-context.ts';
 
@@ -11,6 +12,8 @@ export interface SubgraphNodeConfig<S extends StateView = StateView> {
   readonly output?: FromState<OutcomeParts>;
 }
 
+const configKeys = ['input', 'output'] as const satisfies readonly (keyof SubgraphNodeConfig)[];
+
 /**
  * A node that runs a graph (W6). It waits when the child waits, and fails with code `CHILD_FAILED` and the child's error as its cause
  * when the child fails. Effect class `read`: the child's own nodes say what may be repeated.
@@ -20,6 +23,7 @@ export function subgraphNode<S extends StateView = StateView>(
   config: SubgraphNodeConfig<S> = {},
   options: NodeOptions = {},
 ): NodeDraft {
+  refuseUnknownKeys('subgraphNode', config, configKeys);
   if (graph?.nodeIndex === undefined) throw new TypeError('subgraphNode(graph) needs a compiled graph');
   const { input = (state) => state.input, output = (child) => ({ output: child.artifacts }) } =
     config as unknown as SubgraphNodeConfig;

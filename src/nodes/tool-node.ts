@@ -9,6 +9,7 @@ import {
 } from '../graph/node-contract.ts';
 import type { StandardSchema } from '../graph/graph.ts';
 import { describeConfig, resolveComputed } from './computed.ts';
+import { refuseUnknownKeys } from './known-keys.ts';
 import { draftNode, type NodeDraft, type NodeOptions } from './node-draft.ts';
 import type { FromState, PlainValue } from './typed-context.ts';
 
@@ -39,6 +40,8 @@ export interface ToolNodeConfig<S extends StateView = StateView> {
   readonly timeoutMs?: number;
 }
 
+const configKeys = ['args', 'retry', 'timeoutMs'] as const satisfies readonly (keyof ToolNodeConfig)[];
+
 /**
  * A node that calls a tool; what the tool returns is the output. Effect class: the option, else the tool's, else `external`.
  * Arguments that miss the tool's schema fail with code `INPUT_INVALID`, before the tool is called.
@@ -50,6 +53,7 @@ export function toolNode<S extends StateView = StateView, Args = unknown>(
   options: NodeOptions = {},
 ): NodeDraft {
   checkTool(tool);
+  refuseUnknownKeys('toolNode', config, configKeys);
   const given = config.args ?? {};
   const { data, codeText } = describeConfig(given);
   const { reconcile } = tool;

@@ -1,0 +1,170 @@
+import { setImmediate } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { compileGraph } from '../graph/compile-graph.ts';
+import { END, START } from '../graph/graph.ts';
+import { stepsOutput, type NodeFailure, type Outcome } from '../graph/node-contract.ts';
+import { createFakeContext, createStateView, type FakeContext } from '../testing/fake-context.ts';
+import { functionNode, mapNode, type MapNodeConfig, type NodeDraft } from './index.ts';
+
+const over = (state: { readonly input: unknown }): readonly unknown[] => state.input as readonly unknown[];
+const contextOf = (input: unknown): FakeContext => createFakeContext({ state: { input } });
+const runOver = async (draft: NodeDraft, input: unknown): Promise<unknown> =>
+  draft.implementation.run(contextOf(input));
+const failureOf = (draft: NodeDraft, input: unknown): Promise<NodeFailure> =>
+  runOver(draft, input).then(
+    () => Promise.reject(new Error('completed')),
+    (error: unknown) => error as NodeFailure,
+  );
+const child = compileGraph({
+  id: 'child',
+  nodes: [{ ...functionNode(() => 1), id: 'only' }],
+  edges: [
+    { from: START, to: 'only' },
+    { from: 'only', to: END },
+  ],
+});
+
+test('X4 each item is a step known by its key, with its class, its input and its own retries', async () => {
+  const ctx = contextOf([{ id: 'x' }, { id: 'y' }]);
+  const retry = { attempts: 3 };
+  const draft = mapNode<{ input: unknown } & ReturnType<typeof createStateView>, { id: string }>({
+    over: over as never,
+    key: ({ id }) => id,
+    effectClass: 'write',
+    idempotent: true,
+    timeoutMs: 7,
+    retry,
+    reconcile: (key, item) => ({ happened: true, output: key + item.id }),
+    each: (item, step, index) => `${item.id}${index}${step.idempotencyKey}`,
+  });
+  const returned = await draft.implementation.run(ctx);
+  expect((returned as Outcome).parts.output).toBe(stepsOutput);
+  expect(ctx.record.steps.map(({ name }) => name)).toEqual(['x', 'y']);
+  expect(ctx.record.steps[1]?.options).toMatchObject({
+    effect: 'write',
+    idempotent: true,
+    timeoutMs: 7,
+    retry,
+    input: { id: 'y' },
+  });
+  expect(await ctx.record.steps[1]?.options.reconcile?.('k')).toEqual({ happened: true, output: 'ky' });
+  expect(draft.effect).toBe('read');
+  expect(mapNode({ over, each: () => 1 }).effect).toBe('pure');
+});
+
+test('X4 outputs come in the order of the items, whatever order records put keys in', async () => {
+  // Objects put keys that look like indices first: here the steps cannot stand for the list.
+  const draft = mapNode({ over, key: String, each: (item) => item });
+  expect(await runOver(draft, ['b', '10', '2', 'a'])).toEqual(['b', '10', '2', 'a']);
+  expect(await runOver(draft, ['10', '2'])).toEqual(['10', '2']);
+  for (const ordered of [['2', '10', 'b', 'a'], [], ['7']]) {
+    expect((await runOver(draft, ordered)) as Outcome).toMatchObject({ parts: { output: stepsOutput } });
+  }
+});
+
+test('E8 no more items than `concurrency` run at once, and all of them run', async () => {
+  let running = 0;
+  let most = 0;
+  const draft = mapNode({
+    over,
+    concurrency: 3,
+    each: async () => {
+      running += 1;
+      most = Math.max(most, running);
+      await Promise.resolve();
+      running -= 1;
+    },
+  });
+  const ctx = contextOf(Array.from({ length: 20 }));
+  await draft.implementation.run(ctx);
+  expect(most).toBe(3);
+  expect(ctx.record.steps).toHaveLength(20);
+});
+
+test('G8 when an item fails, running ones finish, no others start, and the node names the item', async () => {
+  const finished: unknown[] = [];
+  const cause = new Error('boom');
+  const draft = mapNode({
+    over,
+    concurrency: 2,
+    key: (item) => `k${String(item)}`,
+    each: async (item) => {
+      if (item === 1) throw cause;
+      await setImmediate();
+      finished.push(item);
+    },
+  });
+  const failure = await failureOf(draft, [0, 1, 2, 3]);
+  expect(failure).toMatchObject({
+    code: 'ITEM_FAILED',
+    message: "item 'k1' failed: boom",
+    data: { failed: ['k1'], count: 1 },
+  });
+  expect(failure.cause).toBe(cause);
+  expect(finished).toEqual([0]);
+});
+
+test('G8 with continueOnError every item has a status', async () => {
+  const error = new Error('odd');
+  const draft = mapNode({
+    over,
+    continueOnError: true,
+    each: (item) => {
+      if (item === 1) throw error;
+      return item;
+    },
+  });
+  expect(await runOver(draft, [0, 1, 2])).toEqual([
+    { status: 'completed', value: 0 },
+    { status: 'failed', error },
+    { status: 'completed', value: 2 },
+  ]);
+});
+
+test('W6 items can be child runs, named by their keys', async () => {
+  const ctx = createFakeContext({
+    state: { input: ['a', 'b'] },
+    runChild: (_graph, input) => ({ status: 'completed', state: createStateView({ artifacts: { made: input } }) }),
+  });
+  const draft = mapNode({ over, key: (item) => `item-${String(item)}`, each: child });
+  expect(await draft.implementation.run(ctx)).toEqual([{ made: 'a' }, { made: 'b' }]);
+  expect(ctx.record.children).toEqual([
+    { name: 'item-a', input: 'a' },
+    { name: 'item-b', input: 'b' },
+  ]);
+  expect(draft).toMatchObject({ effect: 'read', subgraph: child });
+});
+
+test('P6 keys that repeat, items that are no list, and options without effect are refused', async () => {
+  expect(await failureOf(mapNode({ over, key: () => 'same', each: () => 1 }), [1, 2])).toMatchObject({
+    code: 'NODE_OUTPUT_INVALID',
+  });
+  expect(await failureOf(mapNode({ over, each: () => 1 }), 'text')).toMatchObject({ code: 'NODE_OUTPUT_INVALID' });
+  const bad: readonly Partial<MapNodeConfig>[] = [
+    { over: [1] as never },
+    { each: undefined as never },
+    { concurrency: 0 },
+    { concurrency: 1.5 },
+    { each: child, effectClass: 'write' },
+    { each: child, retry: { attempts: 2 } },
+  ];
+  for (const config of bad) expect(() => mapNode({ over, each: () => 1, ...config })).toThrow(TypeError);
+});
+
+test('E8 ten thousand items cost one step each, and no more than `concurrency` are ever started ahead', async () => {
+  let started = 0;
+  let settled = 0;
+  let furthest = 0;
+  const ctx = createFakeContext({
+    state: { input: Array.from({ length: 10_000 }, (_, index) => index) },
+    step: async (_name, _options, fn) => {
+      started += 1;
+      furthest = Math.max(furthest, started - settled);
+      const value = await fn({ idempotencyKey: '', attempt: 1, signal: new AbortController().signal });
+      settled += 1;
+      return value;
+    },
+  });
+  await mapNode({ over, concurrency: 8, each: (item) => item }).implementation.run(ctx);
+  expect([started, settled, furthest]).toEqual([10_000, 10_000, 8]);
+});
