@@ -31,7 +31,7 @@ export class HistoryWrites {
     this.#replaceCheckpoint = prepare(
       'update checkpoints set at = ?, checksum = ?, body = ? where run = ? and seq = ?',
     );
-    this.#setPrunedBelow = prepare('update runs set pruned_below = ? where no = ?');
+    this.#setPrunedBelow = prepare('update runs set pruned_below = ? where tenant = ? and run_id = ?');
   }
 
   #requireCheckpoint(key: RunKey, seq: number): RunHead {
@@ -82,6 +82,6 @@ export class HistoryWrites {
     }
     for (const { seq, at, checksum, body } of replace) this.#replaceCheckpoint().run(at, checksum, body, run.no, seq);
     for (const { seq, checksum, body } of snapshots) this.#insertSnapshot().run(run.no, seq, checksum, body);
-    this.#setPrunedBelow().run(prunedBelow, run.no);
+    this.#setPrunedBelow().run(prunedBelow, tenant, runId);
   }
 }

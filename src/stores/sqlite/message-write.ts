@@ -16,7 +16,9 @@ export class MessageWrite {
     this.#selectFirst = prepare('select id, body, is_taken from messages where run = ? and kind = ? and name = ?');
     this.#selectWait = prepare('select 1 from waits where run = ? and wait_id = ?');
     this.#remove = prepare('delete from messages where id = ?');
-    this.#insert = prepare('insert into messages (run, kind, name, body, at, is_taken) values (?, ?, ?, ?, ?, 0)');
+    this.#insert = prepare(
+      'insert into messages (run, kind, name, tenant, run_id, body, at, is_taken) values (?, ?, ?, ?, ?, ?, ?, 0)',
+    );
   }
 
   /** Inside a transaction. @throws RUN_NOT_FOUND */
@@ -33,7 +35,7 @@ export class MessageWrite {
     }
     if (kind === 'answer' && !isOpen) return { status: 'closed' };
     if (first !== undefined) this.#remove().run(first.id);
-    this.#insert().run(run.no, kind, name, body, at);
+    this.#insert().run(run.no, kind, name, tenant, runId, body, at);
     return { status: 'accepted' };
   }
 }

@@ -10,59 +10,72 @@ export interface RunHead {
   token: number;
   /** Seq of the newest checkpoint. */
   head: number;
-  /** The transaction in which this was last held against the database. */
-  transaction: number;
+  /** The version of the database that this was read from or held against. */
+  version: number;
 }
 
 const runsMax = 10_000;
 
 /**
- * A head is trusted while the newest claim is the one under which it was read, as only that claim's owner can move it. The token itself
- * is read once in each transaction, inside which no other process writes.
+ * What is known of a run holds as long as no other connection has written to the database. Once one has, the token is read again; a head is
+ * trusted while the newest claim is the one under which it was read, as only that claim's owner can move it.
  */
 export class RunHeads {
-  readonly #heads = new Map<string, RunHead>();
+  readonly #tenants = new Map<string, Map<string, RunHead>>();
+  #size = 0;
+  #version = -1;
+  readonly #selectVersion: Statement;
   readonly #selectRun: Statement;
   readonly #selectHead: Statement;
-  #transaction = 0;
 
   constructor(prepare: Prepare) {
+    this.#selectVersion = prepare('pragma data_version');
     this.#selectRun = prepare('select no, token from runs where tenant = ? and run_id = ?');
     this.#selectHead = prepare('select seq from checkpoints where run = ? order by seq desc limit 1');
   }
 
+  /** A transaction has begun: from here on no other connection writes. */
   beginTransaction(): void {
-    this.#transaction += 1;
+    this.#version = (this.#selectVersion().get() as { data_version: number }).data_version;
   }
 
   /** Nothing that was learned in this transaction came to be. */
   forget(): void {
-    this.#heads.clear();
+    this.#tenants.clear();
+    this.#size = 0;
   }
 
   /** Inside a transaction only. The head returned is to be changed as the run is. */
-  read({ tenant, runId }: RunKey): RunHead | undefined {
-    const name = `${tenant}\0${runId}`;
-    const known = this.#heads.get(name);
-    if (known?.transaction === this.#transaction) return known;
-    const row = this.#selectRun().get(tenant, runId) as { no: number; token: number } | undefined;
+  read(key: RunKey): RunHead | undefined {
+    const known = this.#tenants.get(key.tenant)?.get(key.runId);
+    return known?.version === this.#version ? known : this.#readAgain(key, known);
+  }
+
+  #readAgain(key: RunKey, known: RunHead | undefined): RunHead | undefined {
+    const row = this.#selectRun().get(key.tenant, key.runId) as { no: number; token: number } | undefined;
     if (row === undefined) {
-      this.#heads.delete(name);
+      this.drop(key);
       return undefined;
     }
     if (known?.no === row.no && known.token === row.token) {
-      known.transaction = this.#transaction;
+      known.version = this.#version;
       return known;
     }
     const { seq } = this.#selectHead().get(row.no) as { seq: number };
-    const head = { no: row.no, token: row.token, head: seq, transaction: this.#transaction };
-    if (this.#heads.size >= runsMax) this.#heads.clear();
-    this.#heads.set(name, head);
+    const head = { no: row.no, token: row.token, head: seq, version: this.#version };
+    this.#keep(key, head);
     return head;
+  }
+
+  #keep({ tenant, runId }: RunKey, head: RunHead): void {
+    if (this.#size >= runsMax) this.forget();
+    const runs = this.#tenants.get(tenant) ?? new Map<string, RunHead>();
+    if (!runs.has(runId)) this.#size += 1;
+    this.#tenants.set(tenant, runs.set(runId, head));
   }
 
   /** The run was removed. */
   drop({ tenant, runId }: RunKey): void {
-    this.#heads.delete(`${tenant}\0${runId}`);
+    if (this.#tenants.get(tenant)?.delete(runId) === true) this.#size -= 1;
   }
 }

@@ -19,7 +19,10 @@ export interface WriteParts {
 
 export class RunWrites {
   readonly #parts: WriteParts;
+  readonly #selectRun: Statement;
+  readonly #selectNextNo: Statement;
   readonly #insertRun: Statement;
+  readonly #deleteRun: Statement;
   readonly #insertCheckpoint: Statement;
   readonly #selectCheckpoint: Statement;
   readonly #selectForks: Statement;
@@ -32,28 +35,31 @@ export class RunWrites {
   constructor(parts: WriteParts) {
     this.#parts = parts;
     const { prepare } = parts;
+    // Every run has a checkpoint, so this is a number that no run has.
+    this.#selectNextNo = prepare('select coalesce(max(run), 0) + 1 as no from checkpoints');
+    this.#deleteRun = prepare('delete from runs where tenant = ? and run_id = ?');
+    this.#selectRun = prepare('select 1 from runs where tenant = ? and run_id = ?');
     this.#insertRun =
-      prepare(`insert into runs (tenant, run_id, key, graph_id, graph_hash, status, created_at, parent_run, parent_seq,
-      meta, token, owner, lease_until, pruned_below) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)`);
+      prepare(`insert into runs (no, tenant, run_id, key, graph_id, graph_hash, status, created_at, parent_run, parent_seq,
+      meta, token, owner, lease_until, pruned_below) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)`);
     this.#insertCheckpoint = prepare('insert into checkpoints (run, seq, at, checksum, body) values (?, ?, ?, ?, ?)');
     this.#selectCheckpoint = prepare(
       'select 1 from checkpoints where run = (select no from runs where tenant = ? and run_id = ?) and seq = ?',
     );
     this.#selectForks = prepare('select run_id from runs where tenant = ? and parent_run = ? order by no');
-    this.#grantClaim = prepare('update runs set token = ?, owner = ?, lease_until = ? where no = ?');
-    this.#renewLease = prepare('update runs set lease_until = ? where no = ?');
-    this.#releaseClaim = prepare('update runs set token = ?, owner = null, lease_until = 0 where no = ?');
+    this.#grantClaim = prepare('update runs set token = ?, owner = ?, lease_until = ? where tenant = ? and run_id = ?');
+    this.#renewLease = prepare('update runs set lease_until = ? where tenant = ? and run_id = ?');
+    this.#releaseClaim = prepare(
+      'update runs set token = ?, owner = null, lease_until = 0 where tenant = ? and run_id = ?',
+    );
     this.#hasMessages = prepare('select 1 from messages where run = ? and is_taken = 0 limit 1');
-    this.#deletes = [
-      ...tablesOfRun.map((table) => prepare(`delete from ${table} where run = ?`)),
-      prepare('delete from runs where no = ?'),
-    ];
+    this.#deletes = [...tablesOfRun.map((table) => prepare(`delete from ${table} where run = ?`))];
   }
 
   admitRun(admission: Admission): AdmissionReply {
-    const { runs, commits, now } = this.#parts;
-    const existing = runs.readRun(admission);
-    if (existing !== undefined) return { created: false, run: existing };
+    const { commits, now } = this.#parts;
+    const existing = this.#selectRun().get(admission.tenant, admission.runId);
+    if (existing !== undefined) return { created: false, run: this.#requireRow(admission) };
     const { tenant, runId, key, graphId, graphHash, status, parent, meta, checkpoint, claim: asked } = admission;
     if (parent !== undefined) this.#requireCheckpoint({ tenant, runId: parent.runId }, parent.seq);
     const claim = asked && {
@@ -63,7 +69,9 @@ export class RunWrites {
       token: this.#nextToken(0),
       leaseMs: asked.leaseMs,
     };
-    const { lastInsertRowid } = this.#insertRun().run(
+    const { no } = this.#selectNextNo().get() as { no: number };
+    this.#insertRun().run(
+      no,
       tenant,
       runId,
       key,
@@ -78,10 +86,9 @@ export class RunWrites {
       claim?.workerId ?? null,
       claim === undefined ? 0 : now() + claim.leaseMs,
     );
-    const no = Number(lastInsertRowid);
     this.#insertCheckpoint().run(no, checkpoint.seq, checkpoint.at, checkpoint.checksum, checkpoint.body);
-    commits.openWaits(no, tenant, admission.waits);
-    return { created: true, run: this.#requireRow(admission), ...(claim && { claim }) };
+    commits.openWaits(no, admission, admission.waits);
+    return { created: true, run: describeRun(admission), ...(claim && { claim }) };
   }
 
   #requireCheckpoint({ tenant, runId }: RunKey, seq: number): void {
@@ -113,6 +120,7 @@ export class RunWrites {
     if (forks.length > 0) throw new CairnError('HISTORY_HAS_FORKS', { runId, forks });
     const no = this.#parts.heads.read(key)?.no ?? 0;
     for (const remove of this.#deletes) remove().run(no);
+    this.#deleteRun().run(tenant, runId);
     this.#parts.heads.drop(key);
   }
 
@@ -126,7 +134,7 @@ export class RunWrites {
     const head = heads.read(key);
     if (head === undefined) throw new CairnError('RUN_NOT_FOUND', { runId });
     head.token = this.#nextToken(head.token);
-    this.#grantClaim().run(head.token, workerId, now() + leaseMs, head.no);
+    this.#grantClaim().run(head.token, workerId, now() + leaseMs, tenant, runId);
     return { claim: { ...key, workerId, token: head.token, leaseMs }, run: this.#requireRow(key) };
   }
 
@@ -135,7 +143,7 @@ export class RunWrites {
     if (head?.token !== claim.token) {
       throw new CairnError('CLAIM_FENCED', { runId: claim.runId, held: claim.token, current: head?.token ?? 0 });
     }
-    this.#renewLease().run(this.#parts.now() + claim.leaseMs, head.no);
+    this.#renewLease().run(this.#parts.now() + claim.leaseMs, claim.tenant, claim.runId);
     return { hasMessages: this.#hasMessages().get(head.no) !== undefined };
   }
 
@@ -144,6 +152,37 @@ export class RunWrites {
     const head = this.#parts.heads.read(claim);
     if (head?.token !== claim.token) return;
     head.token = this.#nextToken(head.token);
-    this.#releaseClaim().run(head.token, head.no);
+    this.#releaseClaim().run(head.token, claim.tenant, claim.runId);
   }
+}
+
+/** The row of a run that was just admitted. */
+function describeRun({
+  tenant,
+  runId,
+  key,
+  graphId,
+  graphHash,
+  status,
+  parent,
+  meta,
+  checkpoint,
+  claim,
+}: Admission): RunRow {
+  return {
+    tenant,
+    runId,
+    key,
+    graphId,
+    graphHash,
+    status,
+    head: checkpoint.seq,
+    createdAt: checkpoint.at,
+    updatedAt: checkpoint.at,
+    ...(parent && { parent: { runId: parent.runId, seq: parent.seq } }),
+    meta: new Uint8Array(meta),
+    ...(claim && { claim: { workerId: claim.workerId, remainingMs: claim.leaseMs } }),
+    hasMessages: false,
+    prunedBelow: 0,
+  };
 }

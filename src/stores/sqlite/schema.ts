@@ -13,30 +13,32 @@ const pageBytes = 16_384;
 
 /**
  * Checkpoints are appended in order of arrival and found through a narrow index, as clustering them by run would touch a page a run in
- * each shared transaction. What a run's row has that changes stands before what may be long. A wait that is never due has the largest due time.
+ * each shared transaction. Runs are clustered by id and have few indexes, as an admission is waited for and writes a page for each: a run's
+ * key, which people type, is looked for along the index of statuses, in which a listing also tells graphs apart.
+ *
+ * `no` is a run's short number in the other tables. What of a run's row changes stands before what may be long. A wait that is never due has
+ * the largest due time.
  */
 const tables = `
   create table runs (
-    no integer primary key,
+    tenant text not null,
+    run_id text not null,
+    no integer not null,
     token integer not null,
     lease_until integer not null,
     status integer not null,
     pruned_below integer not null,
     created_at integer not null,
-    tenant text not null,
-    run_id text not null,
     key text not null,
     graph_id text not null,
     graph_hash text not null,
     parent_run text,
     parent_seq integer,
     owner text,
-    meta blob not null
-  );
-  create unique index runs_by_id on runs (tenant, run_id);
-  create index runs_by_key on runs (tenant, key);
-  create index runs_by_status on runs (tenant, status, no);
-  create index runs_by_graph on runs (tenant, graph_id, no);
+    meta blob not null,
+    primary key (tenant, run_id)
+  ) without rowid;
+  create index runs_by_status on runs (tenant, status, no, graph_id, key);
   create index runs_by_parent on runs (tenant, parent_run, no) where parent_run is not null;
 
   create table checkpoints (
@@ -63,6 +65,7 @@ const tables = `
     run integer not null,
     wait_id text not null,
     tenant text not null,
+    run_id text not null,
     kind text not null,
     due integer not null,
     body blob not null
@@ -77,6 +80,8 @@ const tables = `
     run integer not null,
     kind text not null,
     name text not null,
+    tenant text not null,
+    run_id text not null,
     at integer not null,
     is_taken integer not null,
     body blob not null

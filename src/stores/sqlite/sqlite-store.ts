@@ -3,8 +3,8 @@
 import { resolve } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { CairnError } from '../../errors.ts';
-import type { Commit, Durability, Store, WaitRow } from '../../ports/store.ts';
-import { CommitWrite } from './commit-write.ts';
+import type { Commit, Durability, Store } from '../../ports/store.ts';
+import { CommitWrite, type PendingCommit } from './commit-write.ts';
 import { HistoryReads } from './history-reads.ts';
 import { HistoryWrites } from './history-writes.ts';
 import { MessageWrite } from './message-write.ts';
@@ -46,14 +46,17 @@ const copyRow = <Row extends { readonly body: Uint8Array; readonly checksum: Uin
   checksum: copyBytes(row.checksum),
 });
 
-function copyCommit(commit: Commit): Commit {
-  const { openWaits, closeWaits, takeMessages } = commit;
+/** Written out rather than spread, as it is done once a node. */
+function copyCommit(commit: Commit): PendingCommit {
+  const { seq, at, body, checksum } = commit.checkpoint;
   return {
-    ...commit,
-    checkpoint: copyRow(commit.checkpoint),
-    ...(openWaits && { openWaits: openWaits.map<WaitRow>(copyBody) }),
-    ...(closeWaits && { closeWaits: [...closeWaits] }),
-    ...(takeMessages && { takeMessages: [...takeMessages] }),
+    claim: commit.claim,
+    checkpoint: { seq, at, body: copyBytes(body), checksum: copyBytes(checksum) },
+    status: commit.status,
+    graphHash: commit.graphHash,
+    openWaits: commit.openWaits?.map(copyBody),
+    closeWaits: commit.closeWaits?.slice(),
+    takeMessages: commit.takeMessages?.slice(),
   };
 }
 
@@ -162,7 +165,7 @@ function createWrites(
     releaseClaim: (claim) => write(() => runs.releaseClaim(claim), 'process', 0),
     commit: (given) => {
       const commit = copyCommit(given);
-      return write(() => commits.commit(commit), commit.durability, commit.checkpoint.body.length);
+      return write(() => commits.commit(commit), given.durability, given.checkpoint.body.length);
     },
     writeSnapshot: ({ tenant, runId }, given) => {
       const snapshot = copyRow(given);

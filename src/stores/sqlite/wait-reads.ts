@@ -30,7 +30,7 @@ function toOpenWait({ tenant, run_id, graph_id, wait_id, kind, due, body }: Stor
   };
 }
 
-const columns = 'w.id, w.tenant, r.run_id, r.graph_id, w.wait_id, w.kind, w.due, w.body';
+const columns = 'w.id, w.tenant, w.run_id, r.graph_id, w.wait_id, w.kind, w.due, w.body';
 const after = 'w.due <= ? and (w.due, w.id) > (?, ?) order by w.due, w.id limit ?';
 
 export class WaitReads {
@@ -41,13 +41,13 @@ export class WaitReads {
 
   constructor(prepare: Prepare) {
     this.#ofTenant = prepare(
-      `select ${columns} from waits w indexed by waits_by_due cross join runs r on r.no = w.run where w.tenant = ? and ${after}`,
+      `select ${columns} from waits w indexed by waits_by_due cross join runs r on r.tenant = w.tenant and r.run_id = w.run_id where w.tenant = ? and ${after}`,
     );
     this.#ofKind = prepare(
-      `select ${columns} from waits w indexed by waits_by_kind cross join runs r on r.no = w.run where w.tenant = ? and w.kind = ? and ${after}`,
+      `select ${columns} from waits w indexed by waits_by_kind cross join runs r on r.tenant = w.tenant and r.run_id = w.run_id where w.tenant = ? and w.kind = ? and ${after}`,
     );
     this.#ofRun = prepare(
-      `select ${columns} from waits w indexed by waits_by_run_due cross join runs r on r.no = w.run
+      `select ${columns} from waits w indexed by waits_by_run_due cross join runs r on r.tenant = w.tenant and r.run_id = w.run_id
        where w.run = (select no from runs where tenant = ? and run_id = ?) and ${after}`,
     );
     this.#messages = prepare(

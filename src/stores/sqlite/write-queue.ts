@@ -2,7 +2,7 @@
 
 import { statSync } from 'node:fs';
 import { performance } from 'node:perf_hooks';
-import type { DatabaseSync } from 'node:sqlite';
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { CairnError } from '../../errors.ts';
 import { growWal } from './grow-wal.ts';
 import { isBusy, isJobsOwnFault, mapSqliteError } from './sqlite-errors.ts';
@@ -14,6 +14,9 @@ const groupBytesMax = 256 * 1024;
 /** How often a locked database is tried again. */
 const busyRetryMs = 5;
 
+/** How often a look at the file system makes sure that the file is still there. */
+const fileCheckMs = 50;
+
 /** A store that was opened again gets its log grown when it turns out to be written to in earnest. */
 const syncsBeforeGrowth = 16;
 
@@ -23,6 +26,9 @@ interface Job {
   readonly needsPower: boolean;
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: unknown) => void;
+  /** What is to be told once the transaction is committed. */
+  reply: unknown;
+  refusal: CairnError | undefined;
 }
 
 export interface WriteQueueOptions {
@@ -40,6 +46,10 @@ export interface WriteQueueOptions {
 export class WriteQueue {
   readonly #options: WriteQueueOptions;
   readonly #inode: number | undefined;
+  readonly #beginStatement: StatementSync;
+  readonly #commitStatement: StatementSync;
+  /** Monotonic ms at which the file was last seen in its place. */
+  #fileSeen = -Infinity;
   #pending: Job[] = [];
   #pendingBytes = 0;
   #isScheduled = false;
@@ -52,12 +62,15 @@ export class WriteQueue {
   constructor(options: WriteQueueOptions) {
     this.#options = options;
     this.#inode = this.#readInode();
+    this.#beginStatement = options.db.prepare('begin immediate');
+    this.#commitStatement = options.db.prepare('commit');
   }
 
   /** Resolves with what `work` returned once its transaction is committed. */
   enqueue<Reply>(work: () => Reply, needsPower: boolean, bytes: number): Promise<Reply> {
     return new Promise<Reply>((resolve, reject) => {
-      this.#pending.push({ work, needsPower, resolve: resolve as (value: unknown) => void, reject });
+      const tell = resolve as (value: unknown) => void;
+      this.#pending.push({ work, needsPower, resolve: tell, reject, reply: undefined, refusal: undefined });
       this.#pendingBytes += bytes;
       if (this.#busySince !== undefined) return;
       if (this.#pending.length >= groupJobsMax || this.#pendingBytes >= groupBytesMax) this.#flush();
@@ -74,11 +87,13 @@ export class WriteQueue {
   #schedule(): void {
     if (this.#isScheduled) return;
     this.#isScheduled = true;
-    setImmediate(() => {
-      this.#isScheduled = false;
-      if (this.#busySince === undefined) this.#flush();
-    });
+    setImmediate(this.#onTurn);
   }
+
+  readonly #onTurn = (): void => {
+    this.#isScheduled = false;
+    if (this.#busySince === undefined) this.#flush();
+  };
 
   #flush(): void {
     const group = this.#pending;
@@ -111,42 +126,45 @@ export class WriteQueue {
   }
 
   #begin(group: readonly Job[]): void {
-    const { db, durability, onBegin, path, store } = this.#options;
-    if (this.#readInode() !== this.#inode) {
-      throw new CairnError('STORE_UNAVAILABLE', {
-        store,
-        reason: 'its file was removed or replaced while it was open',
-      });
-    }
+    const { db, durability, onBegin, path } = this.#options;
+    this.#requireFile();
     const isSynchronous = durability === 'full' || (durability === 'default' && group.some((job) => job.needsPower));
     if (isSynchronous !== this.#isSynchronous) {
       db.exec(`pragma synchronous = ${isSynchronous ? 'full' : 'normal'}`);
       this.#isSynchronous = isSynchronous;
     }
-    db.exec('begin immediate');
+    this.#beginStatement.run();
     if (isSynchronous && ++this.#syncs === syncsBeforeGrowth) growWal(path);
     onBegin();
   }
 
-  /** A commit acknowledged into a file that has no name any more would be lost. */
+  /** What is acknowledged into a file that has no name any more is lost, so that is noticed soon. */
+  #requireFile(): void {
+    const now = performance.now();
+    if (now - this.#fileSeen < fileCheckMs) return;
+    if (this.#readInode() !== this.#inode) {
+      const reason = 'its file was removed or replaced while it was open';
+      throw new CairnError('STORE_UNAVAILABLE', { store: this.#options.store, reason });
+    }
+    this.#fileSeen = now;
+  }
+
   #readInode(): number | undefined {
     return statSync(this.#options.path, { throwIfNoEntry: false })?.ino;
   }
 
   /** Runs the group in the transaction that was begun, commits it, and tells each job. */
   #write(group: readonly Job[]): void {
-    const { db } = this.#options;
-    const replies: (() => void)[] = [];
     try {
-      for (const job of group) replies.push(runJob(job));
-      db.exec('commit');
+      for (const job of group) runJob(job);
+      this.#commitStatement.run();
     } catch (error) {
       this.#rollBack();
       if (group.length > 1 && isJobsOwnFault(error)) this.#writeEachAlone(group);
       else this.#refuseAll(group, error);
       return;
     }
-    for (const reply of replies) reply();
+    for (const job of group) answerJob(job);
   }
 
   #rollBack(): void {
@@ -159,6 +177,7 @@ export class WriteQueue {
   /** One job's values broke the transaction: the others must not suffer for it. */
   #writeEachAlone(group: readonly Job[]): void {
     for (const job of group) {
+      job.refusal = undefined;
       try {
         this.#begin([job]);
       } catch (error) {
@@ -176,13 +195,16 @@ export class WriteQueue {
   }
 }
 
-/** Returns how to tell the job, once the transaction is committed. */
-function runJob({ work, resolve, reject }: Job): () => void {
+function runJob(job: Job): void {
   try {
-    const reply = work();
-    return () => resolve(reply);
+    job.reply = job.work();
   } catch (error) {
     if (!CairnError.is(error)) throw error;
-    return () => reject(error);
+    job.refusal = error;
   }
+}
+
+function answerJob(job: Job): void {
+  if (job.refusal === undefined) job.resolve(job.reply);
+  else job.reject(job.refusal);
 }
