@@ -1,14 +1,11 @@
-/** A state as it grows out of a snapshot and the deltas after it; values stay in their stored form. */
-import { CairnError } from '../errors.ts';
+/** A state as a load builds it: from a snapshot and the rows after it, each verified, with what that cost. */
 import type { BlobStore } from '../ports/blobs.ts';
 import type { CheckpointRow, RunRow } from '../ports/store.ts';
-import { applyDelta } from '../state/delta.ts';
-import { getOwn, setOwn } from '../state/plain.ts';
 import { Chain } from './chain.ts';
-import { checkpointId, rootChecksum, type DecodedCheckpoint } from './checkpoint.ts';
-import { blobHash, readBlobText } from './resolve-values.ts';
+import { rootChecksum } from './checkpoint.ts';
 import type { DecodedSnapshot } from './snapshot.ts';
 import { costOf, type LoadCost } from './snapshot-policy.ts';
+import { StoredState } from './stored-state.ts';
 
 export class FoldedState {
   readonly #run: RunRow;
@@ -17,19 +14,21 @@ export class FoldedState {
   #deltaBytes = 0;
   #rows = 0;
   #ownCost = 0;
+  readonly state: StoredState;
   /** Undefined until the first row. */
   chain: Chain | undefined;
-  readonly root: Record<string, unknown>;
-  /** Whether any value may be a type tag. */
-  hasTags: boolean;
 
   /** @param base - the snapshot to begin with; its own checkpoint's row comes first, to be verified */
   constructor(run: RunRow, blobs: BlobStore, base: DecodedSnapshot | undefined) {
     this.#run = run;
     this.#blobs = blobs;
     this.#base = base;
-    this.root = base?.parseTree() ?? {};
-    this.hasTags = base?.hasTags ?? false;
+    this.state = new StoredState(base?.parseTree() ?? {}, base?.hasTags ?? false);
+  }
+
+  /** What the next checkpoint has as its parent. */
+  get link(): Uint8Array {
+    return this.chain?.link ?? rootChecksum;
   }
 
   get cost(): LoadCost {
@@ -53,65 +52,11 @@ export class FoldedState {
         continue;
       }
       this.chain ??= new Chain(-1, rootChecksum);
-      const checkpoint = this.chain.verify(run, row);
-      if (checkpoint.hasTags) this.hasTags = true;
-      if (this.hasTags) await this.#applyWithBlobs(run, checkpoint);
-      else applyOps(this.root, run, checkpoint, checkpoint.ops);
+      const slow = this.state.apply(this.#blobs, run, this.chain.verify(run, row));
+      if (slow !== undefined) await slow;
       this.#deltaBytes += row.body.length;
       this.#rows += 1;
       if (run.key === this.#run.key) this.#ownCost += costOf(row.body.length, 1);
     }
-  }
-
-  /** An op that goes on from a value kept as a blob needs the value itself in the tree; it is read when that happens, and not before. */
-  async #applyWithBlobs(run: RunRow, checkpoint: DecodedCheckpoint): Promise<void> {
-    for (const op of checkpoint.ops) {
-      const place = findGrownBlob(this.root, op);
-      if (place !== undefined) {
-        setOwn(place.holder, place.key, JSON.parse(await readBlobText(this.#blobs, run.tenant, place.hash)));
-      }
-      applyOps(this.root, run, checkpoint, [op]);
-    }
-  }
-}
-
-interface BlobPlace {
-  readonly holder: object;
-  readonly key: string;
-  readonly hash: string;
-}
-
-/** The blob that an op appends to or reaches into, if there is one on its path. */
-function findGrownBlob(root: object, op: unknown): BlobPlace | undefined {
-  const [kind, path] = Array.isArray(op) ? (op as readonly unknown[]) : [];
-  if (!Array.isArray(path)) return undefined;
-  const keys = path as readonly string[];
-  const depth = kind === 'a' || kind === 't' ? keys.length : keys.length - 1;
-  let holder = root;
-  for (const key of keys.slice(0, depth)) {
-    const value = getOwn(holder, key);
-    const hash = blobHash(value);
-    if (hash !== undefined) return { holder, key, hash };
-    if (typeof value !== 'object' || value === null) return undefined;
-    holder = value;
-  }
-  return undefined;
-}
-
-function applyOps(
-  root: Record<string, unknown>,
-  run: RunRow,
-  { seq, fold }: DecodedCheckpoint,
-  ops: readonly unknown[],
-): void {
-  try {
-    applyDelta(root, ops);
-  } catch (error) {
-    const data = {
-      checkpoint: checkpointId(run.key, seq),
-      reason: 'its delta does not apply',
-      intact: checkpointId(run.key, fold?.after ?? seq - 1),
-    };
-    throw new CairnError('CHECKPOINT_CORRUPT', data, { cause: error });
   }
 }

@@ -11,6 +11,14 @@ export interface LineagePart {
   readonly upTo: number;
 }
 
+/** One verified checkpoint of a history, and the run whose own it is. */
+export interface HistoryEntry {
+  readonly run: RunRow;
+  readonly checkpoint: DecodedCheckpoint;
+  /** Size of the row's body. */
+  readonly sizeBytes: number;
+}
+
 const pageRows = 256;
 
 /** The seq of a run's own first checkpoint, pruned or not: 0, or the one after its fork point. */
@@ -89,7 +97,7 @@ export async function* readHistory(
   store: Store,
   run: RunRow,
   range: { readonly from: number; readonly to: number },
-): AsyncGenerator<{ readonly run: RunRow; readonly checkpoint: DecodedCheckpoint; readonly sizeBytes: number }> {
+): AsyncGenerator<HistoryEntry> {
   let chain: Chain | undefined;
   for (const part of await readLineage(store, run)) {
     const from = Math.max(range.from, firstSeqOf(part.run));

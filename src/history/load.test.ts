@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { ModelHistory, type ModelOp, type ModelRun } from '../../test/history/model-history.ts';
 import { loadState, readHistory, writeSnapshotOf } from './load.ts';

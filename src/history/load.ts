@@ -1,20 +1,15 @@
 /** Loads the state of any checkpoint: the newest snapshot at or before it, and the deltas since (P3, C4, C6). */
-import { CairnError } from '../errors.ts';
 import type { BlobStore } from '../ports/blobs.ts';
 import type { RunRow, Store } from '../ports/store.ts';
 import type { RunTree } from '../state/tree.ts';
-import { decodeOrNothing, type Chain } from './chain.ts';
-import { checkpointId } from './checkpoint.ts';
-import { FoldedState } from './folded-state.ts';
-import { readOwner, readRows } from './lineage.ts';
-import { planLoad, prunedError, type LoadPlan } from './load-plan.ts';
+import { foldStored } from './fold-stored.ts';
 import { resolveValues } from './resolve-values.ts';
 import type { LoadCost } from './snapshot-policy.ts';
 
 export { readHistory, readLineage, readOwner } from './lineage.ts';
 export { encodeSnapshot } from './snapshot.ts';
 export { SnapshotPolicy, type LoadCost } from './snapshot-policy.ts';
-export { writeSnapshotIfDue, writeSnapshotOf } from './write-snapshot.ts';
+export { writeSnapshotAtPause, writeSnapshotIfDue, writeSnapshotOf } from './write-snapshot.ts';
 
 export interface LoadedState {
   /** Plain, mutable, the caller's own; values revived, blobs resolved. */
@@ -37,62 +32,8 @@ export async function loadState(
   run: RunRow,
   seq: number = run.head,
 ): Promise<LoadedState> {
-  if (!Number.isSafeInteger(seq) || seq < 0 || seq > run.head) {
-    throw new CairnError('CHECKPOINT_NOT_FOUND', { checkpoint: checkpointId(run.key, seq) });
-  }
-  const plan = await planLoad(store, run, seq);
-  const folded = new FoldedState(run, blobs, plan.base);
-  try {
-    for (const span of plan.spans) {
-      for await (const rows of readRows(store, span.run, span.from, span.to)) await folded.apply(span.run, rows);
-    }
-  } catch (error) {
-    throw await nameIntact(store, blobs, run, error, plan);
-  }
-  if (folded.chain?.seq !== seq) throw await explainMissing(store, run, seq, folded.chain);
-  const root = folded.hasTags ? await resolveValues(blobs, run.tenant, folded.root) : folded.root;
-  return { root: root as RunTree, seq, checksum: folded.chain.link!, cost: folded.cost };
-}
-
-/** Completes the report of a damaged checkpoint with the newest intact one before it, which the rows read so far may not show. */
-async function nameIntact(
-  store: Store,
-  blobs: BlobStore,
-  run: RunRow,
-  error: unknown,
-  plan: LoadPlan,
-): Promise<unknown> {
-  if (!CairnError.is(error, 'CHECKPOINT_CORRUPT') || error.data['intact'] !== undefined) return error;
-  const first = plan.spans[0]!;
-  if (plan.base === undefined) {
-    // Without what was pruned there is nothing to begin from but the snapshot that was passed over.
-    return plan.damage !== undefined && first.run.prunedBelow > 0 ? plan.damage : error;
-  }
-  const before = plan.base.seq - 1;
-  try {
-    await loadState(store, blobs, first.run, before);
-    return withIntact(error, checkpointId((await readOwner(store, first.run, before)).key, before));
-  } catch (earlier) {
-    const intact = CairnError.is(earlier) ? earlier.data['intact'] : undefined;
-    return intact === undefined ? error : withIntact(error, intact);
-  }
-}
-
-function withIntact(error: CairnError, intact: unknown): CairnError {
-  return new CairnError('CHECKPOINT_CORRUPT', { ...error.data, intact }, { cause: error.cause });
-}
-
-/** Why the last row read is not the one asked for: a pruned span covers it, or it is lost. */
-async function explainMissing(store: Store, run: RunRow, seq: number, chain: Chain | undefined): Promise<CairnError> {
-  const owner = await readOwner(store, run, seq);
-  const [next] = await store.readCheckpoints(owner, { from: seq, to: owner.head, limit: 1 });
-  const fold = next && decodeOrNothing(owner, next)?.fold;
-  if (next !== undefined && fold !== undefined && fold.after < seq) return prunedError(owner, seq, next.seq);
-  const missing = checkpointId(owner.key, (chain?.seq ?? seq - 1) + 1);
-  const intact = chain?.intact;
-  return new CairnError('CHECKPOINT_CORRUPT', {
-    checkpoint: missing,
-    reason: 'it is missing',
-    ...(intact === undefined ? {} : { intact }),
-  });
+  const folded = await foldStored(store, blobs, run, seq);
+  const { root: stored, hasTags } = folded.state;
+  const root = hasTags ? await resolveValues(blobs, run.tenant, stored) : stored;
+  return { root: root as RunTree, seq, checksum: folded.link, cost: folded.cost };
 }
