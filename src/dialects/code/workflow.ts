@@ -184,7 +184,7 @@ export class Workflow<Schemas extends GraphSchemas, Nodes, Result> implements Ha
   returns<Schema extends StandardSchema>(
     schema: Schema,
     compute?: ReturnsFunction<StateOf<Schemas, Nodes>, unknown>,
-  ): Workflow<Schemas, Nodes, SchemaOutput<Schema, never>>;
+  ): Workflow<Schemas, Nodes, SchemaOutput<Schema, unknown>>;
   returns<Value>(compute: ReturnsFunction<StateOf<Schemas, Nodes>, Value>): Workflow<Schemas, Nodes, Awaited<Value>>;
   returns(
     first: StandardSchema | ReturnsFunction<never, unknown>,

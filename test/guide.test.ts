@@ -1,0 +1,94 @@
+/**
+ * Runs the examples of docs/guide: each block that begins with ```ts run. What a line prints is compared with the comment behind
+ * it, `console.log(x); // text`. All blocks are type-checked too.
+ */
+import { execFile } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { promisify } from 'node:util';
+import { afterAll, expect, test } from 'vitest';
+
+const root = join(import.meta.dirname, '..');
+const folder = mkdtempSync(join(tmpdir(), 'cairn-guide-'));
+const execute = promisify(execFile);
+
+/** Where the doors are in the source. */
+const doors: Readonly<Record<string, string>> = {
+  'cairn-workflows': join(root, 'src/index.ts'),
+  'cairn-workflows/stores/sqlite': join(root, 'src/stores/sqlite/index.ts'),
+  'cairn-workflows/stores/memory': join(root, 'src/stores/memory/index.ts'),
+  zod: join(root, 'node_modules/zod/index.js'),
+};
+
+interface Example {
+  readonly title: string;
+  readonly path: string;
+  readonly printed: readonly string[];
+}
+
+const guides = readdirSync(join(root, 'docs/guide')).filter((name) => name.endsWith('.md'));
+const examples = guides.flatMap((guide) => readExamples(guide));
+
+afterAll(() => {
+  rmSync(folder, { recursive: true, force: true });
+});
+
+function readExamples(guide: string): readonly Example[] {
+  const text = readFileSync(join(root, 'docs/guide', guide), 'utf8');
+  return [...text.matchAll(/^```ts run\n(.*?)^```$/gmsu)].map((match) => {
+    const code = match[1] ?? '';
+    const line = text.slice(0, match.index).split('\n').length;
+    const path = join(folder, `${guide.replace('.md', '')}-${line}.mts`);
+    writeFileSync(
+      path,
+      code.replaceAll(/(from|import\() ?'([^']+)'/gu, (whole, word: string, name: string) => {
+        const door = doors[name];
+        return door === undefined ? whole : `${word} '${pathToFileURL(door).href}'`;
+      }),
+    );
+    // The type checker takes paths, not URLs.
+    writeFileSync(
+      path.replace('.mts', '.check.mts'),
+      code.replaceAll(/from '([^']+)'/gu, (whole, name: string) =>
+        doors[name] === undefined ? whole : `from '${doors[name]}'`,
+      ),
+    );
+    const printed = [...code.matchAll(/console\.log\(.*\); \/\/ (.*)$/gmu)].map(([, comment = '']) => comment);
+    return { title: `${guide}:${line}`, path, printed };
+  });
+}
+
+test('there are examples in the guide', () => {
+  expect(examples.length).toBeGreaterThan(0);
+});
+
+test.each(examples)('the example at $title prints what it says', async ({ path, printed }) => {
+  const { stdout } = await execute(process.execPath, ['--disable-warning=ExperimentalWarning', path], {
+    cwd: folder,
+    timeout: 20_000,
+  });
+  expect(stdout.trimEnd().split('\n')).toEqual(printed.length === 0 ? [''] : printed);
+});
+
+test('the examples fit the types', async () => {
+  writeFileSync(
+    join(folder, 'tsconfig.json'),
+    JSON.stringify({
+      extends: join(root, 'tsconfig.json'),
+      compilerOptions: {
+        typeRoots: [join(root, 'node_modules/@types')],
+        types: ['node'],
+        allowImportingTsExtensions: true,
+        rewriteRelativeImportExtensions: false,
+      },
+      include: ['*.check.mts'],
+    }),
+  );
+  const tsc = join(root, 'node_modules/typescript/bin/tsc');
+  const { stdout } = await execute(process.execPath, [tsc, '--noEmit', '-p', folder]).catch(
+    (error: unknown) => error as { stdout: string },
+  );
+  expect(stdout.split('\n').filter((line) => line.includes('.check.mts'))).toEqual([]);
+}, 30_000);
