@@ -2,7 +2,7 @@
 import { Environment } from '@marcbachmann/cel-js';
 import { CairnError } from '../errors.ts';
 import { requireBoolean } from './condition.ts';
-import type { Condition, ConditionScope } from './graph.ts';
+import type { Choice, Condition, ConditionScope } from './graph.ts';
 
 const variables = ['outcome', 'output', 'error', 'input', 'scratch', 'artifacts', 'diagnostics', 'outputs'] as const;
 
@@ -89,11 +89,36 @@ function syntaxError(text: string, place: string | undefined, cause: LanguageErr
  * @throws CONDITION_SYNTAX with `{ condition, line, column, place }`: it cannot be parsed, names an unknown variable, or cannot yield true or false
  */
 export function compileExpression(text: string, place?: string): Condition {
-  const parsed = parse(text, place);
+  const parsed = parse(text, place, 'true or false', (type) => type === 'bool');
   return { text, evaluate: (scope) => requireBoolean(run(parsed, scope, text), text) };
 }
 
-function parse(text: string, place: string | undefined): ReturnType<Environment['parse']> {
+/**
+ * Parses an expression over the same variables that yields the name of a target, or a list of names.
+ * @throws CONDITION_SYNTAX as {@link compileExpression} does; `choose` throws CONDITION_FAILED for any other value
+ */
+export function compileChoice(text: string, place?: string): Choice {
+  const parsed = parse(
+    text,
+    place,
+    'a text or a list of texts',
+    (type) => type === 'string' || type.startsWith('list'),
+  );
+  return { text, choose: (scope) => requireTexts(run(parsed, scope, text), text) };
+}
+
+function requireTexts(value: unknown, text: string): string | readonly string[] {
+  if (typeof value === 'string') return value;
+  if (Array.isArray(value) && value.every((item) => typeof item === 'string')) return value;
+  throw new CairnError('CONDITION_FAILED', { node: 'a node', reason: `${text} gives no text and no list of texts` });
+}
+
+function parse(
+  text: string,
+  place: string | undefined,
+  wanted: string,
+  isWanted: (type: string) => boolean,
+): ReturnType<Environment['parse']> {
   let parsed: ReturnType<Environment['parse']>;
   try {
     parsed = environment.parse(text);
@@ -102,8 +127,8 @@ function parse(text: string, place: string | undefined): ReturnType<Environment[
   }
   const { error, type } = parsed.check();
   if (error !== undefined) throw syntaxError(text, place, error);
-  if (type !== 'bool' && type !== 'dyn') {
-    throw syntaxError(text, place, { message: `the expression gives ${type ?? 'nothing'}, not true or false` });
+  if (type === undefined || (type !== 'dyn' && !isWanted(type))) {
+    throw syntaxError(text, place, { message: `the expression gives ${type ?? 'nothing'}, not ${wanted}` });
   }
   return parsed;
 }

@@ -4,6 +4,7 @@ import { constants } from 'node:fs';
 import { mkdir, open, readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { NodeFailure, type NodeContext, type Reconciliation, type StateView } from '../graph/node-contract.ts';
+import { beforeEffect } from './before-effect.ts';
 import { describeConfig, resolveComputed } from './computed.ts';
 import { confinePath } from './file/confined-path.ts';
 import { describeFileError, removeLeftovers, writeAtomically } from './file/write-atomically.ts';
@@ -130,7 +131,7 @@ async function readBounded(path: string, limitBytes: number, signal: AbortSignal
 }
 
 async function change({ state, idempotencyKey, signal }: NodeContext, config: FileWriteConfig): Promise<FileOutput> {
-  const { path, bytes, output } = await readTarget(state, config);
+  const { path, bytes, output } = await beforeEffect(() => readTarget(state, config));
   signal.throwIfAborted();
   if (config.action === 'append') await append(path, bytes, config);
   else await writeAtomically({ path, bytes, mode: config.mode, key: idempotencyKey });

@@ -316,7 +316,7 @@ test('secrets are sent, are named in the configuration only, and are masked in w
   expect(told).not.toContain('s3cret');
   for (const name of ['[secret:QUERY]', 'Bearer [secret:TOKEN]', '[secret:BODY]', 'Bearer secret:TOKEN'])
     expect(told).toContain(name);
-  expect(await failureOf(config)).toMatchObject({ code: 'SECRET_MISSING' });
+  expect(await failureOf(config)).toMatchObject({ code: 'SECRET_MISSING', applied: 'no' });
 });
 
 test('data of the state can never name a secret', async () => {

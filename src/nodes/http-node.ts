@@ -1,10 +1,11 @@
 /** The http node: one request, with limits, retries and nothing secret left behind. */
 import { NodeFailure, type NodeContext, type RetryPolicy, type StateView } from '../graph/node-contract.ts';
+import { beforeEffect } from './before-effect.ts';
 import { describeConfig, resolveComputed } from './computed.ts';
-import { createHttpRequest, safeMethods, type ResolvedHttp } from './http/http-request.ts';
+import { createHttpRequest, safeMethods, type HttpRequest, type ResolvedHttp } from './http/http-request.ts';
 import { parseBody, readBody, type BodyFormat } from './http/read-body.ts';
 import { readRetryAfter } from './http/retry-after.ts';
-import { sendRequest, type RedirectRule } from './http/send-request.ts';
+import { sendRequest, type RedirectRule, type SendOptions } from './http/send-request.ts';
 import type { Mask } from './mask.ts';
 import { refuseUnknownKeys } from './known-keys.ts';
 import { draftNode, type NodeDraft, type NodeOptions } from './node-draft.ts';
@@ -100,22 +101,33 @@ export function httpNode<S extends StateView = StateView>(
 }
 
 async function request(ctx: NodeContext, method: string, config: Omit<HttpNodeConfig, 'method'>): Promise<HttpOutput> {
-  const { url, query, headers, body } = config;
-  const given = resolveComputed({ url, query, headers, body }, ctx.state) as ResolvedHttp;
-  const { value, mask } = resolveSecrets(given, ctx.secrets);
+  const { first, options, mask } = await beforeEffect(() => prepare(ctx, method, config));
   try {
-    const response = await sendRequest(createHttpRequest(method, value as ResolvedHttp, ctx.idempotencyKey), {
-      redirect: config.redirect ?? 'same-origin',
-      secretHeaders: new Set(listSecretHeaders(given.headers)),
-      isBodySecret: hasSecret(given.body),
-      signal: ctx.signal,
-    });
+    const response = await sendRequest(first, options);
     const bytes = await readBody(response, config.maxBytes ?? 8 * 1024 * 1024, ctx.signal);
     return readResponse(ctx, config, response, bytes, mask);
   } catch (error) {
     // Origins and reasons are all that is told, but an origin may hold a secret, too.
     throw error instanceof NodeFailure ? maskFailure(error, mask) : error;
   }
+}
+
+interface PreparedHttp {
+  readonly first: HttpRequest;
+  readonly options: SendOptions;
+  readonly mask: Mask;
+}
+
+function prepare(ctx: NodeContext, method: string, config: Omit<HttpNodeConfig, 'method'>): PreparedHttp {
+  const { url, query, headers, body, redirect = 'same-origin' } = config;
+  const given = resolveComputed({ url, query, headers, body }, ctx.state) as ResolvedHttp;
+  const { value, mask } = resolveSecrets(given, ctx.secrets);
+  const secretHeaders = new Set(listSecretHeaders(given.headers));
+  return {
+    first: createHttpRequest(method, value as ResolvedHttp, ctx.idempotencyKey),
+    options: { redirect, secretHeaders, isBodySecret: hasSecret(given.body), signal: ctx.signal },
+    mask,
+  };
 }
 
 function listSecretHeaders(headers: unknown): string[] {

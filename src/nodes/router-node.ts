@@ -1,4 +1,5 @@
 /** The router node: reads the state and says where the run goes on. */
+import { compileChoice } from '../graph/expression.ts';
 import { NodeFailure, outcome, type NodeContext, type Outcome, type StateView } from '../graph/node-contract.ts';
 import { refuseUnknownKeys } from './known-keys.ts';
 import { draftNode, type NodeDraft, type NodeOptions } from './node-draft.ts';
@@ -14,26 +15,41 @@ export interface RouterNodeConfig {
 const configKeys = ['targets'] as const satisfies readonly (keyof RouterNodeConfig)[];
 
 /**
- * A node that routes to the node ids its function returns: of its outgoing edges, exactly those fire. The targets are also its output.
+ * A node that routes to the node ids that its function returns, or its expression (`scratch.score > 3 ? 'good' : 'poor'`) yields: of
+ * its outgoing edges, exactly those fire. The targets are also its output.
  * A target that is not declared fails the node with `ROUTE_UNKNOWN`.
+ * @throws CONDITION_SYNTAX the expression cannot be parsed
  */
 export function routerNode<S extends StateView = StateView>(
-  route: FromState<Targets, S>,
+  route: FromState<Targets, S> | string,
   config: RouterNodeConfig = {},
   options: NodeOptions = {},
 ): NodeDraft {
   refuseUnknownKeys('routerNode', config, configKeys);
-  if (typeof route !== 'function') throw new TypeError('routerNode(route) needs a function of the state');
-  const choose = route as unknown as FromState<Targets>;
+  const choose = toFunction(route as FromState<Targets> | string);
+  const data = { ...(typeof route === 'string' && { route }), ...(config.targets && { targets: [...config.targets] }) };
   return draftNode(
     {
       type: 'router',
       effect: 'pure',
-      ...(config.targets && { config: { targets: [...config.targets] } }),
-      implementation: { run: (ctx) => routeTo(ctx, choose(ctx.state), config.targets), codeText: String(route) },
+      config: data,
+      implementation: {
+        run: (ctx) => routeTo(ctx, choose(ctx.state), config.targets),
+        codeText: typeof route === 'function' ? String(route) : '',
+      },
     },
     options,
   );
+}
+
+/** A router is no condition of another node: it sees the state, and an outcome that says nothing. */
+function toFunction(route: FromState<Targets> | string): FromState<Targets> {
+  if (typeof route === 'function') return route;
+  if (typeof route !== 'string')
+    throw new TypeError('routerNode(route) needs a function of the state or an expression');
+  const { choose } = compileChoice(route);
+  const outcome = { status: 'completed', output: undefined, error: undefined } as const;
+  return (state) => choose({ state, outcome });
 }
 
 function routeTo({ nodeId }: NodeContext, chosen: unknown, targets: readonly string[] | undefined): Outcome {

@@ -136,7 +136,7 @@ test('secrets reach the program only, and are masked in what it prints', async (
 test('a missing secret fails the attempt before anything is started', async () => {
   const started = join(folder, 'without-secret');
   const failure = await failureOf({ command: ['touch', started], env: { TOKEN: secret('ABSENT') } });
-  expect(failure).toMatchObject({ code: 'SECRET_MISSING' });
+  expect(failure).toMatchObject({ code: 'SECRET_MISSING', applied: 'no' });
   expect(existsSync(started)).toBe(false);
 });
 

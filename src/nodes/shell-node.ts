@@ -1,6 +1,7 @@
 /** The shell node: runs a program, and never lets a value become shell syntax. */
 import { StringDecoder } from 'node:string_decoder';
 import { NodeFailure, type NodeContext, type RetryPolicy, type StateView } from '../graph/node-contract.ts';
+import { beforeEffect } from './before-effect.ts';
 import { describeConfig, resolveComputed } from './computed.ts';
 import type { Mask } from './mask.ts';
 import { refuseUnknownKeys } from './known-keys.ts';
@@ -100,12 +101,10 @@ function checkConfig({ command, env = {} }: { readonly command: unknown; readonl
 }
 
 async function runShell(ctx: NodeContext, config: ShellNodeConfig): Promise<ShellOutput> {
-  const { env, ...rest } = resolveComputed(config, ctx.state) as ResolvedShell;
-  const secrets = resolveSecrets(env ?? {}, ctx.secrets);
-  const request = createShellRequest({ ...rest, env: secrets.value as Record<string, unknown> }, ctx.idempotencyKey);
+  const { request, mask } = await beforeEffect(() => prepare(ctx, config));
   const limitBytes = config.maxOutputBytes ?? 1024 * 1024;
-  const stdout = collectStream('stdout', ctx, secrets.mask, createBoundedText(limitBytes));
-  const stderr = collectStream('stderr', ctx, secrets.mask, createBoundedText(limitBytes));
+  const stdout = collectStream('stdout', ctx, mask, createBoundedText(limitBytes));
+  const stderr = collectStream('stderr', ctx, mask, createBoundedText(limitBytes));
   const end = await start(ctx, request, config.killGraceMs ?? 2_000, { stdout, stderr });
   const out = stdout.end();
   const err = stderr.end();
@@ -118,6 +117,12 @@ async function runShell(ctx: NodeContext, config: ShellNodeConfig): Promise<Shel
     code: 'EXIT_CODE',
     data: output,
   });
+}
+
+function prepare(ctx: NodeContext, config: ShellNodeConfig): { readonly request: ShellRequest; readonly mask: Mask } {
+  const { env = {}, ...rest } = resolveComputed(config, ctx.state) as ResolvedShell;
+  const { value, mask } = resolveSecrets(env, ctx.secrets);
+  return { request: createShellRequest({ ...rest, env: value as typeof env }, ctx.idempotencyKey), mask };
 }
 
 interface Collector {

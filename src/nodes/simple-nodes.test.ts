@@ -97,7 +97,7 @@ test('P6 a missing function or tool is refused when the graph is written', () =>
   expect(() => toolNode('web_search' as never)).toThrow(/got the name 'web_search'/);
   expect(() => toolNode({ name: 'x' } as never)).toThrow(/tool 'x' has no execute/);
   expect(() => toolNode({ name: '', execute: () => 1 })).toThrow(TypeError);
-  expect(() => routerNode('there' as never)).toThrow(TypeError);
+  expect(() => routerNode(undefined as never)).toThrow(TypeError);
   expect(() => subgraphNode({} as never)).toThrow(TypeError);
 });
 
@@ -241,6 +241,18 @@ test('G3 a router fires the edges to the targets it names, and no others', async
   for (const next of ['c', undefined, 5, ['a', 'c']]) {
     expect(await failureOf(draft, { state: { scratch: { next } } })).toMatchObject({ code: 'ROUTE_UNKNOWN' });
   }
+});
+
+test('G6 a router can be an expression, which is parsed when the graph is written', async () => {
+  const draft = routerNode('scratch.score > 3 ? "good" : "poor"', { targets: ['good', 'poor'] });
+  const routed = async (score: unknown): Promise<OutcomeParts> =>
+    partsOf(await run(draft, { state: { scratch: { score } } }));
+  expect([(await routed(4)).goto, (await routed(3)).goto]).toEqual(['good', 'poor']);
+  expect(draft.config).toEqual({ route: 'scratch.score > 3 ? "good" : "poor"', targets: ['good', 'poor'] });
+  expect(partsOf(await run(routerNode('["a", input]'), { state: { input: 'b' } })).goto).toEqual(['a', 'b']);
+  for (const bad of ['scratch.', 'nonsense', '1 < 2', '5']) expect(() => routerNode(bad)).toThrow(/cannot be parsed/);
+  await expect(run(routerNode('input'), { state: { input: 5 } })).rejects.toMatchObject({ code: 'CONDITION_FAILED' });
+  await expect(run(routerNode('scratch.missing'))).rejects.toMatchObject({ code: 'CONDITION_FAILED' });
 });
 
 test('G8 a guardrail blocks, reroutes, warns or mends', async () => {

@@ -8,6 +8,7 @@ import {
   type StateView,
 } from '../graph/node-contract.ts';
 import type { StandardSchema } from '../graph/graph.ts';
+import { beforeEffect } from './before-effect.ts';
 import { describeConfig, resolveComputed } from './computed.ts';
 import { refuseUnknownKeys } from './known-keys.ts';
 import { draftNode, type NodeDraft, type NodeOptions } from './node-draft.ts';
@@ -67,7 +68,7 @@ export function toolNode<S extends StateView = StateView, Args = unknown>(
       timeoutMs: config.timeoutMs,
       implementation: {
         run: async ({ state, idempotencyKey, attempt, signal }: NodeContext) =>
-          tool.execute(await readArgs(state), { idempotencyKey, attempt, signal }),
+          tool.execute(await beforeEffect(() => readArgs(state)), { idempotencyKey, attempt, signal }),
         codeText: `${String(tool.execute)}\n${codeText}`,
         ...(reconcile && {
           reconcile: async (key, { state, signal }) => reconcile.call(tool, key, await readArgs(state), signal),
