@@ -53,7 +53,7 @@ export class RunWrites {
       'update runs set token = ?, owner = null, lease_until = 0 where tenant = ? and run_id = ?',
     );
     this.#hasMessages = prepare('select 1 from messages where run = ? and is_taken = 0 limit 1');
-    this.#deletes = [...tablesOfRun.map((table) => prepare(`delete from ${table} where run = ?`))];
+    this.#deletes = tablesOfRun.map((table) => prepare(`delete from ${table} where run = ?`));
   }
 
   admitRun(admission: Admission): AdmissionReply {

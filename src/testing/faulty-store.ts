@@ -1,0 +1,146 @@
+/** Puts between a store and its user what a network puts there. */
+
+import { CairnError } from '../errors.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Commit, Store } from '../ports/store.ts';
+import type { SeededRandom } from './seeded-random.ts';
+
+export type StoreMethod = Exclude<keyof Store, 'name' | 'capabilities'>;
+
+/** In [0, 1]; the same for every call, or by method. */
+export type FaultRate = number | ((method: StoreMethod) => number);
+
+export interface FaultyStoreOptions {
+  /** Latency is waited for on it. */
+  readonly clock: Clock;
+  /** Decides every fault, so that a seed repeats them. */
+  readonly random: SeededRandom;
+  /** The most a call takes on its way there, and again on its way back. Default is 0: calls are passed on at once. */
+  readonly latencyMs?: number;
+  /** Whether a call may overtake one made before it. Commits of one run never overtake each other. Default is `false`. */
+  readonly reorder?: boolean;
+  /** How often a call is lost on its way there: STORE_UNAVAILABLE, nothing was done. Default is 0. */
+  readonly failBefore?: FaultRate;
+  /** How often the reply is lost on its way back: STORE_UNAVAILABLE, though it was done. Default is 0. */
+  readonly loseAck?: FaultRate;
+  /** Whether the process that makes the calls is dead: its calls go nowhere and it hears of nothing. Default is never. */
+  readonly isDead?: () => boolean;
+}
+
+type Call = (...args: readonly unknown[]) => Promise<unknown>;
+
+const methods = [
+  'admitRun',
+  'readRun',
+  'findRuns',
+  'listRuns',
+  'removeRun',
+  'claimRun',
+  'renewClaim',
+  'releaseClaim',
+  'commit',
+  'readCheckpoints',
+  'readSnapshot',
+  'writeSnapshot',
+  'postMessage',
+  'readMessages',
+  'listWaits',
+  'tagCheckpoint',
+  'removeTag',
+  'readTags',
+  'pruneRun',
+  'close',
+] as const satisfies readonly StoreMethod[];
+
+/** Wraps a store: latency, reordering, lost requests, lost acknowledgements and death, all decided by a seed. */
+export function createFaultyStore(store: Store, options: FaultyStoreOptions): Store {
+  const network = new Network(store.name, options);
+  const calls = methods.map((method): [StoreMethod, Call] => {
+    const call = (store[method] as Call).bind(store);
+    return [method, (...args) => network.carry(method, args, () => call(...args))];
+  });
+  return { name: store.name, capabilities: store.capabilities, ...Object.fromEntries(calls) } as Store;
+}
+
+class Network {
+  readonly #store: string;
+  readonly #options: FaultyStoreOptions;
+  /** The last call sent on each lane; those of one lane arrive in order. */
+  readonly #lanes = new Map<string, Promise<void>>();
+
+  constructor(store: string, options: FaultyStoreOptions) {
+    this.#store = store;
+    this.#options = options;
+  }
+
+  carry(method: StoreMethod, args: readonly unknown[], call: () => Promise<unknown>): Promise<unknown> {
+    const { failBefore = 0, loseAck = 0, latencyMs = 0 } = this.#options;
+    if (this.#isDead()) return never();
+    const isLost = this.#happens(failBefore, method);
+    const isReplyLost = this.#happens(loseAck, method);
+    const isClear = latencyMs === 0 && !isLost && !isReplyLost && this.#lanes.size === 0;
+    if (isClear && this.#options.isDead === undefined) return call();
+    const arrived = this.#arrive(laneOf(method, args, this.#options.reorder ?? false));
+    return this.#finish(arrived, isLost, isReplyLost, call);
+  }
+
+  /** Resolves when the call has come to the store. */
+  #arrive(lane: string | undefined): Promise<void> {
+    const delay = this.#delay();
+    if (lane === undefined) return delay;
+    const before = this.#lanes.get(lane);
+    const arrived = before === undefined ? delay : Promise.all([delay, before]).then(() => undefined);
+    this.#lanes.set(lane, arrived);
+    void arrived.then(() => this.#lanes.get(lane) === arrived && this.#lanes.delete(lane));
+    return arrived;
+  }
+
+  async #finish(
+    arrived: Promise<void>,
+    isLost: boolean,
+    isReplyLost: boolean,
+    call: () => Promise<unknown>,
+  ): Promise<unknown> {
+    await arrived;
+    if (this.#isDead()) return never();
+    if (isLost) throw this.#unavailable('the request was lost');
+    const [reply] = await Promise.allSettled([call()]);
+    await this.#delay();
+    if (this.#isDead()) return never();
+    // A refusal gets lost like any other reply.
+    if (isReplyLost) throw this.#unavailable('the acknowledgement was lost');
+    if (reply.status === 'rejected') throw reply.reason;
+    return reply.value;
+  }
+
+  #delay(): Promise<void> {
+    const { clock, random, latencyMs = 0 } = this.#options;
+    if (latencyMs === 0) return Promise.resolve();
+    const delayMs = random.integer(latencyMs + 1);
+    return new Promise((resolve) => void clock.setTimer(delayMs, resolve));
+  }
+
+  #happens(rate: FaultRate, method: StoreMethod): boolean {
+    return this.#options.random.chance(typeof rate === 'number' ? rate : rate(method));
+  }
+
+  #isDead(): boolean {
+    return this.#options.isDead?.() === true;
+  }
+
+  #unavailable(reason: string): CairnError {
+    return new CairnError('STORE_UNAVAILABLE', { store: this.#store, reason });
+  }
+}
+
+/** Calls of one lane arrive in the order in which they were made. */
+function laneOf(method: StoreMethod, args: readonly unknown[], canOvertake: boolean): string | undefined {
+  if (!canOvertake) return '';
+  if (method !== 'commit') return undefined;
+  const { claim } = args[0] as Commit;
+  return JSON.stringify([claim.tenant, claim.runId]);
+}
+
+function never(): Promise<never> {
+  return new Promise(() => undefined);
+}
