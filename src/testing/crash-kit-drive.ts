@@ -17,6 +17,8 @@ export interface DriveOptions {
   readonly graph: Graph;
   readonly runId: string;
   readonly input: unknown;
+  /** Whether the run exists. */
+  readonly isThere: () => Promise<boolean>;
   readonly users: CrashUsers;
   readonly oracle: EffectOracle;
   /** Lets time pass, on whatever clock the engine has. */
@@ -33,7 +35,7 @@ const resumesMost = 500;
  */
 export async function driveRun(options: DriveOptions): Promise<RunResult> {
   const { engine, graph, runId } = options;
-  let handle = (await isThere(engine, runId))
+  let handle = (await options.isThere())
     ? await engine.resume(runId, { graph, retryFailed: false })
     : await engine.start(graph, options.input, { runId });
   for (let resumes = 0; resumes < resumesMost; resumes += 1) {
@@ -43,16 +45,6 @@ export async function driveRun(options: DriveOptions): Promise<RunResult> {
     handle = await engine.resume(runId, { graph, retryFailed: false });
   }
   throw new CairnError('INTERNAL', { reason: `run ${runId} does not end` });
-}
-
-async function isThere(engine: Engine, runId: string): Promise<boolean> {
-  try {
-    await engine.inspect(runId);
-    return true;
-  } catch (error) {
-    if (CairnError.is(error, 'RUN_NOT_FOUND')) return false;
-    throw error;
-  }
 }
 
 /** Does for the open waits what can be done; if that is nothing, lets time pass until the next is due. */

@@ -1,6 +1,7 @@
 /** The crash kit: runs a graph once, then once for every point at which its process could be killed, and compares (P1, P2). */
 import type { RunResult } from '../engine/api.ts';
 import { createEngine } from '../engine/engine.ts';
+import { CairnError } from '../errors.ts';
 import type { Limits } from '../engine/limits.ts';
 import type { Graph } from '../graph/graph.ts';
 import type { BlobStore } from '../ports/blobs.ts';
@@ -26,10 +27,10 @@ export interface CrashCase extends CrashUsers {
   readonly isScheduleFree?: boolean;
 }
 
-/** What the processes of one trial share: an empty store and blobs, on the trial's time. */
+/** What the processes of one trial share: an empty store, and blobs if values may be large. */
 export interface CrashStorage {
   readonly store: Store;
-  readonly blobs: BlobStore;
+  readonly blobs?: BlobStore;
 }
 
 export interface CrashKitOptions {
@@ -144,7 +145,7 @@ async function runTrial(
   points: readonly CrashPoint[],
 ): Promise<CrashTrial> {
   const time = new SimulatedTime();
-  const { store, blobs } = await options.open(() => time.nowMs);
+  const { store, blobs = noBlobs } = await options.open(() => time.nowMs);
   const effects = createEffectOracle();
   const lives: Life[] = [];
   const committed: string[] = [];
@@ -179,7 +180,9 @@ async function runTrial(
   }
 }
 
-interface LifeOptions extends CrashStorage {
+interface LifeOptions {
+  readonly store: Store;
+  readonly blobs: BlobStore;
   readonly crashCase: CrashCase;
   readonly limits: Partial<Limits> | undefined;
   readonly time: SimulatedTime;
@@ -209,7 +212,9 @@ async function live({ crashCase, limits, time, store, blobs, lives, life, effect
     ...(limits === undefined ? {} : { limits }),
   });
   const graph = crashCase.graph(process);
+  const isThere = async (): Promise<boolean> => (await store.readRun({ tenant, runId })) !== undefined;
   const result = await driveRun({
+    isThere,
     engine,
     graph,
     runId,
@@ -222,6 +227,18 @@ async function live({ crashCase, limits, time, store, blobs, lives, life, effect
   await engine.close();
   return result;
 }
+
+/** For cases whose values are small: a value over the inline limit is refused. */
+export const noBlobs: BlobStore = {
+  name: 'none',
+  put: () =>
+    Promise.reject(
+      new CairnError('CONFIG_INVALID', { path: 'blobs', reason: 'the case was opened without a blob store' }),
+    ),
+  get: (_tenant, hash) => Promise.reject(new CairnError('BLOB_NOT_FOUND', { hash })),
+  has: () => Promise.resolve(false),
+  collect: () => Promise.resolve(0),
+};
 
 function workerName(index: number): string {
   return `process-${index + 1}`;

@@ -1,5 +1,5 @@
 /** Seeded simulation: several workers over one store that fails, in virtual time; one seed is one run (P1 to P4). */
-import { compareTrials, crashFree } from './crash-kit.ts';
+import { compareTrials, crashFree, noBlobs } from './crash-kit.ts';
 import type { CrashStorage, CrashTrial } from './crash-kit.ts';
 import { summariseRun } from './crash-kit-summary.ts';
 import { createEffectOracle, findEffectFaults } from './effect-oracle.ts';
@@ -55,7 +55,7 @@ export async function simulate(seed: number, options: SimulationOptions): Promis
   const world: SimulationWorld = {
     time,
     store: witness.store,
-    blobs: storage.blobs,
+    blobs: storage.blobs ?? noBlobs,
     oracle,
     graph: crashCase.graph,
     tenant,

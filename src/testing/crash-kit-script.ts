@@ -1,0 +1,90 @@
+/** The child's side of a real crash: a script that brings a run as far as it lives, and is killed with SIGKILL on the way. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Engine } from '../engine/api.ts';
+import type { Store } from '../ports/store.ts';
+import { driveRun } from './crash-kit-drive.ts';
+import { Life, mortalOracle } from './crash-kit-process.ts';
+import type { CrashPoint } from './crash-kit-process.ts';
+import type { CrashCase } from './crash-kit.ts';
+import { mortalStore } from './crash-kit-store.ts';
+import { checksumsOf, summariseRun } from './crash-kit-summary.ts';
+import type { RunSummary } from './crash-kit-summary.ts';
+import { openEffectJournal } from './effect-oracle.ts';
+import type { EffectEntry } from './effect-oracle.ts';
+
+/** The environment variable by which {@link crashProcesses} tells a script its orders. */
+export const crashOrdersVariable = 'CAIRN_CRASH';
+
+export interface CrashOrders {
+  /** Where this trial keeps its store and its journal of effects; empty at first. */
+  readonly folder: string;
+  readonly point?: CrashPoint;
+}
+
+/** What a script that was not killed leaves in its folder. */
+export interface CrashResult {
+  readonly summary: RunSummary;
+  readonly effects: readonly EffectEntry[];
+  readonly counts: Life['counts'];
+  readonly lost: readonly string[];
+}
+
+export const crashResultFile = 'result.json';
+
+export interface CrashScript extends CrashCase {
+  /** Opens the store of a trial. */
+  readonly openStore: (folder: string) => Store | Promise<Store>;
+  /** Opens an engine over the store it is given, with ids that know which processes have died. */
+  readonly openEngine: (store: Store, folder: string) => Engine;
+}
+
+const runId = '01890000-0000-7000-8000-000000000001';
+const tenant = 'default';
+
+/**
+ * The whole of a script given to {@link crashProcesses}: starts or resumes the run, and is killed at the point ordered.
+ * @throws INTERNAL the run does not end
+ */
+export async function runCrashScript(script: CrashScript): Promise<void> {
+  const { folder, point } = JSON.parse(process.env[crashOrdersVariable] ?? '{}') as CrashOrders;
+  const store = await script.openStore(folder);
+  const life = new Life(point, () => process.kill(process.pid, 'SIGKILL'));
+  const oracle = mortalOracle(openEffectJournal(join(folder, 'effects.jsonl')), life);
+  const key = { tenant, runId };
+  // What an earlier life committed must stay as it was.
+  const before =
+    (await store.readRun(key)) === undefined
+      ? []
+      : checksumsOf(await store.readCheckpoints(key, { from: 0, to: Number.MAX_SAFE_INTEGER }));
+  const engine = script.openEngine(mortalStore(store, life), folder);
+  const graph = script.graph({ oracle, sleep });
+  const isThere = async (): Promise<boolean> => (await store.readRun(key)) !== undefined;
+  const result = await driveRun({
+    isThere,
+    engine,
+    graph,
+    runId,
+    input: script.input,
+    users: script,
+    oracle,
+    sleep,
+    now: Date.now,
+  });
+  const kept = new Set(checksumsOf(await store.readCheckpoints(key, { from: 0, to: result.seq })));
+  const left: CrashResult = {
+    summary: await summariseRun(store, tenant, result),
+    effects: oracle.entries,
+    counts: life.counts,
+    lost: before.filter((checksum) => !kept.has(checksum)),
+  };
+  await engine.close();
+  await store.close();
+  writeFileSync(join(folder, crashResultFile), JSON.stringify(left));
+}
+
+function sleep(delayMs: number): Promise<void> {
+  return new Promise((resolve) => {
+    setTimeout(resolve, delayMs);
+  });
+}

@@ -1,0 +1,24 @@
+/** Example graphs in real processes, killed with SIGKILL at every point and resumed by new ones over SQLite (P1, P2). */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { crashProcesses } from '../../src/testing/crash-kit-real.ts';
+
+let folder = '';
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'cairn-crash-'));
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+it.each(['publish', 'orders'])(
+  'P1 P2 %s, killed for real at every point, ends as if it never was',
+  { timeout: 120_000 },
+  async (name) => {
+    const script = join(import.meta.dirname, 'cases', `${name}.ts`);
+    const report = await crashProcesses({ script, folder: join(folder, name) });
+    console.log(`${name}: ${report.trials} processes killed`);
+    expect(report.trials).toBeGreaterThan(20);
+    expect(report.faults).toEqual([]);
+  },
+);
