@@ -1,8 +1,8 @@
 /**
  * Builds dist/: the library with tsc, file by file, and the command line as CommonJS bundles that start fast.
  *
- * A bundle loads another only when a command needs it: `await import('./main.ts')` in one entry becomes a
- * `require` of the other entry's bundle. In a bundle there is no top-level await, and of `import.meta` only
+ * A bundle loads another only when a command needs it: `import('./listing.ts')` in one entry becomes a
+ * `require` of the other entry's bundle, as does a plain import of an entry. In a bundle there is no top-level await, and of `import.meta` only
  * dirname, filename and main. Everything is built beside dist/ and then swapped in.
  */
 import { spawnSync } from 'node:child_process';
@@ -13,20 +13,32 @@ import * as esbuild from 'esbuild';
 const root = resolve(import.meta.dirname, '..');
 const next = join(root, `dist.${process.pid}`);
 
-/** Entries of the command line. The first that exists becomes the executable `cairn.cjs`. */
-const cliEntries = ['src/cli/fast.ts', 'src/cli/main.ts'].filter((path) => existsSync(join(root, path)));
+type Entry = {
+  readonly path: string;
+  /** Its `import()` loads modules of the user, so it stays what it is. */
+  readonly keepsImport?: boolean;
+};
 
-function bundleNameOf(entry: string): string {
-  return entry === cliEntries[0] ? 'cairn' : basename(entry, '.ts');
+/** Entries of the command line, one bundle each. The first is the executable, `cairn.cjs`. */
+const cliEntries: readonly Entry[] = [
+  { path: 'src/cli/main.ts' },
+  { path: 'src/cli/listing.ts' },
+  { path: 'src/cli/reading.ts' },
+  { path: 'src/cli/working.ts' },
+  { path: 'src/app/import-module.ts', keepsImport: true },
+];
+
+function bundleNameOf(entry: Entry): string {
+  return entry === cliEntries[0] ? 'cairn' : basename(entry.path, '.ts');
 }
 
-/** Keeps an entry out of the bundle of another entry: imported dynamically there, it is required when reached. */
+/** Keeps an entry out of the bundle of another entry: imported there, it is required when reached. */
 const splitAtEntries: esbuild.Plugin = {
   name: 'split-at-entries',
   setup(build) {
     build.onResolve({ filter: /^\./ }, ({ path, resolveDir, kind }) => {
-      const entry = cliEntries.find((candidate) => join(root, candidate) === resolve(resolveDir, path));
-      if (entry === undefined || kind !== 'dynamic-import') return null;
+      const entry = cliEntries.find((candidate) => join(root, candidate.path) === resolve(resolveDir, path));
+      if (entry === undefined || kind === 'entry-point') return null;
       return { path: `./${bundleNameOf(entry)}.cjs`, external: true };
     });
   },
@@ -46,11 +58,10 @@ function readExternals(): string[] {
   return Object.keys(peerDependencies).filter((name) => name !== 'zod');
 }
 
-async function bundleCommandLine(): Promise<void> {
-  if (cliEntries.length === 0) return;
+async function bundle(entries: readonly Entry[], keepsImport: boolean): Promise<void> {
   await esbuild.build({
     absWorkingDir: root,
-    entryPoints: cliEntries.map((entry) => ({ in: entry, out: bundleNameOf(entry) })),
+    entryPoints: entries.map((entry) => ({ in: entry.path, out: bundleNameOf(entry) })),
     outdir: join(next, 'bin'),
     outExtension: { '.js': '.cjs' },
     bundle: true,
@@ -62,7 +73,7 @@ async function bundleCommandLine(): Promise<void> {
     legalComments: 'linked',
     external: readExternals(),
     plugins: [splitAtEntries],
-    supported: { 'dynamic-import': false },
+    supported: { 'dynamic-import': keepsImport },
     banner: { js: '"use strict";const isMainBundle = require.main === module;' },
     define: {
       'import.meta.dirname': '__dirname',
@@ -71,9 +82,20 @@ async function bundleCommandLine(): Promise<void> {
     },
     logLevel: 'warning',
   });
+}
+
+async function bundleCommandLine(): Promise<void> {
+  await bundle(
+    cliEntries.filter(({ keepsImport }) => keepsImport !== true),
+    false,
+  );
+  await bundle(
+    cliEntries.filter(({ keepsImport }) => keepsImport === true),
+    true,
+  );
   const executable = join(next, 'bin/cairn.cjs');
   if (!readFileSync(executable, 'utf8').startsWith('#!'))
-    throw new Error(`${cliEntries[0]} must begin with #!/usr/bin/env node`);
+    throw new Error(`${cliEntries[0]?.path} must begin with #!/usr/bin/env node`);
   chmodSync(executable, 0o755);
 }
 

@@ -42,7 +42,6 @@ function readEntries(): Set<string> {
   return new Set([
     'src/index.ts',
     'src/cli/main.ts',
-    'src/cli/fast.ts',
     'src/testing/index.ts',
     ...exported.map((path) => path.replace('./dist/', 'src/').replace(/\.js$/, '.ts')),
   ]);

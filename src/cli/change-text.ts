@@ -1,0 +1,44 @@
+/** The reason of a checkpoint in a few words. */
+import type { LogEntry } from '../operations/read-log.ts';
+import { printable } from './text/printable.ts';
+import { formatDuration } from './text/time.ts';
+
+type Part = LogEntry['change'][number];
+
+function placeOf({ node, step, visit }: Part): string {
+  const place = (node ?? []).join('/');
+  const named = step === undefined ? place : `${place}:${step}`;
+  return visit !== undefined && visit > 1 ? `${named} (visit ${visit})` : named;
+}
+
+const verbs: Readonly<Record<Part['kind'], (part: Part) => string>> = {
+  start: () => 'started',
+  settle: ({ status = 'settled' }) => status,
+  retry: ({ attempt }) => `attempt ${attempt ?? 1} failed, tries again`,
+  intent: ({ effect }) => `starts${effect === undefined ? '' : ` (${effect})`}`,
+  withdraw: () => 'not started after all',
+  step: ({ status }) => (status === undefined || status === 'done' ? 'step done' : `step ${status}`),
+  wait: () => 'waits',
+  answer: ({ by }) => (by === undefined ? 'answered' : `answered by ${by}`),
+  save: () => 'saved its state',
+  replay: ({ from }) => (from === undefined ? 'replayed' : `replayed from ${from.runId}@${from.seq}`),
+  fork: ({ from }) => (from === undefined ? 'forked' : `forked from ${from.runId}@${from.seq}`),
+  resume: () => 'resumed',
+  pause: () => 'paused',
+  cancel: () => 'cancelled',
+  end: ({ status }) => `ended${status === undefined ? '' : `: ${status}`}`,
+  fold: () => 'pruned',
+};
+
+/** `draft completed in 120 ms` */
+export function describePart(part: Part): string {
+  const took = part.kind === 'settle' && part.durationMs !== undefined ? `in ${formatDuration(part.durationMs)}` : '';
+  const why = part.error === undefined ? '' : `(${part.error.code}: ${part.error.message})`;
+  const verb = (verbs[part.kind] as ((part: Part) => string) | undefined)?.(part) ?? part.kind;
+  return printable([placeOf(part), verb, took, why].filter((text) => text !== '').join(' '));
+}
+
+/** All parts of a change, what weighs most first as it was written. */
+export function describeChange(change: LogEntry['change']): string {
+  return change.map(describePart).join('; ');
+}

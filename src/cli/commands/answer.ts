@@ -1,0 +1,56 @@
+/** `cairn answer` */
+import type { App } from '../../app/open-app.ts';
+import { answerWait, findWaitToAnswer, type AnswerWaitInput } from '../../operations/answer-wait.ts';
+import type { FieldsOf } from '../../operations/operation.ts';
+import { resumeRun } from '../../operations/resume-run.ts';
+import type { Command } from '../command.ts';
+import { follow, withApp } from '../follow.ts';
+import { readAnswer } from '../read-answer.ts';
+import type { Session } from '../session.ts';
+import { nodeNameOf } from '../../operations/find-wait.ts';
+import { printable } from '../text/printable.ts';
+import { formatInline } from '../text/value.ts';
+
+interface AnswerArguments extends AnswerWaitInput {
+  readonly resume?: boolean;
+}
+
+const fields: FieldsOf<AnswerArguments> = {
+  ...answerWait.input,
+  resume: { type: 'flag', description: 'go on with the run at once' },
+};
+
+/** Answers; a typed text is read in the light of the question. @returns the run's id */
+async function giveAnswer(session: Session, app: App, { resume = false, ...input }: AnswerArguments): Promise<string> {
+  const open = await findWaitToAnswer(app, input);
+  const value = open.wait === undefined ? input.value : readAnswer(open.wait, session.texts['value'] ?? '');
+  const { runId, wait } = await answerWait.run(app, { ...input, run: open.runId, value });
+  const { screen } = session;
+  if (session.isJson && !resume) session.printJson({ runId, waitId: wait.waitId, node: wait.node, value });
+  if (!session.isJson) {
+    screen.print(`answered ${printable(nodeNameOf(wait))}: ${formatInline(value)}`);
+    if (!resume) screen.print(`Go on: ${screen.paint('good', session.commandLine('resume', runId))}`);
+  }
+  return runId;
+}
+
+export const answerCommand: Command<AnswerArguments> = {
+  name: answerWait.name,
+  summary: answerWait.summary,
+  fields,
+  details:
+    'The value is JSON where it parses as such, else the text itself; one of the choices may be given by its label. An answer that does not fit is refused, and the question stays open.',
+  examples: [
+    { line: 'cairn answer 0198c2f4 yes', does: 'the only open question' },
+    { line: 'cairn answer 0198c2f4 approve yes --resume', does: 'the question of node approve, and go on' },
+    { line: `cairn answer 0198c2f4 review '{"title":"Cairns"}'`, does: 'an answer with parts' },
+  ],
+  execute(session, input) {
+    if (input.resume !== true)
+      return withApp(session, async (app) => {
+        await giveAnswer(session, app, input);
+        return 0;
+      });
+    return follow(session, async (app) => resumeRun.run(app, { run: await giveAnswer(session, app, input) }));
+  },
+};

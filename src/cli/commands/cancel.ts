@@ -1,0 +1,23 @@
+/** `cairn cancel` */
+import { cancelRun, type CancelRunInput } from '../../operations/cancel-run.ts';
+import type { Command } from '../command.ts';
+import { withApp } from '../follow.ts';
+import { printable } from '../text/printable.ts';
+
+export const cancelCommand: Command<CancelRunInput> = {
+  name: cancelRun.name,
+  summary: cancelRun.summary,
+  fields: cancelRun.input,
+  details:
+    'If a process is working on the run, it is asked to end it: what runs is stopped, what has finished stays. A cancelled run can be forked.',
+  examples: [{ line: 'cairn cancel 0198c2f4', does: 'end the run' }],
+  execute(session, input) {
+    return withApp(session, async (app) => {
+      const output = await cancelRun.run(app, input);
+      if (session.isJson) session.printJson(output);
+      else if (output.status === 'cancelled') session.screen.print(`cancelled ${printable(output.runId)}`);
+      else session.screen.print(`asked the owner of ${printable(output.runId)} to cancel it; it is ${output.status}`);
+      return 0;
+    });
+  },
+};

@@ -1,0 +1,77 @@
+/** `cairn diff` */
+import { withHistory } from '../../app/open-history.ts';
+import {
+  diffCheckpoints,
+  type DiffCheckpointsInput,
+  type DiffCheckpointsOutput,
+} from '../../operations/diff-checkpoints.ts';
+import { formatPath } from '../../operations/state-path.ts';
+import type { Command } from '../command.ts';
+import type { Session } from '../session.ts';
+import { printable } from '../text/printable.ts';
+import { formatInline } from '../text/value.ts';
+import { fit, widthOf } from '../text/width.ts';
+
+type Difference = DiffCheckpointsOutput['values'][number];
+type NodeDifference = DiffCheckpointsOutput['nodes'][number];
+
+/** A changed value in one line where both sides fit, else old and new below each other. */
+function formatDifference(difference: Difference, { screen }: Session): readonly string[] {
+  const { paint, width } = screen;
+  const path = printable(formatPath(difference.path));
+  const sides = [
+    ...('before' in difference ? [{ mark: '-', tone: 'bad' as const, text: formatInline(difference.before) }] : []),
+    ...('after' in difference ? [{ mark: '+', tone: 'good' as const, text: formatInline(difference.after) }] : []),
+  ];
+  const joined = `${path}: ${sides.map(({ text }) => text).join(' → ')}`;
+  if (sides.length === 2 && widthOf(joined) + 2 <= width) {
+    const [before, after] = sides.map(({ tone, text }) => paint(tone, text));
+    return [`  ${path}: ${before} → ${after}`];
+  }
+  const lines = sides.map(({ mark, tone, text }) => `    ${paint(tone, `${mark} ${fit(text, width - 6)}`)}`);
+  return [`  ${path}`, ...lines];
+}
+
+function standingOf(row: NodeDifference['before']): string {
+  if (row === undefined) return 'not started';
+  return [
+    row.isInDoubt ? 'in doubt' : row.status,
+    row.visits > 1 ? `visit ${row.visits}` : '',
+    row.attempt > 1 ? `attempt ${row.attempt}` : '',
+  ]
+    .filter((text) => text !== '')
+    .join(', ');
+}
+
+function printDifference(session: Session, { a, b, status, values, nodes, waits }: DiffCheckpointsOutput): void {
+  const { screen } = session;
+  const lines = [
+    ...(status === undefined ? [] : [`  status: ${status.before} → ${status.after}`]),
+    ...values.flatMap((value) => formatDifference(value, session)),
+    ...nodes.map(
+      ({ path, before, after }) => `  ${printable(path.join('/'))}: ${standingOf(before)} → ${standingOf(after)}`,
+    ),
+    ...waits.closed.map((wait) => `  wait ${wait}: closed`),
+    ...waits.opened.map((wait) => `  wait ${wait}: opened`),
+  ];
+  screen.print(screen.paint('strong', `${printable(a.runId)}@${a.seq} → ${printable(b.runId)}@${b.seq}`));
+  screen.print(...(lines.length === 0 ? ['  no difference'] : lines));
+}
+
+export const diffCommand: Command<DiffCheckpointsInput> = {
+  name: diffCheckpoints.name,
+  summary: diffCheckpoints.summary,
+  fields: diffCheckpoints.input,
+  examples: [
+    { line: 'cairn diff 0198c2f4@3 0198c2f4', does: 'what happened since checkpoint 3' },
+    { line: 'cairn diff 0198c2f4 0198d001', does: 'a run and its fork' },
+  ],
+  execute(session, input) {
+    return withHistory(session, async (context) => {
+      const output = await diffCheckpoints.run(context, input);
+      if (session.isJson) session.printJson(output);
+      else printDifference(session, output);
+      return 0;
+    });
+  },
+};

@@ -1,0 +1,35 @@
+/** `cairn fork` */
+import { forkRun, type ForkRunInput } from '../../operations/fork-run.ts';
+import type { Command } from '../command.ts';
+import { follow } from '../follow.ts';
+import { printable } from '../text/printable.ts';
+
+export const forkCommand: Command<ForkRunInput> = {
+  name: forkRun.name,
+  summary: forkRun.summary,
+  fields: forkRun.input,
+  details:
+    'Recorded writes and answers are replayed in the fork, not made again, unless what they read has changed. See first: cairn preview.',
+  examples: [
+    { line: 'cairn fork 0198c2f4@12 --set scratch.tone=formal', does: 'go on from there with changed state' },
+    { line: 'cairn fork 0198c2f4 --answer approve=no --run', does: 'answer a question otherwise, and run it' },
+  ],
+  execute(session, input) {
+    const { file, export: exportName } = input;
+    const resume = { ...(file !== undefined && { file }), ...(exportName !== undefined && { export: exportName }) };
+    return follow(
+      session,
+      async (app) => {
+        const { fork, from, result } = await forkRun.run(app, input);
+        const { screen, commandLine, isJson } = session;
+        if (!isJson)
+          screen.print(`forked ${printable(fork.runId)}@${fork.seq} from ${printable(from.runId)}@${from.seq}`);
+        if (result !== undefined) return result;
+        if (isJson) session.printJson({ fork, from });
+        else screen.print(`Run it: ${screen.paint('good', commandLine('resume', fork.runId))}`);
+        return undefined;
+      },
+      resume,
+    );
+  },
+};

@@ -1,0 +1,40 @@
+/** `cairn inbox` */
+import { withReading } from '../../app/open-reading.ts';
+import { listWaits, type ListWaitsInput, type ListWaitsOutput } from '../../operations/list-waits.ts';
+import type { Command } from '../command.ts';
+import type { Session } from '../session.ts';
+import { formatWait, namesOf } from '../wait-text.ts';
+
+function printWaits(session: Session, { waits, hasMore }: ListWaitsOutput, now: number): void {
+  const { screen, commandLine } = session;
+  if (waits.length === 0) {
+    screen.note('Nothing is open.');
+    return;
+  }
+  const names = namesOf(waits);
+  for (const [index, wait] of waits.entries()) {
+    if (index > 0) screen.print('');
+    for (const line of formatWait(session, wait, { now, name: names.get(wait) ?? wait.waitId, graphId: wait.graphId }))
+      screen.print(line);
+  }
+  if (hasMore)
+    screen.note(screen.paint('dim', `There are more: ${commandLine('inbox', '--limit', String(waits.length * 10))}`));
+}
+
+export const inboxCommand: Command<ListWaitsInput> = {
+  name: listWaits.name,
+  summary: listWaits.summary,
+  fields: listWaits.input,
+  examples: [
+    { line: 'cairn inbox', does: 'all open questions' },
+    { line: 'cairn inbox 0198c2f4 --all', does: 'everything that one run waits for' },
+  ],
+  execute(session, input) {
+    return withReading(session, async (context) => {
+      const output = await listWaits.run(context, input);
+      if (session.isJson) session.printJson(output);
+      else printWaits(session, output, context.now());
+      return 0;
+    });
+  },
+};

@@ -1,0 +1,60 @@
+/** `cairn ls` */
+import { withReading } from '../../app/open-reading.ts';
+import { listRuns, type ListedRun, type ListRunsInput, type ListRunsOutput } from '../../operations/list-runs.ts';
+import type { Command } from '../command.ts';
+import type { Session } from '../session.ts';
+import { printable } from '../text/printable.ts';
+import { toneOf } from '../text/style.ts';
+import { formatTable, type Cell } from '../text/table.ts';
+import { formatAge } from '../text/time.ts';
+
+const columns = [
+  { title: 'RUN', canShrink: true },
+  { title: 'STATUS' },
+  { title: 'GRAPH', canShrink: true },
+  { title: 'HEAD', isRight: true },
+  { title: 'AGE', isRight: true },
+] as const;
+
+function statusOf({ status, claimedBy, hasMessages }: ListedRun): Cell {
+  if (status === 'running' && claimedBy === undefined) return { text: 'stopped', tone: 'warn' };
+  if (status === 'paused' && hasMessages) return { text: 'answered', tone: 'good' };
+  return { text: status, tone: toneOf(status) };
+}
+
+function printRuns({ screen, commandLine }: Session, { runs, hasMore }: ListRunsOutput, now: number): void {
+  if (runs.length === 0) {
+    screen.note('No runs here.');
+    return;
+  }
+  const rows = runs.map((run) => [
+    printable(run.runId),
+    statusOf(run),
+    printable(run.graphId),
+    String(run.head),
+    formatAge(now - run.createdAt),
+  ]);
+  screen.print(...formatTable(columns, rows, screen));
+  if (hasMore) screen.note(screen.paint('dim', `There are more: ${commandLine('ls', '--all')}`));
+}
+
+export const lsCommand: Command<ListRunsInput> = {
+  name: listRuns.name,
+  summary: listRuns.summary,
+  fields: listRuns.input,
+  details:
+    'A run that is "stopped" is running by its record, but nobody works on it: its process has died; resume it. One that is "answered" can be resumed.',
+  examples: [
+    { line: 'cairn ls', does: 'the newest runs' },
+    { line: 'cairn ls --status paused,failed --graph release-notes', does: 'what needs attention' },
+    { line: 'cairn ls --all --json', does: 'everything, for a program' },
+  ],
+  execute(session, input) {
+    return withReading(session, async (context) => {
+      const output = await listRuns.run(context, input);
+      if (session.isJson) session.printJson(output);
+      else printRuns(session, output, context.now());
+      return 0;
+    });
+  },
+};

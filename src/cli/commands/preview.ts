@@ -1,0 +1,68 @@
+/** `cairn preview` */
+import { previewRun, type PreviewRunInput, type PreviewRunOutput } from '../../operations/fork-run.ts';
+import type { Command } from '../command.ts';
+import { withApp } from '../follow.ts';
+import type { Session } from '../session.ts';
+import { printable } from '../text/printable.ts';
+import type { Tone } from '../text/style.ts';
+import { formatTable } from '../text/table.ts';
+
+const columns = [
+  { title: 'NODE', canShrink: true },
+  { title: 'VISIT', isRight: true },
+  { title: 'EFFECT' },
+  { title: 'WOULD BE' },
+  { title: 'BECAUSE', canShrink: true },
+] as const;
+
+const tones: Readonly<Record<string, Tone>> = {
+  restored: 'dim',
+  replayed: 'good',
+  reused: 'good',
+  'runs again': 'warn',
+  runs: 'strong',
+  asks: 'warn',
+  'in doubt': 'bad',
+  unknown: 'dim',
+};
+
+function becauseOf({ prediction, because }: PreviewRunOutput['rows'][number]): string {
+  if (because === undefined) return '';
+  if (prediction === 'unknown') return `until ${because} has run`;
+  return prediction === 'replayed' || prediction === 'reused' ? `recorded at ${because}` : because;
+}
+
+function printPreview({ screen }: Session, { rows, runId, seq }: PreviewRunOutput): void {
+  if (rows.length === 0) {
+    screen.note(`Nothing would happen at ${printable(runId)}@${seq}.`);
+    return;
+  }
+  const cells = rows.map((row) => [
+    printable(row.node.join('/')),
+    String(row.visit),
+    row.effect,
+    { text: row.prediction, tone: tones[row.prediction] ?? 'plain' },
+    printable(becauseOf(row)),
+  ]);
+  screen.print(...formatTable(columns, cells, screen));
+}
+
+export const previewCommand: Command<PreviewRunInput> = {
+  name: previewRun.name,
+  summary: previewRun.summary,
+  fields: previewRun.input,
+  details:
+    'Without a change, it tells what resume would do with the newest checkpoint; of an older one, or with a change, what a fork would do.',
+  examples: [
+    { line: 'cairn preview 0198c2f4', does: 'what resume would do' },
+    { line: 'cairn preview 0198c2f4@12 --set scratch.tone=formal', does: 'what a fork with changed state would do' },
+  ],
+  execute(session, input) {
+    return withApp(session, async (app) => {
+      const output = await previewRun.run(app, input);
+      if (session.isJson) session.printJson(output);
+      else printPreview(session, output);
+      return 0;
+    });
+  },
+};

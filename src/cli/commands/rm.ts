@@ -1,0 +1,24 @@
+/** `cairn rm` */
+import { removeRun, type RemoveRunInput } from '../../operations/remove-run.ts';
+import type { Command } from '../command.ts';
+import { withApp } from '../follow.ts';
+import { printable } from '../text/printable.ts';
+
+export const rmCommand: Command<RemoveRunInput> = {
+  name: removeRun.name,
+  summary: removeRun.summary,
+  fields: removeRun.input,
+  details: 'What a fork still needs is not removed: forks are named, and go only with --with-forks.',
+  examples: [
+    { line: 'cairn rm 0198c2f4', does: 'remove one run' },
+    { line: 'cairn rm 0198c2f4 --with-forks', does: 'and all that was forked from it' },
+  ],
+  execute(session, input) {
+    return withApp(session, async (app) => {
+      const output = await removeRun.run(app, input);
+      if (session.isJson) session.printJson(output);
+      else for (const runId of output.removed) session.screen.print(`removed ${printable(runId)}`);
+      return 0;
+    });
+  },
+};

@@ -1,0 +1,110 @@
+/** `cairn run` */
+import { spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { CairnError } from '../../errors.ts';
+import type { FieldsOf } from '../../operations/operation.ts';
+import { startRun, type StartRunInput } from '../../operations/start-run.ts';
+import { parsePath } from '../../operations/state-path.ts';
+import type { Command } from '../command.ts';
+import { follow } from '../follow.ts';
+import type { Session } from '../session.ts';
+import { printable } from '../text/printable.ts';
+
+interface RunArguments extends Omit<StartRunInput, 'input'> {
+  readonly input?: Readonly<Record<string, unknown>>;
+  readonly inputFile?: string;
+}
+
+const fields: FieldsOf<RunArguments> = {
+  ...startRun.input,
+  input: {
+    type: 'assignments',
+    description: 'a part of the input, by its dotted path; a value is JSON where it parses as such',
+  },
+  inputFile: { type: 'text', description: 'the input as JSON in a file; - is standard input' },
+  detach: { type: 'flag', description: 'record the run, let a process of its own advance it, and return' },
+};
+
+function readInputFile(file: string): unknown {
+  let text: string;
+  try {
+    text = readFileSync(file === '-' ? 0 : file, 'utf8');
+  } catch (error) {
+    throw new CairnError(
+      'USAGE_INVALID',
+      { reason: `cannot read ${file}: ${(error as Error).message}` },
+      { cause: error },
+    );
+  }
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new CairnError('INPUT_INVALID', { path: file, reason: (error as Error).message }, { cause: error });
+  }
+}
+
+type Keyed = Record<string, unknown>;
+
+function isKeyed(value: unknown): value is Keyed {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** A copy with a value set at a path; a key such as __proto__ is a key like any other. */
+function withValueAt(target: unknown, [key = '', ...rest]: readonly string[], value: unknown): Keyed {
+  const copy = new Map(Object.entries(isKeyed(target) ? target : {}));
+  copy.set(key, rest.length === 0 ? value : withValueAt(copy.get(key), rest, value));
+  return Object.fromEntries(copy);
+}
+
+function readInput({ input, inputFile }: RunArguments): unknown {
+  const start = inputFile === undefined ? undefined : readInputFile(inputFile);
+  if (input === undefined) return start;
+  if (start !== undefined && !isKeyed(start))
+    throw new CairnError('USAGE_INVALID', {
+      reason: 'the input in the file is no object, so --input cannot change a part of it',
+    });
+  let merged: unknown = start;
+  for (const [path, value] of Object.entries(input)) merged = withValueAt(merged, parsePath(path), value);
+  return merged;
+}
+
+/** Lets a process of its own go on with a run; it outlives this one. */
+function resumeInBackground({ storeUrl, cwd }: Session, runId: string): void {
+  const [node, script = ''] = process.argv as [string, string?];
+  const store = storeUrl === undefined ? [] : ['--store', storeUrl];
+  spawn(node, [...process.execArgv, script, 'resume', runId, '--json', ...store], {
+    cwd,
+    detached: true,
+    stdio: 'ignore',
+  }).unref();
+}
+
+export const runRunCommand: Command<RunArguments> = {
+  name: startRun.name,
+  summary: startRun.summary,
+  fields,
+  details:
+    'The module exports a compiled graph as graph, workflow, default, or as its only graph. In a terminal, questions are asked on the spot; elsewhere the run stops at them and the commands that answer are printed.',
+  examples: [
+    {
+      line: 'cairn run release.ts --input repository=. --input options.dryRun=true',
+      does: 'run a graph with some input',
+    },
+    { line: 'cairn run release.ts --run-id release-1.2.0', does: 'run it once, however often the command is called' },
+    { line: 'cat input.json | cairn run release.ts --input-file - --json', does: 'for programs' },
+  ],
+  execute(session, args) {
+    return follow(session, async (app) => {
+      const { input: _parts, inputFile: _file, ...rest } = args;
+      const input = readInput(args);
+      const { runId, isNew, result } = await startRun.run(app, { ...rest, ...(input !== undefined && { input }) });
+      if (!isNew && !session.isJson)
+        session.screen.note(`Run ${printable(runId)} was started before; this is the same run.`);
+      if (result !== undefined) return result;
+      resumeInBackground(session, runId);
+      if (session.isJson) session.printJson({ runId, isNew });
+      else session.screen.print(`started ${printable(runId)}; see: ${session.commandLine('log', runId)}`);
+      return undefined;
+    });
+  },
+};

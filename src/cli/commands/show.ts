@@ -1,0 +1,98 @@
+/** `cairn show` */
+import { withHistory } from '../../app/open-history.ts';
+import {
+  showCheckpoint,
+  type ShowCheckpointInput,
+  type ShowCheckpointOutput,
+} from '../../operations/show-checkpoint.ts';
+import { describePart } from '../change-text.ts';
+import type { Command } from '../command.ts';
+import type { Session } from '../session.ts';
+import { printable } from '../text/printable.ts';
+import { toneOf } from '../text/style.ts';
+import { formatPairs, formatTable } from '../text/table.ts';
+import { formatTime } from '../text/time.ts';
+import { formatInline } from '../text/value.ts';
+import { fit } from '../text/width.ts';
+
+const columns = [
+  { title: 'NODE', canShrink: true },
+  { title: 'STATUS' },
+  { title: 'VISITS', isRight: true },
+  { title: 'ATTEMPT', isRight: true },
+  { title: 'STEPS', canShrink: true },
+] as const;
+
+type Node = ShowCheckpointOutput['view']['nodes'][number];
+
+function toCells({ path, status, visits, attempt, isInDoubt, steps }: Node): Parameters<typeof formatTable>[1][number] {
+  const shown = isInDoubt ? 'in doubt' : status;
+  const counts = Object.entries(steps ?? {}).map(([name, count]) => `${count} ${name}`);
+  return [
+    printable(path.join('/')),
+    { text: shown, tone: toneOf(shown) },
+    String(visits),
+    String(attempt),
+    counts.join(', '),
+  ];
+}
+
+function printDetails({ screen }: Session, details: ShowCheckpointOutput): void {
+  const {
+    checkpointId,
+    runId,
+    seq,
+    at,
+    tags,
+    parent,
+    graphHash,
+    encoding,
+    sizeBytes,
+    checksum,
+    change,
+    changed,
+    view,
+  } = details;
+  const pairs: (readonly [string, string])[] = [
+    ['run', `${printable(runId)}@${seq}`],
+    ['status', view.status],
+    ['at', formatTime(at)],
+    ...(tags.length > 0 ? [['tags', printable(tags.join(', '))] as const] : []),
+    ['parent', parent ?? 'none'],
+    ['graph', graphHash],
+    ['stored', `${encoding}, ${sizeBytes} bytes`],
+    ['checksum', checksum],
+  ];
+  screen.print(`${screen.paint('strong', 'checkpoint')} ${checkpointId}`, ...formatPairs(pairs, '  '));
+  screen.print('', 'What happened:', ...change.map((part) => `  ${describePart(part)}`));
+  if (changed.length > 0) {
+    const lines = changed.map(({ op, path }) => fit(printable(`  ${op} ${path.join('.')}`), screen.width));
+    screen.print('', 'What changed:', ...lines);
+  }
+  if (view.nodes.length > 0) screen.print('', ...formatTable(columns, view.nodes.map(toCells), screen));
+  const waits = view.waits.map(({ node, kind, prompt = '', waitId }) =>
+    fit(`  ${printable(node.join('/'))} ${kind} ${waitId} ${printable(prompt)}`, screen.width),
+  );
+  if (waits.length > 0) screen.print('', 'Open:', ...waits);
+  const failures = Object.entries(view.failures);
+  if (failures.length > 0)
+    screen.print('', 'Failed:', ...failures.map(([node, error]) => `  ${printable(node)}: ${formatInline(error)}`));
+}
+
+export const showCommand: Command<ShowCheckpointInput> = {
+  name: showCheckpoint.name,
+  summary: showCheckpoint.summary,
+  fields: showCheckpoint.input,
+  examples: [
+    { line: 'cairn show 0198c2f4', does: 'the newest checkpoint of a run' },
+    { line: 'cairn show 0198c2f4@head~1', does: 'the one before it' },
+  ],
+  execute(session, input) {
+    return withHistory(session, async (context) => {
+      const output = await showCheckpoint.run(context, input);
+      if (session.isJson) session.printJson(output);
+      else printDetails(session, output);
+      return 0;
+    });
+  },
+};

@@ -1,0 +1,39 @@
+/** Tells a fault in a way that helps: what is wrong, what to do, and the exit code of the error table. */
+import { CairnError, errorTable } from '../errors.ts';
+import type { Screen } from './screen.ts';
+import { printableLines } from './text/printable.ts';
+import { toJson } from './text/value.ts';
+
+/** Any thrown value as an error of the table; what is not one is a defect of Cairn. */
+function toCairnError(error: unknown): CairnError {
+  if (CairnError.is(error)) return error;
+  const reason = error instanceof Error ? error.message : String(error);
+  return new CairnError('INTERNAL', { reason }, { cause: error });
+}
+
+function stackOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const cause = error.cause === undefined ? '' : `\ncaused by ${stackOf(error.cause)}`;
+  return `${error.stack ?? error.message}${cause}`;
+}
+
+export function exitCodeOf(error: CairnError): number {
+  return errorTable[error.code]?.exit ?? errorTable.INTERNAL.exit;
+}
+
+/**
+ * Prints an error to standard error: one line and its hint, or one JSON document; the stack only under CAIRN_DEBUG=1.
+ *
+ * @returns the exit code
+ */
+export function reportFailure(thrown: unknown, screen: Screen, isJson: boolean): number {
+  const error = toCairnError(thrown);
+  const { code, message, hint, retry, data } = error;
+  if (isJson) screen.note(JSON.stringify({ error: toJson({ code, message, hint, retry, data }) }));
+  else {
+    screen.note(`${screen.paint('bad', 'cairn:')} ${printableLines(message)} ${screen.paint('dim', `[${code}]`)}`);
+    screen.note(printableLines(hint));
+  }
+  if (process.env['CAIRN_DEBUG'] === '1') screen.note(printableLines(stackOf(thrown)));
+  return exitCodeOf(error);
+}

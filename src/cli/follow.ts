@@ -1,0 +1,130 @@
+/** Stays with a run: shows it, asks its questions where there is a person to ask, stops it in good order. */
+import { type App, openApp } from '../app/open-app.ts';
+import { CairnError } from '../errors.ts';
+import { answerWait } from '../operations/answer-wait.ts';
+import { isAnswerable } from '../operations/find-wait.ts';
+import type { RunStanding, WatchedEvent } from '../operations/operation.ts';
+import { resumeRun, type ResumeRunInput } from '../operations/resume-run.ts';
+import { askQuestions } from './ask.ts';
+import { reportFailure } from './failure.ts';
+import { listenForInterrupt } from './interrupt.ts';
+import { type LiveView, openLiveView } from './live-view.ts';
+import { printStanding } from './result-text.ts';
+import type { Session } from './session.ts';
+
+/** Opens the app for one command, and closes it whatever happens. */
+export async function withApp(session: Session, act: (app: App) => Promise<number>): Promise<number> {
+  const app = await openApp(session);
+  try {
+    return await act(app);
+  } finally {
+    await app.close();
+  }
+}
+
+const noView: LiveView = { watch: () => undefined, stop: () => undefined };
+
+/** Shows progress while something advances a run. */
+class Following {
+  readonly #session: Session;
+  #view: LiveView = noView;
+  /** The run that is being followed, as soon as it is known. */
+  runId: string | undefined;
+
+  constructor(session: Session) {
+    this.#session = session;
+  }
+
+  readonly watch = (event: WatchedEvent): void => {
+    this.runId = event.runId;
+    this.#view.watch(event);
+  };
+
+  async show<Result>(work: () => Promise<Result>): Promise<Result> {
+    this.#view = this.#session.isJson ? noView : openLiveView(this.#session.screen);
+    try {
+      return await work();
+    } finally {
+      this.stop();
+    }
+  }
+
+  stop(): void {
+    this.#view.stop();
+    this.#view = noView;
+  }
+}
+
+/** Asks what a paused run asks and goes on with it, until it has ended or nobody answers. */
+async function askAndResume(
+  session: Session,
+  app: App,
+  following: Following,
+  first: RunStanding,
+  resume: Omit<ResumeRunInput, 'run'>,
+): Promise<RunStanding> {
+  let standing = first;
+  while (
+    session.screen.canAsk &&
+    !session.isJson &&
+    standing.status === 'paused' &&
+    standing.waits.some(isAnswerable)
+  ) {
+    const { runId } = standing;
+    const isAnswered = await askQuestions(
+      standing.waits,
+      async ({ waitId }, value) => void (await answerWait.run(app, { run: runId, wait: waitId, value, by: 'person' })),
+      (error) => {
+        if (!CairnError.is(error, 'ANSWER_INVALID')) return false;
+        reportFailure(error, session.screen, false);
+        return true;
+      },
+    );
+    if (!isAnswered) break;
+    standing = await following.show(() => resumeRun.run(app, { run: runId, ...resume }));
+  }
+  return standing;
+}
+
+function tellInterrupted({ screen, commandLine, isJson, printJson }: Session, runId: string | undefined): void {
+  if (isJson) printJson({ interrupted: true, ...(runId !== undefined && { runId }) });
+  else if (runId === undefined) screen.note('Stopped before the run was recorded.');
+  else screen.note(`Stopped. Go on: ${screen.paint('good', commandLine('resume', runId))}`);
+}
+
+/**
+ * Does what advances a run, and stays with it.
+ *
+ * @param advance - starts or resumes; its standing is undefined if the run is not to be followed
+ * @param resume - how to go on with it after an answer
+ */
+export async function follow(
+  session: Session,
+  advance: (app: App) => Promise<RunStanding | undefined>,
+  resume: Omit<ResumeRunInput, 'run'> = {},
+): Promise<number> {
+  const following = new Following(session);
+  const app = await openApp({ ...session, watch: following.watch });
+  const interrupt = listenForInterrupt();
+  // The engine's timers keep no process alive; a person who follows a run does.
+  const stay = setInterval(() => undefined, 60_000);
+  const work = async (): Promise<number> => {
+    const standing = await following.show(() => advance(app));
+    if (standing === undefined) return 0;
+    return printStanding(session, await askAndResume(session, app, following, standing, resume), app.now());
+  };
+  try {
+    const working = work();
+    const ended = await Promise.race([working, interrupt.asked.then((code) => ({ code }))]);
+    if (typeof ended === 'number') return ended;
+    working.catch(() => undefined);
+    following.stop();
+    await app.close();
+    tellInterrupted(session, following.runId);
+    return ended.code;
+  } finally {
+    await app.close();
+    clearInterval(stay);
+    interrupt.release();
+  }
+}

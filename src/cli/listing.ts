@@ -1,0 +1,8 @@
+/** The commands that list what a store holds: nothing is loaded but the store. */
+import { inboxCommand } from './commands/inbox.ts';
+import { lsCommand } from './commands/ls.ts';
+import { runCommand } from './run-command.ts';
+
+export function runArguments(args: readonly string[]): Promise<number> {
+  return runCommand([lsCommand, inboxCommand], args);
+}

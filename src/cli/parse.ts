@@ -1,0 +1,160 @@
+/** Reads arguments by a table of fields. */
+import { parseArgs } from 'node:util';
+import { CairnError } from '../errors.ts';
+import type { Field, Fields } from '../operations/operation.ts';
+import { nearest } from './nearest.ts';
+
+/** Options that every command takes. */
+export const globalFields: Fields = {
+  json: { type: 'flag', description: 'print JSON for programs' },
+  store: { type: 'text', description: 'where runs are kept; default sqlite:.cairn/cairn.db' },
+  help: { type: 'flag', description: 'explain the command' },
+};
+
+export interface Parsed {
+  /** By field name; absent ones are left out. */
+  readonly values: Readonly<Record<string, unknown>>;
+  /** The text of each field given as text, before it was read as JSON. */
+  readonly texts: Readonly<Record<string, string>>;
+}
+
+/** `runId` → `run-id`. */
+export function optionNameOf(field: string): string {
+  return field.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+}
+
+/** JSON where the text is JSON, else the text itself. */
+export function parseValue(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+function usage(reason: string, hint?: string): CairnError {
+  return new CairnError('USAGE_INVALID', { reason, ...(hint !== undefined && { hint }) });
+}
+
+/** Splits `name=value`; a `\` before a `=` belongs to the name. */
+function parseAssignment(text: string, option: string): readonly [string, unknown] {
+  const match = /^((?:\\.|[^=\\])+)=(.*)$/s.exec(text);
+  if (match === null) throw usage(`--${option} takes name=value, not ${JSON.stringify(text)}`);
+  return [(match[1] ?? '').replaceAll('\\=', '='), parseValue(match[2] ?? '')];
+}
+
+function checkChoice(text: string, option: string, { choices }: Field): string {
+  if (choices === undefined || choices.includes(text)) return text;
+  const guess = nearest(text, choices);
+  throw usage(
+    `--${option} cannot be ${JSON.stringify(text)}`,
+    guess === undefined ? `It is one of: ${choices.join(', ')}.` : `Did you mean ${guess}?`,
+  );
+}
+
+function readField(field: Field, option: string, texts: readonly string[]): unknown {
+  const last = texts.at(-1) ?? '';
+  switch (field.type) {
+    case 'text':
+      return checkChoice(last, option, field);
+    case 'texts':
+      return texts.flatMap((text) => text.split(',')).map((text) => checkChoice(text, option, field));
+    case 'integer':
+      if (!/^\d{1,15}$/.test(last)) throw usage(`--${option} takes a whole number, not ${JSON.stringify(last)}`);
+      return Number(last);
+    case 'value':
+      return parseValue(last);
+    case 'assignments':
+      return Object.fromEntries(texts.map((text) => parseAssignment(text, option)));
+    case 'flag':
+      return true;
+    default:
+      return field.type satisfies never;
+  }
+}
+
+interface Collected {
+  readonly options: ReadonlyMap<string, readonly string[]>;
+  readonly positionals: readonly string[];
+}
+
+function collect(args: readonly string[], byOption: ReadonlyMap<string, Field>): Collected {
+  const { tokens } = parseArgs({
+    args: [...args],
+    options: Object.fromEntries(
+      [...byOption].map(([option, { type }]) => [option, { type: type === 'flag' ? 'boolean' : 'string' } as const]),
+    ),
+    strict: false,
+    allowPositionals: true,
+    tokens: true,
+  });
+  const options = new Map<string, string[]>();
+  const positionals: string[] = [];
+  const numbersSeen = new Set<number>();
+  for (const token of tokens) {
+    if (token.kind === 'positional') positionals.push(token.value);
+    if (token.kind !== 'option') continue;
+    const raw = args[token.index] ?? '';
+    if (/^-[\d.]/.test(raw)) {
+      // A negative number is a value, though it looks like options.
+      if (!numbersSeen.has(token.index)) positionals.push(raw);
+      numbersSeen.add(token.index);
+      continue;
+    }
+    const name = token.rawName === '-h' ? 'help' : token.name;
+    const field = byOption.get(name);
+    if (field === undefined) {
+      const guess = token.rawName.startsWith('--') ? nearest(name, [...byOption.keys()]) : undefined;
+      throw usage(`unknown option ${token.rawName}`, guess === undefined ? undefined : `Did you mean --${guess}?`);
+    }
+    if (field.type !== 'flag' && token.value === undefined) throw usage(`--${name} needs a value`);
+    if (field.type === 'flag' && token.value !== undefined) throw usage(`--${name} takes no value`);
+    options.set(name, [...(options.get(name) ?? []), token.value ?? '']);
+  }
+  return { options, positionals };
+}
+
+/**
+ * Gives each positional field its text. When there are fewer texts than fields, optional ones in between stay empty:
+ * of RUN [WAIT] VALUE, two texts are RUN and VALUE.
+ */
+function placePositionals(fields: Fields, positionals: readonly string[]): ReadonlyMap<string, string> {
+  const named = Object.entries(fields).filter(([, { isPositional }]) => isPositional === true);
+  const required = named.filter(([, { isRequired }]) => isRequired === true).length;
+  if (positionals.length > named.length) throw usage(`unexpected ${JSON.stringify(positionals[named.length])}`);
+  let spare = positionals.length - required;
+  let next = 0;
+  const placed = new Map<string, string>();
+  for (const [name, { isRequired }] of named) {
+    if (isRequired !== true && spare <= 0) continue;
+    if (isRequired !== true) spare -= 1;
+    const text = positionals[next];
+    if (text === undefined) throw usage(`${optionNameOf(name).toUpperCase()} is missing`);
+    placed.set(name, text);
+    next += 1;
+  }
+  return placed;
+}
+
+/** Reads the arguments of a command. @throws USAGE_INVALID with the nearest known name, where there is one */
+export function parseArguments(fields: Fields, args: readonly string[]): Parsed {
+  const known = { ...fields, ...globalFields };
+  const options = Object.entries(known).filter(([, { isPositional }]) => isPositional !== true);
+  const collected = collect(args, new Map(options.map(([name, field]) => [optionNameOf(name), field])));
+  const isHelp = collected.options.has('help');
+  const placed = isHelp ? new Map<string, string>() : placePositionals(fields, collected.positionals);
+  const values: Record<string, unknown> = {};
+  const texts: Record<string, string> = {};
+  for (const [name, field] of Object.entries(known)) {
+    const option = optionNameOf(name);
+    const text = placed.get(name);
+    const given = text === undefined ? collected.options.get(option) : [text];
+    if (given === undefined) {
+      if (field.isRequired === true && field.isPositional !== true && !isHelp) throw usage(`--${option} is missing`);
+      continue;
+    }
+    values[name] = readField(field, option, given);
+    texts[name] = given.at(-1) ?? '';
+  }
+  return { values, texts };
+}

@@ -1,0 +1,10 @@
+/** The commands that read histories: no engine is loaded. */
+import { diffCommand } from './commands/diff.ts';
+import { logCommand } from './commands/log.ts';
+import { showCommand } from './commands/show.ts';
+import { stateCommand } from './commands/state.ts';
+import { runCommand } from './run-command.ts';
+
+export function runArguments(args: readonly string[]): Promise<number> {
+  return runCommand([logCommand, showCommand, stateCommand, diffCommand], args);
+}

@@ -1,0 +1,64 @@
+/** How a run's standing is told: what came of it, what it waits for, and how to go on. */
+import { CairnError } from '../errors.ts';
+import type { RunStanding } from '../operations/operation.ts';
+import { isAnswerable } from '../operations/find-wait.ts';
+import { exitCodeOf } from './failure.ts';
+import type { Session } from './session.ts';
+import { printable, printableLines } from './text/printable.ts';
+import { toneOf } from './text/style.ts';
+import { formatBlock } from './text/value.ts';
+import { formatWait, namesOf } from './wait-text.ts';
+
+/** What a run was for: its artifacts; where it made none, its scratch state; else the outputs of its nodes. */
+function productOf({ state: { artifacts, scratch, outputs } }: RunStanding): unknown {
+  return [artifacts, scratch, outputs].find((part) => Object.keys(part).length > 0);
+}
+
+function printWaits(session: Session, { runId, waits }: RunStanding, now: number): void {
+  const { screen, commandLine } = session;
+  const names = namesOf(waits);
+  for (const wait of waits) {
+    screen.print('');
+    for (const line of formatWait(session, wait, { now, name: names.get(wait) ?? wait.waitId })) screen.print(line);
+  }
+  const isAsking = waits.some(isAnswerable);
+  screen.print('');
+  screen.print(
+    `${isAsking ? 'Then go on' : 'Go on when it is time'}: ${screen.paint('good', commandLine('resume', runId))}`,
+  );
+}
+
+function printFailure({ screen, commandLine }: Session, { runId, error, failed }: RunStanding): void {
+  if (failed.length > 0) screen.note(`failed: ${printable(failed.join(', '))}`);
+  if (error !== undefined) {
+    screen.note(`${printableLines(error.message)} ${screen.paint('dim', `[${error.code}]`)}`);
+    screen.note(printableLines(error.hint));
+  }
+  screen.note(`Go on: ${screen.paint('good', commandLine('resume', runId))}`);
+}
+
+/** Prints where a run stands. @returns the exit code: 0 if it is completed or waits, else that of its error */
+export function printStanding(session: Session, standing: RunStanding, now: number): number {
+  const { runId, status, seq, waits } = standing;
+  const error =
+    standing.error ??
+    new CairnError(status === 'cancelled' ? 'RUN_CANCELLED' : 'NODE_FAILED', {
+      runId,
+      node: standing.failed[0] ?? runId,
+    });
+  const code = status === 'failed' || status === 'cancelled' ? exitCodeOf(error) : 0;
+  if (session.isJson) {
+    session.printJson(standing);
+    return code;
+  }
+  const { screen } = session;
+  const open = status === 'paused' ? `, ${waits.length} open` : '';
+  screen.print(`${screen.paint(toneOf(status), status)} ${printable(runId)}@${seq}${open}`);
+  if (status === 'paused') printWaits(session, standing, now);
+  if (status === 'failed') printFailure(session, standing);
+  if (status === 'completed') {
+    const product = productOf(standing);
+    if (product !== undefined) screen.print(formatBlock(product));
+  }
+  return code;
+}

@@ -1,0 +1,51 @@
+/** The terminal, or what stands in its place: a pipe, a file. */
+import { coloured, plain, type Paint } from './text/style.ts';
+import { mayBeTerminal, openWriter } from './write-out.ts';
+
+export interface Screen {
+  /** Columns; 80 where it is not a terminal. */
+  readonly width: number;
+  /** Rows of a terminal. */
+  readonly height: number;
+  /** Whether a person sees the output. */
+  readonly isTerminal: boolean;
+  /** Whether a person can be asked. */
+  readonly canAsk: boolean;
+  readonly paint: Paint;
+  /** Prints lines to standard output. */
+  readonly print: (...lines: readonly string[]) => void;
+  /** Prints lines to standard error: what is no part of the output. */
+  readonly note: (...lines: readonly string[]) => void;
+}
+
+type Environment = NodeJS.ProcessEnv;
+
+/** Whether colours are wanted: see no-color.org; FORCE_COLOR wins over what the stream is. */
+function hasColour(isTerminal: boolean, environment: Environment): boolean {
+  if (environment['NO_COLOR'] !== undefined && environment['NO_COLOR'] !== '') return false;
+  if (environment['FORCE_COLOR'] !== undefined) return environment['FORCE_COLOR'] !== '0';
+  return isTerminal && environment['TERM'] !== 'dumb';
+}
+
+function formatLines(lines: readonly string[]): string {
+  return lines.map((line) => `${line}\n`).join('');
+}
+
+export function openScreen(environment: Environment): Screen {
+  const isTerminal = mayBeTerminal(1) && process.stdout.isTTY;
+  const [write, writeNote] = [openWriter(1), openWriter(2)];
+  return {
+    get width(): number {
+      const columns = isTerminal ? process.stdout.columns : Number(environment['COLUMNS']);
+      return Number.isInteger(columns) && columns > 0 ? columns : 80;
+    },
+    get height(): number {
+      return isTerminal ? process.stdout.rows : 24;
+    },
+    isTerminal: isTerminal && environment['TERM'] !== 'dumb',
+    canAsk: isTerminal && environment['CI'] === undefined && process.stdin.isTTY,
+    paint: hasColour(isTerminal, environment) ? coloured : plain,
+    print: (...lines) => write(formatLines(lines)),
+    note: (...lines) => writeNote(formatLines(lines)),
+  };
+}

@@ -1,0 +1,45 @@
+/** What a command is given: the screen, the store it was pointed at, and how cairn is called again. */
+import { relative } from 'node:path';
+import { quote } from './quote.ts';
+import type { Screen } from './screen.ts';
+import { toJson } from './text/value.ts';
+
+export interface Session {
+  readonly screen: Screen;
+  readonly isJson: boolean;
+  readonly cwd: string;
+  /** As given; undefined: the default. */
+  readonly storeUrl: string | undefined;
+  /** Each argument as it was typed, by field. */
+  readonly texts: Readonly<Record<string, string>>;
+  /** A command as it can be pasted into a shell: `cairn answer RUN yes`, with the store if it is not the default. */
+  readonly commandLine: (...words: readonly string[]) => string;
+  /** Prints one JSON document on one line. */
+  readonly printJson: (value: unknown) => void;
+}
+
+/** How this process was called, so that what it prints can be called the same way. */
+function nameOfProgram(script: string | undefined, cwd: string, environment: NodeJS.ProcessEnv): string {
+  if (script?.endsWith('.ts') === true) return `node ${quote(relative(cwd, script))}`;
+  return environment['npm_command'] === 'exec' ? 'npx cairn' : 'cairn';
+}
+
+export function openSession(
+  screen: Screen,
+  given: {
+    readonly isJson: boolean;
+    readonly storeUrl: string | undefined;
+    readonly texts: Readonly<Record<string, string>>;
+  },
+): Session {
+  const cwd = process.cwd();
+  const program = nameOfProgram(process.argv[1], cwd, process.env);
+  const store = given.storeUrl === undefined ? [] : ['--store', given.storeUrl];
+  return {
+    ...given,
+    screen,
+    cwd,
+    commandLine: (...words) => [program, ...[...words, ...store].map(quote)].join(' '),
+    printJson: (value) => screen.print(JSON.stringify(toJson(value))),
+  };
+}

@@ -1,0 +1,12 @@
+/** Tells the command's name from the options that may stand before it: `cairn --store X ls --json`. */
+export function splitCommand(args: readonly string[]): {
+  readonly name: string | undefined;
+  readonly rest: readonly string[];
+} {
+  let index = 0;
+  while (args[index]?.startsWith('-') === true) index += args[index] === '--store' ? 2 : 1;
+  const name = args[index];
+  return name === undefined
+    ? { name, rest: args }
+    : { name, rest: [...args.slice(0, index), ...args.slice(index + 1)] };
+}

@@ -1,0 +1,111 @@
+/** How an open wait is shown: what is asked, how it may be answered, and the command that does it. */
+import { isAnswerable, nodeNameOf } from '../operations/find-wait.ts';
+import type { OpenWaitView } from '../operations/find-wait.ts';
+import type { Session } from './session.ts';
+import { printable, printableLines } from './text/printable.ts';
+import { formatAge, formatTime } from './text/time.ts';
+import { formatInline } from './text/value.ts';
+import { wrap } from './text/width.ts';
+
+export interface Choice {
+  readonly value: unknown;
+  readonly label: string;
+}
+
+/** The choices of a question; a text stands for itself. */
+export function choicesOf({ choices }: OpenWaitView): readonly Choice[] | undefined {
+  return choices?.map((choice) => {
+    if (typeof choice === 'object' && choice !== null && 'value' in choice) {
+      const { value, label } = choice as { readonly value: unknown; readonly label?: unknown };
+      return { value, label: typeof label === 'string' ? label : String(value) };
+    }
+    return { value: choice, label: String(choice) };
+  });
+}
+
+/** The shortest name by which each wait of a list is found: its node, or its id where a run has several of a node. */
+export function namesOf<Wait extends OpenWaitView>(waits: readonly Wait[]): ReadonlyMap<Wait, string> {
+  return new Map(
+    waits.map((wait) => {
+      const name = nodeNameOf(wait);
+      const isTaken = waits.some((other) => other !== wait && other.runId === wait.runId && nodeNameOf(other) === name);
+      return [wait, isTaken ? wait.waitId : name];
+    }),
+  );
+}
+
+/** What to type for a value. */
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}
+
+/** An answer to show in a command: the first choice, or a stand-in for what the schema asks for. */
+function exampleOf(wait: OpenWaitView): string {
+  const [first] = choicesOf(wait) ?? [];
+  if (first !== undefined) return textOf(first.value);
+  const schema = (wait.schema ?? {}) as Readonly<Record<string, unknown>>;
+  if (wait.kind === 'doubt') return 'happened';
+  if (Array.isArray(schema['enum'])) return textOf(schema['enum'][0]);
+  const examples: Readonly<Record<string, string>> = { boolean: 'true', integer: '1', number: '1', array: '[]' };
+  if (schema['type'] !== 'object') return examples[String(schema['type'])] ?? 'VALUE';
+  const keys = (schema['required'] ?? Object.keys(schema['properties'] ?? {})) as readonly string[];
+  return JSON.stringify(Object.fromEntries(keys.map((key) => [key, '…'])));
+}
+
+/** The command that answers a wait. */
+export function answerCommandOf(session: Session, wait: OpenWaitView, name: string): string {
+  return session.commandLine('answer', wait.runId, name, exampleOf(wait));
+}
+
+function describeForm(wait: OpenWaitView): string | undefined {
+  const choices = choicesOf(wait);
+  if (choices !== undefined) {
+    const texts = choices.map(({ value, label }) => {
+      const text = textOf(value);
+      return label === text ? text : `${text} (${label})`;
+    });
+    return `choices: ${printable(texts.join(', '))}`;
+  }
+  if (wait.kind === 'doubt') return `choices: happened, run again, fail, or {"decision":"happened","output":…}`;
+  return wait.schema === undefined ? undefined : `answer: ${formatInline(wait.schema)}`;
+}
+
+function describeDue({ kind, dueAt, defaultAnswer }: OpenWaitView, now: number): string | undefined {
+  if (dueAt === undefined) return undefined;
+  const when = `${formatTime(dueAt)} (${dueAt > now ? `in ${formatAge(dueAt - now)}` : 'now'})`;
+  if (kind === 'timer' || kind === 'retry') return `until ${when}`;
+  return defaultAnswer === undefined ? `due ${when}` : `due ${when}, then: ${formatInline(defaultAnswer)}`;
+}
+
+/** What a wait waits for, in a few words. */
+export function purposeOf({ kind, name }: OpenWaitView): string {
+  const purposes: Readonly<Record<typeof kind, string>> = {
+    question: 'an answer',
+    doubt: 'a decision: it is not known whether its effect happened',
+    timer: 'a time',
+    signal: `signal ${name}`,
+    retry: 'its next attempt',
+  };
+  return purposes[kind];
+}
+
+/** A wait as a paragraph; none of its lines is wider than the screen, except the command to paste. */
+export function formatWait(
+  session: Session,
+  wait: OpenWaitView,
+  { now, name, graphId }: { readonly now: number; readonly name: string; readonly graphId?: string },
+): readonly string[] {
+  const { paint, width } = session.screen;
+  const indent = '  ';
+  const column = Math.min(width, 100) - indent.length;
+  const age = wait.openedAt === undefined ? '' : `, ${formatAge(now - wait.openedAt)}`;
+  const place = graphId === undefined ? '' : ` · ${printable(graphId)}${age}`;
+  const text = wait.prompt ?? (wait.kind === 'question' ? '' : `waits for ${purposeOf(wait)}`);
+  const details = [describeForm(wait), describeDue(wait, now)].filter((line) => line !== undefined);
+  return [
+    `${paint('strong', printable(nodeNameOf(wait)))}${paint('dim', place)}`,
+    ...(text === '' ? [] : wrap(printableLines(text), column).map((line) => indent + line)),
+    ...details.flatMap((detail) => wrap(detail, column)).map((line) => indent + paint('dim', line)),
+    ...(isAnswerable(wait) ? [indent + paint('good', printable(answerCommandOf(session, wait, name)))] : []),
+  ];
+}

@@ -1,0 +1,44 @@
+/** All commands: those that move runs, and the others too, for help and for guesses at mistyped names. */
+import { exit } from 'node:process';
+import type { Command } from './command.ts';
+import { answerCommand } from './commands/answer.ts';
+import { cancelCommand } from './commands/cancel.ts';
+import { diffCommand } from './commands/diff.ts';
+import { doctorCommand } from './commands/doctor.ts';
+import { forkCommand } from './commands/fork.ts';
+import { inboxCommand } from './commands/inbox.ts';
+import { logCommand } from './commands/log.ts';
+import { lsCommand } from './commands/ls.ts';
+import { previewCommand } from './commands/preview.ts';
+import { resumeCommand } from './commands/resume.ts';
+import { rmCommand } from './commands/rm.ts';
+import { runRunCommand } from './commands/run.ts';
+import { showCommand } from './commands/show.ts';
+import { stateCommand } from './commands/state.ts';
+import { tagCommand } from './commands/tag.ts';
+import { runCommand } from './run-command.ts';
+
+const commands: readonly Command[] = [
+  runRunCommand,
+  resumeCommand,
+  answerCommand,
+  inboxCommand,
+  lsCommand,
+  logCommand,
+  showCommand,
+  stateCommand,
+  diffCommand,
+  previewCommand,
+  forkCommand,
+  cancelCommand,
+  tagCommand,
+  rmCommand,
+  doctorCommand,
+];
+
+/** Handles that a graph's module left open do not keep the command from ending. */
+export async function runArguments(args: readonly string[]): Promise<number> {
+  const code = await runCommand(commands, args);
+  process.stdout.write('', () => exit(code));
+  return code;
+}

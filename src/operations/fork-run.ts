@@ -1,0 +1,113 @@
+/** `fork` and `preview`: a new run that goes on from a checkpoint, and what it would do. */
+import type { CheckpointRef, ForkOptions, PreviewRow, RunResult } from '../engine/api.ts';
+import { resolveReference } from '../history/references.ts';
+import type { FieldsOf, Operation, WorkContext } from './operation.ts';
+import { followRun } from './start-run.ts';
+import { parsePath } from './state-path.ts';
+
+interface BranchInput {
+  /** `RUN@12`, `RUN@tag`, `RUN@head~2`, or a checkpoint's id. */
+  readonly checkpoint: string;
+  /** Values by dotted path under input, scratch, artifacts, diagnostics, or `outputs.NODE`. */
+  readonly set?: Readonly<Record<string, unknown>>;
+  /** Answers by wait id or node. */
+  readonly answer?: Readonly<Record<string, unknown>>;
+  readonly file?: string;
+  readonly export?: string;
+  readonly rerunPure?: boolean;
+}
+
+export interface PreviewRunInput extends BranchInput {
+  readonly asFork?: boolean;
+}
+
+export interface PreviewRunOutput extends CheckpointRef {
+  readonly rows: readonly PreviewRow[];
+}
+
+export interface ForkRunInput extends BranchInput {
+  readonly runId?: string;
+  readonly run?: boolean;
+}
+
+export interface ForkRunOutput {
+  /** The first checkpoint of the new run. */
+  readonly fork: CheckpointRef;
+  readonly from: CheckpointRef;
+  /** Where it stands, if it was run on. */
+  readonly result?: RunResult;
+}
+
+const branchFields: FieldsOf<BranchInput> = {
+  checkpoint: {
+    type: 'text',
+    description: 'the checkpoint: RUN, RUN@12, RUN@tag, RUN@head~2 or its id',
+    isRequired: true,
+    isPositional: true,
+  },
+  set: {
+    type: 'assignments',
+    description: 'change the state: a path under input, scratch, artifacts, diagnostics, or outputs.NODE',
+  },
+  answer: { type: 'assignments', description: 'answer otherwise: a wait or its node, and the answer' },
+  file: { type: 'text', description: 'go on under the graph of this module' },
+  export: { type: 'text', description: 'the name of the export in that module' },
+  rerunPure: { type: 'flag', description: 'run pure nodes again even where a recorded outcome could be reused' },
+};
+
+async function readBranch(
+  { store, tenant, loadGraph }: WorkContext,
+  { checkpoint, set = {}, answer, file, export: exportName, rerunPure }: BranchInput,
+): Promise<{ readonly from: CheckpointRef; readonly options: ForkOptions }> {
+  const patches = Object.entries(set).map(([path, value]) => ({ path: parsePath(path), value }));
+  const { run, seq } = await resolveReference(store, tenant, checkpoint);
+  const graph = file === undefined ? undefined : (await loadGraph(file, exportName)).graph;
+  return {
+    from: { runId: run.runId, seq },
+    options: {
+      ...(patches.length > 0 && { set: patches }),
+      ...(answer !== undefined && { answers: answer }),
+      ...(graph !== undefined && { graph }),
+      ...(rerunPure !== undefined && { rerunPure }),
+    },
+  };
+}
+
+export const previewRun: Operation<PreviewRunInput, PreviewRunOutput, WorkContext> = {
+  name: 'preview',
+  summary: 'say what a resume or a fork would restore, replay and run; nothing is run',
+  input: {
+    ...branchFields,
+    asFork: { type: 'flag', description: 'preview a fork even of the newest checkpoint, unchanged' },
+  },
+  output: 'each activation and what would become of it',
+  isReadOnly: true,
+  async run(context, input) {
+    const { from, options } = await readBranch(context, input);
+    const { asFork } = input;
+    return {
+      ...from,
+      rows: await context.engine.preview(from, { ...options, ...(asFork !== undefined && { asFork }) }),
+    };
+  },
+};
+
+export const forkRun: Operation<ForkRunInput, ForkRunOutput, WorkContext> = {
+  name: 'fork',
+  summary: 'make a new run that goes on from a checkpoint; the original is untouched',
+  input: {
+    ...branchFields,
+    runId: { type: 'text', description: 'id of the new run' },
+    run: { type: 'flag', description: 'run it at once' },
+  },
+  output: 'the new run',
+  isReadOnly: false,
+  async run(context, input) {
+    const { from, options } = await readBranch(context, input);
+    const { runId, run = false } = input;
+    const fork = await context.engine.fork(from, { ...options, ...(runId !== undefined && { runId }) });
+    if (!run) return { fork, from };
+    const handle = await context.engine.resume(fork.runId, options.graph === undefined ? {} : { graph: options.graph });
+    return { fork, from, result: await followRun(context, handle) };
+  },
+};

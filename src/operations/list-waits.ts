@@ -1,0 +1,52 @@
+/** `inbox`: the open waits of a store, soonest due first. */
+import type { OpenQuestion } from '../engine/api.ts';
+import type { OpenWait } from '../ports/store.ts';
+import { decodeJson } from '../state/revive.ts';
+import type { WaitRecord } from '../state/tree.ts';
+import { findRun } from './find-run.ts';
+import type { Operation } from './operation.ts';
+
+export interface ListWaitsInput {
+  readonly run?: string;
+  readonly all?: boolean;
+  readonly limit?: number;
+}
+
+export interface ListedWait extends OpenQuestion {
+  readonly graphId: string;
+}
+
+export interface ListWaitsOutput {
+  readonly waits: readonly ListedWait[];
+  readonly hasMore: boolean;
+}
+
+const defaultLimit = 50;
+const decoder = new TextDecoder();
+
+function toListedWait({ runId, waitId, graphId, body }: OpenWait): ListedWait {
+  return { runId, waitId, graphId, ...(decodeJson(decoder.decode(body)) as WaitRecord) };
+}
+
+export const listWaits: Operation<ListWaitsInput, ListWaitsOutput> = {
+  name: 'inbox',
+  summary: 'list open questions and how to answer them',
+  input: {
+    run: { type: 'text', description: 'only those of this run', isPositional: true },
+    all: { type: 'flag', description: 'also what waits for a time or a signal' },
+    limit: { type: 'integer', description: `how many at most; default ${defaultLimit}` },
+  },
+  output: 'the open waits',
+  isReadOnly: true,
+  async run(context, { run, all = false, limit = defaultLimit }) {
+    const { store, tenant } = context;
+    const runId = run === undefined ? undefined : (await findRun(context, run)).runId;
+    const page = await store.listWaits({
+      tenant,
+      limit,
+      ...(runId !== undefined && { runId }),
+      ...(!all && { kinds: ['question', 'doubt'] as const }),
+    });
+    return { waits: page.rows.map(toListedWait), hasMore: page.cursor !== undefined };
+  },
+};

@@ -1,0 +1,60 @@
+/** `rm`: removes a run and all that belongs to it. */
+import { CairnError } from '../errors.ts';
+import type { RunRow } from '../ports/store.ts';
+import { findRun } from './find-run.ts';
+import type { Operation, ReadContext } from './operation.ts';
+
+export interface RemoveRunInput {
+  readonly run: string;
+  readonly withForks?: boolean;
+}
+
+export interface RemoveRunOutput {
+  /** The runs removed, forks first. */
+  readonly removed: readonly string[];
+}
+
+const pageSize = 100;
+
+async function readForks({ store, tenant }: ReadContext, parentRunId: string): Promise<readonly RunRow[]> {
+  const forks: RunRow[] = [];
+  let cursor: string | undefined;
+  do {
+    const page = await store.listRuns({
+      tenant,
+      parentRunId,
+      limit: pageSize,
+      ...(cursor !== undefined && { cursor }),
+    });
+    forks.push(...page.rows);
+    cursor = page.cursor;
+  } while (cursor !== undefined);
+  return forks;
+}
+
+/** The run and its forks at any depth, those that nothing is forked from first. */
+async function readFamily(context: ReadContext, runId: string): Promise<readonly string[]> {
+  const families: (readonly string[])[] = [];
+  for (const fork of await readForks(context, runId)) families.push(await readFamily(context, fork.runId));
+  return [...families.flat(), runId];
+}
+
+export const removeRun: Operation<RemoveRunInput, RemoveRunOutput> = {
+  name: 'rm',
+  summary: 'remove a run with its history',
+  input: {
+    run: { type: 'text', description: 'the run', isRequired: true, isPositional: true },
+    withForks: { type: 'flag', description: 'remove the runs forked from it too' },
+  },
+  output: 'the runs removed',
+  isReadOnly: false,
+  async run(context, { run, withForks = false }) {
+    const { store, tenant } = context;
+    const { runId } = await findRun(context, run);
+    const family = await readFamily(context, runId);
+    const forks = family.slice(0, -1);
+    if (forks.length > 0 && !withForks) throw new CairnError('HISTORY_HAS_FORKS', { runId, forks });
+    for (const member of family) await store.removeRun({ tenant, runId: member });
+    return { removed: family };
+  },
+};

@@ -1,0 +1,29 @@
+/** `show`: all there is to say about one checkpoint. */
+import { type CheckpointDetails, showCheckpoint as readDetails } from '../history/log.ts';
+import { resolveReference } from '../history/references.ts';
+import type { HistoryContext, Operation } from './operation.ts';
+
+export interface ShowCheckpointInput {
+  readonly checkpoint: string;
+}
+
+export type ShowCheckpointOutput = CheckpointDetails;
+
+export const showCheckpoint: Operation<ShowCheckpointInput, ShowCheckpointOutput, HistoryContext> = {
+  name: 'show',
+  summary: 'show one checkpoint: why it is there and where the run stood',
+  input: {
+    checkpoint: {
+      type: 'text',
+      description: 'the checkpoint: its id, RUN@12, RUN@tag, RUN@head~2, or RUN for the newest',
+      isRequired: true,
+      isPositional: true,
+    },
+  },
+  output: 'the checkpoint',
+  isReadOnly: true,
+  async run({ store, blobs, tenant }, { checkpoint }) {
+    const { run, seq } = await resolveReference(store, tenant, checkpoint);
+    return readDetails(store, blobs, run, seq);
+  },
+};

@@ -1,0 +1,60 @@
+/** `tag`: names a checkpoint. */
+import { CairnError } from '../errors.ts';
+import { resolveReference } from '../history/references.ts';
+import { findRun } from './find-run.ts';
+import type { Operation } from './operation.ts';
+
+export interface TagCheckpointInput {
+  readonly checkpoint: string;
+  readonly name: string;
+  readonly remove?: boolean;
+}
+
+export interface TagCheckpointOutput {
+  readonly runId: string;
+  readonly name: string;
+  /** Absent: the tag was removed. */
+  readonly seq?: number;
+}
+
+/** Names that would be read as something else in `RUN@name`. */
+const reserved = /^(?:head|\d+)$|[@~.]|^$/;
+
+export const tagCheckpoint: Operation<TagCheckpointInput, TagCheckpointOutput> = {
+  name: 'tag',
+  summary: 'name a checkpoint; pruning keeps it',
+  input: {
+    checkpoint: {
+      type: 'text',
+      description: 'the checkpoint: RUN@12, RUN or its id',
+      isRequired: true,
+      isPositional: true,
+    },
+    name: {
+      type: 'text',
+      description: 'the name; RUN@name then means the checkpoint',
+      isRequired: true,
+      isPositional: true,
+    },
+    remove: { type: 'flag', description: 'remove the name from the run' },
+  },
+  output: 'the tag',
+  isReadOnly: false,
+  async run(context, { checkpoint, name, remove = false }) {
+    const { store, tenant } = context;
+    if (remove) {
+      const run = await findRun(context, checkpoint).catch(
+        async () => (await resolveReference(store, tenant, checkpoint)).run,
+      );
+      if (!(await store.readTags(run)).some((tag) => tag.name === name))
+        throw new CairnError('CHECKPOINT_NOT_FOUND', { checkpoint: `${run.runId}@${name}` });
+      await store.removeTag(run, name);
+      return { runId: run.runId, name };
+    }
+    if (reserved.test(name))
+      throw new CairnError('ID_INVALID', { kind: 'tag', id: name, reason: 'it would be read as another checkpoint' });
+    const { run, seq } = await resolveReference(store, tenant, checkpoint);
+    await store.tagCheckpoint(run, { name, seq });
+    return { runId: run.runId, name, seq };
+  },
+};
