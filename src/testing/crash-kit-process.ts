@@ -6,7 +6,7 @@ export interface CrashProcess {
   /** Where effects go. A killed process cannot reach it any more: `apply` throws then. */
   readonly oracle: EffectOracle;
   /** Work that takes time on the process's clock; never resolves in a killed process. */
-  sleep(delayMs: number): Promise<void>;
+  readonly sleep: (delayMs: number) => Promise<void>;
 }
 
 /** Where a process is killed: before or after its n-th write to the store or its n-th effect, counted from 1. */

@@ -205,7 +205,7 @@ async function live({ crashCase, limits, time, store, blobs, lives, life, effect
     ids: {
       workerId: workerName(lives.length - 1),
       createRunId: () => runId,
-      random: random.next,
+      random: () => random.next(),
       isWorkerDead: (workerId) => lives.some((other, index) => other.isDead && workerName(index) === workerId),
     },
     tenant,
@@ -222,7 +222,7 @@ async function live({ crashCase, limits, time, store, blobs, lives, life, effect
     users: crashCase,
     oracle,
     sleep,
-    now: clock.now,
+    now: () => clock.now(),
   });
   await engine.close();
   return result;

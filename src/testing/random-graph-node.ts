@@ -195,13 +195,13 @@ async function runPart(
     case 'sleep':
       await ctx.sleepUntil(ctx.now() + part.delayMs);
       return 'slept';
-    case 'signal':
-      return JSON.stringify(await ctx.receive(`signal ${place}`));
     case 'child': {
       const { status, state } = await ctx.run(childGraph as Graph, { trail: place });
       const outputs = Object.entries(state.outputs).map(([id, output]) => `${id}=${JSON.stringify(output)}`);
       return `${status} ${outputs.toSorted().join()}`;
     }
+    default:
+      return JSON.stringify(await ctx.receive(`signal ${place}`));
   }
 }
 

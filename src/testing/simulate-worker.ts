@@ -67,7 +67,7 @@ export function openProcess(world: SimulationWorld, name: string, random: Seeded
     ids: {
       workerId: name,
       createRunId: () => `run-${ids.integer(1e9)}`,
-      random: ids.next,
+      random: () => ids.next(),
       isWorkerDead: (workerId) => (world.knowsDeaths && deaths.has(workerId) ? true : undefined),
     },
     tenant,
