@@ -10,7 +10,7 @@ interface LooseEnd {
 }
 
 /** What the trails of one workflow share. */
-interface Layout {
+export interface Layout {
   readonly nodes: NodeDefinition[];
   readonly edges: EdgeDefinition[];
   readonly reducers: Map<string, Reducer>;

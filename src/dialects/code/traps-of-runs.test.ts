@@ -191,6 +191,16 @@ describe('policies', () => {
       .compile()
       .invoke({});
     expect([quorum.status, aborted]).toEqual(['completed', ['slow', 'three']]);
+    const ran: string[] = [];
+    const long = await begin()
+      .parallel(
+        (arm) => ({ quick: later, long: arm.step('first', slow('first')).then('second', () => ran.push('second')) }),
+        { join: 'any' },
+      )
+      .returns(() => 'done')
+      .compile()
+      .invoke({});
+    expect([long.status, aborted.at(-1), ran]).toEqual(['completed', 'first', []]);
     const fails = () => {
       throw new Error('no');
     };

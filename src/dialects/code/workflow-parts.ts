@@ -1,8 +1,8 @@
 /** What each part of a workflow lays: one node, a branch with its arms, or arms side by side with their join. */
-import type { Join, NodeDefinition, Reducer } from '../../graph/graph.ts';
+import type { Condition, Join, NodeDefinition, Reducer } from '../../graph/graph.ts';
 import { defineNode, type NodeDraft, type NodeSettings } from './node-draft.ts';
 import { asChoice, type Choose } from './predicate.ts';
-import type { Trail } from './trail.ts';
+import type { Layout, Trail } from './trail.ts';
 
 /** Lays something at the end of a trail. */
 export type Part = (trail: Trail) => void;
@@ -78,7 +78,7 @@ export function layParallel(
 ): Part {
   return (trail) => {
     const { id = `${trail.name}_join`, merge } = settings;
-    const { faults } = trail.layout;
+    const { faults, nodes } = trail.layout;
     faults.addUnknownOptions(settings, parallelSettingNames, `parallel ${id}`, place);
     if (arms.size === 0)
       faults.add({ rule: 'G7', place, message: `parallel ${id} has no arms`, fix: 'give at least one' });
@@ -86,14 +86,27 @@ export function layParallel(
     const join = joinOf(settings, arms.size, (message, fix) =>
       faults.add({ rule: 'G9', place, message: `parallel ${id}: ${message}`, fix }),
     );
+    const nodesBefore = nodes.length;
     const ends = walkArms(arms, (key) => trail.split(key));
     for (const [index, end] of ends.entries()) {
       // A join counts edges, so an arm must end in one: the arms of a branch inside it are gathered first.
       if (end.isForked) end.lay(idleNode(`${[...arms.keys()][index]}_end`, 'join', place));
     }
+    const armNodes = nodes.slice(nodesBefore);
     trail.gather(ends);
     trail.lay({ ...idleNode(id, 'join', place), join });
+    if (typeof join === 'object' && join.cancelRest === true) tieToJoin(trail.layout, armNodes, id);
   };
+}
+
+const never: Condition = { text: 'false', evaluate: () => false };
+
+/** A join cancels the sources of its edges. Edges that never fire make every step of an arm such a source, not only its last. */
+function tieToJoin({ edges }: Layout, armNodes: readonly NodeDefinition[], to: string): void {
+  const tied = new Set(edges.filter((edge) => edge.to === to).map(({ from }) => from));
+  for (const { id: from, place } of armNodes) {
+    if (!tied.has(from)) edges.push({ from, to, condition: never, ...(place === undefined ? {} : { place }) });
+  }
 }
 
 function walkArms(arms: ReadonlyMap<string, Part>, begin: (key: string) => Trail): readonly Trail[] {

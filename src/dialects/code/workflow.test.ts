@@ -128,6 +128,25 @@ test('G3 a parallel part starts its arms from the same ends and joins them as it
   });
 });
 
+test('G3 a join that cancels the rest is tied to every step of its arms', () => {
+  const build = (join: 'all' | 'any') =>
+    begin()
+      .parallel((arm) => ({ p: one, q: arm.step('q1', one).then('q2', one) }), { join, id: 'gate' })
+      .returns(() => 1)
+      .toGraph();
+  expect(edgesOf(build('any')).filter((edge) => edge.endsWith('-> gate'))).toEqual([
+    'p -> gate',
+    'q2 -> gate',
+    'q1 -> gate',
+  ]);
+  expect(
+    build('any')
+      .edges.find(({ condition }) => condition !== undefined)
+      ?.condition?.evaluate({} as never),
+  ).toBe(false);
+  expect(edgesOf(build('all')).filter((edge) => edge.endsWith('-> gate'))).toEqual(['p -> gate', 'q2 -> gate']);
+});
+
 test('G3 an arm that branches counts once in its join', () => {
   const graph = begin()
     .step('a', one)
