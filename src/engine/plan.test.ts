@@ -1,0 +1,140 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { createDriver, type Driver, type Routing } from '../../test/plan/plan-driver.ts';
+import { type ModelResult, type Route, runModel } from '../../test/plan/plan-model.ts';
+import { createRandom, defineGraph, nodeId, noise, type Sketch, sketchGraph } from '../../test/plan/random-graph.ts';
+import { compileGraph } from '../graph/compile-graph.ts';
+import type { Graph } from '../graph/graph.ts';
+import { Plan, type PlanState } from './plan.ts';
+
+const seeds = (): fc.Arbitrary<number> => fc.noShrink(fc.nat(2 ** 31 - 1));
+
+/** A random routing: the later the visit, the fewer edges fire, so that loops end. */
+function randomRoute(sketch: Sketch, seed: number): Route {
+  const outgoing = Array.from({ length: sketch.size }, (_, node) =>
+    [...sketch.edges.entries()].filter(([, edge]) => edge.from === node).map(([index]) => index),
+  );
+  const isFirst = noise(seed, 1) < 0.3;
+  const share = 30 + noise(seed, 2) * 50;
+  return (node, visit) => {
+    const edges = outgoing[node] ?? [];
+    const isEnd = sketch.hasEnd && node === sketch.size - 1;
+    if (node !== 0 && !isEnd && noise(seed, node, visit, 7) < 0.05) return undefined;
+    if (isFirst) {
+      const chosen = edges[Math.floor(noise(seed, node, visit) * (edges.length + (visit > 4 ? 1 : 0)))];
+      return new Set(chosen === undefined || visit > 12 ? [] : [chosen]);
+    }
+    return new Set(
+      edges.filter((edge) => noise(seed, node, visit, edge) * 100 < (visit > 12 ? 0 : Math.max(5, share - 3 * visit))),
+    );
+  };
+}
+
+/** The numbers of a sketch's nodes in its graph. */
+const numbering = (sketch: Sketch, graph: Graph): readonly number[] =>
+  Array.from({ length: sketch.size }, (_, node) => graph.nodeIndex.get(nodeId(sketch, node)) ?? -1);
+
+function routingOf(sketch: Sketch, graph: Graph, route: Route): Routing {
+  const back = new Map(numbering(sketch, graph).map((number, node) => [number, node]));
+  return (node, visit) => {
+    const chosen = route(back.get(node) ?? 0, visit);
+    return chosen === undefined ? undefined : graph.edges.filter((edge) => chosen.has(edge.index));
+  };
+}
+
+/** What a run came to, in the terms of the model. */
+function outcomeOf(driver: Driver, sketch: Sketch): ModelResult {
+  const numbers = numbering(sketch, driver.graph);
+  const isEnd = (node: number): boolean => sketch.hasEnd && node === sketch.size - 1;
+  return {
+    visits: numbers.map((number, node) =>
+      isEnd(node) ? Number(driver.plan.stateOf(number) === 'settled') : driver.plan.visitOf(number),
+    ),
+    isSkipped: numbers.map((number) => driver.plan.stateOf(number) === 'skipped'),
+    rounds: driver.tree.epoch ?? 0,
+  };
+}
+
+function pick<T>(values: Iterable<T>, random: () => number): T {
+  const list = [...values];
+  return list[Math.floor(random() * list.length)] as T;
+}
+
+/** Everything a plan tells about itself and would do next. */
+function portrait(driver: Driver, plan: Plan): unknown {
+  const { graph } = driver;
+  const open = graph.nodes.filter((node) => plan.stateOf(node.index) === 'open').map((node) => node.index);
+  return {
+    states: graph.nodes.map((node): PlanState => plan.stateOf(node.index)),
+    visits: graph.nodes.map((node) => plan.visitOf(node.index)),
+    isDone: plan.isDone,
+    skipped: plan.skippedNodes(),
+    fields: open.map((node) => plan.settledFields(node, graph.nodes[node]?.outgoing.slice(0, 1) ?? [])),
+  };
+}
+
+/** The plan built from the tree is the plan that was kept, and would start exactly what is open. */
+function checkReload(driver: Driver): void {
+  const fresh = new Plan(driver.graph, structuredClone(driver.tree));
+  const step = fresh.initial();
+  expect(step.loops).toEqual([]);
+  expect(step.epoch).toBeUndefined();
+  const due = [
+    ...step.start.map(({ node, visit }) => [node, visit]),
+    ...step.cancel.map((node) => [node, fresh.visitOf(node)]),
+  ];
+  const open = [...driver.open].map(([node, { visit }]) => [node, visit]);
+  const byNode = (a: readonly (number | undefined)[], b: readonly (number | undefined)[]): number =>
+    (a[0] ?? 0) - (b[0] ?? 0);
+  expect(due.sort(byNode)).toEqual(open.sort(byNode));
+  expect([...step.cancel].sort()).toEqual([...driver.cancelled].sort());
+  expect(portrait(driver, fresh)).toEqual(portrait(driver, driver.plan));
+}
+
+/** Runs to the end under a random schedule; at each step some open activation may leave a trace, and the plan may be reloaded. */
+function runSchedule(driver: Driver, seed: number, isReloading: boolean): void {
+  const random = createRandom(seed);
+  for (let steps = 0; driver.open.size > 0; steps += 1) {
+    if (steps > 5000) throw new Error('the run does not end');
+    const node = pick(driver.open.keys(), random);
+    if (isReloading && random() < 0.3) driver.trace(pick(driver.open.keys(), random));
+    driver.settle(node);
+    if (!isReloading) continue;
+    checkReload(driver);
+    if (random() < 0.3) driver.reload();
+  }
+}
+
+describe('random graphs', () => {
+  it('G3 G4 there is one outcome whatever the schedule, and it is that of the model', () => {
+    fc.assert(
+      fc.property(seeds(), (seed) => {
+        const sketch = sketchGraph(seed);
+        const graph = compileGraph(defineGraph(sketch));
+        const route = randomRoute(sketch, seed);
+        const expected = runModel(sketch, route);
+        for (let schedule = 0; schedule < 3; schedule += 1) {
+          const driver = createDriver(graph, routingOf(sketch, graph, route));
+          runSchedule(driver, seed + schedule, false);
+          expect(driver.plan.isDone).toBe(true);
+          expect(outcomeOf(driver, sketch)).toEqual(expected);
+        }
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  it('E1 a plan built from the tree at any moment is the plan that was kept, and goes on the same way', () => {
+    fc.assert(
+      fc.property(seeds(), (seed) => {
+        const sketch = sketchGraph(seed, { maxSize: 14 });
+        const graph = compileGraph(defineGraph(sketch));
+        const route = randomRoute(sketch, seed);
+        const driver = createDriver(graph, routingOf(sketch, graph, route));
+        runSchedule(driver, seed, true);
+        expect(outcomeOf(driver, sketch)).toEqual(runModel(sketch, route));
+      }),
+      { numRuns: 1000 },
+    );
+  });
+});
