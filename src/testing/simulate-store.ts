@@ -1,6 +1,7 @@
 /** The way between a simulated worker and the store: calls take time, get lost, are acknowledged in vain, and kill or freeze the worker. */
-import { CairnError } from '../errors.ts';
+import type { Clock } from '../ports/clock.ts';
 import type { Store } from '../ports/store.ts';
+import { createFaultyStore } from './faulty-store.ts';
 import type { SeededRandom } from './seeded-random.ts';
 import type { ProcessState, SimulatedTime } from './simulate-time.ts';
 
@@ -42,6 +43,7 @@ export interface SimulatedProcess extends ProcessState {
 export interface NetworkOptions {
   readonly store: Store;
   readonly time: SimulatedTime;
+  readonly clock: Clock;
   readonly random: SeededRandom;
   readonly process: SimulatedProcess;
   /** The rates that hold now: faults end some time, so that liveness can be checked. */
@@ -50,55 +52,38 @@ export interface NetworkOptions {
   readonly freezeMsMost: number;
 }
 
-/** Wraps the store for one process. */
+/** Wraps the store for one process: a faulty network, and calls at which the process is killed or frozen. */
 export function createNetworkStore(options: NetworkOptions): Store {
-  const { store } = options;
-  const call = <Reply>(work: () => Promise<Reply>): Promise<Reply> => travel(options, work);
-  return {
-    name: store.name,
-    capabilities: store.capabilities,
-    admitRun: (admission) => call(() => store.admitRun(admission)),
-    commit: (commit) => call(() => store.commit(commit)),
-    postMessage: (message) => call(() => store.postMessage(message)),
-    readRun: (key) => call(() => store.readRun(key)),
-    findRuns: (tenant, prefix, limit) => call(() => store.findRuns(tenant, prefix, limit)),
-    listRuns: (query) => call(() => store.listRuns(query)),
-    removeRun: (key) => call(() => store.removeRun(key)),
-    claimRun: (request) => call(() => store.claimRun(request)),
-    renewClaim: (claim) => call(() => store.renewClaim(claim)),
-    releaseClaim: (claim) => call(() => store.releaseClaim(claim)),
-    readCheckpoints: (key, range) => call(() => store.readCheckpoints(key, range)),
-    readSnapshot: (key, atOrBefore) => call(() => store.readSnapshot(key, atOrBefore)),
-    writeSnapshot: (key, snapshot) => call(() => store.writeSnapshot(key, snapshot)),
-    readMessages: (key) => call(() => store.readMessages(key)),
-    listWaits: (query) => call(() => store.listWaits(query)),
-    tagCheckpoint: (key, tag) => call(() => store.tagCheckpoint(key, tag)),
-    removeTag: (key, name) => call(() => store.removeTag(key, name)),
-    readTags: (key) => call(() => store.readTags(key)),
-    pruneRun: (prune) => call(() => store.pruneRun(prune)),
-    close: () => Promise.resolve(),
-  };
+  const { clock, random, process, rates } = options;
+  const network = createFaultyStore(options.store, {
+    clock,
+    random: random.fork(),
+    latencyMs: rates().latencyMsMost,
+    reorder: random.chance(0.5),
+    failBefore: () => rates().lostBefore,
+    loseAck: () => rates().lostAfter,
+    isDead: () => process.isDead,
+  });
+  return new Proxy(network, {
+    get: (target, name) => {
+      const member: unknown = Reflect.get(target, name);
+      if (typeof member !== 'function') return member;
+      return (...args: readonly unknown[]) =>
+        travel(options, () => Reflect.apply(member, target, args) as Promise<unknown>);
+    },
+  });
 }
 
-async function travel<Reply>(options: NetworkOptions, work: () => Promise<Reply>): Promise<Reply> {
+async function travel(options: NetworkOptions, work: () => Promise<unknown>): Promise<unknown> {
   const { process, random, rates, time } = options;
-  if (process.isDead) return never();
-  const { lostBefore, lostAfter, killed, frozen, latencyMsMost } = rates();
+  const { killed, frozen } = rates();
   if (random.chance(killed / 2)) return die(process);
   if (random.chance(frozen)) freeze(options);
-  await delay(options, latencyMsMost);
-  if (random.chance(lostBefore)) throw unavailable('the request was lost');
-  const reply = await work();
+  const [reply] = await Promise.allSettled([work()]);
   if (random.chance(killed / 2)) return die(process);
-  await delay(options, latencyMsMost);
   if (process.frozenUntilMs !== undefined && process.frozenUntilMs > time.nowMs) await time.sleep(process, 0);
-  if (random.chance(lostAfter)) throw unavailable('the acknowledgement was lost');
-  return reply;
-}
-
-function delay({ time, random, process }: NetworkOptions, latencyMsMost: number): Promise<void> | undefined {
-  if (latencyMsMost === 0) return undefined;
-  return time.sleep(process, random.integer(latencyMsMost + 1));
+  if (reply.status === 'rejected') throw reply.reason;
+  return reply.value;
 }
 
 function freeze({ process, time, random, freezeMsMost }: NetworkOptions): void {
@@ -107,15 +92,7 @@ function freeze({ process, time, random, freezeMsMost }: NetworkOptions): void {
   process.frozenUntilMs = time.nowMs + random.integer(freezeMsMost);
 }
 
-function die<Value>(process: SimulatedProcess): Promise<Value> {
+function die(process: SimulatedProcess): Promise<never> {
   process.isDead = true;
-  return never();
-}
-
-function never<Value>(): Promise<Value> {
-  return new Promise<Value>(() => {});
-}
-
-function unavailable(reason: string): CairnError {
-  return new CairnError('STORE_UNAVAILABLE', { store: 'simulated', reason });
+  return new Promise(() => {});
 }

@@ -50,6 +50,7 @@ export function openProcess(world: SimulationWorld, name: string, random: Seeded
   const store = createNetworkStore({
     store: world.store,
     time,
+    clock,
     random: random.fork(),
     process,
     rates: world.rates,
