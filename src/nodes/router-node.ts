@@ -1,5 +1,5 @@
 /** The router node: reads the state and says where the run goes on. */
-import { compileChoice } from '../graph/expression.ts';
+import type { Choice } from '../graph/graph.ts';
 import { NodeFailure, outcome, type NodeContext, type Outcome, type StateView } from '../graph/node-contract.ts';
 import { refuseUnknownKeys } from './known-keys.ts';
 import { draftNode, type NodeDraft, type NodeOptions } from './node-draft.ts';
@@ -15,24 +15,26 @@ export interface RouterNodeConfig {
 const configKeys = ['targets'] as const satisfies readonly (keyof RouterNodeConfig)[];
 
 /**
- * A node that routes to the node ids that its function returns, or its expression (`scratch.score > 3 ? 'good' : 'poor'`) yields: of
- * its outgoing edges, exactly those fire. The targets are also its output.
+ * A node that routes to the node ids that its function returns, or its choice: of its outgoing edges, exactly those fire. The targets
+ * are also its output. `compileChoice` makes a choice of an expression, such as `scratch.score > 3 ? 'good' : 'poor'`.
  * A target that is not declared fails the node with `ROUTE_UNKNOWN`.
- * @throws CONDITION_SYNTAX the expression cannot be parsed
  */
 export function routerNode<S extends StateView = StateView>(
-  route: FromState<Targets, S> | string,
+  route: FromState<Targets, S> | Choice,
   config: RouterNodeConfig = {},
   options: NodeOptions = {},
 ): NodeDraft {
   refuseUnknownKeys('routerNode', config, configKeys);
-  const choose = toFunction(route as FromState<Targets> | string);
-  const data = { ...(typeof route === 'string' && { route }), ...(config.targets && { targets: [...config.targets] }) };
+  const choose = toFunction(route as FromState<Targets> | Choice);
+  const { text, version } = typeof route === 'function' ? {} : route;
+  const data = Object.entries({ route: text, version, targets: config.targets }).filter(
+    ([, value]) => value !== undefined,
+  );
   return draftNode(
     {
       type: 'router',
       effect: 'pure',
-      config: data,
+      config: Object.fromEntries(data),
       implementation: {
         run: (ctx) => routeTo(ctx, choose(ctx.state), config.targets),
         codeText: typeof route === 'function' ? String(route) : '',
@@ -43,13 +45,12 @@ export function routerNode<S extends StateView = StateView>(
 }
 
 /** A router is no condition of another node: it sees the state, and an outcome that says nothing. */
-function toFunction(route: FromState<Targets> | string): FromState<Targets> {
+function toFunction(route: FromState<Targets> | Choice): FromState<Targets> {
   if (typeof route === 'function') return route;
-  if (typeof route !== 'string')
-    throw new TypeError('routerNode(route) needs a function of the state or an expression');
-  const { choose } = compileChoice(route);
+  if (typeof route?.choose !== 'function')
+    throw new TypeError('routerNode(route) needs a function of the state or a choice');
   const outcome = { status: 'completed', output: undefined, error: undefined } as const;
-  return (state) => choose({ state, outcome });
+  return (state) => route.choose({ state, outcome });
 }
 
 function routeTo({ nodeId }: NodeContext, chosen: unknown, targets: readonly string[] | undefined): Outcome {

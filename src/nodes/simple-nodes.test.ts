@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { compileGraph } from '../graph/compile-graph.ts';
+import { compileChoice } from '../graph/expression.ts';
 import { END, START, type ConditionScope, type Graph } from '../graph/graph.ts';
 import { Outcome, type NodeFailure, type OutcomeParts } from '../graph/node-contract.ts';
 import { createFakeContext, createStateView, type FakeContextOptions } from '../testing/fake-context.ts';
@@ -244,15 +245,23 @@ test('G3 a router fires the edges to the targets it names, and no others', async
 });
 
 test('G6 a router can be an expression, which is parsed when the graph is written', async () => {
-  const draft = routerNode('scratch.score > 3 ? "good" : "poor"', { targets: ['good', 'poor'] });
+  const text = 'scratch.score > 3 ? "good" : "poor"';
+  const draft = routerNode(compileChoice(text), { targets: ['good', 'poor'] });
   const routed = async (score: unknown): Promise<OutcomeParts> =>
     partsOf(await run(draft, { state: { scratch: { score } } }));
   expect([(await routed(4)).goto, (await routed(3)).goto]).toEqual(['good', 'poor']);
-  expect(draft.config).toEqual({ route: 'scratch.score > 3 ? "good" : "poor"', targets: ['good', 'poor'] });
-  expect(partsOf(await run(routerNode('["a", input]'), { state: { input: 'b' } })).goto).toEqual(['a', 'b']);
-  for (const bad of ['scratch.', 'nonsense', '1 < 2', '5']) expect(() => routerNode(bad)).toThrow(/cannot be parsed/);
-  await expect(run(routerNode('input'), { state: { input: 5 } })).rejects.toMatchObject({ code: 'CONDITION_FAILED' });
-  await expect(run(routerNode('scratch.missing'))).rejects.toMatchObject({ code: 'CONDITION_FAILED' });
+  expect(draft.config).toEqual({ route: text, targets: ['good', 'poor'] });
+  expect(partsOf(await run(routerNode(compileChoice('["a", input]')), { state: { input: 'b' } })).goto).toEqual([
+    'a',
+    'b',
+  ]);
+  for (const bad of ['scratch.', 'nonsense', '1 < 2', '5'])
+    expect(() => compileChoice(bad)).toThrow(/cannot be parsed/);
+  for (const late of ['input', 'scratch.missing', '[1]']) {
+    await expect(run(routerNode(compileChoice(late)), { state: { input: 5 } })).rejects.toMatchObject({
+      code: 'CONDITION_FAILED',
+    });
+  }
 });
 
 test('G8 a guardrail blocks, reroutes, warns or mends', async () => {
