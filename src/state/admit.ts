@@ -143,7 +143,8 @@ class Walk {
     if (this.#isReusable(value, depth)) return value;
     this.#depth = depth;
     if (depth >= this.#limits.valueDepth) throw this.refusal(`nested deeper than ${this.#limits.valueDepth}`);
-    for (let i = depth - 1; i >= 0; i--) if (this.#within[i] === value) throw this.refusal('a cycle: it is inside itself');
+    for (let i = depth - 1; i >= 0; i--)
+      if (this.#within[i] === value) throw this.refusal('a cycle: it is inside itself');
     this.#within[depth] = value;
     if (depth >= this.#deepest) this.#deepest = depth + 1;
     this.#count(2, depth);
@@ -158,7 +159,8 @@ class Walk {
   #isReusable(value: object, depth: number): boolean {
     // Asking whether it is frozen is cheaper than looking for a mark, and most values are not.
     const mark = Object.isFrozen(value) ? findMark(value) : undefined;
-    if (mark === undefined || mark.redact !== this.#redact || mark.depth + depth > this.#limits.valueDepth) return false;
+    if (mark === undefined || mark.redact !== this.#redact || mark.depth + depth > this.#limits.valueDepth)
+      return false;
     if (mark.hasTags) this.hasTags = true;
     if (mark.depth + depth > this.#deepest) this.#deepest = mark.depth + depth;
     return true;
@@ -176,8 +178,7 @@ class Walk {
         throw this.refusal('a property that is computed when it is read');
       }
       if (key === '$') this.hasTags = true;
-      const value =
-        this.#redact !== undefined && this.#redact(key) ? maskedText : this.copy(property.value, depth + 1);
+      const value = this.#redact !== undefined && this.#redact(key) ? maskedText : this.copy(property.value, depth + 1);
       if (key === '__proto__') setOwn(copy, key, value);
       else copy[key] = value;
     }
@@ -270,12 +271,15 @@ class Walk {
       this.#keys[depth] = name;
       return { [name]: this.copy(error[name], depth + 1) };
     };
-    const { name, message } = error;
-    this.#count(String(message).length, depth);
+    // A user's class may define them as anything.
+    const { name: givenName, message: givenMessage }: { name: unknown; message: unknown } = error;
+    const name = String(givenName);
+    const message = String(givenMessage);
+    this.#count(message.length, depth);
     return Object.freeze(
       createStoredError({
-        name: String(name),
-        message: String(message),
+        name,
+        message,
         ...(error.code === undefined ? {} : part('code')),
         ...(error.data === undefined ? {} : part('data')),
         ...(Object.hasOwn(error, 'cause') ? part('cause') : {}),

@@ -57,7 +57,10 @@ function tagObject(value: object): unknown {
     case Uint8Array.prototype:
       return tag('bytes', base64Of(value as Uint8Array));
     case Map.prototype:
-      return tag('map', Array.from(value as Map<unknown, unknown>, ([key, item]) => [tagValue(key), tagValue(item)]));
+      return tag(
+        'map',
+        Array.from(value as Map<unknown, unknown>, ([key, item]) => [tagValue(key), tagValue(item)]),
+      );
     case Set.prototype:
       return tag('set', Array.from(value as Set<unknown>, tagValue));
     case URL.prototype:

@@ -14,8 +14,8 @@ function guardsFor(names: readonly string[]): Guards {
 
 function guardsForUrl(): Guards {
   const guards: Record<string, PropertyDescriptor> = {};
-  for (const [name, { get, set }] of Object.entries(Object.getOwnPropertyDescriptors(URL.prototype))) {
-    if (get !== undefined && set !== undefined) guards[name] = { get, set: refuseWrite };
+  for (const [name, descriptor] of Object.entries(Object.getOwnPropertyDescriptors(URL.prototype))) {
+    if (descriptor.set !== undefined) guards[name] = { ...descriptor, set: refuseWrite };
   }
   // The live parameters of a URL write through to it: hand out a copy of them.
   guards['searchParams'] = {

@@ -10,9 +10,10 @@ export interface OwnershipMark {
 }
 
 /** Returning another object from a constructor lets a subclass put its private field on it. */
+// oxlint-disable-next-line typescript/no-extraneous-class -- there for its constructor only
 class Adopted {
   constructor(adopted: object) {
-    // oxlint-disable-next-line no-constructor-return -- the field below lands on the object given, where nobody else can see or forge it
+    // The field below lands on the object given, where nobody else can see or forge it.
     return adopted;
   }
 }
@@ -23,6 +24,9 @@ class Marked extends Adopted {
     super(value);
     this.#mark = mark;
   }
+  static put(value: object, mark: OwnershipMark): Marked {
+    return new Marked(value, mark);
+  }
   static markOf(value: object): OwnershipMark | undefined {
     return #mark in value ? value.#mark : undefined;
   }
@@ -30,7 +34,7 @@ class Marked extends Adopted {
 
 /** Marks an object as ours; a private field costs a third of an entry in a WeakMap. An object is marked once. */
 export function markOwned(value: object, mark: OwnershipMark): void {
-  if (Marked.markOf(value) === undefined) new Marked(value, mark);
+  if (Marked.markOf(value) === undefined) Marked.put(value, mark);
 }
 
 /** The mark of an object that is ours and frozen in depth. */

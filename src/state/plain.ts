@@ -7,13 +7,14 @@ export function isPlainObject(value: unknown): value is PlainObject {
   return typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype;
 }
 
-/** Sets an own property, whatever the key is called. */
-export function setOwn(target: object, key: string, value: unknown): void {
+/** Sets an own property, whatever the key is called, and returns the object. */
+export function setOwn<T extends object>(target: T, key: string, value: unknown): T {
   if (key === '__proto__') {
     Object.defineProperty(target, key, { value, enumerable: true, configurable: true, writable: true });
   } else {
     (target as PlainObject)[key] = value;
   }
+  return target;
 }
 
 /** Reads an own property; what is inherited is not there. */

@@ -1,0 +1,226 @@
+/** The live frame: one mutable tree, and the one place where it is changed; each change is recorded as an op (C4). */
+import { CairnError } from '../errors.ts';
+import type { StateView } from '../graph/node-contract.ts';
+import { partitions } from '../graph/node-contract.ts';
+import { absent } from './cell.ts';
+import { Channels, now, type Area } from './channels.ts';
+import type { ChannelTable } from './channel-table.ts';
+import type { DeltaBuilder } from './delta.ts';
+import { encodeValue, jsonUnderKey } from './encode.ts';
+import { mergeUpdates, plainWritesOf, type AdmittedUpdates, type ChannelWrite } from './merge-updates.ts';
+import { setOwn, type PlainObject } from './plain.ts';
+import type { Admission } from './run-reducer.ts';
+import type { FrameTree, NodeRecord } from './tree.ts';
+import { View, type OpenView } from './view.ts';
+
+export type { AdmittedUpdates } from './merge-updates.ts';
+export type { OpenView } from './view.ts';
+
+/** What became of an outcome's updates. */
+export interface AppliedUpdates {
+  /** Channel paths written that have no reducer, e.g. `scratch.a` (E5). */
+  readonly plainWrites: readonly string[];
+  /** Whether the delta does not tell the updates as they were given, so that they must be kept beside it (X2). */
+  readonly isTransformed: boolean;
+}
+
+type Field = Exclude<keyof FrameTree, 'input' | 'channels' | 'nodes'>;
+
+const defaultAdmission: Admission = { limits: { valueBytes: 64 * 1024 * 1024, valueDepth: 500 } };
+
+export class Frame {
+  readonly tree: FrameTree;
+  readonly #path: readonly string[];
+  readonly #delta: DeltaBuilder;
+  readonly #table: ChannelTable;
+  readonly #channels: Channels;
+  readonly #admission: Admission;
+  /** Path of `nodes` in a delta, without the closing bracket. */
+  readonly #nodesPrefix: string;
+  readonly #partitionPrefixes: Readonly<Record<string, string>>;
+
+  /**
+   * @param path - keys from the run's root tree to this frame's, e.g. `['frame']`
+   * @param outputNames - node ids by the name under which their output is seen in artifacts
+   * @param admission - how values made by users' reducers are taken in
+   */
+  constructor(
+    tree: FrameTree,
+    path: readonly string[],
+    delta: DeltaBuilder,
+    table: ChannelTable,
+    outputNames: ReadonlyMap<string, string>,
+    admission: Admission = defaultAdmission,
+  ) {
+    this.tree = tree;
+    this.#path = path;
+    this.#delta = delta;
+    this.#table = table;
+    this.#channels = new Channels(tree, table, outputNames);
+    this.#admission = admission;
+    this.#nodesPrefix = this.#pathJson('nodes').slice(0, -1);
+    this.#partitionPrefixes = Object.fromEntries(
+      partitions.map((name) => [name, this.#pathJson('channels', name).slice(0, -1)]),
+    );
+  }
+
+  /** Merges one outcome's updates. Atomic: nothing changes if a reducer fails. @throws REDUCER_FAILED, STATE_UNKNOWN_CHANNEL */
+  applyUpdates(updates: AdmittedUpdates): AppliedUpdates {
+    const merge = mergeUpdates(this.#channels, this.#table, updates, this.#admission);
+    for (const write of merge.writes) this.#write(write);
+    for (const [channel, value] of merge.aux) this.setField('aux', [channel], value, encodeValue(value));
+    return { plainWrites: merge.plainWrites, isTransformed: merge.isTransformed };
+  }
+
+  /** The channel paths without a reducer that updates would write, without writing them (E5). @throws STATE_UNKNOWN_CHANNEL */
+  plainWritesOf(updates: AdmittedUpdates): readonly string[] {
+    return plainWritesOf(this.#table, updates);
+  }
+
+  #write({ cell, partition, ops, value, items }: ChannelWrite): void {
+    const { channels } = this.tree;
+    const held = (channels[partition] ??= this.#addPartition(partition));
+    this.#channels.touch(cell, items !== undefined);
+    if (items === undefined) setOwn(held, cell.key, value);
+    else grow(held, cell.key, items);
+    for (const { kind, path, json } of ops) {
+      const place =
+        path.length === 1
+          ? cell.pathJson(this.#partitionPrefixes[partition] as string)
+          : this.#pathJson('channels', partition, ...path);
+      this.#delta[kind](place, json);
+    }
+  }
+
+  #addPartition(partition: string): PlainObject {
+    this.#delta.set(this.#pathJson('channels', partition), '{}');
+    return {};
+  }
+
+  /** Sets the whole record of a node. @param json - its encoding */
+  setNode(nodeId: string, record: NodeRecord, json: string): void {
+    this.#channels.touchOutput(nodeId, 'output' in record || record.outputOfSteps === true);
+    setOwn(this.tree.nodes, nodeId, record);
+    this.#delta.set(`${this.#nodesPrefix},${JSON.stringify(nodeId)}]`, json);
+  }
+
+  /** Sets one field of a node's record, or a place inside it: `['steps', '0']`. @throws INTERNAL what is around it is not there */
+  setNodeField(nodeId: string, field: string | readonly string[], value: unknown, json: string): void {
+    const keys = typeof field === 'string' ? [field] : field;
+    const parent = this.#parentIn(nodeId, keys);
+    const key = keys.at(-1) as string;
+    this.#channels.touchOutput(nodeId, true);
+    setOwn(parent, key, value);
+    this.#delta.set(this.#pathJson('nodes', nodeId, ...keys), jsonUnderKey(key, json));
+  }
+
+  /** Deletes one field of a node's record, or a place inside it; nothing happens if it is not there. @throws INTERNAL what is around it is not there */
+  deleteNodeField(nodeId: string, field: string | readonly string[]): void {
+    const keys = typeof field === 'string' ? [field] : field;
+    const parent = this.#parentIn(nodeId, keys);
+    const key = keys.at(-1) as string;
+    if (!Object.hasOwn(parent, key)) return;
+    this.#channels.touchOutput(nodeId, true);
+    delete parent[key];
+    this.#delta.delete(this.#pathJson('nodes', nodeId, ...keys));
+  }
+
+  #parentIn(nodeId: string, keys: readonly string[]): PlainObject {
+    let parent: unknown = this.tree.nodes;
+    for (const key of [nodeId, ...keys.slice(0, -1)]) {
+      if (typeof parent !== 'object' || parent === null || !Object.hasOwn(parent, key)) {
+        throw new CairnError('INTERNAL', { reason: `node ${nodeId} has no place ${keys.join('.')}` });
+      }
+      parent = (parent as PlainObject)[key];
+    }
+    return parent as PlainObject;
+  }
+
+  /** Sets a field of the frame, or a place inside it; objects that are not there are made. `keys`: below the field. */
+  setField(field: Field, keys: readonly string[], value: unknown, json: string): void {
+    const path = [field, ...keys];
+    let parent = this.tree as unknown as PlainObject;
+    let depth = 0;
+    while (depth < path.length - 1 && Object.hasOwn(parent, path[depth] as string)) {
+      parent = parent[path[depth] as string] as PlainObject;
+      depth += 1;
+    }
+    let whole = value;
+    let text = jsonUnderKey(path.at(-1) as string, json);
+    for (let i = path.length - 1; i > depth; i--) {
+      const key = path[i] as string;
+      whole = setOwn({}, key, whole);
+      text = `{${JSON.stringify(key)}:${text}}`;
+    }
+    setOwn(parent, path[depth] as string, whole);
+    this.#delta.set(this.#pathJson(...path.slice(0, depth + 1)), text);
+  }
+
+  /** Deletes a field of the frame, or a place inside it; nothing happens if it is not there. */
+  deleteField(field: Field, keys: readonly string[] = []): void {
+    const path = [field, ...keys];
+    let parent = this.tree as unknown as PlainObject;
+    for (const key of path.slice(0, -1)) {
+      if (!Object.hasOwn(parent, key)) return;
+      parent = parent[key] as PlainObject;
+    }
+    const key = path.at(-1) as string;
+    if (!Object.hasOwn(parent, key)) return;
+    delete parent[key];
+    this.#delta.delete(this.#pathJson(...path));
+  }
+
+  #pathJson(...keys: readonly string[]): string {
+    return JSON.stringify([...this.#path, ...keys]);
+  }
+
+  /** A frozen recording view of the state as it is now; later changes do not show through it (E9). */
+  openView(): OpenView {
+    return new View(this.#channels);
+  }
+
+  /**
+   * Content hash of a channel as it is now: `scratch.messages`, `outputs.draft`, `input.topic`, `artifacts.x`, a place inside one
+   * (`scratch.stats.count`), or a whole partition. A pure function of the value; a list that has grown costs only what is new.
+   * @throws STATE_UNKNOWN_CHANNEL
+   */
+  versionOf(channel: string): string {
+    return this.#channels.versionOf(channel, now);
+  }
+
+  /** The whole state as plain frozen data: see {@link plainState}. */
+  plainState(): StateView {
+    const part = (area: Area): PlainObject => {
+      const plain: PlainObject = {};
+      for (const key of this.#channels.keys(area, now)) {
+        const value = this.#channels.read(area, key, now);
+        if (value !== absent) setOwn(plain, key, value);
+      }
+      return Object.freeze(plain);
+    };
+    return Object.freeze({
+      input: this.#channels.input,
+      scratch: part('scratch'),
+      artifacts: part('artifacts'),
+      diagnostics: part('diagnostics'),
+      outputs: part('outputs'),
+    });
+  }
+}
+
+/** Appends to a list in place, or to a copy of it if it is frozen: then it is a value that was given away. */
+function grow(channels: PlainObject, key: string, items: readonly unknown[]): void {
+  const list = channels[key] as unknown[];
+  if (Object.isFrozen(list)) setOwn(channels, key, [...list, ...items]);
+  else for (const item of items) list.push(item);
+}
+
+/** The state of a frame as plain frozen data, for results; later changes do not show in it. */
+export function plainState(frame: Frame): StateView {
+  return frame.plainState();
+}
+
+/** The channel paths without a reducer that updates would write, without writing them (E5). @throws STATE_UNKNOWN_CHANNEL */
+export function previewUpdates(frame: Frame, updates: AdmittedUpdates): readonly string[] {
+  return frame.plainWritesOf(updates);
+}
