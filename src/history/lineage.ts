@@ -83,9 +83,10 @@ export async function readLink(store: Store, run: RunRow, seq: number): Promise<
   }
   const [row] = await store.readCheckpoints(run, { from: seq, to: seq, limit: 1 });
   if (row !== undefined) return decodeCheckpoint({ runKey: run.key, seq }, undefined, row).link;
+  if (seq >= run.prunedBelow) return undefined;
   // Where everything before was pruned, the oldest kept checkpoint's snapshot remembers its parent.
-  const snapshot = await store.readSnapshot(run, seq + 1);
-  return snapshot?.seq === seq + 1 ? decodeSnapshot(run.key, snapshot).parent : undefined;
+  const snapshot = await store.readSnapshot(run, run.prunedBelow);
+  return snapshot?.seq === run.prunedBelow ? decodeSnapshot(run.key, snapshot).parent : undefined;
 }
 
 /**

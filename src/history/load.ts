@@ -9,7 +9,7 @@ import type { LoadCost } from './snapshot-policy.ts';
 export { readHistory, readLineage, readOwner } from './lineage.ts';
 export { encodeSnapshot } from './snapshot.ts';
 export { SnapshotPolicy, type LoadCost } from './snapshot-policy.ts';
-export { writeSnapshotAtPause, writeSnapshotIfDue, writeSnapshotOf } from './write-snapshot.ts';
+export { writeSnapshotOf } from './write-snapshot.ts';
 
 export interface LoadedState {
   /** Plain, mutable, the caller's own; values revived, blobs resolved. */

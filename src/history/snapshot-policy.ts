@@ -55,7 +55,7 @@ export class SnapshotPolicy {
 
   /**
    * Whether reading the head costs more than three times the live state plus 64 KiB, by the size last known. Since the state may have
-   * grown since, measure it before writing: see `writeSnapshotIfDue`.
+   * grown since, measure it, tell the policy with `onMeasure`, and ask again before writing.
    */
   get isDue(): boolean {
     return costOf(this.#deltaBytes, this.#rows) > dueFactor * this.#stateBytes + dueBytes;

@@ -1,9 +1,12 @@
 /** A history written through the store port, and beside it what every state must be: for tests of src/history. */
+import * as fc from 'fast-check';
 import type { Change } from '../../src/history/change.ts';
 import { encodeCheckpoint, rootChecksum, runKeyOf } from '../../src/history/checkpoint.ts';
 import type { BlobStore } from '../../src/ports/blobs.ts';
 import type { Claim, RunRow, Store } from '../../src/ports/store.ts';
 import { createMemoryBlobs } from '../../src/blobs/memory-blobs.ts';
+import { writeSnapshotOf } from '../../src/history/write-snapshot.ts';
+import type { RunTree } from '../../src/state/tree.ts';
 import { encodeValue } from '../../src/state/codec.ts';
 import { createMemoryStore } from '../../src/stores/memory/index.ts';
 
@@ -164,4 +167,64 @@ export class ModelHistory {
     run.sizes.set(seq, encoded.body.length);
     return run;
   }
+}
+
+const channel = (name: string): readonly string[] => ['frame', 'channels', 'scratch', name];
+
+/** Turns random numbers into ops that fit the state at hand. */
+function opsFor(run: ModelRun, picks: readonly (readonly [number, unknown])[]): ModelOp[] {
+  const scratch = (run.state['frame'] as { channels: { scratch: Record<string, unknown> } }).channels.scratch;
+  const known = new Map(Object.entries(scratch));
+  return picks.map(([pick, value]): ModelOp => {
+    const name = `c${pick % 3}`;
+    const current = known.get(name);
+    if (pick % 7 === 0 && known.has(name)) {
+      known.delete(name);
+      return ['d', channel(name)];
+    }
+    if (Array.isArray(current) && pick % 2 === 0) return ['a', channel(name), [value]];
+    if (typeof current === 'string' && pick % 2 === 0) return ['t', channel(name), `+${pick}`];
+    const next = pick % 5 === 0 ? [value] : value;
+    known.set(name, next);
+    return ['s', channel(name), next];
+  });
+}
+
+const anyValue = fc.oneof(
+  fc.string(),
+  fc.string({ unit: 'binary' }),
+  fc.jsonValue({ maxDepth: 2 }),
+  fc.date({ noInvalidDate: true }),
+  fc.bigInt(),
+  fc.constant(new Map([['k', new Set([1])]])),
+  fc.record({ $: fc.constantFrom('date', 'blob', 'map'), v: fc.string() }),
+);
+/** What happens to a history, in random numbers. */
+export const anyStep = fc.record({
+  picks: fc.array(fc.tuple(fc.nat(100), anyValue), { maxLength: 4 }),
+  isSnapshot: fc.boolean(),
+  fork: fc.option(fc.tuple(fc.nat(), fc.nat()), { freq: 5 }),
+});
+
+export type Step = typeof anyStep extends fc.Arbitrary<infer T> ? T : never;
+export const anySteps: fc.Arbitrary<Step[]> = fc.array(anyStep, { maxLength: 25 });
+
+/** Writes runs and forks of forks, with snapshots at random places; the first run is `r0`. */
+export async function writeHistory(steps: readonly Step[]): Promise<ModelRun[]> {
+  const history = new ModelHistory();
+  const runs = [await history.start('r0')];
+  let run = runs[0] as ModelRun;
+  for (const { fork, picks, isSnapshot } of steps) {
+    if (fork !== null) {
+      const from = runs[fork[0] % runs.length] as ModelRun;
+      run = await history.fork(from, fork[1] % (from.head + 1), `r${runs.length}`);
+      runs.push(run);
+    }
+    await run.commit(opsFor(run, picks));
+    if (isSnapshot) {
+      const root = structuredClone(run.state) as unknown as RunTree;
+      await writeSnapshotOf(history.store, await run.row(), run.head, run.links.get(run.head) as Uint8Array, root);
+    }
+  }
+  return runs;
 }
