@@ -1,0 +1,103 @@
+/** One visit of a run to a node, while it is prepared, running, left at a wait, or waiting to be retried. */
+import type { GraphNode } from '../graph/graph.ts';
+import type { OpenView } from '../state/frame.ts';
+import { hashParts } from '../state/hash.ts';
+import type { FrameRun } from './frame-run.ts';
+
+export type ActivationPhase = 'prepared' | 'running' | 'left' | 'retrying' | 'settled';
+
+export class Activation {
+  readonly frameRun: FrameRun;
+  readonly node: GraphNode;
+  readonly visit: number;
+  readonly took: readonly (readonly [string, string])[] | undefined;
+  readonly path: readonly string[];
+  attempt: number;
+  /** Attempts made before the present retry budget (G8). */
+  budgetFrom: number;
+  phase: ActivationPhase = 'prepared';
+  view: OpenView;
+  /** The seq whose state it sees (E9). */
+  viewSeq: number;
+  isResumed: boolean;
+  startedAt = 0;
+  /** Grows with each start of the node's function; calls of an older one are refused. */
+  generation = 0;
+  /** Steps and children that will still be resolved. */
+  stepsInFlight = 0;
+  childrenInFlight = 0;
+  /** Waits opened by the present generation and not yet closed. */
+  openWaits = 0;
+  /** A wait was closed while its function still ran: it runs again once it is left. */
+  mustRunAgain = false;
+  /** Calls of each step name so far, in this generation. */
+  readonly ordinals: Map<string, number> = new Map();
+  /** Its result is no longer needed. */
+  isCancelled = false;
+  /** Whether it counts as work being done. */
+  isBusy = false;
+  cancelTimer: (() => void) | undefined;
+  #key: string | undefined;
+  #controller: AbortController | undefined;
+  #abortReason: unknown;
+
+  constructor(options: {
+    readonly frameRun: FrameRun;
+    readonly node: GraphNode;
+    readonly visit: number;
+    readonly took: readonly (readonly [string, string])[] | undefined;
+    readonly attempt: number;
+    readonly budgetFrom: number;
+    readonly view: OpenView;
+    readonly viewSeq: number;
+    readonly isResumed: boolean;
+  }) {
+    this.frameRun = options.frameRun;
+    this.node = options.node;
+    this.visit = options.visit;
+    this.took = options.took;
+    this.path = options.frameRun.pathOf(options.node);
+    this.attempt = options.attempt;
+    this.budgetFrom = options.budgetFrom;
+    this.view = options.view;
+    this.viewSeq = options.viewSeq;
+    this.isResumed = options.isResumed;
+  }
+
+  /** Parts that name this activation in idempotency keys and wait ids. */
+  get keyParts(): readonly string[] {
+    return [...this.frameRun.keyParts, this.node.id, String(this.visit)];
+  }
+
+  /** X1: the same for every attempt. */
+  keyFor(runId: string, stepKey?: string): string {
+    if (stepKey !== undefined) return hashParts([runId, ...this.keyParts, stepKey]);
+    return (this.#key ??= hashParts([runId, ...this.keyParts]));
+  }
+
+  /** Made when first asked for: most nodes never look at it. */
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController();
+      if (this.#abortReason !== undefined) this.#controller.abort(this.#abortReason);
+    }
+    return this.#controller.signal;
+  }
+
+  abort(reason: unknown): void {
+    this.#abortReason = reason;
+    this.#controller?.abort(reason);
+  }
+
+  /** A fresh start of the node's function: its own signal, its own calls. */
+  renew(): void {
+    this.generation += 1;
+    this.#controller = undefined;
+    this.#abortReason = undefined;
+    this.stepsInFlight = 0;
+    this.childrenInFlight = 0;
+    this.openWaits = 0;
+    this.mustRunAgain = false;
+    this.ordinals.clear();
+  }
+}

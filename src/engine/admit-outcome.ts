@@ -1,0 +1,125 @@
+/** Takes an outcome in: checked, copied, frozen and encoded once (C2); large values go to the blob store (C5). */
+import { CairnError } from '../errors.ts';
+import { Outcome, partitions, stepsOutput, type OutcomeParts } from '../graph/node-contract.ts';
+import type { StandardSchema } from '../graph/graph.ts';
+import { admitValue, BlobRef, type Admitted } from '../state/codec.ts';
+import type { Activation } from './activation.ts';
+import type { RunCore } from './run-core.ts';
+
+export type AdmittedUpdates = Record<string, Record<string, Admitted>>;
+
+/** An outcome as the engine holds it from here on. */
+export interface AdmittedOutcome {
+  /** Absent: undefined, which is not stored. */
+  readonly output?: Admitted;
+  readonly isStepsOutput?: boolean;
+  readonly updates?: AdmittedUpdates;
+  readonly goto?: readonly string[];
+}
+
+/** @throws VALUE_UNSTORABLE, VALUE_TOO_LARGE, STATE_INVALID, STATE_UNKNOWN_CHANNEL */
+export function admitOutcome(core: RunCore, activation: Activation, returned: unknown): AdmittedOutcome {
+  const { node, frameRun } = activation;
+  if (!(returned instanceof Outcome)) {
+    return returned === undefined
+      ? {}
+      : { output: admitValue(returned, ['outputs', node.id], core.env.limits, core.redact) };
+  }
+  const { parts } = returned;
+  const updates = admitUpdates(core, parts, { ...frameRun.graph.schemas });
+  return {
+    ...(parts.output === undefined || parts.output === stepsOutput
+      ? {}
+      : { output: admitValue(parts.output, ['outputs', node.id], core.env.limits, core.redact) }),
+    ...(parts.output === stepsOutput ? { isStepsOutput: true } : {}),
+    ...(updates === undefined ? {} : { updates }),
+    ...(parts.goto === undefined ? {} : { goto: typeof parts.goto === 'string' ? [parts.goto] : parts.goto }),
+  };
+}
+
+function admitUpdates(
+  core: RunCore,
+  parts: OutcomeParts,
+  schemas: Readonly<Record<string, StandardSchema | undefined>>,
+): AdmittedUpdates | undefined {
+  let updates: AdmittedUpdates | undefined;
+  for (const partition of partitions) {
+    const given = parts[partition];
+    if (given === undefined) continue;
+    const admitted = new Map<string, Admitted>();
+    for (const [key, value] of Object.entries(given)) {
+      checkUpdate(schemas[partition], partition, key, value);
+      admitted.set(key, admitValue(value, [partition, key], core.env.limits, core.redact));
+    }
+    if (admitted.size > 0) (updates ??= {})[partition] = Object.fromEntries(admitted);
+  }
+  return updates;
+}
+
+type ObjectSchema = StandardSchema & { readonly shape?: Readonly<Record<string, StandardSchema>> };
+
+/** An update must fit its channel's schema, where the partition's schema tells the schemas of its keys. */
+function checkUpdate(schema: StandardSchema | undefined, partition: string, key: string, value: unknown): void {
+  const shape = (schema as ObjectSchema | undefined)?.shape;
+  if (shape === undefined) return;
+  const channel = Object.hasOwn(shape, key) ? shape[key] : undefined;
+  if (channel === undefined) {
+    throw new CairnError('STATE_UNKNOWN_CHANNEL', { channel: `${partition}.${key}`, known: Object.keys(shape) });
+  }
+  const fault = schemaIssue(channel, value);
+  if (fault === undefined) return;
+  // A reducer may take one item of a list, or a part of an object: what the list's items fit is enough.
+  if (!Array.isArray(value) && schemaIssue(channel, [value]) === undefined) return;
+  throw new CairnError('STATE_INVALID', { path: [partition, key, ...fault.path], reason: fault.message });
+}
+
+/** The first way in which a value misses a schema. Schemas that answer later are for input only. */
+export function schemaIssue(
+  schema: StandardSchema,
+  value: unknown,
+): { readonly path: readonly string[]; readonly message: string } | undefined {
+  const result = schema['~standard'].validate(value);
+  if (result instanceof Promise)
+    throw new CairnError('CONFIG_INVALID', { reason: 'a schema of the state must answer at once' });
+  const issue = result.issues?.[0];
+  if (issue === undefined) return undefined;
+  return {
+    path: (issue.path ?? []).map((key) => String(typeof key === 'object' ? key.key : key)),
+    message: issue.message,
+  };
+}
+
+/** Whether some value of the outcome must go to the blob store before it can be committed. */
+export function hasLargeValues(outcome: AdmittedOutcome, inlineBytes: number): boolean {
+  if (outcome.output !== undefined && outcome.output.json.length > inlineBytes) return true;
+  if (outcome.updates === undefined) return false;
+  return Object.values(outcome.updates).some((updates) =>
+    Object.values(updates).some((value) => value.json.length > inlineBytes),
+  );
+}
+
+const encoder = new TextEncoder();
+
+/** Puts a large value into the blob store and returns it with the reference as its encoding. */
+export async function offloadValue(core: RunCore, value: Admitted): Promise<Admitted> {
+  if (value.json.length <= core.env.limits.inlineBytes) return value;
+  const bytes = encoder.encode(value.json);
+  const hash = await core.env.blobs.put(core.env.tenant, bytes);
+  return { value: value.value, json: new BlobRef(hash, bytes.byteLength).json, hasTags: true };
+}
+
+/** The same outcome with its large values in the blob store, put before the commit that names them. */
+export async function offloadOutcome(core: RunCore, outcome: AdmittedOutcome): Promise<AdmittedOutcome> {
+  const updates: AdmittedUpdates = {};
+  for (const [partition, given] of Object.entries(outcome.updates ?? {})) {
+    const moved = await Promise.all(
+      Object.entries(given).map(async ([key, value]) => [key, await offloadValue(core, value)] as const),
+    );
+    updates[partition] = Object.fromEntries(moved);
+  }
+  return {
+    ...outcome,
+    ...(outcome.output === undefined ? {} : { output: await offloadValue(core, outcome.output) }),
+    ...(outcome.updates === undefined ? {} : { updates }),
+  };
+}

@@ -1,0 +1,121 @@
+/** Admits a run: the run and its first checkpoint, durable before its id is returned (E2). */
+import { CairnError } from '../errors.ts';
+import type { Graph } from '../graph/graph.ts';
+import { encodeCheckpoint, rootChecksum, runKeyOf } from '../history/checkpoint.ts';
+import { loadState } from '../history/load.ts';
+import type { AdmissionReply } from '../ports/store.ts';
+import { BlobRef, encodeValue } from '../state/codec.ts';
+import { DeltaBuilder } from '../state/delta.ts';
+import type { FrameTree, RunTree } from '../state/tree.ts';
+import type { RunMeta, StartOptions } from './api.ts';
+import { FrameRun } from './frame-run.ts';
+import { newFrame } from './new-frame.ts';
+import type { EngineEnvironment } from './run-core.ts';
+import { settleStart } from './settle-start.ts';
+
+const encoder = new TextEncoder();
+const structureHashes = new WeakMap<Graph, Promise<string>>();
+
+/** What a run's row keeps beside the run, for those who must find its graph again and compare it (H3). */
+export interface StoredMeta extends RunMeta {
+  /** Blob of the graph's structure. */
+  readonly structure?: string;
+}
+
+/** @throws ID_INVALID */
+export function checkId(kind: string, id: string, limitBytes: number): void {
+  const fault =
+    id === ''
+      ? 'it is empty'
+      : encoder.encode(id).byteLength > limitBytes
+        ? `it is longer than ${limitBytes} bytes`
+        : id.isWellFormed()
+          ? undefined
+          : 'it is not well-formed Unicode';
+  if (fault !== undefined)
+    throw new CairnError('ID_INVALID', { kind, id: id.length > 60 ? `${id.slice(0, 60)}…` : id, reason: fault });
+}
+
+/** The structure is kept once per graph, by content. */
+export function storeStructure(env: EngineEnvironment, graph: Graph): Promise<string> {
+  let hash = structureHashes.get(graph);
+  if (hash === undefined) {
+    hash = env.blobs.put(env.tenant, encoder.encode(JSON.stringify(graph.structure)));
+    structureHashes.set(graph, hash);
+    hash.catch(() => structureHashes.delete(graph));
+  }
+  return hash;
+}
+
+/** @throws INPUT_INVALID, ID_INVALID, RUN_EXISTS (another graph or input under this id), VALUE_UNSTORABLE */
+export async function admitRun(
+  env: EngineEnvironment,
+  graph: Graph,
+  input: unknown,
+  options: StartOptions,
+): Promise<AdmissionReply> {
+  const { limits, clock, ids, tenant } = env;
+  const runId = options.runId ?? ids.createRunId(clock.now());
+  checkId('run id', runId, limits.idBytes);
+  const redact = (key: string): boolean => env.secrets?.redactedKeys.has(key.toLowerCase()) ?? false;
+  const tree = await newFrame(graph, input, limits, redact);
+  settleStart(
+    new FrameRun({ graph, tree, treePath: ['frame'], delta: new DeltaBuilder(), nodePath: [], keyParts: [], depth: 0 }),
+  );
+  const root: RunTree = { status: 'running', graphHash: graph.hash, codeHash: graph.codeHash, waits: {}, frame: tree };
+  const key = runKeyOf(tenant, runId);
+  const at = clock.now();
+  const change = JSON.stringify([{ kind: 'start', graphHash: graph.hash }]);
+  const first = encodeCheckpoint({ runKey: key, seq: 0 }, rootChecksum, at, change, await rootDelta(env, root));
+  // An address in this process's own memory is of no use to a later one, but a file it was read from is.
+  const meta: StoredMeta = { ...options.meta, structure: await storeStructure(env, graph) };
+  const reply = await env.store.admitRun({
+    tenant,
+    runId,
+    key,
+    graphId: graph.id,
+    graphHash: graph.hash,
+    status: 'running',
+    meta: encoder.encode(JSON.stringify(meta)),
+    checkpoint: { seq: 0, at, ...first },
+    waits: [],
+    ...(options.detach === true ? {} : { claim: { workerId: ids.workerId, leaseMs: env.leaseMs } }),
+    durability: 'power',
+  });
+  if (!reply.created) await checkSame(env, reply, graph, tree);
+  return reply;
+}
+
+/** The delta of the first checkpoint: the whole tree, a large input by reference (C5). */
+async function rootDelta(env: EngineEnvironment, root: RunTree): Promise<string> {
+  const delta = new DeltaBuilder();
+  const { frame, ...rest } = root;
+  for (const [name, value] of Object.entries(rest)) delta.set(JSON.stringify([name]), encodeValue(value));
+  const { input, ...bare } = frame;
+  const inputJson = encodeValue(input);
+  if (inputJson.length <= env.limits.inlineBytes) {
+    delta.set('["frame"]', encodeValue(frame));
+    return delta.take();
+  }
+  const bytes = encoder.encode(inputJson);
+  const hash = await env.blobs.put(env.tenant, bytes);
+  delta.set('["frame"]', encodeValue(bare));
+  delta.set('["frame","input"]', new BlobRef(hash, bytes.byteLength).json);
+  return delta.take();
+}
+
+/** Starting twice with one id is the same run, if it is the same graph and input. */
+async function checkSame(env: EngineEnvironment, reply: AdmissionReply, graph: Graph, tree: FrameTree): Promise<void> {
+  const { run } = reply;
+  if (run.graphHash !== graph.hash || run.graphId !== graph.id) {
+    throw new CairnError('RUN_EXISTS', { runId: run.runId, difference: 'graph', stored: run.graphId, given: graph.id });
+  }
+  const { root } = await loadState(env.store, env.blobs, run);
+  if (encodeValue(root.frame.input) === encodeValue(tree.input)) return;
+  throw new CairnError('RUN_EXISTS', {
+    runId: run.runId,
+    difference: 'input',
+    stored: root.frame.input,
+    given: tree.input,
+  });
+}

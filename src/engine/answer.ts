@@ -1,0 +1,44 @@
+/** Posting an answer: checked against its question, durable before it is acknowledged (W2, W3, O1). */
+import { CairnError } from '../errors.ts';
+import type { OpenWait } from '../ports/store.ts';
+import { decodeJson, encodeValue, admitValue } from '../state/codec.ts';
+import type { WaitRecord } from '../state/tree.ts';
+import { checkAnswer } from './check-answer.ts';
+import { messageBody } from './message-intake.ts';
+import type { EngineEnvironment } from './run-core.ts';
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+
+/** @throws RUN_NOT_FOUND, WAIT_NOT_FOUND, WAIT_CLOSED, ANSWER_INVALID */
+export async function postAnswer(
+  env: EngineEnvironment,
+  runId: string,
+  waitId: string,
+  value: unknown,
+  by: string,
+): Promise<void> {
+  const { store, clock, tenant, limits } = env;
+  const run = await store.readRun({ tenant, runId });
+  if (run === undefined) throw new CairnError('RUN_NOT_FOUND', { runId });
+  const open = await findOpenWait(env, runId, waitId);
+  const admitted = admitValue(value, ['answer'], limits);
+  if (open !== undefined) checkAnswer(decodeJson(decoder.decode(open.body)) as WaitRecord, admitted.value);
+  const body = encoder.encode(encodeValue({ value: admitted.value, by }));
+  const reply = await store.postMessage({ tenant, runId, kind: 'answer', name: waitId, body, at: clock.now() });
+  if (reply.status === 'accepted' || reply.status === 'equal') return;
+  if (reply.status !== 'taken') throw new CairnError('WAIT_NOT_FOUND', { runId, waitId });
+  const first = messageBody(reply.first);
+  throw new CairnError('WAIT_CLOSED', { runId, waitId, by: first.by ?? 'person', answer: first.value });
+}
+
+async function findOpenWait(env: EngineEnvironment, runId: string, waitId: string): Promise<OpenWait | undefined> {
+  let cursor: string | undefined;
+  do {
+    const page = await env.store.listWaits({ tenant: env.tenant, runId, ...(cursor === undefined ? {} : { cursor }) });
+    const found = page.rows.find((row) => row.waitId === waitId);
+    if (found !== undefined) return found;
+    cursor = page.cursor;
+  } while (cursor !== undefined);
+  return undefined;
+}

@@ -1,0 +1,172 @@
+/** The engine's face: what dialects and doors call. */
+import type { CairnError } from '../errors.ts';
+import type { Graph } from '../graph/graph.ts';
+import type { StateView } from '../graph/node-contract.ts';
+import type { Change } from '../history/change.ts';
+import type { BlobStore } from '../ports/blobs.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Ids } from '../ports/ids.ts';
+import type { Secrets } from '../ports/secrets.ts';
+import type { Store } from '../ports/store.ts';
+import type { Telemetry } from '../ports/telemetry.ts';
+import type { RunStatus, WaitRecord } from '../state/tree.ts';
+import type { Limits } from './limits.ts';
+
+export interface EngineOptions {
+  readonly store: Store;
+  readonly blobs: BlobStore;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly secrets?: Secrets;
+  readonly telemetry?: Telemetry;
+  readonly limits?: Partial<Limits>;
+  /** Default `default`. */
+  readonly tenant?: string;
+  /** Default 30,000 ms; renewed at a third. */
+  readonly leaseMs?: number;
+  /** Finds the graph of a run, for workers and for commands that have only a run id. */
+  readonly findGraph?: (
+    graphId: string,
+    graphHash: string,
+    meta: RunMeta,
+  ) => Graph | undefined | Promise<Graph | undefined>;
+}
+
+/** What is kept beside a run for those who must find its graph again. */
+export interface RunMeta {
+  /** Path or URL of the module or file, and the export in it. */
+  readonly source?: string;
+  readonly exportName?: string;
+  readonly labels?: Readonly<Record<string, string>>;
+}
+
+export interface StartOptions {
+  /** Default: a fresh UUIDv7. Starting twice with one id is the same run (E2). */
+  readonly runId?: string;
+  readonly meta?: RunMeta;
+  /** Admit only; do not advance. */
+  readonly detach?: boolean;
+}
+
+export interface ResumeOptions {
+  /** Code graphs come from the caller; default: `findGraph`. */
+  readonly graph?: Graph;
+  /** Retry activations that failed a failed run. Default true. */
+  readonly retryFailed?: boolean;
+  /** Moves a run's state under a changed graph (H3). */
+  readonly migrate?: (state: Readonly<Record<string, unknown>>) => Record<string, unknown>;
+  /** Adds to the run's stored meta nothing; names who resumes, for the record. */
+  readonly by?: string;
+}
+
+export interface CheckpointRef {
+  readonly runId: string;
+  readonly seq: number;
+}
+
+/** One change of state made by a fork: a dotted path under input, scratch, artifacts, diagnostics, or `outputs.NODE` (a recorded outcome). */
+export interface Patch {
+  readonly path: readonly string[];
+  readonly value: unknown;
+}
+
+export interface ForkOptions {
+  readonly runId?: string;
+  readonly set?: readonly Patch[];
+  /** Answers by wait id (full or node name): forks just before the answer and supplies it. */
+  readonly answers?: Readonly<Record<string, unknown>>;
+  readonly graph?: Graph;
+  /** Run pure nodes again even where a recorded outcome could be reused. */
+  readonly rerunPure?: boolean;
+}
+
+export type Prediction = 'restored' | 'replayed' | 'reused' | 'runs again' | 'runs' | 'asks' | 'in doubt' | 'unknown';
+
+export interface PreviewRow {
+  readonly node: readonly string[];
+  readonly visit: number;
+  readonly effect: string;
+  readonly prediction: Prediction;
+  /** For `unknown`: the node whose outcome decides. For `replayed`, `reused`: where it was recorded. */
+  readonly because?: string;
+}
+
+export interface OpenQuestion extends WaitRecord {
+  readonly waitId: string;
+  readonly runId: string;
+}
+
+/** Where a run stands when nothing more can be done for it now. */
+export interface RunResult {
+  readonly runId: string;
+  readonly status: RunStatus;
+  readonly seq: number;
+  readonly state: StateView;
+  readonly waits: readonly OpenQuestion[];
+  /** Set when the status is `failed`: NODE_FAILED and its like, the first that failed the run. */
+  readonly error?: CairnError;
+  readonly failed: readonly string[];
+  readonly skipped: readonly string[];
+}
+
+/** A durable event: what one checkpoint did. */
+export interface RunEvent {
+  readonly type: 'checkpoint';
+  readonly runId: string;
+  readonly seq: number;
+  /** Epoch ms; information only. */
+  readonly at: number;
+  readonly change: Change;
+}
+
+/** Sent instead of history that was pruned: the state at the oldest kept checkpoint; what follows comes after it. */
+export interface StateEvent {
+  readonly type: 'state';
+  readonly runId: string;
+  readonly seq: number;
+  readonly state: StateView;
+}
+
+/** Travels between durable events and is never stored. */
+export interface LiveEvent {
+  readonly type: 'started' | 'emitted' | 'retrying' | 'waiting' | 'settled';
+  readonly runId: string;
+  /** The seq it follows. */
+  readonly after: number;
+  readonly node: readonly string[];
+  readonly detail: unknown;
+}
+
+export type StreamEvent = RunEvent | StateEvent | LiveEvent;
+
+export interface RunHandle {
+  readonly runId: string;
+  /** False: a run of this id existed. */
+  readonly created: boolean;
+  /** Resolves when the run has ended or is paused; rejects only when the run could not be advanced (store gone, claim lost). */
+  result(): Promise<RunResult>;
+  /** Durable events after a seq (default: all), once and in order, with live events between; ends when the run pauses or ends. */
+  events(options?: { readonly after?: number; readonly live?: boolean }): AsyncIterable<StreamEvent>;
+}
+
+export interface Engine {
+  /** Admits a run durably, claims it and advances it. @throws INPUT_INVALID, RUN_EXISTS, ID_INVALID */
+  start(graph: Graph, input: unknown, options?: StartOptions): Promise<RunHandle>;
+  /** Claims a run and advances it. A completed run is returned as it is. @throws RUN_NOT_FOUND, CLAIM_TAKEN, RUN_GRAPH_CHANGED, RUN_CANCELLED, CHECKPOINT_CORRUPT */
+  resume(runId: string, options?: ResumeOptions): Promise<RunHandle>;
+  /** Where a run stands, without advancing it. */
+  inspect(runId: string): Promise<RunResult>;
+  /** Answers an open wait; durable when it resolves. The owner takes it; a paused run goes on at the next resume. @throws WAIT_NOT_FOUND, WAIT_CLOSED, ANSWER_INVALID */
+  answer(runId: string, waitId: string, value: unknown, options?: { readonly by?: string }): Promise<void>;
+  /** Sends a signal; kept if it comes early. `id` makes a repeated send the same signal. */
+  signal(runId: string, name: string, value: unknown, options?: { readonly id?: string }): Promise<void>;
+  /** Asks the run's owner to cancel it; cancels it at once if nobody owns it. */
+  cancel(runId: string): Promise<void>;
+  /** Makes a new run that continues from a checkpoint; it is not advanced. @throws CHECKPOINT_NOT_FOUND, CHECKPOINT_PRUNED */
+  fork(from: CheckpointRef, options?: ForkOptions): Promise<CheckpointRef>;
+  /** Says what a resume (no options) or a fork would restore, replay and run, without running anything (X5). */
+  preview(from: CheckpointRef, options?: ForkOptions & { readonly asFork?: boolean }): Promise<readonly PreviewRow[]>;
+  events(runId: string, options?: { readonly after?: number }): AsyncIterable<StreamEvent>;
+  /** Aborts what runs here, withdraws intents not started, releases claims. */
+  close(): Promise<void>;
+}

@@ -1,0 +1,160 @@
+/** One attempt: starts the node's function, takes its end, and decides about another attempt (E6, X3). */
+import { CairnError } from '../errors.ts';
+import type { NodeRecord } from '../state/tree.ts';
+import type { Activation } from './activation.ts';
+import { admitOutcome, hasLargeValues, offloadOutcome } from './admit-outcome.ts';
+import { Context } from './context.ts';
+import { isEffect } from './effect.ts';
+import { dropActivation, retryLater } from './gate.ts';
+import { openRecord } from './open-record.ts';
+import { factsOf, retryDelayMs } from './retry.ts';
+import type { RunCore } from './run-core.ts';
+import { errorSummary, settleCancelled, settleCompleted, settleFailed } from './settle.ts';
+import { clearFailedSteps } from './step-record.ts';
+
+/** Calls the node's function. A plain return settles at once; a promise settles later and asks for a turn. */
+export function launch(core: RunCore, activation: Activation): void {
+  const { node } = activation;
+  if (activation.isCancelled) return settleCancelled(core, activation);
+  if (core.isStopping) return dropActivation(core, activation);
+  if (isEffect(node) && core.env.clock.monotonic() >= core.leaseUntilMs) {
+    dropActivation(core, activation);
+    return core.fail(new CairnError('CLAIM_LOST', { runId: core.runId }));
+  }
+  activation.phase = 'running';
+  activation.renew();
+  activation.startedAt = core.env.clock.now();
+  if (node.timeoutMs !== undefined) armTimeout(core, activation, node.timeoutMs);
+  core.publishLive('started', activation, undefined);
+  const generation = activation.generation;
+  const isCurrent = (): boolean => activation.generation === generation && activation.phase === 'running';
+  let returned: unknown;
+  try {
+    returned = node.implementation.run(new Context(core, activation));
+  } catch (error) {
+    return attemptFailed(core, activation, error);
+  }
+  if (!isThenable(returned)) return attemptReturned(core, activation, returned);
+  const leaveEffect = enterEffect(core, activation);
+  returned.then(
+    (value) => {
+      leaveEffect();
+      if (isCurrent()) attemptReturned(core, activation, value);
+    },
+    (error: unknown) => {
+      leaveEffect();
+      if (isCurrent()) attemptFailed(core, activation, error);
+    },
+  );
+}
+
+/** The key under which the present effect was announced. */
+function intentKeyOf(core: RunCore, activation: Activation): string {
+  return activation.frameRun.openRecordOf(activation.node)?.intent?.key ?? activation.keyFor(core.runId);
+}
+
+/** While an effect runs here, nobody in this process takes it for one whose owner is gone (O2). */
+function enterEffect(core: RunCore, activation: Activation): () => void {
+  if (!isEffect(activation.node)) return () => {};
+  const key = intentKeyOf(core, activation);
+  core.env.effectsInFlight.add(key);
+  return () => core.env.effectsInFlight.delete(key);
+}
+
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function';
+}
+
+function armTimeout(core: RunCore, activation: Activation, timeoutMs: number): void {
+  const { generation } = activation;
+  activation.cancelTimer = core.env.clock.setTimer(timeoutMs, () => {
+    if (activation.generation !== generation || activation.phase !== 'running') return;
+    const error = new CairnError('NODE_TIMED_OUT', { node: activation.path.join('/'), timeoutMs });
+    activation.abort(error);
+    attemptFailed(core, activation, error);
+  });
+}
+
+function attemptReturned(core: RunCore, activation: Activation, returned: unknown): void {
+  activation.cancelTimer?.();
+  if (activation.isCancelled) return settleCancelled(core, activation);
+  try {
+    const outcome = admitOutcome(core, activation, returned);
+    if (!hasLargeValues(outcome, core.env.limits.inlineBytes)) {
+      settleCompleted(core, activation, outcome);
+      return core.requestTurn();
+    }
+    offloadOutcome(core, outcome).then(
+      (offloaded) => {
+        settleCompleted(core, activation, offloaded);
+        core.requestTurn();
+      },
+      (error: unknown) => core.fail(error),
+    );
+  } catch (error) {
+    // What cannot be stored is no result: for an effect that is the same as an unknown one (X3).
+    attemptFailed(core, activation, error);
+  }
+}
+
+/** The attempt ended badly: retried if its policy and its effect class allow, else failed for good. */
+export function attemptFailed(core: RunCore, activation: Activation, error: unknown): void {
+  activation.cancelTimer?.();
+  activation.abort(error);
+  core.requestTurn();
+  if (activation.isCancelled) return settleCancelled(core, activation);
+  if (core.isClosing || core.isCancelling || core.committer.broken !== undefined)
+    return dropActivation(core, activation);
+  const { node } = activation;
+  const applied = (error as { applied?: unknown } | undefined)?.applied;
+  const mayRunAgain = !isEffect(node) || node.idempotent || applied === 'no';
+  const delayMs = retryDelayMs(node.retry, activation.attempt - activation.budgetFrom, factsOf(error), () =>
+    core.env.ids.random(),
+  );
+  if (delayMs === undefined) return settleFailed(core, activation, error);
+  if (mayRunAgain) return scheduleRetry(core, activation, error, delayMs);
+  const { reconcile } = node.implementation;
+  if (reconcile === undefined) return settleFailed(core, activation, error);
+  activation.phase = 'prepared';
+  Promise.resolve()
+    .then(() =>
+      reconcile(intentKeyOf(core, activation), {
+        config: node.config,
+        state: activation.view.state,
+        signal: activation.signal,
+      }),
+    )
+    .then(
+      (found) => {
+        if (found.happened === true)
+          settleCompleted(core, activation, admitOutcome(core, activation, found.output), { by: 'reconcile' });
+        else if (found.happened === false) scheduleRetry(core, activation, error, delayMs);
+        else settleFailed(core, activation, error);
+      },
+      () => settleFailed(core, activation, error),
+    )
+    .then(
+      () => core.requestTurn(),
+      (fault: unknown) => core.fail(fault),
+    );
+}
+
+function scheduleRetry(core: RunCore, activation: Activation, error: unknown, delayMs: number): void {
+  const { node, frameRun } = activation;
+  activation.attempt += 1;
+  const retryAt = core.env.clock.now() + delayMs;
+  const previous = frameRun.openRecordOf(node);
+  const record: NodeRecord = { ...openRecord(activation), retryAt };
+  if (previous?.steps === undefined) frameRun.frame.setNode(node.id, record, JSON.stringify(record));
+  else {
+    frameRun.frame.setNodeField(node.id, 'attempt', activation.attempt, String(activation.attempt));
+    frameRun.frame.setNodeField(node.id, 'retryAt', retryAt, String(retryAt));
+    clearFailedSteps(core, activation);
+  }
+  core.committer.note(
+    `{"kind":"retry","node":${JSON.stringify(activation.path)},"attempt":${activation.attempt},"error":${errorSummary(error)}}`,
+  );
+  core.mustCommit = true;
+  core.publishLive('retrying', activation, { attempt: activation.attempt, retryAt });
+  retryLater(core, activation, delayMs);
+}

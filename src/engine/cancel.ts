@@ -1,0 +1,38 @@
+/** Cancelling one activation whose result is no longer needed (G3 `cancelRest`, E7). */
+import { CairnError } from '../errors.ts';
+import type { GraphNode } from '../graph/graph.ts';
+import { Activation } from './activation.ts';
+import type { FrameRun } from './frame-run.ts';
+import type { RunCore } from './run-core.ts';
+
+/** Aborts an activation that may run or runs; it settles as cancelled, firing nothing, when its attempt has ended. */
+export function cancelActivation(core: RunCore, frameRun: FrameRun, index: number): void {
+  const activation = frameRun.activations.get(index) ?? takeQueued(core, frameRun, index);
+  if (activation === undefined || activation.isCancelled) return;
+  activation.isCancelled = true;
+  activation.abort(new CairnError('NODE_CANCELLED', { node: activation.node.id }));
+  core.cancelled.push(activation);
+  core.requestTurn();
+}
+
+/** One that was due and had not been prepared yet: it only gets its record. */
+function takeQueued(core: RunCore, frameRun: FrameRun, index: number): Activation | undefined {
+  const at = core.queue.findIndex((queued) => queued.frameRun === frameRun && queued.start.node === index);
+  if (at < 0) return undefined;
+  const [queued] = core.queue.splice(at, 1);
+  if (queued === undefined) return undefined;
+  const activation = new Activation({
+    frameRun,
+    node: frameRun.graph.nodes[index] as GraphNode,
+    visit: queued.start.visit,
+    took: queued.start.took,
+    attempt: 1,
+    budgetFrom: 0,
+    view: frameRun.frame.openView(),
+    viewSeq: core.committer.seq,
+    isResumed: false,
+  });
+  activation.phase = 'left';
+  frameRun.activations.set(index, activation);
+  return activation;
+}

@@ -1,0 +1,115 @@
+/** Child runs: frames inside their parent's history (W6). */
+import { CairnError } from '../errors.ts';
+import type { Graph } from '../graph/graph.ts';
+import type { ChildResult } from '../graph/node-contract.ts';
+import { encodeValue } from '../state/codec.ts';
+import type { FrameTree } from '../state/tree.ts';
+import type { Activation } from './activation.ts';
+import { cancelActivation } from './cancel.ts';
+import { FrameRun } from './frame-run.ts';
+import { maybeLeave, updateBusy } from './leave.ts';
+import { newFrame } from './new-frame.ts';
+import type { RunCore } from './run-core.ts';
+import { settleStart } from './settle-start.ts';
+import { ensureSteps } from './step-record.ts';
+import { nextStepKey } from './steps.ts';
+import { treePathOf } from './tree-path.ts';
+
+/** Runs a graph as a child, or goes on with the one recorded under this name; resolves when it has ended. */
+export async function runChild(
+  core: RunCore,
+  activation: Activation,
+  graph: Graph,
+  input: unknown,
+  name: string,
+): Promise<ChildResult> {
+  const depth = activation.frameRun.depth + 1;
+  if (depth > core.env.limits.childDepth)
+    throw new CairnError('RUN_LIMIT', {
+      limit: 'childDepth',
+      value: core.env.limits.childDepth,
+      path: activation.path.join('/'),
+    });
+  const key = nextStepKey(core, activation, name);
+  const { generation } = activation;
+  activation.childrenInFlight += 1;
+  updateBusy(core, activation);
+  try {
+    const frameRun = await openChild(core, activation, graph, input, key, depth);
+    core.childFrames.add(frameRun);
+    await childEnd(frameRun);
+    core.childFrames.delete(frameRun);
+    return childResult(frameRun);
+  } finally {
+    if (activation.generation === generation) {
+      activation.childrenInFlight -= 1;
+      updateBusy(core, activation);
+      maybeLeave(core, activation);
+    }
+  }
+}
+
+async function openChild(
+  core: RunCore,
+  activation: Activation,
+  graph: Graph,
+  input: unknown,
+  key: string,
+  depth: number,
+): Promise<FrameRun> {
+  const record = ensureSteps(activation);
+  const known = record.children !== undefined && Object.hasOwn(record.children, key) ? record.children[key] : undefined;
+  const tree = known ?? (await newFrame(graph, input, core.env.limits, core.redact));
+  const nodePath = [...activation.path, key];
+  const frameRun = new FrameRun({
+    graph,
+    tree,
+    treePath: [...treePathOf(activation.path), 'nodes', activation.node.id, 'children', key],
+    delta: core.delta,
+    nodePath,
+    keyParts: [...activation.keyParts, key],
+    depth,
+  });
+  if (known === undefined) admitChild(core, activation, frameRun, key, tree);
+  const step = frameRun.plan.initial();
+  for (const start of step.start) core.queue.push({ frameRun, start });
+  for (const index of step.cancel) cancelActivation(core, frameRun, index);
+  core.requestTurn();
+  return frameRun;
+}
+
+function admitChild(core: RunCore, activation: Activation, frameRun: FrameRun, key: string, tree: FrameTree): void {
+  const record = ensureSteps(activation);
+  const { frame } = activation.frameRun;
+  if (record.children === undefined) frame.setNodeField(activation.node.id, 'children', {}, '{}');
+  frame.setNodeField(activation.node.id, ['children', key], tree, encodeValue(tree));
+  core.committer.note(
+    `{"kind":"start","node":${JSON.stringify(frameRun.nodePath)},"graphHash":"${frameRun.graph.hash}"}`,
+  );
+  core.mustCommit = true;
+  settleStart(frameRun);
+}
+
+/** A child has ended when its plan is done, or when it failed and nothing of it is being worked on. */
+function childEnd(frameRun: FrameRun): Promise<void> {
+  return new Promise((resolve) => {
+    const check = (): void => {
+      if (!frameRun.plan.isDone && !hasStopped(frameRun)) return;
+      frameRun.onEnd = undefined;
+      resolve();
+    };
+    frameRun.onEnd = check;
+    check();
+  });
+}
+
+function hasStopped(frameRun: FrameRun): boolean {
+  return frameRun.hasFailed && [...frameRun.activations.values()].every((activation) => activation.phase === 'left');
+}
+
+function childResult(frameRun: FrameRun): ChildResult {
+  const { state } = frameRun.frame.openView();
+  if (!frameRun.hasFailed) return { status: 'completed', state };
+  const { failure } = frameRun;
+  return { status: 'failed', state, error: failure instanceof Error ? failure : new Error(String(failure)) };
+}

@@ -1,0 +1,209 @@
+/** The engine: admits, resumes, answers, forks and previews runs over a store (see api.ts for the contract). */
+import { CairnError } from '../errors.ts';
+import type { Graph } from '../graph/graph.ts';
+import { loadState } from '../history/load.ts';
+import type { Claim, RunRow } from '../ports/store.ts';
+import { encodeValue } from '../state/codec.ts';
+import { admitRun } from './admit-run.ts';
+import { postAnswer } from './answer.ts';
+import type {
+  CheckpointRef,
+  Engine,
+  EngineOptions,
+  ForkOptions,
+  PreviewRow,
+  ResumeOptions,
+  RunHandle,
+  RunResult,
+  StartOptions,
+  StreamEvent,
+} from './api.ts';
+import { cancelUnowned } from './cancel-run.ts';
+import { findGraphOf } from './find-graph.ts';
+import { streamEvents } from './event-stream.ts';
+import { forkRun } from './fork.ts';
+import { defaultLimits } from './limits.ts';
+import { previewRun } from './preview.ts';
+import { claimForResume, prepareRunner } from './resume-run.ts';
+import type { EngineEnvironment } from './run-core.ts';
+import { RunFeed } from './run-feed.ts';
+import { resultOf } from './run-result.ts';
+import type { Runner } from './runner.ts';
+
+const encoder = new TextEncoder();
+
+interface ActiveRun {
+  readonly runner: Runner;
+  readonly feed: RunFeed;
+  readonly graph: Graph;
+}
+
+/** Makes an engine. Nothing happens until it is called; it keeps no state but the runs it advances now. */
+export function createEngine(options: EngineOptions): Engine {
+  return new CairnEngine(options);
+}
+
+class CairnEngine implements Engine {
+  readonly #env: EngineEnvironment;
+  readonly #options: EngineOptions;
+  readonly #active = new Map<string, ActiveRun>();
+  #isClosed = false;
+
+  constructor(options: EngineOptions) {
+    this.#options = options;
+    this.#env = {
+      store: options.store,
+      blobs: options.blobs,
+      clock: options.clock,
+      ids: options.ids,
+      secrets: options.secrets,
+      limits: { ...defaultLimits, ...options.limits },
+      tenant: options.tenant ?? 'default',
+      leaseMs: options.leaseMs ?? 30_000,
+      effectsInFlight: new Set(),
+    };
+  }
+
+  async start(graph: Graph, input: unknown, options: StartOptions = {}): Promise<RunHandle> {
+    this.#checkOpen();
+    const known = options.runId === undefined ? undefined : this.#active.get(options.runId);
+    const claimedAtMs = this.#env.clock.monotonic();
+    const { created, run, claim } = await admitRun(this.#env, graph, input, options);
+    if (known !== undefined) return this.#handle(run.runId, known, false);
+    if (options.detach === true) return this.#restingHandle(run, graph, created);
+    if (!created) return this.resume(run.runId, { graph });
+    return this.#advance(run, claim as Claim, claimedAtMs, graph, { graph }, created);
+  }
+
+  async resume(runId: string, options: ResumeOptions = {}): Promise<RunHandle> {
+    this.#checkOpen();
+    const known = this.#active.get(runId);
+    if (known !== undefined) return this.#handle(runId, known, false);
+    const run = await this.#requireRun(runId);
+    const graph = options.graph ?? (await findGraphOf(this.#env, this.#options, run));
+    if (run.status === 'completed' || (run.status === 'failed' && options.retryFailed === false))
+      return this.#restingHandle(run, graph, false);
+    if (run.status === 'cancelled') throw new CairnError('RUN_CANCELLED', { runId });
+    const claimedAtMs = this.#env.clock.monotonic();
+    const claimed = await claimForResume(this.#env, run);
+    return this.#advance(claimed.run, claimed.claim, claimedAtMs, graph, options, false);
+  }
+
+  async #advance(
+    run: RunRow,
+    claim: Claim,
+    claimedAtMs: number,
+    graph: Graph,
+    options: ResumeOptions,
+    created: boolean,
+  ): Promise<RunHandle> {
+    const feed = new RunFeed(run.runId);
+    let runner: Runner;
+    try {
+      runner = await prepareRunner({ env: this.#env, run, claim, claimedAtMs, graph, feed, options });
+    } catch (error) {
+      await this.#env.store.releaseClaim(claim).catch(() => {});
+      throw error;
+    }
+    const active: ActiveRun = { runner, feed, graph };
+    this.#active.set(run.runId, active);
+    const forget = (): void => {
+      if (this.#active.get(run.runId) === active) this.#active.delete(run.runId);
+    };
+    runner.ended.then(forget, forget);
+    runner.start().catch((error: unknown) => runner.core.fail(error));
+    return this.#handle(run.runId, active, created);
+  }
+
+  #handle(runId: string, active: ActiveRun, created: boolean): RunHandle {
+    const { runner, feed, graph } = active;
+    return {
+      runId,
+      created,
+      result: async () => {
+        await runner.ended;
+        return resultOf(runId, runner.core.committer.seq, runner.core.root, graph);
+      },
+      events: (options = {}) => streamEvents(this.#env, runId, feed, graph, options),
+    };
+  }
+
+  #restingHandle(run: RunRow, graph: Graph, created: boolean): RunHandle {
+    return {
+      runId: run.runId,
+      created,
+      result: async () => this.#inspectRow(run, graph),
+      events: (options = {}) => streamEvents(this.#env, run.runId, undefined, graph, options),
+    };
+  }
+
+  async inspect(runId: string): Promise<RunResult> {
+    const run = await this.#requireRun(runId);
+    return this.#inspectRow(run, await findGraphOf(this.#env, this.#options, run));
+  }
+
+  async #inspectRow(run: RunRow, graph: Graph): Promise<RunResult> {
+    const loaded = await loadState(this.#env.store, this.#env.blobs, run);
+    return resultOf(run.runId, loaded.seq, loaded.root, graph);
+  }
+
+  async answer(runId: string, waitId: string, value: unknown, options: { readonly by?: string } = {}): Promise<void> {
+    await postAnswer(this.#env, runId, waitId, value, options.by ?? 'person');
+    this.#active.get(runId)?.runner.poke();
+  }
+
+  async signal(runId: string, name: string, value: unknown, options: { readonly id?: string } = {}): Promise<void> {
+    const { store, clock, ids, tenant } = this.#env;
+    const id = options.id ?? ids.createRunId(clock.now());
+    const body = encoder.encode(encodeValue({ signal: name, value }));
+    await store.postMessage({ tenant, runId, kind: 'signal', name: id, body, at: clock.now() });
+    this.#active.get(runId)?.runner.poke();
+  }
+
+  async cancel(runId: string): Promise<void> {
+    const run = await this.#requireRun(runId);
+    if (run.status === 'completed' || run.status === 'cancelled')
+      throw new CairnError('RUN_FINISHED', { runId, status: run.status });
+    const { store, clock, tenant } = this.#env;
+    await store.postMessage({ tenant, runId, kind: 'cancel', name: '', body: encoder.encode('{}'), at: clock.now() });
+    const active = this.#active.get(runId);
+    if (active !== undefined) return active.runner.poke();
+    await cancelUnowned(this.#env, run);
+  }
+
+  async fork(from: CheckpointRef, options: ForkOptions = {}): Promise<CheckpointRef> {
+    const run = await this.#requireRun(from.runId);
+    return forkRun(this.#env, run, from.seq, options);
+  }
+
+  async preview(
+    from: CheckpointRef,
+    options: ForkOptions & { readonly asFork?: boolean } = {},
+  ): Promise<readonly PreviewRow[]> {
+    const run = await this.#requireRun(from.runId);
+    const graph = options.graph ?? (await findGraphOf(this.#env, this.#options, run));
+    return previewRun(this.#env, run, from.seq, graph, options);
+  }
+
+  async *events(runId: string, options: { readonly after?: number } = {}): AsyncIterable<StreamEvent> {
+    const run = await this.#requireRun(runId);
+    const active = this.#active.get(runId);
+    const graph = active?.graph ?? (await findGraphOf(this.#env, this.#options, run));
+    yield* streamEvents(this.#env, runId, active?.feed, graph, options);
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await Promise.all([...this.#active.values()].map(({ runner }) => runner.close()));
+  }
+
+  #checkOpen(): void {
+    if (this.#isClosed) throw new CairnError('STORE_CLOSED', { store: 'engine' });
+  }
+
+  async #requireRun(runId: string): Promise<RunRow> {
+    const run = await this.#env.store.readRun({ tenant: this.#env.tenant, runId });
+    if (run === undefined) throw new CairnError('RUN_NOT_FOUND', { runId });
+    return run;
+  }
+}

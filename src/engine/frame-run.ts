@@ -1,0 +1,91 @@
+/** A frame in execution: a run's own graph, or a child's inside its parent's history (W6). */
+import type { Graph, GraphNode } from '../graph/graph.ts';
+import { compileChannels, type ChannelTable } from '../state/channel-table.ts';
+import type { DeltaBuilder } from '../state/delta.ts';
+import { Frame } from '../state/frame.ts';
+import type { FrameTree, NodeRecord } from '../state/tree.ts';
+import type { Activation } from './activation.ts';
+import { Plan } from './plan.ts';
+
+interface GraphTables {
+  readonly channels: ChannelTable;
+  readonly outputNames: ReadonlyMap<string, string>;
+}
+
+const tablesOf = new WeakMap<Graph, GraphTables>();
+
+function graphTables(graph: Graph): GraphTables {
+  let tables = tablesOf.get(graph);
+  if (tables === undefined) {
+    const named = graph.nodes.filter((node) => node.outputAs !== undefined);
+    tables = {
+      channels: compileChannels(graph.reducers),
+      outputNames: new Map(named.map((node) => [node.outputAs as string, node.id])),
+    };
+    tablesOf.set(graph, tables);
+  }
+  return tables;
+}
+
+export interface FrameRunOptions {
+  readonly graph: Graph;
+  readonly tree: FrameTree;
+  /** Keys from the run's root tree to this frame's tree. */
+  readonly treePath: readonly string[];
+  readonly delta: DeltaBuilder;
+  /** Node ids (and child names) from the run's root to this frame. */
+  readonly nodePath: readonly string[];
+  /** Like nodePath, with visits: what idempotency keys and wait ids are made from (X1). */
+  readonly keyParts: readonly string[];
+  readonly depth: number;
+}
+
+export class FrameRun {
+  readonly graph: Graph;
+  readonly frame: Frame;
+  readonly plan: Plan;
+  readonly nodePath: readonly string[];
+  readonly keyParts: readonly string[];
+  readonly treePath: readonly string[];
+  readonly depth: number;
+  /** Prepared, running, left or waiting to be retried, by node index. */
+  readonly activations: Map<number, Activation> = new Map();
+  /** The first failure that nothing handled. */
+  failure: unknown;
+  hasFailed = false;
+  /** Tells the parent's `ctx.run` that this frame has ended. */
+  onEnd: (() => void) | undefined;
+  readonly #partPrefixes: (string | undefined)[] = [];
+
+  constructor(options: FrameRunOptions) {
+    const { channels, outputNames } = graphTables(options.graph);
+    this.graph = options.graph;
+    this.nodePath = options.nodePath;
+    this.keyParts = options.keyParts;
+    this.treePath = options.treePath;
+    this.depth = options.depth;
+    this.frame = new Frame(options.tree, options.treePath, options.delta, channels, outputNames);
+    this.plan = new Plan(options.graph, options.tree);
+  }
+
+  recordOf(node: GraphNode): NodeRecord | undefined {
+    const { nodes } = this.frame.tree;
+    return Object.hasOwn(nodes, node.id) ? nodes[node.id] : undefined;
+  }
+
+  /** The record of a visit that has not settled, if the node has one. */
+  openRecordOf(node: GraphNode): NodeRecord | undefined {
+    const record = this.recordOf(node);
+    return record === undefined || record.fired !== undefined ? undefined : record;
+  }
+
+  pathOf(node: GraphNode): readonly string[] {
+    return [...this.nodePath, node.id];
+  }
+
+  /** The constant head of a node's `settle` part: made once, since it is written at every visit. */
+  settlePrefix(node: GraphNode): string {
+    return (this.#partPrefixes[node.index] ??=
+      `{"kind":"settle","node":${JSON.stringify(this.pathOf(node))},"effect":"${node.effect}"`);
+  }
+}

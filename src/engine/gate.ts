@@ -1,0 +1,71 @@
+/** How an activation that may run comes to run: at once, after a delay, or when its intent is durable (E3, E4). */
+import type { NodeRecord } from '../state/tree.ts';
+import type { Activation } from './activation.ts';
+import { isEffect } from './effect.ts';
+import { openRecord } from './open-record.ts';
+import type { RunCore } from './run-core.ts';
+import { holdTimer } from './timers.ts';
+
+/** Holds an activation until its next attempt is due. */
+export function retryLater(core: RunCore, activation: Activation, delayMs: number): void {
+  activation.phase = 'retrying';
+  core.setBusy(activation, false);
+  activation.cancelTimer = holdTimer(core, delayMs, () => {
+    if (core.isStopping || activation.phase !== 'retrying') return;
+    core.setBusy(activation, true);
+    reopenView(core, activation);
+    launchOrGate(core, activation);
+    core.requestTurn();
+  });
+}
+
+/** A new attempt without steps or intents sees the present state; one that left some sees what it saw (E9). */
+function reopenView(core: RunCore, activation: Activation): void {
+  const record = activation.frameRun.openRecordOf(activation.node);
+  if (record?.view !== undefined) return;
+  activation.view.close();
+  activation.view = activation.frameRun.frame.openView();
+  activation.viewSeq = core.committer.seq + (core.committer.isPending ? 1 : 0);
+}
+
+/** Effects get their intent first; questions wait for durability; all else starts right after the checkpoint is made. */
+export function launchOrGate(core: RunCore, activation: Activation): void {
+  const { node } = activation;
+  activation.phase = 'prepared';
+  if (core.isDry) return void core.launches.push(activation);
+  if (node.checkpoint === 'before' || node.checkpoint === 'both')
+    core.mustCommit = core.mustCommit || core.committer.isPending;
+  if (isEffect(node)) {
+    writeIntent(core, activation);
+    core.gates.push(activation);
+  } else if (node.effect === 'human' && core.committer.isPending) {
+    core.mustCommit = true;
+    core.gates.push(activation);
+  } else core.launches.push(activation);
+}
+
+function writeIntent(core: RunCore, activation: Activation): void {
+  const { node, frameRun } = activation;
+  const deadlineAt = core.env.clock.now() + (node.timeoutMs ?? core.env.limits.effectMs);
+  const previous = frameRun.openRecordOf(node);
+  const key = previous?.intent?.key ?? activation.keyFor(core.runId);
+  const record: NodeRecord = {
+    ...openRecord(activation),
+    view: previous?.view ?? activation.viewSeq,
+    intent: { key, attempt: activation.attempt, deadlineAt, by: core.env.ids.workerId },
+  };
+  frameRun.frame.setNode(node.id, record, JSON.stringify(record));
+  core.committer.note(
+    `{"kind":"intent","node":${JSON.stringify(activation.path)},"attempt":${activation.attempt},"effect":"${node.effect}"}`,
+  );
+  core.mustCommit = true;
+}
+
+/** Forgets an activation that will not settle here. */
+export function dropActivation(core: RunCore, activation: Activation): void {
+  activation.phase = 'settled';
+  activation.cancelTimer?.();
+  activation.view.close();
+  core.setBusy(activation, false);
+  activation.frameRun.activations.delete(activation.node.index);
+}

@@ -1,0 +1,63 @@
+/** Resume under another graph: compared against the run's live positions (H3). */
+import { CairnError } from '../errors.ts';
+import { compareStructures, type LiveNode } from '../graph/compare-graphs.ts';
+import type { Graph, GraphStructure } from '../graph/graph.ts';
+import type { RunRow } from '../ports/store.ts';
+import { encodeValue } from '../state/codec.ts';
+import type { RunTree } from '../state/tree.ts';
+import type { ResumeOptions } from './api.ts';
+import { metaOf } from './find-graph.ts';
+import type { EngineEnvironment } from './run-core.ts';
+
+export interface GraphChange {
+  readonly differences: readonly unknown[];
+  /** The migrated channels, if a migration ran. */
+  readonly frameJson: string | undefined;
+}
+
+/** @throws RUN_GRAPH_CHANGED it cannot go on under this graph, or not without a migration */
+export async function applyGraphChange(
+  env: EngineEnvironment,
+  run: RunRow,
+  root: RunTree,
+  graph: Graph,
+  options: ResumeOptions,
+): Promise<GraphChange | undefined> {
+  if (root.graphHash === graph.hash) {
+    if (root.codeHash === undefined || root.codeHash === graph.codeHash) return undefined;
+    return { differences: [{ what: 'code', detail: 'the text of some function has changed' }], frameJson: undefined };
+  }
+  const stored = await storedStructure(env, run);
+  const { verdict, differences } = compareStructures(stored, graph, livePositions(root));
+  if (verdict === 'refused')
+    throw changedError(run, differences, 'what it waits for or works on is gone or is something else');
+  if (verdict !== 'needs-migration') return { differences, frameJson: undefined };
+  if (options.migrate === undefined) throw changedError(run, differences, 'its state needs a migration');
+  const { channels } = root.frame;
+  root.frame.channels = { ...channels, ...(options.migrate(channels) as typeof channels) };
+  return { differences, frameJson: encodeValue(root.frame.channels) };
+}
+
+function changedError(run: RunRow, differences: readonly unknown[], reason: string): CairnError {
+  return new CairnError('RUN_GRAPH_CHANGED', {
+    runId: run.runId,
+    reason: `${reason}: ${JSON.stringify(differences)}`,
+    differences,
+  });
+}
+
+async function storedStructure(env: EngineEnvironment, run: RunRow): Promise<GraphStructure> {
+  const { structure } = metaOf(run);
+  if (structure === undefined) throw changedError(run, [], 'the definition it was started with is not kept');
+  return JSON.parse(new TextDecoder().decode(await env.blobs.get(env.tenant, structure))) as GraphStructure;
+}
+
+/** Nodes of the root frame that are begun and not settled. */
+function livePositions(root: RunTree): readonly LiveNode[] {
+  return Object.entries(root.frame.nodes).map(([id, record]) => ({
+    id,
+    isOpen: record.fired === undefined,
+    hasIntent: record.intent !== undefined,
+    isWaiting: Object.values(record.steps ?? {}).some((step) => step.status === 'open'),
+  }));
+}

@@ -1,0 +1,125 @@
+/** Effects in doubt: started, no result on record (X table, X3). Reconciled, retried when idempotent, or asked about. */
+import { CairnError } from '../errors.ts';
+import type { Reconciliation } from '../graph/node-contract.ts';
+import { encodeValue } from '../state/codec.ts';
+import type { Intent, NodeRecord, WaitRecord } from '../state/tree.ts';
+import type { Activation } from './activation.ts';
+import { admitOutcome } from './admit-outcome.ts';
+import { openWait } from './open-wait.ts';
+import { launchOrGate } from './gate.ts';
+import { openRecord } from './open-record.ts';
+import type { RunCore } from './run-core.ts';
+import { settleCompleted, settleFailed } from './settle.ts';
+import { holdTimer } from './timers.ts';
+import { doubtChoices, doubtDecision, doubtSchema } from './wait.ts';
+
+/** How an open effect is judged. */
+export interface DoubtfulEffect {
+  readonly intent: Intent;
+  readonly isIdempotent: boolean;
+  readonly applied: 'no' | undefined;
+  readonly decision: unknown;
+  readonly reconcile: ((key: string) => Promise<Reconciliation> | Reconciliation) | undefined;
+}
+
+export type Verdict =
+  | { readonly kind: 'happened'; readonly output: unknown; readonly by: string }
+  | { readonly kind: 'run' }
+  | { readonly kind: 'failed' }
+  | { readonly kind: 'ask' };
+
+/** Judges an open effect once its first owner can no longer be inside it (O2). */
+export async function judgeEffect(core: RunCore, effect: DoubtfulEffect): Promise<Verdict> {
+  await ownerGone(core, effect.intent);
+  if (effect.decision !== undefined) {
+    const { decision, output } = doubtDecision(effect.decision);
+    if (decision === 'happened') return { kind: 'happened', output, by: 'person' };
+    return decision === 'run again' ? { kind: 'run' } : { kind: 'failed' };
+  }
+  if (effect.applied === 'no') return { kind: 'run' };
+  if (effect.reconcile !== undefined) {
+    const found = await effect.reconcile(effect.intent.key);
+    if (found.happened === true) return { kind: 'happened', output: found.output, by: 'reconcile' };
+    if (found.happened === false) return { kind: 'run' };
+  }
+  return effect.isIdempotent ? { kind: 'run' } : { kind: 'ask' };
+}
+
+/** Until the attempt's deadline its first owner may still be in the effect, unless it is known to be gone. */
+async function ownerGone(core: RunCore, intent: Intent): Promise<void> {
+  const { clock, ids, effectsInFlight } = core.env;
+  const remainingMs = intent.deadlineAt - clock.now();
+  const isGone =
+    intent.by === ids.workerId
+      ? !effectsInFlight.has(intent.key)
+      : intent.by !== undefined && ids.isWorkerDead(intent.by) === true;
+  if (isGone || remainingMs <= 0) return;
+  await new Promise<void>((resolve) => {
+    holdTimer(core, remainingMs, resolve);
+  });
+}
+
+/** Judges an activation that left an intent behind. */
+export function judgeActivation(core: RunCore, activation: Activation, record: NodeRecord): void {
+  const { node } = activation;
+  const intent = record.intent as Intent;
+  if (core.replay?.takesOverOpen(core, activation, intent) === true) return;
+  const { reconcile } = node.implementation;
+  const effect: DoubtfulEffect = {
+    intent,
+    isIdempotent: node.idempotent,
+    applied: record.applied,
+    decision: record.decision,
+    reconcile:
+      reconcile === undefined
+        ? undefined
+        : (key) => reconcile(key, { config: node.config, state: activation.view.state, signal: activation.signal }),
+  };
+  judgeEffect(core, effect)
+    .then((verdict) => applyVerdict(core, activation, verdict))
+    .then(
+      () => core.requestTurn(),
+      (error: unknown) => {
+        if (activation.phase === 'prepared') settleFailed(core, activation, error);
+        core.requestTurn();
+      },
+    );
+}
+
+function applyVerdict(core: RunCore, activation: Activation, verdict: Verdict): void {
+  if (core.isStopping) return;
+  if (verdict.kind === 'happened')
+    return settleCompleted(core, activation, admitOutcome(core, activation, verdict.output), { by: verdict.by });
+  if (verdict.kind === 'run') return launchOrGate(core, activation);
+  if (verdict.kind === 'failed') {
+    const error = new CairnError('EFFECT_IN_DOUBT', { node: activation.path.join('/'), decided: 'fail' });
+    return settleFailed(core, activation, error);
+  }
+  const record: NodeRecord = {
+    ...openRecord(activation),
+    ...activation.frameRun.openRecordOf(activation.node),
+    status: 'waiting',
+  };
+  activation.frameRun.frame.setNode(activation.node.id, record, encodeValue(record));
+  openWait(
+    core,
+    activation,
+    undefined,
+    doubtWait(activation.path, 'in doubt', activation.node.effect, record.intent?.key ?? ''),
+  );
+  activation.phase = 'left';
+  core.setBusy(activation, false);
+}
+
+/** The question about an effect in doubt. */
+export function doubtWait(path: readonly string[], name: string, effect: string, key: string): WaitRecord {
+  return {
+    kind: 'doubt',
+    node: path,
+    name,
+    prompt: `It is not known whether the ${effect} effect of ${path.join('/')} happened. Did it?`,
+    schema: doubtSchema,
+    // Who is asked can look the key up at the receiver.
+    metadata: { choices: doubtChoices, key },
+  };
+}

@@ -1,0 +1,39 @@
+/** Leaving a function at a wait: it stands where it is, and runs again from its top when the wait is closed (X4, W4). */
+import { CairnError } from '../errors.ts';
+import type { Activation } from './activation.ts';
+import type { RunCore } from './run-core.ts';
+
+/** Whether the function only waits for its children, or for waits: then it does no work of its own. */
+export function updateBusy(core: RunCore, activation: Activation): void {
+  if (activation.phase !== 'running') return;
+  core.setBusy(activation, activation.stepsInFlight > 0 || activation.childrenInFlight === 0);
+}
+
+/** Leaves the function once nothing of it will be resolved in this attempt. */
+export function maybeLeave(core: RunCore, activation: Activation): void {
+  if (activation.openWaits === 0 || !isIdle(activation)) return updateBusy(core, activation);
+  const { generation } = activation;
+  core.env.clock.defer(() => {
+    if (activation.generation !== generation || !isIdle(activation) || activation.phase !== 'running') return;
+    leave(core, activation);
+    core.requestTurn();
+  });
+}
+
+function isIdle(activation: Activation): boolean {
+  return activation.stepsInFlight === 0 && activation.childrenInFlight === 0;
+}
+
+function leave(core: RunCore, activation: Activation): void {
+  activation.phase = 'left';
+  activation.cancelTimer?.();
+  activation.abort(
+    new CairnError('NODE_CALL_REFUSED', {
+      call: 'step',
+      node: activation.path.join('/'),
+      reason: 'the attempt was left at a wait',
+    }),
+  );
+  core.setBusy(activation, false);
+  if (activation.mustRunAgain) core.wakeUps.push(activation);
+}

@@ -1,0 +1,84 @@
+/** Takes answers, signals and cancel requests into a run; the next commit says that they are taken (O1). */
+import { decodeJson } from '../state/codec.ts';
+import type { MessageRow } from '../ports/store.ts';
+import { closeWait } from './open-wait.ts';
+import type { RunCore } from './run-core.ts';
+import type { MessageBody } from './wait.ts';
+
+const decoder = new TextDecoder();
+
+export function messageBody(body: Uint8Array): MessageBody {
+  return decodeJson(decoder.decode(body)) as MessageBody;
+}
+
+export class MessageIntake {
+  readonly #core: RunCore;
+  readonly #onCancel: () => void;
+  /** Messages taken or kept here already: a read may return them until the commit that takes them has landed. */
+  readonly #seen = new Set<number>();
+  #cancel: (() => void) | undefined;
+  #isStopped = false;
+
+  constructor(core: RunCore, onCancel: () => void) {
+    this.#core = core;
+    this.#onCancel = onCancel;
+  }
+
+  /** Looks regularly, where other processes may post. */
+  start(): void {
+    const { env } = this.#core;
+    if (!env.store.capabilities.isShared || this.#isStopped) return;
+    this.#cancel = env.clock.setTimer(env.limits.messagePollMs, () => {
+      this.read().then(
+        () => this.start(),
+        () => this.start(),
+      );
+    });
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    this.#cancel?.();
+  }
+
+  async read(): Promise<void> {
+    const core = this.#core;
+    const rows = await core.env.store.readMessages(core.run);
+    if (this.#isStopped) return;
+    for (const row of rows) {
+      if (this.#seen.has(row.id)) continue;
+      this.#seen.add(row.id);
+      this.#take(row);
+    }
+    if (rows.length > 0) core.requestTurn();
+  }
+
+  #take(row: MessageRow): void {
+    const core = this.#core;
+    if (row.kind === 'cancel') {
+      core.committer.takeMessage(row.id);
+      return this.#onCancel();
+    }
+    const body = messageBody(row.body);
+    if (row.kind === 'signal') {
+      const waiting = Object.entries(core.root.waits).find(
+        ([, wait]) => wait.kind === 'signal' && wait.name === body.signal,
+      );
+      if (waiting === undefined) return void core.signals.push(row);
+      core.committer.takeMessage(row.id);
+      return closeWait(core, waiting[0], { output: body.value, by: body.by ?? 'signal' });
+    }
+    core.committer.takeMessage(row.id);
+    if (Object.hasOwn(core.root.waits, row.name))
+      closeWait(core, row.name, { output: body.value, by: body.by ?? 'person' });
+  }
+}
+
+/** A signal that came before it was asked for, if there is one; the next commit takes it. */
+export function takeEarlySignal(core: RunCore, name: string): MessageBody | undefined {
+  const index = core.signals.findIndex((row) => messageBody(row.body).signal === name);
+  if (index < 0) return undefined;
+  const [row] = core.signals.splice(index, 1) as [MessageRow];
+  core.committer.takeMessage(row.id);
+  return messageBody(row.body);
+}

@@ -1,0 +1,16 @@
+/** The record of a visit that has begun and not settled. */
+import type { NodeRecord } from '../state/tree.ts';
+import type { Activation } from './activation.ts';
+
+/** Its fields that are the same whatever the visit left behind. */
+export function openRecord(activation: Activation): NodeRecord {
+  const epoch = activation.frameRun.frame.tree.epoch ?? 0;
+  return {
+    status: 'started',
+    ...(activation.visit > 1 ? { visits: activation.visit } : {}),
+    ...(activation.attempt > 1 ? { attempt: activation.attempt } : {}),
+    ...(activation.budgetFrom > 0 ? { budgetFrom: activation.budgetFrom } : {}),
+    ...(epoch > 0 ? { epoch } : {}),
+    ...(activation.took === undefined ? {} : { took: activation.took }),
+  };
+}

@@ -1,0 +1,159 @@
+/** Opens and closes waits: a row in the tree, a row in the index, and who waits here for it (W2, W5). */
+import { CairnError } from '../errors.ts';
+import { encodeValue } from '../state/codec.ts';
+import { pathJson } from '../state/delta.ts';
+import type { StepRecord, WaitRecord } from '../state/tree.ts';
+import type { Activation } from './activation.ts';
+import type { RunCore } from './run-core.ts';
+import { recordAt, setStep } from './step-record.ts';
+import { treePathOf } from './tree-path.ts';
+import { holdTimer } from './timers.ts';
+import { waitIdOf, waitRowOf } from './wait.ts';
+
+/** Opens a wait of an activation (or of one of its steps) and returns its id. One that is open already is only waited for. */
+export function openWait(
+  core: RunCore,
+  activation: Activation,
+  stepKey: string | undefined,
+  wait: WaitRecord,
+  known?: string,
+): string {
+  const waitId =
+    known ??
+    openDoubtOf(core, wait, stepKey) ??
+    waitIdOf(core.runId, [...activation.keyParts, stepKey ?? ''], `${wait.kind}:${wait.name}`);
+  core.waiters.set(waitId, activation);
+  if (!Object.hasOwn(core.root.waits, waitId)) {
+    if (Object.keys(core.root.waits).length >= core.env.limits.openWaits) {
+      throw new CairnError('RUN_LIMIT', { limit: 'openWaits', value: core.env.limits.openWaits });
+    }
+    const opened: WaitRecord = {
+      ...wait,
+      ...(stepKey === undefined ? {} : { step: stepKey }),
+      openedAt: core.env.clock.now(),
+    };
+    core.setRootEntry('waits', waitId, opened, encodeValue(opened));
+    core.committer.openWait(waitRowOf(waitId, opened));
+    core.committer.note(`{"kind":"wait","node":${JSON.stringify(activation.path)},"wait":"${waitId}"}`);
+    core.mustCommit = true;
+    core.holdsEffect = true;
+    core.publishLive('waiting', activation, { waitId, wait: opened });
+    core.requestFlush();
+  }
+  armDueTime(core, waitId);
+  return waitId;
+}
+
+/** A question about an effect in doubt that is open already, in a fork under its original's id. */
+function openDoubtOf(core: RunCore, wait: WaitRecord, stepKey: string | undefined): string | undefined {
+  if (wait.kind !== 'doubt') return undefined;
+  const place = wait.node.join('\0');
+  return Object.entries(core.root.waits).find(
+    ([, open]) => open.kind === 'doubt' && open.step === stepKey && open.node.join('\0') === place,
+  )?.[0];
+}
+
+/** A due time that is near is held here; a distant one is a row that whoever comes next fires. */
+export function armDueTime(core: RunCore, waitId: string): void {
+  const dueAt = core.root.waits[waitId]?.dueAt;
+  if (dueAt === undefined || core.armedWaits.has(waitId)) return;
+  const delayMs = dueAt - core.env.clock.now();
+  if (delayMs > core.env.limits.holdTimersMs) return;
+  core.armedWaits.add(waitId);
+  holdTimer(core, delayMs, () => {
+    core.armedWaits.delete(waitId);
+    if (core.isStopping || !Object.hasOwn(core.root.waits, waitId)) return;
+    fireDueWait(core, waitId);
+    core.requestTurn();
+  });
+}
+
+/** What happens to a wait whose time has come: a timer ends, a question takes its default answer or fails. */
+export function fireDueWait(core: RunCore, waitId: string): void {
+  const wait = core.root.waits[waitId] as WaitRecord;
+  if (wait.kind === 'timer') return closeWait(core, waitId, { output: undefined, by: 'timer' });
+  if ('defaultAnswer' in wait) return closeWait(core, waitId, { output: wait.defaultAnswer, by: 'timeout' });
+  const error = new CairnError('NODE_TIMED_OUT', {
+    node: wait.node.join('/'),
+    timeoutMs: (wait.dueAt ?? 0) - (wait.openedAt ?? 0),
+  });
+  closeWait(core, waitId, { error, by: 'timeout' });
+}
+
+export interface Closing {
+  readonly output?: unknown;
+  readonly error?: unknown;
+  readonly by: string;
+}
+
+/** Closes a wait with what ended it; the activation runs again from its top and finds it recorded. */
+export function closeWait(core: RunCore, waitId: string, closing: Closing): void {
+  const wait = core.root.waits[waitId] as WaitRecord;
+  const record = recordAt(core, wait.node);
+  if (record === undefined) throw new CairnError('INTERNAL', { reason: `wait ${waitId} belongs to no activation` });
+  core.deleteRootEntry('waits', waitId);
+  core.committer.closeWait(waitId);
+  if (wait.kind === 'doubt') recordDecision(core, wait, closing.output);
+  else {
+    const step: StepRecord = {
+      ...(record.steps?.[wait.step as string] as StepRecord),
+      status: closing.error === undefined ? 'done' : 'failed',
+      ...(closing.output === undefined ? {} : { output: closing.output }),
+      ...(closing.error === undefined ? {} : { error: closing.error }),
+      by: closing.by,
+      at: core.env.clock.now(),
+    };
+    delete step.wait;
+    setStep(core, wait.node, record, wait.step as string, step);
+  }
+  core.committer.note(answerPart(wait, waitId, closing, record.steps?.[wait.step ?? '']?.hash));
+  core.mustCommit = true;
+  core.holdsEffect = true;
+  wake(core, waitId);
+}
+
+function answerPart(wait: WaitRecord, waitId: string, closing: Closing, hash: string | undefined): string {
+  const part = {
+    kind: 'answer',
+    node: wait.node,
+    wait: waitId,
+    by: closing.by,
+    ...(wait.step === undefined || wait.kind === 'doubt' ? {} : { step: wait.step }),
+    ...(hash === undefined ? {} : { hash }),
+  };
+  return JSON.stringify(part);
+}
+
+/** A person's decision about an effect in doubt is kept until the effect is judged again. */
+function recordDecision(core: RunCore, wait: WaitRecord, decision: unknown): void {
+  const record = recordAt(core, wait.node);
+  if (record === undefined) return;
+  if (wait.step !== undefined) {
+    const { wait: _, ...step } = record.steps?.[wait.step] as StepRecord;
+    return setStep(core, wait.node, record, wait.step, { ...step, decision });
+  }
+  record.decision = decision;
+  core.delta.set(
+    pathJson([...treePathOf(wait.node), 'nodes', wait.node.at(-1) as string, 'decision']),
+    encodeValue(decision),
+  );
+}
+
+function wake(core: RunCore, waitId: string): void {
+  const activation = core.waiters.get(waitId);
+  core.waiters.delete(waitId);
+  if (activation === undefined) return;
+  if (activation.phase === 'left') core.wakeUps.push(activation);
+  else activation.mustRunAgain = true;
+}
+
+/** When an activation is over, what it still waited for is no longer open. */
+export function dropWaitsOf(core: RunCore, activation: Activation): void {
+  for (const [waitId, waiting] of core.waiters) {
+    if (waiting !== activation) continue;
+    core.waiters.delete(waitId);
+    if (!Object.hasOwn(core.root.waits, waitId)) continue;
+    core.deleteRootEntry('waits', waitId);
+    core.committer.closeWait(waitId);
+  }
+}

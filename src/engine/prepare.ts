@@ -1,0 +1,102 @@
+/** Decides how a due activation starts: skipped, refused, replayed, retried later, judged as in doubt, or run (E3, X). */
+import { CairnError } from '../errors.ts';
+import type { GraphNode } from '../graph/graph.ts';
+import type { NodeRecord } from '../state/tree.ts';
+import { Activation } from './activation.ts';
+import { admitKept } from './admit-kept.ts';
+import { isEffect } from './effect.ts';
+import { dropActivation, launchOrGate, retryLater } from './gate.ts';
+import { judgeActivation } from './judge.ts';
+import { openPinnedView } from './pinned-view.ts';
+import type { QueuedStart, RunCore } from './run-core.ts';
+import { clearFailedSteps } from './step-record.ts';
+import { advancePlan, settleCompleted, settleFailed } from './settle.ts';
+
+/** Makes an activation of what the plan says may start, and sends it on its way. */
+export function prepareStart(core: RunCore, queued: QueuedStart): void {
+  const { frameRun, start } = queued;
+  const node = frameRun.graph.nodes[start.node] as GraphNode;
+  const record = frameRun.openRecordOf(node);
+  // A failed attempt that is retried by a resume counts on, under a new budget (G8).
+  const isRetried = record?.status === 'failed' && record.kept === undefined;
+  const attempt = record?.attempt ?? 1;
+  const activation = new Activation({
+    frameRun,
+    node,
+    visit: start.visit,
+    took: start.took ?? record?.took,
+    attempt: isRetried ? attempt + 1 : attempt,
+    budgetFrom: isRetried ? attempt : (record?.budgetFrom ?? 0),
+    view: frameRun.frame.openView(),
+    viewSeq: core.committer.seq + (core.committer.isPending ? 1 : 0),
+    isResumed: record !== undefined,
+  });
+  frameRun.activations.set(node.index, activation);
+  core.setBusy(activation, true);
+  if (record === undefined) return startFresh(core, activation);
+  if (isRetried) clearFailedSteps(core, activation);
+  if (record.view === undefined || record.view >= core.resumedSeq) return startAgain(core, activation, record);
+  // It saw an older state than the present one: it must see that one again (E9).
+  openPinnedView(core, activation, record.view).then(
+    () => {
+      startAgain(core, activation, record);
+      core.requestTurn();
+    },
+    (error: unknown) => core.fail(error),
+  );
+}
+
+function startFresh(core: RunCore, activation: Activation): void {
+  const { node } = activation;
+  if (activation.visit > node.maxVisits) {
+    const error = new CairnError('RUN_LIMIT', {
+      limit: 'maxVisits',
+      value: node.maxVisits,
+      path: activation.path.join('/'),
+    });
+    return settleFailed(core, activation, error);
+  }
+  if (node.when !== undefined && !passesWhen(core, activation)) return;
+  const supplied = core.root.supplied?.[JSON.stringify(activation.path)];
+  if (supplied !== undefined) {
+    core.deleteRootEntry('supplied', JSON.stringify(activation.path));
+    return settleCompleted(core, activation, admitKept(core, activation, supplied as object), { by: 'fork' });
+  }
+  if (core.replay !== undefined && core.replay.takesOver(core, activation)) return;
+  launchOrGate(core, activation);
+}
+
+/** Evaluates the node's own condition; a node it turns away is skipped, and the skip is recorded, since the state moves on. */
+function passesWhen(core: RunCore, activation: Activation): boolean {
+  const { node, frameRun } = activation;
+  try {
+    const outcome = { status: 'completed', output: undefined, error: undefined } as const;
+    if (node.when?.evaluate({ outcome, state: activation.view.state }) === true) return true;
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    settleFailed(core, activation, new CairnError('CONDITION_FAILED', { node: node.id, reason }, { cause: error }));
+    return false;
+  }
+  const fields = frameRun.plan.settledFields(node.index, []);
+  const record: NodeRecord = {
+    status: 'skipped',
+    fired: fields.fired,
+    ...(activation.visit > 1 ? { visits: activation.visit } : {}),
+    ...(fields.epoch > 0 ? { epoch: fields.epoch } : {}),
+  };
+  frameRun.frame.setNode(node.id, record, JSON.stringify(record));
+  core.committer.note(`{"kind":"settle","node":${JSON.stringify(activation.path)},"status":"skipped"}`);
+  core.mustCommit = true;
+  dropActivation(core, activation);
+  advancePlan(core, activation, [], true);
+  return false;
+}
+
+/** An activation that left something behind: a kept outcome, an intent, a retry that is due later, steps, waits. */
+function startAgain(core: RunCore, activation: Activation, record: NodeRecord): void {
+  if (record.kept !== undefined) return settleCompleted(core, activation, admitKept(core, activation, record.kept));
+  if (record.intent !== undefined && isEffect(activation.node)) return judgeActivation(core, activation, record);
+  const delayMs = (record.retryAt ?? 0) - core.env.clock.now();
+  if (delayMs <= 0) return launchOrGate(core, activation);
+  retryLater(core, activation, delayMs);
+}

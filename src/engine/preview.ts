@@ -1,0 +1,212 @@
+/** Says what a resume or a fork would do, by planning it without running anything (X5). */
+import type { Graph } from '../graph/graph.ts';
+import { loadState, type LoadedState } from '../history/load.ts';
+import type { RunRow, Store } from '../ports/store.ts';
+import { DeltaBuilder } from '../state/delta.ts';
+import type { NodeRecord } from '../state/tree.ts';
+import type { Activation } from './activation.ts';
+import type { ForkOptions, Prediction, PreviewRow } from './api.ts';
+import { Committer } from './committer.ts';
+import { isEffect } from './effect.ts';
+import { draftFork } from './fork.ts';
+import { FrameRun } from './frame-run.ts';
+import { prepareStart } from './prepare.ts';
+import { ReplaySource } from './replay.ts';
+import { recordRoutes, takeRoutesAgain } from './reroute.ts';
+import { RunCore, type EngineEnvironment } from './run-core.ts';
+
+export interface PreviewOptions extends ForkOptions {
+  readonly asFork?: boolean;
+}
+
+/** @throws CHECKPOINT_NOT_FOUND, CHECKPOINT_PRUNED, WAIT_NOT_FOUND, ANSWER_INVALID */
+export async function previewRun(
+  env: EngineEnvironment,
+  run: RunRow,
+  seq: number,
+  graph: Graph,
+  options: PreviewOptions,
+): Promise<readonly PreviewRow[]> {
+  const isFork =
+    options.asFork === true || options.set !== undefined || options.answers !== undefined || seq < run.head;
+  const draft = isFork ? await draftFork(env, run, seq, options) : undefined;
+  const loaded = draft?.loaded ?? (await loadState(env.store, env.blobs, run, seq));
+  const core = dryCore(env, run, graph, loaded);
+  if (draft !== undefined)
+    core.replay = await ReplaySource.load(env, {
+      ...run,
+      runId: `${run.runId}\0preview`,
+      parent: { runId: run.runId, seq: draft.from },
+    });
+  else if (run.parent !== undefined) core.replay = await ReplaySource.load(env, run);
+  return new Preview(core).predict();
+}
+
+/** A core that plans and settles as the real one does, over a store that keeps nothing. */
+function dryCore(env: EngineEnvironment, run: RunRow, graph: Graph, loaded: LoadedState): RunCore {
+  const rerouted = takeRoutesAgain(loaded.root, graph);
+  const delta = new DeltaBuilder();
+  const claim = { tenant: run.tenant, runId: run.runId, workerId: env.ids.workerId, token: 0, leaseMs: 0 };
+  const store = { commit: async () => ({ isHeld: true }) } as unknown as Store;
+  const core = new RunCore({ env: { ...env, store: env.store }, run, claim, root: loaded.root, delta });
+  core.isDry = true;
+  core.isCodeChanged = loaded.root.codeHash !== undefined && loaded.root.codeHash !== graph.codeHash;
+  core.resumedSeq = 0;
+  core.committer = new Committer({
+    store,
+    claim,
+    runKey: run.key,
+    seq: loaded.seq,
+    checksum: loaded.checksum,
+    delta,
+    clock: env.clock,
+    limits: env.limits,
+    onLanded: () => {},
+    onBroken: () => {},
+  });
+  core.rootFrame = new FrameRun({
+    graph,
+    tree: loaded.root.frame,
+    treePath: ['frame'],
+    delta,
+    nodePath: [],
+    keyParts: [],
+    depth: 0,
+  });
+  recordRoutes(core, rerouted);
+  return core;
+}
+
+class Preview {
+  readonly #core: RunCore;
+  readonly #rows: PreviewRow[] = [];
+  /** Nodes whose outcome only running them can tell. */
+  readonly #untold: number[] = [];
+  #wake: (() => void) | undefined;
+  #fault: unknown;
+
+  constructor(core: RunCore) {
+    this.#core = core;
+    core.requestTurn = () => this.#wake?.();
+    core.fail = (error) => {
+      this.#fault = error;
+      this.#wake?.();
+    };
+    core.onReplay = (activation, from) =>
+      this.#add(activation, activation.node.effect === 'pure' ? 'reused' : 'replayed', `${from.runId}@${from.seq}`);
+    if (core.replay !== undefined) {
+      core.replay.startAnyway = (_, activation) => this.#told(activation);
+      core.replay.judge = (_, activation, record) => this.#doubt(activation, record);
+    }
+  }
+
+  async predict(): Promise<readonly PreviewRow[]> {
+    const core = this.#core;
+    this.#restored();
+    for (const start of core.rootFrame.plan.initial().start) core.queue.push({ frameRun: core.rootFrame, start });
+    for (;;) {
+      for (let queued = core.queue.shift(); queued !== undefined; queued = core.queue.shift()) this.#start(queued);
+      for (const activation of core.launches.splice(0)) this.#told(activation);
+      core.replay?.pump(core);
+      if (this.#fault !== undefined) throw this.#fault;
+      if (core.queue.length + core.launches.length > 0) continue;
+      if (core.replay?.isBusy !== true) break;
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+    this.#unknown();
+    return this.#rows;
+  }
+
+  #restored(): void {
+    const { rootFrame } = this.#core;
+    for (const node of rootFrame.graph.nodes) {
+      const record = rootFrame.recordOf(node);
+      if (node.index < 2 || record?.fired === undefined || rootFrame.plan.stateOf(node.index) !== 'settled') continue;
+      this.#rows.push({ node: [node.id], visit: record.visits ?? 1, effect: node.effect, prediction: 'restored' });
+    }
+  }
+
+  #start(queued: Parameters<typeof prepareStart>[1]): void {
+    const { frameRun } = queued;
+    const node = frameRun.graph.nodes[queued.start.node];
+    const record = node === undefined ? undefined : frameRun.openRecordOf(node);
+    if (
+      record?.intent !== undefined &&
+      node !== undefined &&
+      isEffect(node) &&
+      !this.#isTakenFromOriginal(queued, record)
+    ) {
+      this.#rows.push(this.#doubtRow([node.id], record, node.idempotent || record.applied === 'no', node.effect));
+      this.#untold.push(node.index);
+      return;
+    }
+    prepareStart(this.#core, queued);
+  }
+
+  /** An open effect of the original that has been recorded there by now is taken over by `prepareStart`. */
+  #isTakenFromOriginal(queued: Parameters<typeof prepareStart>[1], record: NodeRecord): boolean {
+    const node = queued.frameRun.graph.nodes[queued.start.node];
+    return (
+      record.intent !== undefined &&
+      node !== undefined &&
+      this.#core.replay?.hasRecord(queued.frameRun.pathOf(node)) === true
+    );
+  }
+
+  #doubt(activation: Activation, record: NodeRecord): void {
+    const { node } = activation;
+    this.#rows.push(this.#doubtRow(activation.path, record, node.idempotent || record.applied === 'no', node.effect));
+    this.#untold.push(node.index);
+  }
+
+  #doubtRow(path: readonly string[], record: NodeRecord, runsAgain: boolean, effect: string): PreviewRow {
+    return { node: path, visit: record.visits ?? 1, effect, prediction: runsAgain ? 'runs again' : 'in doubt' };
+  }
+
+  /** An activation that would run: what comes of it, only running it can tell. */
+  #told(activation: Activation): void {
+    const { node, frameRun } = activation;
+    const record = frameRun.openRecordOf(node);
+    const hasRun = record !== undefined || this.#core.replay?.hasRecord(activation.path) === true;
+    const isAsking = node.effect === 'human';
+    this.#add(activation, isAsking ? 'asks' : hasRun ? 'runs again' : 'runs', undefined);
+    this.#untold.push(node.index);
+  }
+
+  #add(activation: Activation, prediction: Prediction, because: string | undefined): void {
+    const { path, visit, node } = activation;
+    this.#rows.push({
+      node: path,
+      visit,
+      effect: node.effect,
+      prediction,
+      ...(because === undefined ? {} : { because }),
+    });
+  }
+
+  /** Whatever an untold outcome leads to, and is not settled, is unknown until that node has run. */
+  #unknown(): void {
+    const { graph, plan } = this.#core.rootFrame;
+    const seen = new Set<number>(this.#untold);
+    for (const origin of this.#untold) {
+      const queue = [origin];
+      for (let index = queue.pop(); index !== undefined; index = queue.pop()) {
+        for (const edge of graph.nodes[index]?.outgoing ?? []) {
+          const target = graph.nodes[edge.to];
+          if (target === undefined || target.index < 2 || seen.has(edge.to)) continue;
+          seen.add(edge.to);
+          queue.push(edge.to);
+          this.#rows.push({
+            node: [target.id],
+            visit: plan.visitOf(target.index) + 1,
+            effect: target.effect,
+            prediction: 'unknown',
+            because: graph.nodes[origin]?.id ?? '',
+          });
+        }
+      }
+    }
+  }
+}

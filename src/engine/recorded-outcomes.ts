@@ -1,0 +1,144 @@
+/** What the ancestors of a fork recorded after its fork point, by place, in recorded order (X2). */
+import type { ChangePart } from '../history/change.ts';
+import { decodeCheckpoint } from '../history/checkpoint.ts';
+import { readHistory, readLineage } from '../history/load.ts';
+import { resolveValues } from '../history/resolve-values.ts';
+import type { RunRow } from '../ports/store.ts';
+import type { KeptOutcome, NodeRecord, StepRecord } from '../state/tree.ts';
+import type { EngineEnvironment } from './run-core.ts';
+import { treePathOf } from './tree-path.ts';
+
+/** Where an outcome was recorded. */
+export interface Recorded {
+  readonly run: RunRow;
+  readonly seq: number;
+  readonly part: ChangePart;
+}
+
+/** The key of a node path in tables of the tree. */
+export function pathKeyOf(path: readonly string[]): string {
+  return JSON.stringify(path);
+}
+
+const stepKeyOf = (path: readonly string[], step: string): string => `${pathKeyOf(path)}\0${step}`;
+
+type Op = readonly [kind: string, path: readonly string[], value?: unknown];
+
+export class RecordedOutcomes {
+  readonly #env: EngineEnvironment;
+  readonly #nodes = new Map<string, Recorded[]>();
+  readonly #steps = new Map<string, Recorded[]>();
+  /** The run each fork point belongs to, nearest first. */
+  readonly ancestors: readonly RunRow[];
+
+  private constructor(env: EngineEnvironment, ancestors: readonly RunRow[]) {
+    this.#env = env;
+    this.ancestors = ancestors;
+  }
+
+  static async load(env: EngineEnvironment, run: RunRow): Promise<RecordedOutcomes> {
+    const lineage = await readLineage(env.store, run);
+    const ancestors = lineage.filter((part) => part.run.runId !== run.runId).toReversed();
+    const outcomes = new RecordedOutcomes(
+      env,
+      ancestors.map((part) => part.run),
+    );
+    for (const { run: ancestor, upTo } of ancestors) await outcomes.#index(ancestor, upTo);
+    return outcomes;
+  }
+
+  async #index(ancestor: RunRow, after: number): Promise<void> {
+    const nodes = new Map<string, Recorded[]>();
+    const steps = new Map<string, Recorded[]>();
+    for await (const { run, checkpoint } of readHistory(this.#env.store, ancestor, {
+      from: after + 1,
+      to: ancestor.head,
+    })) {
+      for (const part of checkpoint.change) {
+        if (part.node === undefined) continue;
+        const recorded = { run, seq: checkpoint.seq, part };
+        if (part.kind === 'settle' || part.kind === 'replay') push(nodes, pathKeyOf(part.node), recorded);
+        else if ((part.kind === 'step' || part.kind === 'answer') && part.step !== undefined)
+          push(steps, stepKeyOf(part.node, part.step), recorded);
+      }
+    }
+    // The nearest ancestor that has a record of a place is the one that counts.
+    for (const [key, list] of nodes) if (!this.#nodes.has(key)) this.#nodes.set(key, list);
+    for (const [key, list] of steps) if (!this.#steps.has(key)) this.#steps.set(key, list);
+  }
+
+  ofNode(path: readonly string[]): readonly Recorded[] {
+    return this.#nodes.get(pathKeyOf(path)) ?? [];
+  }
+
+  ofStep(path: readonly string[], step: string): readonly Recorded[] {
+    return this.#steps.get(stepKeyOf(path, step)) ?? [];
+  }
+
+  /** The outcome as the node gave it: output, updates, routing hints; undefined if the record does not hold one whole. */
+  async readOutcome(recorded: Recorded): Promise<(KeptOutcome & { readonly record: NodeRecord }) | undefined> {
+    const { ops, given } = await this.#read(recorded);
+    const path = recorded.part.node as readonly string[];
+    const frame = treePathOf(path);
+    const id = path.at(-1) as string;
+    const isRecord = ([kind, at]: Op): boolean =>
+      kind === 's' && at.length === frame.length + 2 && startsWith(at, [...frame, 'nodes', id]);
+    const record = ops.find(isRecord)?.[2] as NodeRecord | undefined;
+    if (record === undefined) return undefined;
+    const kept = (given as Readonly<Record<string, KeptOutcome['updates']>> | undefined)?.[pathKeyOf(path)];
+    const updates = kept ?? updatesOf(ops, frame);
+    return {
+      record,
+      ...('output' in record ? { output: record.output } : {}),
+      ...(updates === undefined ? {} : { updates }),
+      ...(record.goto === undefined ? {} : { goto: record.goto }),
+    };
+  }
+
+  async readStep(recorded: Recorded): Promise<StepRecord | undefined> {
+    const { ops } = await this.#read(recorded);
+    const path = recorded.part.node as readonly string[];
+    const at = [...treePathOf(path), 'nodes', path.at(-1) as string, 'steps', recorded.part.step as string];
+    return ops.findLast(([kind, place]) => kind === 's' && place.length === at.length && startsWith(place, at))?.[2] as
+      StepRecord | undefined;
+  }
+
+  async #read({ run, seq }: Recorded): Promise<{ readonly ops: readonly Op[]; readonly given: unknown }> {
+    const { store, blobs, tenant } = this.#env;
+    const [row] = await store.readCheckpoints(run, { from: seq, to: seq });
+    if (row === undefined) return { ops: [], given: undefined };
+    const checkpoint = decodeCheckpoint({ runKey: run.key, seq }, undefined, row);
+    const { ops, given } = checkpoint;
+    if (!checkpoint.hasTags) return { ops: ops as readonly Op[], given };
+    return (await resolveValues(blobs, tenant, { ops, given })) as { ops: readonly Op[]; given: unknown };
+  }
+}
+
+function push(table: Map<string, Recorded[]>, key: string, recorded: Recorded): void {
+  const list = table.get(key);
+  if (list === undefined) table.set(key, [recorded]);
+  else list.push(recorded);
+}
+
+function startsWith(path: readonly string[], prefix: readonly string[]): boolean {
+  return prefix.every((key, index) => path[index] === key);
+}
+
+/** The updates that a delta of plain sets and appends tells. */
+function updatesOf(ops: readonly Op[], frame: readonly string[]): KeptOutcome['updates'] {
+  const updates: Record<string, Record<string, unknown>> = {};
+  const prefix = [...frame, 'channels'];
+  for (const [kind, path, value] of ops) {
+    if (!startsWith(path, prefix) || kind === 'd') continue;
+    const [partition, ...keys] = path.slice(prefix.length) as [string, ...string[]];
+    let target = (updates[partition] ??= {});
+    for (const key of keys.slice(0, -1)) target = (target[key] ??= {}) as Record<string, unknown>;
+    Object.defineProperty(target, keys.at(-1) as string, {
+      value,
+      writable: true,
+      enumerable: true,
+      configurable: true,
+    });
+  }
+  return Object.keys(updates).length === 0 ? undefined : updates;
+}

@@ -1,0 +1,206 @@
+/** A fork takes over what its ancestors recorded for activations of equal input (X2). */
+import { CairnError } from '../errors.ts';
+import type { RunRow } from '../ports/store.ts';
+import { hashParts } from '../state/hash.ts';
+import type { Intent, KeptOutcome, NodeRecord, RunTree } from '../state/tree.ts';
+import type { Activation } from './activation.ts';
+import { admitKept } from './admit-kept.ts';
+import { isEffect } from './effect.ts';
+import { openRecord } from './open-record.ts';
+import { pathKeyOf, RecordedOutcomes, type Recorded } from './recorded-outcomes.ts';
+import type { EngineEnvironment, RunCore } from './run-core.ts';
+import { settleCompleted, settleFailed } from './settle.ts';
+
+/** What became of a due activation's recorded outcome. */
+type Found = { readonly recorded: Recorded; readonly outcome: KeptOutcome & { readonly record: NodeRecord } };
+
+interface Pending {
+  readonly activation: Activation;
+  readonly recorded: Recorded;
+}
+
+export class ReplaySource {
+  readonly #outcomes: RecordedOutcomes;
+  readonly #pending: Pending[] = [];
+  #isTaking = false;
+  /** Steps taken over in this process, by place: each record once. */
+  readonly #takenSteps = new Map<string, number>();
+  /** Set by the runner and the preview: starts an activation that could not be taken over after all. */
+  startAnyway: (core: RunCore, activation: Activation) => void = () => {};
+  /** Set likewise: judges an effect that failed in the original and may have happened. */
+  judge: (core: RunCore, activation: Activation, record: NodeRecord) => void = () => {};
+
+  private constructor(outcomes: RecordedOutcomes) {
+    this.#outcomes = outcomes;
+  }
+
+  static async load(env: EngineEnvironment, run: RunRow): Promise<ReplaySource> {
+    return new ReplaySource(await RecordedOutcomes.load(env, run));
+  }
+
+  /** Whether takeovers are under way. */
+  get isBusy(): boolean {
+    return this.#isTaking || this.#pending.length > 0;
+  }
+
+  /** Whether some ancestor recorded this place at all. */
+  hasRecord(path: readonly string[]): boolean {
+    return this.#outcomes.ofNode(path).length > 0;
+  }
+
+  /** Whether a recorded outcome of equal input stands in for this activation; it is then settled with it, in recorded order. */
+  takesOver(core: RunCore, activation: Activation): boolean {
+    const { node } = activation;
+    if (node.effect === 'read') return false;
+    if (node.effect === 'pure' && (core.root.rerunPure === true || core.isCodeChanged)) return false;
+    const recorded = this.#find(core.root, activation);
+    if (recorded === undefined) return false;
+    const isFailure = recorded.part.status !== undefined && recorded.part.status !== 'completed';
+    if (isFailure && !isEffect(node)) return false;
+    this.#pending.push({ activation, recorded });
+    core.requestTurn();
+    return true;
+  }
+
+  /** The first record of this place not yet taken whose input is equal to the activation's. */
+  #find(root: RunTree, activation: Activation): Recorded | undefined {
+    const last = root.replayed?.[pathKeyOf(activation.path)];
+    for (const recorded of this.#outcomes.ofNode(activation.path)) {
+      if (last !== undefined && recorded.run.runId === last[0] && recorded.seq <= last[1]) continue;
+      if (recorded.part.hash === hashWith(activation, recorded.part.reads)) return recorded;
+    }
+    return undefined;
+  }
+
+  /** Takes over the earliest recorded of those that wait, unless one recorded before it is due or running. */
+  pump(core: RunCore): void {
+    if (this.#isTaking || this.#pending.length === 0) return;
+    this.#pending.sort((a, b) => a.recorded.seq - b.recorded.seq);
+    const first = this.#pending[0] as Pending;
+    if (this.#isPreceded(core, first)) return;
+    this.#pending.shift();
+    this.#isTaking = true;
+    this.#outcomes.readOutcome(first.recorded).then(
+      (outcome) => {
+        this.#isTaking = false;
+        if (core.isStopping) return;
+        if (outcome === undefined) this.startAnyway(core, first.activation);
+        else this.#settle(core, first.activation, { recorded: first.recorded, outcome });
+        core.requestTurn();
+      },
+      (error: unknown) => core.fail(error),
+    );
+  }
+
+  #isPreceded(core: RunCore, candidate: Pending): boolean {
+    for (const frameRun of core.frames()) {
+      for (const other of frameRun.activations.values()) {
+        if (other === candidate.activation || other.phase === 'settled' || other.phase === 'left') continue;
+        const earlier = this.#outcomes.ofNode(other.path)[0];
+        if (
+          earlier !== undefined &&
+          earlier.run === candidate.recorded.run &&
+          earlier.seq < candidate.recorded.seq &&
+          !this.#waits(other)
+        )
+          return !core.isDry;
+      }
+    }
+    return false;
+  }
+
+  #waits(activation: Activation): boolean {
+    return this.#pending.some((pending) => pending.activation === activation);
+  }
+
+  #settle(core: RunCore, activation: Activation, { recorded, outcome }: Found): void {
+    const from = { runId: recorded.run.runId, seq: recorded.seq };
+    const { record } = outcome;
+    if (record.status === 'failed' && record.fired === undefined)
+      return this.#doubtFailure(core, activation, recorded, record);
+    core.setRootEntry(
+      'replayed',
+      pathKeyOf(activation.path),
+      [from.runId, from.seq],
+      JSON.stringify([from.runId, from.seq]),
+    );
+    core.onReplay(activation, from);
+    if (record.status === 'failed') return settleFailed(core, activation, record.error);
+    settleCompleted(core, activation, admitKept(core, activation, outcome), { from });
+  }
+
+  /** An effect that failed in the original may have happened there: in doubt under the original's key, never run again unasked (X3). */
+  #doubtFailure(core: RunCore, activation: Activation, recorded: Recorded, record: NodeRecord): void {
+    const intent: Intent = { key: activation.keyFor(recorded.run.runId), attempt: record.attempt ?? 1, deadlineAt: 0 };
+    const open: NodeRecord = {
+      ...openRecord(activation),
+      view: activation.viewSeq,
+      intent,
+      ...(record.applied === undefined ? {} : { applied: record.applied }),
+    };
+    activation.frameRun.frame.setNode(activation.node.id, open, JSON.stringify(open));
+    this.judge(core, activation, open);
+  }
+
+  /** An effect that was open at the fork point: taken from the original if that has recorded it by now. */
+  takesOverOpen(core: RunCore, activation: Activation, intent: Intent): boolean {
+    const origin = this.#outcomes.ancestors.find((ancestor) => activation.keyFor(ancestor.runId) === intent.key);
+    if (origin === undefined) return false;
+    const recorded = this.#outcomes.ofNode(activation.path)[0];
+    if (recorded !== undefined && recorded.part.status === undefined) {
+      this.#pending.push({ activation, recorded });
+      core.requestTurn();
+      return true;
+    }
+    if (origin.claim === undefined) return false;
+    core.fail(new CairnError('ORIGINAL_CLAIMED', { runId: origin.runId, node: activation.path.join('/') }));
+    return true;
+  }
+
+  /** The recorded result of a step of equal input, if its class lets a fork take it over. */
+  async stepOutcome(
+    core: RunCore,
+    activation: Activation,
+    key: string,
+    effect: string,
+    hash: string,
+  ): Promise<{ readonly output: unknown; readonly by: string | undefined } | undefined> {
+    if (effect === 'read' || (effect === 'pure' && (core.root.rerunPure === true || core.isCodeChanged)))
+      return undefined;
+    const place = `${pathKeyOf(activation.path)}\0${key}`;
+    const after = this.#takenSteps.get(place) ?? -1;
+    const recorded = this.#outcomes
+      .ofStep(activation.path, key)
+      .find((entry) => entry.seq > after && entry.part.hash === hash && entry.part.status === undefined);
+    if (recorded === undefined) return undefined;
+    const step = await this.#outcomes.readStep(recorded);
+    if (step === undefined || step.status !== 'done') return undefined;
+    this.#takenSteps.set(place, recorded.seq);
+    return { output: step.output, by: step.by };
+  }
+
+  /** The like of {@link takesOverOpen} for a step. */
+  async openStepOutcome(
+    core: RunCore,
+    activation: Activation,
+    key: string,
+    intent: Intent,
+  ): Promise<{ readonly output: unknown } | undefined> {
+    const origin = this.#outcomes.ancestors.find((ancestor) => intent.key === activation.keyFor(ancestor.runId, key));
+    if (origin === undefined) return undefined;
+    const recorded = this.#outcomes.ofStep(activation.path, key).find((entry) => entry.part.status === undefined);
+    const step = recorded === undefined ? undefined : await this.#outcomes.readStep(recorded);
+    if (step !== undefined && step.status === 'done') return { output: step.output };
+    if (origin.claim !== undefined)
+      core.fail(new CairnError('ORIGINAL_CLAIMED', { runId: origin.runId, node: activation.path.join('/') }));
+    return undefined;
+  }
+}
+
+/** The activation's input hash, over the channels that the recorded activation read. */
+function hashWith(activation: Activation, reads: readonly string[] | undefined): string {
+  const { node, view } = activation;
+  const channels = node.reads ?? reads;
+  if (channels === undefined || channels.length === 0) return node.definitionHash;
+  return hashParts([node.definitionHash, ...view.versions(channels).flat()]);
+}

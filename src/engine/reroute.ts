@@ -1,0 +1,102 @@
+/** Routing decisions that a fork's patch touches are taken again, if none of their targets has started (H2). */
+import type { Graph, GraphEdge, GraphNode } from '../graph/graph.ts';
+import { encodeValue } from '../state/codec.ts';
+import { DeltaBuilder } from '../state/delta.ts';
+import type { NodeRecord, RunTree } from '../state/tree.ts';
+import { FrameRun } from './frame-run.ts';
+import type { SettledFields } from './plan.ts';
+import { routeEdges } from './route.ts';
+import type { RunCore } from './run-core.ts';
+
+/** A node whose decision came out otherwise: its record's new fields. */
+export interface Rerouted {
+  readonly nodeId: string;
+  readonly fields: SettledFields;
+}
+
+/** Takes decisions again under the patched state and puts them into the tree, before anything is planned from it. */
+export function takeRoutesAgain(root: RunTree, graph: Graph): readonly Rerouted[] {
+  const { patched } = root;
+  if (patched === undefined) return [];
+  const frameRun = new FrameRun({
+    graph,
+    tree: root.frame,
+    treePath: ['frame'],
+    delta: new DeltaBuilder(),
+    nodePath: [],
+    keyParts: [],
+    depth: 0,
+  });
+  const rerouted: Rerouted[] = [];
+  for (const node of graph.nodes) {
+    if (!isOpenToChange(frameRun, node)) continue;
+    const fired = decideAgain(frameRun, node, patched);
+    if (fired !== undefined) rerouted.push({ nodeId: node.id, fields: frameRun.plan.settledFields(node.index, fired) });
+  }
+  for (const { nodeId, fields } of rerouted) {
+    const record = root.frame.nodes[nodeId] as NodeRecord;
+    record.fired = fields.fired;
+    if (fields.held === undefined) delete record.held;
+    else record.held = fields.held;
+  }
+  return rerouted;
+}
+
+/** Writes the new decisions to the next checkpoint. */
+export function recordRoutes(core: RunCore, rerouted: readonly Rerouted[]): void {
+  if (core.root.patched === undefined) return;
+  core.deleteRootField('patched');
+  for (const { nodeId } of rerouted) {
+    const record = core.root.frame.nodes[nodeId] as NodeRecord;
+    core.rootFrame.frame.setNode(nodeId, record, encodeValue(record));
+  }
+}
+
+function isOpenToChange(frameRun: FrameRun, node: GraphNode): boolean {
+  const record = frameRun.recordOf(node);
+  if (
+    record?.fired === undefined ||
+    record.goto !== undefined ||
+    record.status === 'skipped' ||
+    frameRun.plan.stateOf(node.index) !== 'settled'
+  )
+    return false;
+  if (!node.outgoing.some((edge) => edge.condition !== undefined || edge.choice !== undefined)) return false;
+  return node.outgoing.every((edge) => {
+    const target = frameRun.graph.nodes[edge.to] as GraphNode;
+    const state = frameRun.plan.stateOf(edge.to);
+    return state === 'idle' || state === 'skipped' || (state === 'open' && frameRun.openRecordOf(target) === undefined);
+  });
+}
+
+/** Undefined: the decision read nothing that was patched, or comes out the same. */
+function decideAgain(
+  frameRun: FrameRun,
+  node: GraphNode,
+  patched: readonly string[],
+): readonly GraphEdge[] | undefined {
+  const record = frameRun.recordOf(node);
+  const status = record?.status === 'failed' ? 'failed' : 'completed';
+  const view = frameRun.frame.openView();
+  const outcome = {
+    status,
+    output: record?.output,
+    error: record?.error instanceof Error ? record.error : undefined,
+  } as const;
+  const { fired } = routeEdges({
+    graph: frameRun.graph,
+    node,
+    goto: undefined,
+    status,
+    scope: () => ({ outcome, state: view.state }),
+  });
+  const reads = view.reads();
+  view.close();
+  const isTouched = reads.some((read) =>
+    patched.some((channel) => channel === read || channel.startsWith(`${read}.`) || read.startsWith(`${channel}.`)),
+  );
+  if (!isTouched) return undefined;
+  const keys = fired.map((edge) => edge.key);
+  const before = record?.fired ?? [];
+  return keys.length === before.length && keys.every((key) => before.includes(key)) ? undefined : fired;
+}

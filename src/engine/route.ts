@@ -1,0 +1,81 @@
+/** Which edges a settled activation fires (G3, G5, G6, G8). */
+import { CairnError } from '../errors.ts';
+import type { Choice, ConditionScope, Graph, GraphEdge, GraphNode } from '../graph/graph.ts';
+
+export interface RouteRequest {
+  readonly graph: Graph;
+  readonly node: GraphNode;
+  readonly goto: readonly string[] | undefined;
+  /** Asked for only if a condition or a choice must be read. */
+  readonly scope: () => ConditionScope;
+  readonly status: 'completed' | 'failed';
+}
+
+export interface Route {
+  readonly fired: readonly GraphEdge[];
+  /** Whether an edge other than an `always` edge fired: a failure that fires one is handled. */
+  readonly isHandled: boolean;
+}
+
+/** @throws CONDITION_FAILED, ROUTE_UNKNOWN */
+export function routeEdges(request: RouteRequest): Route {
+  const { graph, node } = request;
+  const always = node.outgoing.filter((edge) => edge.always);
+  const open = node.outgoing.filter((edge) => !edge.always);
+  const isFirst = graph.policies.routing === 'first';
+  const candidates = isFirst ? open.toSorted((a, b) => b.weight - a.weight || a.index - b.index) : open;
+  const chosen =
+    request.goto === undefined ? firingEdges(request, candidates, isFirst) : namedEdges(node, candidates, request.goto);
+  return { fired: always.length === 0 ? chosen : [...always, ...chosen], isHandled: chosen.length > 0 };
+}
+
+function namedEdges(
+  node: GraphNode,
+  candidates: readonly GraphEdge[],
+  targets: readonly string[],
+): readonly GraphEdge[] {
+  for (const target of targets)
+    if (!candidates.some((edge) => edge.label === target || edge.key === target)) throw unknownRoute(node, target);
+  return candidates.filter((edge) => targets.includes(edge.label) || targets.includes(edge.key));
+}
+
+function firingEdges(request: RouteRequest, candidates: readonly GraphEdge[], isFirst: boolean): readonly GraphEdge[] {
+  const chosen = new Map<Choice, readonly string[]>();
+  const fired: GraphEdge[] = [];
+  for (const edge of candidates) {
+    if (edge.on !== 'any' && edge.on !== request.status) continue;
+    if (!holds(request, edge, chosen)) continue;
+    fired.push(edge);
+    if (isFirst) break;
+  }
+  return fired;
+}
+
+function holds(request: RouteRequest, edge: GraphEdge, chosen: Map<Choice, readonly string[]>): boolean {
+  const { node } = request;
+  try {
+    if (edge.choice !== undefined) {
+      let labels = chosen.get(edge.choice);
+      if (labels === undefined) {
+        const answer = edge.choice.choose(request.scope());
+        labels = typeof answer === 'string' ? [answer] : answer;
+        const known = node.outgoing.filter((other) => other.choice === edge.choice).map((other) => other.label);
+        for (const label of labels) if (!known.includes(label)) throw unknownRoute(node, label);
+        chosen.set(edge.choice, labels);
+      }
+      if (!labels.includes(edge.label)) return false;
+    }
+    return edge.condition === undefined || edge.condition.evaluate(request.scope());
+  } catch (error) {
+    if (CairnError.is(error, 'ROUTE_UNKNOWN')) throw error;
+    throw new CairnError(
+      'CONDITION_FAILED',
+      { node: node.id, edge: edge.key, reason: error instanceof Error ? error.message : String(error) },
+      { cause: error },
+    );
+  }
+}
+
+function unknownRoute(node: GraphNode, target: unknown): CairnError {
+  return new CairnError('ROUTE_UNKNOWN', { node: node.id, target, targets: node.outgoing.map((edge) => edge.label) });
+}

@@ -1,0 +1,50 @@
+/** Where a run stands, as its starter sees it. */
+import { CairnError } from '../errors.ts';
+import type { Graph } from '../graph/graph.ts';
+import type { StateView } from '../graph/node-contract.ts';
+import type { RunTree } from '../state/tree.ts';
+import type { OpenQuestion, RunResult } from './api.ts';
+import { FrameRun } from './frame-run.ts';
+import { DeltaBuilder } from '../state/delta.ts';
+
+/** The result of a run whose tree is at rest. The state is read from the tree when asked for, and frozen. */
+export function resultOf(runId: string, seq: number, root: RunTree, graph: Graph): RunResult {
+  const frameRun = new FrameRun({
+    graph,
+    tree: root.frame,
+    treePath: ['frame'],
+    delta: new DeltaBuilder(),
+    nodePath: [],
+    keyParts: [],
+    depth: 0,
+  });
+  let state: StateView | undefined;
+  const failed = Object.entries(root.frame.nodes).filter(([, record]) => record.status === 'failed');
+  const error = root.status === 'failed' ? failureOf(root) : undefined;
+  return {
+    runId,
+    status: root.status,
+    seq,
+    get state(): StateView {
+      return (state ??= frameRun.frame.openView().state);
+    },
+    waits: Object.entries(root.waits).map(([waitId, wait]): OpenQuestion => ({ ...wait, waitId, runId })),
+    ...(error === undefined ? {} : { error }),
+    failed: failed.map(([id]) => id),
+    skipped: frameRun.plan.skippedNodes(),
+  };
+}
+
+/** The first failure that nothing handled; what a node threw is wrapped once. */
+function failureOf(root: RunTree): CairnError {
+  const [node, cause] = Object.entries(root.failures ?? {})[0] ?? ['?', new Error('unknown')];
+  const { code, message, data } = cause as Error & { code?: unknown; data?: unknown };
+  if (code === 'STATE_WRITE_CONFLICT')
+    return new CairnError('STATE_WRITE_CONFLICT', (data ?? {}) as Record<string, unknown>, { cause });
+  if (code === 'NODE_TIMED_OUT') return new CairnError('NODE_TIMED_OUT', { ...(data as object), node }, { cause });
+  return new CairnError(
+    'NODE_FAILED',
+    { node, reason: message, ...(typeof code === 'string' ? { code } : {}) },
+    { cause },
+  );
+}

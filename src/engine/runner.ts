@@ -1,0 +1,422 @@
+/** Moves one claimed run forward until it ends, pauses, or can go no further here (E1). */
+import { CairnError } from '../errors.ts';
+import type { Graph } from '../graph/graph.ts';
+import { writeSnapshotText } from '../history/write-snapshot.ts';
+import { measureValue } from '../history/measure-value.ts';
+import { SnapshotPolicy } from '../history/snapshot-policy.ts';
+import type { LoadedState } from '../history/load.ts';
+import type { Claim, Durability, RunRow } from '../ports/store.ts';
+import { encodeValue } from '../state/codec.ts';
+import { DeltaBuilder } from '../state/delta.ts';
+import type { RunStatus } from '../state/tree.ts';
+import type { Activation } from './activation.ts';
+import { launch } from './attempt.ts';
+import { cancelActivation } from './cancel.ts';
+import { ClaimKeeper } from './claim-keeper.ts';
+import { Committer, type Landed } from './committer.ts';
+import { FrameRun } from './frame-run.ts';
+import { dropActivation, launchOrGate } from './gate.ts';
+import { judgeActivation } from './judge.ts';
+import { MessageIntake } from './message-intake.ts';
+import { armDueTime, fireDueWait } from './open-wait.ts';
+import { prepareStart } from './prepare.ts';
+import { RunCore, type EngineEnvironment } from './run-core.ts';
+import type { RunFeed } from './run-feed.ts';
+import { settleCancelled } from './settle.ts';
+import { holdTimer } from './timers.ts';
+import { waitRowOf } from './wait.ts';
+
+/** Launches between two rests of the loop, so that a chain that never waits does not starve everything else. */
+const launchesPerTurn = 512;
+/** Parts of steps that gather in one checkpoint at most. */
+const partsPerCheckpoint = 128;
+
+export interface RunnerOptions {
+  readonly env: EngineEnvironment;
+  readonly run: RunRow;
+  readonly claim: Claim;
+  /** Monotonic ms of the moment the claim was asked for. */
+  readonly claimedAtMs: number;
+  readonly graph: Graph;
+  readonly loaded: LoadedState;
+  readonly feed: RunFeed;
+}
+
+export class Runner {
+  readonly core: RunCore;
+  /** Resolves when the run has ended or is paused, and given back; rejects when it cannot be advanced here. */
+  readonly ended: Promise<void>;
+  readonly #feed: RunFeed;
+  readonly #policy: SnapshotPolicy;
+  readonly #keeper: ClaimKeeper;
+  readonly #intake: MessageIntake;
+  #resolve!: () => void;
+  #reject!: (error: unknown) => void;
+  #isDriving = false;
+  #needsTurn = false;
+  #isTurnScheduled = false;
+  #isFlushScheduled = false;
+  #isResting = false;
+  #wantsPower = false;
+  #durable: { readonly promise: Promise<void>; readonly resolve: () => void } | undefined;
+  #isOver = false;
+  /** Until then messages may be taken in, but nothing is planned: the plan has not said what is open. */
+  #isStarted = false;
+
+  constructor(options: RunnerOptions) {
+    const { env, run, claim, loaded, graph } = options;
+    const delta = new DeltaBuilder();
+    const core = new RunCore({ env, run, claim, root: loaded.root, delta });
+    this.core = core;
+    this.#feed = options.feed;
+    this.#policy = new SnapshotPolicy(loaded.cost);
+    this.ended = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+    this.ended.catch(() => {});
+    core.resumedSeq = loaded.seq;
+    core.leaseUntilMs = options.claimedAtMs + claim.leaseMs;
+    core.requestTurn = () => this.#requestTurn();
+    core.requestFlush = () => this.#requestFlush();
+    core.durable = () => this.#whenDurable();
+    core.drained = () => new Promise((resolve) => core.committer.onDrained(resolve));
+    core.fail = (error) => this.#fail(error);
+    core.publishLive = (type, activation, detail) => this.#publishLive(type, activation, detail);
+    core.committer = new Committer({
+      store: env.store,
+      claim,
+      runKey: run.key,
+      seq: loaded.seq,
+      checksum: loaded.checksum,
+      delta,
+      clock: env.clock,
+      limits: env.limits,
+      onLanded: (landed, sizeBytes) => this.#onLanded(landed, sizeBytes),
+      onBroken: (error) => this.#fail(error),
+    });
+    core.rootFrame = new FrameRun({
+      graph,
+      tree: core.root.frame,
+      treePath: ['frame'],
+      delta,
+      nodePath: [],
+      keyParts: [],
+      depth: 0,
+    });
+    this.#keeper = new ClaimKeeper(core, () => this.#intake.read());
+    this.#intake = new MessageIntake(core, () => this.cancel());
+  }
+
+  /** Begins: takes messages that wait, fires what is due, starts what the plan says. */
+  async start(): Promise<void> {
+    const { core } = this;
+    this.#keeper.start();
+    this.#intake.start();
+    if (core.run.hasMessages) await this.#intake.read();
+    if (this.#isOver) return;
+    const now = core.env.clock.now();
+    for (const [waitId, wait] of Object.entries(core.root.waits)) {
+      if (wait.dueAt !== undefined && wait.dueAt <= now) fireDueWait(core, waitId);
+      else armDueTime(core, waitId);
+    }
+    const step = core.rootFrame.plan.initial();
+    for (const start of step.start) core.queue.push({ frameRun: core.rootFrame, start });
+    for (const index of step.cancel) cancelActivation(core, core.rootFrame, index);
+    if (core.root.failures !== undefined && Object.keys(core.root.failures).length > 0) core.isFailing = true;
+    this.#isStarted = true;
+    this.#requestTurn();
+  }
+
+  /** Looks for messages now: somebody in this process posted one. */
+  poke(): void {
+    this.#intake.read().catch((error: unknown) => this.#fail(error));
+  }
+
+  /** E7: cooperative first, forced after a grace period. */
+  cancel(): void {
+    const { core } = this;
+    if (core.isCancelling || this.#isOver) return;
+    core.isCancelling = true;
+    this.#abortAll(new CairnError('RUN_CANCELLED', { runId: core.runId }));
+    core.env.clock.setTimer(core.env.limits.cancelGraceMs, () => {
+      core.busyCount = 0;
+      this.#requestTurn();
+    });
+    this.#requestTurn();
+  }
+
+  /** Stops here: what runs is aborted, intents not started are withdrawn, the claim is given back. */
+  async close(): Promise<void> {
+    const { core } = this;
+    if (this.#isOver) return;
+    core.isClosing = true;
+    this.#abortAll(new CairnError('CLAIM_LOST', { runId: core.runId }));
+    await core.committer.settled();
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#stopTimers();
+    await core.env.store.releaseClaim(core.claim).catch(() => {});
+    this.#feed.close();
+    this.#reject(new CairnError('STORE_CLOSED', { store: 'engine' }));
+  }
+
+  #abortAll(reason: unknown): void {
+    const { core } = this;
+    for (const frameRun of core.frames())
+      for (const activation of frameRun.activations.values()) activation.abort(reason);
+    for (const cancel of core.heldTimers) cancel();
+  }
+
+  #requestTurn(): void {
+    this.#needsTurn = true;
+    if (this.#isDriving || this.#isTurnScheduled || this.#isOver) return;
+    this.#isTurnScheduled = true;
+    queueMicrotask(() => {
+      this.#isTurnScheduled = false;
+      this.#drive();
+    });
+  }
+
+  #requestFlush(): void {
+    if (this.core.committer.partCount >= partsPerCheckpoint) {
+      this.core.mustCommit = true;
+      return this.#requestTurn();
+    }
+    if (this.#isFlushScheduled) return;
+    this.#isFlushScheduled = true;
+    this.core.env.clock.defer(() => {
+      this.#isFlushScheduled = false;
+      this.core.mustCommit = true;
+      this.#requestTurn();
+    });
+  }
+
+  /** Resolves when everything noted so far is durable against a power cut, if the store offers that. */
+  #whenDurable(): Promise<void> {
+    if (this.#durable === undefined) {
+      let resolve!: () => void;
+      const promise = new Promise<void>((done) => {
+        resolve = done;
+      });
+      this.#durable = { promise, resolve };
+    }
+    this.#wantsPower = true;
+    this.#requestFlush();
+    return this.#durable.promise;
+  }
+
+  #drive(): void {
+    if (this.#isDriving || this.#isOver || this.#isResting || !this.#isStarted) return;
+    this.#isDriving = true;
+    try {
+      this.#loop();
+    } catch (error) {
+      this.#fail(error);
+    } finally {
+      this.#isDriving = false;
+    }
+  }
+
+  #loop(): void {
+    const { core } = this;
+    for (let count = 0; !this.#isOver; count += 1) {
+      if (this.#needsTurn) {
+        this.#needsTurn = false;
+        this.#turn();
+      }
+      if (core.launches.length === 0) {
+        if (this.#needsTurn) continue;
+        return;
+      }
+      if (core.committer.isFull || count >= launchesPerTurn) return this.#rest();
+      launch(core, core.launches.shift() as Activation);
+    }
+  }
+
+  /** Lets commits land and other runs move before going on. */
+  #rest(): void {
+    this.#isResting = true;
+    const goOn = (): void => {
+      this.#isResting = false;
+      this.#requestTurn();
+    };
+    if (this.core.committer.isFull) this.core.committer.onDrained(goOn);
+    else this.core.env.clock.defer(goOn);
+  }
+
+  #turn(): void {
+    const { core } = this;
+    for (const activation of core.cancelled.splice(0)) this.#takeCancelled(activation);
+    for (const activation of core.wakeUps.splice(0)) this.#wakeUp(activation);
+    core.replay?.pump(core);
+    const { concurrency } = core.rootFrame.graph.policies;
+    while (core.queue.length > 0 && (core.busyCount < concurrency || core.isStopping)) {
+      const queued = core.queue.shift();
+      if (queued !== undefined && !core.isStopping && !queued.frameRun.hasFailed) prepareStart(core, queued);
+    }
+    const status = this.#ending();
+    if (status !== undefined) return this.#end(status);
+    this.#checkpoint();
+  }
+
+  #takeCancelled(activation: Activation): void {
+    if (activation.phase === 'left' || activation.phase === 'retrying') return settleCancelled(this.core, activation);
+    if (activation.phase !== 'running') return;
+    // It may still end by itself; after the grace period it is settled without it.
+    const { generation } = activation;
+    holdTimer(this.core, this.core.env.limits.cancelGraceMs, () => {
+      if (activation.generation !== generation || activation.phase !== 'running') return;
+      settleCancelled(this.core, activation);
+      this.#requestTurn();
+    });
+  }
+
+  #wakeUp(activation: Activation): void {
+    const { core } = this;
+    if (activation.phase !== 'left' || core.isStopping) return;
+    core.setBusy(activation, true);
+    activation.phase = 'prepared';
+    activation.isResumed = true;
+    const record = activation.frameRun.openRecordOf(activation.node);
+    if (record?.intent !== undefined) judgeActivation(core, activation, record);
+    else launchOrGate(core, activation);
+  }
+
+  /** How the run stands when nothing is left to do here; undefined while something is. */
+  #ending(): RunStatus | undefined {
+    const { core } = this;
+    if (core.rootFrame.plan.isDone && !core.isFailing) return 'completed';
+    const isAtWork =
+      core.launches.length + core.gates.length + core.gatedCount + core.wakeUps.length + core.cancelled.length > 0;
+    if (core.busyCount > 0 || isAtWork) return undefined;
+    if (core.isCancelling) return 'cancelled';
+    if (core.isClosing) return undefined;
+    if (core.isFailing) return 'failed';
+    if (core.queue.length > 0 || core.timerCount > 0) return undefined;
+    if (Object.keys(core.root.waits).length > 0) return 'paused';
+    throw new CairnError('INTERNAL', { reason: 'nothing is ready, running or waiting, and the run has not ended' });
+  }
+
+  #end(status: RunStatus): void {
+    const { core } = this;
+    if (core.root.status !== status) {
+      core.setRootField('status', status, `"${status}"`);
+      core.committer.setStatus(status);
+      core.committer.note(status === 'paused' ? '{"kind":"pause"}' : `{"kind":"end","status":"${status}"}`);
+    }
+    if (status === 'failed' || status === 'cancelled')
+      for (const waitId of Object.keys(core.root.waits)) core.committer.closeWait(waitId);
+    this.#isOver = true;
+    this.#stopTimers();
+    const durable = core.committer.isPending ? core.committer.commit('power') : core.committer.settled();
+    durable.then(() => this.#giveBack(status)).then(this.#resolve, this.#reject);
+  }
+
+  async #giveBack(status: RunStatus): Promise<void> {
+    const { core } = this;
+    if (status === 'paused' && this.#policy.isWorthAtPause(measureValue(core.root))) {
+      await this.#snapshot(core.committer.seq, core.committer.checksum, encodeValue(core.root)).catch(() => {});
+    }
+    await core.env.store.releaseClaim(core.claim);
+    this.#feed.close();
+  }
+
+  #checkpoint(): void {
+    const { core } = this;
+    const { committer } = core;
+    if (!core.mustCommit && core.gates.length === 0) return;
+    const starters = core.gates.splice(0);
+    if (core.holdsEffect) starters.push(...core.launches.splice(0));
+    const isPower = starters.length > 0 || core.holdsEffect || this.#wantsPower;
+    const durability: Durability = isPower
+      ? 'power'
+      : core.rootFrame.graph.policies.durability === 'exit'
+        ? 'none'
+        : 'process';
+    core.mustCommit = false;
+    core.holdsEffect = false;
+    this.#wantsPower = false;
+    const { isPending } = committer;
+    if (isPending && core.root.status !== 'running') {
+      core.setRootField('status', 'running', '"running"');
+      committer.setStatus('running');
+    }
+    const landed = isPending ? committer.commit(durability) : committer.settled();
+    const waiting = this.#durable;
+    this.#durable = undefined;
+    if (isPending && this.#policy.isDue) this.#snapshotDue(landed);
+    if (starters.length === 0 && waiting === undefined) return;
+    core.gatedCount += starters.length;
+    void landed.then(() => {
+      core.gatedCount -= starters.length;
+      core.launches.push(...starters);
+      waiting?.resolve();
+      this.#requestTurn();
+    });
+  }
+
+  /** The tree is encoded now, while it is what this checkpoint says, and written once that has landed (C4). */
+  #snapshotDue(landed: Promise<void>): void {
+    const { core } = this;
+    const stateBytes = measureValue(core.root);
+    this.#policy.onMeasure(stateBytes);
+    if (!this.#policy.isDue) return;
+    const { seq, checksum } = core.committer;
+    const json = encodeValue(core.root);
+    this.#policy.onSnapshot(json.length);
+    // A snapshot is derived: without it loading costs more, and nothing is lost.
+    landed.then(() => this.#snapshot(seq, checksum, json)).catch(() => {});
+  }
+
+  async #snapshot(seq: number, checksum: Uint8Array, json: string): Promise<void> {
+    await writeSnapshotText(this.core.env.store, this.core.run, seq, checksum, json);
+  }
+
+  #onLanded(landed: Landed, sizeBytes: number): void {
+    this.#policy.onCommit(sizeBytes);
+    this.#feed.publish(landed);
+  }
+
+  #publishLive(
+    type: 'started' | 'emitted' | 'retrying' | 'waiting' | 'settled',
+    activation: Activation,
+    detail: unknown,
+  ): void {
+    if (!this.#feed.isWatched) return;
+    this.#feed.publishLive({
+      type,
+      runId: this.core.runId,
+      after: this.core.committer.seq,
+      node: activation.path,
+      detail,
+    });
+  }
+
+  #fail(error: unknown): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    const { core } = this;
+    core.isClosing = true;
+    this.#stopTimers();
+    this.#abortAll(error);
+    for (const activation of core.rootFrame.activations.values()) dropActivation(core, activation);
+    this.#feed.close(error);
+    core.env.store.releaseClaim(core.claim).then(
+      () => this.#reject(error),
+      () => this.#reject(error),
+    );
+  }
+
+  #stopTimers(): void {
+    this.#keeper.stop();
+    this.#intake.stop();
+    for (const cancel of this.core.heldTimers) cancel();
+  }
+
+  /** Index rows of the waits that a resume of a failed run opens again (G10). */
+  reopenWaits(): void {
+    for (const [waitId, wait] of Object.entries(this.core.root.waits))
+      this.core.committer.openWait(waitRowOf(waitId, wait));
+  }
+}

@@ -1,0 +1,78 @@
+/** Step records in the tree: where they are, how they are written, what a retry keeps of them (X4). */
+import { encodeValue } from '../state/codec.ts';
+import { pathJson } from '../state/delta.ts';
+import type { FrameTree, NodeRecord, StepRecord } from '../state/tree.ts';
+import type { Activation } from './activation.ts';
+import { isEffect } from './effect.ts';
+import { openRecord } from './open-record.ts';
+import type { RunCore } from './run-core.ts';
+import { treePathOf } from './tree-path.ts';
+
+/** The record of the node a path names, in the run's own tree, live frame or not. */
+export function recordAt(core: RunCore, nodePath: readonly string[]): NodeRecord | undefined {
+  let value: unknown = core.root;
+  for (const key of treePathOf(nodePath)) {
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, key)) return undefined;
+    value = (value as Record<string, unknown>)[key];
+  }
+  const { nodes } = value as FrameTree;
+  const id = nodePath.at(-1) as string;
+  return Object.hasOwn(nodes, id) ? nodes[id] : undefined;
+}
+
+/** Makes sure the visit has a record with a table of steps; it pins the state the activation sees (E9). */
+export function ensureSteps(activation: Activation): NodeRecord {
+  const { frameRun, node } = activation;
+  const known = frameRun.openRecordOf(node);
+  if (known?.steps !== undefined) return known;
+  const record: NodeRecord = {
+    ...openRecord(activation),
+    ...known,
+    view: known?.view ?? activation.viewSeq,
+    steps: {},
+  };
+  frameRun.frame.setNode(node.id, record, encodeValue(record));
+  return record;
+}
+
+/** Writes one step of the node a path names; `outputJson` is the encoding of `step.output` if that is present already. */
+export function setStep(
+  core: RunCore,
+  nodePath: readonly string[],
+  record: NodeRecord,
+  key: string,
+  step: StepRecord,
+  outputJson?: string,
+): void {
+  const steps = record.steps as Record<string, StepRecord>;
+  Object.defineProperty(steps, key, { value: step, writable: true, enumerable: true, configurable: true });
+  const path = [...treePathOf(nodePath), 'nodes', nodePath.at(-1) as string, 'steps', key];
+  core.delta.set(pathJson(path), outputJson === undefined ? encodeValue(step) : stepJson(step, outputJson));
+}
+
+function stepJson(step: StepRecord, outputJson: string): string {
+  const { output: _, ...rest } = step;
+  return `${JSON.stringify(rest).slice(0, -1)},"output":${outputJson}}`;
+}
+
+export function deleteStep(core: RunCore, nodePath: readonly string[], record: NodeRecord, key: string): void {
+  delete (record.steps as Record<string, StepRecord>)[key];
+  core.delta.delete(pathJson([...treePathOf(nodePath), 'nodes', nodePath.at(-1) as string, 'steps', key]));
+}
+
+/** Before another attempt: failed steps may run again, except effects that may have happened, which are in doubt (X3). */
+export function clearFailedSteps(core: RunCore, activation: Activation): void {
+  const record = activation.frameRun.openRecordOf(activation.node);
+  for (const [key, step] of Object.entries(record?.steps ?? {})) {
+    if (step.status !== 'failed') continue;
+    if (
+      step.kind === 'step' &&
+      isEffect({ effect: step.effect ?? 'pure' }) &&
+      step.applied !== 'no' &&
+      step.intent !== undefined
+    ) {
+      const { error: _, ...rest } = step;
+      setStep(core, activation.path, record as NodeRecord, key, { ...rest, status: 'started' });
+    } else deleteStep(core, activation.path, record as NodeRecord, key);
+  }
+}

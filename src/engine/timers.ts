@@ -1,0 +1,24 @@
+/** Timers held in this process while a run is advanced; what must survive is a row with a due time (W5). */
+import type { RunCore } from './run-core.ts';
+
+/** Counts as pending work: a run with a held timer is not paused. Returns the cancel function. */
+export function holdTimer(core: RunCore, delayMs: number, callback: () => void): () => void {
+  let isPending = true;
+  core.timerCount += 1;
+  const release = (): void => {
+    if (!isPending) return;
+    isPending = false;
+    core.timerCount -= 1;
+  };
+  const cancel = core.env.clock.setTimer(Math.max(0, delayMs), () => {
+    release();
+    callback();
+  });
+  const cancelAll = (): void => {
+    release();
+    cancel();
+    core.heldTimers.delete(cancelAll);
+  };
+  core.heldTimers.add(cancelAll);
+  return cancelAll;
+}

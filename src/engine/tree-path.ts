@@ -1,0 +1,10 @@
+/** Where a node path is in the run's tree. Node paths alternate node ids and child names, and end with a node id. */
+
+/** Keys from the run's root tree to the frame that holds the last node of a node path. */
+export function treePathOf(nodePath: readonly string[]): readonly string[] {
+  const path = ['frame'];
+  for (let index = 0; index + 1 < nodePath.length; index += 2) {
+    path.push('nodes', nodePath[index] as string, 'children', nodePath[index + 1] as string);
+  }
+  return path;
+}

@@ -1,0 +1,54 @@
+/** Identities and index rows of waits (W1, W2). */
+import type { WaitRow } from '../ports/store.ts';
+import { encodeValue } from '../state/codec.ts';
+import { hashParts } from '../state/hash.ts';
+import type { WaitRecord } from '../state/tree.ts';
+
+const encoder = new TextEncoder();
+
+/** Depends on the run where it was opened, the place and the name only, so that it survives crashes and forks. */
+export function waitIdOf(runId: string, keyParts: readonly string[], name: string): string {
+  return `w_${hashParts([runId, ...keyParts, name])
+    .replaceAll(/[-_]/g, '')
+    .slice(0, 12)}`;
+}
+
+/** The index row of an open wait: what an inbox shows and an answer is checked against. */
+export function waitRowOf(waitId: string, wait: WaitRecord): WaitRow {
+  const body = encoder.encode(encodeValue(wait));
+  return { waitId, kind: wait.kind, body, ...(wait.dueAt === undefined ? {} : { dueAt: wait.dueAt }) };
+}
+
+/** What a message of kind `answer` or `signal` carries. */
+export interface MessageBody {
+  readonly value: unknown;
+  /** Who answered: person, model, policy, timeout. */
+  readonly by?: string;
+  /** Name of a signal. */
+  readonly signal?: string;
+}
+
+/** The decisions a person may take about an effect in doubt. */
+export const doubtChoices: readonly string[] = ['happened', 'run again', 'fail'];
+
+/** Answers to an effect in doubt: one of the choices, or `{ decision: 'happened', output }`. */
+export const doubtSchema: Readonly<Record<string, unknown>> = {
+  anyOf: [
+    { enum: doubtChoices },
+    { type: 'object', required: ['decision'], properties: { decision: { enum: doubtChoices } } },
+  ],
+};
+
+export interface DoubtDecision {
+  readonly decision: string;
+  readonly output: unknown;
+}
+
+/** Reads an answer to an effect in doubt. */
+export function doubtDecision(answer: unknown): DoubtDecision {
+  if (typeof answer === 'object' && answer !== null) {
+    const given = answer as { decision: string; output?: unknown };
+    return { decision: given.decision, output: given.output };
+  }
+  return { decision: String(answer), output: undefined };
+}

@@ -1,0 +1,147 @@
+/** The one table of error codes. Codes are API: they change only in a major version; messages are not. */
+
+/** What a caller may do about an error: `no`, it will fail again; `later`, the same call may succeed later. */
+export type Retry = 'no' | 'later';
+
+/**
+ * One row. In the prose `{name}` is a value of the error's data. `{before |name}` is left out where the value is absent, and
+ * `{before |name|otherwise}` says something else then.
+ */
+export interface ErrorRow {
+  /** HTTP status of problem+json. */
+  readonly http: number;
+  /** Exit code of the command line. */
+  readonly exit: number;
+  readonly retry: Retry;
+  readonly message: string;
+  /** What to do next, one or two sentences. */
+  readonly hint: string;
+}
+
+const row = (http: number, exit: number, retry: Retry, message: string, hint: string): ErrorRow => ({
+  http,
+  exit,
+  retry,
+  message,
+  hint,
+});
+
+export type ErrorCode =
+  | 'GRAPH_INVALID'
+  | 'GRAPH_PARSE'
+  | 'GRAPH_UNKNOWN_NODE_TYPE'
+  | 'CONDITION_SYNTAX'
+  | 'CONDITION_FAILED'
+  | 'REDUCER_FAILED'
+  | 'CONFIG_INVALID'
+  | 'CONFIG_MISSING_PEER'
+  | 'USAGE_INVALID'
+  | 'INPUT_INVALID'
+  | 'ID_INVALID'
+  | 'VALUE_UNSTORABLE'
+  | 'VALUE_TOO_LARGE'
+  | 'RUN_NOT_FOUND'
+  | 'RUN_EXISTS'
+  | 'RUN_FINISHED'
+  | 'RUN_NOT_PAUSED'
+  | 'RUN_CANCELLED'
+  | 'RUN_GRAPH_CHANGED'
+  | 'RUN_LIMIT'
+  | 'CLAIM_TAKEN'
+  | 'CLAIM_LOST'
+  | 'CLAIM_FENCED'
+  | 'COMMIT_CONFLICT'
+  | 'ORIGINAL_CLAIMED'
+  | 'NODE_FAILED'
+  | 'NODE_TIMED_OUT'
+  | 'NODE_CANCELLED'
+  | 'NODE_OUTPUT_INVALID'
+  | 'NODE_CALL_REFUSED'
+  | 'ROUTE_UNKNOWN'
+  | 'EFFECT_IN_DOUBT'
+  | 'STATE_WRITE_CONFLICT'
+  | 'STATE_UNKNOWN_CHANNEL'
+  | 'STATE_INVALID'
+  | 'WAIT_NOT_FOUND'
+  | 'WAIT_CLOSED'
+  | 'ANSWER_INVALID'
+  | 'CHECKPOINT_NOT_FOUND'
+  | 'CHECKPOINT_AMBIGUOUS'
+  | 'CHECKPOINT_PRUNED'
+  | 'CHECKPOINT_CORRUPT'
+  | 'CHECKPOINT_VERSION_UNKNOWN'
+  | 'HISTORY_HAS_FORKS'
+  | 'STORE_UNAVAILABLE'
+  | 'STORE_BUSY'
+  | 'STORE_FULL'
+  | 'STORE_READ_ONLY'
+  | 'STORE_CORRUPT'
+  | 'STORE_VERSION_UNKNOWN'
+  | 'STORE_CLOSED'
+  | 'STORE_UNSUPPORTED'
+  | 'BLOB_NOT_FOUND'
+  | 'BLOB_CORRUPT'
+  | 'SECRET_MISSING'
+  | 'RUNTIME_TOO_OLD'
+  | 'INTERNAL';
+
+// prettier-ignore
+export const errorTable: Readonly<Record<ErrorCode, ErrorRow>> = {
+  GRAPH_INVALID: row(400, 2, 'no', 'graph {graphId} is not valid:{violations}', 'Mend every place listed; all of them are listed.'),
+  GRAPH_PARSE: row(400, 2, 'no', 'cannot read {file}{:|line}{: |reason}', 'Correct the file and run the command again.'),
+  GRAPH_UNKNOWN_NODE_TYPE: row(400, 2, 'no', 'unknown node type {type}{ at |path}', 'Register the node type, or use a known one.'),
+  CONDITION_SYNTAX: row(400, 2, 'no', 'condition {condition} cannot be parsed{: |reason}', 'Correct the expression.'),
+  CONDITION_FAILED: row(422, 3, 'no', 'a condition of {node} failed{: |reason}', 'Correct the condition or the value it reads, then resume the run.'),
+  REDUCER_FAILED: row(422, 3, 'no', 'the reducer of {channel} failed{: |reason}', 'Correct the reducer or the update it was given, then resume the run.'),
+  CONFIG_INVALID: row(400, 2, 'no', 'bad configuration{ at |path}{: |reason}', 'Correct the option named.'),
+  CONFIG_MISSING_PEER: row(400, 2, 'no', 'package {package} is not installed', 'Install it: npm install {package}'),
+  USAGE_INVALID: row(400, 2, 'no', '{reason}', '{|hint|Run the command with --help.}'),
+  INPUT_INVALID: row(400, 2, 'no', 'the input does not fit{ at |path}{: |reason}', 'Give an input that fits the schema.'),
+  ID_INVALID: row(400, 2, 'no', '{kind} {id} cannot be used{: |reason}', 'Use a shorter id without lone surrogates.'),
+  VALUE_UNSTORABLE: row(422, 3, 'no', 'a value cannot be stored{ at |path}{: |reason}', 'Return plain data: JSON, Date, bigint, Uint8Array, Map, Set, URL or Error.'),
+  VALUE_TOO_LARGE: row(413, 3, 'no', 'a value of {sizeBytes} bytes{ at |path} is over the limit of {limitBytes}', 'Return less, or keep the bytes in a blob.'),
+  RUN_NOT_FOUND: row(404, 3, 'no', 'no run {runId}', 'List the runs with: cairn ls'),
+  RUN_EXISTS: row(409, 3, 'no', 'run {runId} exists with another {difference}', 'Use another run id, or the same graph and input.'),
+  RUN_FINISHED: row(409, 3, 'no', 'run {runId} is {status}', 'Fork it to go on from one of its checkpoints.'),
+  RUN_NOT_PAUSED: row(409, 3, 'no', 'run {runId} is not paused', 'Wait until it is.'),
+  RUN_CANCELLED: row(409, 3, 'no', 'run {runId} was cancelled', 'Fork it to go on from one of its checkpoints.'),
+  RUN_GRAPH_CHANGED: row(409, 3, 'no', 'the graph of run {runId} has changed in a way it cannot go on under{: |reason}', 'Give a migration, resume with the definition the run stored, or fork from an earlier checkpoint.'),
+  RUN_LIMIT: row(429, 3, 'no', 'limit {limit} of {value} reached{ at |path}', 'Raise the limit by its name, or make the graph smaller.'),
+  CLAIM_TAKEN: row(409, 4, 'later', 'run {runId} is held by {owner} for {remainingMs} ms more', 'Wait until that worker ends or its lease runs out.'),
+  CLAIM_LOST: row(409, 4, 'later', 'the claim on run {runId} was lost', 'Another worker owns the run now; nothing is lost.'),
+  CLAIM_FENCED: row(409, 4, 'later', 'write to run {runId} refused: token {held} is not {current}', 'Another worker owns the run now; nothing is lost.'),
+  COMMIT_CONFLICT: row(409, 4, 'later', 'commit {seq} of run {runId} refused: the head is {head}', 'Load the run again and go on from its head.'),
+  ORIGINAL_CLAIMED: row(409, 4, 'later', 'the effect of {node} is still open in run {runId}, which is being worked on', 'Try again when the original has recorded it or has stopped.'),
+  NODE_FAILED: row(422, 3, 'no', 'node {node} failed{: |reason}', 'Mend the cause, then resume the run: the node is tried again.'),
+  NODE_TIMED_OUT: row(422, 3, 'no', 'node {node} ran longer than {timeoutMs} ms', 'Raise timeoutMs or mend the node, then resume the run.'),
+  NODE_CANCELLED: row(409, 3, 'no', 'node {node} was cancelled', 'Fork the run to go on.'),
+  NODE_OUTPUT_INVALID: row(422, 3, 'no', 'the outcome of node {node} does not fit{ at |path}{: |reason}', 'Return what the schema says, then resume the run.'),
+  NODE_CALL_REFUSED: row(422, 3, 'no', 'ctx.{call} is refused in node {node}{: |reason}', 'See the rules of composed nodes.'),
+  ROUTE_UNKNOWN: row(422, 3, 'no', 'node {node} routed to {target}, which is none of its targets {targets}', 'Return one of the declared targets.'),
+  EFFECT_IN_DOUBT: row(409, 3, 'no', 'it is not known whether the effect of {node} happened', 'Answer the question: happened, run again, or fail.'),
+  STATE_WRITE_CONFLICT: row(409, 3, 'no', 'nodes {nodes} both wrote {channel}, which has no reducer', 'Give the channel a reducer, or order the nodes with an edge.'),
+  STATE_UNKNOWN_CHANNEL: row(422, 3, 'no', '{channel} is no part of the state', 'Write to scratch, artifacts or diagnostics.'),
+  STATE_INVALID: row(422, 3, 'no', 'the state does not fit its schema{ at |path}{: |reason}', 'Correct the node that wrote it, then resume the run.'),
+  WAIT_NOT_FOUND: row(404, 3, 'no', 'run {runId} has no wait {waitId}', 'List open waits with: cairn inbox'),
+  WAIT_CLOSED: row(409, 3, 'no', 'wait {waitId} of run {runId} was closed already by {by} with {answer}', 'Fork the run to answer otherwise.'),
+  ANSWER_INVALID: row(422, 2, 'no', 'the answer does not fit{: |reason}', 'The question stays open: answer it again.'),
+  CHECKPOINT_NOT_FOUND: row(404, 3, 'no', 'no checkpoint {checkpoint}', 'See the history with: cairn log RUN'),
+  CHECKPOINT_AMBIGUOUS: row(400, 2, 'no', '{reference} fits several: {matches}', 'Give more characters.'),
+  CHECKPOINT_PRUNED: row(410, 3, 'no', 'checkpoint {checkpoint} was pruned', 'The oldest kept one after it is {remains}.'),
+  CHECKPOINT_CORRUPT: row(500, 5, 'no', 'checkpoint {checkpoint} is damaged{: |reason}', '{The newest intact one before it, from which a fork can go on, is |intact|Nothing before it is intact}.'),
+  CHECKPOINT_VERSION_UNKNOWN: row(500, 5, 'no', 'checkpoint {checkpoint} has format version {version}, newer than {supported}', 'Use a newer version of cairn.'),
+  HISTORY_HAS_FORKS: row(409, 3, 'no', 'run {runId} has forks: {forks}', 'Remove them too, with --with-forks, or keep the run.'),
+  STORE_UNAVAILABLE: row(503, 6, 'later', 'the store {store} cannot be reached{: |reason}', 'Nothing was written; try again.'),
+  STORE_BUSY: row(503, 6, 'later', 'the store {store} is locked{: |reason}', 'Try again when the other process is done.'),
+  STORE_FULL: row(507, 6, 'later', 'the store {store} has no room{: |reason}', 'Free some disk space, then resume; committed checkpoints are kept.'),
+  STORE_READ_ONLY: row(503, 6, 'no', 'the store {store} is read-only{: |reason}', 'Mend the file permissions, or use another store.'),
+  STORE_CORRUPT: row(500, 5, 'no', 'the store {store} is damaged{: |reason}', 'Run: cairn doctor, then restore the file or export what is intact.'),
+  STORE_VERSION_UNKNOWN: row(500, 5, 'no', 'the store {store} has layout version {version}, newer than {supported}', 'Use a newer version of cairn.'),
+  STORE_CLOSED: row(503, 6, 'no', 'the store {store} is closed', 'Open it again.'),
+  STORE_UNSUPPORTED: row(501, 6, 'no', 'the store cannot {capability}', 'Use a store that declares this capability.'),
+  BLOB_NOT_FOUND: row(404, 5, 'no', 'no blob {hash}', 'Restore the blob folder, or fork from a checkpoint that does not name it.'),
+  BLOB_CORRUPT: row(500, 5, 'no', 'blob {hash} is damaged', 'Restore it from a backup.'),
+  SECRET_MISSING: row(400, 2, 'no', 'secret {name} is not set', 'Set it in the environment and resume.'),
+  RUNTIME_TOO_OLD: row(500, 2, 'no', 'Node {found} is too old', 'Cairn needs Node 22.18 or newer.'),
+  INTERNAL: row(500, 70, 'no', 'internal error{: |reason}', 'This is a defect of Cairn: please report it with the run exported.'),
+};

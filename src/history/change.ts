@@ -1,0 +1,59 @@
+/** The small readable reason of a checkpoint (C3): one event with parts. */
+
+export type ChangeKind =
+  /** A run was admitted. */
+  | 'start'
+  /** An attempt settled; the visit is over. */
+  | 'settle'
+  /** An attempt failed and will be tried again. */
+  | 'retry'
+  /** A write or external activation or step is about to start. */
+  | 'intent'
+  /** An intent was given back unused (SIGTERM). */
+  | 'withdraw'
+  /** A step's result was recorded. */
+  | 'step'
+  /** A wait was opened. */
+  | 'wait'
+  /** A wait was closed: by an answer, a due time, a signal, or the run's end. */
+  | 'answer'
+  /** ctx.save. */
+  | 'save'
+  /** A recorded outcome of an ancestor was taken over (X2). */
+  | 'replay'
+  | 'fork'
+  /** A failed or cancelled run goes on, or a run goes on under another graph. */
+  | 'resume'
+  | 'pause'
+  | 'cancel'
+  /** The run ended. */
+  | 'end'
+  /** Several checkpoints pruned into one. */
+  | 'fold';
+
+export interface ChangePart {
+  readonly kind: ChangeKind;
+  /** Node ids from the root; child frames and map items included. */
+  readonly node?: readonly string[];
+  readonly visit?: number;
+  readonly attempt?: number;
+  readonly effect?: string;
+  readonly status?: string;
+  /** Key of a step. */
+  readonly step?: string;
+  /** Hash of the activation's or step's input. */
+  readonly hash?: string;
+  /** Channels read, when the node does not declare them. */
+  readonly reads?: readonly string[];
+  readonly durationMs?: number;
+  readonly wait?: string;
+  readonly by?: string;
+  /** For `replay`: where the outcome was recorded. For `fork`: the fork point. */
+  readonly from?: { readonly runId: string; readonly seq: number };
+  readonly graphHash?: string;
+  readonly error?: { readonly code: string; readonly message: string };
+  /** For `resume` and `fork`: what differs, human readable. */
+  readonly detail?: unknown;
+}
+
+export type Change = readonly ChangePart[];

@@ -1,0 +1,12 @@
+/** The clock port: all time that the engine sees. Virtual in tests. */
+
+export interface Clock {
+  /** Epoch ms. Information, due times and deadlines; never an ordering. */
+  now(): number;
+  /** Monotonic ms from an arbitrary start; leases are measured with it. */
+  monotonic(): number;
+  /** Calls back once after `delayMs`; the returned function cancels it. Pending timers do not keep a process alive. */
+  setTimer(delayMs: number, callback: () => void): () => void;
+  /** Calls back after pending I/O and promise callbacks have run. */
+  defer(callback: () => void): void;
+}

@@ -1,0 +1,156 @@
+/** The tree of values that is a run's whole state (C1). Plain, mutable inside the engine, written only through deltas. */
+
+/** One frame: a run, or a child run inside its parent's history (W6). */
+export interface FrameTree {
+  /** Frozen. */
+  input: unknown;
+  /** scratch, artifacts, diagnostics: top-level keys are channels. */
+  channels: Record<string, Record<string, unknown>>;
+  /** What reducers keep beside a channel (the count of a running mean), by channel path. */
+  aux?: Record<string, unknown>;
+  /** Last writer of each channel path that has no reducer: [node id, epoch] (E5). */
+  writers?: Record<string, readonly [string, number]>;
+  nodes: Record<string, NodeRecord>;
+  /** Open rounds by loop id; absent: the loop is in its first round. */
+  loops?: Record<string, LoopRecord>;
+  /** Counts the rounds opened in this frame; stamps records so that those of earlier rounds are told apart. */
+  epoch?: number;
+}
+
+export interface LoopRecord {
+  /** The frame's epoch when this round opened. */
+  readonly since: number;
+  /** Round number, from 1. */
+  readonly round: number;
+  /** Ids of the heads this round started. */
+  readonly heads: readonly string[];
+}
+
+export type NodeStatus = 'started' | 'waiting' | 'completed' | 'failed' | 'skipped' | 'cancelled';
+
+/** The last visit of a node. `fired` is present exactly when that visit has settled. */
+export interface NodeRecord {
+  status: NodeStatus;
+  /** Visits so far, this one included. Absent: 1. */
+  visits?: number;
+  /** The running or last attempt. Absent: 1. */
+  attempt?: number;
+  /** Absent: 0. */
+  epoch?: number;
+  output?: unknown;
+  /** The output is the list of the steps' outputs, in step order (map nodes): it is stored in one place only. */
+  outputOfSteps?: boolean;
+  error?: unknown;
+  /** Routing hints the outcome gave. */
+  goto?: readonly string[];
+  /** `no`: the failed attempt certainly had no effect (X3). */
+  applied?: 'no';
+  /** The outcome of an attempt whose reducer or condition failed: a retry goes on from it and does not run the node again (G6). */
+  kept?: KeptOutcome;
+  /** What a person decided about an effect in doubt; consumed by the next start. */
+  decision?: unknown;
+  /** Keys of the edges fired by this visit. */
+  fired?: readonly string[];
+  /** Edges that leave loops or lead back, fired by this or earlier visits and not yet consumed: [edge key, epoch]. */
+  held?: readonly (readonly [string, number])[];
+  /** Edges a `first` join took when it started: [source id, edge key]. */
+  took?: readonly (readonly [string, string])[];
+  /** The seq whose state the activation sees, once it left an intent, a step or a wait (E9). */
+  view?: number;
+  /** A started effect without a recorded result. */
+  intent?: Intent;
+  /** Recorded steps, questions, timers, signals of this visit; in order. */
+  steps?: Record<string, StepRecord>;
+  children?: Record<string, FrameTree>;
+  /** How often ctx.save was called: names the steps that follow apart from those it retired. */
+  saves?: number;
+  /** Inner state kept by ctx.save. */
+  saved?: unknown;
+  /** Epoch ms before which the next attempt does not start. */
+  retryAt?: number;
+  /** Absolute deadline of the attempt, epoch ms. */
+  deadlineAt?: number;
+  /** The attempts before this budget: a resume of a failed run gives a new one (G8). */
+  budgetFrom?: number;
+}
+
+export interface KeptOutcome {
+  readonly output?: unknown;
+  /** Updates not yet applied, by partition. */
+  readonly updates?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+  readonly goto?: readonly string[];
+}
+
+export interface Intent {
+  readonly key: string;
+  readonly attempt: number;
+  /** Epoch ms: until then its first owner may still be inside the effect (O2). */
+  readonly deadlineAt: number;
+  /** The worker that started it. */
+  readonly by?: string;
+}
+
+export type StepKind = 'step' | 'ask' | 'sleep' | 'signal' | 'run' | 'doubt';
+
+export interface StepRecord {
+  kind: StepKind;
+  /** `open`: a wait; `started`: an intent; `failed`: its error is final for this attempt of the activation. */
+  status: 'open' | 'started' | 'done' | 'failed';
+  output?: unknown;
+  error?: unknown;
+  effect?: string;
+  /** What a person decided about this step in doubt; consumed when it is started again. */
+  decision?: unknown;
+  applied?: 'no';
+  /** Hash of the step's input. */
+  hash?: string;
+  attempt?: number;
+  intent?: Intent;
+  /** Wait id. */
+  wait?: string;
+  /** Who answered, and when (W3). */
+  by?: string;
+  at?: number;
+  /** Epoch ms a timer or a deadline is due. */
+  dueAt?: number;
+  retryAt?: number;
+}
+
+export type RunStatus = 'running' | 'paused' | 'completed' | 'failed' | 'cancelled';
+
+/** The root of a run's tree. */
+export interface RunTree {
+  status: RunStatus;
+  /** Hash of the graph the run was last advanced under. */
+  graphHash: string;
+  codeHash?: string;
+  /** Why a run failed: errors of the activations that failed it, by node path joined with `/`. */
+  failures?: Record<string, unknown>;
+  /** Open waits by id. */
+  waits: Record<string, WaitRecord>;
+  /** A fork's patched channels, until routing decisions that read them have been taken again (H2). */
+  patched?: readonly string[];
+  /** Outcomes given to a fork in place of recorded ones, by node path key. */
+  supplied?: Record<string, unknown>;
+  /** The last recorded outcome a fork took over, by node path key: [run id, seq] (X2: each record once, in recorded order). */
+  replayed?: Record<string, readonly [string, number]>;
+  /** A fork that runs pure nodes again even where a recorded outcome could be reused. */
+  rerunPure?: boolean;
+  frame: FrameTree;
+}
+
+export interface WaitRecord {
+  kind: 'question' | 'timer' | 'signal' | 'doubt' | 'retry';
+  /** Frame path and node id: see NodePath. */
+  node: readonly string[];
+  /** Key of the step record that holds the wait; absent for waits of the activation itself. */
+  step?: string;
+  name: string;
+  prompt?: string;
+  choices?: readonly unknown[];
+  schema?: unknown;
+  metadata?: unknown;
+  dueAt?: number;
+  defaultAnswer?: unknown;
+  openedAt?: number;
+}
