@@ -11,6 +11,8 @@ export interface ChannelNode {
   readonly isGrowing: boolean;
   /** Whether the reducer is the user's code. */
   readonly isCustom: boolean;
+  /** Whether ops may address places inside the value, so that it must stand in the tree itself and not in a blob. */
+  readonly writesInside: boolean;
   readonly children: ReadonlyMap<string, ChannelNode>;
 }
 
@@ -18,10 +20,11 @@ export interface ChannelNode {
 export type ChannelTable = Readonly<Record<Partition, ReadonlyMap<string, ChannelNode>>>;
 
 interface OpenNode extends ChannelNode {
-  reduce: Reduce | undefined;
-  isGrowing: boolean;
-  isCustom: boolean;
   readonly children: Map<string, OpenNode>;
+}
+
+function emptyNode(): OpenNode {
+  return { reduce: undefined, isGrowing: false, isCustom: false, writesInside: false, children: new Map() };
 }
 
 /**
@@ -39,13 +42,13 @@ export function compileChannels(reducers: Readonly<Record<string, Reducer>>): Ch
     let node: OpenNode | undefined;
     for (const key of keys) {
       node = level.get(key);
-      if (node === undefined)
-        level.set(key, (node = { reduce: undefined, isGrowing: false, isCustom: false, children: new Map() }));
+      if (node === undefined) level.set(key, (node = emptyNode()));
       level = node.children;
     }
-    (node as OpenNode).reduce = compileReducer(path, reducer);
-    (node as OpenNode).isCustom = typeof reducer !== 'string';
-    (node as OpenNode).isGrowing = reducer === 'append' || reducer === 'union';
+    const isGrowing = reducer === 'append' || reducer === 'union';
+    const isCustom = typeof reducer !== 'string';
+    const writesInside = isGrowing || isCustom || reducer === 'merge';
+    Object.assign(node as OpenNode, { reduce: compileReducer(path, reducer), isGrowing, isCustom, writesInside });
   }
   return table as unknown as ChannelTable;
 }

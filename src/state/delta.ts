@@ -1,4 +1,5 @@
 /** A delta (C4): a JSON array of ops, recorded at the mutation as text, and applied to plain trees. */
+import { jsonUnderKey } from './encode.ts';
 import { setOwn, type PlainObject } from './plain.ts';
 import { reviveValue } from './revive.ts';
 
@@ -21,7 +22,7 @@ export class DeltaBuilder {
   #text = '';
 
   set(pathJson: string, json: string): void {
-    this.#add(`["s",${pathJson},${json}]`);
+    this.#add(`["s",${pathJson},${pathJson.endsWith('"$"]') ? jsonUnderKey('$', json) : json}]`);
   }
 
   delete(pathJson: string): void {

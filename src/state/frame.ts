@@ -111,7 +111,7 @@ export class Frame {
     const key = keys.at(-1) as string;
     this.#channels.touchOutput(nodeId, true);
     setOwn(parent, key, value);
-    this.#delta.set(this.#pathJson('nodes', nodeId, ...keys), jsonUnderKey(key, json));
+    this.#delta.set(this.#pathJson('nodes', nodeId, ...keys), json);
   }
 
   /** Deletes one field of a node's record, or a place inside it; nothing happens if it is not there. @throws INTERNAL what is around it is not there */
@@ -146,11 +146,11 @@ export class Frame {
       depth += 1;
     }
     let whole = value;
-    let text = jsonUnderKey(path.at(-1) as string, json);
+    let text = json;
     for (let i = path.length - 1; i > depth; i--) {
       const key = path[i] as string;
       whole = setOwn({}, key, whole);
-      text = `{${JSON.stringify(key)}:${text}}`;
+      text = `{${JSON.stringify(key)}:${jsonUnderKey(key, text)}}`;
     }
     setOwn(parent, path[depth] as string, whole);
     this.#delta.set(this.#pathJson(...path.slice(0, depth + 1)), text);

@@ -118,11 +118,11 @@ class Merging implements Merge {
     const reduction = this.#reduce(node, cell.name, slot, given.value);
     if (node.isCustom || !isAsGiven(reduction, given.value)) this.isTransformed = true;
     if (reduction.kind === 'append') {
-      const { ops } = settleReduction(reduction, [], given, [cell.key]);
+      const { ops } = settleReduction(node, reduction, [], given, [cell.key]);
       if (ops.length > 0) this.writes.push({ cell, partition, items: reduction.items, ops });
       return;
     }
-    const settled = settleReduction(reduction, current, given, [cell.key]);
+    const settled = settleReduction(node, reduction, current, given, [cell.key]);
     if (settled.ops.length > 0) this.writes.push({ cell, partition, ...settled });
   }
 
@@ -180,7 +180,7 @@ class Merging implements Merge {
       return given.value;
     }
     const slot = this.#slot(name, deepFreeze(current), () => textsOf(current as readonly unknown[]));
-    const settled = settleReduction(this.#reduce(node, name, slot, given.value), current, given, path);
+    const settled = settleReduction(node, this.#reduce(node, name, slot, given.value), current, given, path);
     ops.push(...settled.ops);
     return settled.value;
   }

@@ -2,7 +2,7 @@
 import { CairnError } from '../errors.ts';
 import { copyValue, type CodecLimits, type Redact } from './admit.ts';
 import type { ChannelNode } from './channel-table.ts';
-import { encodeValue, jsonUnderKey } from './encode.ts';
+import { encodeValue } from './encode.ts';
 import type { Reduction, Slot } from './reducers.ts';
 
 /** One op on a channel. */
@@ -60,6 +60,7 @@ function beginsWith(list: readonly unknown[], start: readonly unknown[]): boolea
 
 /** The value a reduction leads to, and the ops that say so. */
 export function settleReduction(
+  node: ChannelNode,
   reduction: Reduction,
   current: unknown,
   given: Given,
@@ -85,14 +86,20 @@ export function settleReduction(
       return { value: reduction.value, ops };
     }
     default: {
-      const json = reduction.value === given.value ? given.json : undefined;
+      const isGiven = reduction.value === given.value && !(node.writesInside && isBlobJson(given.json));
+      const json = isGiven ? given.json : undefined;
       return { value: reduction.value, ops: [setOp(path, json ?? encodeValue(reduction.value))] };
     }
   }
 }
 
+/** Whether an encoding only names a blob: later ops would not find what is inside. */
+function isBlobJson(json: string | undefined): boolean {
+  return json?.startsWith('{"$":"blob"') === true;
+}
+
 export function setOp(path: readonly string[], json: string): ChannelOp {
-  return { kind: 'set', path, json: jsonUnderKey(path.at(-1) as string, json) };
+  return { kind: 'set', path, json };
 }
 
 /** The items as a JSON array: the update's own encoding where that is it, and not a reference to a blob. */
