@@ -25,6 +25,19 @@ async function serve(listener: RequestListener): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
+/** An origin at which nobody listens. */
+async function closedOrigin(): Promise<string> {
+  const server = createServer();
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => {
+    server.close(resolve);
+  });
+  return `http://127.0.0.1:${port}`;
+}
+
 async function readAll(request: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = [];
   for await (const chunk of request) chunks.push(chunk as Buffer);
@@ -175,17 +188,15 @@ test('E6 429 and 5xx can be tried again, after the time they ask for; only 429 s
 });
 
 test('X3 a refused connection certainly changed nothing; a broken one may have', async () => {
-  const server = createServer();
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve);
-  });
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => {
-    server.close(resolve);
-  });
-  const refused = await failureOf({ method: 'POST', url: `http://127.0.0.1:${port}/?key=hidden` });
+  const closed = await closedOrigin();
+  const refused = await failureOf({ method: 'POST', url: `${closed}/?key=hidden` });
   expect(refused).toMatchObject({ code: 'HTTP_CONNECTION', applied: 'no', data: { reason: 'ECONNREFUSED' } });
   expect(refused.message).not.toContain('hidden');
+
+  // The server that redirects has seen the request already.
+  const redirecting = await serve((_request, response) => void response.writeHead(307, { location: closed }).end());
+  const lost = await failureOf({ method: 'POST', url: redirecting, redirect: 'follow' });
+  expect(lost).toMatchObject({ code: 'HTTP_CONNECTION', applied: 'unknown', data: { reason: 'ECONNREFUSED' } });
 
   const cutting = await serve((request) => request.socket.destroy());
   expect(await failureOf({ method: 'POST', url: cutting })).toMatchObject({
