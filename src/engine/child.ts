@@ -32,19 +32,32 @@ export async function runChild(
     });
   const key = nextStepKey(core, activation, name);
   const { generation } = activation;
+  const frameRun = await openWhileBusy(core, activation, () => openChild(core, activation, graph, input, key, depth));
+  if (activation.generation !== generation) return new Promise<never>(() => {});
   activation.childrenInFlight += 1;
   updateBusy(core, activation);
-  try {
-    const frameRun = await openChild(core, activation, graph, input, key, depth);
-    core.childFrames.add(frameRun);
-    await childEnd(frameRun);
+  core.childFrames.add(frameRun);
+  await childEnd(frameRun, () => {
     core.childFrames.delete(frameRun);
-    return childResult(frameRun);
+    if (activation.generation !== generation) return;
+    // At once, not a microtask later: until its function goes on, the parent is what the run is at work on.
+    activation.childrenInFlight -= 1;
+    updateBusy(core, activation);
+    maybeLeave(core, activation);
+  });
+  return childResult(frameRun);
+}
+
+/** Opening a child may take a moment, in which the parent is at work. */
+async function openWhileBusy<T>(core: RunCore, activation: Activation, open: () => Promise<T>): Promise<T> {
+  const { generation } = activation;
+  activation.stepsInFlight += 1;
+  try {
+    return await open();
   } finally {
     if (activation.generation === generation) {
-      activation.childrenInFlight -= 1;
+      activation.stepsInFlight -= 1;
       updateBusy(core, activation);
-      maybeLeave(core, activation);
     }
   }
 }

@@ -28,7 +28,7 @@ export async function applyGraphChange(
     return { differences: [{ what: 'code', detail: 'the text of some function has changed' }], frameJson: undefined };
   }
   const stored = await storedStructure(env, run);
-  const { verdict, differences } = compareStructures(stored, graph, livePositions(root));
+  const { verdict, differences } = compareStructures(stored, graph, { nodes: livePositions(root) });
   if (verdict === 'refused')
     throw changedError(run, differences, 'what it waits for or works on is gone or is something else');
   if (verdict !== 'needs-migration') return { differences, frameJson: undefined };

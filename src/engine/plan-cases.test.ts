@@ -250,7 +250,7 @@ describe('loops', () => {
   });
 });
 
-describe('the plan at its edges', () => {
+describe('the plan at its edges', { timeout: 60_000 }, () => {
   it('E1 an empty frame starts START alone', () => {
     const graph = graphOf(['START > a b']);
     expect(new Plan(graph, emptyFrame()).initial()).toEqual({

@@ -135,7 +135,10 @@ function recordOrders(driver: Driver, random: () => number, verdicts: Map<string
   return { started, settled };
 }
 
-describe('random graphs', () => {
+// Generous: the machine may be busy, and nothing here waits.
+const timeout = 120_000;
+
+describe('random graphs', { timeout }, () => {
   it('G3 G4 there is one outcome whatever the schedule, and it is that of the model', () => {
     fc.assert(
       fc.property(seeds(), (seed) => {
@@ -164,7 +167,7 @@ describe('random graphs', () => {
         runSchedule(driver, seed, true);
         expect(outcomeOf(driver, sketch)).toEqual(runModel(sketch, route));
       }),
-      { numRuns: 1000 },
+      { numRuns: 700 },
     );
   });
 
@@ -178,7 +181,7 @@ describe('random graphs', () => {
         runSchedule(driver, seed, true);
         expect(driver.plan.isDone).toBe(true);
       }),
-      { numRuns: 500 },
+      { numRuns: 300 },
     );
   });
 
@@ -207,7 +210,7 @@ describe('random graphs', () => {
           if (isOrdered && !isKept) throw new Error(`${pair} does not hold in every run`);
         }
       }),
-      { numRuns: 300 },
+      { numRuns: 200 },
     );
     expect(Math.min(orderedPairs, otherPairs)).toBeGreaterThan(1000);
   });
