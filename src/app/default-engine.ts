@@ -1,46 +1,47 @@
 /** The engine that `compile()` makes when it is given none. */
+import { createFileBlobs } from '../blobs/file-blobs.ts';
 import { createMemoryBlobs } from '../blobs/memory-blobs.ts';
 import type { Engine, EngineOptions } from '../engine/api.ts';
 import { createEngine } from '../engine/engine.ts';
-import { defaultLimits } from '../engine/limits.ts';
 import { CairnError } from '../errors.ts';
 import type { BlobStore } from '../ports/blobs.ts';
+import type { Store } from '../ports/store.ts';
 import { createMemoryStore } from '../stores/memory/index.ts';
 import { environmentSecrets } from './environment-secrets.ts';
+import { parseStoreUrl } from './store-url.ts';
 import { systemClock } from './system-clock.ts';
 import { createSystemIds } from './system-ids.ts';
 
 /**
- * An engine of the machine's clock, ids and environment. Without a store, runs and blobs are kept in memory. With a store but no
- * blob store every value stays in its checkpoint, however large: nothing is put where it would not survive as long as the store.
+ * An engine of the machine's clock, ids and environment. Without a store, runs are kept in memory. Blobs are kept as long as the
+ * store keeps runs: beside a SQLite database, where the command line looks for them too, or in memory.
+ * @throws CONFIG_INVALID a store of another kind without a blob store
  */
 export function createDefaultEngine(settings: Partial<EngineOptions> = {}): Engine {
+  const store = settings.store ?? createMemoryStore();
   return createEngine({
     clock: systemClock,
     ids: createSystemIds(),
     secrets: environmentSecrets,
-    ...storage(settings),
     ...settings,
-    limits: { ...limitsFor(settings), ...settings.limits },
+    store,
+    blobs: settings.blobs ?? blobsBeside(store),
   });
 }
 
-function storage({ store }: Partial<EngineOptions>): Pick<EngineOptions, 'store' | 'blobs'> {
-  if (store === undefined) return { store: createMemoryStore(), blobs: createMemoryBlobs() };
-  return { store, blobs: noBlobs };
+/** Engines over one store in memory share its blobs. */
+const blobsInMemory = new WeakMap<Store, BlobStore>();
+
+function blobsBeside(store: Store): BlobStore {
+  if (store.capabilities.durability === 'none') {
+    const blobs = blobsInMemory.get(store) ?? createMemoryBlobs();
+    blobsInMemory.set(store, blobs);
+    return blobs;
+  }
+  const place = store.name.startsWith('sqlite:') ? parseStoreUrl(store.name, process.cwd()) : undefined;
+  if (place?.kind === 'sqlite') return createFileBlobs(place.blobs);
+  throw new CairnError('CONFIG_INVALID', {
+    path: 'blobs',
+    reason: `a blob store is needed beside the store ${store.name}`,
+  });
 }
-
-function limitsFor({ store, blobs, limits }: Partial<EngineOptions>): EngineOptions['limits'] {
-  const isInline = store !== undefined && blobs === undefined;
-  return isInline ? { inlineBytes: limits?.valueBytes ?? defaultLimits.valueBytes } : {};
-}
-
-const missing = (): Promise<never> =>
-  Promise.reject(
-    new CairnError('CONFIG_INVALID', {
-      path: 'blobs',
-      reason: 'this graph was compiled with a store, but without a blob store',
-    }),
-  );
-
-const noBlobs: BlobStore = { name: 'none', put: missing, get: missing, has: async () => false, collect: async () => 0 };

@@ -128,7 +128,8 @@ export class AgentGraph<const Schemas extends GraphSchemas = GraphSchemas, Nodes
     const place = callPlace();
     this.#faults.addUnknownOptions(options, edgeOptionNames, `edge ${from} -> ${to}`, place);
     const { when, ...rest } = options;
-    const condition = when === undefined ? {} : { condition: asCondition(when, `${from} -> ${to}`) };
+    const condition =
+      when === undefined ? {} : { condition: asCondition(when, `${from} -> ${to}`, this.#faults, place) };
     this.#edges.push({ from, to, ...rest, ...condition, ...(place === undefined ? {} : { place }) });
     return this;
   }

@@ -61,7 +61,7 @@ export function defineNode<State>(
     ...draftOf(id, work, place, faults),
     ...rest,
     ...(effectClass === undefined ? {} : { effect: effectClass }),
-    ...(when === undefined ? {} : { when: asCondition(when, `${id} when`) }),
+    ...(when === undefined ? {} : { when: asCondition(when, `${id} when`, faults, place) }),
     ...(place === undefined ? {} : { place }),
     id,
   };

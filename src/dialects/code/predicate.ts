@@ -1,6 +1,7 @@
 /** Conditions and choices written as functions of the state. */
 import { functionChoice, functionCondition } from '../../graph/condition.ts';
 import type { Choice, Condition, ConditionScope } from '../../graph/graph.ts';
+import type { Faults } from './faults.ts';
 import type { SettledOutcome } from './typed-state.ts';
 
 /** What a condition reads: the state, and how the node before the edge settled. */
@@ -15,9 +16,22 @@ export type Predicate<State> = Condition | ((scope: TypedScope<State>) => boolea
 /** Names one target, or several. */
 export type Choose<State, Label extends string> = (state: State, outcome: SettledOutcome) => Label | readonly Label[];
 
-/** A function's name stands for it in the graph's hash: its text may be formatted anew without changing the graph (G1). */
-export function asCondition<State>(predicate: Predicate<State>, fallbackName: string): Condition {
-  if (typeof predicate !== 'function') return predicate;
+/**
+ * The condition of a predicate; anything else is reported. A function's name stands for it in the graph's hash: its text may be
+ * formatted anew without changing the graph (G1).
+ */
+export function asCondition<State>(
+  predicate: Predicate<State>,
+  fallbackName: string,
+  faults: Faults,
+  place: string | undefined,
+): Condition {
+  if (typeof predicate !== 'function') {
+    if (typeof predicate?.evaluate === 'function') return predicate;
+    const message = `the condition of ${fallbackName} is neither a function nor a condition`;
+    faults.add({ rule: 'G6', place, message, fix: 'write it as ({ state, outcome }) => ...' });
+    return { text: fallbackName, evaluate: () => false };
+  }
   const isUnnamed = predicate.name === '' || predicate.name === 'when';
   return functionCondition(predicate as (scope: ConditionScope) => boolean, {
     text: isUnnamed ? fallbackName : predicate.name,

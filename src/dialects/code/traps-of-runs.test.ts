@@ -53,9 +53,9 @@ describe('people', () => {
     const compiled = graph.compile({ clock });
     const paused = await compiled.invoke({});
     expect(paused.status).toBe('paused');
-    clock.advance(59_999);
+    clock.advance(30_000);
     expect((await compiled.resume(paused.runId)).status).toBe('paused');
-    clock.advance(1);
+    clock.advance(30_000);
     const done = await compiled.resume(paused.runId);
     expect([done.status, done.state.outputs['ask']]).toEqual(['completed', 'go']);
   });
@@ -178,7 +178,7 @@ describe('policies', () => {
         });
     const begin = () => workflow('race').input(z.object({}));
     const any = await begin()
-      .parallel({ quick: () => 'q', slow: slow('slow') }, { join: 'any' })
+      .parallel({ quick: later, slow: slow('slow') }, { join: 'any' })
       .then('end', () => 1)
       .returns(() => 'done')
       .compile()
