@@ -53,11 +53,12 @@ export async function openApp(options: AppOptions): Promise<App> {
   const { cwd, storeUrl, watch } = options;
   const place = parseStoreUrl(storeUrl, cwd);
   const { store, blobs } = await openPlace(place);
+  const ids = createSystemIds();
   const engine: Engine = createEngine({
     store,
     blobs,
     clock: systemClock,
-    ids: createSystemIds(),
+    ids,
     secrets: environmentSecrets,
     findGraph: findGraphFrom(cwd),
   });
@@ -71,6 +72,7 @@ export async function openApp(options: AppOptions): Promise<App> {
     store,
     blobs,
     engine,
+    ids,
     place,
     now: Date.now,
     ...(watch !== undefined && { watch }),

@@ -13,7 +13,7 @@ function placeOf({ node, step, visit }: Part): string {
 
 const verbs: Readonly<Record<Part['kind'], (part: Part) => string>> = {
   start: () => 'started',
-  settle: ({ status = 'settled' }) => status,
+  settle: ({ status = 'completed' }) => status,
   retry: ({ attempt }) => `attempt ${attempt ?? 1} failed, tries again`,
   intent: ({ effect }) => `starts${effect === undefined ? '' : ` (${effect})`}`,
   withdraw: () => 'not started after all',

@@ -1,5 +1,8 @@
 /** What a run is doing, put together from its events: one row for each node. */
+import type { OpenWaitView } from '../operations/find-wait.ts';
 import type { WatchedEvent } from '../operations/operation.ts';
+import { formatDuration } from './text/time.ts';
+import { purposeOf } from './wait-text.ts';
 
 export type RowState =
   'running' | 'waiting' | 'retrying' | 'completed' | 'failed' | 'skipped' | 'cancelled' | 'replayed';
@@ -23,53 +26,73 @@ function isSettled(status: string | undefined): status is RowState {
   return settled.some((each) => each === status);
 }
 
+type Part = Extract<WatchedEvent, { readonly type: 'checkpoint' }>['change'][number];
+type RowChange = { readonly [Key in keyof ProgressRow]?: ProgressRow[Key] | undefined };
+
+/** What a part of a checkpoint says of its node; undefined: nothing that a row shows. */
+function readPart({ kind, status = 'completed', durationMs, error }: Part, at: number): RowChange | undefined {
+  switch (kind) {
+    case 'settle': {
+      const note = error === undefined ? undefined : `${error.code}: ${error.message}`;
+      return isSettled(status) ? { state: status, durationMs, note } : undefined;
+    }
+    case 'replay':
+      return { state: 'replayed', durationMs: undefined, note: undefined };
+    case 'intent':
+      return { state: 'running', startedAt: at };
+    case 'retry':
+      return { state: 'retrying', note: error?.message };
+    case 'wait':
+      return { state: 'waiting' };
+    case 'answer':
+      return { state: 'running', note: undefined };
+    default:
+      return undefined;
+  }
+}
+
+type Live = Exclude<WatchedEvent, { readonly type: 'checkpoint' | 'state' }>;
+
+/** What a live event says; its detail is information of the engine, taken where it is as expected. */
+function readLive({ type, detail }: Live, now: number): RowChange | undefined {
+  const { wait, retryAt, attempt } = (detail ?? {}) as { wait?: OpenWaitView; retryAt?: number; attempt?: number };
+  if (type === 'started') return { state: 'running', startedAt: now, durationMs: undefined, note: undefined };
+  if (type === 'waiting') return { state: 'waiting', note: wait === undefined ? undefined : purposeOf(wait) };
+  if (type !== 'retrying') return undefined;
+  const note = retryAt === undefined ? undefined : `again in ${formatDuration(Math.max(0, retryAt - now))}`;
+  return { state: 'retrying', note, ...(attempt !== undefined && { attempt }) };
+}
+
 /** Rows by node, in the order in which nodes were first seen. */
 export class Progress {
   readonly #rows = new Map<string, ProgressRow>();
-  #seq = 0;
 
   get rows(): readonly ProgressRow[] {
     return [...this.#rows.values()];
-  }
-
-  /** The newest checkpoint seen. */
-  get seq(): number {
-    return this.#seq;
   }
 
   /** Takes an event in. @returns the rows that it changed */
   take(event: WatchedEvent, now: number): readonly ProgressRow[] {
     if (event.type === 'state') return [];
     if (event.type !== 'checkpoint') {
-      if (event.type !== 'started') return [];
-      return [this.#set(event.node, { state: 'running', startedAt: now })];
+      const change = readLive(event, now);
+      return change === undefined ? [] : [this.#set(event.node, change)];
     }
-    this.#seq = event.seq;
     return event.change.flatMap((part) => {
-      const { node, kind } = part;
-      if (node === undefined || node.length === 0) return [];
-      const place = {
-        ...(part.attempt !== undefined && { attempt: part.attempt }),
-        ...(part.visit !== undefined && { visit: part.visit }),
-      };
-      if (kind === 'settle' && isSettled(part.status)) {
-        const note = part.error === undefined ? undefined : `${part.error.code}: ${part.error.message}`;
-        return [this.#set(node, { ...place, state: part.status, durationMs: part.durationMs, note })];
-      }
-      if (kind === 'replay')
-        return [this.#set(node, { ...place, state: 'replayed', durationMs: undefined, note: undefined })];
-      if (kind === 'intent') return [this.#set(node, { ...place, state: 'running', startedAt: event.at })];
-      if (kind === 'retry') return [this.#set(node, { ...place, state: 'retrying', note: part.error?.message })];
-      if (kind === 'wait') return [this.#set(node, { ...place, state: 'waiting', note: part.step ?? 'answer' })];
-      if (kind === 'answer') return [this.#set(node, { ...place, state: 'running', note: undefined })];
-      return [];
+      const change = readPart(part, event.at);
+      if (part.node === undefined || part.node.length === 0 || change === undefined) return [];
+      const { attempt, visit } = part.step === undefined ? part : { attempt: undefined, visit: part.visit };
+      return [
+        this.#set(part.node, {
+          ...(attempt !== undefined && { attempt }),
+          ...(visit !== undefined && { visit }),
+          ...change,
+        }),
+      ];
     });
   }
 
-  #set(
-    path: readonly string[],
-    change: { readonly [Key in keyof ProgressRow]?: ProgressRow[Key] | undefined },
-  ): ProgressRow {
+  #set(path: readonly string[], change: RowChange): ProgressRow {
     const node = path.join('/');
     const before = this.#rows.get(node) ?? { node, state: 'running' as const, attempt: 1, visit: 1 };
     // `undefined` takes a part away.

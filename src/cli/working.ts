@@ -10,12 +10,14 @@ import { inboxCommand } from './commands/inbox.ts';
 import { logCommand } from './commands/log.ts';
 import { lsCommand } from './commands/ls.ts';
 import { previewCommand } from './commands/preview.ts';
+import { pruneCommand } from './commands/prune.ts';
 import { resumeCommand } from './commands/resume.ts';
 import { rmCommand } from './commands/rm.ts';
 import { runRunCommand } from './commands/run.ts';
 import { showCommand } from './commands/show.ts';
 import { stateCommand } from './commands/state.ts';
 import { tagCommand } from './commands/tag.ts';
+import { verifyCommand } from './commands/verify.ts';
 import { runCommand } from './run-command.ts';
 
 const commands: readonly Command[] = [
@@ -32,7 +34,9 @@ const commands: readonly Command[] = [
   forkCommand,
   cancelCommand,
   tagCommand,
+  pruneCommand,
   rmCommand,
+  verifyCommand,
   doctorCommand,
 ];
 

@@ -2,6 +2,7 @@
 import type { Engine, RunResult, StreamEvent } from '../engine/api.ts';
 import type { Graph } from '../graph/graph.ts';
 import type { BlobStore } from '../ports/blobs.ts';
+import type { Ids } from '../ports/ids.ts';
 import type { Store } from '../ports/store.ts';
 
 /** How a field's text is read by a door that has only text; a JSON door takes the value as it is. */
@@ -63,6 +64,8 @@ export interface LoadedGraph {
 /** What an operation that moves runs is given. */
 export interface WorkContext extends HistoryContext {
   readonly engine: Engine;
+  /** Names the worker that claims, and tells whether another has died. */
+  readonly ids: Ids;
   /** @throws GRAPH_PARSE the file cannot be read, has an error, or exports no graph; GRAPH_INVALID; USAGE_INVALID it exports several */
   readonly loadGraph: (file: string, exportName?: string) => Promise<LoadedGraph>;
   /** Told of each event while the operation advances a run. */

@@ -1,8 +1,8 @@
 /** `rm`: removes a run and all that belongs to it. */
 import { CairnError } from '../errors.ts';
-import type { RunRow } from '../ports/store.ts';
 import { findRun } from './find-run.ts';
 import type { Operation, ReadContext } from './operation.ts';
+import { readAllRuns } from './read-all-runs.ts';
 
 export interface RemoveRunInput {
   readonly run: string;
@@ -14,28 +14,11 @@ export interface RemoveRunOutput {
   readonly removed: readonly string[];
 }
 
-const pageSize = 100;
-
-async function readForks({ store, tenant }: ReadContext, parentRunId: string): Promise<readonly RunRow[]> {
-  const forks: RunRow[] = [];
-  let cursor: string | undefined;
-  do {
-    const page = await store.listRuns({
-      tenant,
-      parentRunId,
-      limit: pageSize,
-      ...(cursor !== undefined && { cursor }),
-    });
-    forks.push(...page.rows);
-    cursor = page.cursor;
-  } while (cursor !== undefined);
-  return forks;
-}
-
 /** The run and its forks at any depth, those that nothing is forked from first. */
 async function readFamily(context: ReadContext, runId: string): Promise<readonly string[]> {
   const families: (readonly string[])[] = [];
-  for (const fork of await readForks(context, runId)) families.push(await readFamily(context, fork.runId));
+  for await (const fork of readAllRuns(context, { parentRunId: runId }))
+    families.push(await readFamily(context, fork.runId));
   return [...families.flat(), runId];
 }
 

@@ -69,7 +69,9 @@ function printDetails({ screen }: Session, details: ShowCheckpointOutput): void 
     const lines = changed.map(({ op, path }) => fit(printable(`  ${op} ${path.join('.')}`), screen.width));
     screen.print('', 'What changed:', ...lines);
   }
-  if (view.nodes.length > 0) screen.print('', ...formatTable(columns, view.nodes.map(toCells), screen));
+  // The start and the end of a graph are places, and no work.
+  const nodes = view.nodes.filter(({ path }) => path.at(-1)?.startsWith('__') !== true);
+  if (nodes.length > 0) screen.print('', ...formatTable(columns, nodes.map(toCells), screen));
   const waits = view.waits.map(({ node, kind, prompt = '', waitId }) =>
     fit(`  ${printable(node.join('/'))} ${kind} ${waitId} ${printable(prompt)}`, screen.width),
   );

@@ -1,0 +1,31 @@
+/** `cairn prune` */
+import { pruneRuns, type PruneRunsInput } from '../../operations/prune-runs.ts';
+import type { Command } from '../command.ts';
+import { withApp } from '../follow.ts';
+import { printable } from '../text/printable.ts';
+
+export const pruneCommand: Command<PruneRunsInput> = {
+  name: pruneRuns.name,
+  summary: pruneRuns.summary,
+  fields: pruneRuns.input,
+  details:
+    'Kept are the newest checkpoints, tags, points that were forked from, open waits, and the outcomes of writes and answers as long as anything before them is kept.',
+  examples: [
+    { line: 'cairn prune 0198c2f4 --keep-last 10', does: 'keep the newest ten of a run' },
+    { line: 'cairn prune --all --keep-every 100', does: 'thin out every history' },
+  ],
+  execute(session, input) {
+    return withApp(session, async (app) => {
+      const output = await pruneRuns.run(app, input);
+      if (session.isJson) {
+        session.printJson(output);
+        return 0;
+      }
+      for (const { runId, removed, folded, oldest } of output.pruned)
+        session.screen.print(`${printable(runId)}  ${removed} removed, ${folded} folded, the oldest is ${oldest}`);
+      for (const runId of output.busy)
+        session.screen.note(`${printable(runId)} is being worked on and was left as it is`);
+      return 0;
+    });
+  },
+};

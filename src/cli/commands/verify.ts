@@ -1,0 +1,32 @@
+/** `cairn verify` */
+import { withHistory } from '../../app/open-history.ts';
+import { errorTable } from '../../errors.ts';
+import { verifyRuns, type VerifyRunsInput } from '../../operations/verify-runs.ts';
+import type { Command } from '../command.ts';
+import { printable } from '../text/printable.ts';
+
+export const verifyCommand: Command<VerifyRunsInput> = {
+  name: verifyRuns.name,
+  summary: verifyRuns.summary,
+  fields: verifyRuns.input,
+  examples: [
+    { line: 'cairn verify', does: 'every run of the store' },
+    { line: 'cairn verify 0198c2f4 --json', does: 'one run; a program reads the faults' },
+  ],
+  execute(session, input) {
+    return withHistory(session, async (context) => {
+      const { reports, isSound } = await verifyRuns.run(context, input);
+      const { print, paint } = session.screen;
+      if (session.isJson) session.printJson({ reports, isSound });
+      else {
+        for (const { runId, checkpoints, snapshots, blobs, faults } of reports) {
+          const verdict = faults.length === 0 ? paint('good', 'sound') : paint('bad', `${faults.length} faults`);
+          print(`${printable(runId)}  ${verdict}, ${checkpoints} checkpoints, ${snapshots} snapshots, ${blobs} blobs`);
+          print(...faults.map(({ message, code }) => `  ${printable(message)} ${paint('dim', `[${code}]`)}`));
+        }
+        if (reports.length === 0) session.screen.note('No runs here.');
+      }
+      return isSound ? 0 : errorTable.CHECKPOINT_CORRUPT.exit;
+    });
+  },
+};

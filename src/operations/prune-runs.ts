@@ -1,0 +1,69 @@
+/** `prune`: folds checkpoints that nothing needs (C8). */
+import { CairnError } from '../errors.ts';
+import { pruneRun, type PruneReport } from '../history/prune.ts';
+import type { RunRow } from '../ports/store.ts';
+import { findRun } from './find-run.ts';
+import type { Operation, WorkContext } from './operation.ts';
+import { readAllRuns } from './read-all-runs.ts';
+import { withClaim } from './with-claim.ts';
+
+export interface PruneRunsInput {
+  readonly run?: string;
+  readonly all?: boolean;
+  readonly keepEvery?: number;
+  readonly keepLast?: number;
+}
+
+export interface PrunedRun extends PruneReport {
+  readonly runId: string;
+}
+
+export interface PruneRunsOutput {
+  readonly pruned: readonly PrunedRun[];
+  /** Runs that somebody works on: they were left as they are. */
+  readonly busy: readonly string[];
+}
+
+/** All of them are read before the first is changed, since pruning moves runs in the list. */
+async function chooseRuns(context: WorkContext, { run, all = false }: PruneRunsInput): Promise<readonly RunRow[]> {
+  if ((run === undefined) !== all)
+    throw new CairnError('USAGE_INVALID', {
+      reason: all ? 'a run and --all were both given' : 'RUN is missing',
+      hint: 'Name a run, or prune all of them with --all.',
+    });
+  if (run !== undefined) return [await findRun(context, run)];
+  const rows: RunRow[] = [];
+  for await (const row of readAllRuns(context)) rows.push(row);
+  return rows;
+}
+
+export const pruneRuns: Operation<PruneRunsInput, PruneRunsOutput, WorkContext> = {
+  name: 'prune',
+  summary: 'fold checkpoints that nothing needs, to save room',
+  input: {
+    run: { type: 'text', description: 'the run', isPositional: true },
+    all: { type: 'flag', description: 'every run of the store' },
+    keepEvery: { type: 'integer', description: 'keep each checkpoint whose seq is a multiple of N' },
+    keepLast: { type: 'integer', description: 'keep the newest N; default 1' },
+  },
+  output: 'what was removed',
+  isReadOnly: false,
+  async run(context, input) {
+    const { keepEvery, keepLast } = input;
+    const options = { ...(keepEvery !== undefined && { keepEvery }), ...(keepLast !== undefined && { keepLast }) };
+    const pruned: PrunedRun[] = [];
+    const busy: string[] = [];
+    for (const row of await chooseRuns(context, input)) {
+      try {
+        const report = await withClaim(context, row, (claim, run) =>
+          pruneRun(context.store, context.blobs, claim, run, options),
+        );
+        pruned.push({ runId: row.runId, ...report });
+      } catch (error) {
+        if (input.all !== true || !CairnError.is(error, 'CLAIM_TAKEN')) throw error;
+        busy.push(row.runId);
+      }
+    }
+    return { pruned, busy };
+  },
+};

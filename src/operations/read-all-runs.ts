@@ -1,0 +1,18 @@
+/** All runs of a store, page by page. */
+import type { RunQuery, RunRow } from '../ports/store.ts';
+import type { ReadContext } from './operation.ts';
+
+const pageSize = 200;
+
+/** @param query - which of them; default: all */
+export async function* readAllRuns(
+  { store, tenant }: Pick<ReadContext, 'store' | 'tenant'>,
+  query: Pick<RunQuery, 'parentRunId' | 'status'> = {},
+): AsyncGenerator<RunRow> {
+  let cursor: string | undefined;
+  do {
+    const page = await store.listRuns({ tenant, limit: pageSize, ...query, ...(cursor !== undefined && { cursor }) });
+    yield* page.rows;
+    cursor = page.cursor;
+  } while (cursor !== undefined);
+}
