@@ -19,20 +19,37 @@ const isPlainObject = (value: object): value is Record<string, unknown> => {
   return prototype === null || prototype === Object.prototype;
 };
 
-const keyPath = (path: string, key: string): string => (path === '' ? key : `${path}.${key}`);
+/** Where a walk through a value is: the keys that led here and the values around it. */
+class Trail {
+  readonly #keys: string[] = [];
+  readonly #around: object[] = [];
 
-function refuse(value: unknown, path: string): never {
-  const kind =
-    typeof value === 'object'
-      ? `an instance of ${(value as object).constructor?.name ?? 'a class'}`
-      : `a ${typeof value}`;
-  throw new NotDataError(path, `${kind} is no data`);
-}
+  /** Calls back inside a value. */
+  within<T>(value: object, visit: () => T): T {
+    if (this.#around.includes(value)) this.refuse('the value contains itself');
+    if (this.#around.length >= maxDepth) this.refuse(`the value is nested deeper than ${maxDepth}`);
+    this.#around.push(value);
+    const result = visit();
+    this.#around.pop();
+    return result;
+  }
 
-function enter(value: object, path: string, parents: readonly object[]): readonly object[] {
-  if (parents.includes(value)) throw new NotDataError(path, 'the value contains itself');
-  if (parents.length >= maxDepth) throw new NotDataError(path, `the value is nested deeper than ${maxDepth}`);
-  return [...parents, value];
+  /** Calls back at a key of the value that the walk is in. */
+  at<T>(key: string | number, visit: () => T): T {
+    this.#keys.push(String(key));
+    const result = visit();
+    this.#keys.pop();
+    return result;
+  }
+
+  refuse(reason: string): never {
+    throw new NotDataError(this.#keys.join('.'), reason);
+  }
+
+  refuseKind(value: unknown): never {
+    if (typeof value !== 'object' || value === null) return this.refuse(`a ${typeof value} is no data`);
+    return this.refuse(`an instance of ${value.constructor?.name ?? 'a class'} is no data`);
+  }
 }
 
 function numberText(value: number): string {
@@ -40,29 +57,30 @@ function numberText(value: number): string {
   return Number.isFinite(value) ? JSON.stringify(value) : String(value);
 }
 
-function objectText(value: object, path: string, outer: readonly object[]): string {
-  const parents = enter(value, path, outer);
-  const write = (item: unknown, index: number): string => textOf(item, keyPath(path, String(index)), parents);
-  if (Array.isArray(value)) return `[${Array.from(value as unknown[], write).join(',')}]`;
+function objectText(value: object, trail: Trail): string {
+  const list = (items: Iterable<unknown>): string =>
+    Array.from(items, (item, index) => trail.at(index, () => textOf(item, trail))).join(',');
+  if (Array.isArray(value)) return `[${list(value)}]`;
   if (value instanceof Date) return `date(${value.getTime()})`;
   if (value instanceof Uint8Array) return `bytes(${Buffer.from(value).toString('base64')})`;
   if (value instanceof URL) return `url(${JSON.stringify(value.href)})`;
-  if (value instanceof Map) return `map(${[...value].map(write).join(',')})`;
-  if (value instanceof Set) return `set(${[...value].map(write).join(',')})`;
-  if (!isPlainObject(value)) refuse(value, path);
-  const entries = Object.keys(value)
-    .sort()
-    .filter((key) => value[key] !== undefined)
-    .map((key) => `${JSON.stringify(key)}:${textOf(value[key], keyPath(path, key), parents)}`);
+  if (value instanceof Map) return `map(${list(value)})`;
+  if (value instanceof Set) return `set(${list(value)})`;
+  if (!isPlainObject(value)) return trail.refuseKind(value);
+  const entries: string[] = [];
+  for (const key of Object.keys(value).sort()) {
+    if (value[key] === undefined) continue;
+    entries.push(`${JSON.stringify(key)}:${trail.at(key, () => textOf(value[key], trail))}`);
+  }
   return `{${entries.join(',')}}`;
 }
 
-function textOf(value: unknown, path: string, parents: readonly object[]): string {
+function textOf(value: unknown, trail: Trail): string {
   switch (typeof value) {
     case 'undefined':
       return 'undefined';
     case 'boolean':
-      return String(value);
+      return value ? 'true' : 'false';
     case 'string':
       return JSON.stringify(value);
     case 'number':
@@ -70,9 +88,9 @@ function textOf(value: unknown, path: string, parents: readonly object[]): strin
     case 'bigint':
       return `${value}n`;
     case 'object':
-      return value === null ? 'null' : objectText(value, path, parents);
+      return value === null ? 'null' : trail.within(value, () => objectText(value, trail));
     default:
-      return refuse(value, path);
+      return trail.refuseKind(value);
   }
 }
 
@@ -82,7 +100,7 @@ function textOf(value: unknown, path: string, parents: readonly object[]): strin
  * @throws NotDataError the value holds a function, a symbol, a class instance or itself, or is nested too deep
  */
 export function canonicalText(value: unknown): string {
-  return textOf(value, '', []);
+  return textOf(value, new Trail());
 }
 
 /** SHA-256 of a text, as 64 hex digits. */
@@ -95,26 +113,32 @@ export function hashValue(value: unknown): string {
   return hashText(canonicalText(value));
 }
 
-function copyOf(value: unknown, path: string, outer: readonly object[]): unknown {
-  if (typeof value === 'function' || typeof value === 'symbol') refuse(value, path);
-  if (typeof value !== 'object' || value === null) return value;
-  const parents = enter(value, path, outer);
-  const copy = (item: unknown, key: number | string): unknown => copyOf(item, keyPath(path, String(key)), parents);
-  if (Array.isArray(value)) return Object.freeze(Array.from(value as unknown[], copy));
+function copyObject(value: object, trail: Trail): unknown {
+  const list = (items: Iterable<unknown>): unknown[] =>
+    Array.from(items, (item, index) => trail.at(index, () => copyOf(item, trail)));
+  if (Array.isArray(value)) return Object.freeze(list(value));
   if (value instanceof Date) return new Date(value);
   if (value instanceof Uint8Array) return new Uint8Array(value);
   if (value instanceof URL) return new URL(value);
-  if (value instanceof Map) return new Map([...value].map((entry, index) => copy(entry, index) as [unknown, unknown]));
-  if (value instanceof Set) return new Set([...value].map(copy));
-  if (!isPlainObject(value)) refuse(value, path);
+  if (value instanceof Map) return new Map(list(value) as [unknown, unknown][]);
+  if (value instanceof Set) return new Set(list(value));
+  if (!isPlainObject(value)) return trail.refuseKind(value);
   const target: Record<string, unknown> = {};
-  // defineProperty, since assigning to `__proto__` would not make a property.
-  for (const key of Object.keys(value))
-    Object.defineProperty(target, key, { value: copy(value[key], key), enumerable: true });
+  for (const key of Object.keys(value)) {
+    const copy = trail.at(key, () => copyOf(value[key], trail));
+    // Assigning to `__proto__` would not make a property.
+    Object.defineProperty(target, key, { value: copy, enumerable: true });
+  }
   return Object.freeze(target);
+}
+
+function copyOf(value: unknown, trail: Trail): unknown {
+  if (typeof value === 'function' || typeof value === 'symbol') return trail.refuseKind(value);
+  if (typeof value !== 'object' || value === null) return value;
+  return trail.within(value, () => copyObject(value, trail));
 }
 
 /** A deep copy of plain data, frozen as far as the language can. @throws NotDataError see {@link canonicalText} */
 export function freezeCopy(value: unknown): unknown {
-  return copyOf(value, '', []);
+  return copyOf(value, new Trail());
 }
