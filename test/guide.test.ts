@@ -31,6 +31,41 @@ interface Example {
 const guides = readdirSync(join(root, 'docs/guide')).filter((name) => name.endsWith('.md'));
 const examples = guides.flatMap((guide) => readExamples(guide));
 
+/** Runs the files given, one after another in one process, and prints what each of them printed, as JSON. */
+const runner = `
+  import { format } from 'node:util';
+  const runs = [];
+  for (const path of process.argv.slice(1)) {
+    const lines = [];
+    console.log = (...args) => lines.push(format(...args));
+    try {
+      await import(path);
+      runs.push([path, { lines }]);
+    } catch (error) {
+      runs.push([path, { lines, error: String(error?.stack ?? error) }]);
+    }
+  }
+  process.stdout.write(JSON.stringify(runs));
+`;
+
+interface Run {
+  readonly lines: readonly string[];
+  readonly error?: string;
+}
+
+const runs = runExamples();
+// Each test reports it for its example.
+runs.catch(() => undefined);
+
+async function runExamples(): Promise<ReadonlyMap<string, Run>> {
+  const args = ['--disable-warning=ExperimentalWarning', '--input-type=module', '-e', runner, '--'];
+  const { stdout } = await execute(process.execPath, [...args, ...examples.map(({ path }) => path)], {
+    cwd: folder,
+    timeout: 30_000,
+  });
+  return new Map(JSON.parse(stdout) as [string, Run][]);
+}
+
 afterAll(() => {
   rmSync(folder, { recursive: true, force: true });
 });
@@ -65,11 +100,9 @@ test('there are examples in the guide', () => {
 });
 
 test.each(examples)('the example at $title prints what it says', async ({ path, printed }) => {
-  const { stdout } = await execute(process.execPath, ['--disable-warning=ExperimentalWarning', path], {
-    cwd: folder,
-    timeout: 20_000,
-  });
-  expect(stdout.trimEnd().split('\n')).toEqual(printed.length === 0 ? [''] : printed);
+  const { lines, error } = (await runs).get(path) ?? {};
+  expect(error).toBeUndefined();
+  expect(lines).toEqual(printed);
 });
 
 test('the examples fit the types', async () => {
