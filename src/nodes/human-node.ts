@@ -98,7 +98,7 @@ function createQuestion(ctx: NodeContext, config: HumanNodeConfig): Question {
     ctx.state,
   ) as Omit<Question, 'name'>;
   const dueAt = deadlineAt ?? (config.timeoutMs === undefined ? undefined : ctx.now() + config.timeoutMs);
-  const defaultAnswer = config.defaultAnswer ?? answerOnTimeout(config.onTimeout);
+  const defaultAnswer = config.defaultAnswer === undefined ? answerOnTimeout(config.onTimeout) : config.defaultAnswer;
   return {
     prompt,
     ...(choices !== undefined && { choices }),

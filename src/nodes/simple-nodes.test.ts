@@ -194,6 +194,9 @@ test('W5 what a timeout means: accept, reject, or a failure for want of an answe
   expect(await asked('reject')).toMatchObject({ defaultAnswer: { approved: false, decidedBy: 'timeout-reject' } });
   expect(await asked('error')).not.toHaveProperty('defaultAnswer');
   expect(await asked()).not.toHaveProperty('defaultAnswer');
+  const ctx = createFakeContext({ answers: { question: [1] } });
+  await humanNode({ prompt: 'p', deadlineAt: 5, defaultAnswer: null }).implementation.run(ctx);
+  expect(ctx.record.questions[0]).toHaveProperty('defaultAnswer', null);
 });
 
 test('W3 rehearsals and policies answer without asking, and say so', async () => {

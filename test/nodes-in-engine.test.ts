@@ -1,0 +1,165 @@
+/** The nodes on the real engine: what no fake context can show. */
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import { createMemoryBlobs } from '../src/blobs/memory-blobs.ts';
+import type { Engine } from '../src/engine/api.ts';
+import { createEngine } from '../src/engine/engine.ts';
+import { compileGraph } from '../src/graph/compile-graph.ts';
+import { END, START, type Graph } from '../src/graph/graph.ts';
+import {
+  fileNode,
+  functionNode,
+  guardrailNode,
+  humanNode,
+  mapNode,
+  routerNode,
+  shellNode,
+  subgraphNode,
+  type NodeDraft,
+} from '../src/nodes/index.ts';
+import type { Store } from '../src/ports/store.ts';
+import { createMemoryStore } from '../src/stores/memory/memory-store.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'cairn-engine-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+let runs = 0;
+function openEngine(store: Store = createMemoryStore()): Engine {
+  return createEngine({
+    store,
+    blobs: createMemoryBlobs(),
+    clock: {
+      now: () => Date.now(),
+      monotonic: () => performance.now(),
+      setTimer: (delayMs, callback) => {
+        const timer = setTimeout(callback, delayMs);
+        return () => clearTimeout(timer);
+      },
+      defer: (callback) => void setImmediate(callback),
+    },
+    ids: { createRunId: () => `run-${(runs += 1)}`, workerId: 'w', random: () => 0.5, isWorkerDead: () => undefined },
+    secrets: { read: (name) => (name === 'TOKEN' ? 't-s3cret' : undefined), redactedKeys: new Set() },
+  });
+}
+
+/** Nodes one after another, by id. */
+function chain(nodes: Readonly<Record<string, NodeDraft>>): Graph {
+  const ids = Object.keys(nodes);
+  const stops = [START, ...ids, END];
+  return compileGraph({
+    id: 'chain',
+    nodes: ids.map((id) => ({ ...(nodes[id] as NodeDraft), id })),
+    edges: stops.slice(1).map((to, index) => ({ from: stops[index] ?? '', to })),
+  });
+}
+
+test('N2 N18 values go from node to node, into a program and into a file', async () => {
+  const graph = chain({
+    shout: shellNode({
+      command: 'tr a-z A-Z; printf "%s" "$1"',
+      args: [(state) => state.input as string],
+      input: (state) => state.input as string,
+    }),
+    save: fileNode({
+      action: 'write',
+      root: folder,
+      path: 'out.txt',
+      content: (state) => (state.outputs['shout'] as { stdout: string }).stdout,
+    }),
+    load: fileNode({ action: 'read', root: folder, path: (state) => (state.outputs['save'] as { path: string }).path }),
+  });
+  const result = await (await openEngine().start(graph, '$(date)')).result();
+  expect(result.error).toBeUndefined();
+  expect(result.state.outputs['load']).toBe('$(DATE)$(date)');
+  expect(readFileSync(join(folder, 'out.txt'), 'utf8')).toBe('$(DATE)$(date)');
+});
+
+test('N14 a resume runs only the items that are missing or failed, and the outputs keep their order', async () => {
+  const calls: number[] = [];
+  let isBroken = true;
+  const graph = chain({
+    all: mapNode({
+      over: ({ input }) => input as readonly number[],
+      concurrency: 1,
+      effectClass: 'external',
+      idempotent: true,
+      each: (item) => {
+        calls.push(item);
+        if (item === 2 && isBroken) throw new Error('not yet');
+        return item * 10;
+      },
+    }),
+  });
+  const engine = openEngine();
+  const failed = await (await engine.start(graph, [0, 1, 2, 3])).result();
+  expect([failed.status, calls]).toEqual(['failed', [0, 1, 2]]);
+  isBroken = false;
+  const done = await (await engine.resume(failed.runId, { graph })).result();
+  expect([done.status, calls]).toEqual(['completed', [0, 1, 2, 2, 3]]);
+  expect(done.state.outputs['all']).toEqual([0, 10, 20, 30]);
+});
+
+test('N15 the list of outputs is what later nodes see, and a thousand items are all there', async () => {
+  const graph = chain({
+    all: mapNode({
+      over: (state) => Array.from({ length: state.input as number }, (_, index) => index),
+      each: (item) => item,
+    }),
+    sum: functionNode(({ state }) => (state.outputs['all'] as number[]).reduce((sum, item) => sum + item, 0)),
+  });
+  const result = await (await openEngine().start(graph, 1_000)).result();
+  expect(result.state.outputs['sum']).toBe(499_500);
+});
+
+test('N13 a question in a child pauses the parent, and its answer comes up as the output', async () => {
+  const child = chain({ ask: humanNode({ prompt: (state) => `Ship ${String(state.input)}?`, outputAs: 'decision' }) });
+  const graph = chain({ review: subgraphNode(child, { input: (state) => (state.input as string[])[0] }) });
+  const engine = openEngine();
+  const paused = await (await engine.start(graph, ['v1'])).result();
+  expect([paused.status, paused.waits.map(({ prompt }) => prompt)]).toEqual(['paused', ['Ship v1?']]);
+  await engine.answer(paused.runId, paused.waits[0]?.waitId ?? '', 'yes');
+  const done = await (await engine.resume(paused.runId, { graph })).result();
+  expect([done.status, done.state.outputs['review']]).toEqual(['completed', { decision: 'yes' }]);
+});
+
+test('N11 N12 routers and guardrails fire the edges they name, and a target without an edge fails the run', async () => {
+  const mark = (id: string): NodeDraft & { id: string } => ({ ...functionNode(() => id), id });
+  const build = (target: string): Graph =>
+    compileGraph({
+      id: 'routes',
+      nodes: [
+        {
+          ...guardrailNode({ check: ({ input }) => input === 'ok', onViolation: 'reroute', rerouteTarget: 'mend' }),
+          id: 'guard',
+        },
+        { ...routerNode(() => target), id: 'route' },
+        mark('mend'),
+        mark('left'),
+        mark('right'),
+      ],
+      edges: [
+        { from: START, to: 'guard' },
+        { from: 'guard', to: 'route' },
+        { from: 'guard', to: 'mend', condition: { text: 'never', evaluate: () => false } },
+        { from: 'route', to: 'left' },
+        { from: 'route', to: 'right' },
+      ],
+    });
+  const outputsOf = async (target: string, input: string): Promise<string[]> => {
+    const result = await (await openEngine().start(build(target), input)).result();
+    return [result.status, ...Object.keys(result.state.outputs).toSorted()];
+  };
+  expect(await outputsOf('right', 'ok')).toEqual(['completed', 'guard', 'right', 'route']);
+  expect(await outputsOf('right', 'bad')).toEqual(['completed', 'guard', 'mend']);
+  expect((await outputsOf('nowhere', 'ok'))[0]).toBe('failed');
+});
+
+test('N5 N21 a program that runs out of time is killed, and the run says so', async () => {
+  const graph = chain({ sleep: shellNode({ command: ['sleep', '600'], timeoutMs: 20, killGraceMs: 20 }) });
+  const result = await (await openEngine().start(graph, {})).result();
+  expect([result.status, result.error?.code, (result.error?.cause as { code?: string } | undefined)?.code]).toContain(
+    'NODE_TIMED_OUT',
+  );
+});
