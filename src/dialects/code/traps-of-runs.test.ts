@@ -1,7 +1,6 @@
 /** The rest of traps.test.ts: people, failures, policies, ownership and time. */
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { createManualClock } from '../../../test/support/manual-clock.ts';
 import { chain, collect, diamond, later, open } from '../../../test/support/small-graphs.ts';
 import {
   AgentGraph,
@@ -15,6 +14,7 @@ import {
   toolNode,
   workflow,
 } from '../../index.ts';
+import { createVirtualClock } from '../../testing/virtual-clock.ts';
 
 describe('people', () => {
   test('trap 16 (W2) an answer reaches the node that asked, by node, by wait id, or beforehand', async () => {
@@ -45,7 +45,7 @@ describe('people', () => {
   });
 
   test('trap 17 (W5) a question has a deadline without any judge, also when nobody was there as it passed', async () => {
-    const clock = createManualClock();
+    const clock = createVirtualClock();
     const graph = chain(
       open().addNode('ask', humanNode({ prompt: '?', timeoutMs: 60_000, defaultAnswer: 'go' })),
       'ask',
@@ -53,9 +53,9 @@ describe('people', () => {
     const compiled = graph.compile({ clock });
     const paused = await compiled.invoke({});
     expect(paused.status).toBe('paused');
-    clock.advance(30_000);
+    await clock.advance(30_000);
     expect((await compiled.resume(paused.runId)).status).toBe('paused');
-    clock.advance(30_000);
+    await clock.advance(30_000);
     const done = await compiled.resume(paused.runId);
     expect([done.status, done.state.outputs['ask']]).toEqual(['completed', 'go']);
   });
@@ -257,7 +257,7 @@ describe('ownership and time', () => {
   });
 
   test('trap 34 (E6) a timeout ends the work through its signal, and leaves no timer behind', async () => {
-    const clock = createManualClock();
+    const clock = createVirtualClock();
     let isAborted = false;
     const graph = open().addNode(
       'slow',
@@ -279,7 +279,7 @@ describe('ownership and time', () => {
     ).compile({ clock });
     await quick.invoke({});
     await quick.close();
-    expect(clock.pending).toBe(0);
+    expect(clock.timerCount).toBe(0);
   });
 
   test('trap 35 (E7, E8, G4) a run can be cancelled and is bounded: visits, concurrency', async () => {

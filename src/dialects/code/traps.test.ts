@@ -6,7 +6,7 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { END, humanNode, NodeFailure, outcome, routerNode, START, toolNode, workflow } from '../../index.ts';
-import { createManualClock } from '../../../test/support/manual-clock.ts';
+import { createVirtualClock } from '../../testing/virtual-clock.ts';
 import { chain, collect, diamond, later, open } from '../../../test/support/small-graphs.ts';
 import type { StreamEvent } from '../../engine/api.ts';
 
@@ -243,7 +243,7 @@ describe('routing', () => {
 
 describe('history', () => {
   test('trap 11 (C3) the newest checkpoint is the one with the highest seq, however fast they were made', async () => {
-    const clock = createManualClock();
+    const clock = createVirtualClock();
     const graph = open({ checkpointPolicy: 'every_node' });
     const ids = Array.from({ length: 8 }, (_, index) => `n${index}`);
     for (const id of ids) graph.addNode(id, () => id);
