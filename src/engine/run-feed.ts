@@ -8,6 +8,8 @@ export class RunFeed {
   readonly runId: string;
   isClosed = false;
   error: unknown;
+  /** Set by the runner: what runs now, told to each new listener, since it began before they came. */
+  running: () => readonly LiveEvent[] = () => [];
   readonly #listeners = new Set<Listener>();
 
   constructor(runId: string) {
@@ -43,6 +45,7 @@ export class RunFeed {
 
   /** Calls back for each event; `undefined` says that no more will come here. Returns the way to stop. */
   listen(listener: Listener): () => void {
+    for (const event of this.running()) listener(event);
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }

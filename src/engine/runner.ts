@@ -21,6 +21,7 @@ import { MessageIntake } from './message-intake.ts';
 import { armDueTime, fireDueWait } from './open-wait.ts';
 import { prepareStart } from './prepare.ts';
 import { RunCore, type EngineEnvironment } from './run-core.ts';
+import { liveEventOf, runningNow } from './live-events.ts';
 import type { RunFeed } from './run-feed.ts';
 import { settleCancelled } from './settle.ts';
 import { holdTimer } from './timers.ts';
@@ -82,7 +83,10 @@ export class Runner {
     core.durable = () => this.#whenDurable();
     core.drained = () => new Promise((resolve) => core.committer.onDrained(resolve));
     core.fail = (error) => this.#fail(error);
-    core.publishLive = (type, activation, detail) => this.#publishLive(type, activation, detail);
+    core.publishLive = (type, activation, detail) => {
+      if (this.#feed.isWatched) this.#feed.publishLive(liveEventOf(core, type, activation, detail));
+    };
+    this.#feed.running = () => runningNow(core);
     core.committer = new Committer({
       store: env.store,
       claim,
@@ -376,21 +380,6 @@ export class Runner {
   #onLanded(landed: Landed, sizeBytes: number): void {
     this.#policy.onCommit(sizeBytes);
     this.#feed.publish(landed);
-  }
-
-  #publishLive(
-    type: 'started' | 'emitted' | 'retrying' | 'waiting' | 'settled',
-    activation: Activation,
-    detail: unknown,
-  ): void {
-    if (!this.#feed.isWatched) return;
-    this.#feed.publishLive({
-      type,
-      runId: this.core.runId,
-      after: this.core.committer.seq,
-      node: activation.path,
-      detail,
-    });
   }
 
   #fail(error: unknown): void {
