@@ -10,16 +10,13 @@ export interface RunHead {
   token: number;
   /** Seq of the newest checkpoint. */
   head: number;
-  /** The version of the database that this was read from or held against. */
-  version: number;
+  /** The version of the database that this was read from. */
+  readonly version: number;
 }
 
 const runsMax = 10_000;
 
-/**
- * What is known of a run holds as long as no other connection has written to the database. Once one has, the token is read again; a head is
- * trusted while the newest claim is the one under which it was read, as only that claim's owner can move it.
- */
+/** What is known of a run holds as long as no other connection has written to the database, which SQLite tells by a number. */
 export class RunHeads {
   readonly #tenants = new Map<string, Map<string, RunHead>>();
   #size = 0;
@@ -48,18 +45,14 @@ export class RunHeads {
   /** Inside a transaction only. The head returned is to be changed as the run is. */
   read(key: RunKey): RunHead | undefined {
     const known = this.#tenants.get(key.tenant)?.get(key.runId);
-    return known?.version === this.#version ? known : this.#readAgain(key, known);
+    return known?.version === this.#version ? known : this.#readAgain(key);
   }
 
-  #readAgain(key: RunKey, known: RunHead | undefined): RunHead | undefined {
+  #readAgain(key: RunKey): RunHead | undefined {
     const row = this.#selectRun().get(key.tenant, key.runId) as { no: number; token: number } | undefined;
     if (row === undefined) {
       this.drop(key);
       return undefined;
-    }
-    if (known?.no === row.no && known.token === row.token) {
-      known.version = this.#version;
-      return known;
     }
     const { seq } = this.#selectHead().get(row.no) as { seq: number };
     const head = { no: row.no, token: row.token, head: seq, version: this.#version };

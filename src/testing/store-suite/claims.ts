@@ -1,0 +1,130 @@
+/** One worker at a time advances a run. */
+
+import assert from 'node:assert/strict';
+import {
+  admission,
+  commitOf,
+  expectCode,
+  keyOf,
+  leaseMs,
+  message,
+  readSeqs,
+  requireClaim,
+  requireRun,
+  startRun,
+  tenant,
+} from './examples.ts';
+import type { SuitePart } from './suite.ts';
+
+export const claimsTests: SuitePart = {
+  tests: {
+    'O1 a run nobody holds is granted; a run somebody holds is refused, naming the owner': async ({
+      store,
+      advance,
+    }) => {
+      await store.admitRun(admission('run'));
+      const reply = await store.claimRun({ tenant, runId: 'run', workerId: 'one', leaseMs });
+      assert.ok(reply.claim);
+      assert.deepEqual({ ...reply.claim, token: 0 }, { tenant, runId: 'run', workerId: 'one', token: 0, leaseMs });
+      assert.equal(Number.isSafeInteger(reply.claim.token), true);
+      assert.deepEqual(reply.run.claim, { workerId: 'one', remainingMs: leaseMs });
+      await advance(1000);
+      for (const workerId of ['two', 'one']) {
+        assert.deepEqual(
+          { ...(await store.claimRun({ tenant, runId: 'run', workerId, leaseMs })) },
+          { owner: 'one', remainingMs: leaseMs - 1000 },
+        );
+      }
+      assert.deepEqual((await requireRun(store, 'run')).claim, { workerId: 'one', remainingMs: leaseMs - 1000 });
+    },
+
+    'O1 of claims under way at once, one is granted': async ({ store, reopen }) => {
+      await store.admitRun(admission('run'));
+      const other = (await reopen()) ?? store;
+      const workers = Array.from({ length: 12 }, (_, index) => `worker ${index}`);
+      const replies = await Promise.all(
+        workers.map((workerId, index) =>
+          (index % 2 === 0 ? store : other).claimRun({ tenant, runId: 'run', workerId, leaseMs }),
+        ),
+      );
+      const granted = replies.flatMap((reply) => (reply.claim === undefined ? [] : [reply.claim]));
+      assert.equal(granted.length, 1);
+      for (const reply of replies) if (reply.claim === undefined) assert.equal(reply.owner, granted[0]?.workerId);
+    },
+
+    'O1 a claim of a run that is not there is refused': async ({ store }) => {
+      await expectCode(store.claimRun({ tenant, runId: 'none', workerId: 'one', leaseMs }), 'RUN_NOT_FOUND');
+    },
+
+    'O1 the token grows with each claim': async ({ store }) => {
+      const tokens = [(await startRun(store, 'run')).token];
+      for (const workerId of ['two', 'three', 'four']) {
+        const { token } = await requireClaim(store, 'run', workerId, (await requireRun(store, 'run')).claim?.workerId);
+        tokens.push(token);
+      }
+      assert.deepEqual(
+        tokens,
+        [...new Set(tokens)].sort((a, b) => a - b),
+      );
+    },
+
+    'O1 a run that was released is granted to the next, and the claim given back writes no more': async ({ store }) => {
+      const claim = await startRun(store, 'run');
+      await store.releaseClaim(claim);
+      assert.equal((await requireRun(store, 'run')).claim, undefined);
+      await expectCode(store.commit(commitOf(claim, 1)), 'CLAIM_FENCED');
+      await expectCode(store.renewClaim(claim), 'CLAIM_FENCED');
+      await store.commit(commitOf(await requireClaim(store, 'run', 'two'), 1));
+      assert.deepEqual(await readSeqs(store, 'run'), [0, 1]);
+    },
+
+    'O1 a commit that waits for its transaction lands before the release made after it': async ({ store }) => {
+      const claim = await startRun(store, 'run');
+      const commits = [1, 2, 3].map((seq) => store.commit(commitOf(claim, seq)));
+      await Promise.all(commits);
+      await store.releaseClaim(claim);
+      assert.deepEqual(await readSeqs(store, 'run'), [0, 1, 2, 3]);
+    },
+
+    'O2 a renewed lease holds on from the moment of the renewal': async ({ store, advance }) => {
+      const claim = await startRun(store, 'run');
+      for (let round = 0; round < 4; round += 1) {
+        await advance(leaseMs - 1);
+        await store.renewClaim(claim);
+      }
+      assert.equal((await requireRun(store, 'run')).claim?.remainingMs, leaseMs);
+      await advance(leaseMs - 1);
+      const refused = await store.claimRun({ tenant, runId: 'run', workerId: 'two', leaseMs });
+      assert.equal(refused.claim, undefined);
+    },
+
+    'O1 a renewal tells whether messages are waiting': async ({ store }) => {
+      const claim = await startRun(store, 'run');
+      assert.deepEqual(await store.renewClaim(claim), { hasMessages: false });
+      await store.postMessage(message('run'));
+      assert.deepEqual(await store.renewClaim(claim), { hasMessages: true });
+      const [posted] = await store.readMessages(keyOf('run'));
+      await store.commit(commitOf(claim, 1, { takeMessages: [posted?.id ?? -1] }));
+      assert.deepEqual(await store.renewClaim(claim), { hasMessages: false });
+    },
+
+    'O1 a made-up token is refused': async ({ store }) => {
+      const claim = await startRun(store, 'run');
+      for (const token of [claim.token + 1, claim.token - 1, 0]) {
+        const error = await expectCode(store.commit(commitOf({ ...claim, token }, 1)), 'CLAIM_FENCED');
+        assert.deepEqual([error.data['held'], error.data['current']], [token, claim.token]);
+        await expectCode(store.renewClaim({ ...claim, token }), 'CLAIM_FENCED');
+      }
+      assert.deepEqual(await readSeqs(store, 'run'), [0]);
+    },
+
+    'O1 a claim on one run is none on another': async ({ store }) => {
+      const claim = await startRun(store, 'run');
+      await store.admitRun(admission('other'));
+      await expectCode(store.commit(commitOf({ ...claim, runId: 'other' }, 1)), 'CLAIM_FENCED');
+      await expectCode(store.commit(commitOf({ ...claim, runId: 'none' }, 1)), 'CLAIM_FENCED');
+      await expectCode(store.renewClaim({ ...claim, runId: 'none' }), 'CLAIM_FENCED');
+      await store.releaseClaim({ ...claim, runId: 'none' });
+    },
+  },
+};

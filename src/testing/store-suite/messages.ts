@@ -1,0 +1,146 @@
+/** Answers, signals and cancel requests: rows of their own, the first of which wins. */
+
+import assert from 'node:assert/strict';
+import type { MessageReply, Store } from '../../ports/store.ts';
+import { bytesOf, commitOf, expectCode, keyOf, message, requireRun, startRun, tenant, wait } from './examples.ts';
+import type { SuitePart } from './suite.ts';
+
+function answer(store: Store, text: string, name = 'a'): Promise<MessageReply> {
+  return store.postMessage(message('run', { kind: 'answer', name, body: bytesOf(text) }));
+}
+
+async function idsOf(store: Store): Promise<number[]> {
+  return (await store.readMessages(keyOf('run'))).map(({ id }) => id);
+}
+
+export const messagesTests: SuitePart = {
+  tests: {
+    'O1 messages are read oldest first, as they were handed in': async ({ store }) => {
+      await startRun(store, 'run', { waits: [wait('a')] });
+      const given = [
+        message('run', { name: 's1', body: bytesOf('one'), at: 9 }),
+        message('run', { kind: 'answer', name: 'a', body: bytesOf('two'), at: 8 }),
+        message('run', { kind: 'cancel', name: '', body: new Uint8Array(0), at: 7 }),
+      ];
+      for (const one of given) assert.deepEqual(await store.postMessage(one), { status: 'accepted' });
+      const rows = await store.readMessages(keyOf('run'));
+      assert.deepEqual(
+        rows.map(({ kind, name, body, at }) => ({ tenant, runId: 'run', kind, name, body, at })),
+        given,
+      );
+      const ids = rows.map(({ id }) => id);
+      assert.deepEqual(
+        ids,
+        [...new Set(ids)].sort((a, b) => a - b),
+      );
+      assert.equal((await requireRun(store, 'run')).hasMessages, true);
+    },
+
+    'W2 the first answer wins; an equal one is acknowledged, another is shown the first': async ({ store }) => {
+      await startRun(store, 'run', { waits: [wait('a'), wait('b')] });
+      assert.deepEqual(await answer(store, 'yes'), { status: 'accepted' });
+      assert.deepEqual(await answer(store, 'yes'), { status: 'equal' });
+      assert.deepEqual(await answer(store, 'no'), { status: 'taken', first: bytesOf('yes') });
+      assert.deepEqual(await answer(store, 'no', 'b'), { status: 'accepted' });
+    },
+
+    'W2 of answers under way at once, one is accepted': async ({ store, reopen }) => {
+      await startRun(store, 'run', { waits: [wait('a')] });
+      const other = (await reopen()) ?? store;
+      const texts = Array.from({ length: 10 }, (_, index) => `answer ${index}`);
+      const replies = await Promise.all(texts.map((text, index) => answer(index % 2 === 0 ? store : other, text)));
+      const winner = replies.findIndex(({ status }) => status === 'accepted');
+      for (const [index, reply] of replies.entries()) {
+        if (index === winner) continue;
+        assert.deepEqual(reply, { status: 'taken', first: bytesOf(`answer ${winner}`) });
+      }
+      assert.equal((await idsOf(store)).length, 1);
+    },
+
+    'W2 an answer that was taken stands while its wait is closed': async ({ store }) => {
+      const claim = await startRun(store, 'run', { waits: [wait('a')] });
+      await answer(store, 'yes');
+      await store.commit(commitOf(claim, 1, { closeWaits: ['a'], takeMessages: await idsOf(store) }));
+      assert.deepEqual(await answer(store, 'yes'), { status: 'equal' });
+      assert.deepEqual(await answer(store, 'no'), { status: 'taken', first: bytesOf('yes') });
+      assert.deepEqual(await idsOf(store), []);
+      assert.equal((await requireRun(store, 'run')).hasMessages, false);
+    },
+
+    'W2 an answer to a wait that is not open is refused and not kept': async ({ store }) => {
+      const claim = await startRun(store, 'run', { waits: [wait('a')] });
+      assert.deepEqual(await answer(store, 'yes', 'unknown'), { status: 'closed' });
+      await store.commit(commitOf(claim, 1, { closeWaits: ['a'] }));
+      assert.deepEqual(await answer(store, 'yes'), { status: 'closed' });
+      assert.deepEqual(await idsOf(store), []);
+      await store.commit(commitOf(claim, 2, { openWaits: [wait('a')] }));
+      assert.deepEqual(await answer(store, 'yes'), { status: 'accepted' });
+    },
+
+    'G10 a wait that is opened again after its answer was taken is answered anew': async ({ store }) => {
+      const claim = await startRun(store, 'run', { waits: [wait('a')] });
+      await answer(store, 'yes');
+      await store.commit(commitOf(claim, 1, { closeWaits: ['a'], takeMessages: await idsOf(store) }));
+      await store.commit(commitOf(claim, 2, { openWaits: [wait('a')] }));
+      assert.deepEqual(await idsOf(store), []);
+      assert.deepEqual(await answer(store, 'no'), { status: 'accepted' });
+      assert.deepEqual(await answer(store, 'maybe'), { status: 'taken', first: bytesOf('no') });
+      assert.equal((await idsOf(store)).length, 1);
+    },
+
+    'E7 a cancel request that was heeded may be followed by another': async ({ store }) => {
+      const claim = await startRun(store, 'run');
+      const cancel = message('run', { kind: 'cancel', name: '', body: bytesOf('by me') });
+      assert.deepEqual(await store.postMessage(cancel), { status: 'accepted' });
+      assert.deepEqual(await store.postMessage(cancel), { status: 'equal' });
+      await store.commit(commitOf(claim, 1, { takeMessages: await idsOf(store) }));
+      assert.deepEqual(await store.postMessage(cancel), { status: 'accepted' });
+      assert.equal((await idsOf(store)).length, 1);
+    },
+
+    'W5 a signal is kept whether or not anything waits for it, and its id is taken once': async ({ store }) => {
+      const claim = await startRun(store, 'run');
+      const signal = message('run', { name: 'id 1', body: bytesOf('go') });
+      assert.deepEqual(await store.postMessage(signal), { status: 'accepted' });
+      await store.commit(commitOf(claim, 1, { takeMessages: await idsOf(store) }));
+      assert.deepEqual(await store.postMessage(signal), { status: 'equal' });
+      assert.deepEqual(await store.postMessage({ ...signal, body: bytesOf('stop') }), {
+        status: 'taken',
+        first: bytesOf('go'),
+      });
+      assert.deepEqual(await idsOf(store), []);
+    },
+
+    'O1 kinds do not share names': async ({ store }) => {
+      await startRun(store, 'run', { waits: [wait('x')] });
+      for (const kind of ['answer', 'signal', 'cancel'] as const) {
+        assert.deepEqual(await store.postMessage(message('run', { kind, name: 'x', body: bytesOf(kind) })), {
+          status: 'accepted',
+        });
+      }
+    },
+
+    'O1 a message needs no claim and disturbs none': async ({ store }) => {
+      const claim = await startRun(store, 'run', { waits: [wait('a')] });
+      const replies = await Promise.all([
+        store.commit(commitOf(claim, 1)),
+        answer(store, 'yes'),
+        store.commit(commitOf(claim, 2)),
+      ]);
+      assert.deepEqual(replies, [{ isHeld: true }, { status: 'accepted' }, { isHeld: true }]);
+    },
+
+    'O1 a message to a run that is not there is refused': async ({ store }) => {
+      await expectCode(store.postMessage(message('none')), 'RUN_NOT_FOUND');
+    },
+
+    'O1 a commit takes messages of its own run only': async ({ store }) => {
+      const claim = await startRun(store, 'run');
+      await startRun(store, 'other');
+      await store.postMessage(message('other'));
+      const [theirs] = await store.readMessages(keyOf('other'));
+      await store.commit(commitOf(claim, 1, { takeMessages: [theirs?.id ?? -1, 999_999] }));
+      assert.equal((await store.readMessages(keyOf('other'))).length, 1);
+    },
+  },
+};

@@ -1,0 +1,141 @@
+/** Listings: newest first, filtered, in pages that neither repeat nor leave out. */
+
+import assert from 'node:assert/strict';
+import type { RunQuery, Store } from '../../ports/store.ts';
+import { admission, commitOf, keyOf, leaseMs, message, requireClaim, startRun, tenant, wait } from './examples.ts';
+import type { SuitePart } from './suite.ts';
+
+async function list(store: Store, query: Omit<RunQuery, 'tenant'> = {}): Promise<string[]> {
+  return (await store.listRuns({ tenant, ...query })).rows.map(({ runId }) => runId);
+}
+
+/** All rows of a listing, page by page. */
+async function turnPages<Row>(
+  read: (cursor: string | undefined) => Promise<{ readonly rows: readonly Row[]; readonly cursor?: string }>,
+): Promise<{ rows: Row[]; pages: number }> {
+  const rows: Row[] = [];
+  let cursor: string | undefined;
+  for (let pages = 1; ; pages += 1) {
+    const page = await read(cursor);
+    rows.push(...page.rows);
+    cursor = page.cursor;
+    if (cursor === undefined) return { rows, pages };
+    assert.ok(pages < 100, 'the pages come to an end');
+  }
+}
+
+export const pagingTests: SuitePart = {
+  tests: {
+    'S4 runs are listed newest first': async ({ store }) => {
+      for (const runId of ['b', 'c', 'a']) await store.admitRun(admission(runId));
+      assert.deepEqual(await list(store), ['a', 'c', 'b']);
+    },
+
+    'S4 runs are chosen by status, graph and parent': async ({ store }) => {
+      await store.admitRun(admission('a', { status: 'paused' }));
+      await store.admitRun(admission('b', { graphId: 'other' }));
+      await store.admitRun(admission('c', { parent: { runId: 'a', seq: 0 } }));
+      await store.admitRun(admission('d', { status: 'failed', parent: { runId: 'a', seq: 0 } }));
+      assert.deepEqual(await list(store, { status: ['running'] }), ['c', 'b']);
+      assert.deepEqual(await list(store, { status: ['failed', 'paused'] }), ['d', 'a']);
+      assert.deepEqual(await list(store, { status: [] }), []);
+      assert.deepEqual(await list(store, { graphId: 'other' }), ['b']);
+      assert.deepEqual(await list(store, { parentRunId: 'a' }), ['d', 'c']);
+      assert.deepEqual(await list(store, { parentRunId: 'a', status: ['running'], graphId: 'graph' }), ['c']);
+    },
+
+    'S4 a run moves in the listings with its status': async ({ store }) => {
+      const claim = await startRun(store, 'run');
+      await store.commit(commitOf(claim, 1, { status: 'completed' }));
+      assert.deepEqual(await list(store, { status: ['running'] }), []);
+      const { rows } = await store.listRuns({ tenant, status: ['completed'] });
+      assert.deepEqual(
+        rows.map(({ runId, head, updatedAt, status }) => [runId, head, updatedAt, status]),
+        [['run', 1, 1001, 'completed']],
+      );
+    },
+
+    'S4 pages of runs neither repeat nor leave out, whatever is admitted meanwhile': async ({ store }) => {
+      const statuses = ['running', 'paused', 'failed'] as const;
+      for (let index = 0; index < 25; index += 1) {
+        await store.admitRun(admission(`run ${index}`, { status: statuses[index % 3] ?? 'running' }));
+      }
+      let admitted = 0;
+      const { rows, pages } = await turnPages(async (cursor) => {
+        const page = await store.listRuns({ tenant, limit: 4, ...(cursor === undefined ? {} : { cursor }) });
+        assert.ok(page.rows.length <= 4);
+        admitted += 1;
+        await store.admitRun(admission(`later ${admitted}`));
+        return page;
+      });
+      assert.deepEqual(
+        rows.map(({ runId }) => runId),
+        Array.from({ length: 25 }, (_, index) => `run ${24 - index}`),
+      );
+      assert.equal(pages, 7);
+      const paused = await turnPages((cursor) =>
+        store.listRuns({ tenant, status: ['paused', 'failed'], limit: 3, ...(cursor === undefined ? {} : { cursor }) }),
+      );
+      assert.equal(paused.rows.length, 16);
+      assert.equal(new Set(paused.rows.map(({ runId }) => runId)).size, 16);
+    },
+
+    'S4 the last full page has no cursor': async ({ store }) => {
+      for (const runId of ['a', 'b', 'c', 'd']) await store.admitRun(admission(runId, { waits: [wait('w')] }));
+      const first = await store.listRuns({ tenant, limit: 2 });
+      assert.ok(first.cursor !== undefined);
+      assert.equal((await store.listRuns({ tenant, limit: 2, cursor: first.cursor })).cursor, undefined);
+      assert.equal((await store.listRuns({ tenant, limit: 4 })).cursor, undefined);
+      assert.equal((await store.listWaits({ tenant, limit: 4 })).cursor, undefined);
+    },
+
+    'S4 pages of waits neither repeat nor leave out, due times being equal or absent': async ({ store }) => {
+      const dueAt = [undefined, 5, 5, 7, undefined, 5, 1];
+      const kinds = ['timer', 'question'] as const;
+      for (let index = 0; index < 21; index += 1) {
+        const due = dueAt[index % dueAt.length];
+        const opened = wait(`w${index}`, {
+          kind: kinds[index % 2] ?? 'timer',
+          ...(due === undefined ? {} : { dueAt: due }),
+        });
+        await store.admitRun(admission(`run ${index}`, { waits: [opened] }));
+      }
+      for (const query of [{}, { kinds }, { dueBy: 6 }]) {
+        const whole = await store.listWaits({ tenant, ...query });
+        const { rows } = await turnPages((cursor) =>
+          store.listWaits({ tenant, limit: 2, ...query, ...(cursor === undefined ? {} : { cursor }) }),
+        );
+        assert.deepEqual(rows, whole.rows);
+      }
+      const ofRun = await turnPages((cursor) =>
+        store.listWaits({ tenant, runId: 'run 3', limit: 1, ...(cursor === undefined ? {} : { cursor }) }),
+      );
+      assert.equal(ofRun.rows.length, 1);
+    },
+
+    'O1 claimable runs are those with work and without a live claim': async ({ store, advance }) => {
+      const now = 5000;
+      await store.admitRun(admission('running'));
+      await startRun(store, 'held');
+      await store.admitRun(admission('asleep', { status: 'paused', waits: [wait('w')] }));
+      await store.admitRun(admission('due', { status: 'paused', waits: [wait('w', { kind: 'timer', dueAt: now })] }));
+      await store.admitRun(
+        admission('later', { status: 'paused', waits: [wait('w', { kind: 'timer', dueAt: now + 1 })] }),
+      );
+      await store.admitRun(admission('called', { status: 'paused' }));
+      await store.postMessage(message('called'));
+      await store.admitRun(admission('done', { status: 'completed' }));
+      assert.deepEqual(await list(store, { claimableAt: now }), ['called', 'due', 'running']);
+      assert.deepEqual(await list(store, { claimableAt: now, status: ['paused'] }), ['called', 'due']);
+      assert.deepEqual(await list(store, { claimableAt: now, graphId: 'other' }), []);
+      assert.deepEqual(await list(store, { claimableAt: now, limit: 2 }), ['called', 'due']);
+      await advance(leaseMs + 1);
+      assert.deepEqual(await list(store, { claimableAt: now }), ['called', 'due', 'held', 'running']);
+      const claim = await requireClaim(store, 'called', 'two');
+      const taken = (await store.readMessages(keyOf('called'))).map(({ id }) => id);
+      await store.commit(commitOf(claim, 1, { takeMessages: taken }));
+      await store.releaseClaim(claim);
+      assert.deepEqual(await list(store, { claimableAt: now + 1 }), ['later', 'due', 'held', 'running']);
+    },
+  },
+};

@@ -1,0 +1,95 @@
+/** Open waits: what an inbox shows and what falls due. */
+
+import assert from 'node:assert/strict';
+import type { WaitQuery } from '../../ports/store.ts';
+import { bytesOf, commitOf, openWaitIds, requireClaim, startRun, tenant, wait } from './examples.ts';
+import type { Fixture, SuitePart } from './suite.ts';
+
+async function ids({ store }: Pick<Fixture, 'store'>, query: Omit<WaitQuery, 'tenant'> = {}): Promise<string[]> {
+  const { rows } = await store.listWaits({ tenant, ...query });
+  return rows.map(({ waitId }) => waitId);
+}
+
+async function openSeveral({ store }: Fixture): Promise<void> {
+  const claim = await startRun(store, 'run', { waits: [wait('question')] });
+  await store.commit(commitOf(claim, 1, { openWaits: [wait('late', { kind: 'timer', dueAt: 900 })] }));
+  await store.commit(commitOf(claim, 2, { openWaits: [wait('signal', { kind: 'signal' })] }));
+  const soon = wait('soon', { kind: 'timer', dueAt: 100 });
+  await startRun(store, 'other', {
+    graphId: 'other graph',
+    waits: [soon, wait('doubt', { kind: 'doubt', dueAt: 500 })],
+  });
+}
+
+export const waitsTests: SuitePart = {
+  tests: {
+    'W2 an open wait is listed with its run and graph, as it was handed in': async ({ store }) => {
+      const given = wait('w', { kind: 'retry', dueAt: 123, body: bytesOf('try again') });
+      await startRun(store, 'run', { waits: [given] });
+      const { rows } = await store.listWaits({ tenant });
+      assert.deepEqual(rows, [{ tenant, runId: 'run', graphId: 'graph', ...given }]);
+      await startRun(store, 'other', { waits: [wait('x')] });
+      const [undue] = (await store.listWaits({ tenant, runId: 'other' })).rows;
+      assert.deepEqual(undue, { tenant, runId: 'other', graphId: 'graph', ...wait('x') });
+    },
+
+    'W5 waits are listed soonest due first, then oldest': async (fixture) => {
+      await openSeveral(fixture);
+      assert.deepEqual(await ids(fixture), ['soon', 'doubt', 'late', 'question', 'signal']);
+    },
+
+    'W5 waits are chosen by run, kind and due time': async (fixture) => {
+      await openSeveral(fixture);
+      assert.deepEqual(await ids(fixture, { runId: 'run' }), ['late', 'question', 'signal']);
+      assert.deepEqual(await ids(fixture, { kinds: ['timer'] }), ['soon', 'late']);
+      assert.deepEqual(await ids(fixture, { kinds: ['signal', 'doubt', 'question'] }), ['doubt', 'question', 'signal']);
+      assert.deepEqual(await ids(fixture, { kinds: [] }), []);
+      assert.deepEqual(await ids(fixture, { dueBy: 99 }), []);
+      assert.deepEqual(await ids(fixture, { dueBy: 100 }), ['soon']);
+      assert.deepEqual(await ids(fixture, { dueBy: 899 }), ['soon', 'doubt']);
+      assert.deepEqual(await ids(fixture, { dueBy: 10_000, kinds: ['timer', 'question'] }), ['soon', 'late']);
+      assert.deepEqual(await ids(fixture, { runId: 'run', kinds: ['question', 'timer'] }), ['late', 'question']);
+      assert.deepEqual(await ids(fixture, { runId: 'run', dueBy: 900, kinds: ['timer'] }), ['late']);
+      assert.deepEqual(await ids(fixture, { runId: 'none' }), []);
+    },
+
+    'W2 a wait opened again under its id is one wait, with the newer content': async ({ store }) => {
+      const claim = await startRun(store, 'run', { waits: [wait('a'), wait('b')] });
+      await store.commit(commitOf(claim, 1, { openWaits: [wait('a', { dueAt: 50, body: bytesOf('newer') })] }));
+      const { rows } = await store.listWaits({ tenant });
+      assert.deepEqual(
+        rows.map(({ waitId, dueAt }) => [waitId, dueAt]),
+        [
+          ['a', 50],
+          ['b', undefined],
+        ],
+      );
+      assert.deepEqual(rows[0]?.body, bytesOf('newer'));
+      await store.commit(commitOf(claim, 2, { closeWaits: ['a', 'b'] }));
+      assert.deepEqual(await openWaitIds(store, 'run'), []);
+      await store.commit(commitOf(claim, 3, { openWaits: [wait('a')] }));
+      assert.deepEqual(await openWaitIds(store, 'run'), ['a']);
+    },
+
+    'W2 a wait closed and opened by one commit is open after it': async ({ store }) => {
+      const claim = await startRun(store, 'run', { waits: [wait('a')] });
+      await store.commit(commitOf(claim, 1, { closeWaits: ['a'], openWaits: [wait('a', { kind: 'doubt' })] }));
+      const { rows } = await store.listWaits({ tenant });
+      assert.deepEqual(
+        rows.map(({ kind }) => kind),
+        ['doubt'],
+      );
+    },
+
+    'W2 waits of one id in two runs are two': async ({ store }) => {
+      await startRun(store, 'one', { waits: [wait('same')] });
+      await startRun(store, 'two', { waits: [wait('same')] });
+      await store.commit(commitOf(await requireClaim(store, 'one', 'x', 'one'), 1, { closeWaits: ['same'] }));
+      const { rows } = await store.listWaits({ tenant });
+      assert.deepEqual(
+        rows.map(({ runId }) => runId),
+        ['two'],
+      );
+    },
+  },
+};
