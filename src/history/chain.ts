@@ -1,8 +1,13 @@
 /** The chain of checksums that ties each checkpoint to the one before it (C6). */
 import { CairnError } from '../errors.ts';
-import type { CheckpointRow, RunRow } from '../ports/store.ts';
+import type { CheckpointRow } from '../ports/store.ts';
 import { checkpointId, decodeCheckpoint, type DecodedCheckpoint } from './checkpoint.ts';
 import type { DecodedSnapshot } from './snapshot.ts';
+
+/** The run a row belongs to, as far as its identity goes. */
+export interface KeyedRun {
+  readonly key: string;
+}
 
 /** Walks rows in order and verifies each against the one before it. */
 export class Chain {
@@ -35,7 +40,7 @@ export class Chain {
    * Verifies the next row.
    * @throws CHECKPOINT_CORRUPT, CHECKPOINT_VERSION_UNKNOWN
    */
-  verify(run: RunRow, row: CheckpointRow): DecodedCheckpoint {
+  verify(run: KeyedRun, row: CheckpointRow): DecodedCheckpoint {
     const checkpoint = this.#decode(run, row);
     const before = checkpoint.fold?.after ?? row.seq - 1;
     if (before !== this.#seq) throw this.#corrupt(run, this.#seq + 1, 'it is missing');
@@ -50,7 +55,7 @@ export class Chain {
    * folded row has another parent by now; that it covers what the snapshot stands for is all that is asked of it here.
    * @throws CHECKPOINT_CORRUPT, CHECKPOINT_VERSION_UNKNOWN
    */
-  static from(run: RunRow, row: CheckpointRow, snapshot: DecodedSnapshot): Chain {
+  static from(run: KeyedRun, row: CheckpointRow, snapshot: DecodedSnapshot): Chain {
     const identity = { runKey: run.key, seq: row.seq };
     const isFolded = decodeOrNothing(run, row)?.fold !== undefined;
     const { link } = decodeCheckpoint(identity, isFolded ? undefined : snapshot.parent, row);
@@ -61,7 +66,7 @@ export class Chain {
     return chain;
   }
 
-  #decode(run: RunRow, row: CheckpointRow): DecodedCheckpoint {
+  #decode(run: KeyedRun, row: CheckpointRow): DecodedCheckpoint {
     try {
       return decodeCheckpoint({ runKey: run.key, seq: row.seq }, this.#link, row);
     } catch (error) {
@@ -73,7 +78,7 @@ export class Chain {
     }
   }
 
-  #corrupt(run: RunRow, seq: number, reason: string, cause?: unknown): CairnError {
+  #corrupt(run: KeyedRun, seq: number, reason: string, cause?: unknown): CairnError {
     const data = { checkpoint: checkpointId(run.key, seq), reason };
     const { intact } = this;
     return new CairnError(
@@ -85,7 +90,7 @@ export class Chain {
 }
 
 /** A row as far as it can be read without its parent. */
-export function decodeOrNothing(run: RunRow, row: CheckpointRow): DecodedCheckpoint | undefined {
+export function decodeOrNothing(run: KeyedRun, row: CheckpointRow): DecodedCheckpoint | undefined {
   try {
     return decodeCheckpoint({ runKey: run.key, seq: row.seq }, undefined, row);
   } catch {

@@ -2,7 +2,7 @@
 import { hash } from 'node:crypto';
 import { CairnError } from '../errors.ts';
 import type { CheckpointRow } from '../ports/store.ts';
-import { asBuffer, encodeWithChecksum, isChecksumRight, toHex } from './checksum.ts';
+import { asBuffer, computeChecksum, encodeWithChecksum, isChecksumRight, toHex } from './checksum.ts';
 import type { Change } from './change.ts';
 import { tagMarker } from './resolve-values.ts';
 
@@ -100,6 +100,16 @@ export function encodeFold(
   const mark = `"fold":{"after":${fold.after},"covers":"${toHex(fold.covers)}"}`;
   const text = `{"v":${formatVersion},"change":${change},"delta":${content.delta},${mark}}`;
   return encodeWithChecksum(prefixOf(identity, content.at), parentChecksum, text);
+}
+
+/** The checksum of a body that is there already, under another identity or parent: for imports. */
+export function sealBody(
+  identity: CheckpointIdentity,
+  parentChecksum: Uint8Array,
+  at: number,
+  body: Uint8Array,
+): Uint8Array {
+  return computeChecksum(prefixOf(identity, at), parentChecksum, body);
 }
 
 /**

@@ -113,7 +113,7 @@ class Verification {
     if (isOldestKept) await this.#startAfterPruned(run, row);
     try {
       const checkpoint = this.#chain.verify(run, row);
-      await this.#verifyBlobs(run, id, checkpoint);
+      await this.#verifyBlobs(run, id, blobsOf(checkpoint));
       await this.#state?.apply(this.#blobs, run, checkpoint);
     } catch (error) {
       this.#note(id, error);
@@ -127,9 +127,8 @@ class Verification {
     }
   }
 
-  async #verifyBlobs(run: RunRow, id: string, { hasTags, ops, given }: DecodedCheckpoint): Promise<void> {
-    if (!hasTags) return;
-    for (const hash of listBlobs(given, listBlobs(ops))) {
+  async #verifyBlobs(run: RunRow, id: string, hashes: ReadonlySet<string>): Promise<void> {
+    for (const hash of hashes) {
       if (this.#blobHashes.has(hash)) continue;
       this.#blobHashes.add(hash);
       await this.#blobs.get(run.tenant, hash).catch((error: unknown) => this.#note(id, error));
@@ -143,6 +142,7 @@ class Verification {
       if (row?.seq !== seq) return;
       const snapshot = decodeSnapshot(run.key, row);
       const state = new StoredState(snapshot.parseTree(), snapshot.hasTags);
+      if (state.hasTags) await this.#verifyBlobs(run, id, listBlobs(state.root));
       const isSame = (await this.#isSameState(run, state)) && this.#isLinked(snapshot);
       if (!isSame) {
         const data = { checkpoint: id, reason: 'its snapshot is not what its deltas make' };
@@ -180,4 +180,8 @@ class Verification {
     const fault = { checkpoint: place, code: error.code, message: error.message };
     if (!this.#faults.some((known) => isDeepStrictEqual(known, fault))) this.#faults.push(fault);
   }
+}
+
+function blobsOf({ hasTags, ops, given }: DecodedCheckpoint): ReadonlySet<string> {
+  return hasTags ? listBlobs(given, listBlobs(ops)) : new Set();
 }

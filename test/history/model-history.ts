@@ -20,6 +20,7 @@ export type ModelOp =
 type Tree = Record<string, unknown>;
 
 export const tenant = 'default';
+const pureSettle: Change = [{ kind: 'settle', node: ['n'], effect: 'pure' }];
 
 /** The smallest tree that is a run's. */
 export function emptyTree(): Tree {
@@ -87,16 +88,20 @@ export class ModelRun {
     return this.history.readRun(this.runId);
   }
 
-  async commit(
-    ops: readonly ModelOp[],
-    change: Change = [{ kind: 'settle', node: ['n'], effect: 'pure' }],
-  ): Promise<number> {
+  async commit(ops: readonly ModelOp[], change: Change = pureSettle): Promise<number> {
+    const next = ops.reduce(applyModelOp, this.state);
+    const seq = await this.commitJson(encodeOps(ops), change);
+    this.states.set(seq, next);
+    return seq;
+  }
+
+  /** Commits a delta as it stands; what state it makes is the caller's to say. */
+  async commitJson(delta: string, change: Change = pureSettle): Promise<number> {
     const seq = this.head + 1;
     const parent = this.links.get(this.head) as Uint8Array;
     const at = 1_000 + seq;
-    const encoded = encodeCheckpoint({ runKey: this.key, seq }, parent, at, JSON.stringify(change), encodeOps(ops));
+    const encoded = encodeCheckpoint({ runKey: this.key, seq }, parent, at, JSON.stringify(change), delta);
     await this.history.store.commit({ claim: this.claim, checkpoint: { seq, at, ...encoded }, durability: 'none' });
-    this.states.set(seq, ops.reduce(applyModelOp, this.state));
     this.links.set(seq, encoded.checksum);
     this.sizes.set(seq, encoded.body.length);
     this.head = seq;

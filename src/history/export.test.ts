@@ -1,0 +1,220 @@
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import {
+  anySteps,
+  emptyTree,
+  ModelHistory,
+  tenant,
+  writeHistory,
+  type ModelRun,
+} from '../../test/history/model-history.ts';
+import { CairnError } from '../errors.ts';
+import { exportRun, type ExportOptions } from './export.ts';
+import { importRun, type ImportOptions, type ImportReport } from './import.ts';
+import { loadState, readHistory } from './load.ts';
+import { pruneRun } from './prune.ts';
+import { verifyRun } from './verify.ts';
+
+async function exportLines(run: ModelRun, options: ExportOptions = {}): Promise<string[]> {
+  const { store, blobs } = run.history;
+  const lines: string[] = [];
+  for await (const line of exportRun(store, blobs, await run.row(), options)) lines.push(line);
+  return lines;
+}
+
+async function* pieces(lines: readonly string[]): AsyncGenerator<string> {
+  yield* lines;
+}
+
+const move = { tenant, as: 'move', workerId: 'importer' } as const;
+const copy = { tenant, as: 'copy', newRunId: 'copy', workerId: 'importer' } as const;
+
+function importLines(
+  target: ModelHistory,
+  lines: readonly string[],
+  options: ImportOptions = move,
+): Promise<ImportReport> {
+  return importRun(target.store, target.blobs, pieces(lines), options);
+}
+
+/** Every checkpoint there, from what was pruned on, has the state it had. */
+async function checkImported(from: ModelRun, target: ModelHistory, report: ImportReport, upTo: number): Promise<void> {
+  const run = await target.readRun(report.runId);
+  for (let seq = run.prunedBelow; seq <= upTo; seq++) {
+    const loaded = await loadState(target.store, target.blobs, run, seq);
+    expect(loaded.root).toEqual(from.states.get(seq));
+  }
+  expect((await verifyRun(target.store, target.blobs, run)).faults).toEqual([]);
+}
+
+test('H4 a run moves or is copied at any checkpoint, forks and pruned histories included', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      anySteps,
+      fc.nat(),
+      fc.nat(),
+      fc.boolean(),
+      fc.boolean(),
+      async (steps, which, where, isPruned, isCopy) => {
+        const runs = await writeHistory(steps);
+        const run = runs[which % runs.length]!;
+        const { store, blobs } = run.history;
+        if (isPruned) await pruneRun(store, blobs, run.claim, await run.row(), { keepLast: 2 });
+        const { prunedBelow } = await run.row();
+        const upTo = isPruned ? run.head : Math.max(prunedBelow, where % (run.head + 1));
+        const target = new ModelHistory();
+        const report = await importLines(target, await exportLines(run, { upTo }), isCopy ? copy : move);
+        expect(report.head).toBe(isCopy ? upTo + 1 : upTo);
+        const imported = await target.readRun(report.runId);
+        expect(imported).toMatchObject({ head: report.head, status: 'running' });
+        expect((await loadState(target.store, target.blobs, imported, upTo)).root).toEqual(run.states.get(upTo));
+        const last = isPruned ? imported.prunedBelow - 1 : upTo;
+        await checkImported(run, target, report, last);
+      },
+    ),
+    { numRuns: 60 },
+  );
+}, 30_000);
+
+async function writeSmall(): Promise<ModelRun> {
+  const history = new ModelHistory();
+  const wait = { kind: 'question', node: ['n'], name: 'question', prompt: 'Really?' };
+  const run = await history.start('r', { ...emptyTree(), status: 'paused' });
+  const hash = await history.blobs.put(tenant, Buffer.from(JSON.stringify(['a', 'large', 'value'])));
+  await run.commitJson(`[["s",["frame","channels","scratch","big"],{"$":"blob","hash":"${hash}","sizeBytes":21}]]`);
+  run.states.set(1, {
+    ...run.states.get(0),
+    frame: {
+      ...(run.states.get(0)!['frame'] as object),
+      channels: { scratch: { big: ['a', 'large', 'value'] }, artifacts: {}, diagnostics: {} },
+    },
+  });
+  await run.commit([['a', ['frame', 'channels', 'scratch', 'big'], ['grown']]]);
+  await run.commit([['s', ['waits', 'w1'], wait]]);
+  await history.store.tagCheckpoint(await run.row(), { name: 'first', seq: 1 });
+  await history.store.postMessage({
+    tenant,
+    runId: 'r',
+    kind: 'signal',
+    name: 's1',
+    body: Buffer.from('early'),
+    at: 5,
+  });
+  return run;
+}
+
+test('H4 blobs, tags, waits and messages go along', async () => {
+  const run = await writeSmall();
+  const target = new ModelHistory();
+  const report = await importLines(target, await exportLines(run));
+  expect(report).toEqual({ runId: 'r', checkpoints: 4, head: 3 });
+  await checkImported(run, target, report, 3);
+  const row = await target.readRun('r');
+  expect(row).toMatchObject({ status: 'paused', hasMessages: true });
+  expect(await target.store.readTags(row)).toEqual([{ name: 'first', seq: 1 }]);
+  expect((await target.store.listWaits({ tenant })).rows).toMatchObject([
+    { runId: 'r', waitId: 'w1', kind: 'question' },
+  ]);
+  expect((await target.store.readMessages(row)).map(({ name }) => name)).toEqual(['s1']);
+  expect(row.claim).toBeUndefined();
+});
+
+test('H4 a copy says where it came from', async () => {
+  const run = await writeSmall();
+  const report = await importLines(run.history, await exportLines(run), copy);
+  const row = await run.history.readRun('copy');
+  const changes = [];
+  for await (const { checkpoint } of readHistory(run.history.store, row, { from: report.head, to: report.head }))
+    changes.push(checkpoint.change);
+  expect(changes).toEqual([[{ kind: 'fork', from: { runId: 'r', seq: 3 } }]]);
+});
+
+test('H4 a moved run is closed where it was, and exports the same again', async () => {
+  const run = await writeSmall();
+  const close = { claim: run.claim, at: 9 };
+  const lines = await exportLines(run, { close });
+  const source = await run.row();
+  expect(source).toMatchObject({ status: 'cancelled', head: 4 });
+  expect((await run.history.store.listWaits({ tenant })).rows).toEqual([]);
+  expect(await exportLines(run, { close })).toEqual(lines);
+  expect((await verifyRun(run.history.store, run.history.blobs, source)).faults).toEqual([]);
+  const target = new ModelHistory();
+  expect(await importLines(target, lines)).toMatchObject({ head: 3 });
+  expect(await target.readRun('r')).toMatchObject({ status: 'paused' });
+});
+
+test('H4 an import that is cut off anywhere leaves no live run, and can be repeated', async () => {
+  const run = await writeSmall();
+  const lines = await exportLines(run);
+  for (let cut = 0; cut < lines.length; cut++) {
+    const target = new ModelHistory();
+    const cutLines = lines.slice(0, cut);
+    await expect(importLines(target, cutLines)).rejects.toMatchObject({ code: 'INPUT_INVALID' });
+    expect((await target.store.listRuns({ tenant })).rows).toEqual([]);
+    await importLines(target, lines);
+    expect(await importLines(target, lines)).toMatchObject({ head: 3 });
+    expect(await target.readRun('r')).toMatchObject({ status: 'paused', head: 3 });
+  }
+});
+
+test('H4 an import whose process dies goes on where it stopped', async () => {
+  const run = await writeSmall();
+  const lines = await exportLines(run);
+  for (let dieAfter = 1; dieAfter <= 4; dieAfter++) {
+    const target = new ModelHistory();
+    let writes = 0;
+    const dying = new Proxy(target.store, {
+      get: (store, name) => {
+        if (name === 'removeRun' || name === 'releaseClaim')
+          return () => Promise.reject(new CairnError('STORE_CLOSED', { store: 'test' }));
+        const method = Reflect.get(store, name) as (...args: unknown[]) => unknown;
+        if (name !== 'admitRun' && name !== 'commit') return method;
+        return (...args: unknown[]) =>
+          ++writes > dieAfter ? Promise.reject(new CairnError('STORE_CLOSED', { store: 'test' })) : method(...args);
+      },
+    });
+    const first = importRun(dying, target.blobs, pieces(lines), { ...move, leaseMs: 0 });
+    await expect(first).rejects.toMatchObject({ code: 'STORE_CLOSED' });
+    expect(await importLines(target, lines)).toMatchObject({ head: 3 });
+    expect(await target.readRun('r')).toMatchObject({ status: 'paused', head: 3 });
+    expect((await verifyRun(target.store, target.blobs, await target.readRun('r'))).faults).toEqual([]);
+  }
+});
+
+test('H4 another run under the id is left alone', async () => {
+  const run = await writeSmall();
+  const target = new ModelHistory();
+  const other = await target.start('r');
+  await expect(importLines(target, await exportLines(run))).rejects.toMatchObject({ code: 'RUN_EXISTS' });
+  expect((await loadState(target.store, target.blobs, await other.row())).root).toEqual(other.state);
+});
+
+test('C7 an export of a newer version is refused by name', async () => {
+  const [header, ...rest] = await exportLines(await writeSmall());
+  const newer = [header!.replace('"v":1', '"v":2'), ...rest];
+  await expect(importLines(new ModelHistory(), newer)).rejects.toMatchObject({
+    code: 'CHECKPOINT_VERSION_UNKNOWN',
+    data: { version: 2, supported: 1 },
+  });
+});
+
+test('P6 a damaged export is a typed error and leaves nothing', async () => {
+  const text = (await exportLines(await writeSmall())).join('');
+  await fc.assert(
+    fc.asyncProperty(fc.nat(text.length - 1), fc.constantFrom('0', '"', '{', 'x', '\n', ''), async (at, put) => {
+      fc.pre(text[at] !== put);
+      const target = new ModelHistory();
+      const damaged = text.slice(0, at) + put + text.slice(at + 1);
+      const code = await importLines(target, [damaged]).then(
+        () => 'imported',
+        (error: unknown) => (CairnError.is(error) ? error.code : error),
+      );
+      const { rows } = await target.store.listRuns({ tenant });
+      // Names, tags and messages are not under a checksum; all that is a checkpoint or a blob is.
+      expect(typeof code).toBe('string');
+      expect(rows).toHaveLength(code === 'imported' ? 1 : 0);
+      for (const row of rows) expect((await verifyRun(target.store, target.blobs, row)).faults).toEqual([]);
+    }),
+    { numRuns: 400 },
+  );
+}, 30_000);
