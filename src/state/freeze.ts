@@ -15,7 +15,7 @@ function guardsFor(names: readonly string[]): Guards {
 function guardsForUrl(): Guards {
   const guards: Record<string, PropertyDescriptor> = {};
   for (const [name, descriptor] of Object.entries(Object.getOwnPropertyDescriptors(URL.prototype))) {
-    if (descriptor.set !== undefined) guards[name] = { ...descriptor, set: refuseWrite };
+    if (descriptor.set !== undefined) guards[name] = { ...descriptor, enumerable: false, set: refuseWrite };
   }
   // The live parameters of a URL write through to it: hand out a copy of them.
   guards['searchParams'] = {
