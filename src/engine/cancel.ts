@@ -7,7 +7,7 @@ import type { RunCore } from './run-core.ts';
 
 /** Aborts an activation that may run or runs; it settles as cancelled, firing nothing, when its attempt has ended. */
 export function cancelActivation(core: RunCore, frameRun: FrameRun, index: number): void {
-  const activation = frameRun.activations.get(index) ?? takeQueued(core, frameRun, index);
+  const activation = frameRun.activations.get(index) ?? takeUnprepared(core, frameRun, index);
   if (activation === undefined || activation.isCancelled) return;
   activation.isCancelled = true;
   activation.abort(new CairnError('NODE_CANCELLED', { node: activation.node.id }));
@@ -15,17 +15,16 @@ export function cancelActivation(core: RunCore, frameRun: FrameRun, index: numbe
   core.requestTurn();
 }
 
-/** One that was due and had not been prepared yet: it only gets its record. */
-function takeQueued(core: RunCore, frameRun: FrameRun, index: number): Activation | undefined {
+/** One that is open and has not been prepared: it only gets its record. A plan built anew names such ones too, out of any queue. */
+function takeUnprepared(core: RunCore, frameRun: FrameRun, index: number): Activation | undefined {
   const at = core.queue.findIndex((queued) => queued.frameRun === frameRun && queued.start.node === index);
-  if (at < 0) return undefined;
-  const [queued] = core.queue.splice(at, 1);
-  if (queued === undefined) return undefined;
+  const [queued] = at < 0 ? [] : core.queue.splice(at, 1);
+  if (queued === undefined && frameRun.plan.stateOf(index) !== 'open') return undefined;
   const activation = new Activation({
     frameRun,
     node: frameRun.graph.nodes[index] as GraphNode,
-    visit: queued.start.visit,
-    took: queued.start.took,
+    visit: queued?.start.visit ?? frameRun.plan.visitOf(index),
+    took: queued?.start.took,
     attempt: 1,
     budgetFrom: 0,
     view: frameRun.frame.openView(),

@@ -47,6 +47,8 @@ class CairnEngine implements Engine {
   readonly #env: EngineEnvironment;
   readonly #options: EngineOptions;
   readonly #active = new Map<string, ActiveRun>();
+  /** Runs that are being claimed and loaded: whoever asks for one meanwhile gets the same. */
+  readonly #opening = new Map<string, Promise<RunHandle>>();
   #isClosed = false;
 
   constructor(options: EngineOptions) {
@@ -72,13 +74,25 @@ class CairnEngine implements Engine {
     if (known !== undefined) return this.#handle(run.runId, known, false);
     if (options.detach === true) return this.#restingHandle(run, graph, created);
     if (!created) return this.resume(run.runId, { graph });
-    return this.#advance(run, claim as Claim, claimedAtMs, graph, { graph }, created);
+    return this.#open(run.runId, () => this.#advance(run, claim as Claim, claimedAtMs, graph, { graph }, created));
   }
 
   async resume(runId: string, options: ResumeOptions = {}): Promise<RunHandle> {
     this.#checkOpen();
     const known = this.#active.get(runId);
     if (known !== undefined) return this.#handle(runId, known, false);
+    const opening = this.#opening.get(runId);
+    if (opening !== undefined) return { ...(await opening), created: false };
+    return this.#open(runId, () => this.#takeUp(runId, options));
+  }
+
+  #open(runId: string, open: () => Promise<RunHandle>): Promise<RunHandle> {
+    const opening = open().finally(() => this.#opening.delete(runId));
+    this.#opening.set(runId, opening);
+    return opening;
+  }
+
+  async #takeUp(runId: string, options: ResumeOptions): Promise<RunHandle> {
     const run = await this.#requireRun(runId);
     const graph = options.graph ?? (await findGraphOf(this.#env, this.#options, run));
     if (run.status === 'completed' || (run.status === 'failed' && options.retryFailed === false))
