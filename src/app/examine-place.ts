@@ -4,6 +4,7 @@ import { dirname } from 'node:path';
 import type { DoctorContext, Finding } from '../operations/examine-store.ts';
 import { openSqliteStore } from '../stores/sqlite/index.ts';
 import { defaultTenant, type StoreChoice } from './open-reading.ts';
+import { isWorkerDead } from './process-name.ts';
 import { parseStoreUrl, type StorePlace } from './store-url.ts';
 import { readVersion } from './version.ts';
 
@@ -89,6 +90,7 @@ export function openDoctor({ storeUrl, cwd }: StoreChoice): DoctorContext {
   const place = parseStoreUrl(storeUrl, cwd);
   return {
     tenant: defaultTenant,
+    isWorkerDead,
     now: Date.now,
     examinePlace: () => Promise.resolve([examineVersions(), ...examineFiles(place)]),
     openStore() {

@@ -13,6 +13,7 @@ import { environmentSecrets } from './environment-secrets.ts';
 import { loadGraphModule } from './load-graph-module.ts';
 import { defaultTenant, type StoreChoice } from './open-reading.ts';
 import { parseStoreUrl, type StorePlace } from './store-url.ts';
+import { isWorkerDead } from './process-name.ts';
 import { systemClock } from './system-clock.ts';
 import { createSystemIds } from './system-ids.ts';
 
@@ -73,6 +74,7 @@ export async function openApp(options: AppOptions): Promise<App> {
     blobs,
     engine,
     ids,
+    isWorkerDead,
     place,
     now: Date.now,
     ...(watch !== undefined && { watch }),

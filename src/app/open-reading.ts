@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import type { ReadContext } from '../operations/operation.ts';
 import type { Store } from '../ports/store.ts';
 import { openSqliteStore } from '../stores/sqlite/index.ts';
+import { isWorkerDead } from './process-name.ts';
 import { parseStoreUrl, type StorePlace } from './store-url.ts';
 
 export const defaultTenant = 'default';
@@ -28,7 +29,7 @@ export async function withReading<Result>(
   const place = parseStoreUrl(storeUrl, cwd);
   const store = await openToRead(place);
   try {
-    return await read({ tenant: defaultTenant, store, now: Date.now }, place);
+    return await read({ tenant: defaultTenant, store, isWorkerDead, now: Date.now }, place);
   } finally {
     await store.close();
   }

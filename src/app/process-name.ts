@@ -21,6 +21,11 @@ export function isProcessDead(name: string): boolean | undefined {
   return stat === undefined ? undefined : stat.isZombie || stat.start !== start;
 }
 
+/** Whether a worker is known to have died: it has if its process did. Workers are named `process:number`. */
+export function isWorkerDead(workerId: string): boolean | undefined {
+  return isProcessDead(workerId.slice(0, workerId.lastIndexOf(':')));
+}
+
 let place: string | undefined;
 
 function placeName(): string {

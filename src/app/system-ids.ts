@@ -1,7 +1,7 @@
 /** The id port over the machine's randomness, with worker names that tell whether their process has died. */
 import { randomBytes } from 'node:crypto';
 import type { Ids } from '../ports/ids.ts';
-import { isProcessDead, ownProcessName } from './process-name.ts';
+import { isWorkerDead, ownProcessName } from './process-name.ts';
 
 let workers = 0;
 
@@ -11,11 +11,6 @@ export function createSystemIds(): Ids {
   const workerId = `${ownProcessName()}:${workers}`;
   const createRunId = createUuidV7Source();
   return { createRunId, workerId, random: Math.random, isWorkerDead };
-}
-
-/** A worker is dead if its process is; one of another machine or container cannot be judged from here. */
-function isWorkerDead(workerId: string): boolean | undefined {
-  return isProcessDead(workerId.slice(0, workerId.lastIndexOf(':')));
 }
 
 /** UUIDs of version 7 (RFC 9562) that sort in the order they were made, within one millisecond too. */

@@ -13,6 +13,8 @@ export interface ProgressRow {
   readonly state: RowState;
   readonly attempt: number;
   readonly visit: number;
+  /** Epoch ms when it was first seen at work; rows stand in this order. */
+  readonly since: number;
   /** Epoch ms when the attempt was seen to start; absent for what was over before. */
   readonly startedAt?: number;
   readonly durationMs?: number;
@@ -63,12 +65,12 @@ function readLive({ type, detail }: Live, now: number): RowChange | undefined {
   return { state: 'retrying', note, ...(attempt !== undefined && { attempt }) };
 }
 
-/** Rows by node, in the order in which nodes were first seen. */
+/** Rows by node, in the order in which nodes began. */
 export class Progress {
   readonly #rows = new Map<string, ProgressRow>();
 
   get rows(): readonly ProgressRow[] {
-    return [...this.#rows.values()];
+    return [...this.#rows.values()].sort((a, b) => a.since - b.since);
   }
 
   /** Takes an event in. @returns the rows that it changed */
@@ -76,14 +78,15 @@ export class Progress {
     if (event.type === 'state') return [];
     if (event.type !== 'checkpoint') {
       const change = readLive(event, now);
-      return change === undefined ? [] : [this.#set(event.node, change)];
+      return change === undefined ? [] : [this.#set(event.node, now, change)];
     }
     return event.change.flatMap((part) => {
       const change = readPart(part, event.at);
       if (part.node === undefined || part.node.length === 0 || change === undefined) return [];
       const { attempt, visit } = part.step === undefined ? part : { attempt: undefined, visit: part.visit };
+      const since = event.at - (part.durationMs ?? 0);
       return [
-        this.#set(part.node, {
+        this.#set(part.node, since, {
           ...(attempt !== undefined && { attempt }),
           ...(visit !== undefined && { visit }),
           ...change,
@@ -92,9 +95,9 @@ export class Progress {
     });
   }
 
-  #set(path: readonly string[], change: RowChange): ProgressRow {
+  #set(path: readonly string[], since: number, change: RowChange): ProgressRow {
     const node = path.join('/');
-    const before = this.#rows.get(node) ?? { node, state: 'running' as const, attempt: 1, visit: 1 };
+    const before = this.#rows.get(node) ?? { node, state: 'running' as const, attempt: 1, visit: 1, since };
     // `undefined` takes a part away.
     const row = Object.fromEntries(
       Object.entries({ ...before, ...change }).filter(([, value]) => value !== undefined),

@@ -5,7 +5,9 @@ import { answerCommand } from './commands/answer.ts';
 import { cancelCommand } from './commands/cancel.ts';
 import { diffCommand } from './commands/diff.ts';
 import { doctorCommand } from './commands/doctor.ts';
+import { exportCommand } from './commands/export.ts';
 import { forkCommand } from './commands/fork.ts';
+import { importCommand } from './commands/import.ts';
 import { inboxCommand } from './commands/inbox.ts';
 import { logCommand } from './commands/log.ts';
 import { lsCommand } from './commands/ls.ts';
@@ -36,6 +38,8 @@ const commands: readonly Command[] = [
   tagCommand,
   pruneCommand,
   rmCommand,
+  exportCommand,
+  importCommand,
   verifyCommand,
   doctorCommand,
 ];

@@ -1,6 +1,7 @@
 /** `doctor`: whether a store can be trusted with runs, and which runs need a person. */
 import { CairnError } from '../errors.ts';
 import type { Store, StoredStatus } from '../ports/store.ts';
+import { isStopped } from './list-runs.ts';
 import type { Operation, ReadContext } from './operation.ts';
 
 /** One thing that was looked at. */
@@ -37,9 +38,9 @@ async function countRuns(store: Store, tenant: string): Promise<Finding> {
   return { name: 'runs', verdict: 'ok', detail: parts.length === 0 ? 'none' : parts.join(', ') + more };
 }
 
-async function findStopped(store: Store, tenant: string): Promise<Finding> {
+async function findStopped(store: Store, { tenant, isWorkerDead }: DoctorContext): Promise<Finding> {
   const { rows } = await store.listRuns({ tenant, status: ['running'], limit: countedRuns });
-  const stopped = rows.filter(({ claim }) => claim === undefined).map(({ runId }) => runId);
+  const stopped = rows.filter((run) => isStopped(run, isWorkerDead)).map(({ runId }) => runId);
   if (stopped.length === 0) return { name: 'stopped runs', verdict: 'ok', detail: 'none' };
   return {
     name: 'stopped runs',
@@ -66,14 +67,14 @@ function toFinding(error: unknown): Finding {
   return { name: 'store', verdict: 'bad', detail: error.message, fix: error.hint, code: error.code };
 }
 
-async function examine(store: Store, tenant: string): Promise<readonly Finding[]> {
+async function examine(store: Store, context: DoctorContext): Promise<readonly Finding[]> {
   const { durability, isShared } = store.capabilities;
   const detail = `${store.name}: survives ${durability === 'power' ? 'a power cut' : durability === 'process' ? 'a killed process' : 'nothing'}${isShared ? ', can be shared by processes' : ''}`;
   return [
     { name: 'store', verdict: 'ok', detail },
-    await countRuns(store, tenant),
-    await findStopped(store, tenant),
-    await findDoubts(store, tenant),
+    await countRuns(store, context.tenant),
+    await findStopped(store, context),
+    await findDoubts(store, context.tenant),
   ];
 }
 
@@ -92,7 +93,7 @@ export const examineStore: Operation<object, ExamineStoreOutput, DoctorContext> 
           findings: [...findings, { name: 'store', verdict: 'ok', detail: 'not there yet; the first run makes it' }],
         };
       try {
-        findings.push(...(await examine(store, context.tenant)));
+        findings.push(...(await examine(store, context)));
       } finally {
         await store.close();
       }

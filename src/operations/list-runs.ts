@@ -1,6 +1,6 @@
 /** `ls`: the runs of a store, newest first. */
 import type { RunRow, StoredStatus } from '../ports/store.ts';
-import type { Operation } from './operation.ts';
+import type { Operation, ReadContext } from './operation.ts';
 
 export interface ListRunsInput {
   readonly status?: readonly string[];
@@ -21,6 +21,8 @@ export interface ListedRun {
   readonly parent?: { readonly runId: string; readonly seq: number };
   /** Who works on it now. */
   readonly claimedBy?: string;
+  /** It is running by its record, but nobody works on it: its process has died. */
+  readonly isStopped: boolean;
   /** Whether an answer, a signal or a request to cancel is waiting to be taken. */
   readonly hasMessages: boolean;
 }
@@ -35,17 +37,13 @@ const statuses: readonly StoredStatus[] = ['running', 'paused', 'completed', 'fa
 const defaultLimit = 20;
 const pageSize = 500;
 
-function toListedRun({
-  runId,
-  graphId,
-  status,
-  head,
-  createdAt,
-  updatedAt,
-  parent,
-  claim,
-  hasMessages,
-}: RunRow): ListedRun {
+/** Whether a run is running by its record while nobody works on it. */
+export function isStopped({ status, claim }: RunRow, isWorkerDead: ReadContext['isWorkerDead']): boolean {
+  return status === 'running' && (claim === undefined || isWorkerDead(claim.workerId) === true);
+}
+
+function toListedRun(run: RunRow, isWorkerDead: ReadContext['isWorkerDead']): ListedRun {
+  const { runId, graphId, status, head, createdAt, updatedAt, parent, claim, hasMessages } = run;
   return {
     runId,
     graphId,
@@ -55,6 +53,7 @@ function toListedRun({
     updatedAt,
     ...(parent !== undefined && { parent }),
     ...(claim !== undefined && { claimedBy: claim.workerId }),
+    isStopped: isStopped(run, isWorkerDead),
     hasMessages,
   };
 }
@@ -70,7 +69,7 @@ export const listRuns: Operation<ListRunsInput, ListRunsOutput> = {
   },
   output: 'the runs',
   isReadOnly: true,
-  async run({ store, tenant }, { status, graph, limit = defaultLimit, all = false }) {
+  async run({ store, tenant, isWorkerDead }, { status, graph, limit = defaultLimit, all = false }) {
     const wanted = all ? Number.POSITIVE_INFINITY : limit;
     const runs: ListedRun[] = [];
     let cursor: string | undefined;
@@ -82,7 +81,7 @@ export const listRuns: Operation<ListRunsInput, ListRunsOutput> = {
         ...(graph !== undefined && { graphId: graph }),
         ...(cursor !== undefined && { cursor }),
       });
-      runs.push(...page.rows.map(toListedRun));
+      runs.push(...page.rows.map((row) => toListedRun(row, isWorkerDead)));
       cursor = page.cursor;
     } while (cursor !== undefined && runs.length < wanted);
     return { runs, hasMore: cursor !== undefined };

@@ -38,6 +38,8 @@ export type FieldsOf<Input> = { readonly [Name in keyof Input]-?: Field };
 export interface ReadContext {
   readonly tenant: string;
   readonly store: Store;
+  /** Whether a worker of this name is known to have died; undefined: not known. */
+  readonly isWorkerDead: (workerId: string) => boolean | undefined;
   /** Epoch ms, for ages. */
   readonly now: () => number;
 }

@@ -11,13 +11,13 @@ const leaseMs = 60_000;
  * @throws CLAIM_TAKEN
  */
 export async function withClaim<Result>(
-  { store, ids }: WorkContext,
+  { store, ids, isWorkerDead }: WorkContext,
   run: RunRow,
   act: (claim: Claim, run: RunRow) => Promise<Result>,
 ): Promise<Result> {
   const { tenant, runId } = run;
   const owner = run.claim?.workerId;
-  const takeFrom = owner !== undefined && ids.isWorkerDead(owner) === true ? owner : undefined;
+  const takeFrom = owner !== undefined && isWorkerDead(owner) === true ? owner : undefined;
   const reply = await store.claimRun({
     tenant,
     runId,

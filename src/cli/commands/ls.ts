@@ -16,8 +16,8 @@ const columns = [
   { title: 'AGE', isRight: true },
 ] as const;
 
-function statusOf({ status, claimedBy, hasMessages }: ListedRun): Cell {
-  if (status === 'running' && claimedBy === undefined) return { text: 'stopped', tone: 'warn' };
+function statusOf({ status, isStopped, hasMessages }: ListedRun): Cell {
+  if (isStopped) return { text: 'stopped', tone: 'warn' };
   if (status === 'paused' && hasMessages) return { text: 'answered', tone: 'good' };
   return { text: status, tone: toneOf(status) };
 }

@@ -1,0 +1,56 @@
+/** `cairn import` */
+import { createReadStream } from 'node:fs';
+import { CairnError } from '../../errors.ts';
+import { importRun, type ImportRunInput } from '../../operations/move-runs.ts';
+import type { FieldsOf } from '../../operations/operation.ts';
+import type { Command } from '../command.ts';
+import { withApp } from '../follow.ts';
+import { printable } from '../text/printable.ts';
+
+interface ImportArguments extends ImportRunInput {
+  readonly file: string;
+}
+
+const fields: FieldsOf<ImportArguments> = {
+  file: { type: 'text', description: 'where from; - is standard input', isRequired: true, isPositional: true },
+  ...importRun.input,
+};
+
+async function* readText(file: string): AsyncGenerator<string> {
+  const stream = file === '-' ? process.stdin : createReadStream(file);
+  stream.setEncoding('utf8');
+  try {
+    for await (const text of stream) yield text as string;
+  } catch (error) {
+    if (CairnError.is(error)) throw error;
+    throw new CairnError(
+      'USAGE_INVALID',
+      { reason: `cannot read ${file}: ${(error as Error).message}` },
+      { cause: error },
+    );
+  }
+}
+
+export const importCommand: Command<ImportArguments> = {
+  name: importRun.name,
+  summary: importRun.summary,
+  fields,
+  details:
+    'A copy is a run of its own, with its own id; a run exported with --move keeps its id. An import that was cut off is repeated with the same command.',
+  examples: [
+    { line: 'cairn import run.jsonl', does: 'a copy under a new id' },
+    { line: 'cairn import run.jsonl --move', does: 'the run itself' },
+  ],
+  execute(session, { file, ...input }) {
+    return withApp(session, async (app) => {
+      const output = await importRun.run({ ...app, text: readText(file) }, input);
+      if (session.isJson) session.printJson(output);
+      else {
+        const { runId, head, checkpoints } = output;
+        session.screen.print(`imported ${printable(runId)}@${head}, ${checkpoints} checkpoints`);
+        session.screen.print(`See: ${session.commandLine('log', runId)}`);
+      }
+      return 0;
+    });
+  },
+};
