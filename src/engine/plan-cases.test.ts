@@ -102,7 +102,7 @@ describe('cancelRest', () => {
     driver.settle(driver.number('b'));
     expect(driver.tree.nodes['b']).toMatchObject({ status: 'cancelled', fired: [] });
     const late = driver.settle(driver.number('c'));
-    expect(late).toMatchObject({ start: [], cancel: [driver.number('c2')] });
+    expect(late).toMatchObject({ start: [{ node: driver.number('c2') }], cancel: [driver.number('c2')] });
     expect(finish(driver)).toEqual(['d1', 'c21']);
     expect(driver.tree.nodes['c2']).toMatchObject({ status: 'cancelled', visits: 1 });
     expect(driver.plan.isDone).toBe(true);
@@ -116,7 +116,7 @@ describe('cancelRest', () => {
       driver.settle(driver.number('a'));
       const step = driver.reload();
       expect(step.cancel).toEqual([driver.number('b')]);
-      expect(step.start.map(({ node }) => node)).toEqual([driver.number('c'), driver.number('d')]);
+      expect(step.start.map(({ node }) => node)).toEqual(['b', 'c', 'd'].map(driver.number));
     }
   });
 });
@@ -239,6 +239,29 @@ describe('loops', () => {
     expect(driver.tree.nodes['h']).toMatchObject({ visits: 1, epoch: 0 });
     expect(driver.reload().start).toEqual([{ node: driver.number('h'), visit: 2, took: undefined }]);
     expect(driver.plan.stateOf(driver.number('g'))).toBe('skipped');
+  });
+
+  it('H2 a decision taken again forgets what only it had fired', () => {
+    const lines = ['START > a', 'a > b', 'b > a x y', 'x > END', 'y > END'];
+    const driver = drive(lines, { b: ['a x', 'x'], a: [] });
+    finish(driver, ['x']);
+    const [, , y] = driver.graph.nodes[driver.number('b')]?.outgoing ?? [];
+    expect(driver.tree.nodes['b']).toMatchObject({ visits: 2, epoch: 1, held: [['x', 0]] });
+    expect(driver.plan.settledFields(driver.number('b'), y ? [y] : [])).toEqual({
+      fired: ['y'],
+      epoch: 1,
+      held: [
+        ['x', 0],
+        ['y', 1],
+      ],
+    });
+    const other = drive(lines, { b: ['a', 'x'] });
+    finish(other, ['x']);
+    expect(other.tree.nodes['b']).toMatchObject({ fired: ['x'], held: [['x', 1]] });
+    const now = other.plan.settledFields(other.number('b'), y ? [y] : []);
+    expect(now).toEqual({ fired: ['y'], epoch: 1, held: [['y', 1]] });
+    Object.assign(other.tree.nodes['b'] ?? {}, { fired: now.fired, held: now.held });
+    expect(other.reload().start.map(({ node }) => node)).toEqual([other.number('y')]);
   });
 
   it('C1 the back edge of a simple loop costs its record nothing but its key', () => {

@@ -78,14 +78,14 @@ export class PlanRounds {
     }
   }
 
-  /** Whether a firing of a back edge at this epoch is a token of the loop's current round. */
-  hasToken(edge: GraphEdge, at: number): boolean {
-    return edge.backOf !== undefined && at >= this.since(edge.backOf);
-  }
-
-  /** Whether a firing at this epoch of an edge out of a loop counts: in any round since the loop was entered. */
-  hasLeft(edge: GraphEdge, at: number): boolean {
-    return at >= 0 && edge.exitOf !== undefined && at >= this.#outerSince(this.loop(edge.exitOf));
+  /**
+   * Whether a firing at this epoch still counts: of a back edge, as a token of the loop's current round; of an edge that leaves a
+   * loop, in any round since the loop was entered.
+   */
+  isInUse(edge: GraphEdge, at: number): boolean {
+    if (at < 0) return false;
+    if (edge.backOf !== undefined) return at >= this.since(edge.backOf);
+    return edge.exitOf !== undefined && at >= this.#outerSince(this.loop(edge.exitOf));
   }
 
   /**
@@ -93,8 +93,8 @@ export class PlanRounds {
    * again before the firing is used. A back edge of the innermost loop is used by the very round that visits the node again.
    */
   mustHold(edge: GraphEdge, at: number): boolean {
-    if (edge.backOf === undefined) return this.hasLeft(edge, at);
-    return this.hasToken(edge, at) && this.#graph.nodes[edge.from]?.loops.at(-1) !== edge.backOf;
+    if (!this.isInUse(edge, at)) return false;
+    return edge.backOf === undefined || this.#graph.nodes[edge.from]?.loops.at(-1) !== edge.backOf;
   }
 
   /** Whether an edge is settled anew in each round of the loop: it stays inside and does not lead back. */

@@ -1,41 +1,12 @@
 /** Which activations may run because of what settled (E1, G3, G4). Pure: no clock, no I/O; O(edges touched) per settle. */
 import type { Graph, GraphEdge, GraphNode } from '../graph/graph.ts';
-import type { FrameTree, LoopRecord, NodeRecord } from '../state/tree.ts';
+import type { FrameTree, NodeRecord } from '../state/tree.ts';
 import type { PlanView } from './plan-order.ts';
 import { isAfter } from './plan-order.ts';
 import { PlanRounds } from './plan-rounds.ts';
+import type { PlanStart, PlanState, PlanStep, SettledFields } from './plan-step.ts';
 
-/** An activation that may run now. */
-export interface PlanStart {
-  readonly node: number;
-  /** Counted from 1; activations skipped by their `when` count too. */
-  readonly visit: number;
-  /** What a `first` join took: [source id, edge key] of the edges that started it. Write it to the record. */
-  readonly took: readonly (readonly [string, string])[] | undefined;
-}
-
-/** What follows from a settle: start these, write those. */
-export interface PlanStep {
-  readonly start: readonly PlanStart[];
-  /** Loop records that changed: write them to `FrameTree.loops`; undefined: delete it. */
-  readonly loops: readonly { readonly id: string; readonly record: LoopRecord | undefined }[];
-  /** The frame's epoch, if it changed. */
-  readonly epoch: number | undefined;
-  /**
-   * Activations that a `first` join with `cancelRest` no longer needs. Settle each as cancelled, firing nothing: abort it if it
-   * runs; if it was never started it only gets its record, under the visit that {@link Plan.visitOf} tells.
-   */
-  readonly cancel: readonly number[];
-}
-
-/** The plan's part of the record of a visit that settles. */
-export interface SettledFields {
-  readonly fired: readonly string[];
-  readonly epoch: number;
-  readonly held: readonly (readonly [string, number])[] | undefined;
-}
-
-export type PlanState = 'idle' | 'open' | 'settled' | 'skipped';
+export type { PlanStart, PlanState, PlanStep, SettledFields } from './plan-step.ts';
 
 const END_INDEX = 1;
 
@@ -60,8 +31,10 @@ export class Plan {
   readonly #fired: Int32Array;
   /** For each edge of this round: undefined while unsettled. */
   readonly #settled: (boolean | undefined)[];
-  /** The epoch at which an edge that leads back or leaves loops last fired; -1: never. */
+  /** The first epoch at which an edge that leads back or leaves loops fired, of the firings still in use; -1: never. */
   readonly #firedAt: Int32Array;
+  /** The epoch at which a node settled in the current round; -1: it has not. */
+  readonly #settledAt: Int32Array;
   readonly #took = new Map<number, readonly GraphEdge[]>();
   readonly #cancelling = new Set<number>();
   #openCount = 0;
@@ -85,6 +58,7 @@ export class Plan {
     this.#fired = new Int32Array(graph.nodes.length);
     this.#settled = graph.edges.map(() => undefined);
     this.#firedAt = new Int32Array(graph.edges.length).fill(-1);
+    this.#settledAt = new Int32Array(graph.nodes.length).fill(-1);
     for (const edge of graph.edges) this.#unsettle(edge);
     this.#restore(frame);
   }
@@ -126,18 +100,16 @@ export class Plan {
 
   /** The fields to put in the record of a visit that settles and fires these edges. `always` edges are added. */
   settledFields(node: number, fired: readonly GraphEdge[]): SettledFields {
-    const { epoch } = this.#rounds;
     const fires = firing(fired);
-    const keys: string[] = [];
-    const held: [string, number][] = [];
-    for (const edge of this.#node(node).outgoing) {
-      const isFiring = fires(edge);
-      if (isFiring) keys.push(edge.key);
-      if (edge.backOf === undefined && edge.exitOf === undefined) continue;
-      const at = isFiring ? epoch : (this.#firedAt[edge.index] ?? -1);
-      if (this.#rounds.mustHold(edge, at)) held.push([edge.key, at]);
-    }
-    return { fired: keys, epoch, held: held.length === 0 ? undefined : held };
+    const keys = this.#node(node)
+      .outgoing.filter(fires)
+      .map((edge) => edge.key);
+    return { fired: keys, epoch: this.#rounds.epoch, held: this.#held(node, fires) };
+  }
+
+  /** What every record of the node must keep while a visit is open: firings of earlier visits that are not used yet. */
+  heldBy(node: number): SettledFields['held'] {
+    return this.#held(node, () => false);
   }
 
   /**
@@ -174,6 +146,20 @@ export class Plan {
     return this.#graph.nodes[index] as GraphNode;
   }
 
+  /** When an edge that is held last fired; what the node's settled visit fired first does not count if that is decided again. */
+  #held(node: number, fires: (edge: GraphEdge) => boolean): SettledFields['held'] {
+    const held: [string, number][] = [];
+    for (const edge of this.#node(node).outgoing) {
+      // An `always` edge fires in every round, the last one included: nothing of it needs to be kept.
+      if (edge.always || (edge.backOf === undefined && edge.exitOf === undefined)) continue;
+      const before = this.#firedAt[edge.index] ?? -1;
+      const isOwn = this.#settledAt[node] === before;
+      const at = !isOwn && this.#rounds.isInUse(edge, before) ? before : fires(edge) ? this.#rounds.epoch : -1;
+      if (this.#rounds.mustHold(edge, at)) held.push([edge.key, at]);
+    }
+    return held.length === 0 ? undefined : held;
+  }
+
   #taken(target: number): readonly GraphEdge[] {
     const took = this.#took.get(target);
     return took ?? this.#node(target).incoming.filter((edge) => this.#settled[edge.index] === true);
@@ -200,7 +186,8 @@ export class Plan {
       if (record?.fired === undefined || !this.#rounds.isCurrent(node, record.epoch ?? 0)) continue;
       this.#restoreTook(node, record);
       const fired = new Set(record.fired);
-      this.#close(node.index, record.status === 'skipped' ? 'skipped' : 'settled', (edge) => fired.has(edge.key), true);
+      this.#close(node.index, record.status === 'skipped' ? 'skipped' : 'settled', (edge) => fired.has(edge.key));
+      this.#settledAt[node.index] = record.epoch ?? 0;
     }
     for (const { head, isStarted } of this.#rounds.restoredHeads()) {
       if (this.#state[head] !== 'idle') continue;
@@ -216,7 +203,7 @@ export class Plan {
     const fired = new Set(record.fired);
     const held = new Map(record.held);
     for (const edge of node.outgoing) {
-      const at = fired.has(edge.key) ? (record.epoch ?? 0) : (held.get(edge.key) ?? -1);
+      const at = held.get(edge.key) ?? (fired.has(edge.key) ? (record.epoch ?? 0) : -1);
       if (edge.backOf !== undefined || edge.exitOf !== undefined) this.#firedAt[edge.index] = at;
     }
   }
@@ -236,12 +223,15 @@ export class Plan {
   }
 
   /** A node is over for this round; its edges settle, or are held until their loop is done. */
-  #close(node: number, state: 'settled' | 'skipped', fires: (edge: GraphEdge) => boolean, isRestored = false): void {
+  #close(node: number, state: 'settled' | 'skipped', fires: (edge: GraphEdge) => boolean): void {
     this.#state[node] = state;
+    this.#settledAt[node] = this.#rounds.epoch;
     for (const edge of this.#node(node).outgoing) {
       const isFiring = fires(edge);
       if (edge.backOf === undefined && edge.exitOf === undefined) this.#arrived.push([edge, isFiring]);
-      else if (isFiring && !isRestored) this.#firedAt[edge.index] = this.#rounds.epoch;
+      else if (isFiring && (edge.always || !this.#rounds.isInUse(edge, this.#firedAt[edge.index] ?? -1))) {
+        this.#firedAt[edge.index] = this.#rounds.epoch;
+      }
     }
     this.#rounds.countNode(node);
   }
@@ -331,7 +321,7 @@ export class Plan {
     const loop = this.#rounds.loop(index);
     const led = loop.heads.filter((head) =>
       this.#node(head).incoming.some(
-        (e) => e.backOf === index && this.#rounds.hasToken(e, this.#firedAt[e.index] ?? -1),
+        (e) => e.backOf === index && this.#rounds.isInUse(e, this.#firedAt[e.index] ?? -1),
       ),
     );
     if (led.length === 0) {
@@ -339,7 +329,7 @@ export class Plan {
       for (const node of loop.nodes) {
         for (const edge of this.#node(node).outgoing) {
           if (edge.exitOf !== index) continue;
-          this.#arrived.push([edge, this.#rounds.hasLeft(edge, this.#firedAt[edge.index] ?? -1)]);
+          this.#arrived.push([edge, this.#rounds.isInUse(edge, this.#firedAt[edge.index] ?? -1)]);
         }
       }
       return;
@@ -347,6 +337,7 @@ export class Plan {
     this.#rounds.open(index, led);
     for (const node of loop.nodes) {
       this.#state[node] = 'idle';
+      this.#settledAt[node] = -1;
       this.#fired[node] = 0;
       this.#took.delete(node);
     }
@@ -359,7 +350,7 @@ export class Plan {
     }
   }
 
-  /** Gathers what the step has found. A node that is to be cancelled is not started first. */
+  /** Gathers what the step has found. */
   #step(): PlanStep {
     const cancel: number[] = [];
     for (const node of this.#cancelled) {
@@ -367,8 +358,7 @@ export class Plan {
       this.#cancelling.add(node);
       cancel.push(node);
     }
-    const starting = this.#started.filter((node) => !this.#cancelling.has(node));
-    const start = starting.map((node) => ({ node, visit: this.visitOf(node), took: this.#tookOf(node) }));
+    const start = this.#started.map((node) => ({ node, visit: this.visitOf(node), took: this.#tookOf(node) }));
     this.#started = [];
     this.#cancelled = [];
     const { epoch } = this.#rounds;

@@ -59,10 +59,7 @@ export function createDriver(graph: Graph, routing: Routing): Driver {
   const idOf = (node: number): string => graph.nodes[node]?.id ?? '';
   const apply = (step: PlanStep): PlanStep => {
     for (const { node, visit, took } of step.start) open.set(node, { visit, took });
-    for (const node of step.cancel) {
-      cancelled.add(node);
-      if (!open.has(node)) open.set(node, { visit: plan.visitOf(node), took: undefined });
-    }
+    for (const node of step.cancel) cancelled.add(node);
     for (const { id, record } of step.loops) {
       tree.loops ??= {};
       if (record === undefined) delete tree.loops[id];
@@ -96,7 +93,7 @@ export function createDriver(graph: Graph, routing: Routing): Driver {
     trace(node) {
       const activation = open.get(node);
       if (activation === undefined) throw new Error(`${idOf(node)} is not open`);
-      const { held } = tree.nodes[idOf(node)] ?? {};
+      const held = plan.heldBy(node);
       tree.nodes[idOf(node)] = {
         status: 'waiting',
         visits: activation.visit,
