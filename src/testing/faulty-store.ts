@@ -5,7 +5,7 @@ import type { Clock } from '../ports/clock.ts';
 import type { Commit, Store } from '../ports/store.ts';
 import type { SeededRandom } from './seeded-random.ts';
 
-export type StoreMethod = Exclude<keyof Store, 'name' | 'capabilities'>;
+export type StoreMethod = Exclude<keyof Store, 'name' | 'capabilities' | 'close'>;
 
 /** In [0, 1]; the same for every call, or by method. */
 export type FaultRate = number | ((method: StoreMethod) => number);
@@ -29,7 +29,8 @@ export interface FaultyStoreOptions {
 
 type Call = (...args: readonly unknown[]) => Promise<unknown>;
 
-const methods = [
+/** Every call of the port but `close`. */
+export const storeMethods = [
   'admitRun',
   'readRun',
   'findRuns',
@@ -49,22 +50,28 @@ const methods = [
   'removeTag',
   'readTags',
   'pruneRun',
-  'close',
 ] as const satisfies readonly StoreMethod[];
 
 /** Wraps a store: latency, reordering, lost requests, lost acknowledgements and death, all decided by a seed. */
 export function createFaultyStore(store: Store, options: FaultyStoreOptions): Store {
   const network = new Network(store.name, options);
-  const calls = methods.map((method): [StoreMethod, Call] => {
+  const calls = storeMethods.map((method): [StoreMethod, Call] => {
     const call = (store[method] as Call).bind(store);
-    return [method, (...args) => network.carry(method, args, () => call(...args))];
+    return [method, (...args) => network.carry(method, args, call)];
   });
-  return { name: store.name, capabilities: store.capabilities, ...Object.fromEntries(calls) } as Store;
+  return {
+    name: store.name,
+    capabilities: store.capabilities,
+    ...Object.fromEntries(calls),
+    close: () => network.close(() => store.close()),
+  } as Store;
 }
 
 class Network {
   readonly #store: string;
   readonly #options: FaultyStoreOptions;
+  /** Calls that have not been replied to. */
+  readonly #underWay = new Set<Promise<unknown>>();
   /** The last call sent on each lane; those of one lane arrive in order. */
   readonly #lanes = new Map<string, Promise<void>>();
 
@@ -73,15 +80,27 @@ class Network {
     this.#options = options;
   }
 
-  carry(method: StoreMethod, args: readonly unknown[], call: () => Promise<unknown>): Promise<unknown> {
-    const { failBefore = 0, loseAck = 0, latencyMs = 0 } = this.#options;
+  carry(method: StoreMethod, args: readonly unknown[], call: Call): Promise<unknown> {
+    const { failBefore = 0, loseAck = 0, latencyMs = 0, isDead } = this.#options;
     if (this.#isDead()) return never();
     const isLost = this.#happens(failBefore, method);
     const isReplyLost = this.#happens(loseAck, method);
-    const isClear = latencyMs === 0 && !isLost && !isReplyLost && this.#lanes.size === 0;
-    if (isClear && this.#options.isDead === undefined) return call();
+    if (latencyMs === 0 && !isLost && !isReplyLost && this.#lanes.size === 0 && isDead === undefined)
+      return call(...args);
     const arrived = this.#arrive(laneOf(method, args, this.#options.reorder ?? false));
-    return this.#finish(arrived, isLost, isReplyLost, call);
+    // A request is written down when it is sent: what its sender does to it later does not matter.
+    const sent = structuredClone(args);
+    const reply = this.#finish(arrived, isLost, isReplyLost, () => call(...sent));
+    this.#underWay.add(reply);
+    const forget = (): void => void this.#underWay.delete(reply);
+    reply.then(forget, forget);
+    return reply;
+  }
+
+  /** Closing is no call over the network, and waits for those under way. */
+  async close(close: () => Promise<void>): Promise<void> {
+    if (!this.#isDead()) await Promise.allSettled(this.#underWay);
+    await close();
   }
 
   /** Resolves when the call has come to the store. */

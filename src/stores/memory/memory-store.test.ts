@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { networkFaults, putNetworkBefore } from '../../testing/network-under-test.ts';
 import { storeSuite } from '../../testing/store-suite.ts';
 import type { StoreUnderTest } from '../../testing/store-suite/suite.ts';
 import { createMemoryStore } from './memory-store.ts';
@@ -15,6 +16,15 @@ function createUnderTest(): StoreUnderTest {
 
 describe('memory store', () => {
   storeSuite({ test, create: createUnderTest });
+});
+
+describe('memory store behind a wrapper that does nothing', () => {
+  storeSuite({ test, create: () => putNetworkBefore(createUnderTest(), {}, 1), seed: 2 });
+});
+
+describe('memory store behind a network', () => {
+  let seed = 100;
+  storeSuite({ test, create: () => putNetworkBefore(createUnderTest(), networkFaults, (seed += 1)), seed: 3 });
 });
 
 test('S1 a memory store is named as it was told', () => {

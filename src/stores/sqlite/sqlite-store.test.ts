@@ -1,14 +1,25 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { describe, test } from 'vitest';
+import { dirname, join } from 'node:path';
+import { afterAll, beforeAll, describe, test } from 'vitest';
+import { networkFaults, putNetworkBefore } from '../../testing/network-under-test.ts';
 import { storeSuite } from '../../testing/store-suite.ts';
 import type { StoreUnderTest } from '../../testing/store-suite/suite.ts';
 import { openSqliteStore } from './sqlite-store.ts';
 
+/** In memory where the machine offers it: what is tested here is not the disk. */
+const parent = existsSync('/dev/shm') ? '/dev/shm' : tmpdir();
+
+/** An empty store, made once and copied: making one takes longer than most tests. */
+const template = join(mkdtempSync(join(parent, 'cairn-sqlite-')), 'store.db');
+
+beforeAll(() => openSqliteStore({ path: template }).close());
+afterAll(() => rmSync(dirname(template), { recursive: true }));
+
 function createUnderTest(): StoreUnderTest {
-  const folder = mkdtempSync(join(tmpdir(), 'cairn-sqlite-'));
+  const folder = mkdtempSync(join(parent, 'cairn-sqlite-'));
   const path = join(folder, 'store.db');
+  copyFileSync(template, path);
   let nowMs = 1_700_000_000_000;
   const now = (): number => nowMs;
   return {
@@ -23,4 +34,13 @@ function createUnderTest(): StoreUnderTest {
 
 describe('SQLite store', () => {
   storeSuite({ test, create: createUnderTest });
+});
+
+describe('SQLite store behind a wrapper that does nothing', () => {
+  storeSuite({ test, create: () => putNetworkBefore(createUnderTest(), {}, 1), seed: 2 });
+});
+
+describe('SQLite store behind a network', () => {
+  let seed = 100;
+  storeSuite({ test, create: () => putNetworkBefore(createUnderTest(), networkFaults, (seed += 1)), seed: 3 });
 });

@@ -135,7 +135,9 @@ function followCommit(
   if (!isNewest(state, token)) return whenReply('CLAIM_FENCED', state);
   if (seq !== texts.length) return whenReply('COMMIT_CONFLICT', state);
   const taken = new Set(take.map(([name]) => name));
-  return whenReply('landed, held true', {
+  // Behind a caller that asks again when an acknowledgement is lost, the claim may be gone by the time of the reply.
+  const landed = whenReply('landed, held false', state) === undefined ? 'landed, held true' : 'landed, held false';
+  return whenReply(landed, {
     ...state,
     texts: [...texts, text],
     waits: [...waits.filter((name) => !close.includes(name) && !open.includes(name)), ...open],
