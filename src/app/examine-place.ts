@@ -2,8 +2,7 @@
 import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { DoctorContext, Finding } from '../operations/examine-store.ts';
-import { openSqliteStore } from '../stores/sqlite/index.ts';
-import { defaultTenant, type StoreChoice } from './open-reading.ts';
+import { defaultTenant, openIfThere, type StoreChoice } from './open-reading.ts';
 import { isWorkerDead } from './process-name.ts';
 import { parseStoreUrl, type StorePlace } from './store-url.ts';
 import { readVersion } from './version.ts';
@@ -93,9 +92,6 @@ export function openDoctor({ storeUrl, cwd }: StoreChoice): DoctorContext {
     isWorkerDead,
     now: Date.now,
     examinePlace: () => Promise.resolve([examineVersions(), ...examineFiles(place)]),
-    openStore() {
-      const isThere = place.kind === 'sqlite' && existsSync(place.path);
-      return Promise.resolve(isThere ? openSqliteStore({ path: place.path, readOnly: true }) : undefined);
-    },
+    openStore: async () => openIfThere(place),
   };
 }

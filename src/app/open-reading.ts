@@ -1,5 +1,6 @@
 /** Opens a store for commands that only read: nothing is created, nothing but the store is loaded. */
 import { existsSync } from 'node:fs';
+import { CairnError } from '../errors.ts';
 import type { ReadContext } from '../operations/operation.ts';
 import type { Store } from '../ports/store.ts';
 import { openSqliteStore } from '../stores/sqlite/index.ts';
@@ -14,9 +15,26 @@ export interface StoreChoice {
   readonly cwd: string;
 }
 
+/** A store whose making was cut off holds nothing yet. */
+function isEmptyStore(error: unknown): boolean {
+  return CairnError.is(error, 'STORE_UNAVAILABLE') && error.data['reason'] === 'it is empty';
+}
+
+/** The store of a place; undefined where no run was ever kept. @throws STORE_* as the store */
+export function openIfThere(place: StorePlace): Store | undefined {
+  if (place.kind === 'memory' || !existsSync(place.path)) return undefined;
+  try {
+    return openSqliteStore({ path: place.path, readOnly: true });
+  } catch (error) {
+    if (isEmptyStore(error)) return undefined;
+    throw error;
+  }
+}
+
 /** Where no run was ever kept, there is nothing to read: an empty store stands for the one that is not there. */
 async function openToRead(place: StorePlace): Promise<Store> {
-  if (place.kind === 'sqlite' && existsSync(place.path)) return openSqliteStore({ path: place.path, readOnly: true });
+  const store = openIfThere(place);
+  if (store !== undefined) return store;
   const { createMemoryStore } = await import('../stores/memory/index.ts');
   return createMemoryStore();
 }
