@@ -43,7 +43,7 @@ export class Chain {
   verify(run: KeyedRun, row: CheckpointRow): DecodedCheckpoint {
     const checkpoint = this.#decode(run, row);
     const before = checkpoint.fold?.after ?? row.seq - 1;
-    if (before !== this.#seq) throw this.#corrupt(run, this.#seq + 1, 'it is missing');
+    if (before !== this.#seq) throw missingError(run, this.#seq + 1, this.intact);
     this.#seq = row.seq;
     this.#link = checkpoint.link;
     this.#runKey = run.key;
@@ -56,11 +56,11 @@ export class Chain {
    * @throws CHECKPOINT_CORRUPT, CHECKPOINT_VERSION_UNKNOWN
    */
   static from(run: KeyedRun, row: CheckpointRow, snapshot: DecodedSnapshot): Chain {
+    if (row.seq !== snapshot.seq) throw missingError(run, snapshot.seq, undefined);
     const identity = { runKey: run.key, seq: row.seq };
     const isFolded = decodeOrNothing(run, row)?.fold !== undefined;
     const { link } = decodeCheckpoint(identity, isFolded ? undefined : snapshot.parent, row);
     const chain = new Chain(row.seq, link);
-    if (row.seq !== snapshot.seq) throw chain.#corrupt(run, snapshot.seq, 'it is missing');
     if (Buffer.compare(link, snapshot.link) !== 0) throw chain.#corrupt(run, row.seq, 'its snapshot is of another one');
     chain.#runKey = run.key;
     return chain;
@@ -73,7 +73,7 @@ export class Chain {
       if (!CairnError.is(error, 'CHECKPOINT_CORRUPT')) throw error;
       // A row that follows a gap cannot fit either; what is missing is the better news.
       const isGap = row.seq > this.#seq + 1 && decodeOrNothing(run, row)?.fold?.after !== this.#seq;
-      if (isGap) throw this.#corrupt(run, this.#seq + 1, 'it is missing');
+      if (isGap) throw missingError(run, this.#seq + 1, this.intact);
       throw this.#corrupt(run, row.seq, String(error.data['reason']), error.cause);
     }
   }
@@ -87,6 +87,12 @@ export class Chain {
       cause === undefined ? {} : { cause },
     );
   }
+}
+
+/** A checkpoint that must be there is not. */
+export function missingError(run: KeyedRun, seq: number, intact: string | undefined): CairnError {
+  const data = { checkpoint: checkpointId(run.key, seq), reason: 'it is missing' };
+  return new CairnError('CHECKPOINT_CORRUPT', intact === undefined ? data : { ...data, intact });
 }
 
 /** A row as far as it can be read without its parent. */

@@ -2,7 +2,7 @@
 import { CairnError } from '../errors.ts';
 import type { BlobStore } from '../ports/blobs.ts';
 import type { RunRow, Store } from '../ports/store.ts';
-import { decodeOrNothing, type Chain } from './chain.ts';
+import { decodeOrNothing, missingError, type Chain } from './chain.ts';
 import { checkpointId } from './checkpoint.ts';
 import { FoldedState } from './folded-state.ts';
 import { readOwner, readRows } from './lineage.ts';
@@ -22,11 +22,11 @@ export async function foldStored(store: Store, blobs: BlobStore, run: RunRow, se
   try {
     for (const span of plan.spans) {
       for await (const rows of readRows(store, span.run, span.from, span.to)) await folded.apply(span.run, rows);
+      if (folded.chain?.seq !== span.to) throw await explainMissing(store, span, folded.chain);
     }
   } catch (error) {
     throw await nameIntact(store, blobs, run, error, plan);
   }
-  if (folded.chain?.seq !== seq) throw await explainMissing(store, run, seq, folded.chain);
   return folded;
 }
 
@@ -59,16 +59,13 @@ function withIntact(error: CairnError, intact: unknown): CairnError {
 }
 
 /** Why the last row read is not the one asked for: a pruned span covers it, or it is lost. */
-async function explainMissing(store: Store, run: RunRow, seq: number, chain: Chain | undefined): Promise<CairnError> {
-  const owner = await readOwner(store, run, seq);
-  const [next] = await store.readCheckpoints(owner, { from: seq, to: owner.head, limit: 1 });
-  const fold = next && decodeOrNothing(owner, next)?.fold;
-  if (next !== undefined && fold !== undefined && fold.after < seq) return prunedError(owner, seq, next.seq);
-  const missing = checkpointId(owner.key, (chain?.seq ?? seq - 1) + 1);
-  const intact = chain?.intact;
-  return new CairnError('CHECKPOINT_CORRUPT', {
-    checkpoint: missing,
-    reason: 'it is missing',
-    ...(intact === undefined ? {} : { intact }),
-  });
+async function explainMissing(
+  store: Store,
+  { run, from, to }: LoadPlan['spans'][number],
+  chain: Chain | undefined,
+): Promise<CairnError> {
+  const [next] = await store.readCheckpoints(run, { from: to, to: run.head, limit: 1 });
+  const fold = next && decodeOrNothing(run, next)?.fold;
+  if (next !== undefined && fold !== undefined && fold.after < to) return prunedError(run, to, next.seq);
+  return missingError(run, Math.max(from, (chain?.seq ?? -1) + 1), chain?.intact);
 }

@@ -2,7 +2,7 @@
 import { CairnError } from '../errors.ts';
 import type { CheckpointRow, RunRow, Store } from '../ports/store.ts';
 import { decodeCheckpoint, rootChecksum, type DecodedCheckpoint } from './checkpoint.ts';
-import { Chain, decodeOrNothing } from './chain.ts';
+import { Chain, decodeOrNothing, missingError } from './chain.ts';
 import { decodeSnapshot } from './snapshot.ts';
 
 /** A run of a lineage and the newest of its checkpoints that belongs to the history in question. */
@@ -109,6 +109,9 @@ export async function* readHistory(
         yield { run: part.run, checkpoint: chain.verify(part.run, row), sizeBytes: row.body.length };
       }
     }
+    // Fork points and heads are never pruned.
+    const isWhole = to < part.upTo || to < from || chain?.seq === to;
+    if (!isWhole) throw missingError(part.run, Math.max(from, (chain?.seq ?? -1) + 1), chain?.intact);
   }
 }
 

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { CairnError, type ErrorCode } from '../errors.ts';
 import type { BlobStore } from '../ports/blobs.ts';
 import type { CheckpointRow, RunRow, Store } from '../ports/store.ts';
-import { Chain, decodeOrNothing } from './chain.ts';
+import { Chain, decodeOrNothing, missingError } from './chain.ts';
 import { checkpointId, rootChecksum, type DecodedCheckpoint } from './checkpoint.ts';
 import { firstSeqOf, readLineage, readLink, readRows, type LineagePart } from './lineage.ts';
 import { listBlobs, resolveValues } from './resolve-values.ts';
@@ -83,7 +83,7 @@ class Verification {
     for await (const rows of readRows(this.#store, run, from, upTo)) {
       for (const row of rows) await this.#verifyRow(run, row, snapshots.has(row.seq));
     }
-    if (this.#chain.seq < upTo) this.#noteMissing(run, upTo);
+    if (this.#chain.seq < upTo) this.#noteMissing(run, Math.max(from, this.#chain.seq + 1), upTo);
   }
 
   /** Seqs of a run's snapshots, found backwards, as a load finds them. */
@@ -168,9 +168,10 @@ class Verification {
     return isDeepStrictEqual(await resolve(folded.root), await resolve(snapshot.root));
   }
 
-  #noteMissing(run: RunRow, upTo: number): void {
-    const id = checkpointId(run.key, upTo);
-    this.#note(id, new CairnError('CHECKPOINT_CORRUPT', { checkpoint: id, reason: 'it is missing' }));
+  #noteMissing(run: RunRow, seq: number, upTo: number): void {
+    this.#note(checkpointId(run.key, seq), missingError(run, seq, undefined));
+    this.#chain = new Chain(upTo, undefined);
+    this.#state = undefined;
   }
 
   #note(checkpoint: string, error: unknown): void {
