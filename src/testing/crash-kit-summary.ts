@@ -35,16 +35,12 @@ export function checksumsOf(rows: readonly CheckpointRow[]): readonly string[] {
   return rows.map(({ seq, checksum }) => `${seq} ${Buffer.from(checksum).toString('hex')}`);
 }
 
-function lineOf({
-  kind,
-  node = [],
-  visit = 1,
-  status = 'completed',
-  step = '',
-  error,
-}: ChangePart): string | undefined {
-  if (kind !== 'settle' && kind !== 'replay' && kind !== 'step') return undefined;
-  return `settle ${node.join('/')}#${visit} ${step} ${status} ${error?.code ?? ''}`;
+/** A step's line says no visit, as a wait is closed without one; an answer and a signal that came early read alike. */
+function lineOf({ kind, node = [], visit = 1, status = 'completed', step }: ChangePart): string | undefined {
+  const place = node.join('/');
+  if (kind === 'settle' || kind === 'replay') return `${place}#${visit} ${status}`;
+  if ((kind === 'step' || kind === 'answer') && step !== undefined) return `${place} step ${step} ${status}`;
+  return undefined;
 }
 
 function stateText({ state, failed, skipped }: RunResult): string {

@@ -19,8 +19,8 @@ interface Timer {
 /** Where virtual time begins, epoch ms. */
 const startMs = 1_700_000_000_000;
 
-/** How far a run may go before it counts as stuck: a month. */
-const horizonMs = 30 * 24 * 3_600_000;
+/** How far a run may go before it counts as stuck: a day. */
+const horizonMs = 24 * 3_600_000;
 
 export class SimulatedTime {
   nowMs: number = startMs;
@@ -51,7 +51,7 @@ export class SimulatedTime {
 
   /**
    * Lets time pass until the promise has settled, and returns or throws what it settled with.
-   * @throws INTERNAL nothing is due any more, or a month has passed
+   * @throws INTERNAL nothing is due any more, or a day has passed
    */
   async run<Value>(promise: Promise<Value>): Promise<Value> {
     let isSettled = false;
@@ -88,7 +88,7 @@ export class SimulatedTime {
     const first = this.#timers[0];
     if (first === undefined || first.dueMs > endMs) {
       throw new CairnError('INTERNAL', {
-        reason: first === undefined ? 'nothing is due any more' : 'a month has passed',
+        reason: first === undefined ? 'nothing is due any more' : 'a day has passed',
       });
     }
     this.nowMs = Math.max(this.nowMs, first.dueMs);

@@ -2,6 +2,8 @@
 import type { Claim, Commit, Store } from '../ports/store.ts';
 
 interface Accepted {
+  /** How the run ended, once it has. */
+  ended?: string;
   token: number;
   seq: number;
   readonly checksums: Map<number, string>;
@@ -29,7 +31,7 @@ export function createWitness(store: Store): StoreWitness {
     const known = acceptedOf(runId, 0);
     if (token <= known.token) faults.push(`${workerId} was given token ${token} of run ${runId} after ${known.token}`);
   };
-  const committed = ({ claim, checkpoint }: Commit): void => {
+  const committed = ({ claim, checkpoint, status }: Commit): void => {
     const { runId, token, workerId } = claim;
     const known = acceptedOf(runId, token);
     const checksum = Buffer.from(checkpoint.checksum).toString('hex');
@@ -39,6 +41,9 @@ export function createWitness(store: Store): StoreWitness {
       faults.push(`${workerId} wrote seq ${checkpoint.seq} of run ${runId} with token ${token} after ${known.token}`);
     if (checkpoint.seq !== known.seq + 1)
       faults.push(`${workerId} wrote seq ${checkpoint.seq} of run ${runId} after ${known.seq}`);
+    if (known.ended !== undefined)
+      faults.push(`${workerId} wrote seq ${checkpoint.seq} of run ${runId}, which was ${known.ended}`);
+    if (status === 'completed' || status === 'failed' || status === 'cancelled') known.ended = status;
     known.token = token;
     known.seq = checkpoint.seq;
     known.checksums.set(checkpoint.seq, checksum);
