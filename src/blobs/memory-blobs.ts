@@ -1,40 +1,46 @@
-/** Blobs in memory, for engines whose store is in memory too. Survives nothing. */
-import { createHash } from 'node:crypto';
+/** Blobs kept in this process, with the semantics of every other blob store. */
+
 import { CairnError } from '../errors.ts';
 import type { BlobStore } from '../ports/blobs.ts';
+import { hashBlob } from './blob-hash.ts';
 
-interface Kept {
+interface StoredBlob {
   readonly bytes: Uint8Array;
-  readonly at: number;
+  storedAt: number;
 }
 
-/** @param now - epoch ms; ages of blobs are measured with it */
+/**
+ * Creates a blob store in memory; it survives nothing.
+ *
+ * @param now - epoch ms; ages are measured with it. Default is the system's clock.
+ */
 export function createMemoryBlobs(now: () => number = Date.now): BlobStore {
-  const tenants = new Map<string, Map<string, Kept>>();
-  const blobsOf = (tenant: string): Map<string, Kept> => {
-    const found = tenants.get(tenant) ?? new Map<string, Kept>();
-    tenants.set(tenant, found);
-    return found;
-  };
+  const tenants = new Map<string, Map<string, StoredBlob>>();
+  const find = (tenant: string, hash: string): StoredBlob | undefined => tenants.get(tenant)?.get(hash);
   return {
     name: 'memory:',
-    put: async (tenant, bytes) => {
-      const hash = createHash('sha256').update(bytes).digest('hex');
-      const blobs = blobsOf(tenant);
-      if (!blobs.has(hash)) blobs.set(hash, { bytes: Uint8Array.from(bytes), at: now() });
-      return hash;
+    put: (tenant, bytes) => {
+      const hash = hashBlob(bytes);
+      const blobs = tenants.get(tenant) ?? new Map<string, StoredBlob>();
+      tenants.set(tenant, blobs);
+      const stored = blobs.get(hash);
+      if (stored === undefined) blobs.set(hash, { bytes: new Uint8Array(bytes), storedAt: now() });
+      else stored.storedAt = now();
+      return Promise.resolve(hash);
     },
-    get: async (tenant, hash) => {
-      const kept = tenants.get(tenant)?.get(hash);
-      if (kept === undefined) throw new CairnError('BLOB_NOT_FOUND', { hash });
-      return Uint8Array.from(kept.bytes);
+    get: (tenant, hash) => {
+      const stored = find(tenant, hash);
+      if (stored === undefined) return Promise.reject(new CairnError('BLOB_NOT_FOUND', { hash }));
+      return Promise.resolve(new Uint8Array(stored.bytes));
     },
-    has: async (tenant, hash) => tenants.get(tenant)?.has(hash) === true,
-    collect: async (tenant, keep, olderThanMs) => {
-      const blobs = blobsOf(tenant);
-      const unneeded = [...blobs].filter(([hash, { at }]) => !keep.has(hash) && now() - at > olderThanMs);
-      for (const [hash] of unneeded) blobs.delete(hash);
-      return unneeded.length;
+    has: (tenant, hash) => Promise.resolve(find(tenant, hash) !== undefined),
+    collect: (tenant, keep, olderThanMs) => {
+      const blobs = tenants.get(tenant);
+      const old = [...(blobs ?? [])].filter(
+        ([hash, { storedAt }]) => !keep.has(hash) && now() - storedAt > olderThanMs,
+      );
+      for (const [hash] of old) blobs?.delete(hash);
+      return Promise.resolve(old.length);
     },
   };
 }

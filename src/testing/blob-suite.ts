@@ -1,0 +1,110 @@
+/** The suite that every blob store passes (S2). */
+
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { CairnError, type ErrorCode } from '../errors.ts';
+import type { BlobStore } from '../ports/blobs.ts';
+
+export interface BlobsUnderTest {
+  /** Empty. */
+  readonly blobs: BlobStore;
+  /** Lets the blob store's clock go on by so many ms: blobs grow old by it. */
+  readonly advance: (byMs: number) => void | Promise<void>;
+  /** Called when the test is over. */
+  readonly dispose?: () => void | Promise<void>;
+}
+
+export interface BlobSuiteOptions {
+  /** The runner's: registers one test. */
+  readonly test: (title: string, run: () => Promise<void>) => unknown;
+  readonly create: () => BlobsUnderTest | Promise<BlobsUnderTest>;
+}
+
+/** Registers the tests of the blob port. Titles begin with the rule they prove. */
+export function blobSuite({ test, create }: BlobSuiteOptions): void {
+  for (const [title, run] of Object.entries(tests)) {
+    test(title, async () => {
+      const made = await create();
+      try {
+        await run(made);
+      } finally {
+        await made.dispose?.();
+      }
+    });
+  }
+}
+
+const day = 24 * 3_600_000;
+const bytesOf = (text: string): Uint8Array => new TextEncoder().encode(text);
+const hashOf = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
+
+async function expectCode(promise: Promise<unknown>, code: ErrorCode): Promise<void> {
+  await assert.rejects(promise, (error) => CairnError.is(error, code));
+}
+
+const tests: Readonly<Record<string, (made: BlobsUnderTest) => Promise<void>>> = {
+  'C5 a blob is stored under its sha-256 and comes back as it was': async ({ blobs }) => {
+    const every = Uint8Array.from({ length: 256 }, (_, index) => index);
+    for (const bytes of [new Uint8Array(0), bytesOf('hello'), every, new Uint8Array(3_000_000).fill(7)]) {
+      const hash = await blobs.put('acme', bytes);
+      assert.equal(hash, hashOf(bytes));
+      assert.equal(await blobs.has('acme', hash), true);
+      assert.equal(Buffer.compare(await blobs.get('acme', hash), bytes), 0);
+    }
+  },
+
+  'C5 the same bytes put again are one blob': async ({ blobs, advance }) => {
+    const hashes = await Promise.all([1, 2, 3, 4].map(() => blobs.put('acme', bytesOf('same'))));
+    assert.deepEqual(new Set(hashes), new Set([hashOf(bytesOf('same'))]));
+    await advance(2 * day);
+    assert.equal(await blobs.collect('acme', new Set(), day), 1);
+  },
+
+  'C5 a blob that is not there is BLOB_NOT_FOUND, whatever it is asked by': async ({ blobs }) => {
+    for (const hash of [hashOf(bytesOf('none')), '', '../../etc/passwd', 'F'.repeat(64), 'nul\0']) {
+      await expectCode(blobs.get('acme', hash), 'BLOB_NOT_FOUND');
+      assert.equal(await blobs.has('acme', hash), false);
+    }
+  },
+
+  'S2 a hash is not enough to reach the blob of another tenant': async ({ blobs, advance }) => {
+    const tenants = ['acme', 'ACME', 'other', '', '..', 'a/b', 'nul\0', '\u{1f600}', '~', 'x'.repeat(300)];
+    for (const tenant of tenants) {
+      const hash = await blobs.put(tenant, bytesOf(`of ${tenant}`));
+      for (const other of tenants) assert.equal(await blobs.has(other, hash), other === tenant, `${other} ${tenant}`);
+      await expectCode(blobs.get(`${tenant}!`, hash), 'BLOB_NOT_FOUND');
+    }
+    await advance(2 * day);
+    assert.equal(await blobs.collect('acme', new Set(), day), 1);
+    assert.equal(await blobs.has('other', hashOf(bytesOf('of other'))), true);
+  },
+
+  'C5 the collector removes what nobody needs and is old, and nothing else': async ({ blobs, advance }) => {
+    const kept = await blobs.put('acme', bytesOf('kept'));
+    const old = await blobs.put('acme', bytesOf('old'));
+    await advance(2 * day);
+    const young = await blobs.put('acme', bytesOf('young'));
+    assert.equal(await blobs.collect('acme', new Set([kept]), day), 1);
+    assert.deepEqual(await Promise.all([kept, old, young].map((hash) => blobs.has('acme', hash))), [true, false, true]);
+    assert.equal(await blobs.collect('acme', new Set([kept]), day), 0);
+    assert.equal(await blobs.collect('nobody', new Set(), day), 0);
+    assert.equal(await blobs.put('acme', bytesOf('old')), old);
+    assert.equal(Buffer.compare(await blobs.get('acme', old), bytesOf('old')), 0);
+  },
+
+  'C5 a blob that is put again is young again': async ({ blobs, advance }) => {
+    const hash = await blobs.put('acme', bytesOf('again'));
+    await advance(2 * day);
+    await blobs.put('acme', bytesOf('again'));
+    assert.equal(await blobs.collect('acme', new Set(), day), 0);
+    assert.equal(await blobs.has('acme', hash), true);
+  },
+
+  'S2 bytes handed in and out are not shared': async ({ blobs }) => {
+    const bytes = bytesOf('mine');
+    const hash = await blobs.put('acme', bytes);
+    bytes.fill(0);
+    (await blobs.get('acme', hash)).fill(1);
+    assert.equal(Buffer.compare(await blobs.get('acme', hash), bytesOf('mine')), 0);
+  },
+};
