@@ -97,7 +97,7 @@ export class Runner {
       clock: env.clock,
       limits: env.limits,
       onLanded: (landed, sizeBytes) => this.#onLanded(landed, sizeBytes),
-      onBroken: (error) => this.#fail(error),
+      onBroken: (error) => this.#breakOff(error),
     });
     core.rootFrame = new FrameRun({
       graph,
@@ -156,7 +156,10 @@ export class Runner {
     if (this.#isOver) return;
     core.isClosing = true;
     this.#abortAll(new CairnError('CLAIM_LOST', { runId: core.runId }));
-    await core.committer.settled();
+    do {
+      this.#drive();
+      await core.committer.settled();
+    } while (core.gatedCount > 0 || core.launches.length > 0);
     if (this.#isOver) return;
     this.#isOver = true;
     this.#stopTimers();
@@ -380,6 +383,12 @@ export class Runner {
   #onLanded(landed: Landed, sizeBytes: number): void {
     this.#policy.onCommit(sizeBytes);
     this.#feed.publish(landed);
+  }
+
+  /** The last commits of a run may break when nothing is left to do but to wait for them: then it has not ended. */
+  #breakOff(error: unknown): void {
+    this.#isOver = false;
+    this.#fail(error);
   }
 
   #fail(error: unknown): void {

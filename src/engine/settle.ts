@@ -1,6 +1,7 @@
 /** Settles an activation: its updates, its edges, its record, and what may start because of it (E3). */
 import { CairnError } from '../errors.ts';
 import type { ConditionScope, GraphEdge } from '../graph/graph.ts';
+import { outputsOfSteps } from '../state/channels.ts';
 import { encodeValue, type Admitted } from '../state/codec.ts';
 import { hashParts } from '../state/hash.ts';
 import type { KeptOutcome, NodeRecord, NodeStatus } from '../state/tree.ts';
@@ -11,6 +12,7 @@ import { cancelActivation } from './cancel.ts';
 import { dropWaitsOf } from './open-wait.ts';
 import { routeEdges } from './route.ts';
 import type { RunCore } from './run-core.ts';
+import { settledState } from './settled-state.ts';
 
 /** How an outcome came to be, when it is not the return of an attempt. */
 export interface SettleSource {
@@ -101,7 +103,10 @@ function route(
   let view: ReturnType<typeof frameRun.frame.openView> | undefined;
   const scope = (): ConditionScope => {
     view ??= frameRun.frame.openView();
-    return { outcome: { status, output: outcome.output?.value, error }, state: view.state };
+    const steps = outcome.isStepsOutput === true ? frameRun.openRecordOf(node) : undefined;
+    const output = steps === undefined ? outcome.output?.value : outputsOfSteps(steps);
+    const shown = status === 'completed' ? output : undefined;
+    return { outcome: { status, output, error }, state: settledState(view.state, frameRun, node, shown) };
   };
   try {
     return routeEdges({ graph: frameRun.graph, node, goto: outcome.goto, scope, status });

@@ -188,7 +188,8 @@ function showsOutput(record: NodeRecord): boolean {
   return record.status !== 'failed' && 'output' in record;
 }
 
-function outputsOfSteps(record: NodeRecord): readonly unknown[] {
+/** The output of a node whose output is that of its steps, frozen. */
+export function outputsOfSteps(record: NodeRecord): readonly unknown[] {
   const done = Object.values(record.steps ?? {}).filter((step) => step.status === 'done');
   return Object.freeze(done.map((step) => deepFreeze(step.output)));
 }
