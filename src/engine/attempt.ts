@@ -16,7 +16,8 @@ import { clearFailedSteps } from './step-record.ts';
 export function launch(core: RunCore, activation: Activation): void {
   const { node } = activation;
   if (activation.isCancelled) return settleCancelled(core, activation);
-  if (core.isStopping) return dropActivation(core, activation);
+  // An effect whose intent is durable is as good as running: a failure elsewhere does not stop it (G8).
+  if (core.isStopping && !(isEffect(node) && core.isOnlyFailing)) return giveUp(core, activation);
   if (isEffect(node) && core.env.clock.monotonic() >= core.leaseUntilMs) {
     dropActivation(core, activation);
     return core.fail(new CairnError('CLAIM_LOST', { runId: core.runId }));
@@ -46,6 +47,20 @@ export function launch(core: RunCore, activation: Activation): void {
       if (isCurrent()) attemptFailed(core, activation, error);
     },
   );
+}
+
+/** Nothing starts any more. An effect that was announced and never began is not in doubt: its intent is withdrawn (E3). */
+function giveUp(core: RunCore, activation: Activation): void {
+  const { node, frameRun } = activation;
+  const record = frameRun.openRecordOf(node);
+  if (isEffect(node) && record?.intent !== undefined && core.committer.broken === undefined) {
+    const { intent: _, ...withdrawn } = record;
+    frameRun.frame.setNode(node.id, withdrawn, JSON.stringify(withdrawn));
+    core.committer.note(`{"kind":"withdraw","node":${JSON.stringify(activation.path)}}`);
+    core.mustCommit = true;
+  }
+  dropActivation(core, activation);
+  core.requestTurn();
 }
 
 /** The key under which the present effect was announced. */

@@ -104,11 +104,12 @@ function admitChild(core: RunCore, activation: Activation, frameRun: FrameRun, k
 }
 
 /** A child has ended when its plan is done, or when it failed and nothing of it is being worked on. */
-function childEnd(frameRun: FrameRun): Promise<void> {
+function childEnd(frameRun: FrameRun, onEnded: () => void): Promise<void> {
   return new Promise((resolve) => {
     const check = (): void => {
       if (!frameRun.plan.isDone && !hasStopped(frameRun)) return;
       frameRun.onEnd = undefined;
+      onEnded();
       resolve();
     };
     frameRun.onEnd = check;

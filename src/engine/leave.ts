@@ -7,6 +7,8 @@ import type { RunCore } from './run-core.ts';
 export function updateBusy(core: RunCore, activation: Activation): void {
   if (activation.phase !== 'running') return;
   core.setBusy(activation, activation.stepsInFlight > 0 || activation.childrenInFlight === 0);
+  // Its place is free for what is queued: its own children first of all.
+  if (!activation.isBusy) core.requestTurn();
 }
 
 /** Leaves the function once nothing of it will be resolved in this attempt. */

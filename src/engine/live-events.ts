@@ -3,7 +3,12 @@ import type { Activation } from './activation.ts';
 import type { LiveEvent } from './api.ts';
 import type { RunCore } from './run-core.ts';
 
-export function liveEventOf(core: RunCore, type: LiveEvent['type'], activation: Activation, detail: unknown): LiveEvent {
+export function liveEventOf(
+  core: RunCore,
+  type: LiveEvent['type'],
+  activation: Activation,
+  detail: unknown,
+): LiveEvent {
   return { type, runId: core.runId, after: core.committer.seq, node: activation.path, detail };
 }
 

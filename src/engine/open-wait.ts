@@ -37,8 +37,8 @@ export function openWait(
     core.committer.note(`{"kind":"wait","node":${JSON.stringify(activation.path)},"wait":"${waitId}"}`);
     core.mustCommit = true;
     core.holdsEffect = true;
-    core.publishLive('waiting', activation, { waitId, wait: opened });
-    core.requestFlush();
+    // Durable before anyone sees it (W2).
+    void core.durable().then(() => core.publishLive('waiting', activation, { waitId, wait: opened }));
   }
   armDueTime(core, waitId);
   return waitId;

@@ -110,6 +110,11 @@ export class RunCore {
     return this.run.runId;
   }
 
+  /** The run is failing, and nothing worse. */
+  get isOnlyFailing(): boolean {
+    return this.isFailing && !this.isCancelling && !this.isClosing && this.committer.broken === undefined;
+  }
+
   /** No new activation starts any more. */
   get isStopping(): boolean {
     return this.isFailing || this.isCancelling || this.isClosing || this.committer.broken !== undefined;

@@ -317,7 +317,12 @@ export class Runner {
     this.#isOver = true;
     this.#stopTimers();
     const durable = core.committer.isPending ? core.committer.commit('power') : core.committer.settled();
-    durable.then(() => this.#giveBack(status)).then(this.#resolve, this.#reject);
+    durable
+      .then(() => {
+        this.#durable?.resolve();
+        return this.#giveBack(status);
+      })
+      .then(this.#resolve, this.#reject);
   }
 
   async #giveBack(status: RunStatus): Promise<void> {

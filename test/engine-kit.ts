@@ -1,0 +1,136 @@
+/** What engine tests share: an engine over memory stores, small graphs, a clock that needs no waiting. */
+import { createMemoryBlobs } from '../src/blobs/memory-blobs.ts';
+import type { Engine, EngineOptions, RunResult } from '../src/engine/api.ts';
+import { createEngine } from '../src/engine/engine.ts';
+import { compileGraph } from '../src/graph/compile-graph.ts';
+import {
+  END,
+  START,
+  type EdgeDefinition,
+  type Graph,
+  type GraphDefinition,
+  type NodeDefinition,
+} from '../src/graph/graph.ts';
+import type { EffectClass, NodeContext } from '../src/graph/node-contract.ts';
+import type { Clock } from '../src/ports/clock.ts';
+import type { Ids } from '../src/ports/ids.ts';
+import type { Store } from '../src/ports/store.ts';
+import { createMemoryStore } from '../src/stores/memory/memory-store.ts';
+
+/** Virtual time: a timer fires once nothing else is left to do, and time jumps to it. */
+export function jumpingClock(): Clock & { timeMs: number } {
+  let order = 0;
+  const timers: { at: number; order: number; callback: () => void }[] = [];
+  const clock = {
+    timeMs: 1_700_000_000_000,
+    now: () => clock.timeMs,
+    monotonic: () => clock.timeMs,
+    defer: (callback: () => void) => void setImmediate(callback),
+    setTimer(delayMs: number, callback: () => void) {
+      const timer = { at: clock.timeMs + delayMs, order: (order += 1), callback };
+      timers.push(timer);
+      idle();
+      return () => {
+        const index = timers.indexOf(timer);
+        if (index >= 0) timers.splice(index, 1);
+      };
+    },
+  };
+  let isWatching = false;
+  const idle = (): void => {
+    if (isWatching) return;
+    isWatching = true;
+    let rounds = 0;
+    const turn = (): void => {
+      if ((rounds += 1) < 8) return void setImmediate(turn);
+      isWatching = false;
+      timers.sort((a, b) => a.at - b.at || a.order - b.order);
+      const next = timers.shift();
+      if (next === undefined) return;
+      clock.timeMs = Math.max(clock.timeMs, next.at);
+      next.callback();
+      if (timers.length > 0) idle();
+    };
+    setImmediate(turn);
+  };
+  return clock;
+}
+
+let runCount = 0;
+
+export function testIds(workerId = 'worker-1', dead: readonly string[] = []): Ids {
+  return {
+    createRunId: () => `run-${(runCount += 1)}`,
+    workerId,
+    random: () => 0.5,
+    isWorkerDead: (id) => (dead.includes(id) ? true : undefined),
+  };
+}
+
+export interface Bench {
+  readonly engine: Engine;
+  readonly store: Store;
+  readonly options: EngineOptions;
+  readonly clock: ReturnType<typeof jumpingClock>;
+}
+
+export function createBench(more: Partial<EngineOptions> = {}): Bench {
+  const clock = jumpingClock();
+  const store = more.store ?? createMemoryStore({ now: () => clock.timeMs });
+  const options: EngineOptions = { store, blobs: createMemoryBlobs(), clock, ids: testIds(), ...more };
+  return { engine: createEngine(options), store, options, clock };
+}
+
+/** Another process on the same store, which knows that the first one is dead. */
+export function afterCrash(bench: Bench): Engine {
+  return createEngine({ ...bench.options, ids: testIds('worker-2', ['worker-1']) });
+}
+
+export function node(
+  id: string,
+  effect: EffectClass,
+  run: (ctx: NodeContext) => unknown,
+  more: Partial<NodeDefinition> = {},
+): NodeDefinition {
+  return { id, type: 'function', effect, implementation: { run }, ...more };
+}
+
+/** Edges from text: `> a`, `a > b`, `b >` for START and END. */
+export function edges(...pairs: readonly string[]): EdgeDefinition[] {
+  return pairs.map((pair) => {
+    const [from, to] = pair.split('>').map((id) => id.trim());
+    return { from: from === '' ? START : (from as string), to: to === '' ? END : (to as string) };
+  });
+}
+
+export function graphOf(
+  id: string,
+  nodes: readonly NodeDefinition[],
+  links: readonly EdgeDefinition[],
+  more: Partial<GraphDefinition> = {},
+): Graph {
+  return compileGraph({ id, nodes, edges: links, ...more });
+}
+
+export async function runToRest(engine: Engine, graph: Graph, input: unknown = {}, runId?: string): Promise<RunResult> {
+  const handle = await engine.start(graph, input, runId === undefined ? {} : { runId });
+  return handle.result();
+}
+
+export async function resumeToRest(engine: Engine, runId: string, graph: Graph): Promise<RunResult> {
+  return (await engine.resume(runId, { graph })).result();
+}
+
+/** Every change of a run's history, oldest first: `settle a`, `intent b`… */
+export async function changesOf(engine: Engine, runId: string): Promise<readonly string[]> {
+  const lines: string[] = [];
+  for await (const event of engine.events(runId)) {
+    if (event.type !== 'checkpoint') continue;
+    lines.push(
+      event.change
+        .map((part) => [part.kind, part.node?.join('/'), part.step].filter((word) => word !== undefined).join(' '))
+        .join(' + '),
+    );
+  }
+  return lines;
+}
