@@ -20,7 +20,7 @@ const listedMatches = 8;
  * @throws RUN_NOT_FOUND, CHECKPOINT_AMBIGUOUS, CHECKPOINT_NOT_FOUND, CHECKPOINT_PRUNED
  */
 export async function resolveReference(store: Store, tenant: string, text: string): Promise<ResolvedReference> {
-  const readings = readingsOf(text);
+  const readings = text === '' ? [] : readingsOf(text);
   for (const { name, position } of readings) {
     const run = await store.readRun({ tenant, runId: name });
     if (run !== undefined) return locate(store, run, position, text);
