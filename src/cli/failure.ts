@@ -2,6 +2,7 @@
 import { CairnError, errorTable } from '../errors.ts';
 import type { Screen } from './screen.ts';
 import { printableLines } from './text/printable.ts';
+import { fit } from './text/width.ts';
 import { toJson } from './text/value.ts';
 
 /** Any thrown value as an error of the table; what is not one is a defect of Cairn. */
@@ -15,6 +16,16 @@ function stackOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const cause = error.cause === undefined ? '' : `\ncaused by ${stackOf(error.cause)}`;
   return `${error.stack ?? error.message}${cause}`;
+}
+
+/** Longer lines than this say nothing more: they show some huge id or value. */
+const longestLine = 500;
+
+function readable(text: string): string {
+  return printableLines(text)
+    .split('\n')
+    .map((line) => fit(line, longestLine))
+    .join('\n');
 }
 
 export function exitCodeOf(error: CairnError): number {
@@ -31,8 +42,8 @@ export function reportFailure(thrown: unknown, screen: Screen, isJson: boolean):
   const { code, message, hint, retry, data } = error;
   if (isJson) screen.note(JSON.stringify({ error: toJson({ code, message, hint, retry, data }) }));
   else {
-    screen.note(`${screen.paint('bad', 'cairn:')} ${printableLines(message)} ${screen.paint('dim', `[${code}]`)}`);
-    screen.note(printableLines(hint));
+    screen.note(`${screen.paint('bad', 'cairn:')} ${readable(message)} ${screen.paint('dim', `[${code}]`)}`);
+    screen.note(readable(hint));
   }
   if (process.env['CAIRN_DEBUG'] === '1') screen.note(printableLines(stackOf(thrown)));
   return exitCodeOf(error);

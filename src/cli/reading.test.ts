@@ -1,0 +1,86 @@
+/** The command line as a process: going through what runs have left. */
+import { spawnSync } from 'node:child_process';
+import { expect, test, vi } from 'vitest';
+import { openFolder, releaseGraph } from './fixtures/cairn.ts';
+
+// Processes of a loaded machine start slowly.
+vi.setConfig({ testTimeout: 60_000 });
+
+const folder = openFolder();
+folder.cairn('run', releaseGraph, '--run-id', 'r', '--input', 'topic=cairns');
+folder.cairn('answer', 'r', 'yes', '--resume');
+
+test('H1 log, show, state and diff read a history, in 80 columns', () => {
+  const log = folder.cairn('log', 'r').out;
+  expect(log).toMatch(/^r release completed\nSEQ +AGE +BYTES +WHAT HAPPENED\n/);
+  expect(log).toMatch(/ publish completed in \d+ ms; ended: completed\n/);
+  expect(log).toMatch(/ 0 +\d+ s +\d+ {2}started\n$/);
+  const show = folder.cairn('show', 'r@head~1').out;
+  expect(show).toMatch(/^checkpoint [0-9a-f]{16}\.\d+\n {2}run +r@\d+\n/);
+  expect(show).toMatch(/\nWhat happened:\n/);
+  expect(show).toMatch(/\nNODE +STATUS +VISITS +ATTEMPT +STEPS\nread +completed +1 +1/);
+  expect(folder.cairn('state', 'r', 'scratch.title').out).toBe('Notes on cairns\n');
+  expect(folder.json('state', 'r', 'outputs.read.lines.-1')).toBe('\u001b[2Jsecond');
+  expect(folder.cairn('diff', 'r@0', 'r').out).toMatch(/\n {2}status: running → completed\n/);
+  for (const text of [log, show]) for (const line of text.split('\n')) expect(line.length).toBeLessThanOrEqual(80);
+});
+
+test('P6 control characters of values are shown, not sent', () => {
+  const { out } = folder.cairn('state', 'r');
+  expect(out).toContain(String.raw`\u001b[2Jsecond`);
+  expect(folder.cairn('state', 'r', 'outputs.read.lines.1').out).toBe('\\x1b[2Jsecond\n');
+});
+
+test('H1 --json is one document, and a line for each checkpoint of a log', () => {
+  const lines = folder.cairn('log', 'r', '--json').out.trimEnd().split('\n');
+  expect(lines.map((line) => (JSON.parse(line) as { seq: number }).seq)).toEqual(
+    lines.map((_, index) => lines.length - 1 - index),
+  );
+  expect(folder.json('ls')).toMatchObject({
+    runs: [{ runId: 'r', graphId: 'release', status: 'completed' }],
+    hasMore: false,
+  });
+  expect(folder.json('show', 'r@0')).toMatchObject({ runId: 'r', seq: 0, change: [{ kind: 'start' }] });
+  expect(folder.json('doctor')).toMatchObject({
+    findings: expect.arrayContaining([expect.objectContaining({ name: 'store', verdict: 'ok' })]),
+  });
+  expect(folder.json('verify', 'r')).toMatchObject({ isSound: true });
+});
+
+test('H1 a tag names a checkpoint, export and import carry a run to another store', () => {
+  expect(folder.cairn('tag', 'r@1', 'early').out).toBe('r@1 is now r@early\n');
+  expect(folder.json<{ tags: string[] }>('show', 'r@early').tags).toEqual(['early']);
+  expect(folder.cairn('tag', 'r', 'head').err).toMatch(/\[ID_INVALID\]/);
+  expect(folder.cairn('export', 'r', 'r.jsonl').out).toMatch(/^exported r@\d+ to r\.jsonl\n$/);
+  expect(folder.cairn('import', 'r.jsonl', '--move', '--store', 'sqlite:other.db').out).toMatch(/^imported r@\d+/);
+  expect(folder.cairn('state', 'r', 'scratch.title', '--store', 'other.db').out).toBe('Notes on cairns\n');
+  expect(folder.json<{ runId: string }>('import', 'r.jsonl', '--run-id', 'copy').runId).toBe('copy');
+  expect(folder.cairn('prune', '--all').out).toMatch(/^r {2}\d+ removed/m);
+  expect(folder.cairn('tag', 'r', 'early', '--remove').out).toBe('removed tag early of r\n');
+});
+
+test('P6 a reader that goes away ends the command quietly', () => {
+  const command = `for i in 1 2 3; do node ${process.argv[1] === undefined ? '' : ''}"$MAIN" --help; done | head -1`;
+  const { stdout, stderr } = spawnSync('sh', ['-c', command], {
+    cwd: folder.path,
+    encoding: 'utf8',
+    env: { ...process.env, MAIN: new URL('main.ts', import.meta.url).pathname },
+  });
+  expect(stdout).toBe('cairn COMMAND [options]\n');
+  expect(stderr).toBe('');
+});
+
+test('H1 every command explains itself with an example', () => {
+  const names = [...folder.cairn('--help').out.matchAll(/^ {2}([a-z]+) {2,}\S/gm)].map(([, name]) => name ?? '');
+  expect(names).toEqual(
+    'run resume answer inbox ls log show state diff preview fork cancel tag prune rm export import verify doctor'.split(
+      ' ',
+    ),
+  );
+  for (const name of ['run', 'ls', 'log', 'fork']) {
+    const { out, code } = folder.cairn(name, '--help');
+    expect(code).toBe(0);
+    expect(out).toMatch(new RegExp(`^cairn ${name} .*\\[options\\]\\n[^]*\\nExamples:\\n {2}.*cairn ${name}`));
+    for (const line of out.split('\n')) expect(line.length).toBeLessThanOrEqual(80);
+  }
+});

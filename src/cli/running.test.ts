@@ -1,0 +1,141 @@
+/** The command line as a process: starting, answering, resuming, stopping. */
+import { once } from 'node:events';
+import { statSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test, vi } from 'vitest';
+import { openFolder, releaseGraph } from './fixtures/cairn.ts';
+
+// Processes of a loaded machine start slowly.
+vi.setConfig({ testTimeout: 60_000 });
+
+test('H1 a run stops at its question, is answered and goes on; its write happens once', () => {
+  const folder = openFolder();
+  const started = folder.cairn(
+    'run',
+    releaseGraph,
+    '--run-id',
+    'r1',
+    '--input',
+    'topic=cairns',
+    '--input',
+    `folder=${folder.path}`,
+  );
+  expect(started.code).toBe(0);
+  expect(started.out).toMatch(
+    /^paused r1@\d+, 1 open\n\napprove\n {2}Publish these notes\?\n {2}choices: yes, no\n {2}(node \S+main\.ts) answer r1 approve yes\n\nThen go on: \1 resume r1\n$/,
+  );
+  expect(started.err).toMatch(/✓ read +completed {2}\d+ ms\n.*✓ draft +completed/s);
+
+  expect(folder.cairn('inbox').out).toMatch(/^approve · release, \d+ s\n {2}Publish these notes\?\n/);
+  const refused = folder.cairn('answer', 'r1', 'maybe');
+  expect([refused.code, refused.err.split('\n')[0]]).toEqual([
+    2,
+    'cairn: the answer does not fit: "maybe" is none of "yes", "no" [ANSWER_INVALID]',
+  ]);
+  expect(folder.cairn('answer', 'r1', 'yes').out).toMatch(/^answered approve: "yes"\nGo on: node .* resume r1\n$/);
+  expect(folder.cairn('ls').out).toMatch(/r1 +answered +release/);
+  const other = folder.cairn('answer', 'r1', 'no');
+  expect([other.code, other.err]).toEqual([
+    3,
+    expect.stringMatching(/was closed already by person with yes \[WAIT_CLOSED\]/),
+  ]);
+
+  const resumed = folder.cairn('resume', 'r1');
+  expect([resumed.code, resumed.out]).toEqual([
+    0,
+    expect.stringMatching(/^completed r1@\d+\n\{\n {2}"notice": "published: yes"\n\}\n$/),
+  ]);
+  expect(
+    folder.cairn('run', releaseGraph, '--run-id', 'r1', '--input', 'topic=cairns', '--input', `folder=${folder.path}`)
+      .err,
+  ).toMatch(/this is the same run/);
+  expect(folder.lines('published.txt')).toEqual(['yes']);
+  expect(statSync(join(folder.path, '.cairn')).mode & 0o777).toBe(0o700);
+});
+
+test('G8 a failed run says what failed and how to go on, with the exit code of its error', () => {
+  const folder = openFolder();
+  const failed = folder.cairnWith('{"fail": true}', 'run', releaseGraph, '--run-id', 'f', '--input-file', '-');
+  expect(failed.code).toBe(3);
+  expect(failed.out).toMatch(/^failed f@\d+\n$/);
+  expect(failed.err).toMatch(
+    /failed: draft\nnode draft failed: no ink left \[NODE_FAILED\]\n.*\nGo on: node .* resume f\n$/,
+  );
+  expect(failed.err).not.toMatch(/ at .*\.ts:\d+/);
+  expect(
+    folder.json<{ error: { code: string } }>('run', releaseGraph, '--run-id', 'g', '--input', 'fail=true').error.code,
+  ).toBe('NODE_FAILED');
+});
+
+test('H1 preview and fork: another answer makes another run, the first stays as it was', () => {
+  const folder = openFolder();
+  folder.cairn('run', releaseGraph, '--run-id', 'r', '--input', `folder=${folder.path}`);
+  expect(folder.cairn('answer', 'r', 'approve', 'yes', '--resume').code).toBe(0);
+  const preview = folder.cairn('preview', 'r', '--answer', 'approve=no').out;
+  expect(preview).toMatch(/^NODE +VISIT +EFFECT +WOULD BE +BECAUSE\nread +1 +read +restored\n/);
+  const forked = folder.cairn('fork', 'r', '--answer', 'approve=no', '--run', '--run-id', 'f');
+  expect(forked.out).toMatch(/^forked f@\d+ from r@\d+\ncompleted f@\d+\n\{\n {2}"notice": "published: no"\n\}\n$/);
+  const untouched = folder.json<{ fork: { runId: string } }>('fork', 'r@1', '--set', 'input.topic=other');
+  expect(folder.cairn('resume', untouched.fork.runId).out).toMatch(/published: yes/);
+  expect(folder.lines('published.txt')).toEqual(['yes', 'no']);
+  expect(folder.cairn('diff', 'r', 'f').out).toMatch(/ {2}outputs\.approve: "yes" → "no"\n/);
+  const kept = folder.cairn('rm', 'r');
+  expect([kept.code, kept.err]).toEqual([3, expect.stringMatching(/has forks: .*\[HISTORY_HAS_FORKS\]/)]);
+  expect(folder.cairn('rm', 'r', '--with-forks').out.split('\n')).toHaveLength(4);
+  expect(folder.cairn('ls').err).toBe('No runs here.\n');
+});
+
+test('O2 Ctrl-C stops in good order: the claim is given back and the way on is printed', async () => {
+  const folder = openFolder();
+  const child = folder.start(
+    'run',
+    releaseGraph,
+    '--run-id',
+    'c',
+    '--input',
+    'waitMs=60000',
+    '--input',
+    `folder=${folder.path}`,
+  );
+  let err = '';
+  child.stderr?.on('data', (data) => (err += String(data)));
+  await folder.until('drafting.txt');
+  child.kill('SIGINT');
+  expect(await once(child, 'exit')).toEqual([130, null]);
+  expect(err).toMatch(/Stopped\. Go on: node .* resume c\n$/);
+  expect(folder.cairn('ls').out).toMatch(/c +stopped +release/);
+});
+
+test('O3 a killed run shows as stopped at once, is resumed by the next command, and doctor names it', async () => {
+  const folder = openFolder();
+  const child = folder.start(
+    'run',
+    releaseGraph,
+    '--run-id',
+    'k',
+    '--input',
+    'waitMs=60000',
+    '--input',
+    `folder=${folder.path}`,
+  );
+  await folder.until('drafting.txt');
+  const taken = folder.cairn('resume', 'k');
+  expect([taken.code, taken.err]).toEqual([4, expect.stringMatching(/run k is held by .* \[CLAIM_TAKEN\]/)]);
+  child.kill('SIGKILL');
+  await once(child, 'exit');
+  expect(folder.cairn('ls').out).toMatch(/k +stopped +release/);
+  expect(folder.cairn('doctor').out).toMatch(/look {2}stopped runs +1 without a process: k\n/);
+  expect(folder.cairn('resume', 'k').out).toMatch(/^paused k@/);
+  expect(folder.lines('drafting.txt')).toHaveLength(2);
+});
+
+test('E2 --detach records the run and lets a process of its own advance it', async () => {
+  const folder = openFolder();
+  const started = folder.cairn('run', releaseGraph, '--run-id', 'd', '--detach', '--input', `folder=${folder.path}`);
+  expect(started.out).toMatch(/^started d; see: node .* log d\n$/);
+  await folder.until('drafting.txt');
+  let status = '';
+  while (status !== 'paused') status = folder.json<{ runs: { status: string }[] }>('ls').runs[0]?.status ?? '';
+  expect(folder.cairn('cancel', 'd').out).toBe('cancelled d\n');
+  expect(folder.cairn('resume', 'd').err).toMatch(/\[RUN_CANCELLED\]/);
+});
