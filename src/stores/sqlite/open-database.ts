@@ -46,8 +46,9 @@ function openImmutable(open: Open, path: string): DatabaseSync {
   return open(url, { readOnly: true });
 }
 
-function openReadOnly(open: Open, { path, store }: DatabaseOptions): DatabaseSync {
-  let db = open(path, { readOnly: true });
+function openReadOnly(open: Open, { path, store, busyTimeoutMs }: DatabaseOptions): DatabaseSync {
+  // The last close of another process, or its making of the tables, keeps readers out for a moment.
+  let db = open(path, { readOnly: true, timeout: busyTimeoutMs });
   try {
     db.prepare('pragma user_version').get();
   } catch (error) {
