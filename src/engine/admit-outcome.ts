@@ -60,7 +60,7 @@ type ObjectSchema = StandardSchema & { readonly shape?: Readonly<Record<string, 
 
 /** An update must fit its channel's schema, where the partition's schema tells the schemas of its keys. */
 function checkUpdate(schema: StandardSchema | undefined, partition: string, key: string, value: unknown): void {
-  const shape = (schema as ObjectSchema | undefined)?.shape;
+  const { shape }: Partial<ObjectSchema> = schema ?? {};
   if (shape === undefined) return;
   const channel = Object.hasOwn(shape, key) ? shape[key] : undefined;
   if (channel === undefined) {

@@ -12,7 +12,7 @@ import { newFrame } from './new-frame.ts';
 import type { RunCore } from './run-core.ts';
 import { settleStart } from './settle-start.ts';
 import { ensureSteps } from './step-record.ts';
-import { nextStepKey } from './steps.ts';
+import { nextStepKey } from './step-calls.ts';
 import { treePathOf } from './tree-path.ts';
 
 /** Runs a graph as a child, or goes on with the one recorded under this name; resolves when it has ended. */

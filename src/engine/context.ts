@@ -14,7 +14,9 @@ import type { Graph } from '../graph/graph.ts';
 import type { Activation } from './activation.ts';
 import { runChild } from './child.ts';
 import type { RunCore } from './run-core.ts';
-import { ask, guardCall, receive, runStep, save, sleepUntil } from './steps.ts';
+import { guardCall } from './step-calls.ts';
+import { runStep } from './steps.ts';
+import { ask, receive, save, sleepUntil } from './wait-calls.ts';
 
 export class Context implements NodeContext {
   readonly #core: RunCore;

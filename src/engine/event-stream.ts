@@ -32,7 +32,10 @@ export async function* streamEvents(
       cursor = event.seq;
       yield event;
     }
-    if (stop === undefined) return yield* polledEvents(env, runId, graph, cursor);
+    if (stop === undefined) {
+      yield* polledEvents(env, runId, graph, cursor);
+      return;
+    }
     for await (const event of queue) {
       if (event.type !== 'checkpoint') {
         if (options.live !== false) yield event;

@@ -159,7 +159,7 @@ function supplyAnswer(
 ): void {
   const found = Object.entries(root.waits).find(([waitId, wait]) => isNamed(waitId, wait.node, name));
   if (found === undefined) throw new CairnError('WAIT_NOT_FOUND', { runId: run.runId, waitId: name });
-  const [waitId, wait] = found as [string, WaitRecord];
+  const [waitId, wait] = found;
   const { value } = admitValue(given, ['answer'], env.limits);
   checkAnswer(wait, value);
   delete root.waits[waitId];

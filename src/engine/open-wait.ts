@@ -128,8 +128,9 @@ function answerPart(wait: WaitRecord, waitId: string, closing: Closing, hash: st
 function recordDecision(core: RunCore, wait: WaitRecord, decision: unknown): void {
   const record = recordAt(core, wait.node);
   if (record === undefined) return;
-  if (wait.step !== undefined) {
-    const { wait: _, ...step } = record.steps?.[wait.step] as StepRecord;
+  const doubtful = wait.step === undefined ? undefined : record.steps?.[wait.step];
+  if (wait.step !== undefined && doubtful !== undefined) {
+    const { wait: _, ...step } = doubtful;
     return setStep(core, wait.node, record, wait.step, { ...step, decision });
   }
   record.decision = decision;

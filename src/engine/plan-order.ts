@@ -33,7 +33,7 @@ export function isAfter(graph: Graph, plan: PlanView, writer: number, node: numb
     seen.add(item);
   };
   for (let cursor = 0; cursor < open.length; cursor += 1) {
-    for (const edge of edgesThatLedTo(graph, plan, open[cursor] ?? 0)) {
+    for (const edge of edgesThatLedTo(graph, plan, open[cursor] as number)) {
       if (isGoal(edge.from)) return true;
       if (!isBeyond(edge.from)) visit(edge.exitOf === undefined ? edge.from : -1 - edge.exitOf);
     }

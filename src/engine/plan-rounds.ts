@@ -35,7 +35,7 @@ export class PlanRounds {
       const record = stored !== undefined && stored.since > outer ? stored : undefined;
       this.#since[loop.index] = record?.since ?? outer;
       this.#round[loop.index] = record?.round ?? 1;
-      this.#depth[loop.index] = loop.parent === undefined ? 1 : (this.#depth[loop.parent] ?? 0) + 1;
+      this.#depth[loop.index] = loop.parent === undefined ? 1 : (this.#depth[loop.parent] as number) + 1;
       if (record !== undefined) this.#restored.push({ loop, heads: new Set(record.heads) });
       this.#expectMembers(loop);
     }
@@ -52,7 +52,7 @@ export class PlanRounds {
   }
 
   since(loop: number): number {
-    return this.#since[loop] ?? 0;
+    return this.#since[loop] as number;
   }
 
   roundOf(loop: number): number {
@@ -100,13 +100,13 @@ export class PlanRounds {
   /** Whether an edge is settled anew in each round of the loop: it stays inside and does not lead back. */
   isInner(edge: GraphEdge, loop: Loop): boolean {
     if (edge.backOf !== undefined) return false;
-    return edge.exitOf === undefined || (this.#depth[edge.exitOf] ?? 0) > (this.#depth[loop.index] ?? 0);
+    return edge.exitOf === undefined || (this.#depth[edge.exitOf] as number) > (this.#depth[loop.index] as number);
   }
 
   /** An edge into a loop is unsettled: the loop's round waits for it. */
   expectEntry(edge: GraphEdge): void {
     const loop = this.#entered(edge);
-    if (loop !== undefined) this.#waiting[loop] = (this.#waiting[loop] ?? 0) + 1;
+    if (loop !== undefined) this.#waiting[loop] = (this.#waiting[loop] as number) + 1;
   }
 
   countEntry(edge: GraphEdge): void {
@@ -165,16 +165,16 @@ export class PlanRounds {
   }
 
   #expectMembers(loop: Loop): void {
-    this.#waiting[loop.index] = (this.#waiting[loop.index] ?? 0) + loop.children.length;
+    this.#waiting[loop.index] = (this.#waiting[loop.index] as number) + loop.children.length;
   }
 
   #expectNode(node: GraphNode): void {
     const loop = node.loops.at(-1);
-    if (loop !== undefined) this.#waiting[loop] = (this.#waiting[loop] ?? 0) + 1;
+    if (loop !== undefined) this.#waiting[loop] = (this.#waiting[loop] as number) + 1;
   }
 
   #count(loop: number): void {
-    this.#waiting[loop] = (this.#waiting[loop] ?? 0) - 1;
+    this.#waiting[loop] = (this.#waiting[loop] as number) - 1;
     if (this.#waiting[loop] === 0) this.#ended.push(loop);
   }
 

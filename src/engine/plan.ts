@@ -75,7 +75,7 @@ export class Plan {
 
   /** The number of the last visit that was started. */
   visitOf(node: number): number {
-    return this.#visits[node] ?? 0;
+    return this.#visits[node] as number;
   }
 
   /** Ids of the nodes skipped in the current round. */
@@ -152,7 +152,7 @@ export class Plan {
     for (const edge of this.#node(node).outgoing) {
       // An `always` edge fires in every round, the last one included: nothing of it needs to be kept.
       if (edge.always || (edge.backOf === undefined && edge.exitOf === undefined)) continue;
-      const before = this.#firedAt[edge.index] ?? -1;
+      const before = this.#firedAt[edge.index] as number;
       const isOwn = this.#settledAt[node] === before;
       const at = !isOwn && this.#rounds.isInUse(edge, before) ? before : fires(edge) ? this.#rounds.epoch : -1;
       if (this.#rounds.mustHold(edge, at)) held.push([edge.key, at]);
@@ -169,7 +169,7 @@ export class Plan {
   #unsettle(edge: GraphEdge): void {
     if (edge.backOf !== undefined) return;
     this.#settled[edge.index] = undefined;
-    this.#pending[edge.to] = (this.#pending[edge.to] ?? 0) + 1;
+    this.#pending[edge.to] = (this.#pending[edge.to] as number) + 1;
     this.#rounds.expectEntry(edge);
   }
 
@@ -229,7 +229,7 @@ export class Plan {
     for (const edge of this.#node(node).outgoing) {
       const isFiring = fires(edge);
       if (edge.backOf === undefined && edge.exitOf === undefined) this.#arrived.push([edge, isFiring]);
-      else if (isFiring && (edge.always || !this.#rounds.isInUse(edge, this.#firedAt[edge.index] ?? -1))) {
+      else if (isFiring && (edge.always || !this.#rounds.isInUse(edge, this.#firedAt[edge.index] as number))) {
         this.#firedAt[edge.index] = this.#rounds.epoch;
       }
     }
@@ -248,8 +248,8 @@ export class Plan {
         this.#nextArrived += 1;
         const [edge, isFiring] = arrived;
         this.#settled[edge.index] = isFiring;
-        this.#pending[edge.to] = (this.#pending[edge.to] ?? 0) - 1;
-        if (isFiring) this.#fired[edge.to] = (this.#fired[edge.to] ?? 0) + 1;
+        this.#pending[edge.to] = (this.#pending[edge.to] as number) - 1;
+        if (isFiring) this.#fired[edge.to] = (this.#fired[edge.to] as number) + 1;
         this.#rounds.countEntry(edge);
         this.#decide(edge.to);
         continue;
@@ -266,7 +266,7 @@ export class Plan {
   #decide(index: number): void {
     if (this.#state[index] !== 'idle') return;
     const { join, incoming } = this.#node(index);
-    const fired = this.#fired[index] ?? 0;
+    const fired = this.#fired[index] as number;
     const isSettled = this.#pending[index] === 0;
     if (typeof join === 'object') {
       if (fired >= join.first) {
@@ -298,7 +298,7 @@ export class Plan {
     const node = this.#node(index);
     this.#state[index] = 'open';
     this.#openCount += 1;
-    this.#visits[index] = (this.#visits[index] ?? 0) + 1;
+    this.#visits[index] = (this.#visits[index] as number) + 1;
     this.#started.push(index);
     if (this.#isUnneeded(node)) this.#cancelled.push(index);
     if (typeof node.join !== 'object' || node.join.cancelRest !== true) return;
@@ -321,7 +321,7 @@ export class Plan {
     const loop = this.#rounds.loop(index);
     const led = loop.heads.filter((head) =>
       this.#node(head).incoming.some(
-        (e) => e.backOf === index && this.#rounds.isInUse(e, this.#firedAt[e.index] ?? -1),
+        (e) => e.backOf === index && this.#rounds.isInUse(e, this.#firedAt[e.index] as number),
       ),
     );
     if (led.length === 0) {
@@ -329,7 +329,7 @@ export class Plan {
       for (const node of loop.nodes) {
         for (const edge of this.#node(node).outgoing) {
           if (edge.exitOf !== index) continue;
-          this.#arrived.push([edge, this.#rounds.isInUse(edge, this.#firedAt[edge.index] ?? -1)]);
+          this.#arrived.push([edge, this.#rounds.isInUse(edge, this.#firedAt[edge.index] as number)]);
         }
       }
       return;

@@ -149,7 +149,7 @@ export class RunCore {
 
   /** Sets one key of a root table (`failures`, `waits`, `replayed`), creating the table if need be. */
   setRootEntry(table: 'failures' | 'waits' | 'replayed' | 'supplied', key: string, value: unknown, json: string): void {
-    let entries = this.root[table] as Record<string, unknown> | undefined;
+    let entries: Record<string, unknown> | undefined = this.root[table];
     if (entries === undefined) {
       entries = {};
       this.setRootField(table, entries, '{}');
@@ -159,7 +159,7 @@ export class RunCore {
   }
 
   deleteRootEntry(table: 'failures' | 'waits' | 'replayed' | 'supplied', key: string): void {
-    const entries = this.root[table] as Record<string, unknown> | undefined;
+    const entries: Record<string, unknown> | undefined = this.root[table];
     if (entries === undefined || !Object.hasOwn(entries, key)) return;
     delete entries[key];
     this.delta.delete(`["${table}",${JSON.stringify(key)}]`);

@@ -1,12 +1,8 @@
 /** Moves one claimed run forward until it ends, pauses, or can go no further here (E1). */
 import { CairnError } from '../errors.ts';
 import type { Graph } from '../graph/graph.ts';
-import { writeSnapshotText } from '../history/write-snapshot.ts';
-import { measureValue } from '../history/measure-value.ts';
-import { SnapshotPolicy } from '../history/snapshot-policy.ts';
 import type { LoadedState } from '../history/load.ts';
 import type { Claim, Durability, RunRow } from '../ports/store.ts';
-import { encodeValue } from '../state/codec.ts';
 import { DeltaBuilder } from '../state/delta.ts';
 import type { RunStatus } from '../state/tree.ts';
 import type { Activation } from './activation.ts';
@@ -24,10 +20,11 @@ import { RunCore, type EngineEnvironment } from './run-core.ts';
 import { liveEventOf, runningNow } from './live-events.ts';
 import type { RunFeed } from './run-feed.ts';
 import { settleCancelled } from './settle.ts';
+import { SnapshotWriter } from './snapshot-writer.ts';
 import { holdTimer } from './timers.ts';
 import { waitRowOf } from './wait.ts';
 
-/** Launches between two rests of the loop, so that a chain that never waits does not starve everything else. */
+/** Launches between two rests of the loop: a chain that never waits must not starve everything else. */
 const launchesPerTurn = 512;
 /** Parts of steps that gather in one checkpoint at most. */
 const partsPerCheckpoint = 128;
@@ -48,11 +45,11 @@ export class Runner {
   /** Resolves when the run has ended or is paused, and given back; rejects when it cannot be advanced here. */
   readonly ended: Promise<void>;
   readonly #feed: RunFeed;
-  readonly #policy: SnapshotPolicy;
+  readonly #snapshots: SnapshotWriter;
   readonly #keeper: ClaimKeeper;
   readonly #intake: MessageIntake;
-  #resolve!: () => void;
-  #reject!: (error: unknown) => void;
+  readonly #resolve: () => void;
+  readonly #reject: (error: unknown) => void;
   #isDriving = false;
   #needsTurn = false;
   #isTurnScheduled = false;
@@ -70,11 +67,11 @@ export class Runner {
     const core = new RunCore({ env, run, claim, root: loaded.root, delta });
     this.core = core;
     this.#feed = options.feed;
-    this.#policy = new SnapshotPolicy(loaded.cost);
-    this.ended = new Promise((resolve, reject) => {
-      this.#resolve = resolve;
-      this.#reject = reject;
-    });
+    this.#snapshots = new SnapshotWriter(core, loaded.cost);
+    const ended = Promise.withResolvers<void>();
+    this.ended = ended.promise;
+    this.#resolve = ended.resolve;
+    this.#reject = ended.reject;
     this.ended.catch(() => {});
     core.resumedSeq = loaded.seq;
     core.leaseUntilMs = options.claimedAtMs + claim.leaseMs;
@@ -201,13 +198,7 @@ export class Runner {
 
   /** Resolves when everything noted so far is durable against a power cut, if the store offers that. */
   #whenDurable(): Promise<void> {
-    if (this.#durable === undefined) {
-      let resolve!: () => void;
-      const promise = new Promise<void>((done) => {
-        resolve = done;
-      });
-      this.#durable = { promise, resolve };
-    }
+    this.#durable ??= Promise.withResolvers<void>();
     this.#wantsPower = true;
     this.#requestFlush();
     return this.#durable.promise;
@@ -327,9 +318,7 @@ export class Runner {
 
   async #giveBack(status: RunStatus): Promise<void> {
     const { core } = this;
-    if (status === 'paused' && this.#policy.isWorthAtPause(measureValue(core.root))) {
-      await this.#snapshot(core.committer.seq, core.committer.checksum, encodeValue(core.root)).catch(() => {});
-    }
+    if (status === 'paused') await this.#snapshots.atPause();
     await core.env.store.releaseClaim(core.claim);
     this.#feed.close();
   }
@@ -357,7 +346,7 @@ export class Runner {
     const landed = isPending ? committer.commit(durability) : committer.settled();
     const waiting = this.#durable;
     this.#durable = undefined;
-    if (isPending && this.#policy.isDue) this.#snapshotDue(landed);
+    if (isPending) this.#snapshots.afterCommit(landed);
     if (starters.length === 0 && waiting === undefined) return;
     core.gatedCount += starters.length;
     void landed.then(() => {
@@ -368,25 +357,8 @@ export class Runner {
     });
   }
 
-  /** The tree is encoded now, while it is what this checkpoint says, and written once that has landed (C4). */
-  #snapshotDue(landed: Promise<void>): void {
-    const { core } = this;
-    const stateBytes = measureValue(core.root);
-    this.#policy.onMeasure(stateBytes);
-    if (!this.#policy.isDue) return;
-    const { seq, checksum } = core.committer;
-    const json = encodeValue(core.root);
-    this.#policy.onSnapshot(json.length);
-    // A snapshot is derived: without it loading costs more, and nothing is lost.
-    landed.then(() => this.#snapshot(seq, checksum, json)).catch(() => {});
-  }
-
-  async #snapshot(seq: number, checksum: Uint8Array, json: string): Promise<void> {
-    await writeSnapshotText(this.core.env.store, this.core.run, seq, checksum, json);
-  }
-
   #onLanded(landed: Landed, sizeBytes: number): void {
-    this.#policy.onCommit(sizeBytes);
+    this.#snapshots.onLanded(sizeBytes);
     this.#feed.publish(landed);
   }
 

@@ -1,0 +1,99 @@
+/** What all recorded calls of a composed node share: their keys, their records, and leaving the function (X4). */
+import { CairnError } from '../errors.ts';
+import { admitValue, type Admitted } from '../state/codec.ts';
+import type { NodeRecord, StepRecord } from '../state/tree.ts';
+import type { Activation } from './activation.ts';
+import { isEffect } from './effect.ts';
+import { maybeLeave } from './leave.ts';
+import type { RunCore } from './run-core.ts';
+import { ensureSteps, setStep } from './step-record.ts';
+
+/** A promise for what will never come in this attempt: the function is left where it stands. */
+export const never = <T>(): Promise<T> => new Promise<T>(() => {});
+
+/** @throws NODE_CALL_REFUSED the attempt is over, or the node's class cannot be composed */
+export function guardCall(activation: Activation, generation: number, call: string): void {
+  const refuse = (reason: string): never => {
+    throw new CairnError('NODE_CALL_REFUSED', { call, node: activation.path.join('/'), reason });
+  };
+  if (activation.generation !== generation || activation.phase !== 'running') refuse('this attempt is over');
+  if (isEffect(activation.node))
+    refuse(
+      `a node of class ${activation.node.effect} cannot be composed; make it read, and its steps ${activation.node.effect}`,
+    );
+}
+
+/** The key of the n-th call of a name, by call order. */
+export function nextStepKey(core: RunCore, activation: Activation, name: string): string {
+  if (name.length > core.env.limits.idBytes)
+    throw new CairnError('ID_INVALID', { kind: 'step name', id: `${name.slice(0, 40)}…`, reason: 'it is too long' });
+  const ordinal = (activation.ordinals.get(name) ?? 0) + 1;
+  activation.ordinals.set(name, ordinal);
+  return ordinal === 1 ? name : `${name}\0${ordinal}`;
+}
+
+export function recordedStep(activation: Activation, key: string): StepRecord | undefined {
+  const steps = activation.frameRun.openRecordOf(activation.node)?.steps;
+  return steps !== undefined && Object.hasOwn(steps, key) ? steps[key] : undefined;
+}
+
+/** A step's key among those of all saves: names recur after ctx.save, their effects must not (X1). */
+export function effectKey(core: RunCore, activation: Activation, key: string): string {
+  const saves = activation.frameRun.openRecordOf(activation.node)?.saves ?? 0;
+  return activation.keyFor(core.runId, saves === 0 ? key : `${key}\0save${saves}`);
+}
+
+export function checkStepCount(core: RunCore, record: NodeRecord): void {
+  const count = (record as NodeRecord & { stepCount?: number }).stepCount ?? Object.keys(record.steps ?? {}).length;
+  Object.defineProperty(record, 'stepCount', {
+    value: count + 1,
+    enumerable: false,
+    writable: true,
+    configurable: true,
+  });
+  if (count >= core.env.limits.steps)
+    throw new CairnError('RUN_LIMIT', { limit: 'steps', value: core.env.limits.steps });
+}
+
+export function admitStep(core: RunCore, activation: Activation, key: string, value: unknown): Admitted {
+  return admitValue(value, ['outputs', activation.node.id, key], core.env.limits, core.redact);
+}
+
+export function finishStep(
+  core: RunCore,
+  activation: Activation,
+  key: string,
+  step: StepRecord,
+  admitted: Admitted,
+): unknown {
+  const record = ensureSteps(activation);
+  const { value } = admitted;
+  setStep(
+    core,
+    activation.path,
+    record,
+    key,
+    value === undefined ? step : { ...step, output: value },
+    value === undefined ? undefined : admitted.json,
+  );
+  noteStep(core, activation, key, step);
+  return value;
+}
+
+export function noteStep(core: RunCore, activation: Activation, key: string, step: StepRecord): void {
+  const attempt = step.attempt === undefined ? '' : `,"attempt":${step.attempt}`;
+  const status = step.status === 'done' ? '' : `,"status":"${step.status}"`;
+  const hash = step.hash === undefined ? '' : `,"hash":"${step.hash}"`;
+  core.committer.note(
+    `{"kind":"step","node":${JSON.stringify(activation.path)},"step":${JSON.stringify(key)},"effect":"${step.effect ?? 'pure'}"${attempt}${status}${hash}}`,
+  );
+  core.requestFlush();
+}
+
+/** The call will not return in this attempt. */
+export function leaveAtWait<T>(core: RunCore, activation: Activation): Promise<T> {
+  activation.openWaits += 1;
+  activation.stepsInFlight -= 1;
+  maybeLeave(core, activation);
+  return never<T>();
+}

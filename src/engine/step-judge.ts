@@ -1,0 +1,66 @@
+/** A step in doubt: it started, and its result is not on record (X). */
+import { CairnError } from '../errors.ts';
+import type { StepOptions } from '../graph/node-contract.ts';
+import type { StepRecord } from '../state/tree.ts';
+import type { Activation } from './activation.ts';
+import { offloadValue } from './admit-outcome.ts';
+import { doubtWait, judgeEffect } from './judge.ts';
+import { openWait } from './open-wait.ts';
+import type { RunCore } from './run-core.ts';
+import { admitStep, finishStep, leaveAtWait, never } from './step-calls.ts';
+import { ensureSteps, setStep } from './step-record.ts';
+
+/** A step that started and has no result: undefined means that it runs again. */
+export async function judgeStep(
+  core: RunCore,
+  activation: Activation,
+  key: string,
+  options: StepOptions,
+  recorded: StepRecord,
+): Promise<{ readonly output: unknown } | undefined> {
+  const { generation } = activation;
+  const intent = recorded.intent as NonNullable<StepRecord['intent']>;
+  const taken = await core.replay?.openStepOutcome(core, activation, key, intent);
+  const verdict =
+    taken === undefined
+      ? await judgeEffect(core, {
+          intent,
+          isIdempotent: options.idempotent === true,
+          applied: recorded.applied,
+          decision: recorded.decision,
+          reconcile: options.reconcile,
+        })
+      : ({ kind: 'happened', output: taken.output, by: 'replay' } as const);
+  if (activation.generation !== generation || activation.phase !== 'running') return never();
+  if (verdict.kind === 'run') return undefined;
+  if (verdict.kind === 'happened') {
+    const step: StepRecord = {
+      kind: 'step',
+      status: 'done',
+      effect: recorded.effect ?? 'write',
+      ...(recorded.hash === undefined ? {} : { hash: recorded.hash }),
+      by: verdict.by,
+    };
+    return {
+      output: finishStep(
+        core,
+        activation,
+        key,
+        step,
+        await offloadValue(core, admitStep(core, activation, key, verdict.output)),
+      ),
+    };
+  }
+  if (verdict.kind === 'failed')
+    throw new CairnError('EFFECT_IN_DOUBT', { node: [...activation.path, key].join('/'), decided: 'fail' });
+  const path = activation.path;
+  const waitId = openWait(
+    core,
+    activation,
+    key,
+    doubtWait(path, `in doubt: ${key}`, recorded.effect ?? 'write', intent.key),
+    recorded.wait,
+  );
+  if (recorded.wait === undefined) setStep(core, path, ensureSteps(activation), key, { ...recorded, wait: waitId });
+  return leaveAtWait(core, activation);
+}

@@ -1,0 +1,139 @@
+/** Questions, timers, signals and saves of a composed node (X4, W). */
+import { CairnError } from '../errors.ts';
+import type { Question } from '../graph/node-contract.ts';
+import { admitValue, encodeValue } from '../state/codec.ts';
+import type { NodeRecord, StepKind, WaitRecord } from '../state/tree.ts';
+import type { Activation } from './activation.ts';
+import { takeEarlySignal } from './message-intake.ts';
+import { openWait } from './open-wait.ts';
+import type { RunCore } from './run-core.ts';
+import { inputHashOf } from './settle.ts';
+import {
+  admitStep,
+  checkStepCount,
+  finishStep,
+  guardCall,
+  leaveAtWait,
+  nextStepKey,
+  recordedStep,
+} from './step-calls.ts';
+import { ensureSteps, setStep } from './step-record.ts';
+
+interface WaitCall {
+  readonly kind: StepKind;
+  readonly name: string;
+  readonly wait: WaitRecord;
+}
+
+/** Returns what ended the wait if that is recorded, else opens it and leaves the function. */
+async function waitFor(core: RunCore, activation: Activation, call: WaitCall): Promise<unknown> {
+  const key = nextStepKey(core, activation, call.name);
+  const recorded = recordedStep(activation, key);
+  if (recorded?.status === 'done') return recorded.output;
+  if (recorded?.status === 'failed') throw recorded.error;
+  if (recorded === undefined && call.kind === 'signal') {
+    const early = takeEarlySignal(core, call.name);
+    if (early !== undefined) {
+      return finishStep(
+        core,
+        activation,
+        key,
+        { kind: 'signal', status: 'done', by: early.by ?? 'signal' },
+        admitStep(core, activation, key, early.value),
+      );
+    }
+  }
+  activation.stepsInFlight += 1;
+  if (recorded === undefined && core.replay !== undefined) {
+    const replayed = await core.replay.stepOutcome(core, activation, key, 'human', inputHashOf(activation).hash);
+    if (replayed !== undefined) {
+      activation.stepsInFlight -= 1;
+      return finishStep(
+        core,
+        activation,
+        key,
+        { kind: call.kind, status: 'done', by: replayed.by ?? 'replay' },
+        admitStep(core, activation, key, replayed.output),
+      );
+    }
+  }
+  const record = ensureSteps(activation);
+  checkStepCount(core, record);
+  const waitId = openWait(core, activation, key, call.wait, recorded?.wait);
+  if (recorded === undefined) {
+    const hash = inputHashOf(activation).hash;
+    setStep(core, activation.path, record, key, {
+      kind: call.kind,
+      status: 'open',
+      wait: waitId,
+      hash,
+      ...(call.wait.dueAt === undefined ? {} : { dueAt: call.wait.dueAt }),
+    });
+  }
+  return leaveAtWait(core, activation);
+}
+
+export function ask(core: RunCore, activation: Activation, question: Question): Promise<unknown> {
+  guardCall(activation, activation.generation, 'ask');
+  const name = question.name ?? 'question';
+  const wait: WaitRecord = {
+    kind: 'question',
+    node: activation.path,
+    name,
+    prompt: question.prompt,
+    ...(question.choices === undefined ? {} : { choices: question.choices }),
+    ...(question.schema === undefined ? {} : { schema: question.schema }),
+    ...(question.metadata === undefined ? {} : { metadata: question.metadata }),
+    ...(question.deadlineAt === undefined ? {} : { dueAt: question.deadlineAt }),
+    ...('defaultAnswer' in question ? { defaultAnswer: question.defaultAnswer } : {}),
+  };
+  const admitted = admitValue(wait, [...activation.path, name], core.env.limits, core.redact).value as WaitRecord;
+  return waitFor(core, activation, { kind: 'ask', name, wait: admitted });
+}
+
+export async function sleepUntil(
+  core: RunCore,
+  activation: Activation,
+  time: number | Date,
+  name: string,
+): Promise<void> {
+  guardCall(activation, activation.generation, 'sleepUntil');
+  const dueAt = typeof time === 'number' ? time : time.getTime();
+  if (!Number.isFinite(dueAt))
+    throw new CairnError('NODE_CALL_REFUSED', {
+      call: 'sleepUntil',
+      node: activation.path.join('/'),
+      reason: 'it needs a time',
+    });
+  await waitFor(core, activation, { kind: 'sleep', name, wait: { kind: 'timer', node: activation.path, name, dueAt } });
+}
+
+export async function receive(core: RunCore, activation: Activation, signal: string): Promise<unknown> {
+  guardCall(activation, activation.generation, 'receive');
+  return waitFor(core, activation, {
+    kind: 'signal',
+    name: signal,
+    wait: { kind: 'signal', node: activation.path, name: signal },
+  });
+}
+
+/** Commits the node's inner state; the steps recorded so far are retired with it. */
+export async function save(core: RunCore, activation: Activation, state: unknown): Promise<void> {
+  guardCall(activation, activation.generation, 'save');
+  const record = ensureSteps(activation);
+  if (activation.stepsInFlight > 0 || activation.openWaits > 0) {
+    throw new CairnError('NODE_CALL_REFUSED', {
+      call: 'save',
+      node: activation.path.join('/'),
+      reason: 'steps are still running',
+    });
+  }
+  const { frame } = activation.frameRun;
+  const admitted = admitValue(state, [...activation.path, 'saved'], core.env.limits, core.redact);
+  const next: NodeRecord = { ...record, saved: admitted.value, saves: (record.saves ?? 0) + 1, steps: {} };
+  delete next.children;
+  frame.setNode(activation.node.id, next, encodeValue(next));
+  activation.ordinals.clear();
+  core.committer.note(`{"kind":"save","node":${JSON.stringify(activation.path)}}`);
+  await core.durable();
+}
