@@ -117,7 +117,7 @@ export function linkGraph(definition: GraphDefinition): LinkedGraph {
   const nodes = ids.map((id, index): LinkedNode => ({
     id,
     definition: definitions[index],
-    loops: (forest.loopsOf[index] ?? []).map((loop) => place[loop] ?? 0),
+    loops: (forest.loopsOf[index] ?? []).map((loop) => place[loop] as number),
     outgoing: outgoing[index]?.sort((a, b) => b.weight - a.weight) ?? [],
     incoming: incoming[index] ?? [],
   }));

@@ -126,13 +126,13 @@ class ComponentSearch {
         if (next === undefined) {
           path.pop();
           const above = path.at(-1);
-          if (above !== undefined) this.#lower(above, this.#low[node] ?? 0);
+          if (above !== undefined) this.#lower(above, this.#low[node] as number);
           if (this.#low[node] === this.#order[node]) this.#close(node, open, found, counts);
         } else if (this.#order[next] === 0) {
           discover(next);
           path.push(next);
-        } else if ((this.#order[next] ?? -1) > 0) {
-          this.#lower(node, this.#order[next] ?? 0);
+        } else if ((this.#order[next] as number) > 0) {
+          this.#lower(node, this.#order[next] as number);
         }
       }
     }
@@ -141,8 +141,8 @@ class ComponentSearch {
 
   #nextTarget(node: number, counts: (edge: number) => boolean): number | undefined {
     const edges = this.#outgoing[node] ?? [];
-    for (let cursor = this.#cursor[node] ?? 0; cursor < edges.length; cursor += 1) {
-      const edge = edges[cursor] ?? 0;
+    for (let cursor = this.#cursor[node] as number; cursor < edges.length; cursor += 1) {
+      const edge = edges[cursor] as number;
       if (!counts(edge)) continue;
       this.#cursor[node] = cursor + 1;
       return this.#edges[edge]?.to;
@@ -152,7 +152,7 @@ class ComponentSearch {
   }
 
   #lower(node: number, low: number): void {
-    if (low < (this.#low[node] ?? 0)) this.#low[node] = low;
+    if (low < (this.#low[node] as number)) this.#low[node] = low;
   }
 
   #close(root: number, open: number[], found: number[][], counts: (edge: number) => boolean): void {

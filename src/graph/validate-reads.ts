@@ -58,9 +58,9 @@ function topologicalOrder(linked: LinkedGraph): readonly number[] {
   const pending = linked.nodes.map((node) => node.incoming.filter((edge) => edge.backOf === undefined).length);
   const order = linked.nodes.flatMap((_, index) => (pending[index] === 0 ? [index] : []));
   for (let next = 0; next < order.length; next += 1) {
-    for (const edge of linked.nodes[order[next] ?? 0]?.outgoing ?? []) {
+    for (const edge of linked.nodes[order[next] as number]?.outgoing ?? []) {
       if (edge.backOf !== undefined) continue;
-      pending[edge.to] = (pending[edge.to] ?? 0) - 1;
+      pending[edge.to] = (pending[edge.to] as number) - 1;
       if (pending[edge.to] === 0) order.push(edge.to);
     }
   }
@@ -79,16 +79,16 @@ function checkSideBySide(report: Report, linked: LinkedGraph, reads: readonly Re
     for (const [bit, producer] of block.entries()) after[producer] = before[producer] = 1 << bit;
     for (const node of order) {
       for (const edge of linked.nodes[node]?.incoming ?? []) {
-        if (edge.backOf === undefined) after[node] = (after[node] ?? 0) | (after[edge.from] ?? 0);
+        if (edge.backOf === undefined) after[node] = (after[node] as number) | (after[edge.from] as number);
       }
     }
     for (const node of order.toReversed()) {
       for (const edge of linked.nodes[node]?.outgoing ?? []) {
-        if (edge.backOf === undefined) before[node] = (before[node] ?? 0) | (before[edge.to] ?? 0);
+        if (edge.backOf === undefined) before[node] = (before[node] as number) | (before[edge.to] as number);
       }
     }
     const isOrdered = (read: Read, bit: number): boolean =>
-      (((after[read.reader] ?? 0) | (before[read.reader] ?? 0)) & (1 << bit)) !== 0;
+      (((after[read.reader] as number) | (before[read.reader] as number)) & (1 << bit)) !== 0;
     for (const [bit, producer] of block.entries()) {
       for (const read of byProducer.get(producer) ?? []) if (!isOrdered(read, bit)) warnOf(report, linked, read);
     }
