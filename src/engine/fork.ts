@@ -6,7 +6,7 @@ import type { RunRow } from '../ports/store.ts';
 import { admitValue, encodeValue } from '../state/codec.ts';
 import { DeltaBuilder, pathJson } from '../state/delta.ts';
 import { readPath, setPath } from '../state/diff.ts';
-import type { RunTree, StepRecord, WaitRecord } from '../state/tree.ts';
+import type { RunTree, StepRecord } from '../state/tree.ts';
 import { checkId } from './admit-run.ts';
 import type { CheckpointRef, ForkOptions, Patch } from './api.ts';
 import { checkAnswer } from './check-answer.ts';
