@@ -209,6 +209,6 @@ describe('random graphs', { timeout }, () => {
       }),
       { numRuns: 200 },
     );
-    expect(Math.min(orderedPairs, otherPairs)).toBeGreaterThan(1000);
+    expect(Math.min(orderedPairs, otherPairs)).toBeGreaterThan(200);
   });
 });
