@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { keys, stateValues } from '../../test/arbitraries/state-value.ts';
+import { keys, stateValues } from '../../test/state/arbitrary-value.ts';
 import { admitValue } from './codec.ts';
 import { applyDelta, DeltaBuilder, pathJson, reviveTree } from './delta.ts';
 import { readPath } from './path.ts';

@@ -1,6 +1,6 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { objectOf, stateValues } from '../../test/arbitraries/state-value.ts';
+import { objectOf, stateValues } from '../../test/state/arbitrary-value.ts';
 import { canonicalText } from './canonical.ts';
 import { admitValue } from './codec.ts';
 import { diffValues, readPath, setPath } from './diff.ts';
@@ -43,13 +43,37 @@ describe('H1 diff', () => {
   });
 
   test.each([
-    ['appended', [1, 2], [1, 2, 3, 4], [['2', 'added'], ['3', 'added']]], // prettier-ignore
+    [
+      'appended',
+      [1, 2],
+      [1, 2, 3, 4],
+      [
+        ['2', 'added'],
+        ['3', 'added'],
+      ],
+    ],
     ['put in front', [1, 2], [0, 1, 2], [['0', 'added']]],
     ['taken out', [1, 2, 3], [1, 3], [['1', 'removed']]],
-    ['taken off the end', [1, 2, 3], [1], [['1', 'removed'], ['2', 'removed']]], // prettier-ignore
+    [
+      'taken off the end',
+      [1, 2, 3],
+      [1],
+      [
+        ['1', 'removed'],
+        ['2', 'removed'],
+      ],
+    ],
     ['repeated', [1, 1], [1, 1, 1], [['2', 'added']]],
     ['replaced', [1, 2, 3], [1, 9, 3], [['1', 'changed']]],
-    ['replaced and added', [1, 2, 3], [1, 8, 9, 3], [['1', 'changed'], ['2', 'added']]], // prettier-ignore
+    [
+      'replaced and added',
+      [1, 2, 3],
+      [1, 8, 9, 3],
+      [
+        ['1', 'changed'],
+        ['2', 'added'],
+      ],
+    ],
   ])('H1 items %s show as such', (_name, before, after, expected) => {
     expect(diffValues(before, after).map(({ path, kind }) => [path[0], kind])).toEqual(expected);
   });
@@ -67,10 +91,7 @@ describe('H1 diff', () => {
           [2, new Date(0)],
         ]),
       ),
-    ).toEqual([
-      // prettier-ignore
-      { path: ['a'], kind: 'changed', before: 1, after: 2 },
-    ]);
+    ).toEqual([{ path: ['a'], kind: 'changed', before: 1, after: 2 }]);
     expect(diffValues(new Set(['a', { b: 1 }]), new Set([{ b: 1 }, 'c']))).toEqual([
       { path: ['a'], kind: 'removed', before: 'a' },
       { path: ['c'], kind: 'added', after: 'c' },
@@ -109,7 +130,6 @@ describe('H2 paths', () => {
       ['map', 'x'],
       ['x', 'y'],
     ])
-      // prettier-ignore
       expect(readPath(value, path, 'missing')).toBe('missing');
   });
 

@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Reducer } from '../graph/graph.ts';
 import { compileChannels } from './channel-table.ts';
@@ -123,7 +123,13 @@ describe('E5 named reducers', () => {
         bench.applyAll(updates);
         const mean = updates.reduce((sum, value) => sum + value, 0) / updates.length;
         expect(bench.get()).toBeCloseTo(mean, 9);
-        const loaded = new Frame(structuredClone(bench.tree), ['frame'], new DeltaBuilder(), compileChannels({ 'scratch.c': 'avg' }), new Map()); // prettier-ignore
+        const loaded = new Frame(
+          structuredClone(bench.tree),
+          ['frame'],
+          new DeltaBuilder(),
+          compileChannels({ 'scratch.c': 'avg' }),
+          new Map(),
+        );
         loaded.applyUpdates(updatesOf({ c: 10 }));
         expect(loaded.plainState().scratch['c']).toBeCloseTo((mean * updates.length + 10) / (updates.length + 1), 9);
       }),
@@ -132,7 +138,11 @@ describe('E5 named reducers', () => {
 
   test('E5 deep merge is associative', () => {
     const { value: objects } = fc.letrec<{ value: Record<string, unknown> }>((tie) => ({
-      value: fc.dictionary(fc.constantFrom('a', 'b', '$', '__proto__'), fc.oneof({ maxDepth: 3 }, fc.integer(), tie('value')), { maxKeys: 3 }), // prettier-ignore
+      value: fc.dictionary(
+        fc.constantFrom('a', 'b', '$', '__proto__'),
+        fc.oneof({ maxDepth: 3 }, fc.integer(), tie('value')),
+        { maxKeys: 3 },
+      ),
     }));
     const merge = (...updates: readonly unknown[]): unknown => reduceAll('merge', updates);
     fc.assert(
@@ -186,7 +196,10 @@ describe('C4 what a reducer writes', () => {
     expect(opsOf(custom, { id: 1 }, { id: 2 })).toEqual([['a', at, [{ id: 2 }]]]);
     const bench = new Bench({ 'scratch.c': custom }, { c: [{ id: 0 }] });
     expect(bench.applyAll([{ id: 1 }, { id: 2 }])).toEqual([{ id: 0 }, { id: 1 }, { id: 2 }]);
-    expect(bench.takeOps()).toEqual([['a', at, [{ id: 1 }]], ['a', at, [{ id: 2 }]]]); // prettier-ignore
+    expect(bench.takeOps()).toEqual([
+      ['a', at, [{ id: 1 }]],
+      ['a', at, [{ id: 2 }]],
+    ]);
     expect(opsOf({ name: 'keep', reduce: (current, update) => current ?? update }, 1, 2)).toEqual([]);
     expect(opsOf({ name: 'rev', reduce: (c, u) => [u, ...((c ?? []) as unknown[])] }, 1, 2)).toEqual([
       ['s', at, [2, 1]],
@@ -224,7 +237,6 @@ describe('C4 what a reducer writes', () => {
       ['sum', undefined, 2],
       ['max', 1, 2],
     ] as const)
-      // prettier-ignore
       expect(isTransformed(reducer, start, update)).toBe(false);
     for (const [reducer, start, update] of [
       ['first', 1, 2],
@@ -234,7 +246,6 @@ describe('C4 what a reducer writes', () => {
       ['union', [1], [1, 2]],
       ['merge', { a: 1 }, { b: 1 }],
     ] as const)
-      // prettier-ignore
       expect(isTransformed(reducer, start, update)).toBe(true);
     const add: Reducer = { name: 'add', reduce: (current, update) => [...((current ?? []) as unknown[]), update] };
     expect(isTransformed(add, [1], 2)).toBe(true);
@@ -252,7 +263,10 @@ describe('E5 reducers below the top', () => {
     expect(bench.takeOps()).toEqual([['s', ['frame', 'channels', 'scratch', 'a'], first.a]]);
     expect(bench.apply({ a: { items: 2, stats: { n: 2 } } })).toEqual({ plainWrites: [], isTransformed: true });
     const top = ['frame', 'channels', 'scratch', 'a'];
-    expect(bench.takeOps()).toEqual([['a', [...top, 'items'], [2]], ['s', [...top, 'stats', 'n'], 3]]); // prettier-ignore
+    expect(bench.takeOps()).toEqual([
+      ['a', [...top, 'items'], [2]],
+      ['s', [...top, 'stats', 'n'], 3],
+    ]);
     expect(bench.get('a')).toEqual({ items: [1, 2], stats: { n: 3, at: 'x' }, other: { deep: 1 } });
     expect(bench.apply({ a: 'gone' }).plainWrites).toEqual(['scratch.a']);
     expect(bench.apply({ a: { items: [9] } }).plainWrites).toEqual([]);
@@ -282,14 +296,28 @@ describe('E5 reducers below the top', () => {
 
 describe('G6 custom reducers', () => {
   test.each<readonly [string, () => unknown, RegExp]>([
-    ['throws', () => { throw new Error('boom'); }, /boom/], // prettier-ignore
-    ['throws no error', () => { throw 'plain'; }, /plain/], // prettier-ignore
+    [
+      'throws',
+      () => {
+        throw new Error('boom');
+      },
+      /boom/,
+    ],
+    [
+      'throws no error',
+      () => {
+        throw 'plain';
+      },
+      /plain/,
+    ],
     ['returns a promise', () => Promise.resolve(1), /Promise/],
     ['returns what cannot be stored', () => ({ f: () => 1 }), /cannot be stored/],
   ])('G6 one that %s fails by name', (_name, reduce, reason) => {
     const bench = new Bench({ 'scratch.c': { name: 'mine', reduce } });
     expect(() => bench.apply({ c: 1 })).toThrow(reason);
-    expect(() => bench.apply({ c: 1 })).toThrow(expect.objectContaining({ code: 'REDUCER_FAILED', data: expect.objectContaining({ channel: 'scratch.c' }) })); // prettier-ignore
+    expect(() => bench.apply({ c: 1 })).toThrow(
+      expect.objectContaining({ code: 'REDUCER_FAILED', data: expect.objectContaining({ channel: 'scratch.c' }) }),
+    );
     expect(bench.takeOps()).toEqual([]);
   });
 
@@ -301,12 +329,15 @@ describe('G6 custom reducers', () => {
       made.push([update]);
       return made.at(-1);
     };
-    const bench = new Bench({ 'scratch.c': { name: 'mine', reduce } }, { loaded: [1] });
+    const bench = new Bench({ 'scratch.c': { name: 'mine', reduce } });
     bench.apply({ c: { a: 1 } });
     bench.apply({ c: { a: 2 } });
     expect(seen).toEqual([undefined, true, [{ a: 1 }], true]);
     expect(Object.isFrozen(seen[2])).toBe(true);
     made[1]?.push('later');
+    const loaded = new Bench({ 'scratch.c': { name: 'mine', reduce } }, { c: [{ loaded: 1 }] });
+    loaded.apply({ c: 1 });
+    expect(Object.isFrozen((seen[4] as unknown[])[0])).toBe(true);
     expect(bench.get()).toEqual([{ a: 2 }]);
   });
 

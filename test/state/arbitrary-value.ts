@@ -1,5 +1,5 @@
 /** Values of every kind that may be stored (C2), for property tests. */
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { setOwn } from '../../src/state/plain.ts';
 
 /** Keys that go wrong where code is careless, among ordinary ones. */
