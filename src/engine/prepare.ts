@@ -83,6 +83,7 @@ function passesWhen(core: RunCore, activation: Activation): boolean {
     fired: fields.fired,
     ...(activation.visit > 1 ? { visits: activation.visit } : {}),
     ...(fields.epoch > 0 ? { epoch: fields.epoch } : {}),
+    ...(fields.held === undefined ? {} : { held: fields.held }),
   };
   frameRun.frame.setNode(node.id, record, JSON.stringify(record));
   core.committer.note(`{"kind":"settle","node":${JSON.stringify(activation.path)},"status":"skipped"}`);
