@@ -75,6 +75,7 @@ export interface RandomGraphPlan {
     readonly routing: 'all' | 'first';
     readonly checkpoint: CheckpointPolicy;
     readonly concurrency: number;
+    readonly maxVisits: number;
     readonly durability: 'barrier' | 'exit';
   };
   /** Whether the graph has one outcome, whatever the schedule. */
@@ -102,6 +103,8 @@ function drawGraph(random: SeededRandom, id: string, options: RandomGraphOptions
       routing: random.chance(0.25) ? 'first' : 'all',
       checkpoint: random.chance(0.3) ? random.pick(['explicit', 'none']) : 'every_node',
       concurrency: random.pick([64, 64, 2, 1]),
+      // Some loops have no way out but this.
+      maxVisits: 5,
       durability: random.chance(0.2) ? 'exit' : 'barrier',
     },
     isScheduleFree: !canFailRun,

@@ -24,10 +24,10 @@ export const noFaults: FaultRates = { lostBefore: 0, lostAfter: 0, killed: 0, fr
 export function drawFaultRates(random: SeededRandom): FaultRates {
   const rate = (most: number): number => (random.chance(0.5) ? random.next() * most : 0);
   return {
-    lostBefore: rate(0.1),
-    lostAfter: rate(0.1),
-    killed: rate(0.06),
-    frozen: rate(0.04),
+    lostBefore: rate(0.2),
+    lostAfter: rate(0.2),
+    killed: rate(0.2),
+    frozen: rate(0.1),
     latencyMsMost: random.pick([0, 5, 40, 400]),
   };
 }
