@@ -1,6 +1,6 @@
 /** Opens the database file: who may read it, which journal, how long to wait for others. */
 
-import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs';
+import { accessSync, closeSync, constants, existsSync, mkdirSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { DatabaseSync, DatabaseSyncOptions } from 'node:sqlite';
@@ -60,11 +60,22 @@ function openReadOnly(open: Open, { path, store, busyTimeoutMs }: DatabaseOption
   return db;
 }
 
+/** SQLite opens a file that it may not write to without a word, and cannot read one whose folder it may not write to. */
+function requireWritable(path: string, store: string): void {
+  try {
+    accessSync(path, constants.W_OK);
+    accessSync(dirname(path), constants.W_OK);
+  } catch (error) {
+    throw new CairnError('STORE_READ_ONLY', { store, reason: (error as Error).message }, { cause: error });
+  }
+}
+
 function openWritable(open: Open, options: DatabaseOptions): DatabaseSync {
   const { path, store, busyTimeoutMs, walAutoCheckpointPages } = options;
   createFile(path);
   const db = open(path);
   try {
+    requireWritable(path, store);
     db.exec(`pragma busy_timeout = ${busyTimeoutMs}`);
     if (!checkLayout(db, store)) createLayout(db, store, () => growWal(path));
     // A short wait in the driver, which stops the whole process; the write queue waits the rest.

@@ -1,7 +1,6 @@
 /** Gathers writes into shared transactions: each is accepted or refused alone, all become durable together (E3). */
 
 import { statSync } from 'node:fs';
-import { performance } from 'node:perf_hooks';
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { CairnError } from '../../errors.ts';
 import { growWal } from './grow-wal.ts';

@@ -1,0 +1,271 @@
+/** What the SQLite store makes of its file: whose it is, how large, and what else it may find there. */
+import { spawnSync } from 'node:child_process';
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { CairnError, type ErrorCode } from '../../errors.ts';
+import { admission, commitMany, commitOf, keyOf, startRun, tenant } from '../../testing/store-suite/examples.ts';
+import { openSqliteStore } from './sqlite-store.ts';
+
+let folder = '';
+let path = '';
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'cairn-files-'));
+  path = join(folder, 'store.db');
+});
+
+afterEach(() => {
+  chmodSync(folder, 0o700);
+  rmSync(folder, { recursive: true });
+});
+
+function codeOf(act: () => unknown): ErrorCode | undefined {
+  try {
+    act();
+    return undefined;
+  } catch (error) {
+    if (CairnError.is(error)) return error.code;
+    throw error;
+  }
+}
+
+async function makeStore(commits = 3): Promise<void> {
+  const store = openSqliteStore({ path });
+  await commitMany(store, await startRun(store, 'run'), 1, commits);
+  await store.close();
+}
+
+test('S5 the file, its log and its folder are the owner\u2019s alone', async () => {
+  const deep = join(folder, 'a', 'b', 'store.db');
+  const store = openSqliteStore({ path: deep });
+  await store.admitRun(admission('run'));
+  const modes = [deep, `${deep}-wal`, `${deep}-shm`, join(folder, 'a'), join(folder, 'a', 'b')].map(
+    (one) => statSync(one).mode & 0o777,
+  );
+  expect(modes).toEqual([0o600, 0o600, 0o600, 0o700, 0o700]);
+  expect(store.name).toBe(`sqlite:${deep}`);
+  await store.close();
+});
+
+test('P3 the layout is chosen before the first row: pages of 16 KiB and a log that need not grow', async () => {
+  const store = openSqliteStore({ path });
+  await store.admitRun(admission('run'));
+  expect(statSync(`${path}-wal`).size).toBe(4 * 1024 * 1024);
+  const db = new DatabaseSync(path);
+  expect(db.prepare('pragma page_size').get()).toEqual({ page_size: 16_384 });
+  expect(db.prepare('pragma journal_mode').get()).toEqual({ journal_mode: 'wal' });
+  db.close();
+  await store.close();
+});
+
+test('P3 a store that is opened again gets its log back when it is written to in earnest', async () => {
+  await makeStore();
+  expect(existsSync(`${path}-wal`)).toBe(false);
+  const store = openSqliteStore({ path });
+  const { claim } = await store.claimRun({ tenant, runId: 'run', workerId: 'two', leaseMs: 1, takeFrom: 'one' });
+  if (claim === undefined) throw new Error('not claimed');
+  for (let seq = 4; seq < 24; seq += 1) await store.commit(commitOf(claim, seq, { durability: 'power' }));
+  expect(statSync(`${path}-wal`).size).toBe(4 * 1024 * 1024);
+  await commitMany(store, claim, 24, 60);
+  await store.close();
+  const again = openSqliteStore({ path });
+  expect((await again.readCheckpoints(keyOf('run'), { from: 0, to: 99 })).length).toBe(61);
+  await again.close();
+});
+
+test('P3 2,000 records of 2.2 KiB take at most 1.2 of their bytes', async () => {
+  const store = openSqliteStore({ path, durability: 'normal' });
+  const claim = await startRun(store, 'run');
+  const body = new Uint8Array(2253).fill(65);
+  const seqs = Array.from({ length: 2000 }, (_, index) => index + 1);
+  await Promise.all(
+    seqs.map((seq) =>
+      store.commit({ ...commitOf(claim, seq), checkpoint: { ...commitOf(claim, seq).checkpoint, body } }),
+    ),
+  );
+  await store.close();
+  expect(statSync(path).size / (2000 * body.length)).toBeLessThanOrEqual(1.2);
+});
+
+test('P6 a store opened for reading reads, and refuses to write', async () => {
+  await makeStore();
+  const store = openSqliteStore({ path, readOnly: true });
+  expect((await store.listRuns({ tenant })).rows.map(({ head }) => head)).toEqual([3]);
+  await expect(store.admitRun(admission('other'))).rejects.toMatchObject({ code: 'STORE_READ_ONLY' });
+  await expect(store.claimRun({ tenant, runId: 'run', workerId: 'x', leaseMs: 1 })).rejects.toMatchObject({
+    code: 'STORE_READ_ONLY',
+  });
+  await store.close();
+});
+
+test('P6 a store opened for reading sees what is written meanwhile', async () => {
+  const writer = openSqliteStore({ path });
+  const claim = await startRun(writer, 'run');
+  const reader = openSqliteStore({ path, readOnly: true });
+  await commitMany(writer, claim, 1, 5);
+  expect((await reader.readRun(keyOf('run')))?.head).toBe(5);
+  await reader.close();
+  await writer.close();
+});
+
+test('P6 nothing is made by opening for reading', () => {
+  expect(codeOf(() => openSqliteStore({ path, readOnly: true }))).toBe('STORE_UNAVAILABLE');
+  expect(existsSync(path)).toBe(false);
+  writeFileSync(path, '');
+  expect(codeOf(() => openSqliteStore({ path, readOnly: true }))).toBe('STORE_UNAVAILABLE');
+  expect(statSync(path).size).toBe(0);
+});
+
+test('P6 what is no store is refused by name, and left as it is', () => {
+  const garbage = Buffer.alloc(50_000, 'garbage');
+  writeFileSync(path, garbage);
+  for (const readOnly of [true, false]) expect(codeOf(() => openSqliteStore({ path, readOnly }))).toBe('STORE_CORRUPT');
+  expect(readFileSync(path).equals(garbage)).toBe(true);
+  rmSync(path);
+  const db = new DatabaseSync(path);
+  db.exec('create table notes (text); insert into notes values (1)');
+  db.close();
+  for (const readOnly of [true, false]) expect(codeOf(() => openSqliteStore({ path, readOnly }))).toBe('STORE_CORRUPT');
+  mkdirSync(join(folder, 'folder.db'));
+  expect(codeOf(() => openSqliteStore({ path: join(folder, 'folder.db') }))).toBe('STORE_UNAVAILABLE');
+  writeFileSync(join(folder, 'file'), '');
+  expect(codeOf(() => openSqliteStore({ path: join(folder, 'file', 'store.db') }))).toBe('STORE_UNAVAILABLE');
+});
+
+test('P6 a store of a newer layout is refused by name', async () => {
+  await makeStore();
+  const db = new DatabaseSync(path);
+  db.exec('pragma user_version = 2');
+  db.close();
+  for (const readOnly of [true, false]) {
+    expect(codeOf(() => openSqliteStore({ path, readOnly }))).toBe('STORE_VERSION_UNKNOWN');
+  }
+});
+
+test('P6 a truncated or overwritten file is STORE_CORRUPT, at opening or when the damage is met', async () => {
+  for (const damage of ['cut', 'overwritten'] as const) {
+    rmSync(path, { force: true });
+    await makeStore(200);
+    if (damage === 'cut') truncateSync(path, 16_384 * 3 + 100);
+    else writeFileSync(path, readFileSync(path).fill(0x5a, 16_384 * 2));
+    const read = async (): Promise<unknown> => {
+      const store = openSqliteStore({ path });
+      try {
+        await store.listRuns({ tenant });
+        return await store.readCheckpoints(keyOf('run'), { from: 0, to: 1000 });
+      } finally {
+        await store.close();
+      }
+    };
+    await expect(read()).rejects.toMatchObject({ code: 'STORE_CORRUPT' });
+  }
+});
+
+test('P6 a store whose file was removed or replaced says so instead of writing into nothing', async () => {
+  const store = openSqliteStore({ path });
+  const claim = await startRun(store, 'run');
+  renameSync(path, `${path}.gone`);
+  const writeUntilRefused = async (): Promise<never> => {
+    for (let seq = 1; ; seq += 1) await store.commit(commitOf(claim, seq));
+  };
+  await expect(writeUntilRefused()).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
+  writeFileSync(path, '');
+  const { head = 0 } = (await store.readRun(keyOf('run'))) ?? {};
+  await expect(store.commit(commitOf(claim, head + 1))).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
+  rmSync(path);
+  renameSync(`${path}.gone`, path);
+  await store.commit(commitOf(claim, head + 1));
+  await store.close();
+});
+
+test('P6 a store locked by another process is STORE_BUSY, and goes on when the lock is gone', async () => {
+  const store = openSqliteStore({ path, busyTimeoutMs: 0 });
+  const claim = await startRun(store, 'run');
+  const other = new DatabaseSync(path);
+  other.exec('begin immediate');
+  await expect(store.commit(commitOf(claim, 1))).rejects.toMatchObject({ code: 'STORE_BUSY', retry: 'later' });
+  expect((await store.readRun(keyOf('run')))?.head).toBe(0);
+  other.exec('rollback');
+  other.close();
+  await store.commit(commitOf(claim, 1));
+  await store.close();
+});
+
+/** Runs a script as a user who is not allowed everything. */
+function runUnprivileged(script: string): string {
+  const url = new URL('sqlite-store.ts', import.meta.url).href;
+  const code = `const { openSqliteStore } = await import(${JSON.stringify(url)}); const path = ${JSON.stringify(path)}; ${script}`;
+  const user = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
+  const { stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', code], {
+    ...user,
+    encoding: 'utf8',
+  });
+  return stdout + stderr;
+}
+
+test('P6 a file that may not be written to is STORE_READ_ONLY, and can still be read, its folder closed or not', async () => {
+  await makeStore();
+  chmodSync(path, 0o400);
+  if (process.getuid?.() === 0) for (const one of [path, folder]) chownSync(one, 65_534, 65_534);
+  for (const mode of [0o700, 0o500]) {
+    chmodSync(folder, mode);
+    const said = runUnprivileged(`
+      try { openSqliteStore({ path }); } catch (error) { console.log(error.code); }
+      const store = openSqliteStore({ path, readOnly: true });
+      console.log((await store.listRuns({ tenant: '${tenant}' })).rows[0].head);`);
+    expect(said.trim().split('\n')).toEqual(['STORE_READ_ONLY', '3']);
+  }
+});
+
+/** A small file system of its own, where the machine lets us have one. */
+function mountSmall(at: string, sizeBytes: number): boolean {
+  mkdirSync(at);
+  return spawnSync('mount', ['-t', 'tmpfs', '-o', `size=${sizeBytes}`, 'none', at]).status === 0;
+}
+
+test('S3 on a full disk commits are STORE_FULL, nothing acknowledged is lost, and the store goes on when there is room', async (context) => {
+  const disk = join(folder, 'disk');
+  if (!mountSmall(disk, 12 * 1024 * 1024)) context.skip('no file system can be mounted here');
+  try {
+    const small = join(disk, 'store.db');
+    writeFileSync(join(disk, 'ballast'), Buffer.alloc(2 * 1024 * 1024));
+    const store = openSqliteStore({ path: small });
+    const claim = await startRun(store, 'run');
+    const body = new Uint8Array(100_000).fill(7);
+    const commit = async (seq: number): Promise<unknown> =>
+      store.commit({
+        ...commitOf(claim, seq, { durability: 'power' }),
+        checkpoint: { ...commitOf(claim, seq).checkpoint, body },
+      });
+    const fill = async (): Promise<never> => {
+      for (let seq = 1; ; seq += 1) await commit(seq);
+    };
+    await expect(fill()).rejects.toMatchObject({ code: 'STORE_FULL', retry: 'later' });
+    const { head = 0 } = (await store.readRun(keyOf('run'))) ?? {};
+    expect(head).toBeGreaterThan(10);
+    await expect(commit(head + 1)).rejects.toMatchObject({ code: 'STORE_FULL' });
+    rmSync(join(disk, 'ballast'));
+    await commit(head + 1);
+    await store.close();
+    const again = openSqliteStore({ path: small, readOnly: true });
+    expect((await again.readCheckpoints(keyOf('run'), { from: 0, to: 1e6 })).length).toBe(head + 2);
+    await again.close();
+  } finally {
+    spawnSync('umount', [disk]);
+  }
+});

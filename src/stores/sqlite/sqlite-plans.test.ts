@@ -1,0 +1,83 @@
+/** Listings must walk an index and stop, whatever is stored: asked of SQLite itself. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { RunQuery, WaitQuery } from '../../ports/store.ts';
+import type { Prepare } from './prepare.ts';
+import { RunReads } from './run-reads.ts';
+import { openSqliteStore } from './sqlite-store.ts';
+import { WaitReads } from './wait-reads.ts';
+
+let folder = '';
+let db: DatabaseSync;
+let asked: string[] = [];
+
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'cairn-plans-'));
+  const path = join(folder, 'store.db');
+  await openSqliteStore({ path }).close();
+  db = new DatabaseSync(path);
+  asked = [];
+});
+
+afterEach(() => {
+  db.close();
+  rmSync(folder, { recursive: true });
+});
+
+/** The steps SQLite would take for everything that was asked. */
+function readPlan(): string[] {
+  return asked.flatMap((sql) =>
+    db
+      .prepare(`explain query plan ${sql}`)
+      .all()
+      .map((row) => String(row['detail'])),
+  );
+}
+
+const record: Prepare = (sql) => () => {
+  asked.push(sql);
+  return db.prepare(sql);
+};
+
+const runQueries: readonly Omit<RunQuery, 'tenant'>[] = [
+  {},
+  { status: ['running', 'failed'] },
+  { graphId: 'g' },
+  { parentRunId: 'p' },
+  { cursor: '5' },
+  { status: ['paused'], graphId: 'g', cursor: '5' },
+];
+
+test.each(runQueries)('S4 runs by %o are read in order from an index', (query) => {
+  new RunReads(record, Date.now).listRuns({ tenant: 't', ...query });
+  const plan = readPlan();
+  expect(plan.length).toBeGreaterThan(0);
+  expect(plan.filter((step) => /SCAN|TEMP B-TREE/.test(step))).toEqual([]);
+});
+
+const waitQueries: readonly Omit<WaitQuery, 'tenant'>[] = [
+  {},
+  { kinds: ['question', 'timer'] },
+  { dueBy: 5 },
+  { runId: 'r' },
+  { cursor: '5.1' },
+  { runId: 'r', kinds: ['timer'], dueBy: 5, cursor: '5.1' },
+];
+
+test.each(waitQueries)('S4 waits by %o are read in order from an index', (query) => {
+  new WaitReads(record).listWaits({ tenant: 't', ...query });
+  const plan = readPlan();
+  expect(plan.length).toBeGreaterThan(0);
+  expect(plan.filter((step) => /SCAN|TEMP B-TREE/.test(step))).toEqual([]);
+});
+
+test('S4 claimable runs are found without looking at finished ones', () => {
+  new RunReads(record, Date.now).listRuns({ tenant: 't', claimableAt: 5 });
+  const tables = readPlan().filter((step) => /(SEARCH|SCAN) (r|runs|waits|messages)\b/.test(step));
+  expect(tables.length).toBeGreaterThan(3);
+  // Untaken messages are few, and have an index of their own that is read whole.
+  expect(tables.filter((step) => step.startsWith('SCAN') && !step.includes('messages_untaken'))).toEqual([]);
+});
