@@ -1,7 +1,7 @@
 /** Takes an outcome in: checked, copied, frozen and encoded once (C2); large values go to the blob store (C5). */
 import { CairnError } from '../errors.ts';
-import { Outcome, partitions, stepsOutput, type OutcomeParts } from '../graph/node-contract.ts';
-import type { StandardSchema } from '../graph/graph.ts';
+import { Outcome, partitions, stepsOutput, type OutcomeParts, type Partition } from '../graph/node-contract.ts';
+import type { Graph, StandardSchema } from '../graph/graph.ts';
 import { admitValue, BlobRef, type Admitted } from '../state/codec.ts';
 import type { Activation } from './activation.ts';
 import type { RunCore } from './run-core.ts';
@@ -26,7 +26,7 @@ export function admitOutcome(core: RunCore, activation: Activation, returned: un
       : { output: admitValue(returned, ['outputs', node.id], core.env.limits, core.redact) };
   }
   const { parts } = returned;
-  const updates = admitUpdates(core, parts, { ...frameRun.graph.schemas });
+  const updates = admitUpdates(core, parts, frameRun.graph);
   return {
     ...(parts.output === undefined || parts.output === stepsOutput
       ? {}
@@ -37,21 +37,22 @@ export function admitOutcome(core: RunCore, activation: Activation, returned: un
   };
 }
 
-function admitUpdates(
-  core: RunCore,
-  parts: OutcomeParts,
-  schemas: Readonly<Record<string, StandardSchema | undefined>>,
-): AdmittedUpdates | undefined {
+const knownParts: readonly string[] = ['output', 'goto', ...partitions];
+
+function admitUpdates(core: RunCore, parts: OutcomeParts, graph: Graph): AdmittedUpdates | undefined {
+  for (const part of Object.keys(parts)) {
+    if (!knownParts.includes(part)) throw new CairnError('STATE_UNKNOWN_CHANNEL', { channel: part, known: knownParts });
+  }
   let updates: AdmittedUpdates | undefined;
   for (const partition of partitions) {
     const given = parts[partition];
     if (given === undefined) continue;
-    const admitted = new Map<string, Admitted>();
+    const admitted: [string, Admitted][] = [];
     for (const [key, value] of Object.entries(given)) {
-      checkUpdate(schemas[partition], partition, key, value);
-      admitted.set(key, admitValue(value, [partition, key], core.env.limits, core.redact));
+      checkUpdate(graph, partition, key, value);
+      admitted.push([key, admitValue(value, [partition, key], core.env.limits, core.redact)]);
     }
-    if (admitted.size > 0) (updates ??= {})[partition] = Object.fromEntries(admitted);
+    if (admitted.length > 0) (updates ??= {})[partition] = Object.fromEntries(admitted);
   }
   return updates;
 }
@@ -59,18 +60,43 @@ function admitUpdates(
 type ObjectSchema = StandardSchema & { readonly shape?: Readonly<Record<string, StandardSchema>> };
 
 /** An update must fit its channel's schema, where the partition's schema tells the schemas of its keys. */
-function checkUpdate(schema: StandardSchema | undefined, partition: string, key: string, value: unknown): void {
-  const { shape }: Partial<ObjectSchema> = schema ?? {};
+function checkUpdate(graph: Graph, partition: Partition, key: string, value: unknown): void {
+  const schemas: Readonly<Partial<Record<Partition, ObjectSchema>>> = graph.schemas;
+  const shape = schemas[partition]?.shape;
   if (shape === undefined) return;
-  const channel = Object.hasOwn(shape, key) ? shape[key] : undefined;
-  if (channel === undefined) {
+  if (!Object.hasOwn(shape, key)) {
     throw new CairnError('STATE_UNKNOWN_CHANNEL', { channel: `${partition}.${key}`, known: Object.keys(shape) });
   }
-  const fault = schemaIssue(channel, value);
-  if (fault === undefined) return;
-  // A reducer may take one item of a list, or a part of an object: what the list's items fit is enough.
-  if (!Array.isArray(value) && schemaIssue(channel, [value]) === undefined) return;
-  throw new CairnError('STATE_INVALID', { path: [partition, key, ...fault.path], reason: fault.message });
+  const reducer = graph.reducers[`${partition}.${key}`];
+  const fault = updateFault(shape[key] as ObjectSchema, value, typeof reducer === 'object' ? 'custom' : reducer);
+  if (fault !== undefined)
+    throw new CairnError('STATE_INVALID', { path: [partition, key, ...fault.path], reason: fault.message });
+}
+
+/** What an update must fit depends on what its reducer makes of it: an item of a list, a part of an object, the whole. */
+function updateFault(
+  schema: ObjectSchema,
+  value: unknown,
+  reducer: string | undefined,
+): ReturnType<typeof schemaIssue> {
+  if (reducer === 'custom') return undefined;
+  if (reducer === 'append' && !Array.isArray(value)) return schemaIssue(schema, value) && schemaIssue(schema, [value]);
+  if (reducer !== 'merge') return schemaIssue(schema, value);
+  const { shape } = schema;
+  if (shape === undefined || typeof value !== 'object' || value === null)
+    return shape === undefined ? undefined : schemaIssue(schema, value);
+  for (const [key, part] of Object.entries(value)) {
+    const fault = Object.hasOwn(shape, key)
+      ? (updateFault(shape[key] as ObjectSchema, part, 'merge') ?? leafFault(shape[key] as ObjectSchema, part))
+      : undefined;
+    if (fault !== undefined) return { path: [key, ...fault.path], message: fault.message };
+  }
+  return undefined;
+}
+
+/** Below an object that is merged, what is no object itself must fit as a whole. */
+function leafFault(schema: ObjectSchema, value: unknown): ReturnType<typeof schemaIssue> {
+  return schema.shape === undefined ? schemaIssue(schema, value) : undefined;
 }
 
 /** The first way in which a value misses a schema. Schemas that answer later are for input only. */

@@ -57,6 +57,7 @@ export class Committer {
   #inFlightBytes = 0;
   #isRetrying = false;
   #last: Promise<void> = Promise.resolve();
+  readonly #whenBroken = Promise.withResolvers<void>();
   #drainers: (() => void)[] = [];
 
   constructor(options: CommitterOptions) {
@@ -122,7 +123,7 @@ export class Committer {
 
   /** Resolves when all commits made so far have landed, or none will any more. */
   settled(): Promise<void> {
-    return this.#last;
+    return Promise.race([this.#last, this.#whenBroken.promise]);
   }
 
   /** Makes the next checkpoint of all that gathered. Resolves when it is as durable as asked; never rejects by itself being broken: see `onBroken`. */
@@ -227,6 +228,7 @@ export class Committer {
     if (this.broken !== undefined) return;
     this.broken = error;
     this.#inFlight = [];
+    this.#whenBroken.resolve();
     this.#options.onBroken(error);
   }
 }

@@ -6,6 +6,7 @@ import { DeltaBuilder } from '../state/delta.ts';
 import type { NodeRecord } from '../state/tree.ts';
 import type { Activation } from './activation.ts';
 import type { ForkOptions, Prediction, PreviewRow } from './api.ts';
+import { cancelActivation } from './cancel.ts';
 import { Committer } from './committer.ts';
 import { isEffect } from './effect.ts';
 import { draftFork } from './fork.ts';
@@ -14,6 +15,7 @@ import { prepareStart } from './prepare.ts';
 import { ReplaySource } from './replay.ts';
 import { recordRoutes, takeRoutesAgain } from './reroute.ts';
 import { RunCore, type EngineEnvironment } from './run-core.ts';
+import { settleCancelled } from './settle.ts';
 
 export interface PreviewOptions extends ForkOptions {
   readonly asFork?: boolean;
@@ -103,13 +105,16 @@ class Preview {
   async predict(): Promise<readonly PreviewRow[]> {
     const core = this.#core;
     this.#restored();
-    for (const start of core.rootFrame.plan.initial().start) core.queue.push({ frameRun: core.rootFrame, start });
+    const step = core.rootFrame.plan.initial();
+    for (const start of step.start) core.queue.push({ frameRun: core.rootFrame, start });
+    for (const index of step.cancel) cancelActivation(core, core.rootFrame, index);
     for (;;) {
       for (let queued = core.queue.shift(); queued !== undefined; queued = core.queue.shift()) this.#start(queued);
+      for (const activation of core.cancelled.splice(0)) settleCancelled(core, activation);
       for (const activation of core.launches.splice(0)) this.#told(activation);
       core.replay?.pump(core);
       if (this.#fault !== undefined) throw this.#fault;
-      if (core.queue.length + core.launches.length > 0) continue;
+      if (core.queue.length + core.launches.length + core.cancelled.length > 0) continue;
       if (core.replay?.isBusy !== true) break;
       await new Promise<void>((resolve) => {
         this.#wake = resolve;

@@ -14,6 +14,9 @@ import { routeEdges } from './route.ts';
 import type { RunCore } from './run-core.ts';
 import { settledState } from './settled-state.ts';
 
+/** Where a policy makes no checkpoint, the delta joins the next one (C10), but not without end. */
+const deltaBytesMax = 1024 * 1024;
+
 /** How an outcome came to be, when it is not the return of an attempt. */
 export interface SettleSource {
   readonly by?: string;
@@ -187,7 +190,9 @@ function finish(core: RunCore, activation: Activation, ending: Finish): void {
   else advancePlan(core, activation, ending.fired);
   const { checkpoint: policy } = frameRun.graph.policies;
   const wanted = node.checkpoint ?? (policy === 'every_node' ? 'after' : 'none');
-  if (wanted === 'after' || wanted === 'both' || core.holdsEffect || ending.status === 'failed') core.mustCommit = true;
+  const isLarge = core.delta.bytes > deltaBytesMax;
+  if (wanted === 'after' || wanted === 'both' || core.holdsEffect || ending.status === 'failed' || isLarge)
+    core.mustCommit = true;
   core.publishLive('settled', activation, { status: ending.status });
   core.requestTurn();
 }

@@ -105,9 +105,30 @@ async function performStep<T>(
       const delayMs = await stepRetryDelay(core, activation, key, options, attempt, error);
       if (delayMs === undefined) throw failStep(core, activation, key, effect, hash, attempt, error);
       attempt += 1;
+      countAttempt(core, activation, key, effect, hash, attempt);
       await new Promise<void>((resolve) => holdTimer(core, delayMs, resolve));
     }
   }
+}
+
+/** The number of attempts survives a crash (E6); what certainly did not happen leaves no intent. */
+function countAttempt(
+  core: RunCore,
+  activation: Activation,
+  key: string,
+  effect: string,
+  hash: string,
+  attempt: number,
+): void {
+  setStep(core, activation.path, ensureSteps(activation), key, {
+    kind: 'step',
+    status: 'started',
+    effect,
+    hash,
+    attempt,
+  });
+  core.committer.note(JSON.stringify({ kind: 'retry', node: activation.path, step: key, attempt }));
+  core.requestFlush();
 }
 
 async function inEffect<T>(core: RunCore, effect: string, key: string, run: () => Promise<T>): Promise<T> {
