@@ -1,3 +1,4 @@
+import { inspect } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { admit, emptyTree, FrameBench } from '../../test/state/frame-bench.ts';
 import { compileChannels } from './channel-table.ts';
@@ -62,6 +63,7 @@ describe('E9 views', () => {
       Object.hasOwn(scratch, 'toString'),
     ]).toEqual([true, true, true, false]);
     expect([Object.getPrototypeOf(scratch), scratch === state.scratch]).toEqual([Object.prototype, true]);
+    expect(inspect(state)).toBe(inspect(plainState(frame)));
     expect(admit({ copy: scratch }).value).toEqual({ copy: { ...scratch } });
     const writable = scratch as Record<string, unknown> & { a: { deep: number[] }; list: number[] };
     for (const write of [

@@ -24,11 +24,10 @@ class Target {
   static sourceOf(target: Target): Source {
     return target.#source;
   }
-}
-
-/** Called with the proxy as `this`. */
-function showPlain(this: object): unknown {
-  return Object.fromEntries(Object.entries(this));
+  /** Looked for here, and called with the proxy as `this`. */
+  [inspectKey](): unknown {
+    return Object.fromEntries(Object.entries(this));
+  }
 }
 
 function refuse(): never {
@@ -37,9 +36,7 @@ function refuse(): never {
 
 const handler: ProxyHandler<Target> = {
   get(target, key) {
-    if (typeof key === 'symbol') {
-      return key === inspectKey ? showPlain : Reflect.get(Object.prototype, key);
-    }
+    if (typeof key === 'symbol') return Reflect.get(Object.prototype, key);
     const value = Target.sourceOf(target).get(key);
     return value === absent ? Reflect.get(Object.prototype, key) : value;
   },
