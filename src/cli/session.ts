@@ -20,6 +20,8 @@ export interface Session {
 
 /** How this process was called, so that what it prints can be called the same way. */
 function nameOfProgram(script: string | undefined, cwd: string, environment: NodeJS.ProcessEnv): string {
+  // A script of this name finds the Node that a package brings, where the one on the path may be too old.
+  if (environment['npm_lifecycle_event'] === 'cairn') return 'npm run -s cairn --';
   if (script?.endsWith('.ts') === true) return `node ${quote(relative(cwd, script))}`;
   return environment['npm_command'] === 'exec' ? 'npx cairn' : 'cairn';
 }
