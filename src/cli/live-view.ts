@@ -8,6 +8,8 @@ import { formatDuration } from './text/time.ts';
 import { fit, pad, widthOf } from './text/width.ts';
 
 const redrawMs = 100;
+/** Nodes that stay on the screen when the run has come to rest. */
+const longestSummary = 60;
 
 const marks: Readonly<Record<RowState, readonly [string, Tone]>> = {
   running: ['●', 'strong'],
@@ -23,12 +25,15 @@ const marks: Readonly<Record<RowState, readonly [string, Tone]>> = {
 const live: readonly RowState[] = ['running', 'waiting', 'retrying'];
 
 function detailsOf(row: ProgressRow, now: number): string {
-  const { state, attempt, visit, durationMs, startedAt, note } = row;
+  const { state, attempt, visit, durationMs, startedAt, until, note } = row;
   const took = durationMs ?? (state === 'running' && startedAt !== undefined ? now - startedAt : undefined);
   return [
     took === undefined ? '' : formatDuration(Math.max(0, took)),
     visit > 1 ? `visit ${visit}` : '',
     attempt > 1 ? `attempt ${attempt}` : '',
+    until === undefined || until <= now
+      ? ''
+      : `${state === 'retrying' ? 'again' : 'on'} in ${formatDuration(until - now)}`,
     note === undefined ? '' : `${state === 'waiting' ? 'waits for ' : ''}${printable(note)}`,
   ]
     .filter((part) => part !== '')
@@ -45,7 +50,7 @@ export function formatRow(
   const [mark, tone] = marks[row.state];
   const name = pad(fit(printable(row.node), nameWidth), nameWidth);
   const state = pad(row.state, 9);
-  const room = Math.max(0, width - nameWidth - 16);
+  const room = Math.max(0, width - nameWidth - 17);
   return `  ${paint(tone, mark)} ${name}  ${paint(tone, state)}  ${fit(detailsOf(row, now), room)}`.trimEnd();
 }
 
@@ -99,7 +104,7 @@ function openTerminalView(screen: Screen): LiveView {
   const draw = (isLast: boolean): void => {
     isDue = false;
     const { rows } = progress;
-    const { shown, hidden } = isLast ? { shown: rows, hidden: 0 } : choose(rows, Math.max(3, screen.height - 3));
+    const { shown, hidden } = choose(rows, isLast ? longestSummary : Math.max(3, screen.height - 3));
     const now = Date.now();
     const lines = shown.map((row) =>
       formatRow(row, nameWidthOf(rows, screen.width - 1), { width: screen.width - 1, paint: screen.paint }, now),
@@ -111,7 +116,7 @@ function openTerminalView(screen: Screen): LiveView {
   };
   // Drawn on a beat, so that durations move on, and a thousand events cost one drawing.
   const beat = setInterval(() => {
-    if (isDue || progress.rows.some(({ state }) => state === 'running')) draw(false);
+    if (isDue || progress.rows.some(({ state, until }) => state === 'running' || until !== undefined)) draw(false);
   }, redrawMs);
   beat.unref();
   return {

@@ -1,7 +1,6 @@
 /** What a run is doing, put together from its events: one row for each node. */
 import type { OpenWaitView } from '../operations/find-wait.ts';
 import type { WatchedEvent } from '../operations/operation.ts';
-import { formatDuration } from './text/time.ts';
 import { purposeOf } from './wait-text.ts';
 
 export type RowState =
@@ -18,6 +17,8 @@ export interface ProgressRow {
   /** Epoch ms when the attempt was seen to start; absent for what was over before. */
   readonly startedAt?: number;
   readonly durationMs?: number;
+  /** Epoch ms when it goes on by itself. */
+  readonly until?: number;
   /** What it waits for, or why it failed. */
   readonly note?: string;
 }
@@ -36,7 +37,7 @@ function readPart({ kind, status = 'completed', durationMs, error }: Part, at: n
   switch (kind) {
     case 'settle': {
       const note = error === undefined ? undefined : `${error.code}: ${error.message}`;
-      return isSettled(status) ? { state: status, durationMs, note } : undefined;
+      return isSettled(status) ? { state: status, durationMs, until: undefined, note } : undefined;
     }
     case 'replay':
       return { state: 'replayed', durationMs: undefined, note: undefined };
@@ -58,11 +59,12 @@ type Live = Exclude<WatchedEvent, { readonly type: 'checkpoint' | 'state' }>;
 /** What a live event says; its detail is information of the engine, taken where it is as expected. */
 function readLive({ type, detail }: Live, now: number): RowChange | undefined {
   const { wait, retryAt, attempt } = (detail ?? {}) as { wait?: OpenWaitView; retryAt?: number; attempt?: number };
-  if (type === 'started') return { state: 'running', startedAt: now, durationMs: undefined, note: undefined };
-  if (type === 'waiting') return { state: 'waiting', note: wait === undefined ? undefined : purposeOf(wait) };
+  if (type === 'started')
+    return { state: 'running', startedAt: now, durationMs: undefined, until: undefined, note: undefined };
+  if (type === 'waiting')
+    return wait === undefined ? { state: 'waiting' } : { state: 'waiting', until: wait.dueAt, note: purposeOf(wait) };
   if (type !== 'retrying') return undefined;
-  const note = retryAt === undefined ? undefined : `again in ${formatDuration(Math.max(0, retryAt - now))}`;
-  return { state: 'retrying', note, ...(attempt !== undefined && { attempt }) };
+  return { state: 'retrying', until: retryAt, ...(attempt !== undefined && { attempt }) };
 }
 
 /** Rows by node, in the order in which nodes began. */
