@@ -1,6 +1,6 @@
 /** The command line as a process: what a person's mistakes get. */
 import { expect, test, vi } from 'vitest';
-import { openFolder, releaseGraph } from './fixtures/cairn.ts';
+import { openFolder, releaseGraph } from '../../test/cli/cairn.ts';
 
 // Processes of a loaded machine start slowly.
 vi.setConfig({ testTimeout: 60_000 });

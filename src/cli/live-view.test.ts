@@ -6,6 +6,12 @@ import { Progress } from './progress.ts';
 import { plain } from './text/style.ts';
 import { widthOf } from './text/width.ts';
 
+const character = fc.constantFrom(
+  ...'ab 日é😀—\u0301\u001b\u0007\u009b\u202e\n\r\t\ud800'.split(''),
+  '😀',
+  '\u001b[2J',
+);
+
 const live = (type: 'started' | 'waiting' | 'retrying', node: string, detail?: unknown): WatchedEvent => ({
   type,
   runId: 'r',
@@ -49,14 +55,14 @@ test('H1 progress follows each node from its start to how it settled, in the ord
 
 test('H1 no line of the view is wider than the screen', () => {
   const row = fc.record({
-    node: fc.string({ unit: 'binary', maxLength: 60 }),
+    node: fc.string({ unit: character, maxLength: 60 }),
     state: fc.constantFrom<'running' | 'waiting' | 'retrying' | 'failed'>('running', 'waiting', 'retrying', 'failed'),
     attempt: fc.integer({ min: 1, max: 99 }),
     visit: fc.integer({ min: 1, max: 999 }),
     since: fc.constant(0),
     startedAt: fc.constant(0),
     until: fc.integer({ min: 0, max: 10 ** 9 }),
-    note: fc.string({ unit: 'grapheme', maxLength: 200 }),
+    note: fc.string({ unit: character, maxLength: 200 }),
   });
   fc.assert(
     fc.property(row, fc.integer({ min: 40, max: 200 }), (row, width) => {

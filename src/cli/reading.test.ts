@@ -1,7 +1,7 @@
 /** The command line as a process: going through what runs have left. */
 import { spawnSync } from 'node:child_process';
 import { expect, test, vi } from 'vitest';
-import { openFolder, releaseGraph } from './fixtures/cairn.ts';
+import { openFolder, releaseGraph } from '../../test/cli/cairn.ts';
 
 // Processes of a loaded machine start slowly.
 vi.setConfig({ testTimeout: 60_000 });
@@ -49,12 +49,12 @@ test('H1 --json is one document, and a line for each checkpoint of a log', () =>
 
 test('H1 a tag names a checkpoint, export and import carry a run to another store', () => {
   expect(folder.cairn('tag', 'r@1', 'early').out).toBe('r@1 is now r@early\n');
-  expect(folder.json<{ tags: string[] }>('show', 'r@early').tags).toEqual(['early']);
+  expect((folder.json('show', 'r@early') as { tags: string[] }).tags).toEqual(['early']);
   expect(folder.cairn('tag', 'r', 'head').err).toMatch(/\[ID_INVALID\]/);
   expect(folder.cairn('export', 'r', 'r.jsonl').out).toMatch(/^exported r@\d+ to r\.jsonl\n$/);
   expect(folder.cairn('import', 'r.jsonl', '--move', '--store', 'sqlite:other.db').out).toMatch(/^imported r@\d+/);
   expect(folder.cairn('state', 'r', 'scratch.title', '--store', 'other.db').out).toBe('Notes on cairns\n');
-  expect(folder.json<{ runId: string }>('import', 'r.jsonl', '--run-id', 'copy').runId).toBe('copy');
+  expect((folder.json('import', 'r.jsonl', '--run-id', 'copy') as { runId: string }).runId).toBe('copy');
   expect(folder.cairn('prune', '--all').out).toMatch(/^r {2}\d+ removed/m);
   expect(folder.cairn('tag', 'r', 'early', '--remove').out).toBe('removed tag early of r\n');
 });

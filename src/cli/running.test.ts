@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
-import { openFolder, releaseGraph } from './fixtures/cairn.ts';
+import { openFolder, releaseGraph } from '../../test/cli/cairn.ts';
 
 // Processes of a loaded machine start slowly.
 vi.setConfig({ testTimeout: 60_000 });
@@ -63,7 +63,8 @@ test('G8 a failed run says what failed and how to go on, with the exit code of i
   );
   expect(failed.err).not.toMatch(/ at .*\.ts:\d+/);
   expect(
-    folder.json<{ error: { code: string } }>('run', releaseGraph, '--run-id', 'g', '--input', 'fail=true').error.code,
+    (folder.json('run', releaseGraph, '--run-id', 'g', '--input', 'fail=true') as { error: { code: string } }).error
+      .code,
   ).toBe('NODE_FAILED');
 });
 
@@ -75,7 +76,7 @@ test('H1 preview and fork: another answer makes another run, the first stays as 
   expect(preview).toMatch(/^NODE +VISIT +EFFECT +WOULD BE +BECAUSE\nread +1 +read +restored\n/);
   const forked = folder.cairn('fork', 'r', '--answer', 'approve=no', '--run', '--run-id', 'f');
   expect(forked.out).toMatch(/^forked f@\d+ from r@\d+\ncompleted f@\d+\n\{\n {2}"notice": "published: no"\n\}\n$/);
-  const untouched = folder.json<{ fork: { runId: string } }>('fork', 'r@1', '--set', 'input.topic=other');
+  const untouched = folder.json('fork', 'r@1', '--set', 'input.topic=other') as { fork: { runId: string } };
   expect(folder.cairn('resume', untouched.fork.runId).out).toMatch(/published: yes/);
   expect(folder.lines('published.txt')).toEqual(['yes', 'no']);
   expect(folder.cairn('diff', 'r', 'f').out).toMatch(/ {2}outputs\.approve: "yes" → "no"\n/);
@@ -135,7 +136,7 @@ test('E2 --detach records the run and lets a process of its own advance it', asy
   expect(started.out).toMatch(/^started d; see: node .* log d\n$/);
   await folder.until('drafting.txt');
   let status = '';
-  while (status !== 'paused') status = folder.json<{ runs: { status: string }[] }>('ls').runs[0]?.status ?? '';
+  while (status !== 'paused') status = (folder.json('ls') as { runs: { status: string }[] }).runs[0]?.status ?? '';
   expect(folder.cairn('cancel', 'd').out).toBe('cancelled d\n');
   expect(folder.cairn('resume', 'd').err).toMatch(/\[RUN_CANCELLED\]/);
 });
