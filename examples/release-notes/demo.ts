@@ -2,33 +2,34 @@
  * `npm run demo`: runs the example on this repository through the command line, as anyone would. In a terminal it asks on the spot;
  * elsewhere it stops at the question and prints the command that answers it.
  *
- * `npm run demo -- --kill-in NODE` kills the process in a node; `--input key=value` and all other arguments go to `cairn run`.
+ * `npm run demo -- --kill-in NODE` kills the process in that node. All other arguments go to `cairn run`.
  */
-import { spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { join, relative } from 'node:path';
-import { parseArgs } from 'node:util';
 import { graph } from './graph.ts';
 
-const root = join(import.meta.dirname, '../..');
-const here = relative(process.cwd(), import.meta.dirname);
-const nodeIds = graph.graph.structure.nodes.map(({ id }) => String(id));
+const main = join(import.meta.dirname, '../../src/cli/main.ts');
+const module = relative(process.cwd(), join(import.meta.dirname, 'kill-in-node.ts'));
+const nodeIds = [...graph.graph.nodeIndex.keys()].filter((id) => !id.startsWith('__'));
 
-const { values, positionals } = parseArgs({
-  options: { 'kill-in': { type: 'string' }, input: { type: 'string', multiple: true, default: [] } },
-  allowPositionals: true,
-});
-const killIn = values['kill-in'];
-if (killIn !== undefined && !nodeIds.includes(killIn)) {
-  console.error(`There is no node ${killIn}; the nodes are ${nodeIds.join(', ')}.`);
+const args = process.argv.slice(2);
+const at = args.indexOf('--kill-in');
+const [, killIn] = at < 0 ? [] : args.splice(at, 2);
+if (at >= 0 && !nodeIds.includes(killIn ?? '')) {
+  console.error(`--kill-in needs one of the nodes ${nodeIds.join(', ')}.`);
   process.exit(2);
 }
 
-const inputs = ['paceMs=400', ...values.input].flatMap((assignment) => ['--input', assignment]);
-const command = ['run', join(here, 'kill-in-node.ts'), ...inputs, ...positionals];
-const { status, signal } = spawnSync(process.execPath, [join(root, 'src/cli/main.ts'), ...command], {
+const child = spawn(process.execPath, [main, 'run', module, '--input', 'paceMs=400', ...args], {
   stdio: 'inherit',
-  // The commands it prints are those of the npm script, which finds this repository's Node.
+  // The commands that it prints are to be those of the npm script, which finds this repository's Node.
   env: { ...process.env, npm_lifecycle_event: 'cairn', ...(killIn !== undefined && { KILL_IN: killIn }) },
 });
-if (signal === 'SIGKILL') console.error('\nThe process was killed. What was committed is kept: npm run -s cairn -- ls');
-process.exitCode = status ?? 1;
+// Ctrl-C reaches the child too, which stops in good order and says how to go on.
+process.on('SIGINT', () => undefined);
+process.on('SIGTERM', () => child.kill('SIGTERM'));
+child.on('close', (code, signal) => {
+  if (signal === 'SIGKILL')
+    console.error('\nThe process was killed. What it had committed is kept: see npm run -s cairn -- ls');
+  process.exitCode = signal === 'SIGKILL' && killIn !== undefined ? 0 : (code ?? 1);
+});
