@@ -177,12 +177,12 @@ test('P6 whatever a row holds, reading it fails with a typed error or not at all
       );
       expect(isTyped(() => decodeSnapshot(runKey, row))).toBe(true);
     }),
-    { numRuns: 2_000 },
+    { numRuns: 1_000 },
   );
 });
 
 test('C6 text over any size, of any script, comes back as it was', () => {
-  const sizes = [10, 60_000, 70_000, 700_000, 5_000_000];
+  const sizes = [10, 60_000, 70_000, 700_000, 1_000_000];
   for (const size of sizes) {
     const text = '🗿ü'.repeat(size / 5);
     const delta = JSON.stringify([['s', ['status'], text]]);

@@ -1,61 +1,46 @@
-/** Integrity of history (C6): what a checksum covers, and how it is computed without copying more than once. */
-import { hash } from 'node:crypto';
+/** Integrity of history (C6): what a checksum covers, computed without copying more than once. */
+import { createHash, hash } from 'node:crypto';
 
 const checksumBytes = 32;
-const headerRoom = 128;
-const scratchLimitBytes = 4 * 1024 * 1024;
-/** From this length on, counting bytes is cheaper than reserving the most they could take. */
-const countedFromChars = 64 * 1024;
+const headerRoom = 256;
+/** From this size on, copying bytes beside their header costs more than a streamed hash. */
+const streamedBytes = 32 * 1024;
 
-/** Reused between calls, all of which are synchronous: a fresh buffer for each row costs more than its hash. */
-let scratch = Buffer.allocUnsafeSlow(64 * 1024);
+/** Reused between calls, all of which are synchronous: a fresh buffer for each row costs as much as its hash. */
+const scratch = Buffer.allocUnsafeSlow(headerRoom + streamedBytes);
 
-function reserve(sizeBytes: number): Buffer {
-  if (sizeBytes <= scratch.length) return scratch;
-  if (sizeBytes > scratchLimitBytes) return Buffer.allocUnsafeSlow(sizeBytes);
-  scratch = Buffer.allocUnsafeSlow(sizeBytes * 2);
-  return scratch;
-}
+/** What is hashed before a body: the prefix, which is ASCII, and the parent's checksum in hex. */
+const headerOf = (prefix: string, parent: Uint8Array): string => `${prefix}${toHex(parent)}.`;
 
-function writeHeader(target: Buffer, prefix: string, parent: Uint8Array): number {
-  const end = target.write(prefix, 0, 'latin1');
-  target.set(parent, end);
-  return end + checksumBytes;
-}
-
-const toBytes = (binary: string): Uint8Array => Buffer.from(binary, 'latin1');
-
-/** Encodes a text and computes its checksum in one pass over one buffer. The prefix is ASCII and ends with a full stop. */
+/** Encodes a text and computes its checksum over one buffer. */
 export function encodeWithChecksum(
   prefix: string,
   parent: Uint8Array,
   text: string,
 ): { readonly body: Uint8Array; readonly checksum: Uint8Array } {
-  const room = text.length < countedFromChars ? text.length * 3 : Buffer.byteLength(text);
-  const buffer = reserve(headerRoom + room);
-  const start = writeHeader(buffer, prefix, parent);
-  const end = start + buffer.write(text, start);
-  return {
-    body: Buffer.from(buffer.subarray(start, end)),
-    checksum: toBytes(hash('sha256', buffer.subarray(0, end), 'binary')),
-  };
+  const header = headerOf(prefix, parent);
+  const bytes = Buffer.from(header + text);
+  return { body: bytes.subarray(header.length), checksum: Buffer.from(hash('sha256', bytes, 'hex'), 'hex') };
 }
 
 /** The checksum of bytes that are there already. */
 export function computeChecksum(prefix: string, parent: Uint8Array, body: Uint8Array): Uint8Array {
-  return toBytes(hashBody(prefix, parent, body));
+  return Buffer.from(hashBody(prefix, parent, body), 'hex');
 }
 
 /** Whether a stored checksum is that of these bytes. */
 export function isChecksumRight(prefix: string, parent: Uint8Array, body: Uint8Array, checksum: Uint8Array): boolean {
-  return checksum.length === checksumBytes && hashBody(prefix, parent, body) === asBuffer(checksum).toString('latin1');
+  return checksum.length === checksumBytes && hashBody(prefix, parent, body) === toHex(checksum);
 }
 
 function hashBody(prefix: string, parent: Uint8Array, body: Uint8Array): string {
-  const buffer = reserve(headerRoom + body.length);
-  const start = writeHeader(buffer, prefix, parent);
-  buffer.set(body, start);
-  return hash('sha256', buffer.subarray(0, start + body.length), 'binary');
+  const header = headerOf(prefix, parent);
+  if (body.length > streamedBytes || header.length > headerRoom) {
+    return createHash('sha256').update(header).update(body).digest('hex');
+  }
+  const start = scratch.write(header, 0, 'latin1');
+  scratch.set(body, start);
+  return hash('sha256', scratch.subarray(0, start + body.length), 'hex');
 }
 
 /** A view on the same bytes with Buffer's fast decoders. */

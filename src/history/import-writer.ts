@@ -1,7 +1,7 @@
 /** Puts the checkpoints of an imported run into a store, under a claim, so that it can be cut off anywhere and repeated (H4). */
 import { CairnError } from '../errors.ts';
 import type { Admission, CheckpointRow, Claim, SnapshotRow, Store, WaitRow } from '../ports/store.ts';
-import { runKeyOf } from './checkpoint.ts';
+import { encodeCheckpoint, rootChecksum, runKeyOf } from './checkpoint.ts';
 import type { HeaderLine, MessageLine, TagLine } from './export-format.ts';
 
 export interface ImportWriterOptions {
@@ -23,6 +23,8 @@ export class ImportWriter {
   #claim: Claim | undefined;
   #oldest: SnapshotRow | undefined;
   #isAdmitted = false;
+  #last = -1;
+  readonly #placeholders: number[] = [];
   #isCreated = false;
   /** Head of what was there before: written by an import that was cut off, or the same run imported before. */
   #known = -1;
@@ -45,12 +47,13 @@ export class ImportWriter {
   }
 
   /** The checkpoint with which the run comes alive: its status and its waits. */
-  writeLast(row: CheckpointRow): Promise<void> {
+  async writeLast(row: CheckpointRow): Promise<void> {
+    if (row.seq > this.#known) await this.#removePlaceholders();
     const waits = this.#header.waits.map(({ body, ...wait }): WaitRow => ({
       ...wait,
       body: Buffer.from(body, 'base64'),
     }));
-    return this.#write(row, this.#header.status, waits);
+    await this.#write(row, this.#header.status, waits);
   }
 
   /** Sets tags, hands over messages, and gives the run free. */
@@ -78,6 +81,8 @@ export class ImportWriter {
 
   async #write(row: CheckpointRow, status: Admission['status'], waits: readonly WaitRow[]): Promise<void> {
     if (!this.#isAdmitted) return this.#admit(row, status, waits);
+    await this.#fillGap(row);
+    this.#last = row.seq;
     if (row.seq <= this.#known) return this.#compare(row);
     const claim = await this.#renew(row.seq);
     const isLast = status !== unfinished || waits.length > 0;
@@ -88,6 +93,26 @@ export class ImportWriter {
       ...(isLast ? { openWaits: waits, graphHash: this.#header.graphHash } : {}),
       durability: isLast ? this.#store.capabilities.durability : 'none',
     });
+  }
+
+  /** A store takes a run's checkpoints without gaps; where a span was folded, empty ones stand in until all are there. */
+  async #fillGap({ seq, at }: CheckpointRow): Promise<void> {
+    for (let missing = this.#last + 1; missing < seq; missing++) {
+      this.#placeholders.push(missing);
+      if (missing <= this.#known) continue;
+      const claim = await this.#renew(missing);
+      const identity = { runKey: this.runKey, seq: missing };
+      const empty = encodeCheckpoint(identity, rootChecksum, at, '[{"kind":"fold"}]', '[]');
+      await this.#store.commit({ claim, checkpoint: { seq: missing, at, ...empty }, durability: 'none' });
+    }
+  }
+
+  async #removePlaceholders(): Promise<void> {
+    if (this.#placeholders.length === 0) return;
+    const { token } = await this.#requireClaim();
+    const prunedBelow = this.#oldest?.seq ?? 0;
+    const nothing = { replace: [], snapshots: [], prunedBelow };
+    await this.#store.pruneRun({ ...this.#runId, ...nothing, token, remove: this.#placeholders });
   }
 
   async #admit(row: CheckpointRow, status: Admission['status'], waits: readonly WaitRow[]): Promise<void> {
@@ -106,6 +131,7 @@ export class ImportWriter {
       durability: this.#store.capabilities.durability,
     });
     this.#isAdmitted = true;
+    this.#last = row.seq;
     this.#isCreated = reply.created;
     this.#claim = reply.claim;
     if (!reply.created) {

@@ -3,6 +3,7 @@ import type { SnapshotRow } from '../ports/store.ts';
 import { asBuffer, encodeWithChecksum, isChecksumRight, toHex } from './checksum.ts';
 import { checkpointId, type CheckpointIdentity } from './checkpoint.ts';
 import { CairnError } from '../errors.ts';
+import { parseTreeLines, toTreeLines } from './tree-lines.ts';
 
 export const snapshotVersion = 1;
 
@@ -27,7 +28,7 @@ export interface DecodedSnapshot extends SnapshotOf {
 const newline = 10;
 const prefixOf = ({ runKey, seq }: CheckpointIdentity): string => `snapshot.${runKey}.${seq}.`;
 
-/** Makes the row of a snapshot. The body is one line of JSON about it and the JSON text of the tree. */
+/** Makes the row of a snapshot. The body is one line of JSON about it and the lines of the tree. */
 export function encodeSnapshot(
   identity: CheckpointIdentity,
   of: SnapshotOf,
@@ -35,7 +36,7 @@ export function encodeSnapshot(
   hasTags: boolean,
 ): SnapshotRow {
   const header = { v: snapshotVersion, of: toHex(of.link), parent: toHex(of.parent), tags: hasTags };
-  const text = `${JSON.stringify(header)}\n${treeJson}`;
+  const text = [JSON.stringify(header), ...toTreeLines(treeJson)].join('\n');
   return { seq: identity.seq, ...encodeWithChecksum(prefixOf(identity), of.link, text) };
 }
 
@@ -71,15 +72,24 @@ export function decodeSnapshot(runKey: string, row: SnapshotRow): DecodedSnapsho
     parent,
     treeBytes: bytes.length - end - 1,
     hasTags: header['tags'] === true,
-    parseTree: () => parseTree(identity, bytes.toString('utf8', end + 1)),
+    parseTree: () => parseTree(identity, bytes, end + 1),
   };
 }
 
-function parseTree(identity: CheckpointIdentity, text: string): Record<string, unknown> {
+function parseTree(identity: CheckpointIdentity, bytes: Buffer, start: number): Record<string, unknown> {
   try {
-    return JSON.parse(text) as Record<string, unknown>;
+    return parseTreeLines(linesOf(bytes, start));
   } catch {
-    throw corrupt(identity, 'its tree is not JSON');
+    throw corrupt(identity, 'its tree is not readable');
+  }
+}
+
+function* linesOf(bytes: Buffer, from: number): Generator<string> {
+  for (let start = from; start <= bytes.length;) {
+    const cut = bytes.indexOf(newline, start);
+    const end = cut < 0 ? bytes.length : cut;
+    yield bytes.toString('utf8', start, end);
+    start = end + 1;
   }
 }
 
