@@ -7,7 +7,7 @@ import { Committer } from './committer.ts';
 import { claimForResume } from './resume-run.ts';
 import type { EngineEnvironment } from './run-core.ts';
 
-/** Claims the run, ends it, and gives it back. If a live worker owns it, that one takes the request. */
+/** Claims the run, ends it, and gives it back. If a live worker owns it, that one takes the request. @throws RUN_FINISHED it has completed */
 export async function cancelUnowned(env: EngineEnvironment, run: RunRow): Promise<void> {
   let claimed: Awaited<ReturnType<typeof claimForResume>>;
   try {
@@ -18,6 +18,10 @@ export async function cancelUnowned(env: EngineEnvironment, run: RunRow): Promis
   }
   const { store, blobs, clock, limits } = env;
   try {
+    const { status } = claimed.run;
+    // It may have ended between the look at it and the claim.
+    if (status === 'cancelled') return;
+    if (status === 'completed') throw new CairnError('RUN_FINISHED', { runId: run.runId, status });
     const loaded = await loadState(store, blobs, claimed.run);
     const delta = new DeltaBuilder();
     await new Promise<void>((resolve, reject) => {

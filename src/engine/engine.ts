@@ -95,12 +95,21 @@ class CairnEngine implements Engine {
   async #takeUp(runId: string, options: ResumeOptions): Promise<RunHandle> {
     const run = await this.#requireRun(runId);
     const graph = options.graph ?? (await findGraphOf(this.#env, this.#options, run));
-    if (run.status === 'completed' || (run.status === 'failed' && options.retryFailed === false))
-      return this.#restingHandle(run, graph, false);
-    if (run.status === 'cancelled') throw new CairnError('RUN_CANCELLED', { runId });
+    const resting = this.#takeRest(run, graph, options);
+    if (resting !== undefined) return resting;
     const claimedAtMs = this.#env.clock.monotonic();
-    const claimed = await claimForResume(this.#env, run);
-    return this.#advance(claimed.run, claimed.claim, claimedAtMs, graph, options, false);
+    const { claim, run: claimed } = await claimForResume(this.#env, run);
+    // It may have ended between the look at it and the claim: then it is given back as it is.
+    if (!hasEnded(claimed, options)) return this.#advance(claimed, claim, claimedAtMs, graph, options, false);
+    await this.#env.store.releaseClaim(claim).catch(() => {});
+    return this.#takeRest(claimed, graph, options) as RunHandle;
+  }
+
+  /** A run that has ended is returned as it is. @throws RUN_CANCELLED */
+  #takeRest(run: RunRow, graph: Graph, options: ResumeOptions): RunHandle | undefined {
+    if (!hasEnded(run, options)) return undefined;
+    if (run.status === 'cancelled') throw new CairnError('RUN_CANCELLED', { runId: run.runId });
+    return this.#restingHandle(run, graph, false);
   }
 
   async #advance(
@@ -220,4 +229,9 @@ class CairnEngine implements Engine {
     if (run === undefined) throw new CairnError('RUN_NOT_FOUND', { runId });
     return run;
   }
+}
+
+/** Whether a resume has nothing to do. */
+function hasEnded({ status }: RunRow, { retryFailed = true }: ResumeOptions): boolean {
+  return status === 'completed' || status === 'cancelled' || (status === 'failed' && !retryFailed);
 }
