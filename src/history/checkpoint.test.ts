@@ -106,7 +106,7 @@ test('C7 a newer version is refused by name, once its checksum is right', () => 
   expect(() => decodeSnapshot(runKey, { seq: 1, ...newer })).toThrow(
     expect.objectContaining({ code: 'CHECKPOINT_VERSION_UNKNOWN' }),
   );
-});
+}, 30_000);
 
 const anyBody = fc.record({
   change: fc.array(fc.record({ kind: fc.constant('settle'), node: fc.array(fc.string()) })),
@@ -147,7 +147,7 @@ test('C6 a flipped byte, a cut body and a wrong identity are found', () => {
       expect(() => decode({ seq: seq + 1 })).toThrow(corrupt);
     }),
   );
-});
+}, 30_000);
 
 const isTyped = (decode: () => unknown): boolean => {
   try {
@@ -179,7 +179,7 @@ test('P6 whatever a row holds, reading it fails with a typed error or not at all
     }),
     { numRuns: 1_000 },
   );
-});
+}, 30_000);
 
 test('C6 text over any size, of any script, comes back as it was', () => {
   const sizes = [10, 60_000, 70_000, 700_000, 1_000_000];

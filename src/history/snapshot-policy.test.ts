@@ -134,7 +134,7 @@ test('C4 the measured size is near the encoded one', () => {
       },
     ),
   );
-});
+}, 30_000);
 
 test('C4 values of every kind are measured', () => {
   const kinds = [
