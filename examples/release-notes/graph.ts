@@ -18,6 +18,7 @@ import {
   type NodeContext,
   type StateView,
 } from '../../src/index.ts';
+import type { Reconciliation } from '../../src/graph/node-contract.ts';
 import type { FileOutput, ShellOutput } from '../../src/nodes/index.ts';
 import { groupCommits, logFormat, parseLog, proposeVersion, type CommitGroup } from './commits.ts';
 import { draftSection, type DraftRequest } from './drafter.ts';
@@ -140,9 +141,10 @@ function composeNotes(state: State): string {
 function publish(ctx: NodeContext): Promise<unknown> {
   const { input, outputs } = ctx.state as State;
   const { ledger, out } = input;
-  const options = { effect: 'external', reconcile: (key: string) => findInLedger(ledger, key) } as const;
-  return ctx.step('publish', options, async ({ idempotencyKey }) => {
-    const output = { out, sha256: (outputs['write'] as FileOutput).sha256 };
+  const output = { out, sha256: (outputs['write'] as FileOutput).sha256 };
+  // Its input is what the step depends on: a fork in which that is the same replays it, another does it.
+  const reconcile = (key: string): Promise<Reconciliation> => findInLedger(ledger, key);
+  return ctx.step('publish', { effect: 'external', input: output, reconcile }, async ({ idempotencyKey }) => {
     await writeLedger(ledger, { key: idempotencyKey, effect: 'publish', output });
     return output;
   });

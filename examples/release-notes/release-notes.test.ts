@@ -82,13 +82,13 @@ async function withGraph<T>({ folder }: Walk, act: (compiled: CompiledGraph) => 
 const start = (walk: Walk): Promise<RunResult> => withGraph(walk, (compiled) => compiled.invoke(walk.input, { runId }));
 
 /** Resumes and answers until the run has ended. */
-function finish(walk: Walk, answers: Answers): Promise<RunResult> {
+function finish(walk: Walk, answers: Answers, run = runId): Promise<RunResult> {
   return withGraph(walk, async (compiled) => {
-    let result = await compiled.resume(runId);
+    let result = await compiled.resume(run);
     while (result.waits.length > 0) {
       const [wait] = result.waits;
       const name = wait?.name === 'question' ? wait.node.at(-1) : wait?.name;
-      result = await compiled.resume(runId, { answers: { [wait?.waitId ?? '']: answers[name ?? ''] } });
+      result = await compiled.resume(run, { answers: { [wait?.waitId ?? '']: answers[name ?? ''] } });
     }
     return result;
   });
@@ -153,7 +153,7 @@ it.concurrent.each(nodeIds)(
   },
 );
 
-it('X2 a fork with another answer drafts nothing again, and one without a change does nothing again', async () => {
+it('X2 a fork without a change does nothing again, and one with another answer only what depends on it', async () => {
   const walk = openWalk('forked');
   await start(walk);
   await finish(walk, { approve: 'approve' });
@@ -165,9 +165,11 @@ it('X2 a fork with another answer drafts nothing again, and one without a change
   expect((await forkTo(0, 'approve')).status).toBe('completed');
   expect((await forkTo(undefined, 'stop')).status).toBe('completed');
   expect(await readEffects(walk)).toEqual(eachOnce);
-  const { waits } = await forkTo(undefined, 'edit');
+  const { runId: other, waits } = await forkTo(undefined, 'edit');
   expect(waits.map(({ name }) => name)).toEqual(['title']);
-  expect(await readEffects(walk)).toEqual(eachOnce);
+  const { status } = await finish(walk, edited, other);
+  expect(status).toBe('completed');
+  expect(await readEffects(walk)).toEqual([...eachOnce, 'publish']);
 });
 
 describe('input', () => {
