@@ -34,14 +34,18 @@ export interface OutcomeParts extends StateUpdates {
   readonly goto?: string | readonly string[];
 }
 
-const outcomeBrand: unique symbol = Symbol.for('cairn.outcome');
+const outcomeBrand = Symbol.for('cairn.outcome');
 
 /** An outcome made by {@link outcome}; any other returned value is the node's output. */
 export class Outcome {
   readonly parts: OutcomeParts;
-  readonly [outcomeBrand] = true;
   constructor(parts: OutcomeParts) {
     this.parts = parts;
+  }
+
+  static {
+    // On the prototype: an outcome is made at many visits, and the brand is the same for all.
+    Object.defineProperty(this.prototype, outcomeBrand, { value: true });
   }
 
   /** Known by its brand, so that an outcome of one copy of the library is one for another (a bundled command, a user's module). */

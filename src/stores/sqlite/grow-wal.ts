@@ -3,7 +3,7 @@
 import { closeSync, openSync, statSync, writeSync } from 'node:fs';
 
 /** 256 pages of 16 KiB: after as many, SQLite copies the log into the database and begins it anew. */
-export const walBytes = 4 * 1024 * 1024;
+export const walBytes: number = 4 * 1024 * 1024;
 
 /**
  * Appends zeros to the log up to its full size. SQLite reads the log up to the first frame whose checksum is wrong, which zeros are.
