@@ -30,7 +30,7 @@ export interface FaultyStoreOptions {
 type Call = (...args: readonly unknown[]) => Promise<unknown>;
 
 /** Every call of the port but `close`. */
-export const storeMethods = [
+export const storeMethods: readonly StoreMethod[] = [
   'admitRun',
   'readRun',
   'findRuns',
@@ -50,7 +50,7 @@ export const storeMethods = [
   'removeTag',
   'readTags',
   'pruneRun',
-] as const satisfies readonly StoreMethod[];
+];
 
 /** Wraps a store: latency, reordering, lost requests, lost acknowledgements and death, all decided by a seed. */
 export function createFaultyStore(store: Store, options: FaultyStoreOptions): Store {
