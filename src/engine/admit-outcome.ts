@@ -2,7 +2,7 @@
 import { CairnError } from '../errors.ts';
 import { Outcome, partitions, stepsOutput, type OutcomeParts, type Partition } from '../graph/node-contract.ts';
 import type { Graph, StandardSchema } from '../graph/graph.ts';
-import { admitValue, BlobRef, type Admitted } from '../state/codec.ts';
+import { admitValue, BlobRef, maskedText, type Admitted } from '../state/codec.ts';
 import type { Activation } from './activation.ts';
 import type { RunCore } from './run-core.ts';
 
@@ -50,7 +50,8 @@ function admitUpdates(core: RunCore, parts: OutcomeParts, graph: Graph): Admitte
     const admitted: [string, Admitted][] = [];
     for (const [key, value] of Object.entries(given)) {
       checkUpdate(graph, partition, key, value);
-      admitted.push([key, admitValue(value, [partition, key], core.env.limits, core.redact)]);
+      const kept = core.redact(key) ? maskedText : value;
+      admitted.push([key, admitValue(kept, [partition, key], core.env.limits, core.redact)]);
     }
     if (admitted.length > 0) (updates ??= {})[partition] = Object.fromEntries(admitted);
   }

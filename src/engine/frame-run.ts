@@ -10,6 +10,8 @@ import { Plan } from './plan.ts';
 interface GraphTables {
   readonly channels: ChannelTable;
   readonly outputNames: ReadonlyMap<string, string>;
+  /** Whether some reducer lies inside a channel, so that two paths of writes may be parts of each other. */
+  readonly hasNestedReducers: boolean;
 }
 
 const tablesOf = new WeakMap<Graph, GraphTables>();
@@ -21,6 +23,7 @@ function graphTables(graph: Graph): GraphTables {
     tables = {
       channels: compileChannels(graph.reducers),
       outputNames: new Map(named.map((node) => [node.outputAs as string, node.id])),
+      hasNestedReducers: Object.keys(graph.reducers).some((path) => path.split('.').length > 2),
     };
     tablesOf.set(graph, tables);
   }
@@ -48,6 +51,7 @@ export class FrameRun {
   readonly keyParts: readonly string[];
   readonly treePath: readonly string[];
   readonly depth: number;
+  readonly hasNestedReducers: boolean;
   /** Prepared, running, left or waiting to be retried, by node index. */
   readonly activations: Map<number, Activation> = new Map();
   /** The first failure that nothing handled. */
@@ -58,7 +62,8 @@ export class FrameRun {
   readonly #partPrefixes: (string | undefined)[] = [];
 
   constructor(options: FrameRunOptions) {
-    const { channels, outputNames } = graphTables(options.graph);
+    const { channels, outputNames, hasNestedReducers } = graphTables(options.graph);
+    this.hasNestedReducers = hasNestedReducers;
     this.graph = options.graph;
     this.nodePath = options.nodePath;
     this.keyParts = options.keyParts;

@@ -1,10 +1,10 @@
 /** Resume under another graph: compared against the run's live positions (H3). */
 import { CairnError } from '../errors.ts';
-import { compareStructures, type LiveNode } from '../graph/compare-graphs.ts';
+import { compareStructures, type LivePositions } from '../graph/compare-graphs.ts';
 import type { Graph, GraphStructure } from '../graph/graph.ts';
 import type { RunRow } from '../ports/store.ts';
 import { encodeValue } from '../state/codec.ts';
-import type { RunTree } from '../state/tree.ts';
+import type { FrameTree, RunTree } from '../state/tree.ts';
 import type { ResumeOptions } from './api.ts';
 import { metaOf } from './find-graph.ts';
 import type { EngineEnvironment } from './run-core.ts';
@@ -28,7 +28,7 @@ export async function applyGraphChange(
     return { differences: [{ what: 'code', detail: 'the text of some function has changed' }], frameJson: undefined };
   }
   const stored = await storedStructure(env, run);
-  const { verdict, differences } = compareStructures(stored, graph, { nodes: livePositions(root) });
+  const { verdict, differences } = compareStructures(stored, graph, livePositions(root.frame, root.codeHash));
   if (verdict === 'refused')
     throw changedError(run, differences, 'what it waits for or works on is gone or is something else');
   if (verdict !== 'needs-migration') return { differences, frameJson: undefined };
@@ -52,12 +52,21 @@ async function storedStructure(env: EngineEnvironment, run: RunRow): Promise<Gra
   return JSON.parse(new TextDecoder().decode(await env.blobs.get(env.tenant, structure))) as GraphStructure;
 }
 
-/** Nodes of the root frame that are begun and not settled. */
-function livePositions(root: RunTree): readonly LiveNode[] {
-  return Object.entries(root.frame.nodes).map(([id, record]) => ({
-    id,
-    isOpen: record.fired === undefined,
-    hasIntent: record.intent !== undefined,
-    isWaiting: Object.values(record.steps ?? {}).some((step) => step.status === 'open'),
-  }));
+/** Where a frame of the run stands. */
+function livePositions(frame: FrameTree, codeHash: string | undefined): LivePositions {
+  return {
+    nodes: Object.entries(frame.nodes).map(([id, record]) => ({
+      id,
+      isOpen: record.fired === undefined,
+      hasIntent: record.intent !== undefined,
+      ...(record.fired === undefined && record.children !== undefined
+        ? { children: Object.values(record.children).map((child) => livePositions(child, undefined)) }
+        : {}),
+    })),
+    loops: Object.keys(frame.loops ?? {}),
+    channels: Object.entries(frame.channels).flatMap(([partition, values]) =>
+      Object.keys(values).map((key) => `${partition}.${key}`),
+    ),
+    ...(codeHash === undefined ? {} : { codeHash }),
+  };
 }

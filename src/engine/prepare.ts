@@ -1,6 +1,7 @@
 /** Decides how a due activation starts: skipped, refused, replayed, retried later, judged as in doubt, or run (E3, X). */
 import { CairnError } from '../errors.ts';
 import type { GraphNode } from '../graph/graph.ts';
+import { encodeValue } from '../state/codec.ts';
 import type { NodeRecord } from '../state/tree.ts';
 import { Activation } from './activation.ts';
 import { admitKept } from './admit-kept.ts';
@@ -68,7 +69,7 @@ function startFresh(core: RunCore, activation: Activation): void {
 
 /** Evaluates the node's own condition; a node it turns away is skipped, and the skip is recorded, since the state moves on. */
 function passesWhen(core: RunCore, activation: Activation): boolean {
-  const { node, frameRun } = activation;
+  const { node } = activation;
   try {
     const outcome = { status: 'completed', output: undefined, error: undefined } as const;
     if (node.when?.evaluate({ outcome, state: activation.view.state }) === true) return true;
@@ -77,20 +78,28 @@ function passesWhen(core: RunCore, activation: Activation): boolean {
     settleFailed(core, activation, new CairnError('CONDITION_FAILED', { node: node.id, reason }, { cause: error }));
     return false;
   }
-  const fields = frameRun.plan.settledFields(node.index, []);
-  const record: NodeRecord = {
-    status: 'skipped',
-    fired: fields.fired,
-    ...(activation.visit > 1 ? { visits: activation.visit } : {}),
-    ...(fields.epoch > 0 ? { epoch: fields.epoch } : {}),
-    ...(fields.held === undefined ? {} : { held: fields.held }),
-  };
-  frameRun.frame.setNode(node.id, record, JSON.stringify(record));
+  recordSkip(activation);
   core.committer.note(`{"kind":"settle","node":${JSON.stringify(activation.path)},"status":"skipped"}`);
   core.mustCommit = true;
   dropActivation(core, activation);
   advancePlan(core, activation, [], true);
   return false;
+}
+
+/** What the last completed visit left stays: a skip changes only where the node stands. */
+function recordSkip({ frameRun, node, visit }: Activation): void {
+  const { frame, plan } = frameRun;
+  const { fired, epoch, held } = plan.settledFields(node.index, []);
+  const { output } = frameRun.recordOf(node) ?? {};
+  const record: NodeRecord = {
+    status: 'skipped',
+    fired,
+    ...(visit > 1 ? { visits: visit } : {}),
+    ...(epoch > 0 ? { epoch } : {}),
+    ...(held === undefined ? {} : { held }),
+    ...(output === undefined ? {} : { output }),
+  };
+  frame.setNode(node.id, record, encodeValue(record));
 }
 
 /** An activation that left something behind: a kept outcome, an intent, a retry that is due later, steps, waits. */

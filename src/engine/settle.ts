@@ -3,6 +3,7 @@ import { CairnError } from '../errors.ts';
 import type { ConditionScope, GraphEdge } from '../graph/graph.ts';
 import { outputsOfSteps } from '../state/channels.ts';
 import { encodeValue, type Admitted } from '../state/codec.ts';
+import { jsonUnderKey } from '../state/encode.ts';
 import { hashParts } from '../state/hash.ts';
 import type { KeptOutcome, NodeRecord, NodeStatus } from '../state/tree.ts';
 import type { Activation } from './activation.ts';
@@ -124,16 +125,24 @@ interface Conflict {
 }
 
 function findConflict(activation: Activation, outcome: AdmittedOutcome): Conflict | undefined {
-  const { frame, plan } = activation.frameRun;
+  const { frame, plan, hasNestedReducers } = activation.frameRun;
   const { writers } = frame.tree;
   if (writers === undefined || outcome.updates === undefined) return undefined;
-  for (const channel of frame.plainWritesOf(outcome.updates)) {
-    const writer = Object.hasOwn(writers, channel) ? writers[channel] : undefined;
-    if (writer === undefined || writer[0] === activation.node.id) continue;
-    if (!plan.isOrdered({ node: writer[0], epoch: writer[1] }, activation.node.index))
-      return { channel, other: writer[0] };
+  const isOrdered = (writer: readonly [string, number]): boolean =>
+    writer[0] === activation.node.id || plan.isOrdered({ node: writer[0], epoch: writer[1] }, activation.node.index);
+  for (const path of frame.plainWritesOf(outcome.updates)) {
+    const channels = hasNestedReducers ? Object.keys(writers).filter((channel) => overlaps(path, channel)) : [path];
+    for (const channel of channels) {
+      const writer = Object.hasOwn(writers, channel) ? writers[channel] : undefined;
+      if (writer !== undefined && !isOrdered(writer)) return { channel, other: writer[0] };
+    }
   }
   return undefined;
+}
+
+/** Whether two channel paths name the same place, or one a part of the other. */
+function overlaps(a: string, b: string): boolean {
+  return a === b || a.startsWith(`${b}.`) || b.startsWith(`${a}.`);
 }
 
 function recordConflict(core: RunCore, activation: Activation, outcome: AdmittedOutcome, conflict: Conflict): void {
@@ -158,12 +167,13 @@ function noteWriters(activation: Activation, plainWrites: readonly string[]): vo
 /** The updates as the node gave them, as JSON by partition. */
 function givenJson(outcome: AdmittedOutcome): string | undefined {
   if (outcome.updates === undefined) return undefined;
+  const member = (key: string, json: string): string => `${JSON.stringify(key)}:${json}`;
   const partition = (updates: Readonly<Record<string, Admitted>>): string =>
     `{${Object.entries(updates)
-      .map(([key, value]) => `${JSON.stringify(key)}:${value.json}`)
+      .map(([key, value]) => member(key, jsonUnderKey(key, value.json)))
       .join(',')}}`;
   return `{${Object.entries(outcome.updates)
-    .map(([name, updates]) => `"${name}":${partition(updates)}`)
+    .map(([name, updates]) => member(name, partition(updates)))
     .join(',')}}`;
 }
 
@@ -286,6 +296,8 @@ function keepForRetry(
   if (previous?.intent !== undefined) field('intent', previous.intent, JSON.stringify(previous.intent));
   if ((ending.error as { applied?: unknown } | undefined)?.applied === 'no') field('applied', 'no', '"no"');
   if (activation.budgetFrom > 0) field('budgetFrom', activation.budgetFrom, String(activation.budgetFrom));
+  const held = activation.frameRun.plan.heldBy(activation.node.index);
+  if (held !== undefined) field('held', held, JSON.stringify(held));
   if (ending.isKept !== true) return;
   const { output, updates, goto } = ending.outcome;
   const plain = (given: Readonly<Record<string, Admitted>>): Record<string, unknown> =>
