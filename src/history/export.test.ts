@@ -218,3 +218,69 @@ test('P6 a damaged export is a typed error and leaves nothing', async () => {
     { numRuns: 400 },
   );
 }, 30_000);
+
+async function writeFolded(): Promise<ModelRun> {
+  const history = new ModelHistory();
+  const run = await history.start('r');
+  for (let i = 1; i <= 12; i++) await run.commit([['s', ['codeHash'], `${i}`]]);
+  await history.store.tagCheckpoint(await run.row(), { name: 'mid', seq: 5 });
+  await pruneRun(history.store, history.blobs, run.claim, await run.row(), { keepLast: 2 });
+  return run;
+}
+
+test('H4 a pruned and folded history is imported without gaps showing, also in two tries', async () => {
+  const run = await writeFolded();
+  const lines = await exportLines(run);
+  for (let dieAfter = 1; dieAfter <= 8; dieAfter++) {
+    const target = new ModelHistory();
+    let writes = 0;
+    const gone = (): Promise<never> => Promise.reject(new CairnError('STORE_CLOSED', { store: 'test' }));
+    const { store } = target;
+    const dying = {
+      ...store,
+      removeRun: gone,
+      releaseClaim: gone,
+      commit: (commit: Parameters<typeof store.commit>[0]) => (++writes > dieAfter ? gone() : store.commit(commit)),
+    };
+    const first = importRun(dying, target.blobs, pieces(lines), { ...move, leaseMs: 0 });
+    await expect(first).rejects.toMatchObject({ code: 'STORE_CLOSED' });
+    expect(await importLines(target, lines)).toMatchObject({ head: 12 });
+    const row = await target.readRun('r');
+    expect(row).toMatchObject({ head: 12, prunedBelow: 5, status: 'running' });
+    const rows = await store.readCheckpoints(row, { from: 0, to: 12 });
+    expect(rows.map(({ seq }) => seq)).toEqual([5, 10, 11, 12]);
+    expect((await loadState(store, target.blobs, row)).root).toEqual(run.state);
+    expect((await verifyRun(store, target.blobs, row)).faults).toEqual([]);
+  }
+});
+
+test('O3 a half imported run that somebody holds is left to them', async () => {
+  const run = await writeSmall();
+  const lines = await exportLines(run);
+  const target = new ModelHistory();
+  const held = { ...target.store, commit: () => Promise.reject(new CairnError('STORE_FULL', { store: 'test' })) };
+  const removed = { ...held, removeRun: () => Promise.resolve(), releaseClaim: () => Promise.resolve() };
+  await expect(importRun(removed, target.blobs, pieces(lines), move)).rejects.toMatchObject({ code: 'STORE_FULL' });
+  await expect(importLines(target, lines)).rejects.toMatchObject({ code: 'CLAIM_TAKEN', data: { owner: 'importer' } });
+});
+
+test('H4 what is no export is refused with the line', async () => {
+  const [header, ...rest] = await exportLines(await writeSmall());
+  const refuse = async (lines: readonly string[], path: string): Promise<void> =>
+    expect(importLines(new ModelHistory(), lines)).rejects.toMatchObject({ code: 'INPUT_INVALID', data: { path } });
+  await refuse([], 'line 1');
+  await refuse(['[]\n'], 'line 1');
+  await refuse(rest, 'line 1');
+  await refuse(['{"cairn":"other"}\n'], 'line 1');
+  await refuse(['{"cairn":"export","v":1}\n'], 'line 1');
+  await refuse([header!, header!], 'line 2');
+  await refuse([header!, '{"unknown":1}\n'], 'line 2');
+  await refuse([header!, '{"checkpoint":0,"run":7}\n'], 'line 2');
+  await refuse([header!, ...rest, '{"tag":"late","seq":0}\n'], `line ${rest.length + 2}`);
+  await refuse([header!, ...rest.slice(0, -1), '{"end":3}\n'], `line ${rest.length + 1}`);
+  const { as, tenant: owner, workerId } = copy;
+  const target = new ModelHistory();
+  await expect(importLines(target, [header!], { as, tenant: owner, workerId })).rejects.toMatchObject({
+    code: 'USAGE_INVALID',
+  });
+});

@@ -85,8 +85,9 @@ function childOf(holder: Place, key: string): Place {
 
 /** A key that was deleted and set again stands at the end of its object, so it is taken out and put in again here too. */
 function replace(holder: Place, key: string, value: unknown): void {
-  const isDeleted = holder.children.get(key)?.isDeleted === true;
-  if (isDeleted) holder.children.delete(key);
+  const known = holder.children.get(key);
+  const isDeleted = known?.isDeleted === true;
+  if (isDeleted && known.set === undefined) holder.children.delete(key);
   holder.children.set(key, { set: { v: value }, isDeleted, children: new Map() });
 }
 

@@ -7,8 +7,7 @@ import { resolveValues } from './resolve-values.ts';
 import type { LoadCost } from './snapshot-policy.ts';
 
 export { readHistory, readLineage, readOwner } from './lineage.ts';
-export { encodeSnapshot } from './snapshot.ts';
-export { SnapshotPolicy, type LoadCost } from './snapshot-policy.ts';
+export type { LoadCost } from './snapshot-policy.ts';
 export { writeSnapshotOf } from './write-snapshot.ts';
 
 export interface LoadedState {
