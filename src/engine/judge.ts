@@ -64,6 +64,7 @@ export function judgeActivation(core: RunCore, activation: Activation, record: N
   const { node } = activation;
   const intent = record.intent as Intent;
   if (core.replay?.takesOverOpen(core, activation, intent) === true) return;
+  if (core.isDry) return core.onDoubt(activation, record);
   const { reconcile } = node.implementation;
   const effect: DoubtfulEffect = {
     intent,

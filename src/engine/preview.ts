@@ -96,6 +96,7 @@ class Preview {
     };
     core.onReplay = (activation, from) =>
       this.#add(activation, activation.node.effect === 'pure' ? 'reused' : 'replayed', `${from.runId}@${from.seq}`);
+    core.onDoubt = (activation, record) => this.#doubt(activation, record);
     if (core.replay !== undefined) {
       core.replay.startAnyway = (_, activation) => this.#told(activation);
       core.replay.judge = (_, activation, record) => this.#doubt(activation, record);
@@ -109,7 +110,8 @@ class Preview {
     for (const start of step.start) core.queue.push({ frameRun: core.rootFrame, start });
     for (const index of step.cancel) cancelActivation(core, core.rootFrame, index);
     for (;;) {
-      for (let queued = core.queue.shift(); queued !== undefined; queued = core.queue.shift()) this.#start(queued);
+      for (let queued = core.queue.shift(); queued !== undefined; queued = core.queue.shift())
+        prepareStart(core, queued);
       for (const activation of core.cancelled.splice(0)) settleCancelled(core, activation);
       for (const activation of core.launches.splice(0)) this.#told(activation);
       core.replay?.pump(core);
@@ -131,33 +133,6 @@ class Preview {
       if (node.index < 2 || record?.fired === undefined || rootFrame.plan.stateOf(node.index) !== 'settled') continue;
       this.#rows.push({ node: [node.id], visit: record.visits ?? 1, effect: node.effect, prediction: 'restored' });
     }
-  }
-
-  #start(queued: Parameters<typeof prepareStart>[1]): void {
-    const { frameRun } = queued;
-    const node = frameRun.graph.nodes[queued.start.node];
-    const record = node === undefined ? undefined : frameRun.openRecordOf(node);
-    if (
-      record?.intent !== undefined &&
-      node !== undefined &&
-      isEffect(node) &&
-      !this.#isTakenFromOriginal(queued, record)
-    ) {
-      this.#rows.push(this.#doubtRow([node.id], record, node.idempotent || record.applied === 'no', node.effect));
-      this.#untold.push(node.index);
-      return;
-    }
-    prepareStart(this.#core, queued);
-  }
-
-  /** An open effect of the original that has been recorded there by now is taken over by `prepareStart`. */
-  #isTakenFromOriginal(queued: Parameters<typeof prepareStart>[1], record: NodeRecord): boolean {
-    const node = queued.frameRun.graph.nodes[queued.start.node];
-    return (
-      record.intent !== undefined &&
-      node !== undefined &&
-      this.#core.replay?.hasRecord(queued.frameRun.pathOf(node)) === true
-    );
   }
 
   #doubt(activation: Activation, record: NodeRecord): void {

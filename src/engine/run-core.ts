@@ -5,7 +5,7 @@ import type { Ids } from '../ports/ids.ts';
 import type { Secrets } from '../ports/secrets.ts';
 import type { Claim, MessageRow, RunRow, Store } from '../ports/store.ts';
 import type { DeltaBuilder } from '../state/delta.ts';
-import type { RunTree } from '../state/tree.ts';
+import type { NodeRecord, RunTree } from '../state/tree.ts';
 import type { Activation } from './activation.ts';
 import type { LiveEvent } from './api.ts';
 import type { Committer } from './committer.ts';
@@ -79,6 +79,8 @@ export class RunCore {
   isDry = false;
   /** Some function's text differs from the one the run last ran under: pure outcomes are not reused. */
   isCodeChanged = false;
+  /** Told, in a preview, of an effect that would be judged. */
+  onDoubt: (activation: Activation, record: NodeRecord) => void = () => {};
   /** Told when a recorded outcome stands in for an activation. */
   onReplay: (activation: Activation, from: { readonly runId: string; readonly seq: number }) => void = () => {};
   /** Signals that came and were not received yet. */
