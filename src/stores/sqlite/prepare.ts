@@ -2,6 +2,7 @@
 
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 
+/** Values are bound by position and plain question marks: numbered ones are names to Node 22. */
 export type Statement = () => StatementSync;
 export type Prepare = (sql: string) => Statement;
 

@@ -18,10 +18,10 @@ export function readCursor(cursor: string, parts: number): readonly number[] {
 
 /** Runs that may be unfinished work: each arm is found through an index, so that finished runs cost nothing. */
 const candidates = `(
-  select run_id from runs where tenant = ?1 and status = 0
-  union select run_id from messages indexed by messages_untaken where is_taken = 0 and tenant = ?1
-  union select run_id from waits where tenant = ?1 and due <= ?2) as candidate
-  cross join runs r on r.tenant = ?1 and r.run_id = candidate.run_id`;
+  select run_id from runs where tenant = ? and status = 0
+  union select run_id from messages indexed by messages_untaken where is_taken = 0 and tenant = ?
+  union select run_id from waits where tenant = ? and due <= ?) as candidate
+  cross join runs r on r.tenant = ? and r.run_id = candidate.run_id`;
 
 type Value = string | number;
 
@@ -36,11 +36,11 @@ export class RunReads {
     this.#prepare = prepare;
     this.#now = now;
     this.#byId = prepare(`select ${runColumns} from runs r where tenant = ? and run_id = ?`);
-    // Nothing that begins with the prefix sorts after the prefix and the last code point.
-    this.#byPrefix = prepare(`select ${runColumns} from runs r where tenant = ?1 and run_id in (
-      select run_id from runs where tenant = ?1 and run_id >= ?2 and run_id <= ?2 || char(1114111)
-      union select run_id from runs indexed by runs_by_status where tenant = ?1 and key >= ?2 and key <= ?2 || char(1114111))
-      order by run_id limit ?3`);
+    const first = 'select run_id from runs where tenant = ? and run_id between ? and ?';
+    const second = 'select run_id from runs indexed by runs_by_status where tenant = ? and key between ? and ?';
+    this.#byPrefix = prepare(
+      `select ${runColumns} from runs r where tenant = ? and run_id in (${first} union ${second}) order by run_id limit ?`,
+    );
   }
 
   readRun({ tenant, runId }: RunKey): RunRow | undefined {
@@ -50,7 +50,10 @@ export class RunReads {
 
   findRuns(tenant: string, prefix: string, limit: number): RunRow[] {
     const now = this.#now();
-    return (this.#byPrefix().all(tenant, prefix, limit) as unknown as StoredRun[]).map((row) => toRunRow(row, now));
+    // Nothing that begins with the prefix sorts after the prefix and the last code point.
+    const range = [tenant, prefix, `${prefix}\u{10ffff}`];
+    const rows = this.#byPrefix().all(tenant, ...range, ...range, limit) as unknown as StoredRun[];
+    return rows.map((row) => toRunRow(row, now));
   }
 
   listRuns(query: RunQuery): Page<RunRow> {
@@ -71,39 +74,36 @@ export class RunReads {
 
   /** One ordered listing a status, to be merged: asked for several at once, SQLite would sort all there are. */
   #listStatus(query: RunQuery, code: number, limit: number): StoredRun[] {
-    const values: Value[] = [query.tenant, code];
     const place = query.parentRunId === undefined ? 'runs_by_status' : 'runs_by_parent';
-    const filter = addFilters(query, values);
-    values.push(limit);
-    return this.#select(`runs r indexed by ${place} where tenant = ?1 and status = ?2 ${filter}`, values);
+    const { conditions, values } = readFilters(query);
+    const sql = `runs r indexed by ${place} where r.tenant = ? and r.status = ? ${conditions}`;
+    return this.#select(sql, [query.tenant, code, ...values, limit]);
   }
 
   #listClaimable(query: RunQuery, at: number, codes: number[], limit: number, now: number): StoredRun[] {
-    const values: Value[] = [query.tenant, at, now];
-    const filter = addFilters(query, values);
-    values.push(limit);
-    const isFree = `(r.owner is null or r.lease_until <= ?3) and r.status in (${codes.join(', ')})`;
-    return this.#select(`${candidates} where ${isFree} ${filter}`, values);
+    const { tenant } = query;
+    const { conditions, values } = readFilters(query);
+    const isFree = `(r.owner is null or r.lease_until <= ?) and r.status in (${codes.join(', ')})`;
+    const sql = `${candidates} where ${isFree} ${conditions}`;
+    return this.#select(sql, [tenant, tenant, tenant, at, tenant, now, ...values, limit]);
   }
 
   #select(from: string, values: readonly Value[]): StoredRun[] {
-    const sql = `select ${runColumns} from ${from} order by r.no desc limit ?${values.length}`;
+    const sql = `select ${runColumns} from ${from} order by r.no desc limit ?`;
     let listing = this.#listings.get(sql);
     if (listing === undefined) this.#listings.set(sql, (listing = this.#prepare(sql)));
     return listing().all(...values) as unknown as StoredRun[];
   }
 }
 
-/** Returns conditions, and adds their values. @throws USAGE_INVALID */
-function addFilters({ graphId, parentRunId, cursor }: RunQuery, values: Value[]): string {
-  const conditions: string[] = [];
-  const add = (condition: string, value: Value | undefined): void => {
-    if (value === undefined) return;
-    values.push(value);
-    conditions.push(`and ${condition} ?${values.length}`);
-  };
-  add('r.graph_id =', graphId);
-  add('r.parent_run =', parentRunId);
-  add('r.no <', cursor === undefined ? undefined : readCursor(cursor, 1)[0]);
-  return conditions.join(' ');
+/** @throws USAGE_INVALID the cursor is none of ours */
+function readFilters({ graphId, parentRunId, cursor }: RunQuery): { conditions: string; values: Value[] } {
+  const before = cursor === undefined ? undefined : readCursor(cursor, 1)[0];
+  const filters: readonly (readonly [string, Value | undefined])[] = [
+    ['and r.graph_id = ?', graphId],
+    ['and r.parent_run = ?', parentRunId],
+    ['and r.no < ?', before],
+  ];
+  const given = filters.filter((filter): filter is readonly [string, Value] => filter[1] !== undefined);
+  return { conditions: given.map(([condition]) => condition).join(' '), values: given.map(([, value]) => value) };
 }

@@ -30,8 +30,14 @@ function toOpenWait({ tenant, run_id, graph_id, wait_id, kind, due, body }: Stor
   };
 }
 
+const allKinds: readonly WaitRow['kind'][] = ['question', 'timer', 'signal', 'doubt', 'retry'];
+
 const columns = 'w.id, w.tenant, w.run_id, r.graph_id, w.wait_id, w.kind, w.due, w.body';
 const after = 'w.due <= ? and (w.due, w.id) > (?, ?) order by w.due, w.id limit ?';
+
+/** Walks an index of waits in order and looks up the run of each. */
+const walk = (index: string): string =>
+  `select ${columns} from waits w indexed by ${index} cross join runs r on r.tenant = w.tenant and r.run_id = w.run_id where`;
 
 export class WaitReads {
   readonly #ofTenant: Statement;
@@ -40,15 +46,12 @@ export class WaitReads {
   readonly #messages: Statement;
 
   constructor(prepare: Prepare) {
-    this.#ofTenant = prepare(
-      `select ${columns} from waits w indexed by waits_by_due cross join runs r on r.tenant = w.tenant and r.run_id = w.run_id where w.tenant = ? and ${after}`,
-    );
-    this.#ofKind = prepare(
-      `select ${columns} from waits w indexed by waits_by_kind cross join runs r on r.tenant = w.tenant and r.run_id = w.run_id where w.tenant = ? and w.kind = ? and ${after}`,
-    );
+    this.#ofTenant = prepare(`${walk('waits_by_due')} w.tenant = ? and ${after}`);
+    this.#ofKind = prepare(`${walk('waits_by_kind')} w.tenant = ? and w.kind = ? and ${after}`);
+    // The waits of one run are few enough for those of other kinds to be passed over.
     this.#ofRun = prepare(
-      `select ${columns} from waits w indexed by waits_by_run_due cross join runs r on r.tenant = w.tenant and r.run_id = w.run_id
-       where w.run = (select no from runs where tenant = ? and run_id = ?) and ${after}`,
+      `${walk('waits_by_run_due')} w.run = (select no from runs where tenant = ? and run_id = ?)
+       and w.kind in (?, ?, ?, ?, ?) and ${after}`,
     );
     this.#messages = prepare(
       `select id, kind, name, body, at from messages
@@ -57,18 +60,8 @@ export class WaitReads {
   }
 
   listWaits(query: WaitQuery): Page<OpenWait> {
-    const { tenant, runId, kinds, dueBy = never, limit = pageSize, cursor } = query;
-    const [due = Number.MIN_SAFE_INTEGER, id = 0] = cursor === undefined ? [] : readCursor(cursor, 2);
-    const read = (statement: Statement, ...of: string[]): StoredWait[] =>
-      statement().all(...of, dueBy, due, id, limit + 1) as unknown as StoredWait[];
-    const found =
-      runId !== undefined
-        ? this.#ofRunAndKinds(query, dueBy, due, id, limit + 1)
-        : kinds === undefined
-          ? read(this.#ofTenant, tenant)
-          : [...new Set(kinds)]
-              .flatMap((kind) => read(this.#ofKind, tenant, kind))
-              .sort((a, b) => a.due - b.due || a.id - b.id);
+    const { limit = pageSize } = query;
+    const found = this.#find(query, limit + 1);
     const page = found.slice(0, limit);
     const last = page.at(-1);
     return {
@@ -77,16 +70,18 @@ export class WaitReads {
     };
   }
 
-  /** The open waits of one run are few enough to be read through and chosen from. */
-  #ofRunAndKinds(query: WaitQuery, dueBy: number, due: number, id: number, limit: number): StoredWait[] {
-    const { tenant, runId = '', kinds } = query;
-    const rows = this.#ofRun().iterate(tenant, runId, dueBy, due, id, -1) as unknown as Iterable<StoredWait>;
-    const found: StoredWait[] = [];
-    for (const row of rows) {
-      if (kinds === undefined || kinds.includes(row.kind)) found.push(row);
-      if (found.length === limit) break;
+  #find({ tenant, runId, kinds, dueBy = never, cursor }: WaitQuery, limit: number): StoredWait[] {
+    const [due = Number.MIN_SAFE_INTEGER, id = 0] = cursor === undefined ? [] : readCursor(cursor, 2);
+    const read = (statement: Statement, ...of: string[]): StoredWait[] =>
+      statement().all(...of, dueBy, due, id, limit) as unknown as StoredWait[];
+    if (runId !== undefined) {
+      const chosen = allKinds.map((kind) => (kinds === undefined || kinds.includes(kind) ? kind : ''));
+      return read(this.#ofRun, tenant, runId, ...chosen);
     }
-    return found;
+    if (kinds === undefined) return read(this.#ofTenant, tenant);
+    // One ordered listing a kind, merged.
+    const found = [...new Set(kinds)].flatMap((kind) => read(this.#ofKind, tenant, kind));
+    return found.sort((a, b) => a.due - b.due || a.id - b.id).slice(0, limit);
   }
 
   readMessages({ tenant, runId }: RunKey): MessageRow[] {
