@@ -2,7 +2,7 @@
 import { type App, openApp } from '../app/open-app.ts';
 import { CairnError } from '../errors.ts';
 import { answerWait } from '../operations/answer-wait.ts';
-import { isAnswerable } from '../operations/find-wait.ts';
+import { isAnswerable, type OpenWaitView } from '../operations/find-wait.ts';
 import type { RunStanding, WatchedEvent } from '../operations/operation.ts';
 import { resumeRun, type ResumeRunInput } from '../operations/resume-run.ts';
 import { askQuestions } from './ask.ts';
@@ -40,17 +40,19 @@ class Following {
     this.#view.watch(event);
   };
 
-  async show<Result>(work: () => Promise<Result>): Promise<Result> {
+  async show<Standing extends RunStanding | undefined>(work: () => Promise<Standing>): Promise<Standing> {
     this.#view = this.#session.isJson ? noView : openLiveView(this.#session.screen);
     try {
-      return await work();
+      const standing = await work();
+      this.stop(standing?.waits);
+      return standing;
     } finally {
       this.stop();
     }
   }
 
-  stop(): void {
-    this.#view.stop();
+  stop(waits: readonly OpenWaitView[] = []): void {
+    this.#view.stop(waits);
     this.#view = noView;
   }
 }

@@ -1,4 +1,5 @@
 /** Shows a run while it runs: a view redrawn in place on a terminal, a line for each thing that happened elsewhere. */
+import type { OpenWaitView } from '../operations/find-wait.ts';
 import type { WatchedEvent } from '../operations/operation.ts';
 import { Progress, type ProgressRow, type RowState } from './progress.ts';
 import type { Screen } from './screen.ts';
@@ -74,8 +75,8 @@ function choose(
 
 export interface LiveView {
   watch(event: WatchedEvent): void;
-  /** Draws a last time and leaves the view where it is. */
-  stop(): void;
+  /** Draws a last time, with what the run waits for now, and leaves the view where it is. */
+  stop(waits: readonly OpenWaitView[]): void;
 }
 
 /** A view for pipes and logs: one line for each change, none twice. */
@@ -123,8 +124,9 @@ function openTerminalView(screen: Screen): LiveView {
     watch(event) {
       if (progress.take(event, Date.now()).length > 0) isDue = true;
     },
-    stop() {
+    stop(waits) {
       clearInterval(beat);
+      progress.rest(waits, Date.now());
       draw(true);
     },
   };

@@ -97,6 +97,11 @@ export class Progress {
     });
   }
 
+  /** Takes in where the run came to rest: a node that was left at its wait works no more. */
+  rest(waits: readonly OpenWaitView[], now: number): void {
+    for (const wait of waits) this.#set(wait.node, now, { state: 'waiting', until: wait.dueAt, note: purposeOf(wait) });
+  }
+
   #set(path: readonly string[], since: number, change: RowChange): ProgressRow {
     const node = path.join('/');
     const before = this.#rows.get(node) ?? { node, state: 'running' as const, attempt: 1, visit: 1, since };
