@@ -1,0 +1,79 @@
+/** The graphs that are measured. Each commits a checkpoint a node, and what its nodes return was made beforehand. */
+import { AgentGraph, END, START, humanNode, mapNode, outcome, type EffectClass } from '../src/index.ts';
+import type { CompiledGraph, CompileOptions } from '../src/index.ts';
+import type { Message } from './payload.ts';
+
+type Engine = CompileOptions & object;
+
+const policy = { checkpointPolicy: 'every_node', maxVisits: 1_000_000 } as const;
+
+/** Called when a node's function begins; for rows about single nodes. */
+export type Tick = (index: number) => void;
+
+/** A chain of distinct nodes, each with an output. */
+export function chainGraph(
+  outputs: readonly object[],
+  effectClass: EffectClass,
+  options: Engine,
+  onNode: Tick = () => {},
+): CompiledGraph {
+  const graph: AgentGraph = new AgentGraph({}, { id: 'chain', ...policy });
+  let before: string = START;
+  for (const [index, output] of outputs.entries()) {
+    const id = `n${index}`;
+    graph.addNode(
+      id,
+      () => {
+        onNode(index);
+        return output;
+      },
+      { effectClass },
+    );
+    graph.addEdge(before, id);
+    before = id;
+  }
+  return graph.addEdge(before, END).compile(options);
+}
+
+/** A chain of distinct nodes, each of which appends one message to a list. */
+export function listGraph(messages: readonly Message[], options: Engine, onNode: Tick): CompiledGraph {
+  const graph: AgentGraph = new AgentGraph({}, { id: 'list', ...policy, reducers: { 'scratch.messages': 'append' } });
+  let before: string = START;
+  for (const [index, message] of messages.entries()) {
+    const id = `n${index}`;
+    graph.addNode(id, () => {
+      onNode(index);
+      return outcome({ scratch: { messages: [message] } });
+    });
+    graph.addEdge(before, id);
+    before = id;
+  }
+  return graph.addEdge(before, END).compile(options);
+}
+
+/** One map over as many items as there are outputs; eight at once. */
+export function mapGraph(outputs: readonly object[], effectClass: EffectClass, options: Engine): CompiledGraph {
+  const items = outputs.map((_, index) => index);
+  const graph: AgentGraph = new AgentGraph({}, { id: 'map', ...policy });
+  graph.addNode(
+    'map',
+    mapNode({ over: () => items, each: (item: number) => outputs[item], concurrency: 8, effectClass }),
+  );
+  return graph.addEdge(START, 'map').addEdge('map', END).compile(options);
+}
+
+export interface LoopState {
+  readonly messages?: readonly Message[];
+}
+
+/** One node visited again and again, which counts and writes what `work` gives for a visit; then a question, at which the run pauses. */
+export function pausingLoopGraph(visits: number, work: (index: number) => LoopState, options: Engine): CompiledGraph {
+  return new AgentGraph({}, { id: 'loop', ...policy, reducers: { 'scratch.messages': 'append' } })
+    .addNode('step', ({ visit }) => outcome({ scratch: { count: visit, ...work(visit - 1) } }))
+    .addNode('ask', humanNode({ prompt: 'Go on?' }))
+    .addEdge(START, 'step')
+    .addEdge('step', 'step', { when: ({ state }) => (state.scratch['count'] as number) < visits })
+    .addEdge('step', 'ask', { when: ({ state }) => (state.scratch['count'] as number) >= visits })
+    .addEdge('ask', END)
+    .compile(options) as unknown as CompiledGraph;
+}

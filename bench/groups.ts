@@ -1,0 +1,29 @@
+/** All groups of rows, in the order of the table. */
+import type { Group } from './group.ts';
+import { concurrentRuns } from './rows/concurrent-runs.ts';
+import { engineAlone } from './rows/engine-alone.ts';
+import { fork } from './rows/fork.ts';
+import { growingList } from './rows/growing-list.ts';
+import { listCommand } from './rows/list-command.ts';
+import { load } from './rows/load.ts';
+import { longChain } from './rows/long-chain.ts';
+import { mapItems } from './rows/map-items.ts';
+import { peakMemory } from './rows/peak-memory.ts';
+import { pureNodes } from './rows/pure-nodes.ts';
+import { resume } from './rows/resume.ts';
+import { writeNodes } from './rows/write-nodes.ts';
+
+export const groups: Readonly<Record<string, Group>> = {
+  pureNodes,
+  writeNodes,
+  concurrentRuns,
+  mapItems,
+  longChain,
+  growingList,
+  load,
+  resume,
+  fork,
+  listCommand,
+  engineAlone,
+  peakMemory,
+};

@@ -1,0 +1,66 @@
+/** LangGraph.js, installed on demand beside the modules: it is compared with, never depended on. */
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { collectGarbage } from './database.ts';
+import { NotMeasured } from './group.ts';
+
+const folder = resolve(import.meta.dirname, '../node_modules/.cache/cairn-bench/langgraph');
+const packages = ['@langchain/langgraph@1', '@langchain/core@1'];
+
+/** The part of it that is used here. */
+export interface LangGraph {
+  readonly StateGraph: new (state: unknown) => LangGraphBuilder;
+  readonly Annotation: { readonly Root: (channels: object) => unknown } & ((...args: unknown[]) => unknown);
+  readonly MemorySaver: new () => unknown;
+  readonly START: string;
+  readonly END: string;
+}
+
+interface LangGraphBuilder {
+  addNode(name: string, work: (state: LoopState) => LoopState): this;
+  addEdge(from: string, to: string): this;
+  addConditionalEdges(from: string, choose: (state: LoopState) => string): this;
+  compile(options: object): { invoke(input: LoopState, config: object): Promise<LoopState> };
+}
+
+interface LoopState {
+  readonly last?: object;
+  readonly n: number;
+}
+
+/** @throws NotMeasured it cannot be installed here */
+export async function importLangGraph(): Promise<LangGraph> {
+  const entry = join(folder, 'entry.mjs');
+  if (!existsSync(entry)) {
+    mkdirSync(folder, { recursive: true });
+    const args = ['install', '--prefix', folder, '--no-audit', '--no-fund', '--ignore-scripts', ...packages];
+    const { status, error, stderr } = spawnSync('npm', args, { encoding: 'utf8', timeout: 180_000 });
+    if (status !== 0) {
+      const reason = error?.message ?? stderr.trim().split('\n')[0] ?? '';
+      throw new NotMeasured(`LangGraph.js could not be installed: ${reason}`);
+    }
+    writeFileSync(entry, "export * from '@langchain/langgraph';\n");
+  }
+  return (await import(pathToFileURL(entry).href)) as LangGraph;
+}
+
+/** Milliseconds of a loop of one node that returns these outputs, one checkpoint a step, each awaited. */
+export async function timeLangGraphLoop(langGraph: LangGraph, outputs: readonly object[]): Promise<number> {
+  const { StateGraph, Annotation, MemorySaver, START, END } = langGraph;
+  const graph = new StateGraph(Annotation.Root({ last: Annotation, n: Annotation }))
+    .addNode('step', (state) => ({ last: outputs[state.n]!, n: state.n + 1 }))
+    .addEdge(START, 'step')
+    .addConditionalEdges('step', (state) => (state.n >= outputs.length ? END : 'step'))
+    .compile({ checkpointer: new MemorySaver() });
+  collectGarbage();
+  const startMs = performance.now();
+  const { n } = await graph.invoke(
+    { n: 0 },
+    { configurable: { thread_id: '1' }, recursionLimit: 1_000_000, durability: 'sync' },
+  );
+  const took = performance.now() - startMs;
+  if (n !== outputs.length) throw new Error(`LangGraph.js made ${n} steps`);
+  return took;
+}

@@ -1,0 +1,38 @@
+/** Many runs at once share what a commit costs; so do bare writers that share an fdatasync. */
+import { collectGarbage, createStore, readStoredRows } from '../database.ts';
+import { chainGraph } from '../graphs.ts';
+import type { Group } from '../group.ts';
+import { makeList, outputOfKib } from '../payload.ts';
+import { timeSharedLog } from '../shared-log.ts';
+
+const runs = 100;
+const nodes = 10;
+const name = '100 concurrent runs x 10 write nodes, FULL, per node';
+
+export const concurrentRuns: Group = {
+  rows: [{ name, against: '100 writers sharing an append + fdatasync', target: 2.2 }],
+  prepare: (folder) => {
+    const outputs = makeList(nodes, outputOfKib);
+    return {
+      repeat: async () => {
+        const store = createStore(folder, 'full');
+        const graph = chainGraph(outputs, 'write', { store });
+        collectGarbage();
+        const startMs = performance.now();
+        const results = await Promise.all(Array.from({ length: runs }, () => graph.invoke({})));
+        const ours = performance.now() - startMs;
+        const unfinished = results.find(({ status }) => status !== 'completed');
+        if (unfinished !== undefined) throw unfinished.error ?? new Error(`a run is ${unfinished.status}`);
+        await graph.close();
+        await store.close();
+        // Of a run's records: one a node, of those that hold an output.
+        const records = readStoredRows(folder)
+          .filter(({ seq }) => seq >= 2 && seq < nodes + 2)
+          .map(({ body }) => body);
+        const floor = await timeSharedLog(folder, records, runs);
+        const perNode = 1000 / (runs * nodes);
+        return { [name]: { ours: ours * perNode, floor: (floor * 1000) / records.length, unit: 'us' } };
+      },
+    };
+  },
+};
