@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { afterEach, expect, test, vi } from 'vitest';
 import { systemClock } from './system-clock.ts';
 
@@ -29,4 +30,15 @@ test('W5 a timer that is taken back does not fire', () => {
   cancel();
   vi.advanceTimersByTime(100);
   expect(fired).toBe(0);
+});
+
+test('E6 a process that waits for a delayed attempt stays until it has been made', () => {
+  const script = `
+    import { systemClock } from ${JSON.stringify(new URL('system-clock.ts', import.meta.url).href)};
+    const leave = systemClock.stay();
+    systemClock.setTimer(10, () => { console.log('made'); leave(); });
+    systemClock.setTimer(60 * 60_000, () => undefined);
+  `;
+  const args = ['--input-type=module', '--disable-warning=ExperimentalWarning', '-e', script];
+  expect(execFileSync(process.execPath, args, { encoding: 'utf8', timeout: 30_000 })).toBe('made\n');
 });

@@ -8,6 +8,7 @@ export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
   setTimer,
+  stay,
   // After I/O callbacks, so that work which arrived in one turn is written together.
   defer: (callback) => void setImmediate(callback),
 };
@@ -23,4 +24,9 @@ function setTimer(delayMs: number, callback: () => void): () => void {
   };
   wait(delayMs);
   return () => clearTimeout(timer);
+}
+
+function stay(): () => void {
+  const timer = setInterval(() => undefined, longestDelayMs);
+  return () => clearInterval(timer);
 }

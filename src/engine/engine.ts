@@ -130,7 +130,10 @@ class CairnEngine implements Engine {
     }
     const active: ActiveRun = { runner, feed, graph };
     this.#active.set(run.runId, active);
+    // Whoever advances a run is there until it ends or pauses: a delay before an attempt is no end of the process.
+    const leave = this.#env.clock.stay?.();
     const forget = (): void => {
+      leave?.();
       if (this.#active.get(run.runId) === active) this.#active.delete(run.runId);
     };
     runner.ended.then(forget, forget);

@@ -7,6 +7,8 @@ export interface Clock {
   monotonic(): number;
   /** Calls back once after `delayMs`; the returned function cancels it. Pending timers do not keep a process alive. */
   setTimer(delayMs: number, callback: () => void): () => void;
+  /** Keeps the process alive until the returned function is called, for timers alone do not; a clock without a process leaves it out. */
+  stay?(): () => void;
   /** Calls back after pending I/O and promise callbacks have run. */
   defer(callback: () => void): void;
 }
