@@ -2,6 +2,7 @@
 
 import type { CheckpointRow, RunKey, SnapshotRow, TagRow } from '../../ports/store.ts';
 import type { Prepare, Statement } from './prepare.ts';
+import { asBytes, readText } from './text-columns.ts';
 
 const ofRun = 'run = (select no from runs where tenant = ? and run_id = ?)';
 
@@ -17,7 +18,7 @@ export class HistoryReads {
     this.#snapshot = prepare(
       `select seq, body, checksum from snapshots where ${ofRun} and seq <= ? order by seq desc limit 1`,
     );
-    this.#tags = prepare(`select name, seq from tags where ${ofRun} order by name`);
+    this.#tags = prepare(`select ${asBytes('name')}, seq from tags where ${ofRun} order by tags.name`);
   }
 
   readCheckpoints(
@@ -34,7 +35,7 @@ export class HistoryReads {
   }
 
   readTags({ tenant, runId }: RunKey): TagRow[] {
-    const rows = this.#tags().all(tenant, runId) as unknown as TagRow[];
-    return rows.map(({ name, seq }) => ({ name, seq }));
+    const rows = this.#tags().all(tenant, runId) as unknown as { name: Uint8Array; seq: number }[];
+    return rows.map(({ name, seq }) => ({ name: readText(name), seq }));
   }
 }

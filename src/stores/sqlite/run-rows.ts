@@ -1,6 +1,7 @@
 /** A run's row as the tables keep it and as the port hands it out. */
 
 import type { RunRow, StoredStatus, WaitRow } from '../../ports/store.ts';
+import { asBytes, readText } from './text-columns.ts';
 
 /** A status is stored as its place in this list, which is part of the layout. */
 export const statuses: readonly StoredStatus[] = ['running', 'paused', 'completed', 'failed', 'cancelled'];
@@ -12,27 +13,28 @@ export const never: number = Number.MAX_SAFE_INTEGER;
 
 export const dueOf = (wait: Pick<WaitRow, 'dueAt'>): number => wait.dueAt ?? never;
 
+const texts = ['r.tenant', 'r.run_id', 'r.key', 'r.graph_id', 'r.graph_hash', 'r.parent_run', 'r.owner'];
+
 /** What `toRunRow` reads. The head is found, not kept, so that a commit need not touch the run's row. */
-export const runColumns = `
-  r.no, r.tenant, r.run_id, r.key, r.graph_id, r.graph_hash, r.status, r.created_at, r.parent_run, r.parent_seq, r.meta, r.owner,
-  r.lease_until, r.pruned_below,
+export const runColumns: string = `
+  r.no, r.status, r.created_at, r.parent_seq, r.meta, r.lease_until, r.pruned_below, ${texts.map(asBytes).join(', ')},
   (select seq from checkpoints where run = r.no order by seq desc limit 1) as head,
   (select at from checkpoints where run = r.no order by seq desc limit 1) as updated_at,
   exists (select 1 from messages where run = r.no and is_taken = 0) as has_messages`;
 
 export interface StoredRun {
   readonly no: number;
-  readonly tenant: string;
-  readonly run_id: string;
-  readonly key: string;
-  readonly graph_id: string;
-  readonly graph_hash: string;
+  readonly tenant: Uint8Array;
+  readonly run_id: Uint8Array;
+  readonly key: Uint8Array;
+  readonly graph_id: Uint8Array;
+  readonly graph_hash: Uint8Array;
   readonly status: number;
   readonly created_at: number;
-  readonly parent_run: string | null;
+  readonly parent_run: Uint8Array | null;
   readonly parent_seq: number | null;
   readonly meta: Uint8Array;
-  readonly owner: string | null;
+  readonly owner: Uint8Array | null;
   readonly lease_until: number;
   readonly pruned_below: number;
   readonly head: number;
@@ -44,18 +46,18 @@ export function toRunRow(row: StoredRun, now: number): RunRow {
   const { parent_run, parent_seq, owner } = row;
   const remainingMs = row.lease_until - now;
   return {
-    tenant: row.tenant,
-    runId: row.run_id,
-    key: row.key,
-    graphId: row.graph_id,
-    graphHash: row.graph_hash,
+    tenant: readText(row.tenant),
+    runId: readText(row.run_id),
+    key: readText(row.key),
+    graphId: readText(row.graph_id),
+    graphHash: readText(row.graph_hash),
     status: statuses[row.status] ?? 'running',
     head: row.head,
     createdAt: row.created_at,
     updatedAt: row.updated_at,
-    ...(parent_run === null || parent_seq === null ? {} : { parent: { runId: parent_run, seq: parent_seq } }),
+    ...(parent_run === null || parent_seq === null ? {} : { parent: { runId: readText(parent_run), seq: parent_seq } }),
     meta: row.meta,
-    ...(owner === null || remainingMs <= 0 ? {} : { claim: { workerId: owner, remainingMs } }),
+    ...(owner === null || remainingMs <= 0 ? {} : { claim: { workerId: readText(owner), remainingMs } }),
     hasMessages: row.has_messages === 1,
     prunedBelow: row.pruned_below,
   };

@@ -8,6 +8,7 @@ import type { RunHeads } from './run-heads.ts';
 import type { RunReads } from './run-reads.ts';
 import { statusCode } from './run-rows.ts';
 import { tablesOfRun } from './schema.ts';
+import { asBytes, readText } from './text-columns.ts';
 
 export interface WriteParts {
   readonly prepare: Prepare;
@@ -46,7 +47,9 @@ export class RunWrites {
     this.#selectCheckpoint = prepare(
       'select 1 from checkpoints where run = (select no from runs where tenant = ? and run_id = ?) and seq = ?',
     );
-    this.#selectForks = prepare('select run_id from runs where tenant = ? and parent_run = ? order by no');
+    this.#selectForks = prepare(
+      `select ${asBytes('run_id')} from runs where tenant = ? and parent_run = ? order by no`,
+    );
     this.#grantClaim = prepare('update runs set token = ?, owner = ?, lease_until = ? where tenant = ? and run_id = ?');
     this.#renewLease = prepare('update runs set lease_until = ? where tenant = ? and run_id = ?');
     this.#releaseClaim = prepare(
@@ -116,7 +119,7 @@ export class RunWrites {
     }
     const forks = this.#selectForks()
       .all(tenant, runId)
-      .map((row) => row['run_id']);
+      .map((row) => readText(row['run_id'] as Uint8Array));
     if (forks.length > 0) throw new CairnError('HISTORY_HAS_FORKS', { runId, forks });
     const no = this.#parts.heads.read(key)?.no ?? 0;
     for (const remove of this.#deletes) remove().run(no);

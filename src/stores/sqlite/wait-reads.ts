@@ -4,26 +4,29 @@ import type { MessageRow, OpenWait, Page, RunKey, WaitQuery, WaitRow } from '../
 import type { Prepare, Statement } from './prepare.ts';
 import { readCursor } from './run-reads.ts';
 import { never } from './run-rows.ts';
+import { asBytes, readText } from './text-columns.ts';
 
 const pageSize = 100;
 
 interface StoredWait {
   readonly id: number;
-  readonly tenant: string;
-  readonly run_id: string;
-  readonly graph_id: string;
-  readonly wait_id: string;
+  readonly tenant: Uint8Array;
+  readonly run_id: Uint8Array;
+  readonly graph_id: Uint8Array;
+  readonly wait_id: Uint8Array;
   readonly kind: WaitRow['kind'];
   readonly due: number;
   readonly body: Uint8Array;
 }
 
+type StoredMessage = Omit<MessageRow, 'name'> & { readonly name: Uint8Array };
+
 function toOpenWait({ tenant, run_id, graph_id, wait_id, kind, due, body }: StoredWait): OpenWait {
   return {
-    tenant,
-    runId: run_id,
-    graphId: graph_id,
-    waitId: wait_id,
+    tenant: readText(tenant),
+    runId: readText(run_id),
+    graphId: readText(graph_id),
+    waitId: readText(wait_id),
     kind,
     ...(due === never ? {} : { dueAt: due }),
     body,
@@ -32,7 +35,8 @@ function toOpenWait({ tenant, run_id, graph_id, wait_id, kind, due, body }: Stor
 
 const allKinds: readonly WaitRow['kind'][] = ['question', 'timer', 'signal', 'doubt', 'retry'];
 
-const columns = 'w.id, w.tenant, w.run_id, r.graph_id, w.wait_id, w.kind, w.due, w.body';
+const texts = ['w.tenant', 'w.run_id', 'w.wait_id', 'r.graph_id'];
+const columns = `w.id, w.kind, w.due, w.body, ${texts.map(asBytes).join(', ')}`;
 const after = 'w.due <= ? and (w.due, w.id) > (?, ?) order by w.due, w.id limit ?';
 
 /** Walks an index of waits in order and looks up the run of each. */
@@ -54,7 +58,7 @@ export class WaitReads {
        and w.kind in (?, ?, ?, ?, ?) and ${after}`,
     );
     this.#messages = prepare(
-      `select id, kind, name, body, at from messages
+      `select id, kind, ${asBytes('name')}, body, at from messages
        where run = (select no from runs where tenant = ? and run_id = ?) and is_taken = 0 order by id`,
     );
   }
@@ -85,7 +89,7 @@ export class WaitReads {
   }
 
   readMessages({ tenant, runId }: RunKey): MessageRow[] {
-    const rows = this.#messages().all(tenant, runId) as unknown as MessageRow[];
-    return rows.map(({ id, kind, name, body, at }) => ({ id, kind, name, body, at }));
+    const rows = this.#messages().all(tenant, runId) as unknown as StoredMessage[];
+    return rows.map(({ id, kind, name, body, at }) => ({ id, kind, name: readText(name), body, at }));
   }
 }
