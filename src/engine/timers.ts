@@ -12,7 +12,10 @@ export function holdTimer(core: RunCore, delayMs: number, callback: () => void):
   };
   const cancel = core.env.clock.setTimer(Math.max(0, delayMs), () => {
     release();
+    core.heldTimers.delete(cancelAll);
     callback();
+    // Whatever the callback found to do: with one timer less the run may be paused.
+    core.requestTurn();
   });
   const cancelAll = (): void => {
     release();
