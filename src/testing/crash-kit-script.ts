@@ -47,6 +47,8 @@ const tenant = 'default';
  * @throws INTERNAL the run does not end
  */
 export async function runCrashScript(script: CrashScript): Promise<void> {
+  // An engine's timers keep no process alive, and a run may have nothing else to wait for.
+  const alive = setInterval(() => {}, 60_000);
   const { folder, point } = JSON.parse(process.env[crashOrdersVariable] ?? '{}') as CrashOrders;
   const store = await script.openStore(folder);
   const life = new Life(point, () => process.kill(process.pid, 'SIGKILL'));
@@ -80,6 +82,7 @@ export async function runCrashScript(script: CrashScript): Promise<void> {
   };
   await engine.close();
   await store.close();
+  clearInterval(alive);
   writeFileSync(join(folder, crashResultFile), JSON.stringify(left));
 }
 

@@ -10,6 +10,9 @@ export interface EffectCall {
   readonly attempt: number;
 }
 
+/** How long an attempt may take that is to time out. */
+export const hangTimeoutMs = 60;
+
 /** Performs one attempt of an effect; of a class that has no effect outside, it only computes. Returns a promise only if it takes time. */
 export function performEffect<Output>(
   process: CrashProcess,
@@ -17,12 +20,11 @@ export function performEffect<Output>(
   call: EffectCall,
   output: Output,
 ): Output | Promise<Output> {
-  if (plan.latencyMs === undefined) {
-    failBefore(plan, call);
-    applyEffect(process, plan, call, output);
-    return output;
-  }
-  return performSlowly(process, plan, call, output, plan.latencyMs);
+  if (plan.latencyMs !== undefined || plan.hangs) return performSlowly(process, plan, call, output);
+  if (failsBefore(plan, call)) throw failureBefore(call);
+  applyEffect(process, plan, call, output);
+  if (plan.failsAfter) throw failureAfter(call);
+  return output;
 }
 
 async function performSlowly<Output>(
@@ -30,25 +32,37 @@ async function performSlowly<Output>(
   plan: EffectPlan,
   call: EffectCall,
   output: Output,
-  [beforeMs, afterMs]: readonly [number, number],
 ): Promise<Output> {
+  const [beforeMs, afterMs] = plan.latencyMs ?? [0, 0];
   await process.sleep(beforeMs);
-  failBefore(plan, call);
+  if (failsBefore(plan, call)) return fail(process, plan, failureBefore(call));
   applyEffect(process, plan, call, output);
   await process.sleep(afterMs);
+  if (plan.failsAfter) return fail(process, plan, failureAfter(call));
   return output;
 }
 
+async function fail(process: CrashProcess, { hangs }: EffectPlan, failure: Error): Promise<never> {
+  // Longer than any timeout of a test: whoever waits for it has given it up by then.
+  if (hangs) await process.sleep(1_000_000);
+  throw failure;
+}
+
 /** A plan without an attempt to spare fails always, so that its end does not depend on how attempts are counted after a doubt. */
-function failBefore({ failures, attempts }: EffectPlan, { attempt, place }: EffectCall): void {
-  if (failures > 0 && (attempt <= failures || attempts <= failures)) {
-    throw new NodeFailure(`${place} fails before its effect`, { applied: 'no', code: 'FLAKY' });
-  }
+function failsBefore({ failures, attempts }: EffectPlan, { attempt }: EffectCall): boolean {
+  return failures > 0 && (attempt <= failures || attempts <= failures);
+}
+
+function failureBefore({ place }: EffectCall): Error {
+  return new NodeFailure(`${place} fails before its effect`, { applied: 'no', code: 'FLAKY' });
+}
+
+function failureAfter({ place }: EffectCall): Error {
+  return new NodeFailure(`${place} fails after its effect`, { code: 'BROKEN' });
 }
 
 function applyEffect(process: CrashProcess, plan: EffectPlan, { place, key }: EffectCall, output: unknown): void {
   if (plan.effect !== 'write' && plan.effect !== 'external') return;
   const promise = plan.recovery === 'idempotent' ? 'repeatable' : 'once';
   process.oracle.apply({ key, place, promise, output, ...(plan.failsAfter ? { fails: true } : {}) });
-  if (plan.failsAfter) throw new NodeFailure(`${place} fails after its effect`, { code: 'BROKEN' });
 }

@@ -138,6 +138,7 @@ async function runMap(
     ...plan.effect,
     effect: mapEffects[seed % mapEffects.length] ?? 'pure',
     failsAfter: false,
+    hangs: false,
     attempts: plan.effect.failures + 1,
   };
   const values = await Promise.all(
@@ -192,17 +193,43 @@ async function runPart(
     }
     case 'ask':
       return JSON.stringify(await ctx.ask(questionOf(part, place, ctx.now())));
+    case 'asks': {
+      const ask = (name: string): Promise<unknown> =>
+        ctx.ask({ name, prompt: `${place} ${name}`, schema: { type: 'integer' } });
+      return JSON.stringify(await Promise.all([ask('left'), ask('right')]));
+    }
+    case 'mixed': {
+      const asked = ctx.ask({ name: 'beside', prompt: `${place} beside`, choices: ['yes', 'no'] });
+      const stepped = callStep(process, ctx, 'beside step', part.effect, `${place}/beside`, value);
+      return JSON.stringify(await Promise.all([runChild(ctx, childGraph as Graph, place), asked, stepped]));
+    }
+    case 'peek':
+      return peek(ctx);
     case 'sleep':
       await ctx.sleepUntil(ctx.now() + part.delayMs);
       return 'slept';
-    case 'child': {
-      const { status, state } = await ctx.run(childGraph as Graph, { trail: place });
-      const outputs = Object.entries(state.outputs).map(([id, output]) => `${id}=${JSON.stringify(output)}`);
-      return `${status} ${outputs.toSorted().join()}`;
-    }
+    case 'child':
+      return runChild(ctx, childGraph as Graph, place);
     default:
       return JSON.stringify(await ctx.receive(`signal ${place}`));
   }
+}
+
+async function runChild(ctx: NodeContext, graph: Graph, place: string): Promise<string> {
+  const { status, state } = await ctx.run(graph, { trail: place });
+  const outputs = Object.entries(state.outputs).map(([id, output]) => `${id}=${JSON.stringify(output)}`);
+  return `${status} ${outputs.toSorted().join()}`;
+}
+
+/** What it sees depends on the schedule, so only that it stays the same may show. */
+async function peek(ctx: NodeContext): Promise<string> {
+  const look = (): string => JSON.stringify([sorted(ctx.state.scratch), sorted(ctx.state.artifacts)]);
+  const seen = await ctx.step('peek', {}, look);
+  return seen === look() ? 'the same' : 'another state';
+}
+
+function sorted(channels: Readonly<Record<string, unknown>>): unknown {
+  return Object.entries(channels).toSorted(([a], [b]) => (a < b ? -1 : 1));
 }
 
 function questionOf(

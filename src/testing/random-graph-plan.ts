@@ -13,6 +13,8 @@ export interface RandomGraphOptions {
   readonly hasChildren?: boolean;
   /** Failures that fail the run: what else was done then depends on the schedule. Default true, and rare. */
   readonly hasRunFailures?: boolean;
+  /** Joins that cancel what is not needed any more: what that is depends on the schedule. Default: drawn, and rare. */
+  readonly hasRaces?: boolean;
 }
 
 /** How an effect may be recovered; the like for a step. */
@@ -25,6 +27,8 @@ export interface EffectPlan {
   readonly attempts: number;
   /** Fails after the effect happened. */
   readonly failsAfter: boolean;
+  /** A failure is not thrown: the attempt hangs until it times out. */
+  readonly hangs: boolean;
   /** Time taken before and after the effect; undefined: the function returns at once, without a promise. */
   readonly latencyMs: readonly [number, number] | undefined;
 }
@@ -33,6 +37,12 @@ export type PartPlan =
   | { readonly kind: 'step'; readonly name: string; readonly effect: EffectPlan }
   | { readonly kind: 'together'; readonly steps: readonly { readonly name: string; readonly effect: EffectPlan }[] }
   | { readonly kind: 'ask'; readonly name: string; readonly style: 'number' | 'choice' | 'late' }
+  /** Two questions at once. */
+  | { readonly kind: 'asks' }
+  /** A child, a question and a step at once. */
+  | { readonly kind: 'mixed'; readonly graph: RandomGraphPlan; readonly effect: EffectPlan }
+  /** Keeps all it sees, and checks that it sees the same whenever it runs again (E9). */
+  | { readonly kind: 'peek' }
   | { readonly kind: 'sleep'; readonly delayMs: number }
   | { readonly kind: 'signal' }
   | { readonly kind: 'save' }
@@ -46,7 +56,8 @@ export interface NodePlan {
   readonly parts: readonly PartPlan[];
   /** Keys of a map's items. */
   readonly items: readonly string[];
-  readonly join: 'some' | 'all' | 1 | 2;
+  /** A number: so many of its edges must have fired; `race`: the first starts it, and cancels the other sources. */
+  readonly join: 'some' | 'all' | 1 | 2 | 'race';
   readonly onFailure: OnFailure;
   readonly checkpoint: NodeCheckpoint | undefined;
   readonly hasWhen: boolean;
@@ -91,10 +102,11 @@ export function planRandomGraph(seed: number, options: RandomGraphOptions = {}):
 }
 
 function drawGraph(random: SeededRandom, id: string, options: RandomGraphOptions): RandomGraphPlan {
-  const { nodesMost = 8, hasRunFailures = true } = options;
+  const { nodesMost = 8, hasRunFailures = true, hasRaces = random.chance(0.08) } = options;
   const count = 1 + random.integer(nodesMost);
-  const canFailRun = hasRunFailures && random.chance(0.12);
-  const nodes = Array.from({ length: count }, (_, index) => drawNode(random.fork(), index, canFailRun, options));
+  const canFailRun = hasRunFailures && !hasRaces && random.chance(0.12);
+  const drawn = { ...options, hasRaces };
+  const nodes = Array.from({ length: count }, (_, index) => drawNode(random.fork(), index, canFailRun, drawn));
   return {
     id,
     nodes,
@@ -107,7 +119,7 @@ function drawGraph(random: SeededRandom, id: string, options: RandomGraphOptions
       maxVisits: 5,
       durability: random.chance(0.2) ? 'exit' : 'barrier',
     },
-    isScheduleFree: !canFailRun,
+    isScheduleFree: !canFailRun && !hasRaces,
   };
 }
 
@@ -121,6 +133,7 @@ function drawEffect(random: SeededRandom, effect: EffectClass): EffectPlan {
     failures,
     attempts: failures > 0 ? failures + (random.chance(0.7) ? 1 : 0) : 1,
     failsAfter,
+    hangs: (failsAfter || (failures > 0 && !isEffect)) && random.chance(0.4),
     latencyMs: random.chance(0.5) ? undefined : [random.integer(4) * 5, random.integer(3) * 5],
   };
 }
@@ -138,7 +151,10 @@ function drawNode(random: SeededRandom, index: number, canFailRun: boolean, opti
     effect: drawEffect(random.fork(), isHuman ? 'human' : effectClass),
     parts,
     items: kind === 'map' ? Array.from({ length: 1 + random.integer(4) }, (_, item) => `item-${item}`) : [],
-    join: random.pick(['some', 'some', 'some', 'all', 1, 2] as const),
+    join:
+      options.hasRaces === true && random.chance(0.5)
+        ? 'race'
+        : random.pick(['some', 'some', 'some', 'all', 1, 2] as const),
     onFailure: canFailRun ? 'fail-run' : random.pick(['continue', 'skip-dependents'] as const),
     checkpoint: random.chance(0.2) ? random.pick(['before', 'after', 'both', 'none'] as const) : undefined,
     hasWhen: random.chance(0.1),
@@ -150,24 +166,26 @@ function drawNode(random: SeededRandom, index: number, canFailRun: boolean, opti
 
 function drawParts(random: SeededRandom, options: RandomGraphOptions): readonly PartPlan[] {
   const { hasWaits = true, hasChildren = true } = options;
-  const kinds = ['step', 'step', 'together', 'save'];
-  if (hasWaits) kinds.push('ask', 'ask', 'sleep', 'signal');
+  const kinds = ['step', 'step', 'together', 'save', 'peek'];
+  if (hasWaits) kinds.push('ask', 'ask', 'asks', 'sleep', 'signal');
   if (hasChildren) kinds.push('child');
+  if (hasChildren && hasWaits) kinds.push('mixed');
   const parts = Array.from({ length: 1 + random.integer(3) }, () =>
     drawPart(random.fork(), random.pick(kinds), options),
   );
-  // A second signal or child of a name would need an order of its own; one of each is enough.
-  return parts.filter(
-    (part, index) =>
-      !['signal', 'child'].includes(part.kind) || parts.findIndex(({ kind }) => kind === part.kind) === index,
-  );
+  // One child a node is enough, and one signal, since a second would be known by its order only.
+  const isFirst =
+    (...kinds: readonly string[]) =>
+    (part: PartPlan, index: number): boolean =>
+      !kinds.includes(part.kind) || parts.findIndex(({ kind }) => kinds.includes(kind)) === index;
+  return parts.filter(isFirst('child', 'mixed')).filter(isFirst('signal'));
 }
 
 function drawPart(random: SeededRandom, kind: string, options: RandomGraphOptions): PartPlan {
   const drawStep = (name: string): { readonly name: string; readonly effect: EffectPlan } => {
     const effect = drawEffect(random.fork(), random.pick(effectClasses));
     // A step that fails fails its node; nodes fail often enough by themselves.
-    return { name, effect: { ...effect, failsAfter: false, attempts: effect.failures + 1 } };
+    return { name, effect: { ...effect, failsAfter: false, hangs: false, attempts: effect.failures + 1 } };
   };
   switch (kind) {
     case 'together':
@@ -183,19 +201,26 @@ function drawPart(random: SeededRandom, kind: string, options: RandomGraphOption
     case 'signal':
     case 'save':
       return { kind };
-    case 'child': {
-      const graph = drawGraph(random.fork(), 'child', {
-        ...options,
-        nodesMost: 3,
-        hasChildren: random.chance(0.2),
-        hasRunFailures: false,
-      });
-      return { kind, graph };
-    }
+    case 'asks':
+    case 'peek':
+      return { kind };
+    case 'mixed':
+      return { kind, graph: drawChild(random.fork(), options), effect: drawStep('beside').effect };
+    case 'child':
+      return { kind, graph: drawChild(random.fork(), options) };
     default:
       // Steps may share a name: the n-th of a name is known by the order of the calls.
       return { kind: 'step', ...drawStep(random.pick(['work', 'work', 'other'])) };
   }
+}
+
+function drawChild(random: SeededRandom, options: RandomGraphOptions): RandomGraphPlan {
+  return drawGraph(random, 'child', {
+    ...options,
+    nodesMost: 3,
+    hasChildren: random.chance(0.2),
+    hasRunFailures: false,
+  });
 }
 
 function drawEdges(random: SeededRandom, nodes: readonly NodePlan[]): readonly EdgePlan[] {

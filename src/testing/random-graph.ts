@@ -7,12 +7,14 @@ import type {
   EdgeDefinition,
   Graph,
   GraphDefinition,
+  Join,
   NodeDefinition,
   Reducer,
 } from '../graph/graph.ts';
 import type { OpenQuestion } from '../engine/api.ts';
 import type { CrashCase } from './crash-kit.ts';
 import type { CrashProcess } from './crash-kit-process.ts';
+import { hangTimeoutMs } from './random-graph-effect.ts';
 import { implementNode, readSettled } from './random-graph-node.ts';
 import type { RandomOutput } from './random-graph-node.ts';
 import type { EdgePlan, NodePlan, RandomGraphPlan } from './random-graph-plan.ts';
@@ -44,15 +46,29 @@ interface Facts {
 
 const noFacts: Facts = { settledBefore: [], targets: [] };
 
+/** A plan with what its loops allow, and what its nodes may read: found once, as a graph is built for many processes. */
+interface Look {
+  readonly plan: RandomGraphPlan;
+  readonly facts: ReadonlyMap<string, Facts>;
+}
+
+const looks = new WeakMap<RandomGraphPlan, Look>();
+
 /**
- * Builds the graph of a plan for one process. It is compiled twice: what a node may read without depending on the schedule
- * follows from the loops that the first look finds.
+ * Builds the graph of a plan for one process. What a node may read without depending on the schedule follows from the loops that
+ * a first look at the compiled graph finds.
  * @throws GRAPH_INVALID the plan is not valid: a defect of the planner
  */
 export function buildRandomGraph(plan: RandomGraphPlan, process: CrashProcess): Graph {
+  const look = looks.get(plan) ?? takeLook(plan, process);
+  looks.set(plan, look);
+  return compileGraph(define(look.plan, process, (id) => look.facts.get(id) ?? noFacts));
+}
+
+function takeLook(plan: RandomGraphPlan, process: CrashProcess): Look {
   const looked = compileGraph(define(soften(plan), process, () => noFacts));
   const facts = new Map(plan.nodes.map((node) => [node.id, lookAt(looked, node)]));
-  return compileGraph(define(fitToLoops(plan, looked), process, (id) => facts.get(id) ?? noFacts));
+  return { plan: fitToLoops(plan, looked), facts };
 }
 
 /** Without what is valid in some places of a loop only. */
@@ -89,7 +105,10 @@ function lookAt(graph: Graph, plan: NodePlan): Facts {
   const ahead = node.outgoing
     .filter((edge) => edge.backOf === undefined)
     .map((edge) => graph.nodes[edge.to]?.id as string);
-  return { settledBefore: typeof plan.join === 'number' ? [] : [...new Set(settled)], targets: [...new Set(ahead)] };
+  return {
+    settledBefore: typeof plan.join === 'number' || plan.join === 'race' ? [] : [...new Set(settled)],
+    targets: [...new Set(ahead)],
+  };
 }
 
 function define(plan: RandomGraphPlan, process: CrashProcess, factsOf: (id: string) => Facts): GraphDefinition {
@@ -107,25 +126,31 @@ function define(plan: RandomGraphPlan, process: CrashProcess, factsOf: (id: stri
 
 function defineNode(plan: NodePlan, process: CrashProcess, facts: Facts): NodeDefinition {
   const { effect, join } = plan;
-  const child = plan.parts.find((part) => part.kind === 'child');
-  const childGraph = child === undefined ? undefined : buildRandomGraph(child.graph, process);
+  const [child] = plan.parts.flatMap((part) => ('graph' in part ? [part.graph] : []));
+  const childGraph = child === undefined ? undefined : buildRandomGraph(child, process);
   const surroundings = { process, ...facts, childGraph };
   return {
     id: plan.id,
     type: 'function',
     effect: effect.effect,
     implementation: implementNode(plan, surroundings),
-    join: typeof join === 'number' ? { first: join } : join,
+    join: joinOf(join),
     onFailure: plan.onFailure,
     ...(plan.kind === 'plain' && effect.attempts > 1
       ? { retry: { attempts: effect.attempts, delayMs: 10, backoff: 'fixed' as const } }
       : {}),
+    ...(plan.kind === 'plain' && effect.hangs ? { timeoutMs: hangTimeoutMs } : {}),
     ...(plan.kind === 'plain' && effect.recovery === 'idempotent' ? { idempotent: true } : {}),
     ...(plan.checkpoint === undefined ? {} : { checkpoint: plan.checkpoint }),
     ...(plan.hasWhen ? { when: whenOf(plan.id, facts) } : {}),
     ...(plan.declaresReads ? { reads: ['input.trail', ...facts.settledBefore.map((id) => `outputs.${id}`)] } : {}),
     ...(childGraph === undefined ? {} : { subgraph: childGraph }),
   };
+}
+
+function joinOf(join: NodePlan['join']): Join {
+  if (join === 'race') return { first: 1, cancelRest: true };
+  return typeof join === 'number' ? { first: join } : join;
 }
 
 function whenOf(id: string, { settledBefore }: Facts): Condition {

@@ -38,7 +38,7 @@ export async function attendRun(world: SimulationWorld, options: ClientOptions, 
         isBusy = false;
       });
     }
-    await time.sleep(always, 20 + random.integer(300));
+    await time.sleep(always, 50 + random.integer(500));
   }
 }
 

@@ -96,7 +96,7 @@ export async function work(world: SimulationWorld, name: string, random: SeededR
     while (!world.isOver && !process.isDead) {
       // The poll is the worker's own loop: if the process dies in it, the next tick of the simulation goes on here.
       void poll(world, process, active);
-      await time.sleep(always, 50 + random.integer(400));
+      await time.sleep(always, 100 + random.integer(900));
     }
     if (process.isDead) world.deaths.add(process.name);
     await time.sleep(always, random.integer(2_000));

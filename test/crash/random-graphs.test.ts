@@ -11,7 +11,7 @@ import { createSeededRandom } from '../../src/testing/seeded-random.ts';
 
 /** Repeat one graph with CAIRN_SEED=N CAIRN_GRAPHS=1. */
 const firstSeed = Number(process.env['CAIRN_SEED'] ?? 1);
-const graphs = Number(process.env['CAIRN_GRAPHS'] ?? 240);
+const graphs = Number(process.env['CAIRN_GRAPHS'] ?? 200);
 
 const open: CrashKitOptions['open'] = (now) => ({ store: createMemoryStore({ now }), blobs: createMemoryBlobs(now) });
 
@@ -22,7 +22,7 @@ async function crashSeeds(
   const found: string[] = [];
   let points = 0;
   for (const seed of seeds) {
-    const plan = planRandomGraph(seed, { nodesMost: 6 });
+    const plan = planRandomGraph(seed, { nodesMost: 5 });
     const report = await crashEverywhere(randomGraphCase(plan), {
       open,
       ...(choose === undefined ? {} : { choose: choose(seed) }),
@@ -42,7 +42,7 @@ function describePoints(points: readonly CrashPoint[]): string {
 function choosePairs(seed: number): NonNullable<CrashKitOptions['choose']> {
   const random = createSeededRandom(seed);
   return (points) =>
-    Array.from({ length: Math.min(4, points.length) }, () => [
+    Array.from({ length: Math.min(3, points.length) }, () => [
       random.pick(points),
       random.pick(points),
       random.pick(points),
@@ -54,7 +54,7 @@ describe('random graphs', () => {
 
   it(
     'P1 P2 a run killed at any point has the history of one that never was, and no effect twice',
-    { timeout: 120_000 },
+    { timeout: 400_000 },
     async () => {
       const { points, found } = await crashSeeds(seeds);
       console.log(`crashed ${graphs} graphs from seed ${firstSeed} at ${points} points`);
@@ -62,7 +62,7 @@ describe('random graphs', () => {
     },
   );
 
-  it('P1 P2 the same for runs killed three times', { timeout: 120_000 }, async () => {
+  it('P1 P2 the same for runs killed three times', { timeout: 400_000 }, async () => {
     const { found } = await crashSeeds(seeds, choosePairs);
     expect(found.slice(0, 5)).toEqual([]);
   });

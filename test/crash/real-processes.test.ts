@@ -13,7 +13,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 it.each(['publish', 'orders'])(
   'P1 P2 %s, killed for real at every point, ends as if it never was',
-  { timeout: 120_000 },
+  { timeout: 400_000 },
   async (name) => {
     const script = join(import.meta.dirname, 'cases', `${name}.ts`);
     const report = await crashProcesses({ script, folder: join(folder, name) });

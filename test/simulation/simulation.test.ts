@@ -7,7 +7,7 @@ import { simulate } from '../../src/testing/simulate.ts';
 const firstSeed = Number(process.env['CAIRN_SEED'] ?? 1);
 const count = Number(process.env['CAIRN_SIMULATIONS'] ?? 1_000);
 
-it('P1 P2 P3 P4 hold under faults, takeovers and freezes', { timeout: 180_000 }, async () => {
+it('P1 P2 P3 P4 hold under faults, takeovers and freezes', { timeout: 600_000 }, async () => {
   const found: string[] = [];
   let deaths = 0;
   for (let seed = firstSeed; seed < firstSeed + count; seed += 1) {
