@@ -131,6 +131,7 @@ const encoder = new TextEncoder();
 export async function offloadValue(core: RunCore, value: Admitted): Promise<Admitted> {
   if (value.json.length <= core.env.limits.inlineBytes) return value;
   const bytes = encoder.encode(value.json);
+  core.hasBlobs = true;
   const hash = await core.env.blobs.put(core.env.tenant, bytes);
   return { value: value.value, json: new BlobRef(hash, bytes.byteLength).json, hasTags: true };
 }

@@ -8,7 +8,6 @@ import type { Clock } from '../ports/clock.ts';
 import type { Ids } from '../ports/ids.ts';
 import type { Secrets } from '../ports/secrets.ts';
 import type { Store } from '../ports/store.ts';
-import type { Telemetry } from '../ports/telemetry.ts';
 import type { RunStatus, WaitRecord } from '../state/tree.ts';
 import type { Limits } from './limits.ts';
 
@@ -18,7 +17,6 @@ export interface EngineOptions {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly secrets?: Secrets;
-  readonly telemetry?: Telemetry;
   readonly limits?: Partial<Limits>;
   /** Default `default`. */
   readonly tenant?: string;

@@ -96,12 +96,10 @@ function applyVerdict(core: RunCore, activation: Activation, verdict: Verdict): 
     const error = new CairnError('EFFECT_IN_DOUBT', { node: activation.path.join('/'), decided: 'fail' });
     return settleFailed(core, activation, error);
   }
-  const record: NodeRecord = {
-    ...openRecord(activation),
-    ...activation.frameRun.openRecordOf(activation.node),
-    status: 'waiting',
-  };
-  activation.frameRun.frame.setNode(activation.node.id, record, encodeValue(record));
+  const known = activation.frameRun.openRecordOf(activation.node);
+  const record: NodeRecord = { ...openRecord(activation), ...known, status: 'waiting' };
+  // Asked already, before a crash or in the original: then nothing changes.
+  if (known?.status !== 'waiting') activation.frameRun.frame.setNode(activation.node.id, record, encodeValue(record));
   openWait(
     core,
     activation,

@@ -39,7 +39,7 @@ export function openWait(
     core.holdsEffect = true;
     // Durable before anyone sees it (W2).
     void core.durable().then(() => core.publishLive('waiting', activation, { waitId, wait: opened }));
-  }
+  } else core.publishLive('waiting', activation, { waitId, wait: core.root.waits[waitId] });
   armDueTime(core, waitId);
   return waitId;
 }

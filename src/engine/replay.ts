@@ -125,7 +125,7 @@ export class ReplaySource {
       JSON.stringify([from.runId, from.seq]),
     );
     core.onReplay(activation, from);
-    if (record.status === 'failed') return settleFailed(core, activation, record.error);
+    if (record.status === 'failed') return settleFailed(core, activation, record.error, undefined, { from });
     settleCompleted(core, activation, admitKept(core, activation, outcome), { from });
   }
 

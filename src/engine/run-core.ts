@@ -70,6 +70,8 @@ export class RunCore {
   mustCommit = false;
   /** Set when what follows must wait until the next checkpoint is durable: it holds an effect's outcome (E3). */
   holdsEffect = false;
+  /** Some value of the tree is kept as a blob, or may be. */
+  hasBlobs = false;
   isFailing = false;
   isCancelling = false;
   isClosing = false;

@@ -74,6 +74,7 @@ export class Runner {
     this.#reject = ended.reject;
     this.ended.catch(() => {});
     core.resumedSeq = loaded.seq;
+    core.hasBlobs = loaded.seq > 0;
     core.leaseUntilMs = options.claimedAtMs + claim.leaseMs;
     core.requestTurn = () => this.#requestTurn();
     core.requestFlush = () => this.#requestFlush();

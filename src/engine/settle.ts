@@ -52,7 +52,7 @@ export function settleCompleted(
       core.committer.noteOutcome(JSON.stringify(activation.path), givenJson(outcome), applied.isTransformed);
       noteWriters(activation, applied.plainWrites);
     } catch (error) {
-      return settleFailed(core, activation, error, outcome);
+      return settleFailed(core, activation, error, outcome, source);
     }
   } else core.committer.noteOutcome('', undefined, false);
   let fired: readonly GraphEdge[];
@@ -60,13 +60,19 @@ export function settleCompleted(
     fired = route(activation, outcome, 'completed', undefined).fired;
   } catch (error) {
     const { updates: _, ...applied } = outcome;
-    return settleFailed(core, activation, error, applied);
+    return settleFailed(core, activation, error, applied, source);
   }
   finish(core, activation, { status: 'completed', fired, outcome, source });
 }
 
 /** An attempt failed for good: an edge takes it, or `onFailure` decides (G8). `kept`: the outcome whose reducer or condition failed; a retry goes on from it (G6). */
-export function settleFailed(core: RunCore, activation: Activation, error: unknown, kept?: AdmittedOutcome): void {
+export function settleFailed(
+  core: RunCore,
+  activation: Activation,
+  error: unknown,
+  kept?: AdmittedOutcome,
+  source: SettleSource = {},
+): void {
   const { node } = activation;
   let fired: readonly GraphEdge[] | undefined;
   let failure = error;
@@ -84,7 +90,7 @@ export function settleFailed(core: RunCore, activation: Activation, error: unkno
     error: failure,
     outcome: kept ?? {},
     isKept: kept !== undefined,
-    source: {},
+    source,
   });
 }
 
@@ -280,6 +286,8 @@ function writeRecord(activation: Activation, ending: Finish, errorJson: string |
   if (ending.fired === undefined) keepForRetry(activation, ending, field);
   else if (outcome.output !== undefined) field('output', outcome.output.value, outcome.output.json);
   if (outcome.isStepsOutput === true && ending.status === 'completed') field('outputOfSteps', true, 'true');
+  if (node.outputAs !== undefined && ending.status === 'completed')
+    field('as', node.outputAs, JSON.stringify(node.outputAs));
   const previous = frameRun.openRecordOf(node);
   if (previous?.steps !== undefined && (ending.fired === undefined || outcome.isStepsOutput === true)) {
     updateRecord(activation, record);

@@ -1,7 +1,7 @@
 /** Writes a run's snapshots, off the commit's path (C4). Without one, loading costs more, and nothing is lost. */
 import { measureValue } from '../history/measure-value.ts';
 import { SnapshotPolicy, type LoadCost } from '../history/snapshot-policy.ts';
-import { writeSnapshotText } from '../history/write-snapshot.ts';
+import { writeSnapshotText, writeStoredSnapshot } from '../history/write-snapshot.ts';
 import { encodeValue } from '../state/codec.ts';
 import type { RunCore } from './run-core.ts';
 
@@ -22,19 +22,32 @@ export class SnapshotWriter {
   afterCommit(landed: Promise<void>): void {
     if (!this.#policy.isDue) return;
     const core = this.#core;
-    this.#policy.onMeasure(measureValue(core.root));
+    const stateBytes = measureValue(core.root);
+    this.#policy.onMeasure(stateBytes);
     if (!this.#policy.isDue) return;
-    const { seq, checksum } = core.committer;
-    const json = encodeValue(core.root);
-    this.#policy.onSnapshot(json.length);
-    landed.then(() => writeSnapshotText(core.env.store, core.run, seq, checksum, json)).catch(() => {});
+    this.#policy.onSnapshot(stateBytes);
+    const write = this.#prepare(stateBytes);
+    landed.then(write).catch(() => {});
   }
 
   /** When a run pauses, if that makes its head cheaper to read. */
   async atPause(): Promise<void> {
-    const core = this.#core;
-    if (!this.#policy.isWorthAtPause(measureValue(core.root))) return;
-    const { seq, checksum } = core.committer;
-    await writeSnapshotText(core.env.store, core.run, seq, checksum, encodeValue(core.root)).catch(() => {});
+    const stateBytes = measureValue(this.#core.root);
+    if (!this.#policy.isWorthAtPause(stateBytes)) return;
+    await this.#prepare(stateBytes)().catch(() => {});
+  }
+
+  /** Values kept as blobs are not in the tree's text; where there may be some, the snapshot is made from what is stored (C5). */
+  #prepare(stateBytes: number): () => Promise<unknown> {
+    const { env, run, root, committer, hasBlobs } = this.#core;
+    const { seq, checksum } = committer;
+    if (hasBlobs && stateBytes >= env.limits.inlineBytes) {
+      return async () => {
+        const stored = await env.store.readRun(run);
+        if (stored !== undefined) await writeStoredSnapshot(env.store, env.blobs, stored, seq);
+      };
+    }
+    const json = encodeValue(root);
+    return () => writeSnapshotText(env.store, run, seq, checksum, json);
   }
 }

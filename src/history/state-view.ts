@@ -54,10 +54,15 @@ function viewValues({ input, channels, nodes }: FrameTree): StateValues {
     const output = outputOf(node);
     return output === undefined ? [] : [[id, output] as const];
   });
+  const named = Object.values(nodes).flatMap((node) => {
+    const output = node.as === undefined ? undefined : outputOf(node);
+    return output === undefined ? [] : [[node.as as string, output] as const];
+  });
   return {
     input,
     scratch: channels['scratch'] ?? {},
-    artifacts: channels['artifacts'] ?? {},
+    // What a node wrote under a name stands before an output that is to be seen under it.
+    artifacts: { ...Object.fromEntries(named), ...channels['artifacts'] },
     diagnostics: channels['diagnostics'] ?? {},
     outputs: Object.fromEntries(outputs),
   };

@@ -40,6 +40,8 @@ export interface NodeRecord {
   output?: unknown;
   /** The output is the list of the steps' outputs, in step order (map nodes): it is stored in one place only. */
   outputOfSteps?: boolean;
+  /** The name under which the output is seen among the artifacts, for those who read the tree without its graph. */
+  as?: string;
   error?: unknown;
   /** Routing hints the outcome gave. */
   goto?: readonly string[];

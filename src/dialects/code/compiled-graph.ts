@@ -28,7 +28,6 @@ const engineSettingNames = [
   'clock',
   'ids',
   'secrets',
-  'telemetry',
   'limits',
   'tenant',
   'leaseMs',
