@@ -72,38 +72,35 @@ export class ReplaySource {
     return undefined;
   }
 
-  /** Takes over the earliest recorded of those that wait, unless one recorded before it is due or running. */
+  /** Takes over the earliest recorded of those that wait for no one recorded before them. */
   pump(core: RunCore): void {
     if (this.#isTaking || this.#pending.length === 0) return;
     this.#pending.sort((a, b) => a.recorded.seq - b.recorded.seq);
-    const first = this.#pending[0] as Pending;
-    if (this.#isPreceded(core, first)) return;
-    this.#pending.shift();
+    const index = this.#pending.findIndex((pending) => !this.#isPreceded(core, pending));
+    if (index < 0) return;
+    const [next] = this.#pending.splice(index, 1) as [Pending];
     this.#isTaking = true;
-    this.#outcomes.readOutcome(first.recorded).then(
+    this.#outcomes.readOutcome(next.recorded).then(
       (outcome) => {
         this.#isTaking = false;
         if (core.isStopping) return;
-        if (outcome === undefined) this.startAnyway(core, first.activation);
-        else this.#settle(core, first.activation, { recorded: first.recorded, outcome });
+        if (outcome === undefined) this.startAnyway(core, next.activation);
+        else this.#settle(core, next.activation, { recorded: next.recorded, outcome });
         core.requestTurn();
       },
       (error: unknown) => core.fail(error),
     );
   }
 
-  #isPreceded(core: RunCore, candidate: Pending): boolean {
+  /** Whether an activation recorded before the candidate runs now; those it is part of do not count, since they wait for it. */
+  #isPreceded(core: RunCore, { activation, recorded }: Pending): boolean {
+    if (core.isDry) return false;
     for (const frameRun of core.frames()) {
       for (const other of frameRun.activations.values()) {
-        if (other === candidate.activation || other.phase === 'settled' || other.phase === 'left') continue;
-        const earlier = this.#outcomes.ofNode(other.path)[0];
-        if (
-          earlier !== undefined &&
-          earlier.run === candidate.recorded.run &&
-          earlier.seq < candidate.recorded.seq &&
-          !this.#waits(other)
-        )
-          return !core.isDry;
+        if (other === activation || other.phase === 'settled' || other.phase === 'left' || this.#waits(other)) continue;
+        if (other.path.every((part, index) => activation.path[index] === part)) continue;
+        const own = this.#outcomes.ofNode(other.path).find(({ part }) => (part.visit ?? 1) === other.visit);
+        if (own !== undefined && own.run === recorded.run && own.seq < recorded.seq) return true;
       }
     }
     return false;

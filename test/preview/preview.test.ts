@@ -14,7 +14,7 @@ import { SimulatedTime } from '../../src/testing/simulate-time.ts';
 
 /** Repeat one graph with CAIRN_SEED=N CAIRN_GRAPHS=1. */
 const firstSeed = Number(process.env['CAIRN_SEED'] ?? 1);
-const graphs = Number(process.env['CAIRN_GRAPHS'] ?? 400);
+const graphs = Number(process.env['CAIRN_GRAPHS'] ?? 300);
 
 interface Trial {
   readonly engine: Engine;
@@ -116,7 +116,6 @@ async function previewSeed(seed: number): Promise<readonly string[]> {
     const fork = await engine.fork({ runId: 'original', seq: at }, options);
     await drive(fork.runId);
     const outcomes = await outcomesAfter(createEngineFor(engine, graph), fork.runId, fork.seq);
-    if (process.env["CAIRN_SHOW"]) { console.log(rows, outcomes, graph.structure.edges, graph.structure.nodes); for await (const e of createEngineFor(engine, graph).events(fork.runId)) console.log(JSON.stringify(e)); }
     return faultsOf(rows, outcomes).map(
       (fault) => `CAIRN_SEED=${seed} CAIRN_GRAPHS=1 at ${at} ${JSON.stringify(options)}: ${fault}`,
     );
@@ -139,13 +138,11 @@ function createEngineFor(engine: Engine, graph: Graph): Engine {
 test('X5 a preview predicts what a fork then does, over random graphs and patches', { timeout: 120_000 }, async () => {
   const faults: string[] = [];
   for (let seed = firstSeed; seed < firstSeed + graphs; seed += 1) {
-    const t0 = performance.now();
     try {
       faults.push(...(await previewSeed(seed)));
     } catch (error) {
       faults.push(`CAIRN_SEED=${seed} CAIRN_GRAPHS=1: ${error instanceof Error ? error.stack : String(error)}`);
     }
-    if (performance.now() - t0 > 1000) console.log('slow', seed, performance.now() - t0);
   }
   expect(faults).toEqual([]);
 });
