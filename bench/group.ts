@@ -30,8 +30,8 @@ export interface Group {
   readonly rows: readonly Row[];
   /** Whether it runs dist/, which is then built first. */
   readonly needsBuild?: true;
-  /** Repetitions are this many times as many; for those that are quick and noisy. */
-  readonly times?: number;
+  /** Repetitions dropped at first. A few thousand nodes must have run before the compiler is done. Default 1. */
+  readonly warmUps?: number;
   /** Makes what all repetitions need. `folder` is empty and its own. @throws NotMeasured */
   readonly prepare: (folder: string) => Promise<Bench> | Bench;
 }

@@ -19,11 +19,8 @@ async function measure(name: string, count: number): Promise<GroupReport> {
   try {
     const bench = await group.prepare(folder);
     const repetitions: Repetition[] = [];
-    // The first one warms up and is dropped.
-    for (let done = 0; done <= count; done += 1) {
-      const repetition = await bench.repeat();
-      if (done > 0) repetitions.push(repetition);
-    }
+    for (let done = 0; done < (group.warmUps ?? 1); done += 1) await bench.repeat();
+    while (repetitions.length < count) repetitions.push(await bench.repeat());
     await bench.close?.();
     return { repetitions };
   } catch (error) {

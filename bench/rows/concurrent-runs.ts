@@ -11,6 +11,7 @@ const name = '100 concurrent runs x 10 write nodes, FULL, per node';
 
 export const concurrentRuns: Group = {
   rows: [{ name, against: '100 writers sharing an append + fdatasync', target: 2.2 }],
+  warmUps: 10,
   prepare: (folder) => {
     const outputs = makeList(nodes, outputOfKib);
     return {

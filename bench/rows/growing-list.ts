@@ -18,6 +18,7 @@ export const growingList: Group = {
     { name: nameOfTenth, against: 'its first tenth (automatic log checkpoints off)', target: 1.15 },
     { name: nameOfStall, against: "the floor's longest stall", target: 1.5 },
   ],
+  warmUps: 3,
   prepare: (folder) => {
     const messages = makeList(count, messageOf2Kib);
     const distinctBytes = messages.reduce((sum, message) => sum + Buffer.byteLength(JSON.stringify(message)), 0);

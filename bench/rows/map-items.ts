@@ -12,6 +12,7 @@ const name = '500-item map, concurrency 8, write, FULL, per item';
 
 export const mapItems: Group = {
   rows: [{ name, against: '8 writers sharing an append + fdatasync', target: 1.6 }],
+  warmUps: 10,
   prepare: (folder) => {
     const outputs = makeList(count, outputOfKib);
     return {

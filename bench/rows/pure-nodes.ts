@@ -14,6 +14,7 @@ export const pureNodes: Group = {
     { name, against: 'floor, one commit a record', target: 0.9 },
     { name: nameOfDefaults, against: "floor with SQLite's default page size and log", target: 1.1 },
   ],
+  warmUps: 10,
   prepare: (folder) => {
     const outputs = makeList(count, outputOfKib);
     return {

@@ -10,6 +10,7 @@ const name = '1,000 write nodes one after another, FULL, per node';
 
 export const writeNodes: Group = {
   rows: [{ name, against: 'floor, FULL, one commit a record', target: 1.4 }],
+  warmUps: 4,
   prepare: (folder) => {
     const outputs = makeList(count, outputOfKib);
     return {
