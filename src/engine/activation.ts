@@ -11,7 +11,6 @@ export class Activation {
   readonly node: GraphNode;
   readonly visit: number;
   readonly took: readonly (readonly [string, string])[] | undefined;
-  readonly path: readonly string[];
   attempt: number;
   /** Attempts made before the present retry budget (G8). */
   budgetFrom: number;
@@ -31,13 +30,14 @@ export class Activation {
   /** A wait was closed while its function still ran: it runs again once it is left. */
   mustRunAgain = false;
   /** Calls of each step name so far, in this generation. */
-  readonly ordinals: Map<string, number> = new Map();
+  ordinals: Map<string, number> | undefined;
   /** Its result is no longer needed. */
   isCancelled = false;
   /** Whether it counts as work being done. */
   isBusy = false;
   cancelTimer: (() => void) | undefined;
   #key: string | undefined;
+  #path: readonly string[] | undefined;
   #controller: AbortController | undefined;
   #abortReason: unknown;
 
@@ -56,12 +56,16 @@ export class Activation {
     this.node = options.node;
     this.visit = options.visit;
     this.took = options.took;
-    this.path = options.frameRun.pathOf(options.node);
     this.attempt = options.attempt;
     this.budgetFrom = options.budgetFrom;
     this.view = options.view;
     this.viewSeq = options.viewSeq;
     this.isResumed = options.isResumed;
+  }
+
+  /** Node ids and child names from the run's root. */
+  get path(): readonly string[] {
+    return (this.#path ??= this.frameRun.pathOf(this.node));
   }
 
   /** Parts that name this activation in idempotency keys and wait ids. */
@@ -98,6 +102,6 @@ export class Activation {
     this.childrenInFlight = 0;
     this.openWaits = 0;
     this.mustRunAgain = false;
-    this.ordinals.clear();
+    this.ordinals = undefined;
   }
 }

@@ -45,7 +45,7 @@ export async function cancelUnowned(env: EngineEnvironment, run: RunRow): Promis
         .readMessages(claimed.run)
         .then((rows) => {
           for (const row of rows) if (row.kind === 'cancel') committer.takeMessage(row.id);
-          return committer.commit('power');
+          committer.commit('power');
         })
         .catch(reject);
     });

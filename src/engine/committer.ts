@@ -20,8 +20,8 @@ interface InFlight {
   readonly commit: Commit;
   readonly changeJson: string;
   readonly sizeBytes: number;
-  readonly resolve: () => void;
-  readonly reject: (error: unknown) => void;
+  /** Made only if somebody waits for this commit: most are made in passing. */
+  settled: PromiseWithResolvers<void> | undefined;
 }
 
 export interface CommitterOptions {
@@ -53,11 +53,10 @@ export class Committer {
   #takeMessages: number[] = [];
   #status: StoredStatus | undefined;
   #graphHash: string | undefined;
-  #inFlight: InFlight[] = [];
+  #hasIndexChanges = false;
+  readonly #inFlight: InFlight[] = [];
   #inFlightBytes = 0;
   #isRetrying = false;
-  #last: Promise<void> = Promise.resolve();
-  readonly #whenBroken = Promise.withResolvers<void>();
   #drainers: (() => void)[] = [];
 
   constructor(options: CommitterOptions) {
@@ -79,24 +78,29 @@ export class Committer {
   }
 
   openWait(row: WaitRow): void {
+    this.#hasIndexChanges = true;
     this.#openWaits.push(row);
   }
 
   closeWait(waitId: string): void {
+    this.#hasIndexChanges = true;
     const opened = this.#openWaits.findIndex((row) => row.waitId === waitId);
     if (opened >= 0) this.#openWaits.splice(opened, 1);
     else this.#closeWaits.push(waitId);
   }
 
   takeMessage(id: number): void {
+    this.#hasIndexChanges = true;
     this.#takeMessages.push(id);
   }
 
   setStatus(status: StoredStatus): void {
+    this.#hasIndexChanges = true;
     this.#status = status;
   }
 
   setGraphHash(hash: string): void {
+    this.#hasIndexChanges = true;
     this.#graphHash = hash;
   }
 
@@ -123,12 +127,15 @@ export class Committer {
 
   /** Resolves when all commits made so far have landed, or none will any more. */
   settled(): Promise<void> {
-    return Promise.race([this.#last, this.#whenBroken.promise]);
+    const last = this.#inFlight.at(-1);
+    if (last === undefined) return Promise.resolve();
+    last.settled ??= Promise.withResolvers<void>();
+    return last.settled.promise;
   }
 
-  /** Makes the next checkpoint of all that gathered. Resolves when it is as durable as asked; never rejects by itself being broken: see `onBroken`. */
-  commit(durability: Durability): Promise<void> {
-    if (this.broken !== undefined) return new Promise(() => {});
+  /** Makes the next checkpoint of all that gathered; see {@link settled} for when it is as durable as asked. */
+  commit(durability: Durability): void {
+    if (this.broken !== undefined) return;
     const { delta, clock, runKey, claim } = this.#options;
     const at = clock.now();
     const changeJson = `[${this.#parts.join(',')}]`;
@@ -137,10 +144,12 @@ export class Committer {
     const { body, checksum } = encodeCheckpoint({ runKey, seq }, this.checksum, at, changeJson, delta.take(), given);
     this.seq = seq;
     this.checksum = checksum;
-    const commit: Commit = { claim, checkpoint: { seq, at, body, checksum }, durability, ...this.#takeIndexChanges() };
     this.#parts = [];
-    this.#last = this.#send(commit, changeJson);
-    return this.#last;
+    const checkpoint = { seq, at, body, checksum };
+    const commit: Commit = this.#hasIndexChanges
+      ? { claim, checkpoint, durability, ...this.#takeIndexChanges() }
+      : { claim, checkpoint, durability };
+    this.#send({ commit, changeJson, sizeBytes: body.byteLength, settled: undefined });
   }
 
   #takeGiven(): string | undefined {
@@ -162,23 +171,17 @@ export class Committer {
     if (this.#openWaits.length > 0) changes.openWaits = this.#openWaits.splice(0);
     if (this.#closeWaits.length > 0) changes.closeWaits = this.#closeWaits.splice(0);
     if (this.#takeMessages.length > 0) changes.takeMessages = this.#takeMessages.splice(0);
+    this.#hasIndexChanges = false;
     this.#status = undefined;
     this.#graphHash = undefined;
     return changes;
   }
 
-  #send(commit: Commit, changeJson: string): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const sizeBytes = commit.checkpoint.body.byteLength;
-      const flight: InFlight = { commit, changeJson, sizeBytes, resolve, reject };
-      this.#inFlight.push(flight);
-      this.#inFlightBytes += sizeBytes;
-      if (this.#isRetrying) return;
-      this.#options.store.commit(commit).then(
-        () => this.#landed(flight),
-        (error: unknown) => this.#failed(error),
-      );
-    });
+  #send(flight: InFlight): void {
+    this.#inFlight.push(flight);
+    this.#inFlightBytes += flight.sizeBytes;
+    if (this.#isRetrying) return;
+    this.#options.store.commit(flight.commit).then(() => this.#landed(flight), this.#failed);
   }
 
   /** Acknowledgements may overtake each other; durability is in seq order, so the first in line decides. */
@@ -191,17 +194,17 @@ export class Committer {
       this.#inFlightBytes -= first.sizeBytes;
       const { seq, at } = first.commit.checkpoint;
       this.#options.onLanded({ seq, at, changeJson: first.changeJson }, first.sizeBytes);
-      first.resolve();
+      first.settled?.resolve();
     }
     if (this.#drainers.length > 0 && !this.isFull) for (const callback of this.#drainers.splice(0)) callback();
   }
 
-  #failed(error: unknown): void {
+  readonly #failed = (error: unknown): void => {
     if (this.broken !== undefined || this.#isRetrying) return;
     if (!mayLand(error)) return this.#break(error);
     this.#isRetrying = true;
     this.#retry(0, error);
-  }
+  };
 
   /** Sends what is not acknowledged again, in order, one at a time: a store recognises what had landed (S3). */
   #retry(attempt: number, error: unknown): void {
@@ -227,8 +230,7 @@ export class Committer {
   #break(error: unknown): void {
     if (this.broken !== undefined) return;
     this.broken = error;
-    this.#inFlight = [];
-    this.#whenBroken.resolve();
+    for (const flight of this.#inFlight.splice(0)) flight.settled?.resolve();
     this.#options.onBroken(error);
   }
 }

@@ -6,7 +6,7 @@ import type { Intent, NodeRecord, WaitRecord } from '../state/tree.ts';
 import type { Activation } from './activation.ts';
 import { admitOutcome } from './admit-outcome.ts';
 import { openWait } from './open-wait.ts';
-import { launchOrGate } from './gate.ts';
+import { dropActivation, launchOrGate } from './gate.ts';
 import { openRecord } from './open-record.ts';
 import type { RunCore } from './run-core.ts';
 import { settleCompleted, settleFailed } from './settle.ts';
@@ -87,8 +87,13 @@ export function judgeActivation(core: RunCore, activation: Activation, record: N
     );
 }
 
+/** Whether nothing needs to start for it: then a failure elsewhere does not keep it from being recorded (G8). */
+function isResult({ kind }: Verdict): boolean {
+  return kind === 'happened' || kind === 'failed';
+}
+
 function applyVerdict(core: RunCore, activation: Activation, verdict: Verdict): void {
-  if (core.isStopping) return;
+  if (core.isStopping && !(core.isOnlyFailing && isResult(verdict))) return dropActivation(core, activation);
   if (verdict.kind === 'happened')
     return settleCompleted(core, activation, admitOutcome(core, activation, verdict.output), { by: verdict.by });
   if (verdict.kind === 'run') return launchOrGate(core, activation);

@@ -20,13 +20,32 @@ export interface Route {
 /** @throws CONDITION_FAILED, ROUTE_UNKNOWN */
 export function routeEdges(request: RouteRequest): Route {
   const { graph, node } = request;
+  if (request.goto === undefined && request.status === 'completed' && isPlain(graph, node)) {
+    return { fired: node.outgoing, isHandled: node.outgoing.length > 0 };
+  }
   const always = node.outgoing.filter((edge) => edge.always);
   const open = node.outgoing.filter((edge) => !edge.always);
   const isFirst = graph.policies.routing === 'first';
   const candidates = isFirst ? open.toSorted((a, b) => b.weight - a.weight || a.index - b.index) : open;
-  const chosen =
-    request.goto === undefined ? firingEdges(request, candidates, isFirst) : namedEdges(node, candidates, request.goto);
+  // What an outcome names is where it leads if it stands; a failure has edges of its own (G8).
+  const { goto } = request;
+  const isNamed = goto !== undefined && request.status === 'completed';
+  const chosen = isNamed ? namedEdges(node, candidates, goto) : firingEdges(request, candidates, isFirst);
   return { fired: always.length === 0 ? chosen : [...always, ...chosen], isHandled: chosen.length > 0 };
+}
+
+const plainNodes = new WeakMap<GraphNode, boolean>();
+
+/** Whether a completed visit always fires every edge: most nodes have one edge and no choice. */
+function isPlain(graph: Graph, node: GraphNode): boolean {
+  let plain = plainNodes.get(node);
+  if (plain === undefined) {
+    const isBare = (edge: GraphEdge): boolean =>
+      !edge.always && edge.on !== 'failed' && edge.condition === undefined && edge.choice === undefined;
+    plain = node.outgoing.every(isBare) && (graph.policies.routing === 'all' || node.outgoing.length <= 1);
+    plainNodes.set(node, plain);
+  }
+  return plain;
 }
 
 function namedEdges(
@@ -35,7 +54,7 @@ function namedEdges(
   targets: readonly string[],
 ): readonly GraphEdge[] {
   for (const target of targets)
-    if (!candidates.some((edge) => edge.label === target || edge.key === target)) throw unknownRoute(node, target);
+    if (!node.outgoing.some((edge) => edge.label === target || edge.key === target)) throw unknownRoute(node, target);
   return candidates.filter((edge) => targets.includes(edge.label) || targets.includes(edge.key));
 }
 

@@ -100,6 +100,8 @@ export class RunCore {
   drained: () => Promise<void> = () => Promise.resolve();
   /** Set by the runner: the run cannot be advanced here any further. */
   fail: (error: unknown) => void = () => {};
+  /** Set by the runner: whether anybody hears live events. */
+  isWatched: () => boolean = () => false;
   publishLive: (type: LiveEvent['type'], activation: Activation, detail: unknown) => void = () => {};
 
   constructor(options: { env: EngineEnvironment; run: RunRow; claim: Claim; root: RunTree; delta: DeltaBuilder }) {

@@ -81,6 +81,7 @@ export class Runner {
     core.durable = () => this.#whenDurable();
     core.drained = () => new Promise((resolve) => core.committer.onDrained(resolve));
     core.fail = (error) => this.#fail(error);
+    core.isWatched = () => this.#feed.isWatched;
     core.publishLive = (type, activation, detail) => {
       if (this.#feed.isWatched) this.#feed.publishLive(liveEventOf(core, type, activation, detail));
     };
@@ -246,8 +247,8 @@ export class Runner {
 
   #turn(): void {
     const { core } = this;
-    for (const activation of core.cancelled.splice(0)) this.#takeCancelled(activation);
-    for (const activation of core.wakeUps.splice(0)) this.#wakeUp(activation);
+    if (core.cancelled.length > 0) for (const activation of core.cancelled.splice(0)) this.#takeCancelled(activation);
+    if (core.wakeUps.length > 0) for (const activation of core.wakeUps.splice(0)) this.#wakeUp(activation);
     core.replay?.pump(core);
     const { concurrency } = core.rootFrame.graph.policies;
     while (core.queue.length > 0 && (core.busyCount < concurrency || core.isStopping)) {
@@ -308,17 +309,17 @@ export class Runner {
       for (const waitId of Object.keys(core.root.waits)) core.committer.closeWait(waitId);
     this.#isOver = true;
     this.#stopTimers();
-    const durable = core.committer.isPending ? core.committer.commit('power') : core.committer.settled();
-    durable
-      .then(() => {
-        this.#durable?.resolve();
-        return this.#giveBack(status);
-      })
+    if (core.committer.isPending) core.committer.commit('power');
+    core.committer
+      .settled()
+      .then(() => this.#giveBack(status))
       .then(this.#resolve, this.#reject);
   }
 
   async #giveBack(status: RunStatus): Promise<void> {
     const { core } = this;
+    if (core.committer.broken !== undefined) throw core.committer.broken;
+    this.#durable?.resolve();
     if (status === 'paused') await this.#snapshots.atPause();
     await core.env.store.releaseClaim(core.claim);
     this.#feed.close();
@@ -331,11 +332,8 @@ export class Runner {
     const starters = core.gates.splice(0);
     if (core.holdsEffect) starters.push(...core.launches.splice(0));
     const isPower = starters.length > 0 || core.holdsEffect || this.#wantsPower;
-    const durability: Durability = isPower
-      ? 'power'
-      : core.rootFrame.graph.policies.durability === 'exit'
-        ? 'none'
-        : 'process';
+    const isLazy = core.rootFrame.graph.policies.durability === 'exit';
+    const durability: Durability = isPower ? 'power' : isLazy ? 'none' : 'process';
     core.mustCommit = false;
     core.holdsEffect = false;
     this.#wantsPower = false;
@@ -344,13 +342,17 @@ export class Runner {
       core.setRootField('status', 'running', '"running"');
       committer.setStatus('running');
     }
-    const landed = isPending ? committer.commit(durability) : committer.settled();
+    if (isPending) {
+      committer.commit(durability);
+      this.#snapshots.afterCommit();
+    }
     const waiting = this.#durable;
     this.#durable = undefined;
-    if (isPending) this.#snapshots.afterCommit(landed);
     if (starters.length === 0 && waiting === undefined) return;
     core.gatedCount += starters.length;
-    void landed.then(() => {
+    void committer.settled().then(() => {
+      // What was announced and did not become durable must not begin.
+      if (committer.broken !== undefined) return;
       core.gatedCount -= starters.length;
       core.launches.push(...starters);
       waiting?.resolve();

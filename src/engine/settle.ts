@@ -209,7 +209,7 @@ function finish(core: RunCore, activation: Activation, ending: Finish): void {
   const isLarge = core.delta.bytes > deltaBytesMax;
   if (wanted === 'after' || wanted === 'both' || core.holdsEffect || ending.status === 'failed' || isLarge)
     core.mustCommit = true;
-  core.publishLive('settled', activation, { status: ending.status });
+  if (core.isWatched()) core.publishLive('settled', activation, { status: ending.status });
   core.requestTurn();
 }
 

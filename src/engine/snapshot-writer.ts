@@ -19,7 +19,7 @@ export class SnapshotWriter {
   }
 
   /** If one is due: the tree is encoded now, while it is what the last checkpoint says, and written once that has landed. */
-  afterCommit(landed: Promise<void>): void {
+  afterCommit(): void {
     if (!this.#policy.isDue) return;
     const core = this.#core;
     const stateBytes = measureValue(core.root);
@@ -27,7 +27,10 @@ export class SnapshotWriter {
     if (!this.#policy.isDue) return;
     this.#policy.onSnapshot(stateBytes);
     const write = this.#prepare(stateBytes);
-    landed.then(write).catch(() => {});
+    core.committer
+      .settled()
+      .then(write)
+      .catch(() => {});
   }
 
   /** When a run pauses, if that makes its head cheaper to read. */

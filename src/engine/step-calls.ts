@@ -27,6 +27,7 @@ export function guardCall(activation: Activation, generation: number, call: stri
 export function nextStepKey(core: RunCore, activation: Activation, name: string): string {
   if (name.length > core.env.limits.idBytes)
     throw new CairnError('ID_INVALID', { kind: 'step name', id: `${name.slice(0, 40)}…`, reason: 'it is too long' });
+  activation.ordinals ??= new Map();
   const ordinal = (activation.ordinals.get(name) ?? 0) + 1;
   activation.ordinals.set(name, ordinal);
   return ordinal === 1 ? name : `${name}\0${ordinal}`;

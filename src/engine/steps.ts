@@ -101,7 +101,9 @@ async function performStep<T>(
         admitted,
       ) as T;
     } catch (error) {
-      if (activation.generation !== generation || activation.phase !== 'running' || core.isStopping) return never<T>();
+      if (activation.generation !== generation || activation.phase !== 'running') return never<T>();
+      // A failure elsewhere leaves what runs to its end (G8).
+      if (core.isStopping && !core.isOnlyFailing) return never<T>();
       const delayMs = await stepRetryDelay(core, activation, key, options, attempt, error);
       if (delayMs === undefined) throw failStep(core, activation, key, effect, hash, attempt, error);
       attempt += 1;

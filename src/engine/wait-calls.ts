@@ -133,7 +133,7 @@ export async function save(core: RunCore, activation: Activation, state: unknown
   const next: NodeRecord = { ...record, saved: admitted.value, saves: (record.saves ?? 0) + 1, steps: {} };
   delete next.children;
   frame.setNode(activation.node.id, next, encodeValue(next));
-  activation.ordinals.clear();
+  activation.ordinals = undefined;
   core.committer.note(`{"kind":"save","node":${JSON.stringify(activation.path)}}`);
   await core.durable();
 }
