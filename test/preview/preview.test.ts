@@ -62,7 +62,8 @@ async function outcomesAfter(engine: Engine, runId: string, after: number): Prom
   for await (const event of engine.events(runId, { after })) {
     if (event.type !== 'checkpoint') continue;
     for (const part of event.change) {
-      if (part.node === undefined || part.node.length !== 1 || part.status === 'skipped') continue;
+      if (part.node === undefined || part.node.length !== 1 || ['skipped', 'cancelled'].includes(part.status ?? ''))
+        continue;
       const told =
         part.kind === 'replay'
           ? 'taken over'
