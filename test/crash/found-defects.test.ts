@@ -1,5 +1,6 @@
 /** Defects that the crash kit and the simulation found, each as the smallest run that shows it. */
 import { expect, it } from 'vitest';
+import { NodeFailure, outcome } from '../../src/graph/node-contract.ts';
 import type { Store } from '../../src/ports/store.ts';
 import { createBench, edges, graphOf, node, resumeToRest, runToRest } from '../engine-kit.ts';
 
@@ -54,13 +55,13 @@ it('G4 an edge that fired out of a loop is not forgotten while a later visit of 
 });
 
 it('G10 a run is paused when what was cancelled has ended, though its grace period was held', async () => {
+  const slow = node('slow', 'read', async (ctx) => {
+    await new Promise((resolve) => ctx.signal.addEventListener('abort', resolve));
+    await new Promise((resolve) => void setImmediate(resolve));
+  });
   const graph = graphOf(
     'grace',
-    [
-      node('fast', 'pure', () => 1),
-      node('slow', 'read', (ctx) => new Promise((resolve) => ctx.signal.addEventListener('abort', resolve))),
-      { ...ask('first'), join: { first: 1, cancelRest: true } },
-    ],
+    [node('fast', 'pure', () => 1), slow, { ...ask('first'), join: { first: 1, cancelRest: true } }],
     edges('> fast', '> slow', 'fast > first', 'slow > first', 'first >'),
   );
   const result = await runToRest(createBench().engine, graph);
@@ -102,4 +103,46 @@ it('E7 a run that was cancelled between a look at it and the claim stays cancell
     store: before('claimRun', bench.store, () => bench.engine.cancel(runId)),
   });
   await expect(late.engine.resume(runId, { graph })).rejects.toMatchObject({ code: 'RUN_CANCELLED' });
+});
+
+it('G8 a step that is to be tried again is, though the run has begun to fail', async () => {
+  let attempts = 0;
+  const worker = node('worker', 'read', (ctx) =>
+    ctx.step('send', { effect: 'write', retry: { attempts: 2, delayMs: 10 } }, ({ attempt }) => {
+      attempts = attempt;
+      if (attempt === 1) throw new NodeFailure('busy', { applied: 'no' });
+      return 'sent';
+    }),
+  );
+  const failing = node('failing', 'write', () => {
+    throw new Error('broken');
+  });
+  const graph = graphOf('failing-beside', [worker, failing], edges('> worker', '> failing', 'worker >', 'failing >'));
+  const result = await runToRest(createBench().engine, graph);
+  expect(result).toMatchObject({ status: 'failed', failed: ['failing'], state: { outputs: { worker: 'sent' } } });
+  expect(attempts).toBe(2);
+});
+
+it('G3 an outcome may name the target of an edge that fires always', async () => {
+  const router = node('r', 'pure', () => outcome({ goto: ['a'] }));
+  const others = [node('a', 'pure', () => 1), node('b', 'pure', () => 1)];
+  const links = [...edges('> r', 'r > b', 'a >', 'b >'), { from: 'r', to: 'a', always: true }];
+  const result = await runToRest(createBench().engine, graphOf('named', [router, ...others], links));
+  expect(result).toMatchObject({ status: 'completed', skipped: ['b'], state: { outputs: { a: 1 } } });
+});
+
+it('G8 an outcome whose reducer failed leads nowhere that it named', async () => {
+  const broken = {
+    name: 'broken',
+    reduce: (): never => {
+      throw new Error('no');
+    },
+  };
+  const writer = node('w', 'pure', () => outcome({ scratch: { x: 1 }, goto: 'a' }));
+  const graph = graphOf('named-failed', [writer, node('a', 'pure', () => 1)], edges('> w', 'w > a', 'a >'), {
+    reducers: { 'scratch.x': broken },
+  });
+  const result = await runToRest(createBench().engine, graph);
+  expect(result).toMatchObject({ status: 'failed', failed: ['w'] });
+  expect(result.state.outputs).toEqual({});
 });
