@@ -1,5 +1,5 @@
 /** The example on a real repository, killed with a real SIGKILL in each of its nodes and resumed by another process (P1, P2). */
-import { execFileSync, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,6 +9,7 @@ import type { CompiledGraph } from '../../src/index.ts';
 import { openSqliteStore } from '../../src/stores/sqlite/index.ts';
 import { graph, releaseNotes } from './graph.ts';
 import { readLedger } from './ledger.ts';
+import { git, makeRepository } from './test-repository.ts';
 
 // Many processes on a machine that may have other work.
 vi.setConfig({ testTimeout: 60_000, maxConcurrency: 2 });
@@ -16,27 +17,6 @@ vi.setConfig({ testTimeout: 60_000, maxConcurrency: 2 });
 const top = mkdtempSync(join(tmpdir(), 'cairn-release-notes-'));
 const repo = join(top, 'repo');
 const nodeIds = [...graph.graph.nodeIndex.keys()].filter((id) => !id.startsWith('__'));
-
-function git(folder: string, ...args: readonly string[]): void {
-  const person = { NAME: 'Ada', EMAIL: 'ada@example.org' };
-  const env = Object.fromEntries(
-    Object.entries(person).flatMap(([key, value]) => [
-      [`GIT_AUTHOR_${key}`, value],
-      [`GIT_COMMITTER_${key}`, value],
-    ]),
-  );
-  execFileSync('git', ['-C', folder, ...args], {
-    env: { ...process.env, ...env, GIT_CONFIG_GLOBAL: '/dev/null', GIT_CONFIG_NOSYSTEM: '1' },
-    stdio: 'ignore',
-  });
-}
-
-function makeRepository(folder: string, ...subjects: readonly string[]): string {
-  mkdirSync(folder);
-  git(folder, 'init', '--quiet');
-  for (const subject of subjects) git(folder, 'commit', '--quiet', '--allow-empty', '-m', subject);
-  return folder;
-}
 
 beforeAll(() => {
   makeRepository(repo, 'Old news');

@@ -1,0 +1,23 @@
+/** The example killed with SIGKILL before and after each write of its history, and resumed by another process (P1, P2). */
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, it } from 'vitest';
+import { crashProcesses } from '../../src/testing/crash-kit-real.ts';
+import { makeRepository } from './test-repository.ts';
+
+const top = mkdtempSync(join(tmpdir(), 'cairn-release-notes-'));
+afterAll(() => rmSync(top, { recursive: true, force: true }));
+
+it(
+  'P1 P2 killed at every commit point, it ends as if it never was, with each effect once',
+  { timeout: 180_000 },
+  async () => {
+    process.env['REPOSITORY'] = makeRepository(join(top, 'repo'), 'Add a stone', 'Fix a stone');
+    const folder = join(top, 'trials');
+    mkdirSync(folder);
+    const report = await crashProcesses({ script: join(import.meta.dirname, 'crash-script.ts'), folder });
+    expect(report.trials).toBeGreaterThan(20);
+    expect(report.faults).toEqual([]);
+  },
+);
