@@ -1,15 +1,23 @@
 /** The state an activation saw when it started, read back for one that runs again later (E9). */
-import { loadState } from '../history/load.ts';
+import { loadState, readHistory } from '../history/load.ts';
 import { compileChannels } from '../state/channel-table.ts';
 import { DeltaBuilder } from '../state/delta.ts';
 import { Frame } from '../state/frame.ts';
 import type { FrameTree, RunTree } from '../state/tree.ts';
 import type { Activation } from './activation.ts';
 import type { RunCore } from './run-core.ts';
+import { mayChangeState } from './shown-state.ts';
 
-/** Replaces the activation's view with one of the state at `seq`. */
+/** So many rows are cheaper to look through than a state is to load. */
+const rowsMax = 64;
+
+/** Gives the activation a view of the state at `seq`: the one it has, if nothing that a view shows has changed since; else one of that state, loaded. */
 export async function openPinnedView(core: RunCore, activation: Activation, seq: number): Promise<void> {
   const { frameRun } = activation;
+  if (isFresh(core, activation) && (await isUnchanged(core, activation, seq))) {
+    activation.viewSeq = seq;
+    return;
+  }
   let loading = core.pinnedRoots.get(seq);
   if (loading === undefined) {
     loading = loadState(core.env.store, core.env.blobs, core.run, seq).then((loaded) => loaded.root);
@@ -31,6 +39,22 @@ export async function openPinnedView(core: RunCore, activation: Activation, seq:
   activation.view.close();
   activation.view = frame.openView();
   activation.viewSeq = seq;
+}
+
+/** Whether the activation's view, which was just opened, shows the state that this process loaded. */
+function isFresh(core: RunCore, { frameRun }: Activation): boolean {
+  const pending = JSON.parse(core.delta.peek()) as readonly unknown[];
+  return core.committer.seq === core.resumedSeq && !mayChangeState(pending, frameRun.treePath);
+}
+
+/** Whether the state loaded shows what the state at `seq` does. */
+async function isUnchanged(core: RunCore, { frameRun }: Activation, seq: number): Promise<boolean> {
+  const { env, run, resumedSeq } = core;
+  if (resumedSeq - seq > rowsMax) return false;
+  for await (const { checkpoint } of readHistory(env.store, run, { from: seq + 1, to: resumedSeq })) {
+    if (mayChangeState(checkpoint.ops, frameRun.treePath)) return false;
+  }
+  return true;
 }
 
 function frameTreeAt(root: RunTree, path: readonly string[]): FrameTree {

@@ -48,9 +48,14 @@ export class DeltaBuilder {
     return this.#text.length;
   }
 
+  /** The delta so far, as a JSON array. */
+  peek(): string {
+    return `[${this.#text}]`;
+  }
+
   /** The delta as a JSON array; the builder starts anew. */
   take(): string {
-    const ops = `[${this.#text}]`;
+    const ops = this.peek();
     this.#text = '';
     return ops;
   }
