@@ -61,7 +61,11 @@ it('G10 a run is paused when what was cancelled has ended, though its grace peri
   });
   const graph = graphOf(
     'grace',
-    [node('fast', 'pure', () => 1), slow, { ...ask('first'), join: { first: 1, cancelRest: true } }],
+    [
+      node('fast', 'pure', () => new Promise((resolve) => void setImmediate(resolve))),
+      slow,
+      { ...ask('first'), join: { first: 1, cancelRest: true } },
+    ],
     edges('> fast', '> slow', 'fast > first', 'slow > first', 'first >'),
   );
   const result = await runToRest(createBench().engine, graph);
