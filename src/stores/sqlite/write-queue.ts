@@ -47,10 +47,11 @@ export class WriteQueue {
   readonly #inode: number | undefined;
   readonly #beginStatement: StatementSync;
   readonly #commitStatement: StatementSync;
-  /** Monotonic ms at which the file was last seen in its place. */
+  /** Epoch ms at which the file was last seen in its place. */
   #fileSeen = -Infinity;
   #pending: Job[] = [];
   #pendingBytes = 0;
+  #pendingNeedsPower = false;
   #isScheduled = false;
   /** Monotonic ms at which the database was first found locked. */
   #busySince: number | undefined;
@@ -71,6 +72,7 @@ export class WriteQueue {
       const tell = resolve as (value: unknown) => void;
       this.#pending.push({ work, needsPower, resolve: tell, reject, reply: undefined, refusal: undefined });
       this.#pendingBytes += bytes;
+      this.#pendingNeedsPower ||= needsPower;
       if (this.#busySince !== undefined) return;
       if (this.#pending.length >= groupJobsMax || this.#pendingBytes >= groupBytesMax) this.#flush();
       else this.#schedule();
@@ -97,22 +99,25 @@ export class WriteQueue {
   #flush(): void {
     const group = this.#pending;
     if (group.length === 0) return;
+    const needsPower = this.#pendingNeedsPower;
     this.#pending = [];
     this.#pendingBytes = 0;
+    this.#pendingNeedsPower = false;
     try {
-      this.#begin(group);
+      this.#begin(needsPower);
     } catch (error) {
-      if (this.#waitForOthers(error, group)) return;
+      this.#rollBack();
+      if (this.#waitForOthers(error, group, needsPower)) return;
       this.#refuseAll(group, error);
       return;
     }
     this.#busySince = undefined;
     this.#write(group);
-    if (this.#pending.length === 0) for (const resolve of this.#whenIdle.splice(0)) resolve();
+    if (this.#whenIdle.length > 0) this.#tellIdle();
   }
 
   /** Puts the group back if the database is locked and there is time left. */
-  #waitForOthers(error: unknown, group: Job[]): boolean {
+  #waitForOthers(error: unknown, group: Job[], needsPower: boolean): boolean {
     const now = performance.now();
     this.#busySince ??= now;
     if (!isBusy(error) || now - this.#busySince >= this.#options.busyTimeoutMs) {
@@ -120,14 +125,15 @@ export class WriteQueue {
       return false;
     }
     this.#pending = group.concat(this.#pending);
+    this.#pendingNeedsPower ||= needsPower;
     setTimeout(() => this.#flush(), busyRetryMs);
     return true;
   }
 
-  #begin(group: readonly Job[]): void {
+  #begin(needsPower: boolean): void {
     const { db, durability, onBegin, path } = this.#options;
     this.#requireFile();
-    const isSynchronous = durability === 'full' || (durability === 'default' && group.some((job) => job.needsPower));
+    const isSynchronous = durability === 'full' || (durability === 'default' && needsPower);
     if (isSynchronous !== this.#isSynchronous) {
       db.exec(`pragma synchronous = ${isSynchronous ? 'full' : 'normal'}`);
       this.#isSynchronous = isSynchronous;
@@ -139,8 +145,8 @@ export class WriteQueue {
 
   /** What is acknowledged into a file that has no name any more is lost, so that is noticed soon. */
   #requireFile(): void {
-    const now = performance.now();
-    if (now - this.#fileSeen < fileCheckMs) return;
+    const now = Date.now();
+    if (Math.abs(now - this.#fileSeen) < fileCheckMs) return;
     if (this.#readInode() !== this.#inode) {
       const reason = 'its file was removed or replaced while it was open';
       throw new CairnError('STORE_UNAVAILABLE', { store: this.#options.store, reason });
@@ -178,8 +184,9 @@ export class WriteQueue {
     for (const job of group) {
       job.refusal = undefined;
       try {
-        this.#begin([job]);
+        this.#begin(job.needsPower);
       } catch (error) {
+        this.#rollBack();
         this.#refuseAll([job], error);
         continue;
       }
@@ -190,6 +197,10 @@ export class WriteQueue {
   #refuseAll(group: readonly Job[], error: unknown): void {
     const refusal = mapSqliteError(error, this.#options.store);
     for (const job of group) job.reject(refusal);
+    this.#tellIdle();
+  }
+
+  #tellIdle(): void {
     if (this.#pending.length === 0) for (const resolve of this.#whenIdle.splice(0)) resolve();
   }
 }
