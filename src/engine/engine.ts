@@ -27,7 +27,7 @@ import { previewRun } from './preview.ts';
 import { claimForResume, prepareRunner } from './resume-run.ts';
 import type { EngineEnvironment } from './run-core.ts';
 import { RunFeed } from './run-feed.ts';
-import { resultOf } from './run-result.ts';
+import { restingFrame, resultOf } from './run-result.ts';
 import type { Runner } from './runner.ts';
 
 const encoder = new TextEncoder();
@@ -148,7 +148,8 @@ class CairnEngine implements Engine {
       created,
       result: async () => {
         await runner.ended;
-        return resultOf(runId, runner.core.committer.seq, runner.core.root, graph);
+        const { committer, root, rootFrame } = runner.core;
+        return resultOf(runId, committer.seq, root, rootFrame);
       },
       events: (options = {}) => streamEvents(this.#env, runId, feed, graph, options),
     };
@@ -170,7 +171,7 @@ class CairnEngine implements Engine {
 
   async #inspectRow(run: RunRow, graph: Graph): Promise<RunResult> {
     const loaded = await loadState(this.#env.store, this.#env.blobs, run);
-    return resultOf(run.runId, loaded.seq, loaded.root, graph);
+    return resultOf(run.runId, loaded.seq, loaded.root, restingFrame(loaded.root, graph));
   }
 
   async answer(runId: string, waitId: string, value: unknown, options: { readonly by?: string } = {}): Promise<void> {

@@ -6,7 +6,7 @@ import type { RunRow } from '../ports/store.ts';
 import type { LiveEvent, RunEvent, StateEvent, StreamEvent } from './api.ts';
 import type { EngineEnvironment } from './run-core.ts';
 import type { RunFeed } from './run-feed.ts';
-import { resultOf } from './run-result.ts';
+import { restingFrame, resultOf } from './run-result.ts';
 
 interface StreamOptions {
   /** Seq of the last event seen; default: none. */
@@ -66,7 +66,7 @@ async function* storedEvents(
   let from = after + 1;
   if (from < run.prunedBelow) {
     const { root, seq } = await loadState(env.store, env.blobs, run, run.prunedBelow);
-    yield { type: 'state', runId, seq, state: resultOf(runId, seq, root, graph).state };
+    yield { type: 'state', runId, seq, state: resultOf(runId, seq, root, restingFrame(root, graph)).state };
     from = seq + 1;
   }
   for await (const { checkpoint } of readHistory(env.store, run, { from, to: run.head })) {

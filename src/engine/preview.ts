@@ -1,5 +1,5 @@
 /** Says what a resume or a fork would do, by planning it without running anything (X5). */
-import type { Graph } from '../graph/graph.ts';
+import type { Graph, GraphNode } from '../graph/graph.ts';
 import { loadState, type LoadedState } from '../history/load.ts';
 import type { RunRow, Store } from '../ports/store.ts';
 import { DeltaBuilder } from '../state/delta.ts';
@@ -14,7 +14,7 @@ import { FrameRun } from './frame-run.ts';
 import { prepareStart } from './prepare.ts';
 import { ReplaySource } from './replay.ts';
 import { recordRoutes, takeRoutesAgain } from './reroute.ts';
-import { RunCore, type EngineEnvironment } from './run-core.ts';
+import { RunCore, type EngineEnvironment, type QueuedStart } from './run-core.ts';
 import { settleCancelled } from './settle.ts';
 
 export interface PreviewOptions extends ForkOptions {
@@ -105,23 +105,26 @@ class Preview {
 
   async predict(): Promise<readonly PreviewRow[]> {
     const core = this.#core;
+    const { concurrency } = core.rootFrame.graph.policies;
     this.#restored();
     const step = core.rootFrame.plan.initial();
     for (const start of step.start) core.queue.push({ frameRun: core.rootFrame, start });
     for (const index of step.cancel) cancelActivation(core, core.rootFrame, index);
     for (;;) {
-      for (let queued = core.queue.shift(); queued !== undefined; queued = core.queue.shift())
-        prepareStart(core, queued);
+      while (core.queue.length > 0 && core.busyCount < concurrency)
+        prepareStart(core, core.queue.shift() as QueuedStart);
       for (const activation of core.cancelled.splice(0)) settleCancelled(core, activation);
       for (const activation of core.launches.splice(0)) this.#told(activation);
       core.replay?.pump(core);
       if (this.#fault !== undefined) throw this.#fault;
-      if (core.queue.length + core.launches.length + core.cancelled.length > 0) continue;
+      const hasRoom = core.queue.length > 0 && core.busyCount < concurrency;
+      if (hasRoom || core.launches.length + core.cancelled.length > 0) continue;
       if (core.replay?.isBusy !== true) break;
       await new Promise<void>((resolve) => {
         this.#wake = resolve;
       });
     }
+    this.#unstarted();
     this.#unknown();
     return this.#rows;
   }
@@ -164,6 +167,23 @@ class Preview {
       prediction,
       ...(because === undefined ? {} : { because }),
     });
+  }
+
+  /** What has no room beside those that run starts later, and sees what they leave. */
+  #unstarted(): void {
+    const { graph } = this.#core.rootFrame;
+    const because = graph.nodes[this.#untold[0] ?? 0]?.id ?? '';
+    for (const { frameRun, start } of this.#core.queue.splice(0)) {
+      const node = frameRun.graph.nodes[start.node] as GraphNode;
+      this.#rows.push({
+        node: frameRun.pathOf(node),
+        visit: start.visit,
+        effect: node.effect,
+        prediction: 'unknown',
+        because,
+      });
+      this.#untold.push(start.node);
+    }
   }
 
   /** Whatever an untold outcome leads to, and is not settled, is unknown until that node has run. */

@@ -97,7 +97,7 @@ export class ReplaySource {
     if (core.isDry) return false;
     for (const frameRun of core.frames()) {
       for (const other of frameRun.activations.values()) {
-        if (other === activation || other.phase === 'settled' || other.phase === 'left' || this.#waits(other)) continue;
+        if (other === activation || !other.isBusy || this.#waits(other)) continue;
         if (other.path.every((part, index) => activation.path[index] === part)) continue;
         const own = this.#outcomes.ofNode(other.path).find(({ part }) => (part.visit ?? 1) === other.visit);
         if (own !== undefined && own.run === recorded.run && own.seq < recorded.seq) return true;

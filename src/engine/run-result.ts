@@ -7,9 +7,9 @@ import type { OpenQuestion, RunResult } from './api.ts';
 import { FrameRun } from './frame-run.ts';
 import { DeltaBuilder } from '../state/delta.ts';
 
-/** The result of a run whose tree is at rest. The state is read from the tree when asked for, and frozen. */
-export function resultOf(runId: string, seq: number, root: RunTree, graph: Graph): RunResult {
-  const frameRun = new FrameRun({
+/** The root frame of a tree that nobody advances. */
+export function restingFrame(root: RunTree, graph: Graph): FrameRun {
+  return new FrameRun({
     graph,
     tree: root.frame,
     treePath: ['frame'],
@@ -18,8 +18,11 @@ export function resultOf(runId: string, seq: number, root: RunTree, graph: Graph
     keyParts: [],
     depth: 0,
   });
+}
+
+/** The result of a run whose tree is at rest. The state is read from the tree when asked for, and frozen. */
+export function resultOf(runId: string, seq: number, root: RunTree, frameRun: FrameRun): RunResult {
   let state: StateView | undefined;
-  const failed = Object.entries(root.frame.nodes).filter(([, record]) => record.status === 'failed');
   const error = root.status === 'failed' ? failureOf(root) : undefined;
   return {
     runId,
@@ -30,9 +33,14 @@ export function resultOf(runId: string, seq: number, root: RunTree, graph: Graph
     },
     waits: Object.entries(root.waits).map(([waitId, wait]): OpenQuestion => ({ ...wait, waitId, runId })),
     ...(error === undefined ? {} : { error }),
-    failed: failed.map(([id]) => id),
+    failed: failedNodes(root),
     skipped: frameRun.plan.skippedNodes(),
   };
+}
+
+function failedNodes(root: RunTree): readonly string[] {
+  const { nodes } = root.frame;
+  return Object.keys(nodes).filter((id) => nodes[id]?.status === 'failed');
 }
 
 /** The first failure that nothing handled; what a node threw is wrapped once. */
