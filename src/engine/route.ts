@@ -9,6 +9,8 @@ export interface RouteRequest {
   /** Asked for only if a condition or a choice must be read. */
   readonly scope: () => ConditionScope;
   readonly status: 'completed' | 'failed';
+  /** The visit was beyond the node's `maxVisits`, and failed for it. */
+  readonly isOverBound?: boolean;
 }
 
 export interface Route {
@@ -20,11 +22,13 @@ export interface Route {
 /** @throws CONDITION_FAILED, ROUTE_UNKNOWN */
 export function routeEdges(request: RouteRequest): Route {
   const { graph, node } = request;
-  if (request.goto === undefined && request.status === 'completed' && isPlain(graph, node)) {
+  const { isOverBound = false } = request;
+  if (request.goto === undefined && request.status === 'completed' && !isOverBound && isPlain(graph, node)) {
     return { fired: node.outgoing, isHandled: node.outgoing.length > 0 };
   }
   const always = node.outgoing.filter((edge) => edge.always);
-  const open = node.outgoing.filter((edge) => !edge.always);
+  // The failure of a visit beyond `maxVisits` leads nowhere back, or it would bound no loop (G4).
+  const open = node.outgoing.filter((edge) => !edge.always && !(isOverBound && edge.backOf !== undefined));
   const isFirst = graph.policies.routing === 'first';
   const candidates = isFirst ? open.toSorted((a, b) => b.weight - a.weight || a.index - b.index) : open;
   // What an outcome names is where it leads if it stands; a failure has edges of its own (G8).

@@ -119,7 +119,8 @@ function route(
     return { outcome: { status, output, error }, state: settledState(view.state, frameRun, node, shown) };
   };
   try {
-    return routeEdges({ graph: frameRun.graph, node, goto: outcome.goto, scope, status });
+    const isOverBound = activation.visit > node.maxVisits;
+    return routeEdges({ graph: frameRun.graph, node, goto: outcome.goto, scope, status, isOverBound });
   } finally {
     view?.close();
   }

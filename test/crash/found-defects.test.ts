@@ -150,3 +150,23 @@ it('G8 an outcome whose reducer failed leads nowhere that it named', async () =>
   expect(result).toMatchObject({ status: 'failed', failed: ['w'] });
   expect(result.state.outputs).toEqual({});
 });
+
+it.each(['skip-dependents', 'continue'] as const)(
+  'G4 maxVisits ends a loop that goes on after failures (%s)',
+  async (onFailure) => {
+    let visits = 0;
+    const failing = node(
+      'a',
+      'pure',
+      () => {
+        visits += 1;
+        throw new Error('again');
+      },
+      { maxVisits: 3, onFailure },
+    );
+    const links = [...edges('> a', 'a >'), { from: 'a', to: 'a', on: 'any' as const }];
+    const result = await runToRest(createBench().engine, graphOf('endless', [failing], links));
+    expect(result.status).toBe('completed');
+    expect(visits).toBe(3);
+  },
+);
