@@ -140,7 +140,7 @@ async function where({ store }: SimulationWorld): Promise<string> {
 }
 
 /** What may be stored beyond what a quiet run stores: the checkpoints that faults made necessary, each small (P3). */
-const extraBytesMost = 2_048;
+const extraBytesMost = 4_096;
 
 function storedFaults({ stored }: StoreWitness, expected: CrashTrial): readonly string[] {
   const extra = Math.max(0, stored.checkpoints - expected.checkpoints);
