@@ -77,7 +77,9 @@ export interface Bench {
 export function createBench(more: Partial<EngineOptions> = {}): Bench {
   const clock = jumpingClock();
   const store = more.store ?? createMemoryStore({ now: () => clock.timeMs });
-  const options: EngineOptions = { store, blobs: createMemoryBlobs(), clock, ids: testIds(), ...more };
+  // Virtual time runs ahead of effects that take real time: they have no deadline within reach unless a test sets one.
+  const limits = { effectMs: 1e12, ...more.limits };
+  const options: EngineOptions = { store, blobs: createMemoryBlobs(), clock, ids: testIds(), ...more, limits };
   return { engine: createEngine(options), store, options, clock };
 }
 

@@ -25,7 +25,7 @@ export function launch(core: RunCore, activation: Activation): void {
   activation.phase = 'running';
   activation.renew();
   activation.startedAt = core.env.clock.now();
-  if (node.timeoutMs !== undefined) armTimeout(core, activation, node.timeoutMs);
+  armTimeout(core, activation);
   core.publishLive('started', activation, undefined);
   const generation = activation.generation;
   const isCurrent = (): boolean => activation.generation === generation && activation.phase === 'running';
@@ -80,9 +80,15 @@ function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function';
 }
 
-function armTimeout(core: RunCore, activation: Activation, timeoutMs: number): void {
-  const { generation } = activation;
-  activation.cancelTimer = core.env.clock.setTimer(timeoutMs, () => {
+/** An attempt of an effect ends by the deadline of its intent, whatever came between: another owner waits no longer (O2). */
+function armTimeout(core: RunCore, activation: Activation): void {
+  const { generation, node } = activation;
+  const { clock, limits } = core.env;
+  const timeoutMs = node.timeoutMs ?? (isEffect(node) ? limits.effectMs : undefined);
+  if (timeoutMs === undefined) return;
+  const deadlineAt = isEffect(node) ? activation.frameRun.openRecordOf(node)?.intent?.deadlineAt : undefined;
+  const delayMs = deadlineAt === undefined ? timeoutMs : Math.max(0, deadlineAt - clock.now());
+  activation.cancelTimer = clock.setTimer(delayMs, () => {
     if (activation.generation !== generation || activation.phase !== 'running') return;
     const error = new CairnError('NODE_TIMED_OUT', { node: activation.path.join('/'), timeoutMs });
     activation.abort(error);
@@ -159,7 +165,15 @@ function scheduleRetry(core: RunCore, activation: Activation, error: unknown, de
   activation.attempt += 1;
   const retryAt = core.env.clock.now() + delayMs;
   const previous = frameRun.openRecordOf(node);
-  const record: NodeRecord = { ...openRecord(activation), retryAt };
+  // What may have happened keeps its intent, and so its key, in a fork too (X3).
+  const mayHaveHappened =
+    isEffect(node) && node.idempotent && (error as { applied?: unknown } | undefined)?.applied !== 'no';
+  const intent = mayHaveHappened ? previous?.intent : undefined;
+  const record: NodeRecord = {
+    ...openRecord(activation),
+    ...(intent === undefined || previous?.view === undefined ? {} : { view: previous.view, intent }),
+    retryAt,
+  };
   if (previous?.steps === undefined) frameRun.frame.setNode(node.id, record, JSON.stringify(record));
   else {
     frameRun.frame.setNodeField(node.id, 'attempt', activation.attempt, String(activation.attempt));

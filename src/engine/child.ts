@@ -12,7 +12,7 @@ import { newFrame } from './new-frame.ts';
 import type { RunCore } from './run-core.ts';
 import { settleStart } from './settle-start.ts';
 import { ensureSteps } from './step-record.ts';
-import { nextStepKey } from './step-calls.ts';
+import { keyAcrossSaves, nextStepKey } from './step-calls.ts';
 import { treePathOf } from './tree-path.ts';
 
 /** Runs a graph as a child, or goes on with the one recorded under this name; resolves when it has ended. */
@@ -80,7 +80,7 @@ async function openChild(
     treePath: [...treePathOf(activation.path), 'nodes', activation.node.id, 'children', key],
     delta: core.delta,
     nodePath,
-    keyParts: [...activation.keyParts, key],
+    keyParts: [...activation.keyParts, keyAcrossSaves(activation, key)],
     depth,
   });
   if (known === undefined) admitChild(core, activation, frameRun, key, tree);

@@ -6,7 +6,7 @@ import type { Intent, NodeRecord, WaitRecord } from '../state/tree.ts';
 import type { Activation } from './activation.ts';
 import { admitOutcome } from './admit-outcome.ts';
 import { openWait } from './open-wait.ts';
-import { dropActivation, launchOrGate } from './gate.ts';
+import { dropActivation, launchOrGate, retryLater } from './gate.ts';
 import { openRecord } from './open-record.ts';
 import type { RunCore } from './run-core.ts';
 import { settleCompleted, settleFailed } from './settle.ts';
@@ -93,10 +93,11 @@ function isResult({ kind }: Verdict): boolean {
 }
 
 function applyVerdict(core: RunCore, activation: Activation, verdict: Verdict): void {
+  if (activation.phase !== 'prepared') return;
   if (core.isStopping && !(core.isOnlyFailing && isResult(verdict))) return dropActivation(core, activation);
   if (verdict.kind === 'happened')
     return settleCompleted(core, activation, admitOutcome(core, activation, verdict.output), { by: verdict.by });
-  if (verdict.kind === 'run') return launchOrGate(core, activation);
+  if (verdict.kind === 'run') return runAgain(core, activation);
   if (verdict.kind === 'failed') {
     const error = new CairnError('EFFECT_IN_DOUBT', { node: activation.path.join('/'), decided: 'fail' });
     return settleFailed(core, activation, error);
@@ -113,6 +114,14 @@ function applyVerdict(core: RunCore, activation: Activation, verdict: Verdict): 
   );
   activation.phase = 'left';
   core.setBusy(activation, false);
+}
+
+/** An attempt that failed and is tried again waits its delay out, after a crash too (E6). */
+function runAgain(core: RunCore, activation: Activation): void {
+  const { retryAt } = activation.frameRun.openRecordOf(activation.node) ?? {};
+  const delayMs = (retryAt ?? 0) - core.env.clock.now();
+  if (delayMs <= 0) return launchOrGate(core, activation);
+  retryLater(core, activation, delayMs);
 }
 
 /** The question about an effect in doubt. */

@@ -5,6 +5,7 @@ import { pathJson } from '../state/delta.ts';
 import type { StepRecord, WaitRecord } from '../state/tree.ts';
 import type { Activation } from './activation.ts';
 import type { RunCore } from './run-core.ts';
+import { keyAcrossSaves } from './step-calls.ts';
 import { recordAt, setStep } from './step-record.ts';
 import { treePathOf } from './tree-path.ts';
 import { holdTimer } from './timers.ts';
@@ -21,7 +22,7 @@ export function openWait(
   const waitId =
     known ??
     openDoubtOf(core, wait, stepKey) ??
-    waitIdOf(core.runId, [...activation.keyParts, stepKey ?? ''], `${wait.kind}:${wait.name}`);
+    waitIdOf(core.runId, [...activation.keyParts, placeOf(activation, stepKey)], `${wait.kind}:${wait.name}`);
   core.waiters.set(waitId, activation);
   if (!Object.hasOwn(core.root.waits, waitId)) {
     if (Object.keys(core.root.waits).length >= core.env.limits.openWaits) {
@@ -42,6 +43,10 @@ export function openWait(
   } else core.publishLive('waiting', activation, { waitId, wait: core.root.waits[waitId] });
   armDueTime(core, waitId);
   return waitId;
+}
+
+function placeOf(activation: Activation, stepKey: string | undefined): string {
+  return stepKey === undefined ? '' : keyAcrossSaves(activation, stepKey);
 }
 
 /** A question about an effect in doubt that is open already, in a fork under its original's id. */

@@ -152,14 +152,17 @@ export class Runner {
   /** Stops here: what runs is aborted, intents not started are withdrawn, the claim is given back. */
   async close(): Promise<void> {
     const { core } = this;
-    if (this.#isOver) return;
+    if (this.#isOver) return this.ended.catch(() => {});
     core.isClosing = true;
     this.#abortAll(new CairnError('CLAIM_LOST', { runId: core.runId }));
-    do {
+    for (;;) {
       this.#drive();
       await core.committer.settled();
-    } while (core.gatedCount > 0 || core.launches.length > 0);
-    if (this.#isOver) return;
+      if (this.#isOver) return this.ended.catch(() => {});
+      if (core.gatedCount + core.launches.length === 0 && !core.mustCommit) break;
+      // Some of it goes on only in a later turn of the event loop: a loop that rests, a step that waits for its intent.
+      await new Promise<void>((resolve) => core.env.clock.defer(resolve));
+    }
     this.#isOver = true;
     this.#stopTimers();
     await core.env.store.releaseClaim(core.claim).catch(() => {});

@@ -38,10 +38,15 @@ export function recordedStep(activation: Activation, key: string): StepRecord | 
   return steps !== undefined && Object.hasOwn(steps, key) ? steps[key] : undefined;
 }
 
-/** A step's key among those of all saves: names recur after ctx.save, their effects must not (X1). */
-export function effectKey(core: RunCore, activation: Activation, key: string): string {
+/** A call's key among those of all saves: names recur after ctx.save, their effects, questions and children must not (X1, W1). */
+export function keyAcrossSaves(activation: Activation, key: string): string {
   const saves = activation.frameRun.openRecordOf(activation.node)?.saves ?? 0;
-  return activation.keyFor(core.runId, saves === 0 ? key : `${key}\0save${saves}`);
+  return saves === 0 ? key : `${key}\0save${saves}`;
+}
+
+/** The idempotency key of a step of this activation, in the run it is part of or in one it was forked from. */
+export function effectKey(activation: Activation, key: string, runId: string): string {
+  return activation.keyFor(runId, keyAcrossSaves(activation, key));
 }
 
 export function checkStepCount(core: RunCore, record: NodeRecord): void {

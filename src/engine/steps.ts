@@ -1,5 +1,4 @@
 /** Steps: the recorded finer units of a composed node, with their intents, retries and timeouts (X4). */
-import { CairnError } from '../errors.ts';
 import type { StepContext, StepOptions } from '../graph/node-contract.ts';
 import { admitValue } from '../state/codec.ts';
 import { hashText } from '../state/hash.ts';
@@ -22,6 +21,8 @@ import {
   noteStep,
   recordedStep,
 } from './step-calls.ts';
+import { withDeadline } from './step-deadline.ts';
+import { writeStepIntent, type StepCall } from './step-intent.ts';
 import { judgeStep } from './step-judge.ts';
 import { ensureSteps, setStep } from './step-record.ts';
 import { holdTimer } from './timers.ts';
@@ -60,10 +61,14 @@ async function performStep<T>(
   recorded: StepRecord | undefined,
 ): Promise<T> {
   const { generation } = activation;
+  const isCurrent = (): boolean => activation.generation === generation && activation.phase === 'running';
   const effect = options.effect ?? 'pure';
   const record = ensureSteps(activation);
   checkStepCount(core, record);
   const hash = stepHash(core, activation, key, options);
+  // An effect that was begun under a key goes on under it, in a fork too.
+  const idempotencyKey = recorded?.intent?.key ?? effectKey(activation, key, core.runId);
+  const call: StepCall = { key, effect, hash, idempotencyKey, options };
   let attempt = recorded?.attempt ?? 1;
   if (recorded?.intent !== undefined) {
     const judged = await judgeStep(core, activation, key, options, recorded);
@@ -80,66 +85,54 @@ async function performStep<T>(
       ) as T;
   }
   for (;;) {
-    if (isEffect({ effect })) await writeStepIntent(core, activation, key, effect, hash, attempt, options);
-    if (activation.generation !== generation || activation.phase !== 'running') return never<T>();
+    if (isEffect({ effect })) await writeStepIntent(core, activation, call, attempt);
+    if (!isCurrent()) return never<T>();
     try {
-      const context: StepContext = {
-        idempotencyKey: effectKey(core, activation, key),
-        attempt,
-        signal: activation.signal,
-      };
-      const result = await inEffect(core, effect, context.idempotencyKey, () =>
-        withTimeout(core, activation, options.timeoutMs, () => fn(context)),
-      );
-      if (activation.generation !== generation || activation.phase !== 'running') return never<T>();
+      const result = await inEffect(core, call, () => withDeadline(core, activation, call, attempt, fn));
+      if (!isCurrent()) return never<T>();
       const admitted = await offloadValue(core, admitStep(core, activation, key, result));
-      return finishStep(
-        core,
-        activation,
-        key,
-        { kind: 'step', status: 'done', effect, hash, ...(attempt > 1 ? { attempt } : {}) },
-        admitted,
-      ) as T;
+      if (!isCurrent()) return never<T>();
+      const done: StepRecord = { kind: 'step', status: 'done', effect, hash, ...(attempt > 1 ? { attempt } : {}) };
+      return finishStep(core, activation, key, done, admitted) as T;
     } catch (error) {
-      if (activation.generation !== generation || activation.phase !== 'running') return never<T>();
-      // A failure elsewhere leaves what runs to its end (G8).
+      if (!isCurrent()) return never<T>();
+      // Cancelled, the function may end by itself; a failure elsewhere leaves what runs to its end (E7, G8).
+      if (core.isCancelling) throw error;
       if (core.isStopping && !core.isOnlyFailing) return never<T>();
-      const delayMs = await stepRetryDelay(core, activation, key, options, attempt, error);
-      if (delayMs === undefined) throw failStep(core, activation, key, effect, hash, attempt, error);
+      const delayMs = await stepRetryDelay(core, call, attempt, error);
+      if (!isCurrent()) return never<T>();
+      if (delayMs === undefined) throw failStep(core, activation, call, attempt, error);
       attempt += 1;
-      countAttempt(core, activation, key, effect, hash, attempt);
+      countAttempt(core, activation, call, attempt, error);
       await new Promise<void>((resolve) => holdTimer(core, delayMs, resolve));
     }
   }
 }
 
-/** The number of attempts survives a crash (E6); what certainly did not happen leaves no intent. */
-function countAttempt(
-  core: RunCore,
-  activation: Activation,
-  key: string,
-  effect: string,
-  hash: string,
-  attempt: number,
-): void {
+/** The number of attempts survives a crash (E6). What may have happened keeps its intent, and so its key (X3). */
+function countAttempt(core: RunCore, activation: Activation, call: StepCall, attempt: number, error: unknown): void {
+  const { key, effect, hash, options } = call;
+  const mayHaveHappened = isEffect({ effect }) && options.idempotent === true && !isUnapplied(error);
+  const intent = mayHaveHappened ? recordedStep(activation, key)?.intent : undefined;
   setStep(core, activation.path, ensureSteps(activation), key, {
     kind: 'step',
     status: 'started',
     effect,
     hash,
     attempt,
+    ...(intent === undefined ? {} : { intent }),
   });
   core.committer.note(JSON.stringify({ kind: 'retry', node: activation.path, step: key, attempt }));
   core.requestFlush();
 }
 
-async function inEffect<T>(core: RunCore, effect: string, key: string, run: () => Promise<T>): Promise<T> {
-  if (!isEffect({ effect })) return run();
-  core.env.effectsInFlight.add(key);
+async function inEffect<T>(core: RunCore, call: StepCall, run: () => Promise<T>): Promise<T> {
+  if (!isEffect(call)) return run();
+  core.env.effectsInFlight.add(call.idempotencyKey);
   try {
     return await run();
   } finally {
-    core.env.effectsInFlight.delete(key);
+    core.env.effectsInFlight.delete(call.idempotencyKey);
   }
 }
 
@@ -148,49 +141,14 @@ function stepHash(core: RunCore, activation: Activation, key: string, options: S
   return hashText(admitValue(options.input, [...activation.path, key, 'input'], core.env.limits, core.redact).json);
 }
 
-/** Makes the intent durable, with everything before it, and only then returns (E3, E4). */
-async function writeStepIntent(
-  core: RunCore,
-  activation: Activation,
-  key: string,
-  effect: string,
-  hash: string,
-  attempt: number,
-  options: StepOptions,
-): Promise<void> {
-  const record = ensureSteps(activation);
-  const deadlineAt = core.env.clock.now() + (options.timeoutMs ?? core.env.limits.effectMs);
-  const intent = { key: effectKey(core, activation, key), attempt, deadlineAt, by: core.env.ids.workerId };
-  const step: StepRecord = {
-    kind: 'step',
-    status: 'started',
-    effect,
-    hash,
-    intent,
-    ...(attempt > 1 ? { attempt } : {}),
-  };
-  setStep(core, activation.path, record, key, step);
-  core.committer.note(
-    `{"kind":"intent","node":${JSON.stringify(activation.path)},"step":${JSON.stringify(key)},"effect":"${effect}"}`,
-  );
-  await core.durable();
-  if (core.env.clock.monotonic() >= core.leaseUntilMs) {
-    core.fail(new CairnError('CLAIM_LOST', { runId: core.runId }));
-    await never();
-  }
+/** The failure certainly had no effect. */
+function isUnapplied(error: unknown): boolean {
+  return (error as { applied?: unknown } | undefined)?.applied === 'no';
 }
 
-function failStep(
-  core: RunCore,
-  activation: Activation,
-  key: string,
-  effect: string,
-  hash: string,
-  attempt: number,
-  error: unknown,
-): unknown {
+function failStep(core: RunCore, activation: Activation, call: StepCall, attempt: number, error: unknown): unknown {
+  const { key, effect, hash } = call;
   const record = ensureSteps(activation);
-  const applied = (error as { applied?: unknown } | undefined)?.applied === 'no' ? ({ applied: 'no' } as const) : {};
   const intent = recordedStep(activation, key)?.intent;
   const failed: StepRecord = {
     kind: 'step',
@@ -198,7 +156,7 @@ function failStep(
     effect,
     hash,
     ...(attempt > 1 ? { attempt } : {}),
-    ...applied,
+    ...(isUnapplied(error) ? { applied: 'no' } : {}),
     ...(intent === undefined ? {} : { intent }),
   };
   const thrown = error instanceof Error ? error : new Error(String(error));
@@ -207,43 +165,16 @@ function failStep(
   return error;
 }
 
-/** Runs `fn` with a deadline of its own, if it has one. */
-async function withTimeout<T>(
-  core: RunCore,
-  activation: Activation,
-  timeoutMs: number | undefined,
-  fn: () => Promise<T> | T,
-): Promise<T> {
-  if (timeoutMs === undefined) return fn();
-  let cancel = (): void => {};
-  const late = new Promise<never>((_, reject) => {
-    cancel = core.env.clock.setTimer(timeoutMs, () =>
-      reject(new CairnError('NODE_TIMED_OUT', { node: activation.path.join('/'), timeoutMs })),
-    );
-  });
-  try {
-    return await Promise.race([fn(), late]);
-  } finally {
-    cancel();
-  }
-}
-
 async function stepRetryDelay(
   core: RunCore,
-  activation: Activation,
-  key: string,
-  options: StepOptions,
+  { effect, options, idempotencyKey }: StepCall,
   attempt: number,
   error: unknown,
 ): Promise<number | undefined> {
   const delayMs = retryDelayMs(options.retry, attempt, factsOf(error), () => core.env.ids.random());
   if (delayMs === undefined) return undefined;
-  const isSafe =
-    !isEffect({ effect: options.effect ?? 'pure' }) ||
-    options.idempotent === true ||
-    (error as { applied?: unknown } | undefined)?.applied === 'no';
-  if (isSafe) return delayMs;
+  if (!isEffect({ effect }) || options.idempotent === true || isUnapplied(error)) return delayMs;
   if (options.reconcile === undefined) return undefined;
-  const found = await options.reconcile(effectKey(core, activation, key));
+  const found = await options.reconcile(idempotencyKey);
   return found.happened === false ? delayMs : undefined;
 }

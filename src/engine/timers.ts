@@ -13,7 +13,11 @@ export function holdTimer(core: RunCore, delayMs: number, callback: () => void):
   const cancel = core.env.clock.setTimer(Math.max(0, delayMs), () => {
     release();
     core.heldTimers.delete(cancelAll);
-    callback();
+    try {
+      callback();
+    } catch (error) {
+      return core.fail(error);
+    }
     // Whatever the callback found to do: with one timer less the run may be paused.
     core.requestTurn();
   });

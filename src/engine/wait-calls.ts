@@ -121,11 +121,11 @@ export async function receive(core: RunCore, activation: Activation, signal: str
 export async function save(core: RunCore, activation: Activation, state: unknown): Promise<void> {
   guardCall(activation, activation.generation, 'save');
   const record = ensureSteps(activation);
-  if (activation.stepsInFlight > 0 || activation.openWaits > 0) {
+  if (activation.stepsInFlight + activation.childrenInFlight + activation.openWaits > 0) {
     throw new CairnError('NODE_CALL_REFUSED', {
       call: 'save',
       node: activation.path.join('/'),
-      reason: 'steps are still running',
+      reason: 'steps or child runs are still under way',
     });
   }
   const { frame } = activation.frameRun;

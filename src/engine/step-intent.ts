@@ -1,0 +1,65 @@
+/** The intent of a `write` or `external` step: durable before the step begins, withdrawn if it does not (E3, E4). */
+import { CairnError } from '../errors.ts';
+import type { StepOptions } from '../graph/node-contract.ts';
+import type { StepRecord } from '../state/tree.ts';
+import type { Activation } from './activation.ts';
+import type { RunCore } from './run-core.ts';
+import { never, recordedStep } from './step-calls.ts';
+import { deleteStep, ensureSteps, setStep } from './step-record.ts';
+
+/** One call of `ctx.step`, as all its attempts share it. */
+export interface StepCall {
+  readonly key: string;
+  readonly effect: string;
+  readonly hash: string;
+  /** The same for every attempt, in forks too (X1). */
+  readonly idempotencyKey: string;
+  readonly options: StepOptions;
+}
+
+/** Makes the intent durable, with everything before it, and only then returns; never returns if the step must not begin any more. */
+export async function writeStepIntent(
+  core: RunCore,
+  activation: Activation,
+  call: StepCall,
+  attempt: number,
+): Promise<void> {
+  const { key, effect, hash, idempotencyKey, options } = call;
+  const { generation } = activation;
+  const { clock, ids, limits } = core.env;
+  const before = recordedStep(activation, key);
+  const deadlineAt = clock.now() + (options.timeoutMs ?? limits.effectMs);
+  const step: StepRecord = {
+    kind: 'step',
+    status: 'started',
+    effect,
+    hash,
+    intent: { key: idempotencyKey, attempt, deadlineAt, by: ids.workerId },
+    ...(attempt > 1 ? { attempt } : {}),
+  };
+  setStep(core, activation.path, ensureSteps(activation), key, step);
+  core.committer.note(
+    `{"kind":"intent","node":${JSON.stringify(activation.path)},"step":${JSON.stringify(key)},"effect":"${effect}"}`,
+  );
+  core.gatedCount += 1;
+  await core.durable();
+  core.gatedCount -= 1;
+  if (clock.monotonic() >= core.leaseUntilMs) {
+    core.fail(new CairnError('CLAIM_LOST', { runId: core.runId }));
+    await never();
+  }
+  if (!core.isStopping || core.isOnlyFailing) return;
+  if (activation.generation === generation && activation.phase === 'running')
+    withdrawIntent(core, activation, key, before);
+  await never();
+}
+
+/** The step was announced and does not begin: it is as it was before. */
+function withdrawIntent(core: RunCore, activation: Activation, key: string, before: StepRecord | undefined): void {
+  const record = ensureSteps(activation);
+  if (before === undefined) deleteStep(core, activation.path, record, key);
+  else setStep(core, activation.path, record, key, before);
+  core.committer.note(`{"kind":"withdraw","node":${JSON.stringify(activation.path)},"step":${JSON.stringify(key)}}`);
+  core.mustCommit = true;
+  core.requestTurn();
+}
