@@ -6,10 +6,12 @@ import type { Intent, KeptOutcome, NodeRecord, RunTree } from '../state/tree.ts'
 import type { Activation } from './activation.ts';
 import { admitKept } from './admit-kept.ts';
 import { isEffect } from './effect.ts';
+import { dropActivation } from './gate.ts';
 import { openRecord } from './open-record.ts';
 import { pathKeyOf, RecordedOutcomes, type Recorded } from './recorded-outcomes.ts';
 import type { EngineEnvironment, RunCore } from './run-core.ts';
-import { settleCompleted, settleFailed } from './settle.ts';
+import { effectKey } from './step-calls.ts';
+import { inputHashOf, settleCompleted, settleFailed } from './settle.ts';
 
 /** What became of a due activation's recorded outcome. */
 type Found = { readonly recorded: Recorded; readonly outcome: KeptOutcome & { readonly record: NodeRecord } };
@@ -75,6 +77,10 @@ export class ReplaySource {
   /** Takes over the earliest recorded of those that wait for no one recorded before them. */
   pump(core: RunCore): void {
     if (this.#isTaking || this.#pending.length === 0) return;
+    if (core.isStopping) {
+      for (const { activation } of this.#pending.splice(0)) dropActivation(core, activation);
+      return;
+    }
     this.#pending.sort((a, b) => a.recorded.seq - b.recorded.seq);
     const index = this.#pending.findIndex((pending) => !this.#isPreceded(core, pending));
     if (index < 0) return;
@@ -83,8 +89,8 @@ export class ReplaySource {
     this.#outcomes.readOutcome(next.recorded).then(
       (outcome) => {
         this.#isTaking = false;
-        if (core.isStopping) return;
-        if (outcome === undefined) this.startAnyway(core, next.activation);
+        if (core.isStopping) dropActivation(core, next.activation);
+        else if (outcome === undefined) this.startAnyway(core, next.activation);
         else this.#settle(core, next.activation, { recorded: next.recorded, outcome });
         core.requestTurn();
       },
@@ -112,6 +118,7 @@ export class ReplaySource {
 
   #settle(core: RunCore, activation: Activation, { recorded, outcome }: Found): void {
     const from = { runId: recorded.run.runId, seq: recorded.seq };
+    const input = { hash: recorded.part.hash ?? '', reads: recorded.part.reads };
     const { record } = outcome;
     if (record.status === 'failed' && record.fired === undefined)
       return this.#doubtFailure(core, activation, recorded, record);
@@ -122,8 +129,8 @@ export class ReplaySource {
       JSON.stringify([from.runId, from.seq]),
     );
     core.onReplay(activation, from);
-    if (record.status === 'failed') return settleFailed(core, activation, record.error, undefined, { from });
-    settleCompleted(core, activation, admitKept(core, activation, outcome), { from });
+    if (record.status === 'failed') return settleFailed(core, activation, record.error, undefined, { from, input });
+    settleCompleted(core, activation, admitKept(core, activation, outcome), { from, input });
   }
 
   /** An effect that failed in the original may have happened there: in doubt under the original's key, never run again unasked (X3). */
@@ -154,13 +161,13 @@ export class ReplaySource {
     return true;
   }
 
-  /** The recorded result of a step of equal input, if its class lets a fork take it over. */
+  /** The recorded result of a step of equal input, if its class lets a fork take it over. `hash`: of the input it was given, if any. */
   async stepOutcome(
     core: RunCore,
     activation: Activation,
     key: string,
     effect: string,
-    hash: string,
+    hash: string | undefined,
   ): Promise<{ readonly output: unknown; readonly by: string | undefined } | undefined> {
     if (effect === 'read' || (effect === 'pure' && (core.root.rerunPure === true || core.isCodeChanged)))
       return undefined;
@@ -168,12 +175,22 @@ export class ReplaySource {
     const after = this.#takenSteps.get(place) ?? -1;
     const recorded = this.#outcomes
       .ofStep(activation.path, key)
-      .find((entry) => entry.seq > after && entry.part.hash === hash && entry.part.status === undefined);
+      .find(
+        (entry) => entry.seq > after && entry.part.status === undefined && this.#hasEqualInput(activation, entry, hash),
+      );
     if (recorded === undefined) return undefined;
     const step = await this.#outcomes.readStep(recorded);
     if (step === undefined || step.status !== 'done') return undefined;
     this.#takenSteps.set(place, recorded.seq);
     return { output: step.output, by: step.by };
+  }
+
+  /** A step that was given no input has its activation's: all that the recorded activation read by its end, if it ended. */
+  #hasEqualInput(activation: Activation, { run, seq, part }: Recorded, hash: string | undefined): boolean {
+    if (hash !== undefined) return part.hash === hash;
+    const settled = this.#outcomes.ofNode(activation.path).find((other) => other.run === run && other.seq >= seq);
+    const whole = settled === undefined ? inputHashOf(activation).hash : hashWith(activation, settled.part.reads);
+    return (settled ?? { part }).part.hash === whole;
   }
 
   /** The like of {@link takesOverOpen} for a step. */
@@ -183,7 +200,9 @@ export class ReplaySource {
     key: string,
     intent: Intent,
   ): Promise<{ readonly output: unknown } | undefined> {
-    const origin = this.#outcomes.ancestors.find((ancestor) => intent.key === activation.keyFor(ancestor.runId, key));
+    const origin = this.#outcomes.ancestors.find(
+      (ancestor) => intent.key === effectKey(activation, key, ancestor.runId),
+    );
     if (origin === undefined) return undefined;
     const recorded = this.#outcomes.ofStep(activation.path, key).find((entry) => entry.part.status === undefined);
     const step = recorded === undefined ? undefined : await this.#outcomes.readStep(recorded);

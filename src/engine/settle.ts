@@ -10,6 +10,7 @@ import type { Activation } from './activation.ts';
 import type { AdmittedOutcome } from './admit-outcome.ts';
 import { encodeError } from './encode-error.ts';
 import { cancelActivation } from './cancel.ts';
+import { dropChildren } from './drop-children.ts';
 import { dropWaitsOf } from './open-wait.ts';
 import { routeEdges } from './route.ts';
 import type { RunCore } from './run-core.ts';
@@ -22,13 +23,18 @@ const deltaBytesMax = 1024 * 1024;
 export interface SettleSource {
   readonly by?: string;
   readonly from?: { readonly runId: string; readonly seq: number };
+  /** The input as the recorded activation had it, for an outcome taken over. */
+  readonly input?: ActivationInput;
+}
+
+export interface ActivationInput {
+  readonly hash: string;
+  /** Channels read, when the node does not declare them. */
+  readonly reads: readonly string[] | undefined;
 }
 
 /** Hash of an activation's input: its definition and the channels it read, as it saw them. */
-export function inputHashOf(activation: Activation): {
-  readonly hash: string;
-  readonly reads: readonly string[] | undefined;
-} {
+export function inputHashOf(activation: Activation): ActivationInput {
   const { node, view } = activation;
   const versions = view.versions(node.reads);
   if (versions.length === 0) return { hash: node.definitionHash, reads: undefined };
@@ -196,10 +202,11 @@ interface Finish {
 
 function finish(core: RunCore, activation: Activation, ending: Finish): void {
   const { frameRun, node } = activation;
-  const { hash, reads } = inputHashOf(activation);
+  const { hash, reads } = ending.source.input ?? inputHashOf(activation);
   const errorJson = ending.error === undefined ? undefined : encodeError(core, ending.error, activation.path);
   writeRecord(activation, ending, errorJson);
   core.committer.note(settlePart(core, activation, ending, hash, reads));
+  dropChildren(core, activation);
   if (ending.fired !== undefined) dropWaitsOf(core, activation);
   endActivation(core, activation);
   if (node.effect !== 'pure' && node.effect !== 'read') core.holdsEffect = true;
@@ -230,7 +237,7 @@ export function advancePlan(
   }
   for (const start of step.start) core.queue.push({ frameRun, start });
   for (const index of step.cancel) cancelActivation(core, frameRun, index);
-  if (frameRun.plan.isDone) frameRun.onEnd?.();
+  if (frameRun.plan.isDone || frameRun.hasFailed) frameRun.onEnd?.();
 }
 
 /** A failure that nothing handled: the frame starts nothing more and ends when its running siblings have. */
@@ -238,7 +245,11 @@ function failFrame(core: RunCore, activation: Activation, error: unknown, errorJ
   const { frameRun } = activation;
   if (!frameRun.hasFailed) frameRun.failure = error;
   frameRun.hasFailed = true;
-  if (frameRun !== core.rootFrame) return frameRun.onEnd?.();
+  if (frameRun !== core.rootFrame) {
+    // A resume that comes before the parent was told tells it, and does not try again (W6).
+    frameRun.frame.setField('failure', [], activation.node.id, JSON.stringify(activation.node.id));
+    return frameRun.onEnd?.();
+  }
   core.setRootEntry('failures', activation.path.join('/'), asError(error), errorJson);
   core.isFailing = true;
 }

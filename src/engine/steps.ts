@@ -74,7 +74,13 @@ async function performStep<T>(
     const judged = await judgeStep(core, activation, key, options, recorded);
     if (judged !== undefined) return judged.output as T;
   } else if (core.replay !== undefined) {
-    const replayed = await core.replay.stepOutcome(core, activation, key, effect, hash);
+    const replayed = await core.replay.stepOutcome(
+      core,
+      activation,
+      key,
+      effect,
+      'input' in options ? hash : undefined,
+    );
     if (replayed !== undefined)
       return finishStep(
         core,

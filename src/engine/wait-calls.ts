@@ -45,7 +45,7 @@ async function waitFor(core: RunCore, activation: Activation, call: WaitCall): P
   }
   activation.stepsInFlight += 1;
   if (recorded === undefined && core.replay !== undefined) {
-    const replayed = await core.replay.stepOutcome(core, activation, key, 'human', inputHashOf(activation).hash);
+    const replayed = await core.replay.stepOutcome(core, activation, key, 'human', undefined);
     if (replayed !== undefined) {
       activation.stepsInFlight -= 1;
       return finishStep(
