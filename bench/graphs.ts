@@ -75,5 +75,5 @@ export function pausingLoopGraph(visits: number, work: (index: number) => LoopSt
     .addEdge('step', 'step', { when: ({ state }) => (state.scratch['count'] as number) < visits })
     .addEdge('step', 'ask', { when: ({ state }) => (state.scratch['count'] as number) >= visits })
     .addEdge('ask', END)
-    .compile(options) as unknown as CompiledGraph;
+    .compile(options);
 }
