@@ -5,6 +5,7 @@ import type { Activation } from './activation.ts';
 import { admitOutcome, hasLargeValues, offloadOutcome } from './admit-outcome.ts';
 import { Context } from './context.ts';
 import { isEffect } from './effect.ts';
+import { dropChildren } from './drop-children.ts';
 import { dropActivation, retryLater } from './gate.ts';
 import { openRecord } from './open-record.ts';
 import { factsOf, retryDelayMs } from './retry.ts';
@@ -122,6 +123,7 @@ function attemptReturned(core: RunCore, activation: Activation, returned: unknow
 export function attemptFailed(core: RunCore, activation: Activation, error: unknown): void {
   activation.cancelTimer?.();
   activation.abort(error);
+  dropChildren(core, activation);
   core.requestTurn();
   if (activation.isCancelled) return settleCancelled(core, activation);
   if (core.isClosing || core.isCancelling || core.committer.broken !== undefined)

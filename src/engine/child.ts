@@ -6,13 +6,14 @@ import { encodeValue } from '../state/codec.ts';
 import type { FrameTree } from '../state/tree.ts';
 import type { Activation } from './activation.ts';
 import { cancelActivation } from './cancel.ts';
+import { dropActivations } from './drop-children.ts';
 import { FrameRun } from './frame-run.ts';
 import { maybeLeave, updateBusy } from './leave.ts';
 import { newFrame } from './new-frame.ts';
 import type { RunCore } from './run-core.ts';
 import { settleStart } from './settle-start.ts';
 import { ensureSteps } from './step-record.ts';
-import { keyAcrossSaves, nextStepKey } from './step-calls.ts';
+import { keyAcrossSaves, never, nextStepKey } from './step-calls.ts';
 import { treePathOf } from './tree-path.ts';
 
 /** Runs a graph as a child, or goes on with the one recorded under this name; resolves when it has ended. */
@@ -33,19 +34,23 @@ export async function runChild(
   const key = nextStepKey(core, activation, name);
   const { generation } = activation;
   const frameRun = await openWhileBusy(core, activation, () => openChild(core, activation, graph, input, key, depth));
-  if (activation.generation !== generation) return new Promise<never>(() => {});
+  if (frameRun === undefined || !isRunning(activation, generation)) return never();
   activation.childrenInFlight += 1;
   updateBusy(core, activation);
-  core.childFrames.add(frameRun);
   await childEnd(frameRun, () => {
     core.childFrames.delete(frameRun);
-    if (activation.generation !== generation) return;
+    dropActivations(core, frameRun);
+    if (!isRunning(activation, generation)) return;
     // At once, not a microtask later: until its function goes on, the parent is what the run is at work on.
     activation.childrenInFlight -= 1;
     updateBusy(core, activation);
     maybeLeave(core, activation);
   });
   return childResult(frameRun);
+}
+
+function isRunning(activation: Activation, generation: number): boolean {
+  return activation.generation === generation && activation.phase === 'running';
 }
 
 /** Opening a child may take a moment, in which the parent is at work. */
@@ -69,10 +74,12 @@ async function openChild(
   input: unknown,
   key: string,
   depth: number,
-): Promise<FrameRun> {
+): Promise<FrameRun | undefined> {
+  const { generation } = activation;
   const record = ensureSteps(activation);
   const known = record.children !== undefined && Object.hasOwn(record.children, key) ? record.children[key] : undefined;
   const tree = known ?? (await newFrame(graph, input, core.env.limits, core.redact));
+  if (!isRunning(activation, generation)) return undefined;
   const nodePath = [...activation.path, key];
   const frameRun = new FrameRun({
     graph,
@@ -83,11 +90,20 @@ async function openChild(
     keyParts: [...activation.keyParts, keyAcrossSaves(activation, key)],
     depth,
   });
+  if (known?.failure !== undefined) return failedBefore(frameRun, known.failure);
   if (known === undefined) admitChild(core, activation, frameRun, key, tree);
+  core.childFrames.add(frameRun);
   const step = frameRun.plan.initial();
   for (const start of step.start) core.queue.push({ frameRun, start });
   for (const index of step.cancel) cancelActivation(core, frameRun, index);
   core.requestTurn();
+  return frameRun;
+}
+
+/** It failed before this process took the run up, and its parent was not told yet. */
+function failedBefore(frameRun: FrameRun, nodeId: string): FrameRun {
+  frameRun.hasFailed = true;
+  frameRun.failure = frameRun.frame.tree.nodes[nodeId]?.error;
   return frameRun;
 }
 

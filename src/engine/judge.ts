@@ -47,16 +47,19 @@ export async function judgeEffect(core: RunCore, effect: DoubtfulEffect): Promis
 
 /** Until the attempt's deadline its first owner may still be in the effect, unless it is known to be gone. */
 async function ownerGone(core: RunCore, intent: Intent): Promise<void> {
-  const { clock, ids, effectsInFlight } = core.env;
-  const remainingMs = intent.deadlineAt - clock.now();
-  const isGone =
-    intent.by === ids.workerId
-      ? !effectsInFlight.has(intent.key)
-      : intent.by !== undefined && ids.isWorkerDead(intent.by) === true;
-  if (isGone || remainingMs <= 0) return;
-  await new Promise<void>((resolve) => {
-    holdTimer(core, remainingMs, resolve);
-  });
+  const { clock, ids, effectsInFlight, limits } = core.env;
+  const isOwn = intent.by === ids.workerId;
+  const isGone = (): boolean =>
+    isOwn ? !effectsInFlight.has(intent.key) : intent.by !== undefined && ids.isWorkerDead(intent.by) === true;
+  for (;;) {
+    const remainingMs = intent.deadlineAt - clock.now();
+    if (isGone() || remainingMs <= 0) return;
+    // One that runs here, left behind by an attempt that is over, may end long before its deadline.
+    const delayMs = isOwn ? Math.min(remainingMs, limits.messagePollMs) : remainingMs;
+    await new Promise<void>((resolve) => {
+      holdTimer(core, delayMs, resolve);
+    });
+  }
 }
 
 /** Judges an activation that left an intent behind. */

@@ -37,5 +37,6 @@ function leave(core: RunCore, activation: Activation): void {
     }),
   );
   core.setBusy(activation, false);
+  if (activation.frameRun.hasFailed) activation.frameRun.onEnd?.();
   if (activation.mustRunAgain) core.wakeUps.push(activation);
 }

@@ -153,12 +153,13 @@ function wake(core: RunCore, waitId: string): void {
   else activation.mustRunAgain = true;
 }
 
-/** When an activation is over, what it still waited for is no longer open. */
+/** When an activation is over, what it and its child runs still waited for is no longer open. */
 export function dropWaitsOf(core: RunCore, activation: Activation): void {
-  for (const [waitId, waiting] of core.waiters) {
-    if (waiting !== activation) continue;
+  const { waits } = core.root;
+  for (const waitId in waits) {
+    const { node } = waits[waitId] as WaitRecord;
+    if (!activation.path.every((part, index) => node[index] === part)) continue;
     core.waiters.delete(waitId);
-    if (!Object.hasOwn(core.root.waits, waitId)) continue;
     core.deleteRootEntry('waits', waitId);
     core.committer.closeWait(waitId);
   }

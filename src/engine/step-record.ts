@@ -60,9 +60,14 @@ export function deleteStep(core: RunCore, nodePath: readonly string[], record: N
   core.delta.delete(pathJson([...treePathOf(nodePath), 'nodes', nodePath.at(-1) as string, 'steps', key]));
 }
 
-/** Before another attempt: failed steps may run again, except effects that may have happened, which are in doubt (X3). */
+/** Before another attempt: failed steps and child runs go on, except effects that may have happened, which are in doubt (X3). */
 export function clearFailedSteps(core: RunCore, activation: Activation): void {
   const record = activation.frameRun.openRecordOf(activation.node);
+  for (const [key, child] of Object.entries(record?.children ?? {})) {
+    if (child.failure === undefined) continue;
+    delete child.failure;
+    core.delta.delete(pathJson([...treePathOf([...activation.path, key, '']), 'failure']));
+  }
   for (const [key, step] of Object.entries(record?.steps ?? {})) {
     if (step.status !== 'failed') continue;
     if (

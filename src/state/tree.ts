@@ -15,6 +15,8 @@ export interface FrameTree {
   loops?: Record<string, LoopRecord>;
   /** Counts the rounds opened in this frame; stamps records so that those of earlier rounds are told apart. */
   epoch?: number;
+  /** Of a child run: the node whose failure nothing handled, until its parent is tried again. */
+  failure?: string;
 }
 
 export interface LoopRecord {
