@@ -80,7 +80,9 @@ class CairnEngine implements Engine {
   async resume(runId: string, options: ResumeOptions = {}): Promise<RunHandle> {
     this.#checkOpen();
     const known = this.#active.get(runId);
-    if (known !== undefined) return this.#handle(runId, known, false);
+    if (known?.runner.isOver === false) return this.#handle(runId, known, false);
+    // It is being given back, and looks at no answers any more: whoever wants it to go on takes it up anew.
+    await known?.runner.ended.catch(() => {});
     const opening = this.#opening.get(runId);
     if (opening !== undefined) return { ...(await opening), created: false };
     return this.#open(runId, () => this.#takeUp(runId, options));

@@ -1,5 +1,5 @@
 /** Takes answers, signals and cancel requests into a run; the next commit says that they are taken (O1). */
-import { decodeJson } from '../state/codec.ts';
+import { decodeJson, encodeValue } from '../state/codec.ts';
 import type { MessageRow } from '../ports/store.ts';
 import { closeWait } from './open-wait.ts';
 import type { RunCore } from './run-core.ts';
@@ -64,8 +64,8 @@ export class MessageIntake {
       const waiting = Object.entries(core.root.waits).find(
         ([, wait]) => wait.kind === 'signal' && wait.name === body.signal,
       );
-      if (waiting === undefined) return void core.signals.push(row);
       core.committer.takeMessage(row.id);
+      if (waiting === undefined) return keepSignal(core, row.name, body);
       return closeWait(core, waiting[0], { output: body.value, by: body.by ?? 'signal' });
     }
     core.committer.takeMessage(row.id);
@@ -74,11 +74,17 @@ export class MessageIntake {
   }
 }
 
-/** A signal that came before it was asked for, if there is one; the next commit takes it. */
+/** A signal that nobody waits for yet is kept in the run's own tree: forks have it, and no worker is called for it again. */
+function keepSignal(core: RunCore, id: string, body: MessageBody): void {
+  core.setRootEntry('signals', `id ${id}`, body, encodeValue(body));
+  core.committer.note(JSON.stringify({ kind: 'signal', detail: body.signal }));
+  core.mustCommit = true;
+}
+
+/** A signal that came before it was asked for, if there is one. */
 export function takeEarlySignal(core: RunCore, name: string): MessageBody | undefined {
-  const index = core.signals.findIndex((row) => messageBody(row.body).signal === name);
-  if (index < 0) return undefined;
-  const [row] = core.signals.splice(index, 1) as [MessageRow];
-  core.committer.takeMessage(row.id);
-  return messageBody(row.body);
+  const found = Object.entries(core.root.signals ?? {}).find(([, body]) => body.signal === name);
+  if (found === undefined) return undefined;
+  core.deleteRootEntry('signals', found[0]);
+  return found[1];
 }

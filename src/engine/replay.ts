@@ -2,7 +2,7 @@
 import { CairnError } from '../errors.ts';
 import type { RunRow } from '../ports/store.ts';
 import { hashParts } from '../state/hash.ts';
-import type { Intent, KeptOutcome, NodeRecord, RunTree } from '../state/tree.ts';
+import type { Intent, KeptOutcome, NodeRecord, RunTree, StepRecord } from '../state/tree.ts';
 import type { Activation } from './activation.ts';
 import { admitKept } from './admit-kept.ts';
 import { isEffect } from './effect.ts';
@@ -16,6 +16,15 @@ import { inputHashOf, settleCompleted, settleFailed } from './settle.ts';
 /** What became of a due activation's recorded outcome. */
 type Found = { readonly recorded: Recorded; readonly outcome: KeptOutcome & { readonly record: NodeRecord } };
 
+/** What a fork takes over for a step: its output, or an effect that failed in the original and may have happened (X3). */
+export interface TakenStep {
+  readonly place: string;
+  readonly from: readonly [runId: string, seq: number];
+  readonly output: unknown;
+  readonly by: string | undefined;
+  readonly doubt?: StepRecord;
+}
+
 interface Pending {
   readonly activation: Activation;
   readonly recorded: Recorded;
@@ -25,8 +34,6 @@ export class ReplaySource {
   readonly #outcomes: RecordedOutcomes;
   readonly #pending: Pending[] = [];
   #isTaking = false;
-  /** Steps taken over in this process, by place: each record once. */
-  readonly #takenSteps = new Map<string, number>();
   /** Set by the runner and the preview: starts an activation that could not be taken over after all. */
   startAnyway: (core: RunCore, activation: Activation) => void = () => {};
   /** Set likewise: judges an effect that failed in the original and may have happened. */
@@ -120,20 +127,20 @@ export class ReplaySource {
     const from = { runId: recorded.run.runId, seq: recorded.seq };
     const input = { hash: recorded.part.hash ?? '', reads: recorded.part.reads };
     const { record } = outcome;
-    if (record.status === 'failed' && record.fired === undefined)
-      return this.#doubtFailure(core, activation, recorded, record);
     core.setRootEntry(
       'replayed',
       pathKeyOf(activation.path),
       [from.runId, from.seq],
       JSON.stringify([from.runId, from.seq]),
     );
+    if (record.status === 'cancelled' || (record.status === 'failed' && record.fired === undefined))
+      return this.#doubtFailure(core, activation, recorded, record);
     core.onReplay(activation, from);
     if (record.status === 'failed') return settleFailed(core, activation, record.error, undefined, { from, input });
     settleCompleted(core, activation, admitKept(core, activation, outcome), { from, input });
   }
 
-  /** An effect that failed in the original may have happened there: in doubt under the original's key, never run again unasked (X3). */
+  /** An effect that failed or was cancelled in the original may have happened there: in doubt under the original's key, never run again unasked (X3). */
   #doubtFailure(core: RunCore, activation: Activation, recorded: Recorded, record: NodeRecord): void {
     const intent: Intent = { key: activation.keyFor(recorded.run.runId), attempt: record.attempt ?? 1, deadlineAt: 0 };
     const open: NodeRecord = {
@@ -161,28 +168,35 @@ export class ReplaySource {
     return true;
   }
 
-  /** The recorded result of a step of equal input, if its class lets a fork take it over. `hash`: of the input it was given, if any. */
+  /** What is recorded of a step of equal input, if its class lets a fork take it over. `hash`: of the input it was given, if any. */
   async stepOutcome(
     core: RunCore,
     activation: Activation,
     key: string,
     effect: string,
     hash: string | undefined,
-  ): Promise<{ readonly output: unknown; readonly by: string | undefined } | undefined> {
+  ): Promise<TakenStep | undefined> {
     if (effect === 'read' || (effect === 'pure' && (core.root.rerunPure === true || core.isCodeChanged)))
       return undefined;
     const place = `${pathKeyOf(activation.path)}\0${key}`;
-    const after = this.#takenSteps.get(place) ?? -1;
-    const recorded = this.#outcomes
+    const last = core.root.replayed?.[place];
+    const open = this.#outcomes
       .ofStep(activation.path, key)
-      .find(
-        (entry) => entry.seq > after && entry.part.status === undefined && this.#hasEqualInput(activation, entry, hash),
-      );
+      .filter(({ run, seq }) => last === undefined || run.runId !== last[0] || seq > last[1])
+      .filter((entry) => this.#hasEqualInput(activation, entry, hash));
+    const recorded = open.find(({ part }) => part.status === undefined) ?? (isEffect({ effect }) ? open[0] : undefined);
     if (recorded === undefined) return undefined;
     const step = await this.#outcomes.readStep(recorded);
-    if (step === undefined || step.status !== 'done') return undefined;
-    this.#takenSteps.set(place, recorded.seq);
-    return { output: step.output, by: step.by };
+    if (step === undefined) return undefined;
+    const from = [recorded.run.runId, recorded.seq] as const;
+    if (step.status === 'done') return { place, from, output: step.output, by: step.by };
+    if (step.status !== 'failed') return undefined;
+    return { place, from, output: undefined, by: undefined, doubt: doubtOf(activation, key, recorded, step) };
+  }
+
+  /** Each record is taken once, after a crash too: call it together with what records the step. */
+  noteTaken(core: RunCore, { place, from }: TakenStep): void {
+    core.setRootEntry('replayed', place, from, JSON.stringify(from));
   }
 
   /** A step that was given no input has its activation's: all that the recorded activation read by its end, if it ended. */
@@ -211,6 +225,17 @@ export class ReplaySource {
       core.fail(new CairnError('ORIGINAL_CLAIMED', { runId: origin.runId, node: activation.path.join('/') }));
     return undefined;
   }
+}
+
+/** A step that failed in the original, as one that was begun there under its key. */
+function doubtOf(activation: Activation, key: string, { run }: Recorded, failed: StepRecord): StepRecord {
+  const intent: Intent = {
+    key: failed.intent?.key ?? effectKey(activation, key, run.runId),
+    attempt: failed.attempt ?? 1,
+    deadlineAt: 0,
+  };
+  const { error: _, ...step } = failed;
+  return { ...step, status: 'started', intent };
 }
 
 /** The activation's input hash, over the channels that the recorded activation read. */

@@ -12,6 +12,7 @@ import { recordRoutes, takeRoutesAgain } from './reroute.ts';
 import type { EngineEnvironment } from './run-core.ts';
 import type { RunFeed } from './run-feed.ts';
 import { Runner } from './runner.ts';
+import { waitRowOf } from './wait.ts';
 
 /** @throws CLAIM_TAKEN somebody else is working on it */
 export async function claimForResume(
@@ -76,5 +77,5 @@ function retryFailed(runner: Runner, options: ResumeOptions): void {
   core.deleteRootField('failures');
   core.committer.note(JSON.stringify({ kind: 'resume', ...(options.by === undefined ? {} : { by: options.by }) }));
   core.mustCommit = true;
-  runner.reopenWaits();
+  for (const [waitId, wait] of Object.entries(core.root.waits)) core.committer.openWait(waitRowOf(waitId, wait));
 }

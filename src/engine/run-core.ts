@@ -3,7 +3,7 @@ import type { BlobStore } from '../ports/blobs.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Ids } from '../ports/ids.ts';
 import type { Secrets } from '../ports/secrets.ts';
-import type { Claim, MessageRow, RunRow, Store } from '../ports/store.ts';
+import type { Claim, RunRow, Store } from '../ports/store.ts';
 import type { DeltaBuilder } from '../state/delta.ts';
 import type { NodeRecord, RunTree } from '../state/tree.ts';
 import type { Activation } from './activation.ts';
@@ -33,6 +33,8 @@ export interface QueuedStart {
   readonly frameRun: FrameRun;
   readonly start: PlanStart;
 }
+
+type RootTable = 'failures' | 'waits' | 'replayed' | 'supplied' | 'signals';
 
 export class RunCore {
   readonly env: EngineEnvironment;
@@ -85,8 +87,6 @@ export class RunCore {
   onDoubt: (activation: Activation, record: NodeRecord) => void = () => {};
   /** Told when a recorded outcome stands in for an activation. */
   onReplay: (activation: Activation, from: { readonly runId: string; readonly seq: number }) => void = () => {};
-  /** Signals that came and were not received yet. */
-  readonly signals: MessageRow[] = [];
   /** Who waits here for which wait. */
   readonly waiters: Map<string, Activation> = new Map();
 
@@ -154,7 +154,7 @@ export class RunCore {
   }
 
   /** Sets one key of a root table (`failures`, `waits`, `replayed`), creating the table if need be. */
-  setRootEntry(table: 'failures' | 'waits' | 'replayed' | 'supplied', key: string, value: unknown, json: string): void {
+  setRootEntry(table: RootTable, key: string, value: unknown, json: string): void {
     let entries: Record<string, unknown> | undefined = this.root[table];
     if (entries === undefined) {
       entries = {};
@@ -164,7 +164,7 @@ export class RunCore {
     this.delta.set(`["${table}",${JSON.stringify(key)}]`, json);
   }
 
-  deleteRootEntry(table: 'failures' | 'waits' | 'replayed' | 'supplied', key: string): void {
+  deleteRootEntry(table: RootTable, key: string): void {
     const entries: Record<string, unknown> | undefined = this.root[table];
     if (entries === undefined || !Object.hasOwn(entries, key)) return;
     delete entries[key];

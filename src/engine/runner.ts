@@ -16,13 +16,13 @@ import { judgeActivation } from './judge.ts';
 import { MessageIntake } from './message-intake.ts';
 import { armDueTime, fireDueWait } from './open-wait.ts';
 import { prepareStart } from './prepare.ts';
+import { endingOf } from './run-ending.ts';
 import { RunCore, type EngineEnvironment } from './run-core.ts';
 import { liveEventOf, runningNow } from './live-events.ts';
 import type { RunFeed } from './run-feed.ts';
 import { settleCancelled } from './settle.ts';
 import { SnapshotWriter } from './snapshot-writer.ts';
 import { holdTimer } from './timers.ts';
-import { waitRowOf } from './wait.ts';
 
 /** Launches between two rests of the loop: a chain that never waits must not starve everything else. */
 const launchesPerTurn = 512;
@@ -129,6 +129,11 @@ export class Runner {
     if (core.root.failures !== undefined && Object.keys(core.root.failures).length > 0) core.isFailing = true;
     this.#isStarted = true;
     this.#requestTurn();
+  }
+
+  /** Whether it moves no further: the run has ended or is paused, or could not be advanced. */
+  get isOver(): boolean {
+    return this.#isOver;
   }
 
   /** Looks for messages now: somebody in this process posted one. */
@@ -258,7 +263,7 @@ export class Runner {
       const queued = core.queue.shift();
       if (queued !== undefined && !core.isStopping && !queued.frameRun.hasFailed) prepareStart(core, queued);
     }
-    const status = this.#ending();
+    const status = endingOf(core);
     if (status !== undefined) return this.#end(status);
     this.#checkpoint();
   }
@@ -284,21 +289,6 @@ export class Runner {
     const record = activation.frameRun.openRecordOf(activation.node);
     if (record?.intent !== undefined) judgeActivation(core, activation, record);
     else launchOrGate(core, activation);
-  }
-
-  /** How the run stands when nothing is left to do here; undefined while something is. */
-  #ending(): RunStatus | undefined {
-    const { core } = this;
-    if (core.rootFrame.plan.isDone && !core.isFailing) return 'completed';
-    const isAtWork =
-      core.launches.length + core.gates.length + core.gatedCount + core.wakeUps.length + core.cancelled.length > 0;
-    if (core.busyCount > 0 || isAtWork) return undefined;
-    if (core.isCancelling) return 'cancelled';
-    if (core.isClosing) return undefined;
-    if (core.isFailing) return 'failed';
-    if (core.queue.length > 0 || core.timerCount > 0) return undefined;
-    if (Object.keys(core.root.waits).length > 0) return 'paused';
-    throw new CairnError('INTERNAL', { reason: 'nothing is ready, running or waiting, and the run has not ended' });
   }
 
   #end(status: RunStatus): void {
@@ -340,7 +330,8 @@ export class Runner {
     core.mustCommit = false;
     core.holdsEffect = false;
     this.#wantsPower = false;
-    const { isPending } = committer;
+    // A delta without a reason joins the next checkpoint that has one.
+    const isPending = committer.isPending && (committer.partCount > 0 || this.#durable !== undefined);
     if (isPending && core.root.status !== 'running') {
       core.setRootField('status', 'running', '"running"');
       committer.setStatus('running');
@@ -393,11 +384,5 @@ export class Runner {
     this.#keeper.stop();
     this.#intake.stop();
     for (const cancel of this.core.heldTimers) cancel();
-  }
-
-  /** Index rows of the waits that a resume of a failed run opens again (G10). */
-  reopenWaits(): void {
-    for (const [waitId, wait] of Object.entries(this.core.root.waits))
-      this.core.committer.openWait(waitRowOf(waitId, wait));
   }
 }

@@ -8,6 +8,7 @@ import { hashParts } from '../state/hash.ts';
 import type { KeptOutcome, NodeRecord, NodeStatus } from '../state/tree.ts';
 import type { Activation } from './activation.ts';
 import type { AdmittedOutcome } from './admit-outcome.ts';
+import { isEffect } from './effect.ts';
 import { encodeError } from './encode-error.ts';
 import { cancelActivation } from './cancel.ts';
 import { dropChildren } from './drop-children.ts';
@@ -298,6 +299,9 @@ function writeRecord(activation: Activation, ending: Finish, errorJson: string |
   if (ending.fired === undefined) keepForRetry(activation, ending, field);
   else if (outcome.output !== undefined) field('output', outcome.output.value, outcome.output.json);
   if (outcome.isStepsOutput === true && ending.status === 'completed') field('outputOfSteps', true, 'true');
+  // One that was cancelled before it was begun certainly did not happen (X3).
+  if (ending.status === 'cancelled' && isEffect(node) && frameRun.openRecordOf(node)?.intent === undefined)
+    field('applied', 'no', '"no"');
   if (node.outputAs !== undefined && ending.status === 'completed')
     field('as', node.outputAs, JSON.stringify(node.outputAs));
   const previous = frameRun.openRecordOf(node);

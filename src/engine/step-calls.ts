@@ -82,6 +82,8 @@ export function finishStep(
     value === undefined ? step : { ...step, output: value },
     value === undefined ? undefined : admitted.json,
   );
+  // What follows from a finished effect waits until it is durable (E3).
+  if (isEffect({ effect: step.effect ?? 'pure' })) core.holdsEffect = true;
   noteStep(core, activation, key, step);
   return value;
 }

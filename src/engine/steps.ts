@@ -66,30 +66,29 @@ async function performStep<T>(
   const record = ensureSteps(activation);
   checkStepCount(core, record);
   const hash = stepHash(core, activation, key, options);
-  // An effect that was begun under a key goes on under it, in a fork too.
-  const idempotencyKey = recorded?.intent?.key ?? effectKey(activation, key, core.runId);
-  const call: StepCall = { key, effect, hash, idempotencyKey, options };
-  let attempt = recorded?.attempt ?? 1;
-  if (recorded?.intent !== undefined) {
-    const judged = await judgeStep(core, activation, key, options, recorded);
-    if (judged !== undefined) return judged.output as T;
-  } else if (core.replay !== undefined) {
-    const replayed = await core.replay.stepOutcome(
-      core,
-      activation,
-      key,
-      effect,
-      'input' in options ? hash : undefined,
-    );
-    if (replayed !== undefined)
-      return finishStep(
-        core,
-        activation,
-        key,
-        { kind: 'step', status: 'done', effect, hash },
-        admitStep(core, activation, key, replayed.output),
-      ) as T;
+  let begun = recorded;
+  if (recorded?.intent === undefined && core.replay !== undefined) {
+    const given = 'input' in options ? hash : undefined;
+    const taken = await core.replay.stepOutcome(core, activation, key, effect, given);
+    if (!isCurrent()) return never<T>();
+    if (taken !== undefined) {
+      core.replay.noteTaken(core, taken);
+      if (taken.doubt === undefined) {
+        const output = admitStep(core, activation, key, taken.output);
+        return finishStep(core, activation, key, { kind: 'step', status: 'done', effect, hash }, output) as T;
+      }
+      begun = taken.doubt;
+      setStep(core, activation.path, record, key, begun);
+    }
   }
+  // An effect that was begun under a key goes on under it, in a fork too.
+  const idempotencyKey = begun?.intent?.key ?? effectKey(activation, key, core.runId);
+  const call: StepCall = { key, effect, hash, idempotencyKey, options };
+  if (begun?.intent !== undefined) {
+    const judged = await judgeStep(core, activation, key, options, begun);
+    if (judged !== undefined) return judged.output as T;
+  }
+  let attempt = begun?.attempt ?? 1;
   for (;;) {
     if (isEffect({ effect })) await writeStepIntent(core, activation, call, attempt);
     if (!isCurrent()) return never<T>();

@@ -48,6 +48,7 @@ async function waitFor(core: RunCore, activation: Activation, call: WaitCall): P
     const replayed = await core.replay.stepOutcome(core, activation, key, 'human', undefined);
     if (replayed !== undefined) {
       activation.stepsInFlight -= 1;
+      core.replay.noteTaken(core, replayed);
       return finishStep(
         core,
         activation,

@@ -56,7 +56,9 @@ class PollingWorker implements Worker {
     const { store, clock, tenant = 'default', concurrency = 16 } = this.#options;
     const room = concurrency - this.#running.size;
     if (this.#isStopped || room <= 0) return 0;
-    const { rows } = await store.listRuns({ tenant, claimableAt: clock.now(), limit: room });
+    // A run that has ended may have messages that nobody will take.
+    const status = ['running', 'paused'] as const;
+    const { rows } = await store.listRuns({ tenant, status, claimableAt: clock.now(), limit: room });
     let taken = 0;
     for (const { runId } of rows) {
       if (this.#isStopped || this.#running.has(runId)) continue;

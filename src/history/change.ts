@@ -17,6 +17,8 @@ export type ChangeKind =
   | 'wait'
   /** A wait was closed: by an answer, a due time, a signal, or the run's end. */
   | 'answer'
+  /** A signal came before it was asked for, and is kept. */
+  | 'signal'
   /** ctx.save. */
   | 'save'
   /** A recorded outcome of an ancestor was taken over (X2). */

@@ -132,6 +132,8 @@ export interface RunTree {
   failures?: Record<string, unknown>;
   /** Open waits by id. */
   waits: Record<string, WaitRecord>;
+  /** Signals that came before they were asked for, in order of arrival. */
+  signals?: Record<string, { readonly signal?: string; readonly value: unknown; readonly by?: string }>;
   /** A fork's patched channels, until routing decisions that read them have been taken again (H2). */
   patched?: readonly string[];
   /** Outcomes given to a fork in place of recorded ones, by node path key. */
