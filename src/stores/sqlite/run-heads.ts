@@ -26,14 +26,14 @@ export class RunHeads {
   readonly #selectHead: Statement;
 
   constructor(prepare: Prepare) {
-    this.#selectVersion = prepare('pragma data_version');
+    this.#selectVersion = prepare('pragma data_version', 'arrays');
     this.#selectRun = prepare('select no, token from runs where tenant = ? and run_id = ?');
     this.#selectHead = prepare('select seq from checkpoints where run = ? order by seq desc limit 1');
   }
 
   /** A transaction has begun: from here on no other connection writes. */
   beginTransaction(): void {
-    this.#version = (this.#selectVersion().get() as { data_version: number }).data_version;
+    this.#version = (this.#selectVersion().get() as unknown as [number])[0];
   }
 
   /** Nothing that was learned in this transaction came to be. */
