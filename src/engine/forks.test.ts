@@ -125,9 +125,7 @@ test('X3 an effect that was cancelled or failed in the original is in doubt in a
   expect(writes).toBe(2);
   await bench.engine.fork({ runId: 'r', seq: 0 }, { runId: 'f', set: [{ path: ['input'], value: 2 }] });
   const fork = await resumeToRest(bench.engine, 'f', graph);
-  expect(fork.waits.map((wait) => [wait.kind, wait.node.join('/')]).toSorted()).toEqual([
-    ['doubt', 'composed'],
-    ['doubt', 'slow'],
-  ]);
+  const asked = fork.waits.map((wait) => `${wait.kind} ${wait.node.join('/')}`);
+  expect(new Set(asked)).toEqual(new Set(['doubt composed', 'doubt slow']));
   expect(writes).toBe(2);
 });
