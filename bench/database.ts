@@ -87,17 +87,11 @@ export class FloorDatabase {
 /** Milliseconds that a bare loop takes to insert rows, one commit each. */
 export function timeFloor(folder: string, rows: readonly StoredRow[], options: FloorOptions): number {
   const floor = new FloorDatabase(folder, options);
-  collectGarbage();
   const startMs = performance.now();
   for (const row of rows) floor.insert(row);
   const took = performance.now() - startMs;
   floor.close();
   return took;
-}
-
-/** So that neither side pays for the other's garbage. */
-export function collectGarbage(): void {
-  (globalThis as { gc?: () => void }).gc?.();
 }
 
 /** What integrity costs a bare reader or writer: one hash of the bytes. */

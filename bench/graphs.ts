@@ -1,9 +1,7 @@
-/** The graphs that are measured. Each commits a checkpoint a node, and what its nodes return was made beforehand. */
+/** The graphs that are measured, compiled once for all repetitions. Each commits a checkpoint a node, and what its nodes return was made beforehand. */
 import { AgentGraph, END, START, humanNode, mapNode, outcome, type EffectClass } from '../src/index.ts';
-import type { CompiledGraph, CompileOptions } from '../src/index.ts';
+import type { Graph } from '../src/index.ts';
 import type { Message } from './payload.ts';
-
-type Engine = CompileOptions & object;
 
 const policy = { checkpointPolicy: 'every_node', maxVisits: 1_000_000 } as const;
 
@@ -11,12 +9,7 @@ const policy = { checkpointPolicy: 'every_node', maxVisits: 1_000_000 } as const
 export type Tick = (index: number) => void;
 
 /** A chain of distinct nodes, each with an output. */
-export function chainGraph(
-  outputs: readonly object[],
-  effectClass: EffectClass,
-  options: Engine,
-  onNode: Tick = () => {},
-): CompiledGraph {
+export function chainGraph(outputs: readonly object[], effectClass: EffectClass, onNode: Tick = () => {}): Graph {
   const graph: AgentGraph = new AgentGraph({}, { id: 'chain', ...policy });
   let before: string = START;
   for (const [index, output] of outputs.entries()) {
@@ -32,11 +25,11 @@ export function chainGraph(
     graph.addEdge(before, id);
     before = id;
   }
-  return graph.addEdge(before, END).compile(options);
+  return graph.addEdge(before, END).compile().graph;
 }
 
 /** A chain of distinct nodes, each of which appends one message to a list. */
-export function listGraph(messages: readonly Message[], options: Engine, onNode: Tick): CompiledGraph {
+export function listGraph(messages: readonly Message[], onNode: Tick): Graph {
   const graph: AgentGraph = new AgentGraph({}, { id: 'list', ...policy, reducers: { 'scratch.messages': 'append' } });
   let before: string = START;
   for (const [index, message] of messages.entries()) {
@@ -48,18 +41,18 @@ export function listGraph(messages: readonly Message[], options: Engine, onNode:
     graph.addEdge(before, id);
     before = id;
   }
-  return graph.addEdge(before, END).compile(options);
+  return graph.addEdge(before, END).compile().graph;
 }
 
 /** One map over as many items as there are outputs; eight at once. */
-export function mapGraph(outputs: readonly object[], effectClass: EffectClass, options: Engine): CompiledGraph {
+export function mapGraph(outputs: readonly object[], effectClass: EffectClass): Graph {
   const items = outputs.map((_, index) => index);
   const graph: AgentGraph = new AgentGraph({}, { id: 'map', ...policy });
   graph.addNode(
     'map',
     mapNode({ over: () => items, each: (item: number) => outputs[item], concurrency: 8, effectClass }),
   );
-  return graph.addEdge(START, 'map').addEdge('map', END).compile(options);
+  return graph.addEdge(START, 'map').addEdge('map', END).compile().graph;
 }
 
 export interface LoopState {
@@ -67,7 +60,7 @@ export interface LoopState {
 }
 
 /** One node visited again and again, which counts and writes what `work` gives for a visit; then a question, at which the run pauses. */
-export function pausingLoopGraph(visits: number, work: (index: number) => LoopState, options: Engine): CompiledGraph {
+export function pausingLoopGraph(visits: number, work: (index: number) => LoopState): Graph {
   return new AgentGraph({}, { id: 'loop', ...policy, reducers: { 'scratch.messages': 'append' } })
     .addNode('step', ({ visit }) => outcome({ scratch: { count: visit, ...work(visit - 1) } }))
     .addNode('ask', humanNode({ prompt: 'Go on?' }))
@@ -75,5 +68,5 @@ export function pausingLoopGraph(visits: number, work: (index: number) => LoopSt
     .addEdge('step', 'step', { when: ({ state }) => (state.scratch['count'] as number) < visits })
     .addEdge('step', 'ask', { when: ({ state }) => (state.scratch['count'] as number) >= visits })
     .addEdge('ask', END)
-    .compile(options);
+    .compile().graph;
 }

@@ -3,7 +3,6 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { collectGarbage } from './database.ts';
 import { NotMeasured } from './group.ts';
 
 const folder = resolve(import.meta.dirname, '../node_modules/.cache/cairn-bench/langgraph');
@@ -54,7 +53,6 @@ export async function timeLangGraphLoop(langGraph: LangGraph, outputs: readonly 
     .addEdge(START, 'step')
     .addConditionalEdges('step', (state) => (state.n >= outputs.length ? END : 'step'))
     .compile({ checkpointer: new MemorySaver() });
-  collectGarbage();
   const startMs = performance.now();
   const { n } = await graph.invoke(
     { n: 0 },

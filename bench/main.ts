@@ -19,7 +19,7 @@ const { values: options } = parseArgs({
 const root = resolve(import.meta.dirname, '..');
 
 function runGroup(name: string): GroupReport {
-  const args = ['--expose-gc', resolve(import.meta.dirname, 'run-group.ts'), name, options.reps];
+  const args = [resolve(import.meta.dirname, 'run-group.ts'), name, options.reps];
   const env = { ...process.env, NODE_NO_WARNINGS: '1' };
   const { status, stdout, stderr } = spawnSync(process.execPath, args, { cwd: root, encoding: 'utf8', env });
   const line = stdout.trim().split('\n').at(-1) ?? '';

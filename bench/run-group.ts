@@ -1,5 +1,5 @@
 /**
- * Measures one group in this process and prints what it found as one line of JSON: `node --expose-gc bench/run-group.ts GROUP REPS`.
+ * Measures one group in this process and prints what it found as one line of JSON: `node bench/run-group.ts GROUP REPS`.
  * A process of its own, so that one group's compiled code and garbage are not the next one's.
  */
 import { mkdtempSync, rmSync } from 'node:fs';

@@ -2,7 +2,6 @@
 import { close, fdatasync, open, write } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { collectGarbage } from './database.ts';
 
 interface Waiting {
   readonly bytes: Uint8Array;
@@ -50,7 +49,6 @@ export async function timeSharedLog(folder: string, records: readonly Uint8Array
   const runWriter = async (): Promise<void> => {
     for (const record of queue) await log.append(record);
   };
-  collectGarbage();
   const startMs = performance.now();
   await Promise.all(Array.from({ length: writers }, runWriter));
   const took = performance.now() - startMs;

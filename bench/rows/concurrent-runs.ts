@@ -1,9 +1,10 @@
 /** Many runs at once share what a commit costs; so do bare writers that share an fdatasync. */
-import { collectGarbage, createStore, readStoredRows } from '../database.ts';
+import { createStore, readStoredRows } from '../database.ts';
 import { chainGraph } from '../graphs.ts';
 import type { Group } from '../group.ts';
 import { makeList, outputOfKib } from '../payload.ts';
 import { timeSharedLog } from '../shared-log.ts';
+import { timeRuns } from '../time-run.ts';
 
 const runs = 100;
 const nodes = 10;
@@ -13,18 +14,11 @@ export const concurrentRuns: Group = {
   rows: [{ name, against: '100 writers sharing an append + fdatasync', target: 2.2 }],
   warmUps: 10,
   prepare: (folder) => {
-    const outputs = makeList(nodes, outputOfKib);
+    const graph = chainGraph(makeList(nodes, outputOfKib), 'write');
     return {
       repeat: async () => {
         const store = createStore(folder, 'full');
-        const graph = chainGraph(outputs, 'write', { store });
-        collectGarbage();
-        const startMs = performance.now();
-        const results = await Promise.all(Array.from({ length: runs }, () => graph.invoke({})));
-        const ours = performance.now() - startMs;
-        const unfinished = results.find(({ status }) => status !== 'completed');
-        if (unfinished !== undefined) throw unfinished.error ?? new Error(`a run is ${unfinished.status}`);
-        await graph.close();
+        const ours = await timeRuns(graph, store, runs);
         await store.close();
         // Of a run's records: one a node, of those that hold an output.
         const records = readStoredRows(folder)

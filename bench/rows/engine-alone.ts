@@ -4,7 +4,7 @@ import { chainGraph } from '../graphs.ts';
 import type { Group } from '../group.ts';
 import { importLangGraph, timeLangGraphLoop } from '../langgraph.ts';
 import { makeList, outputOfKib } from '../payload.ts';
-import { timeRun } from '../time-run.ts';
+import { timeRuns } from '../time-run.ts';
 
 const count = 10_000;
 const loopCount = 1_000;
@@ -12,12 +12,14 @@ const name = 'engine alone: 10,000 pure nodes, memory store, per node';
 
 export const engineAlone: Group = {
   rows: [{ name, against: 'LangGraph.js with MemorySaver, same work as a loop', target: 0.04 }],
+  warmUps: 2,
   prepare: async () => {
     const langGraph = await importLangGraph();
     const outputs = makeList(count, outputOfKib);
+    const graph = chainGraph(outputs, 'pure');
     return {
       repeat: async () => {
-        const ours = await timeRun(chainGraph(outputs, 'pure', { store: createMemoryStore() }));
+        const ours = await timeRuns(graph, createMemoryStore());
         const theirs = await timeLangGraphLoop(langGraph, outputs.slice(0, loopCount));
         return { [name]: { ours: (ours / count) * 1000, floor: (theirs / loopCount) * 1000, unit: 'us' } };
       },

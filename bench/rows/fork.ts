@@ -1,4 +1,5 @@
 /** A fork costs one committed insert, wherever in the history it begins. */
+import { createDefaultEngine } from '../../src/app/default-engine.ts';
 import { createStore, FloorDatabase, readStoredRows } from '../database.ts';
 import { chainGraph } from '../graphs.ts';
 import type { Bench, Group } from '../group.ts';
@@ -19,11 +20,13 @@ export const fork: Group = {
 
 async function prepare(folder: string): Promise<Bench> {
   const store = createStore(folder, 'full');
-  const long = chainGraph(makeList(10_000, outputOfKib), 'pure', { store });
-  const short = chainGraph(makeList(10, outputOfKib), 'pure', { store });
-  const { runId: longRun } = await long.invoke({});
-  const { runId: shortRun } = await short.invoke({});
-  await long.fork({ runId: longRun, seq: 5_000 });
+  const engine = createDefaultEngine({ store });
+  const runOf = async (nodes: number): Promise<string> => {
+    const handle = await engine.start(chainGraph(makeList(nodes, outputOfKib), 'pure'), {});
+    return (await handle.result()).runId;
+  };
+  const [longRun, shortRun] = [await runOf(10_000), await runOf(10)];
+  await engine.fork({ runId: longRun, seq: 5_000 });
   const row = readStoredRows(folder).at(-1)!;
   return {
     repeat: async () => {
@@ -31,10 +34,10 @@ async function prepare(folder: string): Promise<Bench> {
       const tookMs = { long: [] as number[], short: [] as number[], insert: [] as number[] };
       for (let count = 0; count < forks; count += 1) {
         let startMs = performance.now();
-        await long.fork({ runId: longRun, seq: 5_000 });
+        await engine.fork({ runId: longRun, seq: 5_000 });
         tookMs.long.push(performance.now() - startMs);
         startMs = performance.now();
-        await short.fork({ runId: shortRun, seq: 5 });
+        await engine.fork({ runId: shortRun, seq: 5 });
         tookMs.short.push(performance.now() - startMs);
         startMs = performance.now();
         floor.insert({ ...row, seq: count });
@@ -48,8 +51,7 @@ async function prepare(folder: string): Promise<Bench> {
       };
     },
     close: async () => {
-      await long.close();
-      await short.close();
+      await engine.close();
       await store.close();
     },
   };

@@ -1,10 +1,10 @@
 /** A list that grows: what it takes on disk, that its length slows no step down, and how long the run stands still at most. */
-import { createStore, collectGarbage, databaseBytes, FloorDatabase, readStoredRows } from '../database.ts';
+import { createStore, databaseBytes, FloorDatabase, readStoredRows } from '../database.ts';
 import type { StoredRow } from '../database.ts';
 import { listGraph } from '../graphs.ts';
 import type { Group } from '../group.ts';
 import { makeList, messageOf2Kib } from '../payload.ts';
-import { timeRun } from '../time-run.ts';
+import { timeRuns } from '../time-run.ts';
 
 const count = 2_000;
 const tenth = count / 10;
@@ -23,10 +23,10 @@ export const growingList: Group = {
     const messages = makeList(count, messageOf2Kib);
     const distinctBytes = messages.reduce((sum, message) => sum + Buffer.byteLength(JSON.stringify(message)), 0);
     const startedMs = new Float64Array(count);
+    const graph = listGraph(messages, (index) => (startedMs[index] = performance.now()));
     const run = async (walAutoCheckpointPages: number): Promise<void> => {
       const store = createStore(folder, 'normal', { walAutoCheckpointPages });
-      const graph = listGraph(messages, { store }, (index) => (startedMs[index] = performance.now()));
-      await timeRun(graph);
+      await timeRuns(graph, store);
       await store.close();
     };
     const perStep = (from: number): number => ((startedMs[from + tenth - 1]! - startedMs[from]!) / (tenth - 1)) * 1000;
@@ -60,7 +60,6 @@ function longestGap(times: Float64Array): number {
 function stallOfFloor(folder: string, rows: readonly StoredRow[]): number {
   const floor = new FloorDatabase(folder, { synchronous: 'normal' });
   const times = new Float64Array(rows.length);
-  collectGarbage();
   for (const [index, row] of rows.entries()) {
     times[index] = performance.now();
     floor.insert(row);

@@ -6,6 +6,7 @@ import type { Group } from '../group.ts';
 import { median } from '../median.ts';
 import { makeList, outputOfKib } from '../payload.ts';
 import { spawnNode } from '../spawn-node.ts';
+import { timeRuns } from '../time-run.ts';
 
 const attempts = 10;
 const name = 'cairn ls as a process';
@@ -16,9 +17,7 @@ export const listCommand: Group = {
   needsBuild: true,
   prepare: async (folder) => {
     const store = createStore(folder, 'normal');
-    const graph = chainGraph(makeList(10, outputOfKib), 'pure', { store });
-    for (let count = 0; count < 20; count += 1) await graph.invoke({});
-    await graph.close();
+    await timeRuns(chainGraph(makeList(10, outputOfKib), 'pure'), store, 20);
     await store.close();
     const url = `sqlite:${join(folder, 'ours.db')}`;
     return {

@@ -4,12 +4,12 @@ import { DatabaseSync } from 'node:sqlite';
 import { createMemoryBlobs } from '../../src/blobs/memory-blobs.ts';
 import { loadState } from '../../src/history/load.ts';
 import type { RunRow, Store } from '../../src/ports/store.ts';
-import { collectGarbage, createStore, hashOf } from '../database.ts';
+import { createStore, hashOf } from '../database.ts';
 import { pausingLoopGraph } from '../graphs.ts';
 import type { Bench, Group } from '../group.ts';
 import { median } from '../median.ts';
 import { makeList, messageOf2Kib } from '../payload.ts';
-import { timeRun } from '../time-run.ts';
+import { timeRuns } from '../time-run.ts';
 
 const checkpoints = 10_000;
 const messageCount = 200;
@@ -28,12 +28,10 @@ export const load: Group = {
 async function prepare(folder: string): Promise<Bench> {
   const messages = makeList(messageCount, messageOf2Kib);
   const store = createStore(folder, 'normal');
-  const graph = pausingLoopGraph(
-    checkpoints,
-    (index) => (index < messageCount ? { messages: [messages[index]!] } : {}),
-    { store },
+  const graph = pausingLoopGraph(checkpoints, (index) =>
+    index < messageCount ? { messages: [messages[index]!] } : {},
   );
-  await timeRun(graph, 'paused');
+  await timeRuns(graph, store, 1, 'paused');
   const [run] = (await store.listRuns({ tenant: 'default' })).rows;
   const bare = new BareReader(folder, await readStateText(store, run!));
   const worst = bare.findWorst();
@@ -67,11 +65,9 @@ async function interleave(
 ): Promise<{ readonly ours: number; readonly floor: number; readonly unit: 'ms' }> {
   const tookMs: { readonly ours: number[]; readonly floor: number[] } = { ours: [], floor: [] };
   for (let count = 0; count < loads; count += 1) {
-    collectGarbage();
     let startMs = performance.now();
     await ours();
     tookMs.ours.push(performance.now() - startMs);
-    collectGarbage();
     startMs = performance.now();
     floor();
     tookMs.floor.push(performance.now() - startMs);

@@ -4,7 +4,7 @@ import { mapGraph } from '../graphs.ts';
 import type { Group } from '../group.ts';
 import { makeList, outputOfKib } from '../payload.ts';
 import { timeSharedLog } from '../shared-log.ts';
-import { timeRun } from '../time-run.ts';
+import { timeRuns } from '../time-run.ts';
 
 const count = 500;
 const writers = 8;
@@ -14,11 +14,11 @@ export const mapItems: Group = {
   rows: [{ name, against: '8 writers sharing an append + fdatasync', target: 1.6 }],
   warmUps: 10,
   prepare: (folder) => {
-    const outputs = makeList(count, outputOfKib);
+    const graph = mapGraph(makeList(count, outputOfKib), 'write');
     return {
       repeat: async () => {
         const store = createStore(folder, 'full');
-        const ours = await timeRun(mapGraph(outputs, 'write', { store }));
+        const ours = await timeRuns(graph, store);
         await store.close();
         // A checkpoint holds several items, so each record of the floor is an equal share of what we wrote.
         const bytes = readStoredRows(folder).reduce((sum, { body }) => sum + body.byteLength, 0);

@@ -3,7 +3,7 @@ import { createStore, readStoredRows, timeFloor } from '../database.ts';
 import { chainGraph } from '../graphs.ts';
 import type { Group } from '../group.ts';
 import { makeList, outputOfKib } from '../payload.ts';
-import { timeRun } from '../time-run.ts';
+import { timeRuns } from '../time-run.ts';
 
 const count = 1_000;
 const name = '1,000 pure nodes, NORMAL, per node';
@@ -16,11 +16,11 @@ export const pureNodes: Group = {
   ],
   warmUps: 10,
   prepare: (folder) => {
-    const outputs = makeList(count, outputOfKib);
+    const graph = chainGraph(makeList(count, outputOfKib), 'pure');
     return {
       repeat: async () => {
         const store = createStore(folder, 'normal');
-        const ours = (await timeRun(chainGraph(outputs, 'pure', { store }))) / count;
+        const ours = (await timeRuns(graph, store)) / count;
         await store.close();
         const rows = readStoredRows(folder).slice(-count);
         const perNode = (hasDefaults: boolean): number =>
