@@ -204,7 +204,6 @@ export class MemoryTables {
 
   #openWaits(run: MemoryRun, waits: readonly WaitRow[]): void {
     for (const wait of waits) {
-      run.waits.delete(wait.waitId);
       run.waits.set(wait.waitId, { order: ++this.#lastWait, wait: copyWait(wait, copyBytes) });
     }
   }
