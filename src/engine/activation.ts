@@ -68,6 +68,11 @@ export class Activation {
     return (this.#path ??= this.frameRun.pathOf(this.node));
   }
 
+  /** Settled, or dropped: whatever still comes of it comes too late. */
+  get isOver(): boolean {
+    return this.phase === 'settled';
+  }
+
   /** Parts that name this activation in idempotency keys and wait ids. */
   get keyParts(): readonly string[] {
     return [...this.frameRun.keyParts, this.node.id, String(this.visit)];

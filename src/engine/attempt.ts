@@ -2,7 +2,7 @@
 import { CairnError } from '../errors.ts';
 import type { NodeRecord } from '../state/tree.ts';
 import type { Activation } from './activation.ts';
-import { admitOutcome, hasLargeValues, offloadOutcome } from './admit-outcome.ts';
+import { admitOutcome, hasLargeValues, offloadOutcome, type AdmittedOutcome } from './admit-outcome.ts';
 import { Context } from './context.ts';
 import { isEffect } from './effect.ts';
 import { dropChildren } from './drop-children.ts';
@@ -16,6 +16,7 @@ import { clearFailedSteps } from './step-record.ts';
 /** Calls the node's function. A plain return settles at once; a promise settles later and asks for a turn. */
 export function launch(core: RunCore, activation: Activation): void {
   const { node } = activation;
+  if (activation.isOver) return;
   if (activation.isCancelled) return settleCancelled(core, activation);
   // An effect whose intent is durable is as good as running: a failure elsewhere does not stop it (G8).
   if (core.isStopping && !(isEffect(node) && core.isOnlyFailing)) return giveUp(core, activation);
@@ -108,7 +109,7 @@ function attemptReturned(core: RunCore, activation: Activation, returned: unknow
     }
     offloadOutcome(core, outcome).then(
       (offloaded) => {
-        settleCompleted(core, activation, offloaded);
+        if (!activation.isOver) settleCompleted(core, activation, offloaded);
         core.requestTurn();
       },
       (error: unknown) => core.fail(error),
@@ -136,30 +137,36 @@ export function attemptFailed(core: RunCore, activation: Activation, error: unkn
   );
   if (delayMs === undefined) return settleFailed(core, activation, error);
   if (mayRunAgain) return scheduleRetry(core, activation, error, delayMs);
-  const { reconcile } = node.implementation;
-  if (reconcile === undefined) return settleFailed(core, activation, error);
+  if (node.implementation.reconcile === undefined) return settleFailed(core, activation, error);
   activation.phase = 'prepared';
-  Promise.resolve()
-    .then(() =>
-      reconcile(intentKeyOf(core, activation), {
-        config: node.config,
-        state: activation.view.state,
-        signal: activation.signal,
-      }),
-    )
-    .then(
-      (found) => {
-        if (found.happened === true)
-          settleCompleted(core, activation, admitOutcome(core, activation, found.output), { by: 'reconcile' });
-        else if (found.happened === false) scheduleRetry(core, activation, error, delayMs);
-        else settleFailed(core, activation, error);
-      },
-      () => settleFailed(core, activation, error),
-    )
-    .then(
-      () => core.requestTurn(),
-      (fault: unknown) => core.fail(fault),
-    );
+  reconcileFailure(core, activation, () => scheduleRetry(core, activation, error, delayMs)).then(
+    (isSettled) => {
+      if (!isSettled && !activation.isOver) settleFailed(core, activation, error);
+      core.requestTurn();
+    },
+    (fault: unknown) => core.fail(fault),
+  );
+}
+
+/** Asks the node type whether the failed effect happened; what it cannot tell leaves the failure as it is (X3). */
+async function reconcileFailure(core: RunCore, activation: Activation, retry: () => void): Promise<boolean> {
+  const { node, view } = activation;
+  const context = { config: node.config, state: view.state, signal: activation.signal };
+  let outcome: AdmittedOutcome;
+  try {
+    const found = await node.implementation.reconcile?.(intentKeyOf(core, activation), context);
+    if (activation.isOver) return true;
+    if (found?.happened === false) {
+      retry();
+      return true;
+    }
+    if (found?.happened !== true) return false;
+    outcome = await offloadOutcome(core, admitOutcome(core, activation, found.output));
+  } catch {
+    return false;
+  }
+  if (!activation.isOver) settleCompleted(core, activation, outcome, { by: 'reconcile' });
+  return true;
 }
 
 function scheduleRetry(core: RunCore, activation: Activation, error: unknown, delayMs: number): void {

@@ -1,5 +1,7 @@
 /** Whether an answer fits its question: choices, or a subset of JSON Schema (W3, docs/spec/waits.md). */
 import { CairnError } from '../errors.ts';
+import { canonicalText } from '../state/canonical.ts';
+import { encodeValue } from '../state/codec.ts';
 import type { WaitRecord } from '../state/tree.ts';
 
 type Schema = Readonly<Record<string, unknown>>;
@@ -16,7 +18,7 @@ const typeOf = (value: unknown): string =>
 const fitsType = (value: unknown, type: string): boolean =>
   typeOf(value) === type || (type === 'number' && typeof value === 'number');
 
-const same = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
+const same = (a: unknown, b: unknown): boolean => canonicalText(a) === canonicalText(b);
 
 /** The values a question offers, if it offers any. */
 export function choiceValues(choices: readonly unknown[]): readonly unknown[] {
@@ -35,7 +37,7 @@ function answerFault(wait: Pick<WaitRecord, 'choices' | 'schema'>, value: unknow
   if (wait.choices !== undefined) {
     const values = choiceValues(wait.choices);
     if (!values.some((choice) => same(choice, value)))
-      return `${JSON.stringify(value)} is none of ${values.map((v) => JSON.stringify(v)).join(', ')}`;
+      return `${encodeValue(value)} is none of ${values.map((choice) => encodeValue(choice)).join(', ')}`;
   }
   return wait.schema === undefined ? undefined : schemaFault(wait.schema as Schema, value, 'answer');
 }
@@ -46,10 +48,10 @@ export function schemaFault(schema: Schema, value: unknown, path: string): strin
   const types = type === undefined ? [] : Array.isArray(type) ? (type as string[]) : [type as string];
   if (types.length > 0 && !types.some((t) => fitsType(value, t)))
     return `${path} is ${typeOf(value)}, not ${types.join(' or ')}`;
-  if ('const' in schema && !same(schema['const'], value)) return `${path} is not ${JSON.stringify(schema['const'])}`;
+  if ('const' in schema && !same(schema['const'], value)) return `${path} is not ${encodeValue(schema['const'])}`;
   const options = schema['enum'];
   if (Array.isArray(options) && !options.some((option) => same(option, value)))
-    return `${path} is none of ${JSON.stringify(options)}`;
+    return `${path} is none of ${encodeValue(options)}`;
   const anyOf = (schema['anyOf'] ?? schema['oneOf']) as readonly Schema[] | undefined;
   if (anyOf !== undefined && anyOf.every((option) => schemaFault(option, value, path) !== undefined))
     return `${path} fits none of the allowed forms`;
@@ -105,4 +107,23 @@ function objectFault(schema: Schema, value: Readonly<Record<string, unknown>>, p
     } else if (schema['additionalProperties'] === false) return `${path}.${name} is not expected`;
   }
   return undefined;
+}
+
+/** A part of a schema that no answer could be checked against, as a sentence; undefined if there is none. */
+export function schemaDefect(schema: unknown): string | undefined {
+  if (typeof schema !== 'object' || schema === null) return undefined;
+  for (const [key, part] of Object.entries(schema)) {
+    const defect = key === 'pattern' && typeof part === 'string' ? patternDefect(part) : schemaDefect(part);
+    if (defect !== undefined) return defect;
+  }
+  return undefined;
+}
+
+function patternDefect(pattern: string): string | undefined {
+  try {
+    new RegExp(pattern, 'u');
+    return undefined;
+  } catch (error) {
+    return (error as Error).message;
+  }
 }

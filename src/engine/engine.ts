@@ -3,8 +3,8 @@ import { CairnError } from '../errors.ts';
 import type { Graph } from '../graph/graph.ts';
 import { loadState } from '../history/load.ts';
 import type { Claim, RunRow } from '../ports/store.ts';
-import { encodeValue } from '../state/codec.ts';
-import { admitRun } from './admit-run.ts';
+import { admitValue, encodeValue } from '../state/codec.ts';
+import { admitRun, checkId } from './admit-run.ts';
 import { postAnswer } from './answer.ts';
 import type {
   CheckpointRef,
@@ -68,7 +68,7 @@ class CairnEngine implements Engine {
 
   async start(graph: Graph, input: unknown, options: StartOptions = {}): Promise<RunHandle> {
     this.#checkOpen();
-    const known = options.runId === undefined ? undefined : this.#active.get(options.runId);
+    const known = options.runId === undefined ? undefined : await this.#advancing(options.runId);
     const claimedAtMs = this.#env.clock.monotonic();
     const { created, run, claim } = await admitRun(this.#env, graph, input, options);
     if (known !== undefined) return this.#handle(run.runId, known, false);
@@ -79,13 +79,19 @@ class CairnEngine implements Engine {
 
   async resume(runId: string, options: ResumeOptions = {}): Promise<RunHandle> {
     this.#checkOpen();
-    const known = this.#active.get(runId);
-    if (known?.runner.isOver === false) return this.#handle(runId, known, false);
-    // It is being given back, and looks at no answers any more: whoever wants it to go on takes it up anew.
-    await known?.runner.ended.catch(() => {});
+    const known = await this.#advancing(runId);
+    if (known !== undefined) return this.#handle(runId, known, false);
     const opening = this.#opening.get(runId);
     if (opening !== undefined) return { ...(await opening), created: false };
     return this.#open(runId, () => this.#takeUp(runId, options));
+  }
+
+  /** The run as it is advanced here now; one that is just coming to rest is waited for, since it takes nothing more. */
+  async #advancing(runId: string): Promise<ActiveRun | undefined> {
+    const active = this.#active.get(runId);
+    if (active === undefined || !active.runner.isOver) return active;
+    await active.runner.ended.catch(() => {});
+    return undefined;
   }
 
   #open(runId: string, open: () => Promise<RunHandle>): Promise<RunHandle> {
@@ -126,6 +132,7 @@ class CairnEngine implements Engine {
     let runner: Runner;
     try {
       runner = await prepareRunner({ env: this.#env, run, claim, claimedAtMs, graph, feed, options });
+      this.#checkOpen();
     } catch (error) {
       await this.#env.store.releaseClaim(claim).catch(() => {});
       throw error;
@@ -182,9 +189,12 @@ class CairnEngine implements Engine {
   }
 
   async signal(runId: string, name: string, value: unknown, options: { readonly id?: string } = {}): Promise<void> {
-    const { store, clock, ids, tenant } = this.#env;
+    const { store, clock, ids, limits, tenant } = this.#env;
     const id = options.id ?? ids.createRunId(clock.now());
-    const body = encoder.encode(encodeValue({ signal: name, value }));
+    checkId('signal name', name, limits.idBytes);
+    checkId('signal id', id, limits.idBytes);
+    const admitted = admitValue(value, ['signal'], limits);
+    const body = encoder.encode(encodeValue({ signal: name, value: admitted.value }));
     await store.postMessage({ tenant, runId, kind: 'signal', name: id, body, at: clock.now() });
     this.#active.get(runId)?.runner.poke();
   }
@@ -223,7 +233,10 @@ class CairnEngine implements Engine {
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    await Promise.all([...this.#active.values()].map(({ runner }) => runner.close()));
+    const closing = [...this.#active.values()].map(({ runner }) => runner.close());
+    // Those that are being opened find it closed, and give their claims back.
+    const opening = [...this.#opening.values()].map((handle) => handle.catch(() => {}));
+    await Promise.all([...closing, ...opening]);
   }
 
   #checkOpen(): void {

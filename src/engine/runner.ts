@@ -314,7 +314,8 @@ export class Runner {
     if (core.committer.broken !== undefined) throw core.committer.broken;
     this.#durable?.resolve();
     if (status === 'paused') await this.#snapshots.atPause();
-    await core.env.store.releaseClaim(core.claim);
+    // Its last commit is durable: a claim that cannot be given back runs out.
+    await core.env.store.releaseClaim(core.claim).catch(() => {});
     this.#feed.close();
   }
 

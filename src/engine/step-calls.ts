@@ -3,6 +3,7 @@ import { CairnError } from '../errors.ts';
 import { admitValue, type Admitted } from '../state/codec.ts';
 import type { NodeRecord, StepRecord } from '../state/tree.ts';
 import type { Activation } from './activation.ts';
+import { checkId } from './admit-run.ts';
 import { isEffect } from './effect.ts';
 import { maybeLeave } from './leave.ts';
 import type { RunCore } from './run-core.ts';
@@ -25,12 +26,13 @@ export function guardCall(activation: Activation, generation: number, call: stri
 
 /** The key of the n-th call of a name, by call order. */
 export function nextStepKey(core: RunCore, activation: Activation, name: string): string {
-  if (name.length > core.env.limits.idBytes)
-    throw new CairnError('ID_INVALID', { kind: 'step name', id: `${name.slice(0, 40)}…`, reason: 'it is too long' });
+  if (name !== '') checkId('step name', name, core.env.limits.idBytes);
   activation.ordinals ??= new Map();
   const ordinal = (activation.ordinals.get(name) ?? 0) + 1;
   activation.ordinals.set(name, ordinal);
-  return ordinal === 1 ? name : `${name}\0${ordinal}`;
+  // A NUL of the author's own is doubled, so that no name looks like the n-th call of another.
+  const own = name.includes('\0') ? name.replaceAll('\0', '\0\0') : name;
+  return ordinal === 1 ? own : `${own}\0${ordinal}`;
 }
 
 export function recordedStep(activation: Activation, key: string): StepRecord | undefined {

@@ -4,6 +4,7 @@ import type { Question } from '../graph/node-contract.ts';
 import { admitValue, encodeValue } from '../state/codec.ts';
 import type { NodeRecord, StepKind, WaitRecord } from '../state/tree.ts';
 import type { Activation } from './activation.ts';
+import { schemaDefect } from './check-answer.ts';
 import { takeEarlySignal } from './message-intake.ts';
 import { openWait } from './open-wait.ts';
 import type { RunCore } from './run-core.ts';
@@ -77,6 +78,7 @@ async function waitFor(core: RunCore, activation: Activation, call: WaitCall): P
 export function ask(core: RunCore, activation: Activation, question: Question): Promise<unknown> {
   guardCall(activation, activation.generation, 'ask');
   const name = question.name ?? 'question';
+  checkQuestion(activation, question);
   const wait: WaitRecord = {
     kind: 'question',
     node: activation.path,
@@ -90,6 +92,14 @@ export function ask(core: RunCore, activation: Activation, question: Question): 
   };
   const admitted = admitValue(wait, [...activation.path, name], core.env.limits, core.redact).value as WaitRecord;
   return waitFor(core, activation, { kind: 'ask', name, wait: admitted });
+}
+
+/** What could never be answered, or never be due, is refused before it is asked. */
+function checkQuestion(activation: Activation, { schema, deadlineAt }: Question): void {
+  const isTime = deadlineAt === undefined || Number.isFinite(deadlineAt);
+  const reason = isTime ? schemaDefect(schema) : 'its deadline is no time';
+  if (reason !== undefined)
+    throw new CairnError('NODE_CALL_REFUSED', { call: 'ask', node: activation.path.join('/'), reason });
 }
 
 export async function sleepUntil(
