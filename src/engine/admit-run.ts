@@ -14,7 +14,8 @@ import type { EngineEnvironment } from './run-core.ts';
 import { settleStart } from './settle-start.ts';
 
 const encoder = new TextEncoder();
-const structureHashes = new WeakMap<Graph, Promise<string>>();
+/** What each engine has kept: another one may have another blob store. */
+const structureHashes = new WeakMap<EngineEnvironment, WeakMap<Graph, Promise<string>>>();
 
 /** What a run's row keeps beside the run, for those who must find its graph again and compare it (H3). */
 export interface StoredMeta extends RunMeta {
@@ -36,13 +37,15 @@ export function checkId(kind: string, id: string, limitBytes: number): void {
     throw new CairnError('ID_INVALID', { kind, id: id.length > 60 ? `${id.slice(0, 60)}…` : id, reason: fault });
 }
 
-/** The structure is kept once per graph, by content. */
+/** The structure is kept once per engine and graph, by content. */
 export function storeStructure(env: EngineEnvironment, graph: Graph): Promise<string> {
-  let hash = structureHashes.get(graph);
+  const kept = structureHashes.get(env) ?? new WeakMap<Graph, Promise<string>>();
+  structureHashes.set(env, kept);
+  let hash = kept.get(graph);
   if (hash === undefined) {
     hash = env.blobs.put(env.tenant, encoder.encode(JSON.stringify(graph.structure)));
-    structureHashes.set(graph, hash);
-    hash.catch(() => structureHashes.delete(graph));
+    kept.set(graph, hash);
+    hash.catch(() => kept.delete(graph));
   }
   return hash;
 }

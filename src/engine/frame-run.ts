@@ -91,6 +91,6 @@ export class FrameRun {
   /** The constant head of a node's `settle` part: made once, since it is written at every visit. */
   settlePrefix(node: GraphNode): string {
     return (this.#partPrefixes[node.index] ??=
-      `{"kind":"settle","node":${JSON.stringify(this.pathOf(node))},"effect":"${node.effect}"`);
+      `{"kind":"settle","node":${JSON.stringify(this.pathOf(node))}${node.effect === 'pure' ? '' : `,"effect":"${node.effect}"`}`);
   }
 }

@@ -362,7 +362,10 @@ function settlePart(
   if (ending.status !== 'completed') json += `,"status":"${ending.status}"`;
   json += `,"hash":"${hash}"`;
   if (reads !== undefined && reads.length > 0) json += `,"reads":${JSON.stringify(reads)}`;
-  if (activation.startedAt > 0) json += `,"durationMs":${Math.max(0, core.env.clock.now() - activation.startedAt)}`;
+  const durationMs = Math.max(0, core.env.clock.now() - activation.startedAt);
+  // What goes without saying is left out of what is written most often: that a pure node took no time.
+  const isTold = activation.startedAt > 0 && (durationMs > 0 || node.effect !== 'pure');
+  if (isTold) json += `,"durationMs":${durationMs}`;
   if (by !== undefined) json += `,"by":${JSON.stringify(by)}`;
   if (from !== undefined) json += `,"from":${JSON.stringify(from)}`;
   if (ending.error !== undefined) json += `,"error":${errorSummary(ending.error)}`;

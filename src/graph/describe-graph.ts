@@ -75,7 +75,9 @@ export function schemaData(schema: StandardSchema): Data {
 
 /** What a node's input hash covers of its definition: type, version, config and child graph. */
 export function hashNode(node: Pick<GraphNode, 'type' | 'version' | 'config' | 'subgraph'>): string {
-  return hashValue({ type: node.type, version: node.version, config: node.config, subgraph: node.subgraph?.hash });
+  const { type, version, config, subgraph } = node;
+  // It stands in every checkpoint of a node that read nothing, where each byte is written once a node.
+  return Buffer.from(hashValue({ type, version, config, subgraph: subgraph?.hash }), 'hex').toString('base64url');
 }
 
 const byId = (a: Data, b: Data): number => (String(a['id']) < String(b['id']) ? -1 : 1);

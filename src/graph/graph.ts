@@ -176,7 +176,7 @@ export interface GraphNode {
   readonly outputAs: string | undefined;
   readonly subgraph: Graph | undefined;
   readonly implementation: NodeImplementation;
-  /** Hash of type, version, config and subgraph: the definition's part of an activation's input hash. */
+  /** Hash of type, version, config and subgraph, as base64url: the definition's part of an activation's input hash. */
   readonly definitionHash: string;
   /** Indices of the loops the node is in, outermost first. */
   readonly loops: readonly number[];

@@ -39,6 +39,7 @@ export interface ChangePart {
   readonly node?: readonly string[];
   readonly visit?: number;
   readonly attempt?: number;
+  /** Effect class. Absent from a `settle`: pure. */
   readonly effect?: string;
   readonly status?: string;
   /** Key of a step. */
@@ -47,6 +48,7 @@ export interface ChangePart {
   readonly hash?: string;
   /** Channels read, when the node does not declare them. */
   readonly reads?: readonly string[];
+  /** Absent from a `settle` of a pure node that ran: less than one. */
   readonly durationMs?: number;
   readonly wait?: string;
   readonly by?: string;
