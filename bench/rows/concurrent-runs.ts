@@ -12,7 +12,7 @@ const name = '100 concurrent runs x 10 write nodes, FULL, per node';
 
 export const concurrentRuns: Group = {
   rows: [{ name, against: '100 writers sharing an append + fdatasync', target: 2.2 }],
-  warmUps: 10,
+  warmUps: 20,
   prepare: (folder) => {
     const graph = chainGraph(makeList(nodes, outputOfKib), 'write');
     return {

@@ -14,7 +14,7 @@ export const pureNodes: Group = {
     { name, against: 'floor, one commit a record', target: 0.9 },
     { name: nameOfDefaults, against: "floor with SQLite's default page size and log", target: 1.1 },
   ],
-  warmUps: 10,
+  warmUps: 20,
   prepare: (folder) => {
     const graph = chainGraph(makeList(count, outputOfKib), 'pure');
     return {
