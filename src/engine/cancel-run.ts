@@ -6,6 +6,7 @@ import { DeltaBuilder } from '../state/delta.ts';
 import { Committer } from './committer.ts';
 import { claimForResume } from './resume-run.ts';
 import type { EngineEnvironment } from './run-core.ts';
+import { pendingOf } from './pending.ts';
 
 /** Claims the run, ends it, and gives it back. If a live worker owns it, that one takes the request. @throws RUN_FINISHED it has completed */
 export async function cancelUnowned(env: EngineEnvironment, run: RunRow): Promise<void> {
@@ -34,6 +35,7 @@ export async function cancelUnowned(env: EngineEnvironment, run: RunRow): Promis
         delta,
         clock,
         limits,
+        countPending: () => pendingOf(loaded.root),
         onLanded: () => resolve(),
         onBroken: reject,
       });

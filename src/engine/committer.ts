@@ -24,6 +24,7 @@ interface InFlight {
   settled: PromiseWithResolvers<void> | undefined;
 }
 
+/** Where commits go, and who is told of them. */
 export interface CommitterOptions {
   readonly store: Store;
   readonly claim: Claim;
@@ -33,6 +34,8 @@ export interface CommitterOptions {
   readonly delta: DeltaBuilder;
   readonly clock: Clock;
   readonly limits: Limits;
+  /** What a fork from the next checkpoint would have to look at. */
+  readonly countPending: () => number;
   readonly onLanded: (landed: Landed, deltaBytes: number) => void;
   /** The run can go no further here: claim lost, store gone or full. */
   readonly onBroken: (error: unknown) => void;
@@ -141,7 +144,9 @@ export class Committer {
     const changeJson = `[${this.#parts.join(',')}]`;
     const given = this.#takeGiven();
     const seq = this.seq + 1;
-    const { body, checksum } = encodeCheckpoint({ runKey, seq }, this.checksum, at, changeJson, delta.take(), given);
+    const pending = this.#options.countPending();
+    const identity = { runKey, seq };
+    const { body, checksum } = encodeCheckpoint(identity, this.checksum, at, changeJson, delta.take(), given, pending);
     this.seq = seq;
     this.checksum = checksum;
     this.#parts = [];

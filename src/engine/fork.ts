@@ -1,8 +1,9 @@
 /** Forks: a new run that continues from a checkpoint of another; O(patch), the original is untouched (H2). */
 import { CairnError } from '../errors.ts';
-import { checkpointId, encodeCheckpoint, runKeyOf } from '../history/checkpoint.ts';
+import { partitions } from '../graph/node-contract.ts';
+import { checkpointId, decodeCheckpoint, encodeCheckpoint, runKeyOf } from '../history/checkpoint.ts';
 import { loadState, readHistory, readOwner, type LoadedState } from '../history/load.ts';
-import type { RunRow } from '../ports/store.ts';
+import type { RunRow, WaitRow } from '../ports/store.ts';
 import { admitValue, encodeValue } from '../state/codec.ts';
 import { DeltaBuilder, pathJson } from '../state/delta.ts';
 import { readPath, setPath } from '../state/diff.ts';
@@ -10,6 +11,7 @@ import type { RunTree, StepRecord } from '../state/tree.ts';
 import { checkId } from './admit-run.ts';
 import type { CheckpointRef, ForkOptions, Patch } from './api.ts';
 import { checkAnswer } from './check-answer.ts';
+import { pendingOf } from './pending.ts';
 import { pathKeyOf } from './recorded-outcomes.ts';
 import type { EngineEnvironment } from './run-core.ts';
 import { treePathOf } from './tree-path.ts';
@@ -33,8 +35,8 @@ export async function forkRun(
   const { store, clock, ids, tenant, limits } = env;
   const runId = options.runId ?? ids.createRunId(clock.now());
   checkId('run id', runId, limits.idBytes);
-  const { from, loaded, delta } = await draftFork(env, run, seq, options);
-  const { root } = loaded;
+  const { from, checksum, delta, waits, pending } =
+    (await quickFork(env, run, seq, options)) ?? (await fullFork(env, run, seq, options));
   const owner = await readOwner(store, run, from);
   const key = runKeyOf(tenant, runId);
   const at = clock.now();
@@ -45,22 +47,70 @@ export async function forkRun(
   const change = JSON.stringify([
     { kind: 'fork', from: { runId: owner.runId, seq: from }, ...(Object.keys(detail).length === 0 ? {} : { detail }) },
   ]);
-  const first = encodeCheckpoint({ runKey: key, seq: from + 1 }, loaded.checksum, at, change, delta.take());
+  const first = encodeCheckpoint(
+    { runKey: key, seq: from + 1 },
+    checksum,
+    at,
+    change,
+    delta.take(),
+    undefined,
+    pending,
+  );
   const reply = await store.admitRun({
     tenant,
     runId,
     key,
     graphId: run.graphId,
-    graphHash: root.graphHash,
+    graphHash: run.graphHash,
     status: 'paused',
     meta: run.meta,
     parent: { runId: owner.runId, seq: from },
     checkpoint: { seq: from + 1, at, ...first },
-    waits: Object.entries(root.waits).map(([waitId, wait]) => waitRowOf(waitId, wait)),
+    waits,
     durability: 'power',
   });
   if (!reply.created) throw new CairnError('RUN_EXISTS', { runId, difference: 'history' });
   return { runId, seq: from + 1 };
+}
+
+/** What is written of a new fork. */
+interface NewFork {
+  readonly from: number;
+  readonly checksum: Uint8Array;
+  readonly delta: DeltaBuilder;
+  readonly waits: readonly WaitRow[];
+  readonly pending: number;
+}
+
+async function fullFork(env: EngineEnvironment, run: RunRow, seq: number, options: ForkOptions): Promise<NewFork> {
+  const { from, loaded, delta } = await draftFork(env, run, seq, options);
+  const waits = Object.entries(loaded.root.waits).map(([waitId, wait]) => waitRowOf(waitId, wait));
+  return { from, checksum: loaded.checksum, delta, waits, pending: pendingOf(loaded.root) };
+}
+
+/** Where the checkpoint says that nothing is pending, and whole channels are patched, nothing of the state needs to be read. */
+async function quickFork(
+  env: EngineEnvironment,
+  run: RunRow,
+  seq: number,
+  options: ForkOptions,
+): Promise<NewFork | undefined> {
+  const patches = options.set ?? [];
+  const isPlain = patches.every(({ path }) => path.length === 2 && partitions.some((name) => name === path[0]));
+  if (!isPlain || options.answers !== undefined || seq < 0 || seq > run.head) return undefined;
+  const owner = await readOwner(env.store, run, seq);
+  const [row] = await env.store.readCheckpoints(owner, { from: seq, to: seq });
+  if (row === undefined) return undefined;
+  const { pending, link } = decodeCheckpoint({ runKey: owner.key, seq }, undefined, row);
+  if (pending !== 0) return undefined;
+  const delta = new DeltaBuilder();
+  delta.set('["status"]', '"paused"');
+  for (const { path, value } of patches) {
+    delta.set(pathJson(['frame', 'channels', ...path]), admitValue(value, path, env.limits).json);
+  }
+  if (patches.length > 0) delta.set('["patched"]', JSON.stringify(patches.map(({ path }) => path.join('.'))));
+  if (options.rerunPure === true) delta.set('["rerunPure"]', 'true');
+  return { from: seq, checksum: link, delta, waits: [], pending: patches.length > 0 ? 1 : 0 };
 }
 
 /** The state a fork begins with, and the delta that makes it. Writes nothing. */
@@ -83,7 +133,7 @@ export async function draftFork(
     delete root.failures;
     delta.delete('["failures"]');
   }
-  const patched: string[] = [];
+  const patched: string[] = [...(root.patched ?? [])];
   for (const patch of options.set ?? []) applyPatch(env, root, delta, patch, patched, set);
   if (patched.length > 0) set('patched', patched);
   for (const [name, value] of Object.entries(options.answers ?? {})) supplyAnswer(env, run, loaded, delta, name, value);

@@ -16,7 +16,9 @@ import { ReplaySource } from './replay.ts';
 import { recordRoutes, takeRoutesAgain } from './reroute.ts';
 import { RunCore, type EngineEnvironment, type QueuedStart } from './run-core.ts';
 import { settleCancelled } from './settle.ts';
+import { pendingOf } from './pending.ts';
 
+/** What is previewed: the fork that the options say, or a resume. */
 export interface PreviewOptions extends ForkOptions {
   readonly asFork?: boolean;
 }
@@ -63,6 +65,7 @@ function dryCore(env: EngineEnvironment, run: RunRow, graph: Graph, loaded: Load
     delta,
     clock: env.clock,
     limits: env.limits,
+    countPending: () => pendingOf(loaded.root),
     onLanded: () => {},
     onBroken: () => {},
   });

@@ -23,12 +23,14 @@ import type { RunFeed } from './run-feed.ts';
 import { settleCancelled } from './settle.ts';
 import { SnapshotWriter } from './snapshot-writer.ts';
 import { holdTimer } from './timers.ts';
+import { pendingOf } from './pending.ts';
 
 /** Launches between two rests of the loop: a chain that never waits must not starve everything else. */
 const launchesPerTurn = 512;
 /** Parts of steps that gather in one checkpoint at most. */
 const partsPerCheckpoint = 128;
 
+/** A claimed and loaded run. */
 export interface RunnerOptions {
   readonly env: EngineEnvironment;
   readonly run: RunRow;
@@ -40,6 +42,7 @@ export interface RunnerOptions {
   readonly feed: RunFeed;
 }
 
+/** The loop of one run (E1.2): turns, launches, checkpoints, and the end. */
 export class Runner {
   readonly core: RunCore;
   /** Resolves when the run has ended or is paused, and given back; rejects when it cannot be advanced here. */
@@ -95,6 +98,7 @@ export class Runner {
       delta,
       clock: env.clock,
       limits: env.limits,
+      countPending: () => pendingOf(core.root),
       onLanded: (landed, sizeBytes) => this.#onLanded(landed, sizeBytes),
       onBroken: (error) => this.#breakOff(error),
     });

@@ -44,6 +44,8 @@ export interface DecodedCheckpoint {
   /** Updates as given by node path, in their stored form; undefined if there are none. */
   readonly given: unknown;
   /** Whether stored values may hold type tags; if not, they are what they stand for. */
+  /** How much a fork from here must look at: open waits, failures, what a fork brought and is not used yet. Undefined: not known. */
+  readonly pending?: number;
   readonly hasTags: boolean;
   readonly fold?: Fold;
   /** What the next checkpoint has as its parent: the row's checksum, or what a fold covers. */
@@ -75,6 +77,7 @@ function prefixOf({ runKey, seq }: CheckpointIdentity, at: number): string {
  * @param changeJson - JSON text of a Change
  * @param delta - JSON text of the delta's ops
  * @param given - JSON text of updates as given, by node path
+ * @param pending - see {@link DecodedCheckpoint.pending}
  */
 export function encodeCheckpoint(
   identity: CheckpointIdentity,
@@ -83,9 +86,10 @@ export function encodeCheckpoint(
   changeJson: string,
   delta: string,
   given?: string,
+  pending = 0,
 ): { readonly body: Uint8Array; readonly checksum: Uint8Array } {
-  const tail = given === undefined ? '}' : `,"given":${given}}`;
-  const text = `{"v":${formatVersion},"change":${changeJson},"delta":${delta}${tail}`;
+  const tail = (given === undefined ? '' : `,"given":${given}`) + (pending === 0 ? '' : `,"pending":${pending}`);
+  const text = `{"v":${formatVersion},"change":${changeJson},"delta":${delta}${tail}}`;
   return encodeWithChecksum(prefixOf(identity, at), parentChecksum, text);
 }
 
@@ -139,7 +143,7 @@ export function decodeCheckpoint(
     ops: body['delta'] as readonly unknown[],
     given: body['given'],
     hasTags: text.includes(tagMarker),
-    ...(fold === undefined ? {} : { fold }),
+    ...(fold === undefined ? { pending: Number(body['pending'] ?? 0) } : { fold }),
     link: fold?.covers ?? row.checksum,
   };
 }
