@@ -4,8 +4,10 @@ import type { OpenView } from '../state/frame.ts';
 import { hashParts } from '../state/hash.ts';
 import type { FrameRun } from './frame-run.ts';
 
+/** Where an activation stands: about to start, at work, left at a wait, waiting for its next attempt, over. */
 export type ActivationPhase = 'prepared' | 'running' | 'left' | 'retrying' | 'settled';
 
+/** One visit of a run to a node, from the moment it leaves the queue until it settles. */
 export class Activation {
   readonly frameRun: FrameRun;
   readonly node: GraphNode;

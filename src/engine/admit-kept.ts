@@ -5,6 +5,7 @@ import type { Activation } from './activation.ts';
 import type { AdmittedOutcome, AdmittedUpdates } from './admit-outcome.ts';
 import type { RunCore } from './run-core.ts';
 
+/** Values that were taken in once are only encoded again. */
 export function admitKept(core: RunCore, activation: Activation, kept: KeptOutcome): AdmittedOutcome {
   const admit = (value: unknown, path: readonly string[]): Admitted => admitValue(value, path, core.env.limits);
   const updates: AdmittedUpdates = {};

@@ -6,6 +6,7 @@ import { admitValue, BlobRef, maskedText, type Admitted } from '../state/codec.t
 import type { Activation } from './activation.ts';
 import type { RunCore } from './run-core.ts';
 
+/** Updates by partition and key. */
 export type AdmittedUpdates = Record<string, Record<string, Admitted>>;
 
 /** An outcome as the engine holds it from here on. */

@@ -11,6 +11,7 @@ import type { Store } from '../ports/store.ts';
 import type { RunStatus, WaitRecord } from '../state/tree.ts';
 import type { Limits } from './limits.ts';
 
+/** What an engine is made of: its ports, its limits, and how it finds graphs. */
 export interface EngineOptions {
   readonly store: Store;
   readonly blobs: BlobStore;
@@ -38,6 +39,7 @@ export interface RunMeta {
   readonly labels?: Readonly<Record<string, string>>;
 }
 
+/** How a run is admitted. */
 export interface StartOptions {
   /** Default: a fresh UUIDv7. Starting twice with one id is the same run (E2). */
   readonly runId?: string;
@@ -46,6 +48,7 @@ export interface StartOptions {
   readonly detach?: boolean;
 }
 
+/** How a run goes on. */
 export interface ResumeOptions {
   /** Code graphs come from the caller; default: `findGraph`. */
   readonly graph?: Graph;
@@ -57,6 +60,7 @@ export interface ResumeOptions {
   readonly by?: string;
 }
 
+/** A checkpoint by run and seq; the seq may be an ancestor's. */
 export interface CheckpointRef {
   readonly runId: string;
   readonly seq: number;
@@ -68,6 +72,7 @@ export interface Patch {
   readonly value: unknown;
 }
 
+/** What a fork changes (H2). */
 export interface ForkOptions {
   readonly runId?: string;
   readonly set?: readonly Patch[];
@@ -78,8 +83,10 @@ export interface ForkOptions {
   readonly rerunPure?: boolean;
 }
 
+/** What becomes of an activation: docs/spec/effects.md, X5. */
 export type Prediction = 'restored' | 'replayed' | 'reused' | 'runs again' | 'runs' | 'asks' | 'in doubt' | 'unknown';
 
+/** One line of a preview: an activation and what becomes of it. */
 export interface PreviewRow {
   readonly node: readonly string[];
   readonly visit: number;
@@ -89,6 +96,7 @@ export interface PreviewRow {
   readonly because?: string;
 }
 
+/** An open wait with its id: what an answer is given to. */
 export interface OpenQuestion extends WaitRecord {
   readonly waitId: string;
   readonly runId: string;
@@ -135,8 +143,10 @@ export interface LiveEvent {
   readonly detail: unknown;
 }
 
+/** Whatever a stream of a run's events yields. */
 export type StreamEvent = RunEvent | StateEvent | LiveEvent;
 
+/** A run that was started or taken up. */
 export interface RunHandle {
   readonly runId: string;
   /** False: a run of this id existed. */
@@ -147,23 +157,25 @@ export interface RunHandle {
   events(options?: { readonly after?: number; readonly live?: boolean }): AsyncIterable<StreamEvent>;
 }
 
+/** Admits, resumes, answers, forks and previews runs. Every method may also throw what its store throws (STORE_UNAVAILABLE and its like). */
 export interface Engine {
   /** Admits a run durably, claims it and advances it. @throws INPUT_INVALID, RUN_EXISTS, ID_INVALID */
   start(graph: Graph, input: unknown, options?: StartOptions): Promise<RunHandle>;
   /** Claims a run and advances it. A completed run is returned as it is. @throws RUN_NOT_FOUND, CLAIM_TAKEN, RUN_GRAPH_CHANGED, RUN_CANCELLED, CHECKPOINT_CORRUPT */
   resume(runId: string, options?: ResumeOptions): Promise<RunHandle>;
-  /** Where a run stands, without advancing it. */
+  /** Where a run stands, without advancing it. @throws RUN_NOT_FOUND, CONFIG_INVALID (its graph is not known here), CHECKPOINT_CORRUPT */
   inspect(runId: string): Promise<RunResult>;
   /** Answers an open wait; durable when it resolves. The owner takes it; a paused run goes on at the next resume. @throws WAIT_NOT_FOUND, WAIT_CLOSED, ANSWER_INVALID */
   answer(runId: string, waitId: string, value: unknown, options?: { readonly by?: string }): Promise<void>;
-  /** Sends a signal; kept if it comes early. `id` makes a repeated send the same signal. */
+  /** Sends a signal; kept if it comes early. `id` makes a repeated send the same signal. @throws RUN_NOT_FOUND, VALUE_UNSTORABLE */
   signal(runId: string, name: string, value: unknown, options?: { readonly id?: string }): Promise<void>;
-  /** Asks the run's owner to cancel it; cancels it at once if nobody owns it. */
+  /** Asks the run's owner to cancel it; cancels it at once if nobody owns it. @throws RUN_NOT_FOUND, RUN_FINISHED */
   cancel(runId: string): Promise<void>;
   /** Makes a new run that continues from a checkpoint; it is not advanced. @throws CHECKPOINT_NOT_FOUND, CHECKPOINT_PRUNED */
   fork(from: CheckpointRef, options?: ForkOptions): Promise<CheckpointRef>;
   /** Says what a resume (no options) or a fork would restore, replay and run, without running anything (X5). */
   preview(from: CheckpointRef, options?: ForkOptions & { readonly asFork?: boolean }): Promise<readonly PreviewRow[]>;
+  /** Durable events after a seq (default: all), with live ones between if the run is advanced here; ends when it is not advanced any more. @throws RUN_NOT_FOUND, CONFIG_INVALID */
   events(runId: string, options?: { readonly after?: number }): AsyncIterable<StreamEvent>;
   /** Aborts what runs here, withdraws intents not started, releases claims. */
   close(): Promise<void>;

@@ -2,6 +2,7 @@
 import { CairnError } from '../errors.ts';
 import type { RunCore } from './run-core.ts';
 
+/** Renews the lease at a third of it; a renewal that is refused ends the work here. */
 export class ClaimKeeper {
   readonly #core: RunCore;
   readonly #onMessages: () => Promise<void>;

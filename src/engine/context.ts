@@ -18,6 +18,7 @@ import { guardCall } from './step-calls.ts';
 import { runStep } from './steps.ts';
 import { ask, receive, save, sleepUntil } from './wait-calls.ts';
 
+/** Belongs to one attempt: calls made after it are refused. */
 export class Context implements NodeContext {
   readonly #core: RunCore;
   readonly #activation: Activation;

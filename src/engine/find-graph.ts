@@ -8,6 +8,7 @@ import type { EngineEnvironment } from './run-core.ts';
 
 const decoder = new TextDecoder();
 
+/** What a run's row keeps beside the run. */
 export function metaOf(run: RunRow): StoredMeta {
   return run.meta.byteLength === 0 ? {} : (JSON.parse(decoder.decode(run.meta)) as StoredMeta);
 }

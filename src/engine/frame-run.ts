@@ -30,6 +30,7 @@ function graphTables(graph: Graph): GraphTables {
   return tables;
 }
 
+/** What a frame is made of. */
 export interface FrameRunOptions {
   readonly graph: Graph;
   readonly tree: FrameTree;
@@ -43,6 +44,7 @@ export interface FrameRunOptions {
   readonly depth: number;
 }
 
+/** Its tree, its plan, and the activations that live in it. */
 export class FrameRun {
   readonly graph: Graph;
   readonly frame: Frame;

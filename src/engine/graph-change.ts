@@ -9,6 +9,7 @@ import type { ResumeOptions } from './api.ts';
 import { metaOf } from './find-graph.ts';
 import type { EngineEnvironment } from './run-core.ts';
 
+/** What a resume under another graph changes. */
 export interface GraphChange {
   readonly differences: readonly unknown[];
   /** The migrated channels, if a migration ran. */

@@ -22,6 +22,7 @@ export interface DoubtfulEffect {
   readonly reconcile: ((key: string) => Promise<Reconciliation> | Reconciliation) | undefined;
 }
 
+/** What becomes of an effect in doubt. */
 export type Verdict =
   | { readonly kind: 'happened'; readonly output: unknown; readonly by: string }
   | { readonly kind: 'run' }

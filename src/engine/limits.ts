@@ -1,5 +1,6 @@
 /** Every limit of the engine, by name, with its default (E8). Hitting one is RUN_LIMIT or VALUE_TOO_LARGE. */
 
+/** Limits of one engine. Units last in the names. */
 export interface Limits {
   /** Values over this many encoded bytes go to the blob store. */
   readonly inlineBytes: number;
@@ -29,6 +30,7 @@ export interface Limits {
   readonly messagePollMs: number;
 }
 
+/** The limits that hold where none is given: docs/spec/engine.md, E8. */
 export const defaultLimits: Limits = {
   inlineBytes: 256 * 1024,
   valueBytes: 64 * 1024 * 1024,

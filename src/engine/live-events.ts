@@ -3,6 +3,7 @@ import type { Activation } from './activation.ts';
 import type { LiveEvent } from './api.ts';
 import type { RunCore } from './run-core.ts';
 
+/** A live event of an activation, after the newest checkpoint made. */
 export function liveEventOf(
   core: RunCore,
   type: LiveEvent['type'],

@@ -7,10 +7,12 @@ import type { MessageBody } from './wait.ts';
 
 const decoder = new TextDecoder();
 
+/** The body of an answer or a signal. */
 export function messageBody(body: Uint8Array): MessageBody {
   return decodeJson(decoder.decode(body)) as MessageBody;
 }
 
+/** Reads messages and lets each do its work in the run, once. */
 export class MessageIntake {
   readonly #core: RunCore;
   readonly #onCancel: () => void;

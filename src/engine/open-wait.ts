@@ -85,6 +85,7 @@ export function fireDueWait(core: RunCore, waitId: string): void {
   closeWait(core, waitId, { error, by: 'timeout' });
 }
 
+/** What ended a wait, and who or what did. */
 export interface Closing {
   readonly output?: unknown;
   readonly error?: unknown;

@@ -31,4 +31,5 @@ export interface SettledFields {
   readonly held: readonly (readonly [string, number])[] | undefined;
 }
 
+/** Where a node stands in the current round. */
 export type PlanState = 'idle' | 'open' | 'settled' | 'skipped';

@@ -24,6 +24,7 @@ const stepKeyOf = (path: readonly string[], step: string): string => `${pathKeyO
 
 type Op = readonly [kind: string, path: readonly string[], value?: unknown];
 
+/** An index over the changes of all ancestors; outcomes themselves are read when they are asked for. */
 export class RecordedOutcomes {
   readonly #env: EngineEnvironment;
   readonly #nodes = new Map<string, Recorded[]>();

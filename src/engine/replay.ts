@@ -30,6 +30,7 @@ interface Pending {
   readonly recorded: Recorded;
 }
 
+/** What a fork may take over, and what it has taken. */
 export class ReplaySource {
   readonly #outcomes: RecordedOutcomes;
   readonly #pending: Pending[] = [];

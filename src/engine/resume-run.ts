@@ -34,6 +34,7 @@ export async function claimForResume(
   throw new CairnError('CLAIM_TAKEN', { runId: run.runId, owner: reply.owner, remainingMs: reply.remainingMs });
 }
 
+/** A claimed run, and how it is to go on. */
 export interface RunnerRequest {
   readonly env: EngineEnvironment;
   readonly run: RunRow;

@@ -2,6 +2,7 @@
 import { CairnError } from '../errors.ts';
 import type { Choice, ConditionScope, Graph, GraphEdge, GraphNode } from '../graph/graph.ts';
 
+/** What a routing decision is made from. */
 export interface RouteRequest {
   readonly graph: Graph;
   readonly node: GraphNode;
@@ -13,6 +14,7 @@ export interface RouteRequest {
   readonly isOverBound?: boolean;
 }
 
+/** A routing decision. */
 export interface Route {
   readonly fired: readonly GraphEdge[];
   /** Whether an edge other than an `always` edge fired: a failure that fires one is handled. */

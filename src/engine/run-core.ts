@@ -36,6 +36,7 @@ export interface QueuedStart {
 
 type RootTable = 'failures' | 'waits' | 'replayed' | 'supplied' | 'signals';
 
+/** One per run that is advanced here. */
 export class RunCore {
   readonly env: EngineEnvironment;
   readonly run: RunRow;

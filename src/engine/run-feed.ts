@@ -4,6 +4,7 @@ import { changeOf, type Landed } from './committer.ts';
 
 type Listener = (event: RunEvent | LiveEvent | undefined, error?: unknown) => void;
 
+/** One per run that is advanced here; closed when that ends. */
 export class RunFeed {
   readonly runId: string;
   isClosed = false;

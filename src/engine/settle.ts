@@ -28,6 +28,7 @@ export interface SettleSource {
   readonly input?: ActivationInput;
 }
 
+/** What equal input means for a fork (X2). */
 export interface ActivationInput {
   readonly hash: string;
   /** Channels read, when the node does not declare them. */
@@ -372,6 +373,7 @@ function settlePart(
   return `${json}}`;
 }
 
+/** Code and message of a failure, for the change of a checkpoint. */
 export function errorSummary(error: unknown): string {
   const { code, message } = asError(error) as Error & { code?: unknown };
   return JSON.stringify({ code: typeof code === 'string' ? code : 'NODE_FAILED', message: message.slice(0, 500) });

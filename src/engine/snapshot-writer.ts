@@ -5,6 +5,7 @@ import { writeSnapshotText, writeStoredSnapshot } from '../history/write-snapsho
 import { encodeValue } from '../state/codec.ts';
 import type { RunCore } from './run-core.ts';
 
+/** Decides by the policy when a snapshot is due, and writes it. */
 export class SnapshotWriter {
   readonly #core: RunCore;
   readonly #policy: SnapshotPolicy;

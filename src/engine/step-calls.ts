@@ -35,6 +35,7 @@ export function nextStepKey(core: RunCore, activation: Activation, name: string)
   return ordinal === 1 ? own : `${own}\0${ordinal}`;
 }
 
+/** What is recorded of a call of this visit. */
 export function recordedStep(activation: Activation, key: string): StepRecord | undefined {
   const steps = activation.frameRun.openRecordOf(activation.node)?.steps;
   return steps !== undefined && Object.hasOwn(steps, key) ? steps[key] : undefined;
@@ -51,6 +52,7 @@ export function effectKey(activation: Activation, key: string, runId: string): s
   return activation.keyFor(runId, keyAcrossSaves(activation, key));
 }
 
+/** @throws RUN_LIMIT the visit has as many steps as it may */
 export function checkStepCount(core: RunCore, record: NodeRecord): void {
   const count = (record as NodeRecord & { stepCount?: number }).stepCount ?? Object.keys(record.steps ?? {}).length;
   Object.defineProperty(record, 'stepCount', {
@@ -63,10 +65,12 @@ export function checkStepCount(core: RunCore, record: NodeRecord): void {
     throw new CairnError('RUN_LIMIT', { limit: 'steps', value: core.env.limits.steps });
 }
 
+/** A step's output, taken in. @throws VALUE_UNSTORABLE, VALUE_TOO_LARGE */
 export function admitStep(core: RunCore, activation: Activation, key: string, value: unknown): Admitted {
   return admitValue(value, ['outputs', activation.node.id, key], core.env.limits, core.redact);
 }
 
+/** Records the end of a step and returns its output as it was stored. */
 export function finishStep(
   core: RunCore,
   activation: Activation,
@@ -90,6 +94,7 @@ export function finishStep(
   return value;
 }
 
+/** Adds a step to the next checkpoint's change, and asks for one. */
 export function noteStep(core: RunCore, activation: Activation, key: string, step: StepRecord): void {
   const attempt = step.attempt === undefined ? '' : `,"attempt":${step.attempt}`;
   const status = step.status === 'done' ? '' : `,"status":"${step.status}"`;

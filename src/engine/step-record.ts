@@ -55,6 +55,7 @@ function stepJson(step: StepRecord, outputJson: string): string {
   return `${JSON.stringify(rest).slice(0, -1)},"output":${outputJson}}`;
 }
 
+/** Takes one step back. */
 export function deleteStep(core: RunCore, nodePath: readonly string[], record: NodeRecord, key: string): void {
   delete (record.steps as Record<string, StepRecord>)[key];
   core.delta.delete(pathJson([...treePathOf(nodePath), 'nodes', nodePath.at(-1) as string, 'steps', key]));

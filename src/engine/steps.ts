@@ -27,6 +27,7 @@ import { judgeStep } from './step-judge.ts';
 import { ensureSteps, setStep } from './step-record.ts';
 import { holdTimer } from './timers.ts';
 
+/** `ctx.step`: returns what is recorded, or runs the function and records its output. @throws NODE_CALL_REFUSED, ID_INVALID, RUN_LIMIT, VALUE_UNSTORABLE, EFFECT_IN_DOUBT, NODE_TIMED_OUT, and whatever the function throws */
 export async function runStep<T>(
   core: RunCore,
   activation: Activation,

@@ -75,6 +75,7 @@ async function waitFor(core: RunCore, activation: Activation, call: WaitCall): P
   return leaveAtWait(core, activation);
 }
 
+/** `ctx.ask`. @throws NODE_CALL_REFUSED, VALUE_UNSTORABLE, RUN_LIMIT, NODE_TIMED_OUT (its deadline passed without a default answer) */
 export function ask(core: RunCore, activation: Activation, question: Question): Promise<unknown> {
   guardCall(activation, activation.generation, 'ask');
   const name = question.name ?? 'question';
@@ -102,6 +103,7 @@ function checkQuestion(activation: Activation, { schema, deadlineAt }: Question)
     throw new CairnError('NODE_CALL_REFUSED', { call: 'ask', node: activation.path.join('/'), reason });
 }
 
+/** `ctx.sleepUntil`. @throws NODE_CALL_REFUSED, RUN_LIMIT */
 export async function sleepUntil(
   core: RunCore,
   activation: Activation,
@@ -119,6 +121,7 @@ export async function sleepUntil(
   await waitFor(core, activation, { kind: 'sleep', name, wait: { kind: 'timer', node: activation.path, name, dueAt } });
 }
 
+/** `ctx.receive`. @throws NODE_CALL_REFUSED, RUN_LIMIT */
 export async function receive(core: RunCore, activation: Activation, signal: string): Promise<unknown> {
   guardCall(activation, activation.generation, 'receive');
   return waitFor(core, activation, {

@@ -39,6 +39,7 @@ export const doubtSchema: Readonly<Record<string, unknown>> = {
   ],
 };
 
+/** A person's decision about an effect in doubt, and the output if it happened. */
 export interface DoubtDecision {
   readonly decision: string;
   readonly output: unknown;

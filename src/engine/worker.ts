@@ -4,6 +4,7 @@ import type { Clock } from '../ports/clock.ts';
 import type { Store } from '../ports/store.ts';
 import type { Engine } from './api.ts';
 
+/** What a worker works with. */
 export interface WorkerOptions {
   readonly engine: Engine;
   readonly store: Store;
@@ -18,6 +19,7 @@ export interface WorkerOptions {
   readonly onError?: (runId: string, error: unknown) => void;
 }
 
+/** A worker that looks for runs until it is stopped. */
 export interface Worker {
   /** Looks once, and resolves when it has taken up what it found; says how many. */
   look(): Promise<number>;

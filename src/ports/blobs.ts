@@ -1,5 +1,6 @@
 /** The blob port: bytes stored once by content hash (C5). */
 
+/** Bytes by their hash, inside a tenant. Every method may throw STORE_UNAVAILABLE. */
 export interface BlobStore {
   /** For messages: a URL without secrets. */
   readonly name: string;
@@ -7,6 +8,7 @@ export interface BlobStore {
   put(tenant: string, bytes: Uint8Array): Promise<string>;
   /** @throws BLOB_NOT_FOUND, BLOB_CORRUPT */
   get(tenant: string, hash: string): Promise<Uint8Array>;
+  /** Whether the bytes of this hash are stored. */
   has(tenant: string, hash: string): Promise<boolean>;
   /** Removes blobs that are not in `keep` and are older than `olderThanMs`; returns how many (C5: at least a day). */
   collect(tenant: string, keep: ReadonlySet<string>, olderThanMs: number): Promise<number>;

@@ -1,5 +1,6 @@
 /** The clock port: all time that the engine sees. Virtual in tests. */
 
+/** Two clocks and two ways to be called back. Nothing here throws. */
 export interface Clock {
   /** Epoch ms. Information, due times and deadlines; never an ordering. */
   now(): number;

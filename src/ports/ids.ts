@@ -1,5 +1,6 @@
 /** The id port: fresh identities and randomness. Seeded in tests. */
 
+/** Identities of runs and workers, and randomness. Nothing here throws. */
 export interface Ids {
   /** A UUIDv7 at the given time, epoch ms. */
   createRunId(nowMs: number): string;

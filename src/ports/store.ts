@@ -3,6 +3,7 @@
 /** Survives: nothing but this process / a killed process / a power cut. */
 export type Durability = 'none' | 'process' | 'power';
 
+/** What a store can do. */
 export interface StoreCapabilities {
   /** The most a commit can ask for. */
   readonly durability: Durability;
@@ -10,6 +11,7 @@ export interface StoreCapabilities {
   readonly isShared: boolean;
 }
 
+/** A run's status as the index knows it. */
 export type StoredStatus = 'running' | 'paused' | 'completed' | 'failed' | 'cancelled';
 
 /** Every call is inside a tenant; ids are not enough to reach another tenant's run. */
@@ -18,6 +20,7 @@ export interface RunKey {
   readonly runId: string;
 }
 
+/** A run as the index knows it. */
 export interface RunRow extends RunKey {
   /** Short stable name of the run in checkpoint ids: 16 hex digits. */
   readonly key: string;
@@ -41,6 +44,7 @@ export interface RunRow extends RunKey {
   readonly prunedBelow: number;
 }
 
+/** A checkpoint as it is stored. */
 export interface CheckpointRow {
   readonly seq: number;
   /** Epoch ms; information only. */
@@ -50,6 +54,7 @@ export interface CheckpointRow {
   readonly checksum: Uint8Array;
 }
 
+/** A whole state, derived from checkpoints. */
 export interface SnapshotRow {
   /** The checkpoint it stands for. */
   readonly seq: number;
@@ -73,6 +78,7 @@ export interface Admission extends RunKey {
   readonly durability: Durability;
 }
 
+/** The run of this id, admitted now or before. */
 export interface AdmissionReply {
   /** False: a run of this id existed already; `run` is that one and nothing was written. */
   readonly created: boolean;
@@ -89,6 +95,7 @@ export interface Claim extends RunKey {
   readonly leaseMs: number;
 }
 
+/** Who wants to advance a run, and for how long at first. */
 export interface ClaimRequest extends RunKey {
   readonly workerId: string;
   readonly leaseMs: number;
@@ -96,6 +103,7 @@ export interface ClaimRequest extends RunKey {
   readonly takeFrom?: string;
 }
 
+/** A claim, or who holds the run. */
 export type ClaimReply =
   | { readonly claim: Claim; readonly run: RunRow }
   | { readonly claim?: undefined; readonly owner: string; readonly remainingMs: number };
@@ -124,6 +132,7 @@ export interface Commit {
   readonly durability: Durability;
 }
 
+/** The commit has landed. */
 export interface CommitReply {
   /** Whether the claim still held when the reply was made (a retry of a landed commit may find it gone). */
   readonly isHeld: boolean;
@@ -139,6 +148,7 @@ export interface Message extends RunKey {
   readonly at: number;
 }
 
+/** What became of a message. */
 export type MessageReply =
   /** `equal`: the same body was there already. */
   | { readonly status: 'accepted' | 'equal' }
@@ -147,6 +157,7 @@ export type MessageReply =
   /** An answer to a wait that is not open and has no answer on record. */
   | { readonly status: 'closed' };
 
+/** A message not yet taken. */
 export interface MessageRow {
   readonly id: number;
   readonly kind: 'answer' | 'signal' | 'cancel';
@@ -155,12 +166,14 @@ export interface MessageRow {
   readonly at: number;
 }
 
+/** A part of a listing. */
 export interface Page<Row> {
   readonly rows: readonly Row[];
   /** Give it back to get what follows; absent at the end. */
   readonly cursor?: string;
 }
 
+/** Which runs; conditions hold together. */
 export interface RunQuery {
   readonly tenant: string;
   readonly status?: readonly StoredStatus[];
@@ -172,10 +185,12 @@ export interface RunQuery {
   readonly cursor?: string;
 }
 
+/** An open wait, and the run it belongs to. */
 export interface OpenWait extends RunKey, WaitRow {
   readonly graphId: string;
 }
 
+/** Which open waits; conditions hold together. */
 export interface WaitQuery {
   readonly tenant: string;
   readonly runId?: string;
@@ -186,6 +201,7 @@ export interface WaitQuery {
   readonly cursor?: string;
 }
 
+/** A name for a checkpoint of a run. */
 export interface TagRow {
   readonly name: string;
   readonly seq: number;
@@ -215,6 +231,7 @@ export interface Store {
 
   /** Records a run before its id is returned (E2). Atomic with the check that a fork's parent checkpoint exists (C10). @throws CHECKPOINT_NOT_FOUND no such parent checkpoint */
   admitRun(admission: Admission): Promise<AdmissionReply>;
+  /** The run as it is now. */
   readRun(key: RunKey): Promise<RunRow | undefined>;
   /** Runs whose id or key begins with `prefix`, at most `limit`, in order of id. */
   findRuns(tenant: string, prefix: string, limit: number): Promise<readonly RunRow[]>;
@@ -256,11 +273,14 @@ export interface Store {
 
   /** Sets or moves a tag. @throws CHECKPOINT_NOT_FOUND */
   tagCheckpoint(key: RunKey, tag: TagRow): Promise<void>;
+  /** Nothing happens if there is no such tag. */
   removeTag(key: RunKey, name: string): Promise<void>;
+  /** All tags of a run, by name. */
   readTags(key: RunKey): Promise<readonly TagRow[]>;
 
   /** Atomic; nothing is removed unless all of it is. @throws CLAIM_FENCED, COMMIT_CONFLICT (a row to remove is needed by a fork or a tag) */
   pruneRun(prune: Prune): Promise<void>;
 
+  /** Later calls are STORE_CLOSED; a second close does nothing. */
   close(): Promise<void>;
 }
