@@ -19,6 +19,7 @@ const verbs: Readonly<Record<Part['kind'], (part: Part) => string>> = {
   withdraw: () => 'not started after all',
   step: ({ status }) => (status === undefined || status === 'done' ? 'step done' : `step ${status}`),
   wait: () => 'waits',
+  signal: () => 'keeps a signal that came early',
   answer: ({ by }) => (by === undefined ? 'answered' : `answered by ${by}`),
   save: () => 'saved its state',
   replay: ({ from }) => (from === undefined ? 'replayed' : `replayed from ${from.runId}@${from.seq}`),
