@@ -186,11 +186,11 @@ export class Committer {
     this.#inFlight.push(flight);
     this.#inFlightBytes += flight.sizeBytes;
     if (this.#isRetrying) return;
-    this.#options.store.commit(flight.commit).then(() => this.#landed(flight), this.#failed);
+    this.#options.store.commit(flight.commit).then(({ isHeld }) => this.#landed(flight, isHeld), this.#failed);
   }
 
   /** Acknowledgements may overtake each other; durability is in seq order, so the first in line decides. */
-  #landed(flight: InFlight): void {
+  #landed(flight: InFlight, isHeld: boolean): void {
     if (this.broken !== undefined) return;
     while (this.#inFlight.length > 0) {
       const first = this.#inFlight[0] as InFlight;
@@ -201,6 +201,8 @@ export class Committer {
       this.#options.onLanded({ seq, at, changeJson: first.changeJson }, first.sizeBytes);
       first.settled?.resolve();
     }
+    // It landed, and somebody else has the run by now: nothing may begin because of it (P4).
+    if (!isHeld) return this.#break(new CairnError('CLAIM_LOST', { runId: flight.commit.claim.runId }));
     if (this.#drainers.length > 0 && !this.isFull) for (const callback of this.#drainers.splice(0)) callback();
   }
 
@@ -222,8 +224,8 @@ export class Committer {
     try {
       while (this.#inFlight.length > 0 && this.broken === undefined) {
         const first = this.#inFlight[0] as InFlight;
-        await this.#options.store.commit(first.commit);
-        this.#landed(first);
+        const { isHeld } = await this.#options.store.commit(first.commit);
+        this.#landed(first, isHeld);
       }
       this.#isRetrying = false;
     } catch (error) {

@@ -147,3 +147,19 @@ test('O2 an attempt of an effect without a timeout ends by the deadline of its i
   expect(await runToRest(engine, composed)).toMatchObject({ status: 'failed', error: late });
   expect(signals[0]?.aborted).toBe(true);
 });
+
+test('P4 a commit that landed under a lost claim begins nothing', async () => {
+  const bench = createBench();
+  let runs = 0;
+  const graph = graphOf('g', [node('w', 'write', () => (runs += 1))], edges('> w', 'w >'));
+  const plain = { ...bench.store };
+  Object.assign(bench.store, {
+    commit: async (given: Commit) => {
+      await plain.commit(given);
+      return { isHeld: false };
+    },
+  });
+  const handle = await bench.engine.start(graph, {}, { runId: 'r' });
+  await expect(handle.result()).rejects.toMatchObject({ code: 'CLAIM_LOST' });
+  expect(runs).toBe(0);
+});
