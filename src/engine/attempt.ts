@@ -2,7 +2,7 @@
 import { CairnError } from '../errors.ts';
 import type { NodeRecord } from '../state/tree.ts';
 import type { Activation } from './activation.ts';
-import { admitOutcome, hasLargeValues, offloadOutcome, type AdmittedOutcome } from './admit-outcome.ts';
+import { admitOutcome, type AdmittedOutcome } from './admit-outcome.ts';
 import { Context } from './context.ts';
 import { isEffect } from './effect.ts';
 import { dropChildren } from './drop-children.ts';
@@ -10,7 +10,8 @@ import { dropActivation, retryLater } from './gate.ts';
 import { openRecord } from './open-record.ts';
 import { factsOf, retryDelayMs } from './retry.ts';
 import type { RunCore } from './run-core.ts';
-import { errorSummary, settleCancelled, settleCompleted, settleFailed } from './settle.ts';
+import { errorSummary, settleCancelled, settleFailed } from './settle.ts';
+import { settleOutcome } from './settle-outcome.ts';
 import { clearFailedSteps } from './step-record.ts';
 
 /** Calls the node's function. A plain return settles at once; a promise settles later and asks for a turn. */
@@ -102,18 +103,8 @@ function attemptReturned(core: RunCore, activation: Activation, returned: unknow
   activation.cancelTimer?.();
   if (activation.isCancelled) return settleCancelled(core, activation);
   try {
-    const outcome = admitOutcome(core, activation, returned);
-    if (!hasLargeValues(outcome, core.env.limits.inlineBytes)) {
-      settleCompleted(core, activation, outcome);
-      return core.requestTurn();
-    }
-    offloadOutcome(core, outcome).then(
-      (offloaded) => {
-        if (!activation.isOver) settleCompleted(core, activation, offloaded);
-        core.requestTurn();
-      },
-      (error: unknown) => core.fail(error),
-    );
+    void settleOutcome(core, activation, admitOutcome(core, activation, returned));
+    core.requestTurn();
   } catch (error) {
     // What cannot be stored is no result: for an effect that is the same as an unknown one (X3).
     attemptFailed(core, activation, error);
@@ -161,11 +152,11 @@ async function reconcileFailure(core: RunCore, activation: Activation, retry: ()
       return true;
     }
     if (found?.happened !== true) return false;
-    outcome = await offloadOutcome(core, admitOutcome(core, activation, found.output));
+    outcome = admitOutcome(core, activation, found.output);
   } catch {
     return false;
   }
-  if (!activation.isOver) settleCompleted(core, activation, outcome, { by: 'reconcile' });
+  await settleOutcome(core, activation, outcome, { by: 'reconcile' });
   return true;
 }
 

@@ -2,8 +2,9 @@
 import { CairnError } from '../errors.ts';
 import { compareStructures, type LivePositions } from '../graph/compare-graphs.ts';
 import type { Graph, GraphStructure } from '../graph/graph.ts';
+import { partitions } from '../graph/node-contract.ts';
 import type { RunRow } from '../ports/store.ts';
-import { encodeValue } from '../state/codec.ts';
+import { admitValue, encodeValue } from '../state/codec.ts';
 import type { FrameTree, RunTree } from '../state/tree.ts';
 import type { ResumeOptions } from './api.ts';
 import { metaOf } from './find-graph.ts';
@@ -35,8 +36,19 @@ export async function applyGraphChange(
   if (verdict !== 'needs-migration') return { differences, frameJson: undefined };
   if (options.migrate === undefined) throw changedError(run, differences, 'its state needs a migration');
   const { channels } = root.frame;
-  root.frame.channels = { ...channels, ...(options.migrate(channels) as typeof channels) };
+  root.frame.channels = { ...channels, ...admitMigrated(env, options.migrate(channels)) };
   return { differences, frameJson: encodeValue(root.frame.channels) };
+}
+
+/** @throws VALUE_UNSTORABLE, STATE_UNKNOWN_CHANNEL a partition that is none */
+function admitMigrated(env: EngineEnvironment, given: Readonly<Record<string, unknown>>): FrameTree['channels'] {
+  const migrated: FrameTree['channels'] = {};
+  for (const [name, values] of Object.entries(given)) {
+    const partition = partitions.find((known) => known === name);
+    if (partition === undefined) throw new CairnError('STATE_UNKNOWN_CHANNEL', { channel: name, known: partitions });
+    migrated[partition] = { ...(admitValue(values, [name], env.limits).value as object) };
+  }
+  return migrated;
 }
 
 function changedError(run: RunRow, differences: readonly unknown[], reason: string): CairnError {

@@ -9,7 +9,8 @@ import { openWait } from './open-wait.ts';
 import { dropActivation, launchOrGate, retryLater } from './gate.ts';
 import { openRecord } from './open-record.ts';
 import type { RunCore } from './run-core.ts';
-import { settleCompleted, settleFailed } from './settle.ts';
+import { settleFailed } from './settle.ts';
+import { settleOutcome } from './settle-outcome.ts';
 import { holdTimer } from './timers.ts';
 import { doubtChoices, doubtDecision, doubtSchema } from './wait.ts';
 
@@ -100,7 +101,7 @@ function applyVerdict(core: RunCore, activation: Activation, verdict: Verdict): 
   if (activation.phase !== 'prepared') return;
   if (core.isStopping && !(core.isOnlyFailing && isResult(verdict))) return dropActivation(core, activation);
   if (verdict.kind === 'happened')
-    return settleCompleted(core, activation, admitOutcome(core, activation, verdict.output), { by: verdict.by });
+    return void settleOutcome(core, activation, admitOutcome(core, activation, verdict.output), { by: verdict.by });
   if (verdict.kind === 'run') return runAgain(core, activation);
   if (verdict.kind === 'failed') {
     const error = new CairnError('EFFECT_IN_DOUBT', { node: activation.path.join('/'), decided: 'fail' });

@@ -11,7 +11,8 @@ import { judgeActivation } from './judge.ts';
 import { openPinnedView } from './pinned-view.ts';
 import type { QueuedStart, RunCore } from './run-core.ts';
 import { clearFailedSteps } from './step-record.ts';
-import { advancePlan, settleCompleted, settleFailed } from './settle.ts';
+import { advancePlan, settleFailed } from './settle.ts';
+import { settleOutcome } from './settle-outcome.ts';
 
 /** Makes an activation of what the plan says may start, and sends it on its way. */
 export function prepareStart(core: RunCore, queued: QueuedStart): void {
@@ -61,7 +62,7 @@ function startFresh(core: RunCore, activation: Activation): void {
   const supplied = core.root.supplied?.[JSON.stringify(activation.path)];
   if (supplied !== undefined) {
     core.deleteRootEntry('supplied', JSON.stringify(activation.path));
-    return settleCompleted(core, activation, admitKept(core, activation, supplied as object), { by: 'fork' });
+    return void settleOutcome(core, activation, admitKept(core, activation, supplied as object), { by: 'fork' });
   }
   if (core.replay !== undefined && core.replay.takesOver(core, activation)) return;
   launchOrGate(core, activation);
@@ -104,7 +105,7 @@ function recordSkip({ frameRun, node, visit }: Activation): void {
 
 /** An activation that left something behind: a kept outcome, an intent, a retry that is due later, steps, waits. */
 function startAgain(core: RunCore, activation: Activation, record: NodeRecord): void {
-  if (record.kept !== undefined) return settleCompleted(core, activation, admitKept(core, activation, record.kept));
+  if (record.kept !== undefined) return void settleOutcome(core, activation, admitKept(core, activation, record.kept));
   if (record.intent !== undefined && isEffect(activation.node)) return judgeActivation(core, activation, record);
   const delayMs = (record.retryAt ?? 0) - core.env.clock.now();
   if (delayMs <= 0) return launchOrGate(core, activation);

@@ -11,7 +11,8 @@ import { openRecord } from './open-record.ts';
 import { pathKeyOf, RecordedOutcomes, type Recorded } from './recorded-outcomes.ts';
 import type { EngineEnvironment, RunCore } from './run-core.ts';
 import { effectKey } from './step-calls.ts';
-import { inputHashOf, settleCompleted, settleFailed } from './settle.ts';
+import { inputHashOf, settleFailed } from './settle.ts';
+import { settleOutcome } from './settle-outcome.ts';
 
 /** What became of a due activation's recorded outcome. */
 type Found = { readonly recorded: Recorded; readonly outcome: KeptOutcome & { readonly record: NodeRecord } };
@@ -94,16 +95,21 @@ export class ReplaySource {
     if (index < 0) return;
     const [next] = this.#pending.splice(index, 1) as [Pending];
     this.#isTaking = true;
-    this.#outcomes.readOutcome(next.recorded).then(
-      (outcome) => {
+    this.#take(core, next).then(
+      () => {
         this.#isTaking = false;
-        if (core.isStopping) dropActivation(core, next.activation);
-        else if (outcome === undefined) this.startAnyway(core, next.activation);
-        else this.#settle(core, next.activation, { recorded: next.recorded, outcome });
         core.requestTurn();
       },
       (error: unknown) => core.fail(error),
     );
+  }
+
+  async #take(core: RunCore, { activation, recorded }: Pending): Promise<void> {
+    const outcome = await this.#outcomes.readOutcome(recorded);
+    if (activation.isOver) return;
+    if (core.isStopping) return dropActivation(core, activation);
+    if (outcome === undefined) return this.startAnyway(core, activation);
+    await this.#settle(core, activation, { recorded, outcome });
   }
 
   /** Whether an activation recorded before the candidate runs now; those it is part of do not count, since they wait for it. */
@@ -124,7 +130,7 @@ export class ReplaySource {
     return this.#pending.some((pending) => pending.activation === activation);
   }
 
-  #settle(core: RunCore, activation: Activation, { recorded, outcome }: Found): void {
+  async #settle(core: RunCore, activation: Activation, { recorded, outcome }: Found): Promise<void> {
     const from = { runId: recorded.run.runId, seq: recorded.seq };
     const input = { hash: recorded.part.hash ?? '', reads: recorded.part.reads };
     const { record } = outcome;
@@ -138,7 +144,7 @@ export class ReplaySource {
       return this.#doubtFailure(core, activation, recorded, record);
     core.onReplay(activation, from);
     if (record.status === 'failed') return settleFailed(core, activation, record.error, undefined, { from, input });
-    settleCompleted(core, activation, admitKept(core, activation, outcome), { from, input });
+    await settleOutcome(core, activation, admitKept(core, activation, outcome), { from, input });
   }
 
   /** An effect that failed or was cancelled in the original may have happened there: in doubt under the original's key, never run again unasked (X3). */

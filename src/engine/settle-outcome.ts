@@ -1,0 +1,25 @@
+/** Settles an activation with an outcome whose large values are put into the blob store first (C5). */
+import type { Activation } from './activation.ts';
+import { hasLargeValues, offloadOutcome, type AdmittedOutcome } from './admit-outcome.ts';
+import type { RunCore } from './run-core.ts';
+import { settleCompleted, type SettleSource } from './settle.ts';
+
+/** At once, unless there is something to put; then it resolves when that has been done. */
+export function settleOutcome(
+  core: RunCore,
+  activation: Activation,
+  outcome: AdmittedOutcome,
+  source: SettleSource = {},
+): Promise<void> | undefined {
+  if (core.isDry || !hasLargeValues(outcome, core.env.limits.inlineBytes)) {
+    settleCompleted(core, activation, outcome, source);
+    return undefined;
+  }
+  return offloadOutcome(core, outcome).then(
+    (offloaded) => {
+      if (!activation.isOver) settleCompleted(core, activation, offloaded, source);
+      core.requestTurn();
+    },
+    (error: unknown) => core.fail(error),
+  );
+}
