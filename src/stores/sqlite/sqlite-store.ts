@@ -4,6 +4,7 @@ import { resolve } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { CairnError } from '../../errors.ts';
 import type { Commit, Durability, Store } from '../../ports/store.ts';
+import { AdvancedRuns } from './advanced-runs.ts';
 import { CommitWrite, type PendingCommit } from './commit-write.ts';
 import { HistoryReads } from './history-reads.ts';
 import { HistoryWrites } from './history-writes.ts';
@@ -96,10 +97,10 @@ export function openSqliteStore(options: SqliteStoreOptions): Store {
         return Promise.reject(mapSqliteError(error, name));
       }
     }),
-    ...createWrites(db, now, heads, (work, durability, bytes) => {
+    ...createWrites(db, now, heads, (work, durability, bytes, isAlone = false) => {
       if (isClosed) return Promise.reject(new CairnError('STORE_CLOSED', { store: name }));
       if (isReadOnly) return Promise.reject(new CairnError('STORE_READ_ONLY', { store: name }));
-      return queue.enqueue(work, durability === 'power', bytes);
+      return queue.enqueue(work, durability === 'power', bytes, isAlone);
     }),
     close: async () => {
       if (isClosed) return;
@@ -132,7 +133,8 @@ function createReads(db: DatabaseSync, now: () => number, read: <Reply>(work: ()
   };
 }
 
-type Write = <Reply>(work: () => Reply, durability: Durability, bytes: number) => Promise<Reply>;
+/** `isAlone`: no other run is advanced through this store, so there is nobody to share a transaction with. */
+type Write = <Reply>(work: () => Reply, durability: Durability, bytes: number, isAlone?: boolean) => Promise<Reply>;
 
 function createWrites(
   db: DatabaseSync,
@@ -145,6 +147,7 @@ function createWrites(
   const runs = new RunWrites({ prepare, heads, runs: new RunReads(prepare, now), commits, now });
   const history = new HistoryWrites(prepare, heads);
   const messages = new MessageWrite(prepare);
+  const advanced = new AdvancedRuns();
   return {
     admitRun: (given) => {
       const { meta, checkpoint, waits } = given;
@@ -154,18 +157,23 @@ function createWrites(
         checkpoint: copyRow(checkpoint),
         waits: waits.map(copyBody),
       };
+      if (given.claim !== undefined) advanced.add(given);
       return write(() => runs.admitRun(admission), admission.durability, checkpoint.body.length);
     },
     removeRun: ({ tenant, runId }) => write(() => runs.removeRun({ tenant, runId }), 'process', 0),
     claimRun: (given) => {
       const request = { ...given };
+      advanced.add(given);
       return write(() => runs.claimRun(request), 'process', 0);
     },
     renewClaim: (claim) => write(() => runs.renewClaim(claim), 'process', 0),
-    releaseClaim: (claim) => write(() => runs.releaseClaim(claim), 'process', 0),
+    releaseClaim: (claim) => {
+      advanced.delete(claim);
+      return write(() => runs.releaseClaim(claim), 'process', 0);
+    },
     commit: (given) => {
       const commit = copyCommit(given);
-      return write(() => commits.commit(commit), given.durability, given.checkpoint.body.length);
+      return write(() => commits.commit(commit), given.durability, given.checkpoint.body.length, advanced.isOne);
     },
     writeSnapshot: ({ tenant, runId }, given) => {
       const snapshot = copyRow(given);

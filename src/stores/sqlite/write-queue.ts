@@ -67,7 +67,7 @@ export class WriteQueue {
   }
 
   /** Resolves with what `work` returned once its transaction is committed. */
-  enqueue<Reply>(work: () => Reply, needsPower: boolean, bytes: number): Promise<Reply> {
+  enqueue<Reply>(work: () => Reply, needsPower: boolean, bytes: number, isAlone = false): Promise<Reply> {
     return new Promise<Reply>((resolve, reject) => {
       const tell = resolve as (value: unknown) => void;
       this.#pending.push({ work, needsPower, resolve: tell, reject, reply: undefined, refusal: undefined });
@@ -75,7 +75,7 @@ export class WriteQueue {
       this.#pendingNeedsPower ||= needsPower;
       if (this.#busySince !== undefined) return;
       if (this.#pending.length >= groupJobsMax || this.#pendingBytes >= groupBytesMax) this.#flush();
-      else this.#schedule();
+      else this.#schedule(needsPower && isAlone);
     });
   }
 
@@ -85,10 +85,12 @@ export class WriteQueue {
     if (this.#pending.length > 0) await new Promise<void>((resolve) => this.#whenIdle.push(resolve));
   }
 
-  #schedule(): void {
+  /** A turn of the event loop gathers the writes of runs that go on side by side; one alone gains nothing by it. */
+  #schedule(isUrgent: boolean): void {
     if (this.#isScheduled) return;
     this.#isScheduled = true;
-    setImmediate(this.#onTurn);
+    if (isUrgent) queueMicrotask(this.#onTurn);
+    else setImmediate(this.#onTurn);
   }
 
   readonly #onTurn = (): void => {
