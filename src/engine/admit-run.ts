@@ -2,7 +2,8 @@
 import { CairnError } from '../errors.ts';
 import type { Graph } from '../graph/graph.ts';
 import { encodeCheckpoint, rootChecksum, runKeyOf } from '../history/checkpoint.ts';
-import { loadState } from '../history/load.ts';
+import { loadState, type LoadedState } from '../history/load.ts';
+import { costOf } from '../history/snapshot-policy.ts';
 import type { AdmissionReply } from '../ports/store.ts';
 import { BlobRef, encodeValue } from '../state/codec.ts';
 import { DeltaBuilder } from '../state/delta.ts';
@@ -50,13 +51,19 @@ export function storeStructure(env: EngineEnvironment, graph: Graph): Promise<st
   return hash;
 }
 
+/** What was admitted, and its state: a run that is advanced at once need not read back what was just written. */
+export interface AdmittedRun extends AdmissionReply {
+  /** Of the run as it was given; only to be used if it was `created`. */
+  readonly loaded: LoadedState;
+}
+
 /** @throws INPUT_INVALID, ID_INVALID, RUN_EXISTS (another graph or input under this id), VALUE_UNSTORABLE */
 export async function admitRun(
   env: EngineEnvironment,
   graph: Graph,
   input: unknown,
   options: StartOptions,
-): Promise<AdmissionReply> {
+): Promise<AdmittedRun> {
   const { limits, clock, ids, tenant } = env;
   const runId = options.runId ?? ids.createRunId(clock.now());
   checkId('run id', runId, limits.idBytes);
@@ -86,7 +93,9 @@ export async function admitRun(
     durability: 'power',
   });
   if (!reply.created) await checkSame(env, reply, graph, tree);
-  return reply;
+  const ownCost = costOf(first.body.byteLength, 1);
+  const cost = { deltaBytes: first.body.byteLength, rows: 1, ownCost, stateBytes: 0, snapshotSeq: undefined };
+  return { ...reply, loaded: { root, seq: 0, checksum: first.checksum, cost } };
 }
 
 /** The delta of the first checkpoint: the whole tree, a large input by reference (C5). */

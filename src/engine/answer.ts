@@ -3,6 +3,7 @@ import { CairnError } from '../errors.ts';
 import type { OpenWait } from '../ports/store.ts';
 import { decodeJson, encodeValue, admitValue } from '../state/codec.ts';
 import type { WaitRecord } from '../state/tree.ts';
+import type { OpenQuestion } from './api.ts';
 import { checkAnswer } from './check-answer.ts';
 import { messageBody } from './message-intake.ts';
 import type { EngineEnvironment } from './run-core.ts';
@@ -23,7 +24,7 @@ export async function postAnswer(
   if (run === undefined) throw new CairnError('RUN_NOT_FOUND', { runId });
   const open = await findOpenWait(env, runId, waitId);
   const admitted = admitValue(value, ['answer'], limits);
-  if (open !== undefined) checkAnswer(decodeJson(decoder.decode(open.body)) as WaitRecord, admitted.value);
+  if (open !== undefined) checkAnswer(waitOf(open), admitted.value);
   const body = encoder.encode(encodeValue({ value: admitted.value, by }));
   const reply = await store.postMessage({ tenant, runId, kind: 'answer', name: waitId, body, at: clock.now() });
   if (reply.status === 'accepted' || reply.status === 'equal') return;
@@ -32,13 +33,27 @@ export async function postAnswer(
   throw new CairnError('WAIT_CLOSED', { runId, waitId, by: first.by ?? 'person', answer: first.value });
 }
 
+/** Every open wait of a run, from the index. */
+export async function listOpenWaits(env: EngineEnvironment, runId: string): Promise<readonly OpenQuestion[]> {
+  const questions: OpenQuestion[] = [];
+  for await (const row of openWaits(env, runId)) questions.push({ ...waitOf(row), waitId: row.waitId, runId });
+  return questions;
+}
+
 async function findOpenWait(env: EngineEnvironment, runId: string, waitId: string): Promise<OpenWait | undefined> {
+  for await (const row of openWaits(env, runId)) if (row.waitId === waitId) return row;
+  return undefined;
+}
+
+async function* openWaits(env: EngineEnvironment, runId: string): AsyncGenerator<OpenWait> {
   let cursor: string | undefined;
   do {
     const page = await env.store.listWaits({ tenant: env.tenant, runId, ...(cursor === undefined ? {} : { cursor }) });
-    const found = page.rows.find((row) => row.waitId === waitId);
-    if (found !== undefined) return found;
+    yield* page.rows;
     cursor = page.cursor;
   } while (cursor !== undefined);
-  return undefined;
+}
+
+function waitOf({ body }: OpenWait): WaitRecord {
+  return decodeJson(decoder.decode(body)) as WaitRecord;
 }

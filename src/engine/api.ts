@@ -165,6 +165,8 @@ export interface Engine {
   resume(runId: string, options?: ResumeOptions): Promise<RunHandle>;
   /** Where a run stands, without advancing it. @throws RUN_NOT_FOUND, CONFIG_INVALID (its graph is not known here), CHECKPOINT_CORRUPT */
   inspect(runId: string): Promise<RunResult>;
+  /** The open waits of a run, without reading its state. @throws RUN_NOT_FOUND */
+  waits(runId: string): Promise<readonly OpenQuestion[]>;
   /** Answers an open wait; durable when it resolves. The owner takes it; a paused run goes on at the next resume. @throws WAIT_NOT_FOUND, WAIT_CLOSED, ANSWER_INVALID */
   answer(runId: string, waitId: string, value: unknown, options?: { readonly by?: string }): Promise<void>;
   /** Sends a signal; kept if it comes early. `id` makes a repeated send the same signal. @throws RUN_NOT_FOUND, VALUE_UNSTORABLE */

@@ -1,15 +1,16 @@
 /** The engine: admits, resumes, answers, forks and previews runs over a store (see api.ts for the contract). */
 import { CairnError } from '../errors.ts';
 import type { Graph } from '../graph/graph.ts';
-import { loadState } from '../history/load.ts';
+import { loadState, type LoadedState } from '../history/load.ts';
 import type { Claim, RunRow } from '../ports/store.ts';
 import { admitValue, encodeValue } from '../state/codec.ts';
 import { admitRun, checkId } from './admit-run.ts';
-import { postAnswer } from './answer.ts';
+import { listOpenWaits, postAnswer } from './answer.ts';
 import type {
   CheckpointRef,
   Engine,
   EngineOptions,
+  OpenQuestion,
   ForkOptions,
   PreviewRow,
   ResumeOptions,
@@ -70,11 +71,13 @@ class CairnEngine implements Engine {
     this.#checkOpen();
     const known = options.runId === undefined ? undefined : await this.#advancing(options.runId);
     const claimedAtMs = this.#env.clock.monotonic();
-    const { created, run, claim } = await admitRun(this.#env, graph, input, options);
+    const { created, run, claim, loaded } = await admitRun(this.#env, graph, input, options);
     if (known !== undefined) return this.#handle(run.runId, known, false);
     if (options.detach === true) return this.#restingHandle(run, graph, created);
     if (!created) return this.resume(run.runId, { graph });
-    return this.#open(run.runId, () => this.#advance(run, claim as Claim, claimedAtMs, graph, { graph }, created));
+    return this.#open(run.runId, () =>
+      this.#advance(run, claim as Claim, claimedAtMs, graph, { graph }, created, loaded),
+    );
   }
 
   async resume(runId: string, options: ResumeOptions = {}): Promise<RunHandle> {
@@ -127,11 +130,21 @@ class CairnEngine implements Engine {
     graph: Graph,
     options: ResumeOptions,
     created: boolean,
+    loaded?: LoadedState,
   ): Promise<RunHandle> {
     const feed = new RunFeed(run.runId);
     let runner: Runner;
     try {
-      runner = await prepareRunner({ env: this.#env, run, claim, claimedAtMs, graph, feed, options });
+      runner = await prepareRunner({
+        env: this.#env,
+        run,
+        claim,
+        claimedAtMs,
+        graph,
+        feed,
+        options,
+        ...(loaded === undefined ? {} : { loaded }),
+      });
       this.#checkOpen();
     } catch (error) {
       await this.#env.store.releaseClaim(claim).catch(() => {});
@@ -181,6 +194,11 @@ class CairnEngine implements Engine {
   async #inspectRow(run: RunRow, graph: Graph): Promise<RunResult> {
     const loaded = await loadState(this.#env.store, this.#env.blobs, run);
     return resultOf(run.runId, loaded.seq, loaded.root, restingFrame(loaded.root, graph));
+  }
+
+  async waits(runId: string): Promise<readonly OpenQuestion[]> {
+    await this.#requireRun(runId);
+    return listOpenWaits(this.#env, runId);
   }
 
   async answer(runId: string, waitId: string, value: unknown, options: { readonly by?: string } = {}): Promise<void> {

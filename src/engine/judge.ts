@@ -115,7 +115,7 @@ function applyVerdict(core: RunCore, activation: Activation, verdict: Verdict): 
     core,
     activation,
     undefined,
-    doubtWait(activation.path, 'in doubt', activation.node.effect, record.intent?.key ?? ''),
+    doubtWait(activation.path, 'in doubt', activation.node.effect, record.intent as Intent),
   );
   activation.phase = 'left';
   core.setBusy(activation, false);
@@ -130,7 +130,7 @@ function runAgain(core: RunCore, activation: Activation): void {
 }
 
 /** The question about an effect in doubt. */
-export function doubtWait(path: readonly string[], name: string, effect: string, key: string): WaitRecord {
+export function doubtWait(path: readonly string[], name: string, effect: string, intent: Intent): WaitRecord {
   return {
     kind: 'doubt',
     node: path,
@@ -138,6 +138,6 @@ export function doubtWait(path: readonly string[], name: string, effect: string,
     prompt: `It is not known whether the ${effect} effect of ${path.join('/')} happened. Did it?`,
     schema: doubtSchema,
     // Who is asked can look the key up at the receiver.
-    metadata: { choices: doubtChoices, key },
+    metadata: { choices: doubtChoices, key: intent.key, deadlineAt: intent.deadlineAt },
   };
 }

@@ -1,7 +1,7 @@
 /** Takes answers, signals and cancel requests into a run; the next commit says that they are taken (O1). */
 import { decodeJson, encodeValue } from '../state/codec.ts';
 import type { MessageRow } from '../ports/store.ts';
-import { closeWait } from './open-wait.ts';
+import { closeWait, timeoutOf } from './open-wait.ts';
 import type { RunCore } from './run-core.ts';
 import type { MessageBody } from './wait.ts';
 
@@ -71,8 +71,11 @@ export class MessageIntake {
       return closeWait(core, waiting[0], { output: body.value, by: body.by ?? 'signal' });
     }
     core.committer.takeMessage(row.id);
-    if (Object.hasOwn(core.root.waits, row.name))
-      closeWait(core, row.name, { output: body.value, by: body.by ?? 'person' });
+    const wait = Object.hasOwn(core.root.waits, row.name) ? core.root.waits[row.name] : undefined;
+    if (wait === undefined) return;
+    const by = body.by ?? 'person';
+    if (body.isTimeout === true) closeWait(core, row.name, { error: timeoutOf(wait), by });
+    else closeWait(core, row.name, { output: body.value, by });
   }
 }
 

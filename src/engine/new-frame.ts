@@ -48,8 +48,9 @@ function defaultsOf(
 ): Record<string, unknown> {
   if (schema === undefined) return {};
   const { shape } = schema as ObjectSchema;
-  if (shape === undefined)
-    return (plainCopy(schema, {}, partition, limits, redact) as Record<string, unknown> | undefined) ?? {};
+  if (shape === undefined) {
+    return { ...(plainCopy(schema, {}, partition, limits, redact) as Record<string, unknown> | undefined) };
+  }
   const values: [string, unknown][] = [];
   for (const [key, channel] of Object.entries(shape)) {
     const value = plainCopy(channel, undefined, `${partition}.${key}`, limits, redact);

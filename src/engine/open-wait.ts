@@ -11,6 +11,8 @@ import { treePathOf } from './tree-path.ts';
 import { holdTimer } from './timers.ts';
 import { waitIdOf, waitRowOf } from './wait.ts';
 
+const encoder = new TextEncoder();
+
 /** Opens a wait of an activation (or of one of its steps) and returns its id. One that is open already is only waited for. */
 export function openWait(
   core: RunCore,
@@ -22,7 +24,7 @@ export function openWait(
   const waitId =
     known ??
     openDoubtOf(core, wait, stepKey) ??
-    waitIdOf(core.runId, [...activation.keyParts, placeOf(activation, stepKey)], `${wait.kind}:${wait.name}`);
+    waitIdOf(core.runId, [...activation.keyParts, placeOf(activation, stepKey)], nameInId(wait));
   core.waiters.set(waitId, activation);
   if (!Object.hasOwn(core.root.waits, waitId)) {
     if (Object.keys(core.root.waits).length >= core.env.limits.openWaits) {
@@ -73,16 +75,35 @@ export function armDueTime(core: RunCore, waitId: string): void {
   });
 }
 
-/** What happens to a wait whose time has come: a timer ends, a question takes its default answer or fails. */
+/** An effect may come to be in doubt again: each time is a question of its own, told apart by the attempt's deadline. */
+function nameInId({ kind, name, metadata }: WaitRecord): string {
+  if (kind !== 'doubt') return `${kind}:${name}`;
+  return `${kind}:${name}:${String((metadata as { readonly deadlineAt?: number }).deadlineAt)}`;
+}
+
+/** What happens to a wait whose time has come: a timer ends; for a question, time answers, if nobody was first (O1). */
 export function fireDueWait(core: RunCore, waitId: string): void {
   const wait = core.root.waits[waitId] as WaitRecord;
   if (wait.kind === 'timer') return closeWait(core, waitId, { output: undefined, by: 'timer' });
-  if ('defaultAnswer' in wait) return closeWait(core, waitId, { output: wait.defaultAnswer, by: 'timeout' });
-  const error = new CairnError('NODE_TIMED_OUT', {
-    node: wait.node.join('/'),
-    timeoutMs: (wait.dueAt ?? 0) - (wait.openedAt ?? 0),
-  });
-  closeWait(core, waitId, { error, by: 'timeout' });
+  const { store, tenant, clock } = core.env;
+  const answer =
+    'defaultAnswer' in wait ? { value: wait.defaultAnswer, by: 'timeout' } : { isTimeout: true, by: 'timeout' };
+  const body = encoder.encode(encodeValue(answer));
+  core.timerCount += 1;
+  store
+    .postMessage({ tenant, runId: core.runId, kind: 'answer', name: waitId, body, at: clock.now() })
+    .then(() => core.readMessages())
+    .catch((error: unknown) => core.fail(error))
+    .finally(() => {
+      core.timerCount -= 1;
+      core.requestTurn();
+    });
+}
+
+/** A question that time ended without a default answer fails the call that asked it. */
+export function timeoutOf(wait: WaitRecord): CairnError {
+  const timeoutMs = (wait.dueAt ?? 0) - (wait.openedAt ?? 0);
+  return new CairnError('NODE_TIMED_OUT', { node: wait.node.join('/'), timeoutMs });
 }
 
 /** What ended a wait, and who or what did. */

@@ -1,7 +1,7 @@
 /** Takes a run up again: claim, state, graph check, and what a failed run retries (G8, H3, O1). */
 import { CairnError } from '../errors.ts';
 import type { Graph } from '../graph/graph.ts';
-import { loadState } from '../history/load.ts';
+import { loadState, type LoadedState } from '../history/load.ts';
 import type { Claim, RunRow } from '../ports/store.ts';
 import type { ResumeOptions } from './api.ts';
 import { launchOrGate } from './gate.ts';
@@ -43,12 +43,14 @@ export interface RunnerRequest {
   readonly graph: Graph;
   readonly feed: RunFeed;
   readonly options: ResumeOptions;
+  /** The run's state, where the caller has it. */
+  readonly loaded?: LoadedState;
 }
 
 /** Loads a claimed run and makes the runner that will advance it. */
 export async function prepareRunner(request: RunnerRequest): Promise<Runner> {
   const { env, run, claim, claimedAtMs, graph, feed, options } = request;
-  const loaded = await loadState(env.store, env.blobs, run);
+  const loaded = request.loaded ?? (await loadState(env.store, env.blobs, run));
   const changed = await applyGraphChange(env, run, loaded.root, graph, options);
   const rerouted = takeRoutesAgain(loaded.root, graph);
   const runner = new Runner({ env, run, claim, claimedAtMs, graph, loaded, feed });

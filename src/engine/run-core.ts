@@ -95,6 +95,8 @@ export class RunCore {
   requestTurn: () => void = () => {};
   /** Set by the runner: asks for a checkpoint at the end of this turn of the event loop. */
   requestFlush: () => void = () => {};
+  /** Set by the runner: takes the messages that are there. */
+  readMessages: () => Promise<void> = () => Promise.resolve();
   /** Set by the runner: resolves when everything noted so far is durable. */
   durable: () => Promise<void> = () => Promise.resolve();
   /** Set by the runner: resolves when work may run ahead again. */

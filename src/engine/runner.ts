@@ -79,6 +79,7 @@ export class Runner {
     core.resumedSeq = loaded.seq;
     core.hasBlobs = loaded.seq > 0;
     core.leaseUntilMs = options.claimedAtMs + claim.leaseMs;
+    core.readMessages = () => this.#intake.read();
     core.requestTurn = () => this.#requestTurn();
     core.requestFlush = () => this.#requestFlush();
     core.durable = () => this.#whenDurable();

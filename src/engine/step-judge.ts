@@ -58,7 +58,7 @@ export async function judgeStep(
     core,
     activation,
     key,
-    doubtWait(path, `in doubt: ${key}`, recorded.effect ?? 'write', intent.key),
+    doubtWait(path, `in doubt: ${key}`, recorded.effect ?? 'write', intent),
     recorded.wait,
   );
   if (recorded.wait === undefined) setStep(core, path, ensureSteps(activation), key, { ...recorded, wait: waitId });

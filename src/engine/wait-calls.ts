@@ -2,7 +2,7 @@
 import { CairnError } from '../errors.ts';
 import type { Question } from '../graph/node-contract.ts';
 import { admitValue, encodeValue } from '../state/codec.ts';
-import type { NodeRecord, StepKind, WaitRecord } from '../state/tree.ts';
+import type { NodeRecord, StepKind, StepRecord, WaitRecord } from '../state/tree.ts';
 import type { Activation } from './activation.ts';
 import { schemaDefect } from './check-answer.ts';
 import { takeEarlySignal } from './message-intake.ts';
@@ -45,34 +45,37 @@ async function waitFor(core: RunCore, activation: Activation, call: WaitCall): P
     }
   }
   activation.stepsInFlight += 1;
-  if (recorded === undefined && core.replay !== undefined) {
-    const replayed = await core.replay.stepOutcome(core, activation, key, 'human', undefined);
+  try {
+    const replayed =
+      recorded === undefined ? await core.replay?.stepOutcome(core, activation, key, 'human', undefined) : undefined;
     if (replayed !== undefined) {
+      core.replay?.noteTaken(core, replayed);
       activation.stepsInFlight -= 1;
-      core.replay.noteTaken(core, replayed);
-      return finishStep(
-        core,
-        activation,
-        key,
-        { kind: call.kind, status: 'done', by: replayed.by ?? 'replay' },
-        admitStep(core, activation, key, replayed.output),
-      );
+      const step: StepRecord = { kind: call.kind, status: 'done', by: replayed.by ?? 'replay' };
+      return finishStep(core, activation, key, step, admitStep(core, activation, key, replayed.output));
     }
+    openCall(core, activation, key, call, recorded);
+  } catch (error) {
+    activation.stepsInFlight -= 1;
+    throw error;
   }
+  return leaveAtWait(core, activation);
+}
+
+function openCall(
+  core: RunCore,
+  activation: Activation,
+  key: string,
+  call: WaitCall,
+  recorded: StepRecord | undefined,
+): void {
   const record = ensureSteps(activation);
   checkStepCount(core, record);
   const waitId = openWait(core, activation, key, call.wait, recorded?.wait);
-  if (recorded === undefined) {
-    const hash = inputHashOf(activation).hash;
-    setStep(core, activation.path, record, key, {
-      kind: call.kind,
-      status: 'open',
-      wait: waitId,
-      hash,
-      ...(call.wait.dueAt === undefined ? {} : { dueAt: call.wait.dueAt }),
-    });
-  }
-  return leaveAtWait(core, activation);
+  if (recorded !== undefined) return;
+  const { hash } = inputHashOf(activation);
+  const due = call.wait.dueAt === undefined ? {} : { dueAt: call.wait.dueAt };
+  setStep(core, activation.path, record, key, { kind: call.kind, status: 'open', wait: waitId, hash, ...due });
 }
 
 /** `ctx.ask`. @throws NODE_CALL_REFUSED, VALUE_UNSTORABLE, RUN_LIMIT, NODE_TIMED_OUT (its deadline passed without a default answer) */

@@ -24,6 +24,8 @@ export interface MessageBody {
   readonly value: unknown;
   /** Who answered: person, model, policy, timeout. */
   readonly by?: string;
+  /** Time ended the question, and it has no default answer. */
+  readonly isTimeout?: boolean;
   /** Name of a signal. */
   readonly signal?: string;
 }

@@ -52,6 +52,7 @@ function recordingEngine() {
     start: record('start', handle),
     resume: record('resume', handle),
     inspect: () => Promise.resolve(paused),
+    waits: () => Promise.resolve(paused.waits),
     answer: record('answer', undefined),
     signal: record('signal', undefined),
     cancel: record('cancel', undefined),

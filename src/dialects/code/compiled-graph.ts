@@ -216,7 +216,7 @@ export class CompiledGraph<Input = unknown, Result extends GraphResult<unknown> 
   async #answerAll(runId: string, answers: Readonly<Record<string, unknown>>, by: string | undefined): Promise<void> {
     const names = Object.keys(answers);
     if (names.length === 0) return;
-    const { waits } = await this.engine.inspect(runId);
+    const waits = await this.engine.waits(runId);
     const found = names.map((name) => [findWait(runId, waits, name), answers[name]] as const);
     for (const [waitId, value] of found) await this.engine.answer(runId, waitId, value, by === undefined ? {} : { by });
   }
