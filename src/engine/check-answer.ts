@@ -121,7 +121,7 @@ export function schemaDefect(schema: unknown): string | undefined {
 
 function patternDefect(pattern: string): string | undefined {
   try {
-    new RegExp(pattern, 'u');
+    ''.search(new RegExp(pattern, 'u'));
     return undefined;
   } catch (error) {
     return (error as Error).message;

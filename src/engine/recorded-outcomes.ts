@@ -1,5 +1,7 @@
 /** What the ancestors of a fork recorded after its fork point, by place, in recorded order (X2). */
+import { CairnError } from '../errors.ts';
 import type { ChangePart } from '../history/change.ts';
+import type { HistoryEntry } from '../history/lineage.ts';
 import { decodeCheckpoint } from '../history/checkpoint.ts';
 import { readHistory, readLineage } from '../history/load.ts';
 import { resolveValues } from '../history/resolve-values.ts';
@@ -32,6 +34,9 @@ export class RecordedOutcomes {
   /** The run each fork point belongs to, nearest first. */
   readonly ancestors: readonly RunRow[];
 
+  /** The nearest ancestor part of whose records cannot be read: what it did there is not known. */
+  unread: RunRow | undefined;
+
   private constructor(env: EngineEnvironment, ancestors: readonly RunRow[]) {
     this.#env = env;
     this.ancestors = ancestors;
@@ -51,10 +56,7 @@ export class RecordedOutcomes {
   async #index(ancestor: RunRow, after: number): Promise<void> {
     const nodes = new Map<string, Recorded[]>();
     const steps = new Map<string, Recorded[]>();
-    for await (const { run, checkpoint } of readHistory(this.#env.store, ancestor, {
-      from: after + 1,
-      to: ancestor.head,
-    })) {
+    for await (const { run, checkpoint } of this.#readable(ancestor, after)) {
       for (const part of checkpoint.change) {
         if (part.node === undefined) continue;
         const recorded = { run, seq: checkpoint.seq, part };
@@ -66,6 +68,17 @@ export class RecordedOutcomes {
     // The nearest ancestor that has a record of a place is the one that counts.
     for (const [key, list] of nodes) if (!this.#nodes.has(key)) this.#nodes.set(key, list);
     for (const [key, list] of steps) if (!this.#steps.has(key)) this.#steps.set(key, list);
+  }
+
+  /** The history of an ancestor after a seq, as far as it is whole. */
+  async *#readable(ancestor: RunRow, after: number): AsyncGenerator<HistoryEntry> {
+    try {
+      yield* readHistory(this.#env.store, ancestor, { from: after + 1, to: ancestor.head });
+    } catch (error) {
+      if (!CairnError.is(error, 'CHECKPOINT_CORRUPT') && !CairnError.is(error, 'CHECKPOINT_VERSION_UNKNOWN'))
+        throw error;
+      this.unread ??= ancestor;
+    }
   }
 
   ofNode(path: readonly string[]): readonly Recorded[] {

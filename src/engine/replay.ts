@@ -65,7 +65,7 @@ export class ReplaySource {
     if (node.effect === 'read') return false;
     if (node.effect === 'pure' && (core.root.rerunPure === true || core.isCodeChanged)) return false;
     const recorded = this.#find(core.root, activation);
-    if (recorded === undefined) return false;
+    if (recorded === undefined) return this.#takesUnread(core, activation);
     const isFailure = recorded.part.status !== undefined && recorded.part.status !== 'completed';
     if (isFailure && !isEffect(node)) return false;
     this.#pending.push({ activation, recorded });
@@ -141,15 +141,28 @@ export class ReplaySource {
       JSON.stringify([from.runId, from.seq]),
     );
     if (record.status === 'cancelled' || (record.status === 'failed' && record.fired === undefined))
-      return this.#doubtFailure(core, activation, recorded, record);
+      return this.#doubt(core, activation, recorded.run, record);
     core.onReplay(activation, from);
     if (record.status === 'failed') return settleFailed(core, activation, record.error, undefined, { from, input });
     await settleOutcome(core, activation, admitKept(core, activation, outcome), { from, input });
   }
 
+  /** Where the original's records are damaged, an effect of it may have happened: it is asked about, not run in silence (X3). */
+  #takesUnread(core: RunCore, activation: Activation): boolean {
+    const { unread } = this.#outcomes;
+    if (unread === undefined || !isEffect(activation.node)) return false;
+    this.#doubt(core, activation, unread, {});
+    return true;
+  }
+
   /** An effect that failed or was cancelled in the original may have happened there: in doubt under the original's key, never run again unasked (X3). */
-  #doubtFailure(core: RunCore, activation: Activation, recorded: Recorded, record: NodeRecord): void {
-    const intent: Intent = { key: activation.keyFor(recorded.run.runId), attempt: record.attempt ?? 1, deadlineAt: 0 };
+  #doubt(
+    core: RunCore,
+    activation: Activation,
+    original: RunRow,
+    record: Pick<NodeRecord, 'attempt' | 'applied'>,
+  ): void {
+    const intent: Intent = { key: activation.keyFor(original.runId), attempt: record.attempt ?? 1, deadlineAt: 0 };
     const open: NodeRecord = {
       ...openRecord(activation),
       view: activation.viewSeq,
@@ -192,13 +205,22 @@ export class ReplaySource {
       .filter(({ run, seq }) => last === undefined || run.runId !== last[0] || seq > last[1])
       .filter((entry) => this.#hasEqualInput(activation, entry, hash));
     const recorded = open.find(({ part }) => part.status === undefined) ?? (isEffect({ effect }) ? open[0] : undefined);
-    if (recorded === undefined) return undefined;
+    if (recorded === undefined) return this.#unreadStep(activation, key, effect, place);
     const step = await this.#outcomes.readStep(recorded);
     if (step === undefined) return undefined;
     const from = [recorded.run.runId, recorded.seq] as const;
     if (step.status === 'done') return { place, from, output: step.output, by: step.by };
     if (step.status !== 'failed') return undefined;
     return { place, from, output: undefined, by: undefined, doubt: doubtOf(activation, key, recorded, step) };
+  }
+
+  /** The like of {@link #takesUnread} for a step. */
+  #unreadStep(activation: Activation, key: string, effect: string, place: string): TakenStep | undefined {
+    const { unread } = this.#outcomes;
+    if (unread === undefined || !isEffect({ effect })) return undefined;
+    const intent: Intent = { key: effectKey(activation, key, unread.runId), attempt: 1, deadlineAt: 0 };
+    const doubt: StepRecord = { kind: 'step', status: 'started', effect, intent };
+    return { place, from: [unread.runId, unread.head], output: undefined, by: undefined, doubt };
   }
 
   /** Each record is taken once, after a crash too: call it together with what records the step. */
