@@ -1,10 +1,13 @@
 /** Blobs as files named by their hash, in a folder for each tenant. */
 
-import { mkdir, open, readdir, readFile, rename, rm, stat, utimes, type FileHandle } from 'node:fs/promises';
+import type { FileHandle } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { CairnError, type ErrorCode } from '../errors.ts';
 import type { BlobStore } from '../ports/blobs.ts';
 import { hashBlob, isBlobHash } from './blob-hash.ts';
+
+/** Loaded when first needed: programs that never use it start sooner. */
+const files = (): Promise<typeof import('node:fs/promises')> => import('node:fs/promises');
 
 /** A half-written file that is older than this was left by a process that died. */
 const abandonedMs = 24 * 3_600_000;
@@ -43,7 +46,7 @@ export function createFileBlobs(folder: string, now: () => number = Date.now): B
     has: async (tenant, hash) => {
       if (!isBlobHash(hash)) return false;
       try {
-        return (await stat(pathOf(tenant, hash))).isFile();
+        return (await (await files()).stat(pathOf(tenant, hash))).isFile();
       } catch (error) {
         if (isMissing(error)) return false;
         throw mapFileError(error, name);
@@ -67,8 +70,8 @@ function tenantFolder(tenant: string): string {
 /** Whether the blob is there in full. If so its age begins anew, so that a collector spares it for who put it just now. */
 async function isStored(path: string, sizeBytes: number, nowMs: number): Promise<boolean> {
   try {
-    if ((await stat(path)).size !== sizeBytes) return false;
-    await utimes(path, nowMs / 1000, nowMs / 1000);
+    if ((await (await files()).stat(path)).size !== sizeBytes) return false;
+    await (await files()).utimes(path, nowMs / 1000, nowMs / 1000);
     return true;
   } catch (error) {
     if (isMissing(error)) return false;
@@ -81,10 +84,10 @@ let parts = 0;
 
 async function writeDurably(path: string, bytes: Uint8Array, nowMs: number): Promise<void> {
   const folder = dirname(path);
-  await mkdir(folder, { recursive: true, mode: 0o700 });
+  await (await files()).mkdir(folder, { recursive: true, mode: 0o700 });
   const temporary = `${path}.${process.pid}-${(parts += 1)}-${Date.now()}.part`;
   try {
-    const file = await open(temporary, 'wx', 0o600);
+    const file = await (await files()).open(temporary, 'wx', 0o600);
     try {
       await file.writeFile(bytes);
       await file.utimes(nowMs / 1000, nowMs / 1000);
@@ -92,9 +95,9 @@ async function writeDurably(path: string, bytes: Uint8Array, nowMs: number): Pro
     } finally {
       await file.close();
     }
-    await rename(temporary, path);
+    await (await files()).rename(temporary, path);
   } catch (error) {
-    await rm(temporary, { force: true });
+    await (await files()).rm(temporary, { force: true });
     throw error;
   }
   // The names must survive too: of the file in its folder, and of a folder that was new in the one above.
@@ -104,7 +107,7 @@ async function writeDurably(path: string, bytes: Uint8Array, nowMs: number): Pro
 async function syncFolder(path: string): Promise<void> {
   let folder: FileHandle | undefined;
   try {
-    folder = await open(path, 'r');
+    folder = await (await files()).open(path, 'r');
     await folder.sync();
   } catch (error) {
     // Some systems cannot open or sync a folder; there the name is as durable as the system makes it.
@@ -116,7 +119,7 @@ async function syncFolder(path: string): Promise<void> {
 
 async function readIfThere(path: string, store: string): Promise<Uint8Array | undefined> {
   try {
-    return new Uint8Array(await readFile(path));
+    return new Uint8Array(await (await files()).readFile(path));
   } catch (error) {
     if (isMissing(error)) return undefined;
     throw mapFileError(error, store);
@@ -135,9 +138,9 @@ async function collectFolder(
       const isBlob = isBlobHash(file);
       if (isBlob ? keep.has(file) : !file.endsWith('.part')) continue;
       const path = join(folder, group, file);
-      const { mtimeMs } = await stat(path);
+      const { mtimeMs } = await (await files()).stat(path);
       if (mtimeMs >= (isBlob ? blobsBefore : partsBefore)) continue;
-      await rm(path, { force: true });
+      await (await files()).rm(path, { force: true });
       if (isBlob) removed += 1;
     }
   }
@@ -146,7 +149,7 @@ async function collectFolder(
 
 async function listFolder(path: string): Promise<string[]> {
   try {
-    return await readdir(path);
+    return await (await files()).readdir(path);
   } catch (error) {
     if (isMissing(error)) return [];
     throw error;

@@ -1,7 +1,6 @@
 /** The file node: reads, writes or appends to one file. */
 import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
-import { mkdir, open, readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { NodeFailure, type NodeContext, type Reconciliation, type StateView } from '../graph/node-contract.ts';
 import { beforeEffect } from './before-effect.ts';
@@ -11,6 +10,9 @@ import { describeFileError, removeLeftovers, writeAtomically } from './file/writ
 import { refuseUnknownKeys } from './known-keys.ts';
 import { draftNode, type NodeDraft, type NodeOptions } from './node-draft.ts';
 import type { Computed } from './typed-context.ts';
+
+/** Loaded when first needed: programs that never use it start sooner. */
+const files = (): Promise<typeof import('node:fs/promises')> => import('node:fs/promises');
 
 interface FilePlace<S extends StateView> {
   /** Relative to `root`, else to the working directory. */
@@ -112,7 +114,7 @@ async function readBounded(path: string, limitBytes: number, signal: AbortSignal
   const chunks: Buffer[] = [];
   let sizeBytes = 0;
   try {
-    const file = await open(path, 'r');
+    const file = await (await files()).open(path, 'r');
     // One byte past the limit tells that there is more; files of unknown size (pipes, /proc) are bounded too.
     for await (const chunk of file.createReadStream({ end: limitBytes, signal })) {
       chunks.push(chunk as Buffer);
@@ -156,8 +158,12 @@ async function append(path: string, bytes: Uint8Array, { mode, root }: FileWrite
   // A confined path is resolved already: a link in its last place was put there since.
   const noFollow = root === undefined ? 0 : constants.O_NOFOLLOW;
   const openForAppend = async () => {
-    await mkdir(dirname(path), { recursive: true });
-    return open(path, constants.O_APPEND | constants.O_CREAT | constants.O_WRONLY | noFollow, mode ?? 0o666);
+    await (await files()).mkdir(dirname(path), { recursive: true });
+    return (await files()).open(
+      path,
+      constants.O_APPEND | constants.O_CREAT | constants.O_WRONLY | noFollow,
+      mode ?? 0o666,
+    );
   };
   const file = await openForAppend().catch((error: unknown) => {
     throw describeFileError(error, 'opened', path, 'no');
@@ -176,7 +182,7 @@ async function append(path: string, bytes: Uint8Array, { mode, root }: FileWrite
 async function compareContent(key: string, state: StateView, config: FileWriteConfig): Promise<Reconciliation> {
   const { path, output } = await readTarget(state, config);
   await removeLeftovers(path, key);
-  const found = await readFile(path).catch(() => undefined);
+  const found = await (await files()).readFile(path).catch(() => undefined);
   return found !== undefined && hashBytes(found) === output.sha256 ? { happened: true, output } : { happened: false };
 }
 

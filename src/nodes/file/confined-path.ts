@@ -1,7 +1,9 @@
 /** Resolves the path of a file node, and keeps it inside a folder if one is given. */
-import { realpath } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
 import { NodeFailure } from '../../graph/node-contract.ts';
+
+/** Loaded when first needed: programs that never use it start sooner. */
+const files = (): Promise<typeof import('node:fs/promises')> => import('node:fs/promises');
 
 /**
  * With `root`, the path must be relative, without `..`, and no symbolic link may lead out of the folder. A link that someone makes
@@ -15,7 +17,7 @@ export async function confinePath(path: unknown, root: string | undefined): Prom
   if (root === undefined) return resolve(path);
   if (isAbsolute(path)) refuse(path, 'is absolute, but must be inside the root');
   if (path.split(/[\\/]/).includes('..')) refuse(path, 'holds `..`');
-  const top = await realpath(root).catch(() => refuse(root, 'is the root, and does not exist'));
+  const top = await (await files()).realpath(root).catch(() => refuse(root, 'is the root, and does not exist'));
   const real = await resolveExisting(join(top, path));
   const inside = relative(top, real);
   if (inside === '..' || inside.startsWith(`..${sep}`) || isAbsolute(inside))
@@ -26,7 +28,7 @@ export async function confinePath(path: unknown, root: string | undefined): Prom
 /** Resolves the part of a path that exists; what is left is yet to be made. */
 async function resolveExisting(path: string): Promise<string> {
   try {
-    return await realpath(path);
+    return await (await files()).realpath(path);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
     const parent = dirname(path);

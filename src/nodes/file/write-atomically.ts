@@ -1,8 +1,10 @@
 /** Writes a file so that it is there whole, or as it was before; durable when it resolves. */
 import { createHash, randomBytes } from 'node:crypto';
-import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { NodeFailure } from '../../graph/node-contract.ts';
+
+/** Loaded when first needed: programs that never use it start sooner. */
+const files = (): Promise<typeof import('node:fs/promises')> => import('node:fs/promises');
 
 export interface AtomicWrite {
   readonly path: string;
@@ -18,11 +20,11 @@ export async function writeAtomically({ path, bytes, mode, key }: AtomicWrite): 
   const folder = dirname(path);
   const temporary = join(folder, `${temporaryPrefix(path, key)}${randomBytes(6).toString('hex')}.tmp`);
   try {
-    await mkdir(folder, { recursive: true });
+    await (await files()).mkdir(folder, { recursive: true });
     await writeDurably(temporary, bytes, mode ?? (await readMode(path)));
-    await rename(temporary, path);
+    await (await files()).rename(temporary, path);
   } catch (error) {
-    await rm(temporary, { force: true }).catch(() => undefined);
+    await (await files()).rm(temporary, { force: true }).catch(() => undefined);
     throw describeFileError(error, 'written', path, 'no');
   }
   await syncFolder(folder).catch((error: unknown) => {
@@ -34,9 +36,11 @@ export async function writeAtomically({ path, bytes, mode, key }: AtomicWrite): 
 export async function removeLeftovers(path: string, key: string): Promise<void> {
   const folder = dirname(path);
   const prefix = temporaryPrefix(path, key);
-  const names = await readdir(folder).catch(() => []);
+  const names = await (await files()).readdir(folder).catch(() => []);
   await Promise.all(
-    names.filter((name) => name.startsWith(prefix)).map((name) => rm(join(folder, name), { force: true })),
+    names
+      .filter((name) => name.startsWith(prefix))
+      .map(async (name) => (await files()).rm(join(folder, name), { force: true })),
   );
 }
 
@@ -54,12 +58,12 @@ function temporaryPrefix(path: string, key: string): string {
 }
 
 async function readMode(path: string): Promise<number | undefined> {
-  const found = await stat(path).catch(() => undefined);
+  const found = await (await files()).stat(path).catch(() => undefined);
   return found === undefined ? undefined : found.mode & 0o7777;
 }
 
 async function writeDurably(path: string, bytes: Uint8Array, mode: number | undefined): Promise<void> {
-  const file = await open(path, 'wx', mode ?? 0o666);
+  const file = await (await files()).open(path, 'wx', mode ?? 0o666);
   try {
     await file.writeFile(bytes);
     // The umask takes bits from what `open` was told.
@@ -71,7 +75,7 @@ async function writeDurably(path: string, bytes: Uint8Array, mode: number | unde
 }
 
 async function syncFolder(folder: string): Promise<void> {
-  const handle = await open(folder, 'r');
+  const handle = await (await files()).open(folder, 'r');
   try {
     await handle.sync();
   } finally {
