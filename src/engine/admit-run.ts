@@ -11,6 +11,7 @@ import type { FrameTree, RunTree } from '../state/tree.ts';
 import type { RunMeta, StartOptions } from './api.ts';
 import { FrameRun } from './frame-run.ts';
 import { newFrame } from './new-frame.ts';
+import { redactorOf } from './redact.ts';
 import type { EngineEnvironment } from './run-core.ts';
 import { settleStart } from './settle-start.ts';
 
@@ -67,8 +68,7 @@ export async function admitRun(
   const { limits, clock, ids, tenant } = env;
   const runId = options.runId ?? ids.createRunId(clock.now());
   checkId('run id', runId, limits.idBytes);
-  const redact = (key: string): boolean => env.secrets?.redactedKeys.has(key.toLowerCase()) ?? false;
-  const tree = await newFrame(graph, input, limits, redact);
+  const tree = await newFrame(graph, input, limits, redactorOf(env));
   settleStart(
     new FrameRun({ graph, tree, treePath: ['frame'], delta: new DeltaBuilder(), nodePath: [], keyParts: [], depth: 0 }),
   );

@@ -6,6 +6,7 @@ import type { WaitRecord } from '../state/tree.ts';
 import type { OpenQuestion } from './api.ts';
 import { checkAnswer } from './check-answer.ts';
 import { messageBody } from './message-intake.ts';
+import { redactorOf } from './redact.ts';
 import type { EngineEnvironment } from './run-core.ts';
 
 const encoder = new TextEncoder();
@@ -23,7 +24,7 @@ export async function postAnswer(
   const run = await store.readRun({ tenant, runId });
   if (run === undefined) throw new CairnError('RUN_NOT_FOUND', { runId });
   const open = await findOpenWait(env, runId, waitId);
-  const admitted = admitValue(value, ['answer'], limits);
+  const admitted = admitValue(value, ['answer'], limits, redactorOf(env));
   if (open !== undefined) checkAnswer(waitOf(open), admitted.value);
   const body = encoder.encode(encodeValue({ value: admitted.value, by }));
   const reply = await store.postMessage({ tenant, runId, kind: 'answer', name: waitId, body, at: clock.now() });

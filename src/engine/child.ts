@@ -7,6 +7,7 @@ import type { FrameTree } from '../state/tree.ts';
 import type { Activation } from './activation.ts';
 import { cancelActivation } from './cancel.ts';
 import { dropActivations } from './drop-children.ts';
+import { asError } from './encode-error.ts';
 import { FrameRun } from './frame-run.ts';
 import { maybeLeave, updateBusy } from './leave.ts';
 import { newFrame } from './new-frame.ts';
@@ -141,5 +142,5 @@ function childResult(frameRun: FrameRun): ChildResult {
   const { state } = frameRun.frame.openView();
   if (!frameRun.hasFailed) return { status: 'completed', state };
   const { failure } = frameRun;
-  return { status: 'failed', state, error: failure instanceof Error ? failure : new Error(String(failure)) };
+  return { status: 'failed', state, error: asError(failure) };
 }

@@ -25,6 +25,7 @@ import { streamEvents } from './event-stream.ts';
 import { forkRun } from './fork.ts';
 import { defaultLimits } from './limits.ts';
 import { previewRun } from './preview.ts';
+import { redactorOf } from './redact.ts';
 import { claimForResume, prepareRunner } from './resume-run.ts';
 import type { EngineEnvironment } from './run-core.ts';
 import { RunFeed } from './run-feed.ts';
@@ -211,7 +212,7 @@ class CairnEngine implements Engine {
     const id = options.id ?? ids.createRunId(clock.now());
     checkId('signal name', name, limits.idBytes);
     checkId('signal id', id, limits.idBytes);
-    const admitted = admitValue(value, ['signal'], limits);
+    const admitted = admitValue(value, ['signal'], limits, redactorOf(this.#env));
     const body = encoder.encode(encodeValue({ signal: name, value: admitted.value }));
     await store.postMessage({ tenant, runId, kind: 'signal', name: id, body, at: clock.now() });
     this.#active.get(runId)?.runner.poke();

@@ -4,7 +4,7 @@ import { partitions } from '../graph/node-contract.ts';
 import { checkpointId, decodeCheckpoint, encodeCheckpoint, runKeyOf } from '../history/checkpoint.ts';
 import { loadState, readHistory, readOwner, type LoadedState } from '../history/load.ts';
 import type { RunRow, WaitRow } from '../ports/store.ts';
-import { admitValue, encodeValue } from '../state/codec.ts';
+import { type Admitted, admitValue, encodeValue, maskedText } from '../state/codec.ts';
 import { DeltaBuilder, pathJson } from '../state/delta.ts';
 import { readPath, setPath } from '../state/diff.ts';
 import type { RunTree, StepRecord } from '../state/tree.ts';
@@ -13,6 +13,7 @@ import type { CheckpointRef, ForkOptions, Patch } from './api.ts';
 import { checkAnswer } from './check-answer.ts';
 import { pendingOf } from './pending.ts';
 import { pathKeyOf } from './recorded-outcomes.ts';
+import { redactorOf } from './redact.ts';
 import type { EngineEnvironment } from './run-core.ts';
 import { treePathOf } from './tree-path.ts';
 import { waitRowOf } from './wait.ts';
@@ -105,9 +106,7 @@ async function quickFork(
   if (pending !== 0) return undefined;
   const delta = new DeltaBuilder();
   delta.set('["status"]', '"paused"');
-  for (const { path, value } of patches) {
-    delta.set(pathJson(['frame', 'channels', ...path]), admitValue(value, path, env.limits).json);
-  }
+  for (const patch of patches) delta.set(pathJson(['frame', 'channels', ...patch.path]), admitPatch(env, patch).json);
   if (patches.length > 0) delta.set('["patched"]', JSON.stringify(patches.map(({ path }) => path.join('.'))));
   if (options.rerunPure === true) delta.set('["rerunPure"]', 'true');
   return { from: seq, checksum: link, delta, waits: [], pending: patches.length > 0 ? 1 : 0 };
@@ -168,6 +167,11 @@ function isNamed(waitId: string | undefined, node: readonly string[], name: stri
   return waitId === name || node.join('/') === name || node.at(-1) === name;
 }
 
+function admitPatch(env: EngineEnvironment, { path, value }: Patch): Admitted {
+  const redact = redactorOf(env);
+  return admitValue(path.some(redact) ? maskedText : value, path, env.limits, redact);
+}
+
 function applyPatch(
   env: EngineEnvironment,
   root: RunTree,
@@ -177,7 +181,7 @@ function applyPatch(
   set: (name: keyof RunTree, value: unknown) => void,
 ): void {
   const [partition, key, ...rest] = patch.path;
-  const { value } = admitValue(patch.value, patch.path, env.limits);
+  const { value } = admitPatch(env, patch);
   if (partition === 'outputs' && key !== undefined && rest.length === 0) {
     return set('supplied', { ...root.supplied, [pathKeyOf([key])]: { output: value } });
   }
@@ -210,7 +214,7 @@ function supplyAnswer(
   const found = Object.entries(root.waits).find(([waitId, wait]) => isNamed(waitId, wait.node, name));
   if (found === undefined) throw new CairnError('WAIT_NOT_FOUND', { runId: run.runId, waitId: name });
   const [waitId, wait] = found;
-  const { value } = admitValue(given, ['answer'], env.limits);
+  const { value } = admitValue(given, ['answer'], env.limits, redactorOf(env));
   checkAnswer(wait, value);
   delete root.waits[waitId];
   delta.delete(pathJson(['waits', waitId]));

@@ -8,6 +8,7 @@ import { admitValue, encodeValue } from '../state/codec.ts';
 import type { FrameTree, RunTree } from '../state/tree.ts';
 import type { ResumeOptions } from './api.ts';
 import { metaOf } from './find-graph.ts';
+import { redactorOf } from './redact.ts';
 import type { EngineEnvironment } from './run-core.ts';
 
 /** What a resume under another graph changes. */
@@ -46,7 +47,7 @@ function admitMigrated(env: EngineEnvironment, given: Readonly<Record<string, un
   for (const [name, values] of Object.entries(given)) {
     const partition = partitions.find((known) => known === name);
     if (partition === undefined) throw new CairnError('STATE_UNKNOWN_CHANNEL', { channel: name, known: partitions });
-    migrated[partition] = { ...(admitValue(values, [name], env.limits).value as object) };
+    migrated[partition] = { ...(admitValue(values, [name], env.limits, redactorOf(env)).value as object) };
   }
   return migrated;
 }

@@ -12,6 +12,7 @@ import type { Committer } from './committer.ts';
 import type { FrameRun } from './frame-run.ts';
 import type { Limits } from './limits.ts';
 import type { PlanStart } from './plan.ts';
+import { redactorOf } from './redact.ts';
 import type { ReplaySource } from './replay.ts';
 
 /** The outside, as one value. */
@@ -109,6 +110,7 @@ export class RunCore {
 
   constructor(options: { env: EngineEnvironment; run: RunRow; claim: Claim; root: RunTree; delta: DeltaBuilder }) {
     this.env = options.env;
+    this.redact = redactorOf(options.env);
     this.run = options.run;
     this.claim = options.claim;
     this.root = options.root;
@@ -141,10 +143,7 @@ export class RunCore {
   }
 
   /** Keys whose values are redacted before anything is written. */
-  readonly redact = (key: string): boolean => {
-    const { secrets } = this.env;
-    return secrets !== undefined && secrets.redactedKeys.has(key.toLowerCase());
-  };
+  readonly redact: (key: string) => boolean;
 
   setRootField(name: string, value: unknown, json: string): void {
     (this.root as unknown as Record<string, unknown>)[name] = value;

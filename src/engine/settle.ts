@@ -9,7 +9,7 @@ import type { KeptOutcome, NodeRecord, NodeStatus } from '../state/tree.ts';
 import type { Activation } from './activation.ts';
 import type { AdmittedOutcome } from './admit-outcome.ts';
 import { isEffect } from './effect.ts';
-import { encodeError } from './encode-error.ts';
+import { admitError, asError } from './encode-error.ts';
 import { cancelActivation } from './cancel.ts';
 import { dropChildren } from './drop-children.ts';
 import { dropWaitsOf } from './open-wait.ts';
@@ -107,10 +107,6 @@ function isFatal(error: unknown): boolean {
   return CairnError.is(error, 'STATE_WRITE_CONFLICT');
 }
 
-function asError(error: unknown): Error {
-  return error instanceof Error ? error : new Error(String(error));
-}
-
 function route(
   activation: Activation,
   outcome: AdmittedOutcome,
@@ -205,14 +201,15 @@ interface Finish {
 function finish(core: RunCore, activation: Activation, ending: Finish): void {
   const { frameRun, node } = activation;
   const { hash, reads } = ending.source.input ?? inputHashOf(activation);
-  const errorJson = ending.error === undefined ? undefined : encodeError(core, ending.error, activation.path);
-  writeRecord(activation, ending, errorJson);
+  const hasError = ending.error !== undefined || ending.status === 'failed';
+  const error = hasError ? admitError(core, ending.error, activation.path) : undefined;
+  writeRecord(activation, ending, error);
   core.committer.note(settlePart(core, activation, ending, hash, reads));
   dropChildren(core, activation);
   if (ending.fired !== undefined) dropWaitsOf(core, activation);
   endActivation(core, activation);
   if (node.effect !== 'pure' && node.effect !== 'read') core.holdsEffect = true;
-  if (ending.fired === undefined) failFrame(core, activation, ending.error, errorJson ?? 'null');
+  if (ending.fired === undefined) failFrame(core, activation, error as Admitted);
   else advancePlan(core, activation, ending.fired);
   const { checkpoint: policy } = frameRun.graph.policies;
   const wanted = node.checkpoint ?? (policy === 'every_node' ? 'after' : 'none');
@@ -243,16 +240,16 @@ export function advancePlan(
 }
 
 /** A failure that nothing handled: the frame starts nothing more and ends when its running siblings have. */
-function failFrame(core: RunCore, activation: Activation, error: unknown, errorJson: string): void {
+function failFrame(core: RunCore, activation: Activation, error: Admitted): void {
   const { frameRun } = activation;
-  if (!frameRun.hasFailed) frameRun.failure = error;
+  if (!frameRun.hasFailed) frameRun.failure = error.value;
   frameRun.hasFailed = true;
   if (frameRun !== core.rootFrame) {
     // A resume that comes before the parent was told tells it, and does not try again (W6).
     frameRun.frame.setField('failure', [], activation.node.id, JSON.stringify(activation.node.id));
     return frameRun.onEnd?.();
   }
-  core.setRootEntry('failures', activation.path.join('/'), asError(error), errorJson);
+  core.setRootEntry('failures', activation.path.join('/'), error.value, error.json);
   core.isFailing = true;
 }
 
@@ -276,7 +273,7 @@ export function settleCancelled(core: RunCore, activation: Activation): void {
   });
 }
 
-function writeRecord(activation: Activation, ending: Finish, errorJson: string | undefined): void {
+function writeRecord(activation: Activation, ending: Finish, error: Admitted | undefined): void {
   const { frameRun, node } = activation;
   const { outcome } = ending;
   const settled = ending.fired === undefined ? undefined : frameRun.plan.settledFields(node.index, ending.fired);
@@ -292,7 +289,7 @@ function writeRecord(activation: Activation, ending: Finish, errorJson: string |
   if (epoch > 0) field('epoch', epoch, String(epoch));
   if (activation.took !== undefined) field('took', activation.took, JSON.stringify(activation.took));
   if (outcome.goto !== undefined) field('goto', outcome.goto, JSON.stringify(outcome.goto));
-  if (errorJson !== undefined) field('error', asError(ending.error), errorJson);
+  if (error !== undefined) field('error', error.value, error.json);
   if (settled !== undefined) {
     field('fired', settled.fired, JSON.stringify(settled.fired));
     if (settled.held !== undefined) field('held', settled.held, JSON.stringify(settled.held));

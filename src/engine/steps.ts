@@ -6,6 +6,7 @@ import type { StepRecord } from '../state/tree.ts';
 import type { Activation } from './activation.ts';
 import { offloadValue } from './admit-outcome.ts';
 import { isEffect } from './effect.ts';
+import { admitError } from './encode-error.ts';
 import { maybeLeave } from './leave.ts';
 import { factsOf, retryDelayMs } from './retry.ts';
 import type { RunCore } from './run-core.ts';
@@ -165,8 +166,8 @@ function failStep(core: RunCore, activation: Activation, call: StepCall, attempt
     ...(isUnapplied(error) ? { applied: 'no' } : {}),
     ...(intent === undefined ? {} : { intent }),
   };
-  const thrown = error instanceof Error ? error : new Error(String(error));
-  setStep(core, activation.path, record, key, { ...failed, error: thrown });
+  const admitted = admitError(core, error, [...activation.path, key]);
+  setStep(core, activation.path, record, key, { ...failed, error: admitted.value });
   noteStep(core, activation, key, failed);
   return error;
 }
