@@ -48,6 +48,8 @@ export interface CrashFault {
 }
 
 export interface CrashReport {
+  /** Trials whose point did not come: real processes do not share checkpoints alike each time. Absent: none. */
+  readonly missed?: number;
   /** Points at which a process was killed. */
   readonly points: number;
   readonly trials: number;

@@ -19,6 +19,7 @@ it.each(['publish', 'orders'])(
     const report = await crashProcesses({ script, folder: join(folder, name) });
     console.log(`${name}: ${report.trials} processes killed`);
     expect(report.trials).toBeGreaterThan(20);
+    expect(report.missed).toBeLessThan(report.trials / 4);
     expect(report.faults).toEqual([]);
   },
 );
