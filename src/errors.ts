@@ -1,7 +1,7 @@
 /** The one error class of Cairn: values go in, prose comes from the table. */
 import { errorTable, type ErrorCode, type Retry } from './error-table.ts';
 
-export { errorTable, type ErrorCode, type ErrorRow, type Retry } from './error-table.ts';
+export { errorTable, type ErrorCode, type Retry } from './error-table.ts';
 
 /** The values an error was made from. */
 export type ErrorData = Readonly<Record<string, unknown>>;

@@ -1,13 +1,13 @@
 /** Blobs as files named by their hash, in a folder for each tenant. */
 
-import type { FileHandle } from 'node:fs/promises';
+import type * as FileCalls from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { CairnError, type ErrorCode } from '../errors.ts';
 import type { BlobStore } from '../ports/blobs.ts';
 import { hashBlob, isBlobHash } from './blob-hash.ts';
 
 /** Loaded when first needed: programs that never use it start sooner. */
-const files = (): Promise<typeof import('node:fs/promises')> => import('node:fs/promises');
+const files = (): Promise<typeof FileCalls> => import('node:fs/promises');
 
 /** A half-written file that is older than this was left by a process that died. */
 const abandonedMs = 24 * 3_600_000;
@@ -105,7 +105,7 @@ async function writeDurably(path: string, bytes: Uint8Array, nowMs: number): Pro
 }
 
 async function syncFolder(path: string): Promise<void> {
-  let folder: FileHandle | undefined;
+  let folder: FileCalls.FileHandle | undefined;
   try {
     folder = await (await files()).open(path, 'r');
     await folder.sync();

@@ -8,7 +8,6 @@ import type { Activation } from './activation.ts';
 import type { ForkOptions, Prediction, PreviewRow } from './api.ts';
 import { cancelActivation } from './cancel.ts';
 import { Committer } from './committer.ts';
-import { isEffect } from './effect.ts';
 import { draftFork } from './fork.ts';
 import { FrameRun } from './frame-run.ts';
 import { prepareStart } from './prepare.ts';

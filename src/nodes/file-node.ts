@@ -10,9 +10,7 @@ import { describeFileError, removeLeftovers, writeAtomically } from './file/writ
 import { refuseUnknownKeys } from './known-keys.ts';
 import { draftNode, type NodeDraft, type NodeOptions } from './node-draft.ts';
 import type { Computed } from './typed-context.ts';
-
-/** Loaded when first needed: programs that never use it start sooner. */
-const files = (): Promise<typeof import('node:fs/promises')> => import('node:fs/promises');
+import { files } from './file/files.ts';
 
 interface FilePlace<S extends StateView> {
   /** Relative to `root`, else to the working directory. */

@@ -1,9 +1,7 @@
 /** Resolves the path of a file node, and keeps it inside a folder if one is given. */
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
 import { NodeFailure } from '../../graph/node-contract.ts';
-
-/** Loaded when first needed: programs that never use it start sooner. */
-const files = (): Promise<typeof import('node:fs/promises')> => import('node:fs/promises');
+import { files } from './files.ts';
 
 /**
  * With `root`, the path must be relative, without `..`, and no symbolic link may lead out of the folder. A link that someone makes

@@ -2,9 +2,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { basename, dirname, join } from 'node:path';
 import { NodeFailure } from '../../graph/node-contract.ts';
-
-/** Loaded when first needed: programs that never use it start sooner. */
-const files = (): Promise<typeof import('node:fs/promises')> => import('node:fs/promises');
+import { files } from './files.ts';
 
 export interface AtomicWrite {
   readonly path: string;

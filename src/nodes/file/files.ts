@@ -1,0 +1,6 @@
+/** Node's file calls, loaded when first needed: programs that never use them start sooner. */
+import type * as FileCalls from 'node:fs/promises';
+
+export function files(): Promise<typeof FileCalls> {
+  return import('node:fs/promises');
+}
