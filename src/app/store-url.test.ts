@@ -9,15 +9,15 @@ const sqlite = (path: string, blobs: string, isDefault = false): unknown => ({
 });
 
 test('O3 the default store lies under the working folder', () => {
-  expect(parseStoreUrl(undefined, '/work')).toEqual(sqlite('/work/.cairn/cairn.db', '/work/.cairn/blobs', true));
+  expect(parseStoreUrl(undefined, '/here')).toEqual(sqlite('/here/.cairn/cairn.db', '/here/.cairn/blobs', true));
 });
 
 test('O3 a store is named by its URL or by a path', () => {
-  expect(parseStoreUrl('memory:', '/work')).toEqual({ kind: 'memory' });
-  expect(parseStoreUrl('sqlite:runs.db', '/work')).toEqual(sqlite('/work/runs.db', '/work/runs.blobs'));
-  expect(parseStoreUrl('sqlite:///data/runs.db', '/work')).toEqual(sqlite('/data/runs.db', '/data/runs.blobs'));
-  expect(parseStoreUrl('other/.cairn/cairn.db', '/work')).toEqual(
-    sqlite('/work/other/.cairn/cairn.db', '/work/other/.cairn/blobs'),
+  expect(parseStoreUrl('memory:', '/here')).toEqual({ kind: 'memory' });
+  expect(parseStoreUrl('sqlite:runs.db', '/here')).toEqual(sqlite('/here/runs.db', '/here/runs.blobs'));
+  expect(parseStoreUrl('sqlite:///data/runs.db', '/here')).toEqual(sqlite('/data/runs.db', '/data/runs.blobs'));
+  expect(parseStoreUrl('other/.cairn/cairn.db', '/here')).toEqual(
+    sqlite('/here/other/.cairn/cairn.db', '/here/other/.cairn/blobs'),
   );
 });
 
@@ -26,5 +26,5 @@ test.each([
   ['sqlite:', /needs the path/],
   ['sqlite:folder/', /needs the path/],
 ])('P6 %s is refused', (url, message) => {
-  expect(() => parseStoreUrl(url, '/work')).toThrow(message);
+  expect(() => parseStoreUrl(url, '/here')).toThrow(message);
 });

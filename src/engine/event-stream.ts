@@ -1,4 +1,4 @@
-/** The events of a run after a seq: once, in order, from any process (DESIGN: events). */
+/** The events of a run after a seq: once, in order, from any process. */
 import { CairnError } from '../errors.ts';
 import type { Graph } from '../graph/graph.ts';
 import { loadState, readHistory } from '../history/load.ts';

@@ -1,4 +1,4 @@
-/** What a run's watchers hear: durable events once and in order, live events between (DESIGN: events). */
+/** What a run's watchers hear: durable events once and in order, live events between. */
 import type { LiveEvent, RunEvent } from './api.ts';
 import { changeOf, type Landed } from './committer.ts';
 
