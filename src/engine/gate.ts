@@ -4,6 +4,7 @@ import type { Activation } from './activation.ts';
 import { isEffect } from './effect.ts';
 import { openRecord } from './open-record.ts';
 import type { RunCore } from './run-core.ts';
+import { noteView } from './seal-views.ts';
 import { holdTimer } from './timers.ts';
 
 /** Holds an activation until its next attempt is due. */
@@ -26,6 +27,7 @@ function reopenView(core: RunCore, activation: Activation): void {
   activation.view.close();
   activation.view = activation.frameRun.frame.openView();
   activation.viewSeq = core.committer.seq + (core.committer.isPending ? 1 : 0);
+  noteView(core, activation);
 }
 
 /** Effects get their intent first; questions wait for durability; all else starts right after the checkpoint is made. */

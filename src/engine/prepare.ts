@@ -12,6 +12,7 @@ import { openPinnedView } from './pinned-view.ts';
 import type { QueuedStart, RunCore } from './run-core.ts';
 import { clearFailedSteps } from './step-record.ts';
 import { advancePlan, settleFailed } from './settle.ts';
+import { noteView } from './seal-views.ts';
 import { settleOutcome } from './settle-outcome.ts';
 
 /** Makes an activation of what the plan says may start, and sends it on its way. */
@@ -34,6 +35,7 @@ export function prepareStart(core: RunCore, queued: QueuedStart): void {
     isResumed: record !== undefined,
   });
   frameRun.activations.set(node.index, activation);
+  noteView(core, activation);
   core.setBusy(activation, true);
   if (record === undefined) return startFresh(core, activation);
   if (isRetried) clearFailedSteps(core, activation);

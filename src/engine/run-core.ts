@@ -66,6 +66,8 @@ export class RunCore {
   resumedSeq = 0;
   readonly pinnedRoots: Map<number, Promise<RunTree>> = new Map();
   readonly heldTimers: Set<() => void> = new Set();
+  /** Activations whose view is not part of a checkpoint yet. */
+  readonly unsealed: Set<Activation> = new Set();
   /** Attempts being worked on. */
   busyCount = 0;
   /** Pending retries and timers held in this process. */
@@ -94,6 +96,8 @@ export class RunCore {
 
   /** Set by the runner: asks for a turn of the loop. */
   requestTurn: () => void = () => {};
+  /** Set by the runner: makes a checkpoint of what is pending, now. */
+  seal: () => void = () => {};
   /** Set by the runner: asks for a checkpoint at the end of this turn of the event loop. */
   requestFlush: () => void = () => {};
   /** Set by the runner: takes the messages that are there. */

@@ -81,6 +81,10 @@ export class Runner {
     core.leaseUntilMs = options.claimedAtMs + claim.leaseMs;
     core.readMessages = () => this.#intake.read();
     core.requestTurn = () => this.#requestTurn();
+    core.seal = () => {
+      core.mustCommit = true;
+      this.#checkpoint();
+    };
     core.requestFlush = () => this.#requestFlush();
     core.durable = () => this.#whenDurable();
     core.drained = () => new Promise((resolve) => core.committer.onDrained(resolve));

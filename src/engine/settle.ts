@@ -15,6 +15,7 @@ import { dropChildren } from './drop-children.ts';
 import { dropWaitsOf } from './open-wait.ts';
 import { routeEdges } from './route.ts';
 import type { RunCore } from './run-core.ts';
+import { sealViews } from './seal-views.ts';
 import { settledState } from './settled-state.ts';
 
 /** Where a policy makes no checkpoint, the delta joins the next one (C10), but not without end. */
@@ -52,6 +53,7 @@ export function settleCompleted(
   source: SettleSource = {},
 ): void {
   const { frame } = activation.frameRun;
+  if (core.unsealed.size > 0) sealViews(core, activation);
   if (outcome.updates !== undefined) {
     const conflict = findConflict(activation, outcome);
     if (conflict !== undefined) return recordConflict(core, activation, outcome, conflict);
@@ -200,6 +202,7 @@ interface Finish {
 
 function finish(core: RunCore, activation: Activation, ending: Finish): void {
   const { frameRun, node } = activation;
+  if (core.unsealed.size > 0) sealViews(core, activation);
   const { hash, reads } = ending.source.input ?? inputHashOf(activation);
   const hasError = ending.error !== undefined || ending.status === 'failed';
   const error = hasError ? admitError(core, ending.error, activation.path) : undefined;
