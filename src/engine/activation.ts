@@ -38,7 +38,8 @@ export class Activation {
   /** Whether it counts as work being done. */
   isBusy = false;
   cancelTimer: (() => void) | undefined;
-  #key: string | undefined;
+  /** The key last made, and the run it was made for: a fork asks for its ancestors' too. */
+  #key: readonly [runId: string, key: string] | undefined;
   #path: readonly string[] | undefined;
   #controller: AbortController | undefined;
   #abortReason: unknown;
@@ -83,7 +84,8 @@ export class Activation {
   /** X1: the same for every attempt. */
   keyFor(runId: string, stepKey?: string): string {
     if (stepKey !== undefined) return hashParts([runId, ...this.keyParts, stepKey]);
-    return (this.#key ??= hashParts([runId, ...this.keyParts]));
+    if (this.#key?.[0] !== runId) this.#key = [runId, hashParts([runId, ...this.keyParts])];
+    return this.#key[1];
   }
 
   /** Made when first asked for: most nodes never look at it. */

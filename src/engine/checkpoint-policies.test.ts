@@ -17,7 +17,7 @@ import {
 type Graph = ReturnType<typeof graphOf>;
 const links = edges('> a', 'a > b', 'b > c', 'c >');
 
-function chain(policy: CheckpointPolicy | undefined, b: NodeCheckpoint | undefined = undefined): Graph {
+function chain(policy: CheckpointPolicy | undefined, b?: NodeCheckpoint): Graph {
   return graphOf(
     'g',
     [

@@ -98,7 +98,7 @@ async function quickFork(
 ): Promise<NewFork | undefined> {
   const patches = options.set ?? [];
   const isPlain = patches.every(({ path }) => path.length === 2 && partitions.some((name) => name === path[0]));
-  if (!isPlain || options.answers !== undefined || seq < 0 || seq > run.head) return undefined;
+  if (!isPlain || options.answers !== undefined || !isSeqOf(run, seq)) return undefined;
   const owner = await readOwner(env.store, run, seq);
   const [row] = await env.store.readCheckpoints(owner, { from: seq, to: seq });
   if (row === undefined) return undefined;
@@ -140,12 +140,15 @@ export async function draftFork(
   return { from, loaded, delta };
 }
 
+function isSeqOf(run: RunRow, seq: number): boolean {
+  return Number.isInteger(seq) && seq >= 0 && seq <= run.head;
+}
+
 /** Patching an outcome or an answer forks just before it. */
 async function forkPoint(env: EngineEnvironment, run: RunRow, seq: number, options: ForkOptions): Promise<number> {
   const nodes = (options.set ?? []).filter((patch) => patch.path[0] === 'outputs').map((patch) => patch.path[1]);
   const names = Object.keys(options.answers ?? {});
-  if (seq < 0 || seq > run.head)
-    throw new CairnError('CHECKPOINT_NOT_FOUND', { checkpoint: checkpointId(run.key, seq) });
+  if (!isSeqOf(run, seq)) throw new CairnError('CHECKPOINT_NOT_FOUND', { checkpoint: checkpointId(run.key, seq) });
   if (nodes.length + names.length === 0) return seq;
   let from = seq;
   const last = new Map<string, number>();
