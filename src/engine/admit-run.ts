@@ -9,7 +9,7 @@ import { BlobRef, encodeValue } from '../state/codec.ts';
 import { DeltaBuilder } from '../state/delta.ts';
 import type { FrameTree, RunTree } from '../state/tree.ts';
 import type { RunMeta, StartOptions } from './api.ts';
-import { FrameRun } from './frame-run.ts';
+import { rootFrameRun } from './frame-run.ts';
 import { newFrame } from './new-frame.ts';
 import { redactorOf } from './redact.ts';
 import type { EngineEnvironment } from './run-core.ts';
@@ -69,9 +69,7 @@ export async function admitRun(
   const runId = options.runId ?? ids.createRunId(clock.now());
   checkId('run id', runId, limits.idBytes);
   const tree = await newFrame(graph, input, limits, redactorOf(env));
-  settleStart(
-    new FrameRun({ graph, tree, treePath: ['frame'], delta: new DeltaBuilder(), nodePath: [], keyParts: [], depth: 0 }),
-  );
+  settleStart(rootFrameRun(graph, tree));
   const root: RunTree = { status: 'running', graphHash: graph.hash, codeHash: graph.codeHash, waits: {}, frame: tree };
   const key = runKeyOf(tenant, runId);
   const at = clock.now();

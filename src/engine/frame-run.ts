@@ -1,7 +1,7 @@
 /** A frame in execution: a run's own graph, or a child's inside its parent's history (W6). */
 import type { Graph, GraphNode } from '../graph/graph.ts';
 import { compileChannels, type ChannelTable } from '../state/channel-table.ts';
-import type { DeltaBuilder } from '../state/delta.ts';
+import { DeltaBuilder } from '../state/delta.ts';
 import { Frame } from '../state/frame.ts';
 import type { FrameTree, NodeRecord } from '../state/tree.ts';
 import type { Activation } from './activation.ts';
@@ -95,4 +95,9 @@ export class FrameRun {
     return (this.#partPrefixes[node.index] ??=
       `{"kind":"settle","node":${JSON.stringify(this.pathOf(node))}${node.effect === 'pure' ? '' : `,"effect":"${node.effect}"`}`);
   }
+}
+
+/** The frame of a run's own graph. Without a delta, what is done to it is recorded nowhere. */
+export function rootFrameRun(graph: Graph, tree: FrameTree, delta: DeltaBuilder = new DeltaBuilder()): FrameRun {
+  return new FrameRun({ graph, tree, treePath: ['frame'], delta, nodePath: [], keyParts: [], depth: 0 });
 }

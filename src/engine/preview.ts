@@ -9,7 +9,7 @@ import type { ForkOptions, Prediction, PreviewRow } from './api.ts';
 import { cancelActivation } from './cancel.ts';
 import { Committer } from './committer.ts';
 import { draftFork } from './fork.ts';
-import { FrameRun } from './frame-run.ts';
+import { rootFrameRun } from './frame-run.ts';
 import { prepareStart } from './prepare.ts';
 import { ReplaySource } from './replay.ts';
 import { recordRoutes, takeRoutesAgain } from './reroute.ts';
@@ -68,15 +68,7 @@ function dryCore(env: EngineEnvironment, run: RunRow, graph: Graph, loaded: Load
     onLanded: () => {},
     onBroken: () => {},
   });
-  core.rootFrame = new FrameRun({
-    graph,
-    tree: loaded.root.frame,
-    treePath: ['frame'],
-    delta,
-    nodePath: [],
-    keyParts: [],
-    depth: 0,
-  });
+  core.rootFrame = rootFrameRun(graph, loaded.root.frame, delta);
   recordRoutes(core, rerouted);
   return core;
 }

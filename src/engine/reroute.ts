@@ -1,9 +1,8 @@
 /** Routing decisions that a fork's patch touches are taken again, if none of their targets has started (H2). */
 import type { Graph, GraphEdge, GraphNode } from '../graph/graph.ts';
 import { encodeValue } from '../state/codec.ts';
-import { DeltaBuilder } from '../state/delta.ts';
 import type { NodeRecord, RunTree } from '../state/tree.ts';
-import { FrameRun } from './frame-run.ts';
+import { type FrameRun, rootFrameRun } from './frame-run.ts';
 import type { SettledFields } from './plan.ts';
 import { routeEdges } from './route.ts';
 import type { RunCore } from './run-core.ts';
@@ -18,15 +17,7 @@ export interface Rerouted {
 export function takeRoutesAgain(root: RunTree, graph: Graph): readonly Rerouted[] {
   const { patched } = root;
   if (patched === undefined) return [];
-  const frameRun = new FrameRun({
-    graph,
-    tree: root.frame,
-    treePath: ['frame'],
-    delta: new DeltaBuilder(),
-    nodePath: [],
-    keyParts: [],
-    depth: 0,
-  });
+  const frameRun = rootFrameRun(graph, root.frame);
   const rerouted: Rerouted[] = [];
   for (const node of graph.nodes) {
     if (!isOpenToChange(frameRun, node)) continue;

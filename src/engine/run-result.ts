@@ -4,20 +4,11 @@ import type { Graph } from '../graph/graph.ts';
 import type { StateView } from '../graph/node-contract.ts';
 import type { RunTree } from '../state/tree.ts';
 import type { OpenQuestion, RunResult } from './api.ts';
-import { FrameRun } from './frame-run.ts';
-import { DeltaBuilder } from '../state/delta.ts';
+import { type FrameRun, rootFrameRun } from './frame-run.ts';
 
 /** The root frame of a tree that nobody advances. */
 export function restingFrame(root: RunTree, graph: Graph): FrameRun {
-  return new FrameRun({
-    graph,
-    tree: root.frame,
-    treePath: ['frame'],
-    delta: new DeltaBuilder(),
-    nodePath: [],
-    keyParts: [],
-    depth: 0,
-  });
+  return rootFrameRun(graph, root.frame);
 }
 
 /** The result of a run whose tree is at rest. The state is read from the tree when asked for, and frozen. */

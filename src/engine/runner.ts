@@ -10,7 +10,7 @@ import { launch } from './attempt.ts';
 import { cancelActivation } from './cancel.ts';
 import { ClaimKeeper } from './claim-keeper.ts';
 import { Committer, type Landed } from './committer.ts';
-import { FrameRun } from './frame-run.ts';
+import { rootFrameRun } from './frame-run.ts';
 import { dropActivation, launchOrGate } from './gate.ts';
 import { judgeActivation } from './judge.ts';
 import { MessageIntake } from './message-intake.ts';
@@ -107,15 +107,7 @@ export class Runner {
       onLanded: (landed, sizeBytes) => this.#onLanded(landed, sizeBytes),
       onBroken: (error) => this.#breakOff(error),
     });
-    core.rootFrame = new FrameRun({
-      graph,
-      tree: core.root.frame,
-      treePath: ['frame'],
-      delta,
-      nodePath: [],
-      keyParts: [],
-      depth: 0,
-    });
+    core.rootFrame = rootFrameRun(graph, core.root.frame, delta);
     this.#keeper = new ClaimKeeper(core, () => this.#intake.read());
     this.#intake = new MessageIntake(core, () => this.cancel());
   }
