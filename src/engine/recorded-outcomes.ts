@@ -6,6 +6,7 @@ import { decodeCheckpoint } from '../history/checkpoint.ts';
 import { readHistory, readLineage } from '../history/load.ts';
 import { resolveValues } from '../history/resolve-values.ts';
 import type { RunRow } from '../ports/store.ts';
+import { setOwn } from '../state/plain.ts';
 import type { KeptOutcome, NodeRecord, StepRecord } from '../state/tree.ts';
 import type { EngineEnvironment } from './run-core.ts';
 import { treePathOf } from './tree-path.ts';
@@ -146,13 +147,11 @@ function updatesOf(ops: readonly Op[], frame: readonly string[]): KeptOutcome['u
     if (!startsWith(path, prefix) || kind === 'd') continue;
     const [partition, ...keys] = path.slice(prefix.length) as [string, ...string[]];
     let target = (updates[partition] ??= {});
-    for (const key of keys.slice(0, -1)) target = (target[key] ??= {}) as Record<string, unknown>;
-    Object.defineProperty(target, keys.at(-1) as string, {
-      value,
-      writable: true,
-      enumerable: true,
-      configurable: true,
-    });
+    for (const key of keys.slice(0, -1)) {
+      if (!Object.hasOwn(target, key)) setOwn(target, key, {});
+      target = target[key] as Record<string, unknown>;
+    }
+    setOwn(target, keys.at(-1) as string, value);
   }
   return Object.keys(updates).length === 0 ? undefined : updates;
 }
