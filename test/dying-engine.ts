@@ -1,19 +1,16 @@
-/** An engine whose process is killed at a commit of one's choice, for tests of what the next process makes of it. */
+/** Engines whose process is killed at a moment of one's choice, for tests of what the next process makes of it. */
 import type { Engine } from '../src/engine/api.ts';
 import { createEngine } from '../src/engine/engine.ts';
 import type { Store } from '../src/ports/store.ts';
-import { storeMethods } from '../src/testing/faulty-store.ts';
+import { storeMethods, type StoreMethod } from '../src/testing/faulty-store.ts';
 import type { Bench } from './engine-kit.ts';
 
-/** After this many commits have landed, its store hears nothing more of it, and it hears nothing more of the store. */
-export function dyingEngine(bench: Bench, commits: number): Engine {
-  let left = commits;
+/** An engine that neither reaches its store nor hears of it any more, once `isDead` says so of a call. */
+function mortalEngine(bench: Bench, isDead: (method: StoreMethod) => boolean): Engine {
   const call =
-    (method: (typeof storeMethods)[number]) =>
+    (method: StoreMethod) =>
     async (...args: readonly unknown[]): Promise<unknown> => {
-      if (left <= 0 && method === 'commit') left = -1;
-      if (left < 0) return new Promise(() => {});
-      if (method === 'commit') left -= 1;
+      if (isDead(method)) return new Promise(() => {});
       return (bench.store[method] as (...given: readonly unknown[]) => Promise<unknown>)(...args);
     };
   const store = {
@@ -21,6 +18,21 @@ export function dyingEngine(bench: Bench, commits: number): Engine {
     ...Object.fromEntries(storeMethods.map((method) => [method, call(method)])),
   } as Store;
   return createEngine({ ...bench.options, store });
+}
+
+/** One that dies at its next commit after this many have landed. */
+export function dyingEngine(bench: Bench, commits: number): Engine {
+  let left = commits;
+  return mortalEngine(bench, (method) => {
+    if (method === 'commit') left -= 1;
+    return left < 0;
+  });
+}
+
+/** One that dies when it is told to. */
+export function killableEngine(bench: Bench): { readonly engine: Engine; readonly kill: () => void } {
+  let isDead = false;
+  return { engine: mortalEngine(bench, () => isDead), kill: () => (isDead = true) };
 }
 
 /** Lets whatever can still happen happen. */

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import type { RunResult } from './api.ts';
 import { createEngine } from './engine.ts';
 import { createWorker } from './worker.ts';
-import { dyingEngine, settleDown } from '../../test/dying-engine.ts';
+import { dyingEngine, killableEngine, settleDown } from '../../test/dying-engine.ts';
 import {
   afterCrash,
   createBench,
@@ -143,10 +143,11 @@ test('O2 an effect whose owner is not known to be gone is judged only after its 
     [node('a', 'write', (ctx) => begin(ctx.now()), { timeoutMs: 60_000 })],
     edges('> a', 'a >'),
   );
-  const start = dyingEngine(bench, 1).start(graph, {}, { runId: 'r' });
-  await expect.poll(() => begunAt.length).toBe(1);
-  await start;
-  bench.clock.timeMs = (begunAt[0] ?? 0) + 31_000;
+  const { engine, kill } = killableEngine(bench);
+  await engine.start(graph, {}, { runId: 'r' });
+  while (begunAt.length === 0) await new Promise((resolve) => setImmediate(resolve));
+  kill();
+  bench.clock.timeMs += 31_000;
   const unsure = createEngine({ ...bench.options, ids: testIds('worker-2') });
   const paused = await resumeToRest(unsure, 'r', graph);
   expect(paused.waits.map(({ kind }) => kind)).toEqual(['doubt']);
