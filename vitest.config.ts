@@ -11,7 +11,7 @@ export default defineConfig({
     reporters: [new CompactReporter()],
     coverage: {
       provider: 'v8',
-      include: ['src/graph/**', 'src/state/**', 'src/history/**', 'src/engine/**'],
+      include: ['src/{graph,state,history,engine}/**/*.ts'],
       exclude: ['**/*.test.ts'],
       reporter: ['text', 'json-summary'],
       thresholds: { lines: 95, branches: 90 },
