@@ -206,19 +206,19 @@ test('P6 a store locked by another process is STORE_BUSY, and goes on when the l
   await store.close();
 });
 
-/** Runs a script as a user who is not allowed everything. */
-function runUnprivileged(script: string): string {
+/** Runs a script as a user who is not allowed everything; undefined if that user cannot reach this folder at all. */
+function runUnprivileged(script: string): string | undefined {
   const url = new URL('sqlite-store.ts', import.meta.url).href;
   const code = `const { openSqliteStore } = await import(${JSON.stringify(url)}); const path = ${JSON.stringify(path)}; ${script}`;
   const user = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
-  const { stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', code], {
-    ...user,
-    encoding: 'utf8',
-  });
+  const options = { ...user, encoding: 'utf8' } as const;
+  const canReach = spawnSync(process.execPath, ['-e', `require('node:fs').readFileSync(new URL('${url}'))`], options);
+  if (canReach.status !== 0) return undefined;
+  const { stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', code], options);
   return stdout + stderr;
 }
 
-test('P6 a file that may not be written to is STORE_READ_ONLY, and can still be read, its folder closed or not', async () => {
+test('P6 a file that may not be written to is STORE_READ_ONLY, and can still be read, its folder closed or not', async (context) => {
   await makeStore();
   chmodSync(path, 0o400);
   if (process.getuid?.() === 0) for (const one of [path, folder]) chownSync(one, 65_534, 65_534);
@@ -228,6 +228,8 @@ test('P6 a file that may not be written to is STORE_READ_ONLY, and can still be 
       try { openSqliteStore({ path }); } catch (error) { console.log(error.code); }
       const store = openSqliteStore({ path, readOnly: true });
       console.log((await store.listRuns({ tenant: '${tenant}' })).rows[0].head);`);
+    if (said === undefined)
+      return context.skip('this folder is closed to other users, and only one of them can be refused');
     expect(said.trim().split('\n')).toEqual(['STORE_READ_ONLY', '3']);
   }
 });
