@@ -26,6 +26,8 @@ export class Activation {
   generation = 0;
   /** Steps and children that will still be resolved. */
   stepsInFlight = 0;
+  /** Set when the function has returned and effects it began are still in flight. */
+  onStepsEnded: (() => void) | undefined;
   childrenInFlight = 0;
   /** Waits opened by the present generation and not yet closed. */
   openWaits = 0;
@@ -108,6 +110,7 @@ export class Activation {
     this.#controller = undefined;
     this.#abortReason = undefined;
     this.stepsInFlight = 0;
+    this.onStepsEnded = undefined;
     this.childrenInFlight = 0;
     this.openWaits = 0;
     this.mustRunAgain = false;

@@ -100,6 +100,13 @@ function armTimeout(core: RunCore, activation: Activation): void {
 }
 
 function attemptReturned(core: RunCore, activation: Activation, returned: unknown): void {
+  if (hasEffectInFlight(activation)) {
+    // A function may return before an effect it began has ended; settling now would forget that effect in silence (P2).
+    activation.onStepsEnded = () => {
+      if (activation.phase === 'running') attemptReturned(core, activation, returned);
+    };
+    return;
+  }
   activation.cancelTimer?.();
   if (activation.isCancelled) return settleCancelled(core, activation);
   try {
@@ -109,6 +116,12 @@ function attemptReturned(core: RunCore, activation: Activation, returned: unknow
     // What cannot be stored is no result: for an effect that is the same as an unknown one (X3).
     attemptFailed(core, activation, error);
   }
+}
+
+function hasEffectInFlight({ frameRun, node, stepsInFlight }: Activation): boolean {
+  if (stepsInFlight === 0) return false;
+  const { steps = {} } = frameRun.openRecordOf(node) ?? {};
+  return Object.values(steps).some((step) => step.status === 'started' && step.intent !== undefined);
 }
 
 /** The attempt ended badly: retried if its policy and its effect class allow, else failed for good. */

@@ -244,3 +244,24 @@ test('E9 under the policy none an activation that is resumed sees what it saw, n
   await next.answer(paused.runId, paused.waits[0]?.waitId ?? '', 1);
   expect((await resumeToRest(next, paused.runId, graph)).state.outputs['end']).toEqual(['old', 'old']);
 });
+
+test('P2 a function that returns before an effect it began has ended is settled after it', async () => {
+  const { engine } = createBench();
+  const ended: string[] = [];
+  const write = async (ctx: NodeContext, name: string, turns: number): Promise<string> =>
+    ctx.step(name, { effect: 'write', input: name }, async () => {
+      for (let turn = 0; turn < turns; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+      ended.push(name);
+      return name;
+    });
+  const graph = graphOf(
+    'g',
+    [
+      node('a', 'read', (ctx) => Promise.race([write(ctx, 'slow', 20), write(ctx, 'fast', 1)])),
+      node('b', 'pure', () => [...ended]),
+    ],
+    edges('> a', 'a > b', 'b >'),
+  );
+  const result = await runToRest(engine, graph);
+  expect(result.state.outputs).toEqual({ a: 'fast', b: ['fast', 'slow'] });
+});

@@ -49,6 +49,7 @@ export async function runStep<T>(
   } finally {
     if (activation.generation === generation) {
       activation.stepsInFlight -= 1;
+      if (activation.stepsInFlight === 0) activation.onStepsEnded?.();
       maybeLeave(core, activation);
     }
   }
