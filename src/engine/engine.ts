@@ -106,7 +106,7 @@ class CairnEngine implements Engine {
 
   async #takeUp(runId: string, options: ResumeOptions): Promise<RunHandle> {
     const run = await this.#requireRun(runId);
-    const graph = options.graph ?? (await findGraphOf(this.#env, this.#options, run));
+    const graph = options.graph ?? (await findGraphOf(this.#options, run));
     const resting = this.#takeRest(run, graph, options);
     if (resting !== undefined) return resting;
     const claimedAtMs = this.#env.clock.monotonic();
@@ -189,7 +189,7 @@ class CairnEngine implements Engine {
 
   async inspect(runId: string): Promise<RunResult> {
     const run = await this.#requireRun(runId);
-    return this.#inspectRow(run, await findGraphOf(this.#env, this.#options, run));
+    return this.#inspectRow(run, await findGraphOf(this.#options, run));
   }
 
   async #inspectRow(run: RunRow, graph: Graph): Promise<RunResult> {
@@ -239,14 +239,14 @@ class CairnEngine implements Engine {
     options: ForkOptions & { readonly asFork?: boolean } = {},
   ): Promise<readonly PreviewRow[]> {
     const run = await this.#requireRun(from.runId);
-    const graph = options.graph ?? (await findGraphOf(this.#env, this.#options, run));
+    const graph = options.graph ?? (await findGraphOf(this.#options, run));
     return previewRun(this.#env, run, from.seq, graph, options);
   }
 
   async *events(runId: string, options: { readonly after?: number } = {}): AsyncIterable<StreamEvent> {
     const run = await this.#requireRun(runId);
     const active = this.#active.get(runId);
-    const graph = active?.graph ?? (await findGraphOf(this.#env, this.#options, run));
+    const graph = active?.graph ?? (await findGraphOf(this.#options, run));
     yield* streamEvents(this.#env, runId, active?.feed, graph, options);
   }
 

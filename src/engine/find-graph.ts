@@ -4,7 +4,6 @@ import type { Graph } from '../graph/graph.ts';
 import type { RunRow } from '../ports/store.ts';
 import type { EngineOptions } from './api.ts';
 import type { StoredMeta } from './admit-run.ts';
-import type { EngineEnvironment } from './run-core.ts';
 
 const decoder = new TextDecoder();
 
@@ -14,11 +13,7 @@ export function metaOf(run: RunRow): StoredMeta {
 }
 
 /** @throws CONFIG_INVALID nobody here knows the graph */
-export async function findGraphOf(
-  _env: EngineEnvironment,
-  options: Pick<EngineOptions, 'findGraph'>,
-  run: RunRow,
-): Promise<Graph> {
+export async function findGraphOf(options: Pick<EngineOptions, 'findGraph'>, run: RunRow): Promise<Graph> {
   const graph = await options.findGraph?.(run.graphId, run.graphHash, metaOf(run));
   if (graph === undefined)
     throw new CairnError('CONFIG_INVALID', {
