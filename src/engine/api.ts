@@ -23,11 +23,15 @@ export interface EngineOptions {
   readonly tenant?: string;
   /** Default 30,000 ms; renewed at a third. */
   readonly leaseMs?: number;
-  /** Finds the graph of a run, for workers and for commands that have only a run id. */
+  /**
+   * Finds the graph of a run, for workers and for commands that have only a run id.
+   * @param readText - gives the text that the run was started from, if its graph had one (H3)
+   */
   readonly findGraph?: (
     graphId: string,
     graphHash: string,
     meta: RunMeta,
+    readText: () => Promise<string | undefined>,
   ) => Graph | undefined | Promise<Graph | undefined>;
 }
 

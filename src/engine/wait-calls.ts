@@ -4,7 +4,7 @@ import type { Question } from '../graph/node-contract.ts';
 import { admitValue, encodeValue } from '../state/codec.ts';
 import type { NodeRecord, StepKind, StepRecord, WaitRecord } from '../state/tree.ts';
 import type { Activation } from './activation.ts';
-import { schemaDefect } from './check-answer.ts';
+import { schemaDefect } from '../state/json-schema.ts';
 import { takeEarlySignal } from './message-intake.ts';
 import { openWait } from './open-wait.ts';
 import type { RunCore } from './run-core.ts';

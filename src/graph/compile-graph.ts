@@ -44,6 +44,7 @@ function completeNode(linked: LinkedNode, index: number, policies: GraphPolicies
     onFailure: definition.onFailure ?? 'fail-run',
     checkpoint: definition.checkpoint,
     idempotent: definition.idempotent ?? false,
+    onInDoubt: definition.onInDoubt ?? 'ask',
     maxVisits: definition.maxVisits ?? policies.maxVisits,
     outputAs: definition.outputAs,
     implementation: definition.implementation,
@@ -75,5 +76,6 @@ export function compileGraph(definition: GraphDefinition): Graph {
     schemas: Object.freeze({ ...definition.schemas }),
     policies,
     warnings: violations,
+    text: definition.text,
   });
 }

@@ -31,6 +31,7 @@ const nodeData = (node: GraphNode): Data =>
     onFailure: node.onFailure,
     checkpoint: node.checkpoint,
     idempotent: node.idempotent,
+    onInDoubt: node.onInDoubt === 'ask' ? undefined : node.onInDoubt,
     maxVisits: node.maxVisits,
     outputAs: node.outputAs,
     subgraph: node.subgraph?.structure,

@@ -70,6 +70,8 @@ export interface NodeDefinition {
   readonly onFailure?: OnFailure;
   readonly checkpoint?: NodeCheckpoint;
   readonly idempotent?: boolean;
+  /** What becomes of an effect in doubt that nothing else decides: a question (default), or a failure of the node (EFFECT_IN_DOUBT). */
+  readonly onInDoubt?: 'ask' | 'fail';
   readonly maxVisits?: number;
   /** Name under which the output is seen in `state.artifacts`. */
   readonly outputAs?: string;
@@ -122,6 +124,8 @@ export interface GraphPolicies {
   readonly maxVisits: number;
   /** See E4. Default `barrier`. */
   readonly durability: 'barrier' | 'exit';
+  /** The most that one outcome may add to a run, encoded, blobs included; more is CHECKPOINT_TOO_LARGE. Default: no limit of the graph's own. */
+  readonly checkpointBytes?: number;
 }
 
 /** What {@link compileGraph} takes. */
@@ -134,6 +138,8 @@ export interface GraphDefinition {
   readonly reducers?: Readonly<Record<string, Reducer>>;
   readonly schemas?: GraphSchemas;
   readonly policies?: Partial<GraphPolicies>;
+  /** The text that the graph was compiled from, if it can be compiled again from it alone: kept with each run (H3). Not hashed. */
+  readonly text?: string;
 }
 
 /** A compiled edge. */
@@ -172,6 +178,7 @@ export interface GraphNode {
   readonly onFailure: OnFailure;
   readonly checkpoint: NodeCheckpoint | undefined;
   readonly idempotent: boolean;
+  readonly onInDoubt: 'ask' | 'fail';
   readonly maxVisits: number;
   readonly outputAs: string | undefined;
   readonly subgraph: Graph | undefined;
@@ -219,6 +226,8 @@ export interface Graph {
   readonly schemas: GraphSchemas;
   readonly policies: GraphPolicies;
   readonly warnings: readonly Violation[];
+  /** See {@link GraphDefinition.text}. */
+  readonly text: string | undefined;
   /** Everything hashed, as plain data: what is stored with a run and compared on resume (H3). */
   readonly structure: GraphStructure;
 }

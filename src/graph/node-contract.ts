@@ -18,6 +18,8 @@ export interface StateView {
   readonly diagnostics: Keyed;
   /** The last completed visit's output of each node, by node id. */
   readonly outputs: Keyed;
+  /** The error of each node whose last visit failed, by node id. A node that is in neither has not settled, or was skipped. */
+  readonly failures: Readonly<Record<string, Error>>;
 }
 
 /** Updates an outcome makes to the state, by partition and top-level key; reducers decide how they merge. */
@@ -108,8 +110,14 @@ export interface Question {
   /** Names the question within its activation; the n-th of a name by call order. Default `question`. */
   readonly name?: string;
   readonly prompt: string;
-  /** The answer must equal one `value` (a string stands for itself). */
+  /** What is offered; a string stands for itself. */
   readonly choices?: readonly (string | { readonly value: unknown; readonly label: string })[];
+  /**
+   * How an answer is held against the choices. `exact` (default): it must equal one `value`. `lenient`: also the number of a choice,
+   * counted from 1, or a text that contains a choice's label, letter case aside; the first that is contained is meant, and its value is
+   * what is recorded. `open`: the choices are suggestions, and anything that fits the schema is an answer.
+   */
+  readonly matching?: 'exact' | 'lenient' | 'open';
   /** JSON Schema the answer must fit (the subset of docs/spec/waits.md). */
   readonly schema?: Readonly<Record<string, unknown>>;
   readonly metadata?: unknown;

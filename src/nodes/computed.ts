@@ -1,7 +1,7 @@
 /** Configuration with functions of the state in it: what is hashed of it, and how it is resolved. */
 import type { StateView } from '../graph/node-contract.ts';
 import { mapLeaves } from './map-leaves.ts';
-import { SecretReference } from './secret.ts';
+import { SecretReference } from '../graph/secret-reference.ts';
 
 /** The data of a configuration, and the text of the functions in it. */
 export interface DescribedConfig {

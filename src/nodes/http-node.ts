@@ -9,7 +9,8 @@ import { sendRequest, type RedirectRule, type SendOptions } from './http/send-re
 import type { Mask } from './mask.ts';
 import { refuseUnknownKeys } from './known-keys.ts';
 import { draftNode, type NodeDraft, type NodeOptions } from './node-draft.ts';
-import { hasSecret, resolveSecrets, SecretReference } from './secret.ts';
+import { SecretReference } from '../graph/secret-reference.ts';
+import { hasSecret, resolveSecrets } from './secret.ts';
 import type { Computed, FromState, PlainValue } from './typed-context.ts';
 
 type Scalar = string | number | boolean | undefined | SecretReference;

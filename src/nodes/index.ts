@@ -7,7 +7,8 @@ export { humanNode, type Approval, type HumanNodeConfig } from './human-node.ts'
 export { mapNode, type MapNodeConfig, type MapResult } from './map-node.ts';
 export type { NodeDraft, NodeOptions } from './node-draft.ts';
 export { routerNode, type RouterNodeConfig, type Targets } from './router-node.ts';
-export { secret, SecretReference } from './secret.ts';
+export { SecretReference } from '../graph/secret-reference.ts';
+export { secret } from './secret.ts';
 export { shellNode, type ShellNodeConfig, type ShellOutput } from './shell-node.ts';
 export { subgraphNode, type SubgraphNodeConfig } from './subgraph-node.ts';
 export { toolNode, type Tool, type ToolCall, type ToolNodeConfig } from './tool-node.ts';

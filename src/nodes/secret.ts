@@ -1,22 +1,8 @@
 /** References to secrets: resolved when an attempt starts, never written. */
 import type { SecretReader } from '../graph/node-contract.ts';
+import { SecretReference } from '../graph/secret-reference.ts';
 import { mapLeaves } from './map-leaves.ts';
 import { createMask, type Mask } from './mask.ts';
-
-/** A secret by name. It is a class, which no stored value can be: so data that comes from the state can never name a secret. */
-export class SecretReference {
-  readonly name: string;
-  readonly prefix: string;
-  constructor(name: string, prefix: string) {
-    this.name = name;
-    this.prefix = prefix;
-  }
-
-  /** What stands for the secret in hashes and messages. */
-  get text(): string {
-    return `${this.prefix}secret:${this.name}`;
-  }
-}
 
 /**
  * Refers to a secret, for headers of {@link httpNode} and the environment of {@link shellNode}.
@@ -24,7 +10,8 @@ export class SecretReference {
  */
 export function secret(name: string, options: { readonly prefix?: string } = {}): SecretReference {
   if (typeof name !== 'string' || name === '') throw new TypeError('secret(name) needs the name of a secret');
-  return new SecretReference(name, options.prefix ?? '');
+  const { prefix = '' } = options;
+  return new SecretReference([...(prefix === '' ? [] : [prefix]), { secret: name }]);
 }
 
 /** A configuration with its secrets in place, and the mask that takes them out of whatever comes back. */
@@ -38,9 +25,11 @@ export function resolveSecrets(config: unknown, reader: SecretReader): ResolvedS
   const used = new Map<string, string>();
   const value = mapLeaves(config, (leaf) => {
     if (!(leaf instanceof SecretReference)) return leaf;
-    const secretValue = reader.get(leaf.name);
-    used.set(leaf.name, secretValue);
-    return leaf.prefix + secretValue;
+    return leaf.fill((name) => {
+      const secretValue = reader.get(name);
+      used.set(name, secretValue);
+      return secretValue;
+    });
   });
   return { value, mask: createMask(used) };
 }

@@ -1,0 +1,19 @@
+/** What workflows may reach for: granted by whoever runs the process, least by default. */
+import type { Need } from './node-type.ts';
+
+/** Grants. A grant that is absent is withheld. */
+export interface Permissions {
+  readonly shell?: boolean;
+  /** Hosts (`example.org`, `*.example.org`, `localhost:8080`); `true`: any. */
+  readonly net?: true | readonly string[];
+  /** Absolute folders, with what is below them; `true`: anywhere. */
+  readonly fs?: true | readonly string[];
+  /** Names of environment variables and secrets; `true`: any. */
+  readonly env?: true | readonly string[];
+}
+
+/** Everything: for workflows that the operator chose. */
+export const everythingAllowed: Permissions = Object.freeze({ shell: true, net: true, fs: true, env: true });
+
+/** Why a need is not granted, with the option that would grant it; undefined: it is. A need that is not known before the run is granted if any of its kind is. */
+export type Refusal = (need: Need, permissions: Permissions) => string | undefined;

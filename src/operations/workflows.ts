@@ -1,0 +1,30 @@
+/** The workflows a process knows: what doors list, read, check and start. */
+import type { YamlWorkflow } from '../dialects/yaml/yaml-workflow.ts';
+import type { Violation } from '../graph/graph.ts';
+
+/** A file that is no workflow, and why. */
+export interface BrokenWorkflow {
+  readonly source: string;
+  readonly violations: readonly Violation[];
+}
+
+export interface KnownWorkflow {
+  readonly workflow: YamlWorkflow;
+  /** Path of the file. */
+  readonly source: string;
+}
+
+/** The workflows of the directories that a process was given; later directories override earlier ones by name. */
+export interface Workflows {
+  /** Sorted by name. */
+  list(): readonly KnownWorkflow[];
+  broken(): readonly BrokenWorkflow[];
+  /** @throws WORKFLOW_NOT_FOUND with the names there are, nearest first */
+  get(name: string): KnownWorkflow;
+  /** Reads a workflow that is not in a directory, under the permissions of such. @throws GRAPH_PARSE, GRAPH_INVALID with all violations, PERMISSION_DENIED */
+  readInline(text: string): YamlWorkflow;
+  /** Reads without permission checks to say what is wrong; never throws for what the text says. */
+  check(text: string): { readonly workflow: YamlWorkflow | undefined; readonly violations: readonly Violation[] };
+  /** Reads the directories again; deleted files are forgotten. */
+  reload(): { readonly total: number; readonly broken: readonly BrokenWorkflow[] };
+}
