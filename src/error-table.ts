@@ -40,6 +40,7 @@ export type ErrorCode =
   | 'ID_INVALID'
   | 'VALUE_UNSTORABLE'
   | 'VALUE_TOO_LARGE'
+  | 'WORKFLOW_NOT_FOUND'
   | 'RUN_NOT_FOUND'
   | 'RUN_EXISTS'
   | 'RUN_FINISHED'
@@ -70,6 +71,7 @@ export type ErrorCode =
   | 'CHECKPOINT_PRUNED'
   | 'CHECKPOINT_CORRUPT'
   | 'CHECKPOINT_VERSION_UNKNOWN'
+  | 'CHECKPOINT_NEEDED'
   | 'HISTORY_HAS_FORKS'
   | 'STORE_UNAVAILABLE'
   | 'STORE_BUSY'
@@ -100,7 +102,8 @@ export const errorTable: Readonly<Record<ErrorCode, ErrorRow>> = {
   ID_INVALID: row(400, 2, 'no', '{kind} {id} cannot be used{: |reason}', 'Use a shorter id without lone surrogates.'),
   VALUE_UNSTORABLE: row(422, 3, 'no', 'a value cannot be stored{ at |path}{: |reason}', 'Return plain data: JSON, Date, bigint, Uint8Array, Map, Set, URL or Error.'),
   VALUE_TOO_LARGE: row(413, 3, 'no', 'a value of {sizeBytes} bytes{ at |path} is over the limit of {limitBytes}', 'Return less, or keep the bytes in a blob.'),
-  RUN_NOT_FOUND: row(404, 3, 'no', 'no run {runId}', 'List the runs with: cairn ls'),
+  WORKFLOW_NOT_FOUND: row(404, 3, 'no', 'no workflow {name}', '{There are, nearest first: |known|There are none here: give their folder with --workflows}.'),
+  RUN_NOT_FOUND: row(404, 3, 'no', 'no run {runId}', 'List the runs with: cairn ls. One that ended may have been removed since.'),
   RUN_EXISTS: row(409, 3, 'no', 'run {runId} exists with another {difference}', 'Use another run id, or the same graph and input.'),
   RUN_FINISHED: row(409, 3, 'no', 'run {runId} is {status}', 'Fork it to go on from one of its checkpoints.'),
   RUN_NOT_PAUSED: row(409, 3, 'no', 'run {runId} is not paused', 'Wait until it is.'),
@@ -130,6 +133,7 @@ export const errorTable: Readonly<Record<ErrorCode, ErrorRow>> = {
   CHECKPOINT_PRUNED: row(410, 3, 'no', 'checkpoint {checkpoint} was pruned', 'The oldest kept one after it is {remains}.'),
   CHECKPOINT_CORRUPT: row(500, 5, 'no', 'checkpoint {checkpoint} is damaged{: |reason}', '{The newest intact one before it, from which a fork can go on, is |intact|Nothing before it is intact}.'),
   CHECKPOINT_VERSION_UNKNOWN: row(500, 5, 'no', 'checkpoint {checkpoint} has format version {version}, newer than {supported}', 'Use a newer version of cairn.'),
+  CHECKPOINT_NEEDED: row(409, 3, 'no', 'checkpoint {checkpoint} cannot be removed: {reason}', 'Remove what needs it first, or the run as a whole with: cairn rm RUN'),
   HISTORY_HAS_FORKS: row(409, 3, 'no', 'run {runId} has forks: {forks}', 'Remove them too, with --with-forks, or keep the run.'),
   STORE_UNAVAILABLE: row(503, 6, 'later', 'the store {store} cannot be reached{: |reason}', 'Nothing was written; try again.'),
   STORE_BUSY: row(503, 6, 'later', 'the store {store} is locked{: |reason}', 'Try again when the other process is done.'),
