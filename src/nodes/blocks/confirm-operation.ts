@@ -1,0 +1,49 @@
+/** ConfirmOperation: yes or no. */
+import type { NodeType } from '../../graph/node-type.ts';
+import {
+  InteractiveBlock,
+  pause,
+  textOfAnswer,
+  type InteractiveContext,
+  type Output,
+  type Pause,
+} from './interactive-block.ts';
+import { interactiveNodeType } from './interactive-node-type.ts';
+
+const confirmations = new Set(['yes', 'y', 'true', 'confirm', 'approved']);
+
+class ConfirmOperation extends InteractiveBlock {
+  override readonly name = 'ConfirmOperation';
+  override readonly description = 'Asks to confirm an operation. Anything but a yes is a no.';
+  override readonly effect = 'pure';
+  override readonly inputs: NodeType['inputs'] = {
+    message: { schema: { type: 'string' }, description: 'What is to be confirmed.', isRequired: true },
+    operation: { schema: { type: 'string' }, description: 'A name for the operation.', isRequired: true },
+    details: { schema: { type: 'object' }, description: 'More to know, shown with the question.', default: {} },
+  };
+  override readonly outputs: NodeType['outputs'] = {
+    confirmed: {
+      schema: { type: 'boolean' },
+      description: 'Whether the answer was yes, y, true, confirm or approved, letter case and spaces around it aside.',
+    },
+    response: { schema: { type: 'string' }, description: 'The answer as text.' },
+  };
+
+  override execute({ inputs }: InteractiveContext): Pause {
+    const { message, operation, details = {} } = inputs;
+    return pause({
+      prompt: `Confirm operation: ${message as string}\n\nRespond with 'yes' or 'no'`,
+      choices: ['yes', 'no'],
+      matching: 'open',
+      schema: { type: ['string', 'boolean'] },
+      metadata: { operation, details },
+    });
+  }
+
+  override resume(_: InteractiveContext, answer: unknown): Output {
+    const response = textOfAnswer(answer);
+    return { confirmed: confirmations.has(response.trim().toLowerCase()), response };
+  }
+}
+
+export const confirmOperation: NodeType = interactiveNodeType(new ConfirmOperation());

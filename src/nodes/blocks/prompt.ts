@@ -1,0 +1,33 @@
+/** Prompt: any text. */
+import type { NodeType } from '../../graph/node-type.ts';
+import {
+  InteractiveBlock,
+  pause,
+  textOfAnswer,
+  type InteractiveContext,
+  type Output,
+  type Pause,
+} from './interactive-block.ts';
+import { interactiveNodeType } from './interactive-node-type.ts';
+
+class Prompt extends InteractiveBlock {
+  override readonly name = 'Prompt';
+  override readonly description = 'Asks, and takes any answer as text.';
+  override readonly effect = 'pure';
+  override readonly inputs: NodeType['inputs'] = {
+    prompt: { schema: { type: 'string' }, description: 'What is asked.', isRequired: true },
+  };
+  override readonly outputs: NodeType['outputs'] = {
+    response: { schema: { type: 'string' }, description: 'The answer, untouched. May be empty.' },
+  };
+
+  override execute({ inputs }: InteractiveContext): Pause {
+    return pause({ prompt: inputs['prompt'] as string });
+  }
+
+  override resume(_: InteractiveContext, answer: unknown): Output {
+    return { response: textOfAnswer(answer) };
+  }
+}
+
+export const prompt: NodeType = interactiveNodeType(new Prompt());
