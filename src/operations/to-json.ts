@@ -1,0 +1,23 @@
+/** Values of a run as plain JSON, for doors that speak it. */
+
+/**
+ * Turns any storable value into plain JSON: dates and URLs as text, bigint and numbers that JSON lacks as text, bytes as base64,
+ * maps as lists of pairs, sets as lists, errors as objects.
+ */
+export function toJson(value: unknown): unknown {
+  if (typeof value === 'bigint') return String(value);
+  if (typeof value === 'number') return Number.isFinite(value) ? value : String(value);
+  if (typeof value !== 'object' || value === null) return value;
+  if (value instanceof Date) return Number.isNaN(value.getTime()) ? 'Invalid Date' : value.toISOString();
+  if (value instanceof URL) return value.href;
+  if (value instanceof Uint8Array) return Buffer.from(value).toString('base64');
+  if (value instanceof Map) return [...value].map(([key, entry]) => [toJson(key), toJson(entry)]);
+  if (value instanceof Set) return [...value].map(toJson);
+  if (value instanceof Error) {
+    const { code, data, hint, cause } = value as Error & { code?: unknown; data?: unknown; hint?: unknown };
+    return toJson({ name: value.name, message: value.message, code, hint, data, cause });
+  }
+  if (Array.isArray(value)) return value.map(toJson);
+  // Entries, not assignment: a key named __proto__ stays a key.
+  return Object.fromEntries(Object.entries(value).map(([key, entry]) => [key, toJson(entry)]));
+}
