@@ -89,7 +89,7 @@ export function settleFailed(
   try {
     const handled = route(activation, kept ?? {}, 'failed', asError(error));
     if (handled.isHandled || node.onFailure === 'skip-dependents') fired = handled.fired;
-    else if (node.onFailure === 'continue') fired = route(activation, kept ?? {}, 'completed', undefined).fired;
+    else if (node.onFailure === 'continue') fired = route(activation, kept ?? {}, 'completed', asError(error)).fired;
   } catch (routing) {
     failure = routing;
   }
@@ -113,7 +113,7 @@ function route(
   activation: Activation,
   outcome: AdmittedOutcome,
   status: 'completed' | 'failed',
-  error: Error | undefined,
+  failure: Error | undefined,
 ): ReturnType<typeof routeEdges> {
   const { frameRun, node } = activation;
   let view: ReturnType<typeof frameRun.frame.openView> | undefined;
@@ -121,8 +121,10 @@ function route(
     view ??= frameRun.frame.openView();
     const steps = outcome.isStepsOutput === true ? frameRun.openRecordOf(node) : undefined;
     const output = steps === undefined ? outcome.output?.value : outputsOfSteps(steps);
-    const shown = status === 'completed' ? output : undefined;
-    return { outcome: { status, output, error }, state: settledState(view.state, frameRun, node, shown) };
+    const shown = failure === undefined ? output : undefined;
+    const error = status === 'failed' ? failure : undefined;
+    const state = settledState(view.state, frameRun, node, { output: shown, error: failure });
+    return { outcome: { status, output, error }, state };
   };
   try {
     const isOverBound = activation.visit > node.maxVisits;

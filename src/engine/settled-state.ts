@@ -1,18 +1,25 @@
-/** What conditions and choices read: the state after an activation, its own output included (G6). */
+/** What conditions and choices read: the state after an activation, its own output or failure included (G6). */
 import type { GraphNode } from '../graph/graph.ts';
 import type { StateView } from '../graph/node-contract.ts';
 import { absent } from '../state/cell.ts';
 import { recordingObject, type Source } from '../state/recording-object.ts';
 import type { FrameRun } from './frame-run.ts';
 
-/** The output is not in the tree yet: its record is written together with the edges that are being decided. */
-export function settledState(state: StateView, frameRun: FrameRun, node: GraphNode, output: unknown): StateView {
+/** The outcome is not in the tree yet: its record is written together with the edges that are being decided. */
+export function settledState(
+  state: StateView,
+  frameRun: FrameRun,
+  node: GraphNode,
+  outcome: { readonly output: unknown; readonly error: unknown },
+): StateView {
+  const { output, error } = outcome;
   const { outputAs } = node;
   const written = frameRun.frame.tree.channels['artifacts'];
   const isSeenAs = outputAs !== undefined && (written === undefined || !Object.hasOwn(written, outputAs));
   return Object.freeze({
     ...state,
     outputs: recordingObject(new Overlay(state.outputs, node.id, output)),
+    failures: recordingObject(new Overlay(state.failures, node.id, error)) as StateView['failures'],
     ...(isSeenAs ? { artifacts: recordingObject(new Overlay(state.artifacts, outputAs, output)) } : {}),
   });
 }

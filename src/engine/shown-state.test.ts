@@ -16,6 +16,9 @@ describe('E9 which ops a view shows', () => {
     ['the whole frame', [['s', ['frame'], {}]]],
     ['a record with an output', [['s', ['frame', 'nodes', 'a'], { status: 'completed', output: 1 }]]],
     ['a record that replaced another', [['s', ['frame', 'nodes', 'a'], { status: 'started', visits: 2 }]]],
+    ['a record with a failure', [['s', ['frame', 'nodes', 'a'], { status: 'failed', error: 1 }]]],
+    ['a record tried again', [['s', ['frame', 'nodes', 'a'], { status: 'started', attempt: 2 }]]],
+    ['an error', [['s', ['frame', 'nodes', 'a', 'error'], 1]]],
     ['a record that is gone', [['d', ['frame', 'nodes', 'a']]]],
     ['an output of its steps', [['s', ['frame', 'nodes', 'a', 'outputOfSteps'], true]]],
     [

@@ -1,8 +1,8 @@
-/** Whether ops change what a view of a frame shows: its input, its channels, its nodes' outputs (E9). */
+/** Whether ops change what a view of a frame shows: its input, its channels, its nodes' outputs and failures (E9). */
 import type { NodeRecord } from '../state/tree.ts';
 
-/** Fields of a node's record that say what its output is. */
-const outputFields: readonly string[] = ['status', 'output', 'outputOfSteps'];
+/** Fields of a node's record that say what its output or failure is. */
+const shownFields: readonly string[] = ['status', 'output', 'outputOfSteps', 'error'];
 
 /**
  * Never false where a view would differ, and true for some ops that change nothing: a record of a later visit, for one, as the
@@ -17,12 +17,13 @@ export function mayChangeState(ops: readonly unknown[], treePath: readonly strin
     const [field, , ...inRecord] = path.slice(treePath.length);
     if (field === 'input' || field === 'channels') return true;
     if (field !== 'nodes') return false;
-    if (inRecord.length > 0) return outputFields.includes(inRecord[0] as string);
+    if (inRecord.length > 0) return shownFields.includes(inRecord[0] as string);
     return kind !== 's' || isLaterOrShown(value as NodeRecord | undefined);
   });
 }
 
-/** Whether a record that is set as a whole shows an output, or may have replaced one that does. */
+/** Whether a record that is set as a whole shows an output or a failure, or may have replaced one that does: then it is of a later visit or attempt. */
 function isLaterOrShown(record: NodeRecord | undefined): boolean {
-  return record === undefined || 'output' in record || record.outputOfSteps === true || record.visits !== undefined;
+  if (record === undefined || 'output' in record || record.outputOfSteps === true) return true;
+  return record.status === 'failed' || record.visits !== undefined || record.attempt !== undefined;
 }

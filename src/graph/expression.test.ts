@@ -17,6 +17,7 @@ const scope = (
     artifacts: nullKeyed({ draft: 'x' }),
     diagnostics: nullKeyed({}),
     outputs: nullKeyed({ 'a b': 1 }),
+    failures: {},
   },
 });
 

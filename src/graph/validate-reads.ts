@@ -4,7 +4,9 @@ import type { LinkedGraph } from './link-graph.ts';
 import { nodePlace } from './validate-nodes.ts';
 import type { Report } from './violations.ts';
 
-const roots = ['input', 'scratch', 'artifacts', 'diagnostics', 'outputs'];
+/** What is told of nodes, by their ids. */
+const nodeRoots = ['outputs', 'failures'];
+const roots = ['input', 'scratch', 'artifacts', 'diagnostics', ...nodeRoots];
 
 interface Read {
   readonly reader: number;
@@ -12,7 +14,7 @@ interface Read {
   readonly channel: string;
 }
 
-/** The node whose output a path names. Ids may hold dots, so every prefix is tried, the longest first. */
+/** The node whose output or failure a path names. Ids may hold dots, so every prefix is tried, the longest first. */
 function producerOf(path: string, known: ReadonlyMap<string, number>): number | undefined {
   for (let end = path.length; end > 0; end = path.lastIndexOf('.', end - 1)) {
     const found = known.get(path.slice(0, end));
@@ -37,10 +39,10 @@ function collectReads(report: Report, definition: GraphDefinition, linked: Linke
       report.error('G7', nodePlace(node), message, `begin with one of: ${roots.join(', ')}`);
       return;
     }
-    if (path === '' || (root !== 'outputs' && root !== 'artifacts')) return;
-    const producer = producerOf(path, root === 'outputs' ? linked.nodeIndex : artifacts);
+    if (path === '' || (root !== 'artifacts' && !nodeRoots.includes(root))) return;
+    const producer = producerOf(path, root === 'artifacts' ? artifacts : linked.nodeIndex);
     if (producer !== undefined) reads.push({ reader: linked.nodeIndex.get(node.id) ?? 0, producer, channel });
-    else if (root === 'outputs') {
+    else if (root !== 'artifacts') {
       report.error(
         'G7',
         nodePlace(node),

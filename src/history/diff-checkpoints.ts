@@ -13,7 +13,7 @@ export interface CheckpointPlace {
 
 /** A value that differs; a side without the value has no field for it. */
 export interface ValueDifference {
-  /** From the partition on: `scratch`, `artifacts`, `diagnostics`, `input`, `outputs`. List items stand under their index. */
+  /** From the partition on: `scratch`, `artifacts`, `diagnostics`, `input`, `outputs`, `failures`. List items stand under their index. */
   readonly path: readonly string[];
   readonly before?: unknown;
   readonly after?: unknown;

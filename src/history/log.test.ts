@@ -112,6 +112,7 @@ test('C9 the view tells state, nodes, waits and failures', () => {
       artifacts: {},
       diagnostics: {},
       outputs: { draft: 'text', map: [1, 2] },
+      failures: {},
     },
     nodes: [
       { path: ['draft'], status: 'completed', visits: 2, attempt: 3, isInDoubt: false },

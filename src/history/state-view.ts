@@ -11,6 +11,8 @@ export interface StateValues {
   readonly diagnostics: Keyed;
   /** The last recorded output of each node of the run's own graph, by node id. */
   readonly outputs: Keyed;
+  /** The error of each node of the run's own graph whose last visit failed, by node id. */
+  readonly failures: Keyed;
 }
 
 export interface NodeRow {
@@ -58,6 +60,7 @@ function viewValues({ input, channels, nodes }: FrameTree): StateValues {
     const output = node.as === undefined ? undefined : outputOf(node);
     return output === undefined ? [] : [[node.as as string, output] as const];
   });
+  const failed = Object.entries(nodes).filter(([, { status }]) => status === 'failed');
   return {
     input,
     scratch: channels['scratch'] ?? {},
@@ -65,6 +68,7 @@ function viewValues({ input, channels, nodes }: FrameTree): StateValues {
     artifacts: { ...Object.fromEntries(named), ...channels['artifacts'] },
     diagnostics: channels['diagnostics'] ?? {},
     outputs: Object.fromEntries(outputs),
+    failures: Object.fromEntries(failed.map(([id, { error }]) => [id, error])),
   };
 }
 

@@ -1,4 +1,4 @@
-/** The channels and outputs of a live frame: what they are, what they were for open views, and their versions. */
+/** The channels, outputs and failures of a live frame: what they are, what they were for open views, and their versions. */
 import { CairnError } from '../errors.ts';
 import { partitions, type Partition } from '../graph/node-contract.ts';
 import { absent, Cell, type Past } from './cell.ts';
@@ -11,8 +11,13 @@ import { readPath } from './path.ts';
 import type { FrameTree, NodeRecord } from './tree.ts';
 import { absentVersion, foldItems, listSeed, versionOfValue } from './versions.ts';
 
-/** Where channels are: a partition, or the nodes' outputs. */
-export type Area = Partition | 'outputs';
+/** What is told of nodes, by node id. */
+type NodeArea = 'outputs' | 'failures';
+
+/** Where channels are: a partition, or the nodes' outputs or failures. */
+export type Area = Partition | NodeArea;
+
+const isNodeArea = (area: string): area is NodeArea => area === 'outputs' || area === 'failures';
 
 /** A point that is later than every view. */
 export const now: number = Number.POSITIVE_INFINITY;
@@ -32,7 +37,13 @@ export class Channels {
     this.tree = tree;
     this.#table = table;
     this.#outputNames = outputNames;
-    this.#cells = { scratch: new Map(), artifacts: new Map(), diagnostics: new Map(), outputs: new Map() };
+    this.#cells = {
+      scratch: new Map(),
+      artifacts: new Map(),
+      diagnostics: new Map(),
+      outputs: new Map(),
+      failures: new Map(),
+    };
   }
 
   get input(): unknown {
@@ -43,7 +54,7 @@ export class Channels {
     const cells = this.#cells[area];
     let cell = cells.get(key);
     if (cell === undefined) {
-      const isGrowing = area !== 'outputs' && this.#table[area].get(key)?.isGrowing === true;
+      const isGrowing = !isNodeArea(area) && this.#table[area].get(key)?.isGrowing === true;
       cells.set(key, (cell = new Cell(area, key, isGrowing)));
     }
     return cell;
@@ -67,19 +78,23 @@ export class Channels {
     else this.log.note(cell, slice, -1);
   }
 
-  /** Call before the record of a node changes in a way that may change its output. */
-  touchOutput(nodeId: string, mayShow: boolean): void {
-    const cells = this.#cells.outputs;
-    if (!cells.has(nodeId) && !(this.log.isWatched && (mayShow || this.raw('outputs', nodeId) !== absent))) {
-      this.#changes += 1;
-      return;
-    }
-    this.touch(this.cell('outputs', nodeId));
+  /** Call before the record of a node changes. What will be seen of it: its output, its failure. */
+  touchNode(nodeId: string, showsOutput: boolean, showsFailure: boolean): void {
+    this.#changes += 1;
+    this.#touchShown('outputs', nodeId, showsOutput);
+    this.#touchShown('failures', nodeId, showsFailure);
+  }
+
+  #touchShown(area: NodeArea, nodeId: string, willShow: boolean): void {
+    const isKnown = this.#cells[area].has(nodeId);
+    if (isKnown || (this.log.isWatched && (willShow || this.raw(area, nodeId) !== absent)))
+      this.touch(this.cell(area, nodeId));
   }
 
   /** The value in the tree, or {@link absent}; growing lists are the live ones. */
   raw(area: Area, key: string): unknown {
     if (area === 'outputs') return this.#rawOutput(key);
+    if (area === 'failures') return this.#rawFailure(key);
     const channels = this.tree.channels[area];
     return channels !== undefined && Object.hasOwn(channels, key) ? channels[key] : absent;
   }
@@ -89,6 +104,11 @@ export class Channels {
     if (record === undefined || !showsOutput(record)) return absent;
     if (record.outputOfSteps !== true) return record.output;
     return (this.cell('outputs', nodeId).assembled ??= outputsOfSteps(record));
+  }
+
+  #rawFailure(nodeId: string): unknown {
+    const record = getOwn(this.tree.nodes, nodeId) as NodeRecord | undefined;
+    return record?.status === 'failed' ? record.error : absent;
   }
 
   /** A channel's value as a view sees it, frozen, or {@link absent}. Artifacts include outputs under their `outputAs` names. */
@@ -122,9 +142,9 @@ export class Channels {
 
   /** The keys a view sees. Keys are added to a frame and never go away, though outputs may. */
   keys(area: Area, viewId: number): string[] {
-    const held = Object.keys(area === 'outputs' ? this.tree.nodes : (this.tree.channels[area] ?? {}));
+    const held = Object.keys(isNodeArea(area) ? this.tree.nodes : (this.tree.channels[area] ?? {}));
     if (area === 'artifacts') for (const name of this.#outputNames.keys()) if (!held.includes(name)) held.push(name);
-    if (area !== 'outputs' && area !== 'artifacts' && (viewId === now || this.log.isEmpty)) return held;
+    if (!isNodeArea(area) && area !== 'artifacts' && (viewId === now || this.log.isEmpty)) return held;
     return held.filter((key) => this.read(area, key, viewId) !== absent);
   }
 
@@ -133,7 +153,7 @@ export class Channels {
     const dot = name.indexOf('.');
     const area = dot < 0 ? name : name.slice(0, dot);
     if (area === 'input') return this.#inputVersion(name, dot < 0 ? undefined : name.slice(dot + 1));
-    if (area !== 'outputs' && !partitions.includes(area as Partition)) {
+    if (!isNodeArea(area) && !partitions.includes(area as Partition)) {
       throw new CairnError('STATE_UNKNOWN_CHANNEL', { channel: name });
     }
     if (dot < 0) return this.#wholeVersion(area as Area, viewId);

@@ -11,7 +11,9 @@ import type { FrameTree, NodeRecord } from './tree.ts';
 /** The state a tree stands for, written down independently of the frame. */
 function stateOf(tree: FrameTree): Record<string, unknown> {
   const outputs: Record<string, unknown> = {};
+  const failures: Record<string, unknown> = {};
   for (const [id, record] of Object.entries(tree.nodes)) {
+    if (record.status === 'failed') setOwn(failures, id, record.error);
     if (record.outputOfSteps === true && record.status === 'completed') {
       const done = Object.values(record.steps ?? {}).filter(({ status }) => status === 'done');
       setOwn(
@@ -31,6 +33,7 @@ function stateOf(tree: FrameTree): Record<string, unknown> {
     artifacts: { ...artifacts, ...(Object.hasOwn(artifacts ?? {}, 'report') ? {} : named) },
     diagnostics,
     outputs,
+    failures,
   };
   return decodeJson(encodeValue(state)) as Record<string, unknown>;
 }
@@ -79,6 +82,7 @@ const records: fc.Arbitrary<NodeRecord> = fc.oneof(
     { status: fc.constantFrom('completed', 'failed', 'waiting', 'started'), output: stateValues },
     { requiredKeys: ['status'] },
   ),
+  stateValues.map((error): NodeRecord => ({ status: 'failed', error })),
   fc.constant({}).map((): NodeRecord => ({ status: 'started', steps: {} })),
 );
 
@@ -97,6 +101,7 @@ const commands: fc.Arbitrary<Command> = fc.oneof(
       bench.setNode(id, {
         ...record,
         ...('output' in record ? { output: admit(record.output).value } : {}),
+        ...('error' in record ? { error: admit(record.error).value } : {}),
         ...(record.steps === undefined ? {} : { steps: {} }),
       });
     }),
@@ -198,6 +203,8 @@ describe('C4 E9 the live frame against a model', () => {
       'artifacts.report',
       'outputs.n1',
       'outputs.$',
+      'failures.n1',
+      'failures.__proto__',
       'input.list',
       'scratch.nothing',
     ];
@@ -217,7 +224,7 @@ describe('C4 E9 the live frame against a model', () => {
         }
         for (const [view, state] of views) checkAll(state, (name) => view.versions([name])[0]?.[1] as string);
         const loaded = new FrameBench(bench.fold()).frame;
-        for (const name of [...names, 'scratch', 'outputs', 'artifacts', 'input'])
+        for (const name of [...names, 'scratch', 'outputs', 'failures', 'artifacts', 'input'])
           expect(loaded.versionOf(name)).toBe(bench.frame.versionOf(name));
       }),
       { numRuns: 200 },

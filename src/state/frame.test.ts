@@ -38,7 +38,14 @@ describe('E9 views', () => {
     expect(read(({ artifacts }) => Object.keys(artifacts))).toEqual(['artifacts']);
     expect(read(({ input }) => (input as { topic: string }).topic)).toEqual(['input.topic']);
     expect(read(({ input }) => JSON.stringify(input))).toEqual(['input']);
-    expect(read((state) => JSON.stringify(state))).toEqual(['artifacts', 'diagnostics', 'input', 'outputs', 'scratch']);
+    expect(read((state) => JSON.stringify(state))).toEqual([
+      'artifacts',
+      'diagnostics',
+      'failures',
+      'input',
+      'outputs',
+      'scratch',
+    ]);
     const plain = new Frame(
       { ...emptyTree(), input: [1] },
       ['frame'],
@@ -230,6 +237,23 @@ describe('X5 versions', () => {
     made.frame.setNodeField('n1', 'outputOfSteps', true, 'true');
     made.frame.setNodeField('n1', 'status', 'completed', '"completed"');
     expect(plainState(made.frame).outputs).toEqual({ n1: ['0', '1'] });
+  });
+
+  test('C1 a failure is the error of a last visit that failed, as an Error, and what was seen of it stays', () => {
+    const made = new FrameBench();
+    const before = made.frame.openView();
+    const error = Object.assign(new Error('no disk'), { code: 'DISK' });
+    made.setNode('n1', { status: 'failed', error: admit(error).value });
+    made.setNode('n2', { status: 'cancelled', error: admit(error).value });
+    const after = made.frame.openView();
+    made.setNode('n1', { status: 'completed', visits: 2, output: 1 });
+    expect([Object.keys(before.state.failures), 'n1' in after.state.failures]).toEqual([[], true]);
+    expect(after.state.failures['n1']).toEqual(expect.objectContaining({ message: 'no disk', code: 'DISK' }));
+    expect(after.state.failures['n1']).toBeInstanceOf(Error);
+    expect(Object.keys(after.state.failures)).toEqual(['n1']);
+    expect(plainState(made.frame).failures).toEqual({});
+    expect(after.reads()).toEqual(['failures']);
+    expect(before.versions(['failures.n1'])).not.toEqual(after.versions(['failures.n1']));
   });
 
   test('C4 places that are not there are refused, or left alone when they are to go', () => {

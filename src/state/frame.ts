@@ -99,7 +99,7 @@ export class Frame {
 
   /** Sets the whole record of a node. @param json - its encoding */
   setNode(nodeId: string, record: NodeRecord, json: string): void {
-    this.#channels.touchOutput(nodeId, 'output' in record || record.outputOfSteps === true);
+    this.#channels.touchNode(nodeId, 'output' in record || record.outputOfSteps === true, record.status === 'failed');
     setOwn(this.tree.nodes, nodeId, record);
     this.#delta.set(`${this.#nodesPrefix},${JSON.stringify(nodeId)}]`, json);
   }
@@ -109,7 +109,7 @@ export class Frame {
     const keys = typeof field === 'string' ? [field] : field;
     const parent = this.#parentIn(nodeId, keys);
     const key = keys.at(-1) as string;
-    this.#channels.touchOutput(nodeId, true);
+    this.#channels.touchNode(nodeId, true, true);
     setOwn(parent, key, value);
     this.#delta.set(this.#pathJson('nodes', nodeId, ...keys), json);
   }
@@ -120,7 +120,7 @@ export class Frame {
     const parent = this.#parentIn(nodeId, keys);
     const key = keys.at(-1) as string;
     if (!Object.hasOwn(parent, key)) return;
-    this.#channels.touchOutput(nodeId, true);
+    this.#channels.touchNode(nodeId, true, true);
     delete parent[key];
     this.#delta.delete(this.#pathJson('nodes', nodeId, ...keys));
   }
@@ -204,6 +204,7 @@ export class Frame {
       artifacts: part('artifacts'),
       diagnostics: part('diagnostics'),
       outputs: part('outputs'),
+      failures: part('failures') as Readonly<Record<string, Error>>,
     });
   }
 }

@@ -18,7 +18,7 @@ export interface OpenView {
   close(): void;
 }
 
-const areas: readonly Area[] = ['scratch', 'artifacts', 'diagnostics', 'outputs'];
+const areas: readonly Area[] = ['scratch', 'artifacts', 'diagnostics', 'outputs', 'failures'];
 const stateKeys: readonly string[] = ['input', ...areas];
 
 export class View implements OpenView {

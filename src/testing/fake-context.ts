@@ -31,7 +31,7 @@ export interface FakeContext extends NodeContext {
 
 /** An empty state with the parts given. */
 export function createStateView(parts: Partial<StateView> = {}): StateView {
-  return { input: undefined, scratch: {}, artifacts: {}, diagnostics: {}, outputs: {}, ...parts };
+  return { input: undefined, scratch: {}, artifacts: {}, diagnostics: {}, outputs: {}, failures: {}, ...parts };
 }
 
 /**

@@ -15,7 +15,7 @@ const paused: RunResult = {
   runId: 'run',
   status: 'paused',
   seq: 7,
-  state: { input: {}, scratch: {}, artifacts: {}, diagnostics: {}, outputs: {} },
+  state: { input: {}, scratch: {}, artifacts: {}, diagnostics: {}, outputs: {}, failures: {} },
   waits: [
     wait('w1', ['ask']),
     wait('w2', ['map', 'a', 'ask2']),
