@@ -4,11 +4,12 @@ import type { Graph } from '../graph/graph.ts';
 import { encodeCheckpoint, rootChecksum, runKeyOf } from '../history/checkpoint.ts';
 import { loadState, type LoadedState } from '../history/load.ts';
 import { costOf } from '../history/snapshot-policy.ts';
+import type { StoredMeta } from '../history/stored-meta.ts';
 import type { AdmissionReply } from '../ports/store.ts';
 import { BlobRef, encodeValue } from '../state/codec.ts';
 import { DeltaBuilder } from '../state/delta.ts';
 import type { FrameTree, RunTree } from '../state/tree.ts';
-import type { RunMeta, StartOptions } from './api.ts';
+import type { StartOptions } from './api.ts';
 import { rootFrameRun } from './frame-run.ts';
 import { newFrame } from './new-frame.ts';
 import { redactorOf } from './redact.ts';
@@ -17,13 +18,7 @@ import { settleStart } from './settle-start.ts';
 
 const encoder = new TextEncoder();
 /** What each engine has kept: another one may have another blob store. */
-const structureHashes = new WeakMap<EngineEnvironment, WeakMap<Graph, Promise<string>>>();
-
-/** What a run's row keeps beside the run, for those who must find its graph again and compare it (H3). */
-export interface StoredMeta extends RunMeta {
-  /** Blob of the graph's structure. */
-  readonly structure?: string;
-}
+const storedGraphs = new WeakMap<EngineEnvironment, WeakMap<Graph, Promise<StoredMeta>>>();
 
 /** @throws ID_INVALID */
 export function checkId(kind: string, id: string, limitBytes: number): void {
@@ -39,17 +34,24 @@ export function checkId(kind: string, id: string, limitBytes: number): void {
     throw new CairnError('ID_INVALID', { kind, id: id.length > 60 ? `${id.slice(0, 60)}…` : id, reason: fault });
 }
 
-/** The structure is kept once per engine and graph, by content. */
-export function storeStructure(env: EngineEnvironment, graph: Graph): Promise<string> {
-  const kept = structureHashes.get(env) ?? new WeakMap<Graph, Promise<string>>();
-  structureHashes.set(env, kept);
-  let hash = kept.get(graph);
-  if (hash === undefined) {
-    hash = env.blobs.put(env.tenant, encoder.encode(JSON.stringify(graph.structure)));
-    kept.set(graph, hash);
-    hash.catch(() => kept.delete(graph));
+/** Structure and text of a graph are kept once per engine and graph, by content. */
+function storeGraph(env: EngineEnvironment, graph: Graph): Promise<StoredMeta> {
+  const kept = storedGraphs.get(env) ?? new WeakMap<Graph, Promise<StoredMeta>>();
+  storedGraphs.set(env, kept);
+  let stored = kept.get(graph);
+  if (stored === undefined) {
+    stored = putGraph(env, graph);
+    kept.set(graph, stored);
+    stored.catch(() => kept.delete(graph));
   }
-  return hash;
+  return stored;
+}
+
+async function putGraph({ blobs, tenant }: EngineEnvironment, graph: Graph): Promise<StoredMeta> {
+  const structure = await blobs.put(tenant, encoder.encode(JSON.stringify(graph.structure)));
+  if (graph.text === undefined) return { graphHash: graph.hash, structure };
+  const text = await blobs.put(tenant, encoder.encode(encodeValue(graph.text)));
+  return { graphHash: graph.hash, structure, text };
 }
 
 /** What was admitted, and its state: a run that is advanced at once need not read back what was just written. */
@@ -76,7 +78,7 @@ export async function admitRun(
   const change = JSON.stringify([{ kind: 'start', graphHash: graph.hash }]);
   const first = encodeCheckpoint({ runKey: key, seq: 0 }, rootChecksum, at, change, await rootDelta(env, root));
   // An address in this process's own memory is of no use to a later one, but a file it was read from is.
-  const meta: StoredMeta = { ...options.meta, structure: await storeStructure(env, graph) };
+  const meta: StoredMeta = { ...options.meta, ...(await storeGraph(env, graph)) };
   const reply = await env.store.admitRun({
     tenant,
     runId,

@@ -3,11 +3,12 @@ import { CairnError } from '../errors.ts';
 import { compareStructures, type LivePositions } from '../graph/compare-graphs.ts';
 import type { Graph, GraphStructure } from '../graph/graph.ts';
 import { partitions } from '../graph/node-contract.ts';
+import { readBlobText } from '../history/resolve-values.ts';
+import { metaOf } from '../history/stored-meta.ts';
 import type { RunRow } from '../ports/store.ts';
 import { admitValue, encodeValue } from '../state/codec.ts';
 import type { FrameTree, RunTree } from '../state/tree.ts';
 import type { ResumeOptions } from './api.ts';
-import { metaOf } from './find-graph.ts';
 import { redactorOf } from './redact.ts';
 import type { EngineEnvironment } from './run-core.ts';
 
@@ -30,7 +31,7 @@ export async function applyGraphChange(
     if (root.codeHash === undefined || root.codeHash === graph.codeHash) return undefined;
     return { differences: [{ what: 'code', detail: 'the text of some function has changed' }], frameJson: undefined };
   }
-  const stored = await storedStructure(env, run);
+  const stored = await storedStructure(env, run, root);
   const { verdict, differences } = compareStructures(stored, graph, livePositions(root.frame, root.codeHash));
   if (verdict === 'refused')
     throw changedError(run, differences, 'what it waits for or works on is gone or is something else');
@@ -60,10 +61,11 @@ function changedError(run: RunRow, differences: readonly unknown[], reason: stri
   });
 }
 
-async function storedStructure(env: EngineEnvironment, run: RunRow): Promise<GraphStructure> {
+async function storedStructure(env: EngineEnvironment, run: RunRow, root: RunTree): Promise<GraphStructure> {
+  if (root.definition !== undefined) return JSON.parse(root.definition.structure) as GraphStructure;
   const { structure } = metaOf(run);
   if (structure === undefined) throw changedError(run, [], 'the definition it was started with is not kept');
-  return JSON.parse(new TextDecoder().decode(await env.blobs.get(env.tenant, structure))) as GraphStructure;
+  return JSON.parse(await readBlobText(env.blobs, env.tenant, structure)) as GraphStructure;
 }
 
 /** Where a frame of the run stands. */

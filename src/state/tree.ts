@@ -128,6 +128,8 @@ export interface RunTree {
   /** Hash of the graph the run was last advanced under. */
   graphHash: string;
   codeHash?: string;
+  /** Of that graph, if the run was not admitted under it: its structure as JSON, and the text it was compiled from (H3). */
+  definition?: GraphDefinitionRecord;
   /** Why a run failed: errors of the activations that failed it, by node path joined with `/`. */
   failures?: Record<string, unknown>;
   /** Open waits by id. */
@@ -143,6 +145,11 @@ export interface RunTree {
   /** A fork that runs pure nodes again even where a recorded outcome could be reused. */
   rerunPure?: boolean;
   frame: FrameTree;
+}
+
+export interface GraphDefinitionRecord {
+  readonly structure: string;
+  readonly text?: string;
 }
 
 export interface WaitRecord {

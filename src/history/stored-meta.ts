@@ -1,0 +1,28 @@
+/** What a run's row keeps beside the run, for those who must find its graph again and compare it (H3). */
+import type { RunRow } from '../ports/store.ts';
+
+export interface StoredMeta {
+  /** Path or URL of the module or file, and the export in it. */
+  readonly source?: string;
+  readonly exportName?: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  /** Hash of the graph that the run was admitted under: of what `structure` and `text` tell. */
+  readonly graphHash?: string;
+  /** Blob of the graph's structure, as JSON. */
+  readonly structure?: string;
+  /** Blob of the text that the graph was compiled from, as a JSON string. */
+  readonly text?: string;
+}
+
+const decoder = new TextDecoder();
+
+/** What a run's row keeps beside the run. */
+export function metaOf(run: RunRow): StoredMeta {
+  return run.meta.byteLength === 0 ? {} : (JSON.parse(decoder.decode(run.meta)) as StoredMeta);
+}
+
+/** The blobs that a run's row names: they belong to the run as those that its checkpoints name do. */
+export function listMetaBlobs(run: RunRow): ReadonlySet<string> {
+  const { structure, text } = metaOf(run);
+  return new Set([structure, text].filter((hash) => hash !== undefined));
+}
