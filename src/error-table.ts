@@ -32,6 +32,8 @@ export type ErrorCode =
   | 'GRAPH_UNKNOWN_NODE_TYPE'
   | 'CONDITION_SYNTAX'
   | 'CONDITION_FAILED'
+  | 'EXPRESSION_FAILED'
+  | 'REFERENCE_ABSENT'
   | 'REDUCER_FAILED'
   | 'CONFIG_INVALID'
   | 'CONFIG_MISSING_PEER'
@@ -94,6 +96,8 @@ export const errorTable: Readonly<Record<ErrorCode, ErrorRow>> = {
   GRAPH_UNKNOWN_NODE_TYPE: row(400, 2, 'no', 'unknown node type {type}{ at |path}', 'Register the node type, or use a known one.'),
   CONDITION_SYNTAX: row(400, 2, 'no', 'condition {condition} cannot be parsed{: |reason}', 'Correct the expression.'),
   CONDITION_FAILED: row(422, 3, 'no', 'a condition of {node} failed{: |reason}', 'Correct the condition or the value it reads, then resume the run.'),
+  EXPRESSION_FAILED: row(422, 3, 'no', '{text} cannot be evaluated{: |reason}', 'Correct the expression or the value it reads, then resume the run.'),
+  REFERENCE_ABSENT: row(422, 3, 'no', '{text} reads {field} of {block}, which {status}', 'Ask blocks.{block}.succeeded or has(…) first, or give default(…, another value).'),
   REDUCER_FAILED: row(422, 3, 'no', 'the reducer of {channel} failed{: |reason}', 'Correct the reducer or the update it was given, then resume the run.'),
   CONFIG_INVALID: row(400, 2, 'no', 'bad configuration{ at |path}{: |reason}', 'Correct the option named.'),
   CONFIG_MISSING_PEER: row(400, 2, 'no', 'package {package} is not installed', 'Install it: npm install {package}'),
