@@ -2,7 +2,7 @@
 import { parseArgs } from 'node:util';
 import { CairnError } from '../errors.ts';
 import type { Field, Fields } from '../operations/operation.ts';
-import { nearest } from './nearest.ts';
+import { nearest } from '../operations/nearest.ts';
 
 /** Options that every command takes. */
 export const globalFields: Fields = {
