@@ -1,8 +1,9 @@
 /** `fork` and `preview`: a new run that goes on from a checkpoint, and what it would do. */
-import type { CheckpointRef, ForkOptions, PreviewRow, RunResult } from '../engine/api.ts';
+import type { CheckpointRef, ForkOptions, PreviewRow } from '../engine/api.ts';
 import { resolveReference } from '../history/references.ts';
-import type { FieldsOf, Operation, WorkContext } from './operation.ts';
-import { followRun } from './start-run.ts';
+import { followRun } from './follow-run.ts';
+import type { FieldsOf, Operation, RunStanding, WorkContext } from './operation.ts';
+
 import { parsePath } from './state-path.ts';
 
 interface BranchInput {
@@ -35,7 +36,7 @@ export interface ForkRunOutput {
   readonly fork: CheckpointRef;
   readonly from: CheckpointRef;
   /** Where it stands, if it was run on. */
-  readonly result?: RunResult;
+  readonly result?: RunStanding;
 }
 
 const branchFields: FieldsOf<BranchInput> = {
@@ -50,7 +51,7 @@ const branchFields: FieldsOf<BranchInput> = {
     description: 'change the state: a path under input, scratch, artifacts, diagnostics, or outputs.NODE',
   },
   answer: { type: 'assignments', description: 'answer otherwise: a wait or its node, and the answer' },
-  file: { type: 'text', description: 'go on under the graph of this module' },
+  file: { type: 'text', description: 'go on under the graph of this file' },
   export: { type: 'text', description: 'the name of the export in that module' },
   rerunPure: { type: 'flag', description: 'run pure nodes again even where a recorded outcome could be reused' },
 };

@@ -3,7 +3,8 @@ import type { Engine, RunResult, StreamEvent } from '../engine/api.ts';
 import type { Graph } from '../graph/graph.ts';
 import type { BlobStore } from '../ports/blobs.ts';
 import type { Ids } from '../ports/ids.ts';
-import type { Store } from '../ports/store.ts';
+import type { RunRow, Store } from '../ports/store.ts';
+import type { KnownWorkflow, Workflows } from './workflows.ts';
 
 /** How a field's text is read by a door that has only text; a JSON door takes the value as it is. */
 export type FieldType =
@@ -52,15 +53,27 @@ export interface HistoryContext extends ReadContext {
 /** What is told of a run that is being followed. */
 export type WatchedEvent = StreamEvent;
 
+/** The definition that a run goes on with is the one it was started with, though the file says something else by now. */
+export interface StoredDefinition {
+  readonly source: string;
+  readonly became: 'changed' | 'gone' | 'broken';
+}
+
 /** Where a run stands when nothing more can be done for it now. */
-export type RunStanding = RunResult;
+export interface RunStanding extends RunResult {
+  /** What came of a run that was started from a text, as its text declares it; absent: nothing yet, or its graph declares no outputs. */
+  readonly outputs?: unknown;
+  /** Absent: the file says what the run was started with, or nobody looked. */
+  readonly definition?: StoredDefinition;
+}
 
 /** A graph and where it was found. */
 export interface LoadedGraph {
   readonly graph: Graph;
   /** Kept with the run, so that a later command finds the graph again. */
   readonly source: string;
-  readonly exportName: string;
+  /** Of a module. */
+  readonly exportName?: string;
 }
 
 /** What an operation that moves runs is given. */
@@ -68,10 +81,24 @@ export interface WorkContext extends HistoryContext {
   readonly engine: Engine;
   /** Names the worker that claims, and tells whether another has died. */
   readonly ids: Ids;
-  /** @throws GRAPH_PARSE the file cannot be read, has an error, or exports no graph; GRAPH_INVALID; USAGE_INVALID it exports several */
+  /**
+   * The graph of a module, of a YAML file, or of a workflow by its name.
+   * @throws GRAPH_PARSE the file cannot be read, has an error, or exports no graph; GRAPH_INVALID; USAGE_INVALID it exports several;
+   * WORKFLOW_NOT_FOUND
+   */
   readonly loadGraph: (file: string, exportName?: string) => Promise<LoadedGraph>;
+  /** The workflow of a YAML file, or a known one by its name. @throws GRAPH_PARSE, GRAPH_INVALID, WORKFLOW_NOT_FOUND */
+  readonly loadWorkflow: (file: string) => Promise<KnownWorkflow>;
+  /** The text of a YAML file. @throws GRAPH_PARSE it cannot be read */
+  readonly readText: (file: string) => Promise<string>;
+  /** The workflows of the directories that this process was given; they are read when first asked for. @throws CONFIG_INVALID */
+  readonly openWorkflows: () => Promise<Workflows>;
+  /** The graph of a run, for those who have only its row. @throws CONFIG_INVALID nobody here knows it; GRAPH_* */
+  readonly findGraph: (run: RunRow) => Promise<Graph>;
   /** Told of each event while the operation advances a run. */
   readonly watch?: (event: WatchedEvent) => void;
+  /** Told of each run that an operation has advanced and that has ended or paused. Never throws. */
+  readonly rested?: (run: RunStanding) => Promise<void>;
 }
 
 /** An operation: its name on every door, what it takes, what it gives, and the act itself. */

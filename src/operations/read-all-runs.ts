@@ -7,7 +7,7 @@ const pageSize = 200;
 /** @param query - which of them; default: all */
 export async function* readAllRuns(
   { store, tenant }: Pick<ReadContext, 'store' | 'tenant'>,
-  query: Pick<RunQuery, 'parentRunId' | 'status'> = {},
+  query: Pick<RunQuery, 'parentRunId' | 'status' | 'graphId'> = {},
 ): AsyncGenerator<RunRow> {
   let cursor: string | undefined;
   do {

@@ -1,8 +1,11 @@
 /** `resume`: goes on with a run that is paused, failed or was left by a dead process. */
-import type { RunResult } from '../engine/api.ts';
+import { metaOf } from '../engine/find-graph.ts';
+import { CairnError } from '../errors.ts';
+import type { RunRow } from '../ports/store.ts';
 import { findRun } from './find-run.ts';
-import type { Operation, WorkContext } from './operation.ts';
-import { followRun } from './start-run.ts';
+import { followRun } from './follow-run.ts';
+import type { Operation, RunStanding, StoredDefinition, WorkContext } from './operation.ts';
+import { isFromText } from './run-outputs.ts';
 
 export interface ResumeRunInput {
   readonly run: string;
@@ -10,20 +13,34 @@ export interface ResumeRunInput {
   readonly export?: string;
 }
 
-export const resumeRun: Operation<ResumeRunInput, RunResult, WorkContext> = {
+/** Whether the file that a run was started from says something else by now. What was kept with the run is what counts. */
+async function compareWithFile(context: WorkContext, run: RunRow): Promise<StoredDefinition | undefined> {
+  const { source } = metaOf(run);
+  if (source === undefined || !isFromText(run)) return undefined;
+  try {
+    const { graph } = await context.loadGraph(source);
+    return graph.hash === run.graphHash ? undefined : { source, became: 'changed' };
+  } catch (error) {
+    return { source, became: CairnError.is(error, 'GRAPH_INVALID') ? 'broken' : 'gone' };
+  }
+}
+
+export const resumeRun: Operation<ResumeRunInput, RunStanding, WorkContext> = {
   name: 'resume',
   summary: 'go on with a run: after an answer, a failure or a crash',
   input: {
     run: { type: 'text', description: 'the run', isRequired: true, isPositional: true },
-    file: { type: 'text', description: 'take the graph from this module, not from where it was' },
-    export: { type: 'text', description: 'the name of the export in that module' },
+    file: { type: 'text', description: 'take the graph from this file, not the one the run was started with' },
+    export: { type: 'text', description: 'the name of the export, if the file is a module with several graphs' },
   },
   output: 'where the run stands',
   isReadOnly: false,
   async run(context, { run, file, export: exportName }) {
-    const { runId, head } = await findRun(context, run);
+    const row = await findRun(context, run);
     const graph = file === undefined ? undefined : (await context.loadGraph(file, exportName)).graph;
-    const handle = await context.engine.resume(runId, graph === undefined ? {} : { graph });
-    return followRun(context, handle, head);
+    const handle = await context.engine.resume(row.runId, graph === undefined ? {} : { graph });
+    const definition = graph === undefined ? await compareWithFile(context, row) : undefined;
+    const standing = await followRun(context, handle, row.head);
+    return definition === undefined ? standing : { ...standing, definition };
   },
 };

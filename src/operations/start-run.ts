@@ -1,6 +1,7 @@
 /** `run`: starts a graph, and by default stays with it until it ends or pauses. */
-import type { RunHandle, RunMeta, RunResult } from '../engine/api.ts';
-import type { FieldsOf, Operation, WorkContext } from './operation.ts';
+import type { RunMeta } from '../engine/api.ts';
+import { followRun } from './follow-run.ts';
+import type { FieldsOf, Operation, RunStanding, WorkContext } from './operation.ts';
 
 export interface StartRunInput {
   readonly file: string;
@@ -15,32 +16,16 @@ export interface StartRunOutput {
   /** False: a run of this id existed, with the same graph and input (E2). */
   readonly isNew: boolean;
   /** Absent when it was only admitted. */
-  readonly result?: RunResult;
+  readonly result?: RunStanding;
 }
 
 const input: FieldsOf<StartRunInput> = {
-  file: { type: 'text', description: 'the module that exports the graph', isRequired: true, isPositional: true },
+  file: { type: 'text', description: 'a workflow in YAML, the name of a known one, or a module that exports a graph', isRequired: true, isPositional: true },
   export: { type: 'text', description: 'the name of the export, if the module has several graphs' },
   input: { type: 'value', description: 'what the graph is given' },
   runId: { type: 'text', description: 'id of the run; starting twice with one id is the same run' },
   detach: { type: 'flag', description: 'only record the run; do not stay with it' },
 };
-
-/**
- * Follows a run to where nothing more can be done for it, telling the context's watcher.
- *
- * @param after - only of what follows this checkpoint; default: of everything
- */
-export async function followRun(context: WorkContext, handle: RunHandle, after?: number): Promise<RunResult> {
-  const { watch } = context;
-  if (watch === undefined) return handle.result();
-  const watching = (async () => {
-    for await (const event of handle.events({ live: true, ...(after !== undefined && { after }) })) watch(event);
-  })();
-  // Whether the run could be advanced is told by its result; events only show it.
-  const [result] = await Promise.all([handle.result(), watching.catch(() => undefined)]);
-  return result;
-}
 
 export const startRun: Operation<StartRunInput, StartRunOutput, WorkContext> = {
   name: 'run',

@@ -1,0 +1,62 @@
+/** Answers several open questions of a run at once. */
+import { CairnError } from '../errors.ts';
+import { findRun } from './find-run.ts';
+import { findOpenWait, type OpenWaitView } from './find-wait.ts';
+import { listWaits } from './list-waits.ts';
+import type { Operation, WorkContext } from './operation.ts';
+
+export interface AnswerWaitsInput {
+  readonly run: string;
+  /** By wait: its id, the beginning of it, its node or its name. */
+  readonly answers: Readonly<Record<string, unknown>>;
+  readonly by?: string;
+}
+
+export interface AnswerWaitsOutput {
+  readonly runId: string;
+  readonly answered: readonly OpenWaitView[];
+  /** Answers that did not fit, or came too late; their questions are as they were. */
+  readonly refused: readonly { readonly wait: OpenWaitView; readonly error: CairnError }[];
+}
+
+/** More than a run may have open. */
+const waitsLimit = 100_000;
+const refusals = ['ANSWER_INVALID', 'WAIT_CLOSED'] as const;
+
+function isRefusal(error: unknown): error is CairnError {
+  return refusals.some((code) => CairnError.is(error, code));
+}
+
+export const answerWaits: Operation<AnswerWaitsInput, AnswerWaitsOutput, WorkContext> = {
+  name: 'answers',
+  summary: 'answer several open questions of a run',
+  input: {
+    run: { type: 'text', description: 'the run', isRequired: true, isPositional: true },
+    answers: { type: 'assignments', description: 'a wait or its node, and the answer', isRequired: true },
+    by: { type: 'text', description: 'who answers, for the record' },
+  },
+  output: 'the questions that were answered, and the answers that were refused',
+  isReadOnly: false,
+  /** @throws WAIT_NOT_FOUND, USAGE_INVALID before any is answered, if one of the names fits none or several */
+  async run(context, { run, answers, by }) {
+    const { runId } = await findRun(context, run);
+    const { waits } = await listWaits.run(context, { run: runId, limit: waitsLimit });
+    const given = Object.entries(answers).map(([name, value]) => {
+      const wait = findOpenWait(waits, runId, name);
+      if (wait === undefined) throw new CairnError('WAIT_NOT_FOUND', { runId, waitId: name });
+      return { wait, value };
+    });
+    const answered: OpenWaitView[] = [];
+    const refused: { wait: OpenWaitView; error: CairnError }[] = [];
+    for (const { wait, value } of given) {
+      try {
+        await context.engine.answer(runId, wait.waitId, value, by === undefined ? {} : { by });
+        answered.push(wait);
+      } catch (error) {
+        if (!isRefusal(error)) throw error;
+        refused.push({ wait, error });
+      }
+    }
+    return { runId, answered, refused };
+  },
+};

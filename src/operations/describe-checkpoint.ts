@@ -1,0 +1,70 @@
+/** How far a run was at a checkpoint, and what it waited for there. */
+import { checkpointId } from '../history/checkpoint.ts';
+import { readOwner } from '../history/lineage.ts';
+import { resolveReference } from '../history/references.ts';
+import type { RunResult } from '../engine/api.ts';
+import { isAnswerable } from './find-wait.ts';
+import type { Operation, WorkContext } from './operation.ts';
+import { progressOf, type RunProgress } from './progress-of.ts';
+import { readStandingAt } from './standing-at.ts';
+
+export interface DescribeCheckpointInput {
+  readonly checkpoint: string;
+}
+
+export interface DescribeCheckpointOutput extends RunProgress {
+  readonly checkpointId: string;
+  readonly runId: string;
+  readonly seq: number;
+  readonly graphId: string;
+  /** Epoch ms. */
+  readonly createdAt: number;
+  readonly status: RunResult['status'];
+  /** Whether the run was paused there. */
+  readonly isPaused: boolean;
+  /** Whether it is the run's newest. */
+  readonly isHead: boolean;
+  /** What was open there. */
+  readonly waits: RunResult['waits'];
+  /** The node that asked, and its question: the first of those open there. */
+  readonly pausedNode?: string;
+  readonly prompt?: string;
+}
+
+export const describeCheckpoint: Operation<DescribeCheckpointInput, DescribeCheckpointOutput, WorkContext> = {
+  name: 'checkpoint',
+  summary: 'tell how far a run was at a checkpoint, and what it waited for',
+  input: {
+    checkpoint: {
+      type: 'text',
+      description: 'the checkpoint: its id, RUN@12, RUN@tag, RUN@head~2, or RUN for the newest',
+      isRequired: true,
+      isPositional: true,
+    },
+  },
+  output: 'the checkpoint',
+  isReadOnly: true,
+  async run(context, { checkpoint: reference }) {
+    const { store, tenant } = context;
+    const { run, seq } = await resolveReference(store, tenant, reference);
+    const owner = await readOwner(store, run, seq);
+    const [row] = await store.readCheckpoints(owner, { from: seq, to: seq, limit: 1 });
+    const standing = await readStandingAt(context, run, seq);
+    const { status, waits } = standing.result;
+    const asking = waits.find(isAnswerable) ?? waits[0];
+    return {
+      checkpointId: checkpointId(owner.key, seq),
+      runId: run.runId,
+      seq,
+      graphId: run.graphId,
+      createdAt: row?.at ?? run.updatedAt,
+      status,
+      isPaused: status === 'paused',
+      isHead: seq === run.head,
+      waits,
+      ...(asking?.node !== undefined && { pausedNode: asking.node.join('/') }),
+      ...(asking?.prompt !== undefined && { prompt: asking.prompt }),
+      ...progressOf(standing),
+    };
+  },
+};

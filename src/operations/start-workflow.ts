@@ -1,0 +1,52 @@
+/** Starts a workflow that is known by its name, or given as a text. */
+import type { Graph } from '../graph/graph.ts';
+import { CairnError } from '../errors.ts';
+import { followRun } from './follow-run.ts';
+import type { Operation, WorkContext } from './operation.ts';
+import type { StartRunOutput } from './start-run.ts';
+
+export interface StartWorkflowInput {
+  /** Either this or `text`. */
+  readonly workflow?: string;
+  readonly text?: string;
+  readonly input?: unknown;
+  readonly runId?: string;
+  readonly detach?: boolean;
+}
+
+async function readGraph(
+  context: WorkContext,
+  { workflow: name, text }: StartWorkflowInput,
+): Promise<{ readonly graph: Graph; readonly source?: string }> {
+  if ((name === undefined) === (text === undefined))
+    throw new CairnError('USAGE_INVALID', {
+      reason: 'give the name of a workflow, or the text of one',
+      hint: 'One of them, not both.',
+    });
+  const workflows = await context.openWorkflows();
+  if (text !== undefined) return { graph: workflows.readInline(text).graph };
+  const { workflow, source } = workflows.get(name ?? '');
+  return { graph: workflow.graph, source };
+}
+
+export const startWorkflow: Operation<StartWorkflowInput, StartRunOutput, WorkContext> = {
+  name: 'start',
+  summary: 'start a workflow by its name, or from its text',
+  input: {
+    workflow: { type: 'text', description: 'the name of a known workflow', isPositional: true },
+    text: { type: 'text', description: 'a workflow in YAML, under the permissions of such' },
+    input: { type: 'value', description: 'its inputs, by name' },
+    runId: { type: 'text', description: 'id of the run; starting twice with one id is the same run' },
+    detach: { type: 'flag', description: 'only record the run; do not stay with it' },
+  },
+  output: 'the run, and where it stands',
+  isReadOnly: false,
+  async run(context, given) {
+    const { graph, source } = await readGraph(context, given);
+    const { input = {}, runId, detach = false } = given;
+    const meta = source === undefined ? {} : { source };
+    const handle = await context.engine.start(graph, input, { meta, detach, ...(runId !== undefined && { runId }) });
+    const started = { runId: handle.runId, isNew: handle.created };
+    return detach ? started : { ...started, result: await followRun(context, handle) };
+  },
+};
