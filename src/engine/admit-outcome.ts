@@ -1,8 +1,8 @@
-/** Takes an outcome in: checked, copied, frozen and encoded once (C2); large values go to the blob store (C5). */
+/** Takes an outcome in: checked, copied, frozen and encoded once (C2). */
 import { CairnError } from '../errors.ts';
 import { Outcome, partitions, stepsOutput, type OutcomeParts, type Partition } from '../graph/node-contract.ts';
 import type { Graph, StandardSchema } from '../graph/graph.ts';
-import { admitValue, BlobRef, maskedText, type Admitted } from '../state/codec.ts';
+import { admitValue, maskedText, type Admitted } from '../state/codec.ts';
 import type { Activation } from './activation.ts';
 import type { RunCore } from './run-core.ts';
 
@@ -114,41 +114,5 @@ export function schemaIssue(
   return {
     path: (issue.path ?? []).map((key) => String(typeof key === 'object' ? key.key : key)),
     message: issue.message,
-  };
-}
-
-/** Whether some value of the outcome must go to the blob store before it can be committed. */
-export function hasLargeValues(outcome: AdmittedOutcome, inlineBytes: number): boolean {
-  if (outcome.output !== undefined && outcome.output.json.length > inlineBytes) return true;
-  if (outcome.updates === undefined) return false;
-  return Object.values(outcome.updates).some((updates) =>
-    Object.values(updates).some((value) => value.json.length > inlineBytes),
-  );
-}
-
-const encoder = new TextEncoder();
-
-/** Puts a large value into the blob store and returns it with the reference as its encoding. */
-export async function offloadValue(core: RunCore, value: Admitted): Promise<Admitted> {
-  if (value.json.length <= core.env.limits.inlineBytes) return value;
-  const bytes = encoder.encode(value.json);
-  core.hasBlobs = true;
-  const hash = await core.env.blobs.put(core.env.tenant, bytes);
-  return { value: value.value, json: new BlobRef(hash, bytes.byteLength).json, hasTags: true };
-}
-
-/** The same outcome with its large values in the blob store, put before the commit that names them. */
-export async function offloadOutcome(core: RunCore, outcome: AdmittedOutcome): Promise<AdmittedOutcome> {
-  const updates: AdmittedUpdates = {};
-  for (const [partition, given] of Object.entries(outcome.updates ?? {})) {
-    const moved = await Promise.all(
-      Object.entries(given).map(async ([key, value]) => [key, await offloadValue(core, value)] as const),
-    );
-    updates[partition] = Object.fromEntries(moved);
-  }
-  return {
-    ...outcome,
-    ...(outcome.output === undefined ? {} : { output: await offloadValue(core, outcome.output) }),
-    ...(outcome.updates === undefined ? {} : { updates }),
   };
 }

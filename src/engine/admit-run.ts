@@ -6,12 +6,13 @@ import { loadState, type LoadedState } from '../history/load.ts';
 import { costOf } from '../history/snapshot-policy.ts';
 import type { StoredMeta } from '../history/stored-meta.ts';
 import type { AdmissionReply } from '../ports/store.ts';
-import { BlobRef, encodeValue } from '../state/codec.ts';
+import { encodeValue } from '../state/codec.ts';
 import { DeltaBuilder } from '../state/delta.ts';
 import type { FrameTree, RunTree } from '../state/tree.ts';
 import type { StartOptions } from './api.ts';
 import { rootFrameRun } from './frame-run.ts';
 import { newFrame } from './new-frame.ts';
+import { storedForm } from './offload.ts';
 import { redactorOf } from './redact.ts';
 import type { EngineEnvironment } from './run-core.ts';
 import { settleStart } from './settle-start.ts';
@@ -103,16 +104,7 @@ async function rootDelta(env: EngineEnvironment, root: RunTree): Promise<string>
   const delta = new DeltaBuilder();
   const { frame, ...rest } = root;
   for (const [name, value] of Object.entries(rest)) delta.set(JSON.stringify([name]), encodeValue(value));
-  const { input, ...bare } = frame;
-  const inputJson = encodeValue(input);
-  if (inputJson.length <= env.limits.inlineBytes) {
-    delta.set('["frame"]', encodeValue(frame));
-    return delta.take();
-  }
-  const bytes = encoder.encode(inputJson);
-  const hash = await env.blobs.put(env.tenant, bytes);
-  delta.set('["frame"]', encodeValue(bare));
-  delta.set('["frame","input"]', new BlobRef(hash, bytes.byteLength).json);
+  delta.set('["frame"]', encodeValue({ ...frame, input: await storedForm(env, frame.input) }));
   return delta.take();
 }
 

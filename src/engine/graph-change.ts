@@ -7,39 +7,66 @@ import { readBlobText } from '../history/resolve-values.ts';
 import { metaOf } from '../history/stored-meta.ts';
 import type { RunRow } from '../ports/store.ts';
 import { admitValue, encodeValue } from '../state/codec.ts';
-import type { FrameTree, RunTree } from '../state/tree.ts';
+import { pathJson } from '../state/delta.ts';
+import type { FrameTree, GraphDefinitionRecord, RunTree } from '../state/tree.ts';
 import type { ResumeOptions } from './api.ts';
+import { storedForms } from './offload.ts';
 import { redactorOf } from './redact.ts';
 import type { EngineEnvironment } from './run-core.ts';
 
-/** What a resume under another graph changes. */
+/** What going on under another graph changes. */
 export interface GraphChange {
   readonly differences: readonly unknown[];
-  /** The migrated channels, if a migration ran. */
-  readonly frameJson: string | undefined;
+  /** What changes in the state, as ops to record: hashes, the new definition, migrated channels. */
+  readonly sets: readonly SetOp[];
 }
 
-/** @throws RUN_GRAPH_CHANGED it cannot go on under this graph, or not without a migration */
+type SetOp = readonly [pathJson: string, json: string];
+
+/** Puts a state under another graph, if it can go on there. @throws RUN_GRAPH_CHANGED it cannot, or not without a migration */
 export async function applyGraphChange(
   env: EngineEnvironment,
   run: RunRow,
   root: RunTree,
   graph: Graph,
-  options: ResumeOptions,
+  migrate: ResumeOptions['migrate'],
 ): Promise<GraphChange | undefined> {
   if (root.graphHash === graph.hash) {
     if (root.codeHash === undefined || root.codeHash === graph.codeHash) return undefined;
-    return { differences: [{ what: 'code', detail: 'the text of some function has changed' }], frameJson: undefined };
+    return {
+      differences: [{ what: 'code', detail: 'the text of some function has changed' }],
+      sets: [setCode(root, graph)],
+    };
   }
   const stored = await storedStructure(env, run, root);
   const { verdict, differences } = compareStructures(stored, graph, livePositions(root.frame, root.codeHash));
   if (verdict === 'refused')
     throw changedError(run, differences, 'what it waits for or works on is gone or is something else');
-  if (verdict !== 'needs-migration') return { differences, frameJson: undefined };
-  if (options.migrate === undefined) throw changedError(run, differences, 'its state needs a migration');
+  const isMigrated = verdict === 'needs-migration';
+  if (isMigrated && migrate === undefined) throw changedError(run, differences, 'its state needs a migration');
+  root.graphHash = graph.hash;
+  root.definition = definitionOf(graph);
+  const sets: SetOp[] = [
+    ['["graphHash"]', JSON.stringify(graph.hash)],
+    setCode(root, graph),
+    ['["definition"]', encodeValue(await storedForms(env, { ...root.definition }))],
+  ];
   const { channels } = root.frame;
-  root.frame.channels = { ...channels, ...admitMigrated(env, options.migrate(channels)) };
-  return { differences, frameJson: encodeValue(root.frame.channels) };
+  const migrated = isMigrated && migrate !== undefined ? admitMigrated(env, migrate(channels)) : {};
+  root.frame.channels = { ...channels, ...migrated };
+  for (const [partition, values] of Object.entries(migrated))
+    sets.push([pathJson(['frame', 'channels', partition]), encodeValue(await storedForms(env, values))]);
+  return { differences, sets };
+}
+
+function setCode(root: RunTree, { codeHash }: Graph): SetOp {
+  root.codeHash = codeHash;
+  return ['["codeHash"]', JSON.stringify(codeHash)];
+}
+
+/** What a later resume finds in place of what the run was admitted under. */
+function definitionOf({ structure, text }: Graph): GraphDefinitionRecord {
+  return { structure: JSON.stringify(structure), ...(text === undefined ? {} : { text }) };
 }
 
 /** @throws VALUE_UNSTORABLE, STATE_UNKNOWN_CHANNEL a partition that is none */

@@ -51,16 +51,15 @@ export interface RunnerRequest {
 export async function prepareRunner(request: RunnerRequest): Promise<Runner> {
   const { env, run, claim, claimedAtMs, graph, feed, options } = request;
   const loaded = request.loaded ?? (await loadState(env.store, env.blobs, run));
-  const changed = await applyGraphChange(env, run, loaded.root, graph, options);
+  const { codeHash } = loaded.root;
+  const changed = await applyGraphChange(env, run, loaded.root, graph, options.migrate);
   const rerouted = takeRoutesAgain(loaded.root, graph);
   const runner = new Runner({ env, run, claim, claimedAtMs, graph, loaded, feed });
   const { core } = runner;
-  core.isCodeChanged = loaded.root.codeHash !== undefined && loaded.root.codeHash !== graph.codeHash;
+  core.isCodeChanged = codeHash !== undefined && codeHash !== graph.codeHash;
   recordRoutes(core, rerouted);
   if (changed !== undefined) {
-    core.setRootField('graphHash', graph.hash, JSON.stringify(graph.hash));
-    core.setRootField('codeHash', graph.codeHash, JSON.stringify(graph.codeHash));
-    if (changed.frameJson !== undefined) core.delta.set('["frame","channels"]', changed.frameJson);
+    for (const [path, json] of changed.sets) core.delta.set(path, json);
     core.committer.setGraphHash(graph.hash);
     core.committer.note(JSON.stringify({ kind: 'resume', graphHash: graph.hash, detail: changed.differences }));
     core.mustCommit = true;

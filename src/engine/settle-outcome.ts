@@ -1,6 +1,7 @@
 /** Settles an activation with an outcome whose large values are put into the blob store first (C5). */
 import type { Activation } from './activation.ts';
-import { hasLargeValues, offloadOutcome, type AdmittedOutcome } from './admit-outcome.ts';
+import type { AdmittedOutcome } from './admit-outcome.ts';
+import { hasLargeValues, offloadOutcome } from './offload.ts';
 import type { RunCore } from './run-core.ts';
 import { settleCompleted, type SettleSource } from './settle.ts';
 

@@ -11,6 +11,7 @@ import { firstSeqOf, readLineage, readRows, type LineagePart } from './lineage.t
 import { loadState } from './load.ts';
 import { listBlobs } from './resolve-values.ts';
 import { decodeSnapshot } from './snapshot.ts';
+import { listMetaBlobs } from './stored-meta.ts';
 
 export interface ExportOptions {
   /** The last checkpoint to export. Default: the head. */
@@ -53,6 +54,7 @@ async function* exportLines(
   const parts = exportedParts(await readLineage(store, run), head);
   yield headerOf(run, head, parts, root);
   const sent = new Set<string>();
+  yield* exportBlobs(blobs, run.tenant, listMetaBlobs(run), sent);
   yield* exportSnapshot(store, blobs, parts, sent);
   yield* exportCheckpoints(store, blobs, parts, sent);
   for (const part of parts) {

@@ -8,6 +8,7 @@ import { checkpointId, rootChecksum, type DecodedCheckpoint } from './checkpoint
 import { firstSeqOf, readLineage, readLink, readRows, type LineagePart } from './lineage.ts';
 import { listBlobs, resolveValues } from './resolve-values.ts';
 import { decodeSnapshot, type DecodedSnapshot } from './snapshot.ts';
+import { listMetaBlobs } from './stored-meta.ts';
 import { StoredState } from './stored-state.ts';
 
 export interface Fault {
@@ -63,6 +64,7 @@ class Verification {
   }
 
   async verify(): Promise<void> {
+    await this.#verifyBlobs(this.#run, this.#run.runId, listMetaBlobs(this.#run));
     const parts = await this.#readLineage();
     for (const part of parts) await this.#verifyPart(part);
   }
