@@ -14,6 +14,8 @@ const sources = everything.filter(({ path }) => path.startsWith('src/') && !path
 const packagePlaces: Readonly<Record<string, readonly string[]>> = {
   '@clack/prompts': ['src/cli/'],
   '@marcbachmann/cel-js': ['src/graph/expression.ts'],
+  ai: ['src/models/ai-sdk'],
+  postgres: ['src/nodes/blocks/sql/'],
 };
 
 /** Folders of adapters: a folder in one of them knows nothing of the folders beside it. */

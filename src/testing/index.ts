@@ -31,3 +31,4 @@ export {
 export { buildRandomGraph, randomGraphCase, randomGraphInput } from './random-graph.ts';
 export { planRandomGraph, type RandomGraphOptions, type RandomGraphPlan } from './random-graph-plan.ts';
 export { simulate, type SimulationOptions, type SimulationReport } from './simulate.ts';
+export { createScriptedModels, type Script, type ScriptedAnswer, type ScriptedModels } from '../models/scripted.ts';

@@ -1,0 +1,56 @@
+/** Which package of the AI SDK answers under a provider's name, and how it is set up. */
+import type { LanguageModel } from 'ai';
+import { CairnError } from '../errors.ts';
+import { NodeFailure } from '../graph/node-contract.ts';
+import type { ProviderSettings } from './ai-sdk-settings.ts';
+
+/** Packages whose name is not that of the provider, and what else they need. */
+const known: Readonly<Record<string, ProviderSettings>> = {
+  gemini: { package: '@ai-sdk/google' },
+  ollama: {
+    package: '@ai-sdk/openai-compatible',
+    baseURL: 'http://localhost:11434/v1',
+    supportsStructuredOutputs: true,
+  },
+};
+
+type Provider = (model: string) => LanguageModel;
+type CreateProvider = (settings: Readonly<Record<string, unknown>>) => Provider;
+
+/** @throws CairnError CONFIG_MISSING_PEER, CONFIG_INVALID */
+export async function openProvider(name: string, given: ProviderSettings): Promise<Provider> {
+  const { package: packageName = `@ai-sdk/${name}`, ...settings } = { ...known[name], ...given };
+  const module = (await importPeer(packageName)) as Readonly<Record<string, unknown>>;
+  // Each package has one function of this kind: createOpenAI, createAnthropic, createGoogleGenerativeAI …
+  const create = Object.entries(module).find(
+    ([key, value]) => /^create[A-Z]/u.test(key) && typeof value === 'function',
+  );
+  if (create === undefined)
+    throw new CairnError('CONFIG_INVALID', {
+      path: `models.providers.${name}`,
+      reason: `${packageName} is no provider of the AI SDK`,
+    });
+  return (create[1] as CreateProvider)({ name, ...settings });
+}
+
+/** Imports an optional package of the user. @throws CairnError CONFIG_MISSING_PEER */
+export async function importPeer(packageName: string): Promise<object> {
+  try {
+    return (await import(packageName)) as object;
+  } catch (error) {
+    if ((error as { readonly code?: unknown }).code !== 'ERR_MODULE_NOT_FOUND') throw error;
+    const needed = packageName === 'ai' ? packageName : `ai ${packageName}`;
+    throw new CairnError('CONFIG_MISSING_PEER', { package: needed }, { cause: error });
+  }
+}
+
+/** The two halves of `provider:model`. @throws NodeFailure MODEL_UNKNOWN */
+export function splitModel(model: string, profiles: readonly string[]): readonly [provider: string, name: string] {
+  const colon = model.indexOf(':');
+  if (colon > 0 && colon < model.length - 1) return [model.slice(0, colon), model.slice(colon + 1)];
+  const there = profiles.length === 0 ? 'there are no profiles' : `profiles: ${profiles.join(', ')}`;
+  throw new NodeFailure(`no model ${JSON.stringify(model)}: name one as provider:model, or a profile (${there})`, {
+    code: 'MODEL_UNKNOWN',
+    applied: 'no',
+  });
+}
