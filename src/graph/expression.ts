@@ -1,7 +1,10 @@
-/** Conditions written as text, in the Common Expression Language (G6). The only file that knows the expression library. */
+/** Conditions and other expressions written as text, in the Common Expression Language (G6). The only file that knows the expression library. */
 import { Environment } from '@marcbachmann/cel-js';
 import { CairnError } from '../errors.ts';
 import { requireBoolean } from './condition.ts';
+import { textFunctions } from './expression-functions.ts';
+import { pathOf, referencesOf, type ExpressionReference, type Tree } from './expression-references.ts';
+import { errorMap, FieldReader, plainValue } from './expression-values.ts';
 import type { Choice, Condition, ConditionScope } from './graph.ts';
 
 const variables = ['outcome', 'output', 'error', 'input', 'scratch', 'artifacts', 'diagnostics', 'outputs'] as const;
@@ -14,9 +17,9 @@ const arithmetic: Readonly<Record<string, (a: number, b: number) => number>> = {
   '%': (a, b) => a % b,
 };
 
-function createEnvironment(): Environment {
+/** The language of both: one way to reckon and compare. */
+function createLanguage(): Environment {
   const environment = new Environment({ homogeneousAggregateLiterals: false, enableOptionalTypes: true });
-  for (const name of variables) environment.registerVariable(name, 'dyn');
   // Numbers of the state are doubles and whole numbers of an expression are ints; the language itself does not mix the two.
   for (const [operator, compute] of Object.entries(arithmetic)) {
     const mixed = (a: number | bigint, b: number | bigint): number => compute(Number(a), Number(b));
@@ -28,14 +31,9 @@ function createEnvironment(): Environment {
   return environment;
 }
 
-const environment = createEnvironment();
-
-/** What an expression sees of an error: a map, since the language knows no classes. */
-function errorMap(error: Error | undefined): Readonly<Record<string, unknown>> | null {
-  if (error === undefined) return null;
-  const { code, data } = error as { readonly code?: unknown; readonly data?: unknown };
-  return { name: error.name, message: error.message, code: code ?? null, data: data ?? null };
-}
+const language = createLanguage();
+const environment = language.clone();
+for (const name of variables) environment.registerVariable(name, 'dyn');
 
 /** Read on demand, so that only what an expression names counts as read. */
 function contextOf({ outcome, state }: ConditionScope): Readonly<Record<(typeof variables)[number], unknown>> {
@@ -144,4 +142,133 @@ function run(parsed: ReturnType<Environment['parse']>, scope: ConditionScope, te
       { cause: error },
     );
   }
+}
+
+/** Why an expression cannot be parsed or evaluated, and where in it. */
+export class ExpressionError extends Error {
+  readonly offset: number;
+  /** The path that leads to nothing, where that is why. */
+  readonly absent: ExpressionReference | undefined;
+
+  constructor(reason: string, offset: number, absent?: ExpressionReference, cause?: unknown) {
+    super(reason, cause === undefined ? undefined : { cause });
+    this.name = 'ExpressionError';
+    this.offset = offset;
+    this.absent = absent;
+  }
+}
+
+/** An expression over variables that are only known by the names it uses. */
+export interface ParsedExpression {
+  readonly references: readonly ExpressionReference[];
+  /** What it will give, as far as its text tells: `bool`, `string`, `int`, `double`, `list`, `map`, …, or `dyn`. */
+  readonly type: string;
+  /** @throws ExpressionError */
+  readonly evaluate: (values: Readonly<Record<string, unknown>>) => unknown;
+}
+
+interface LibraryError extends LanguageError {
+  readonly code?: string;
+  readonly node?: unknown;
+}
+
+const isAbsence = (error: unknown): boolean =>
+  ['no_such_key', 'index_out_of_bounds', 'unknown_variable'].includes((error as LibraryError).code ?? '');
+
+interface MacroCall {
+  readonly args: readonly Tree[];
+}
+interface Checker {
+  check(tree: Tree, context: unknown): unknown;
+  getType(name: string): unknown;
+}
+interface Evaluator {
+  run(tree: Tree, context: unknown): unknown;
+}
+
+/** The value of a tree; null where it reads what is absent. */
+function readOrNull(evaluator: Evaluator, tree: Tree | undefined, context: unknown): unknown {
+  try {
+    return tree === undefined ? null : evaluator.run(tree, context);
+  } catch (error) {
+    if (isAbsence(error)) return null;
+    throw error;
+  }
+}
+
+const macro =
+  (type: string, evaluate: (evaluator: Evaluator, context: unknown, trees: readonly Tree[]) => unknown) =>
+  ({ args }: MacroCall): object => ({
+    typeCheck: (checker: Checker, _macro: unknown, context: unknown) => {
+      for (const tree of args) checker.check(tree, context);
+      return checker.getType(type);
+    },
+    evaluate: (evaluator: Evaluator, _macro: unknown, context: unknown) => evaluate(evaluator, context, args),
+    async: false,
+  });
+
+/** The name under which a text's `has(…)` is known: the language's own asks for keys of maps only. */
+export const presenceFunction = 'has_';
+
+function createTextEnvironment(): Environment {
+  const texts = language.clone({ unlistedVariablesAreDyn: true, enableOptionalTypes: false });
+  texts.registerType('Fields', FieldReader).registerType('Url', URL).registerType('Failure', Error);
+  const metadata = { async: false };
+  for (const [signature, handler] of Object.entries(textFunctions)) {
+    texts.registerFunction(signature, handler, metadata);
+  }
+  texts.registerOperator('string in string: bool', (part: string, text: string) => text.includes(part));
+  texts.registerFunction(
+    `${presenceFunction}(ast): bool`,
+    macro('bool', (evaluator, context, [wanted]) => readOrNull(evaluator, wanted, context) !== null),
+    metadata,
+  );
+  texts.registerFunction(
+    'default(ast, ast): dyn',
+    macro('dyn', (evaluator, context, [wanted, otherwise]) => {
+      const value = readOrNull(evaluator, wanted, context);
+      return value === null && otherwise !== undefined ? evaluator.run(otherwise, context) : value;
+    }),
+    metadata,
+  );
+  return texts;
+}
+
+const texts = createTextEnvironment();
+
+/** Names of the functions that {@link parseExpression} knows, methods included. */
+export const functionNames: readonly string[] = [
+  ...new Set(texts.getDefinitions().functions.map(({ name }) => name)),
+].filter((name) => !name.endsWith('_'));
+
+const errorOf = (error: LibraryError): ExpressionError => {
+  const reference = isAbsence(error) && error.node !== undefined ? pathOf(error.node as Tree) : undefined;
+  return new ExpressionError(error.summary ?? error.message, error.range?.start ?? 0, reference, error);
+};
+
+/**
+ * Parses an expression over any variables, with the functions of docs/spec/yaml-expressions.md beside those of the language.
+ * What it computes is plain data; what it only reads is given as it is.
+ * @throws ExpressionError it cannot be parsed, or can give no value
+ */
+export function parseExpression(text: string): ParsedExpression {
+  let parsed: ReturnType<Environment['parse']>;
+  try {
+    parsed = texts.parse(text);
+  } catch (error) {
+    throw errorOf(error as LibraryError);
+  }
+  const { error, type } = parsed.check();
+  if (error !== undefined) throw errorOf(error);
+  const tree: Tree = parsed.ast;
+  const isPath = pathOf(tree) !== undefined;
+  const evaluate = (values: Readonly<Record<string, unknown>>): unknown => {
+    try {
+      const value = parsed(values) as unknown;
+      return isPath && !(value instanceof FieldReader) ? value : plainValue(value);
+    } catch (cause) {
+      throw errorOf(cause as LibraryError);
+    }
+  };
+  return { references: referencesOf(tree), type: type ?? 'dyn', evaluate };
 }

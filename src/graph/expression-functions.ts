@@ -1,0 +1,39 @@
+/** Functions that expressions in texts know beside those of the language; see docs/spec/yaml-expressions.md. */
+import { FieldReader, jsonText, renderText } from './expression-values.ts';
+
+const maxRange = 100_000;
+
+function range(count: number | bigint): readonly bigint[] {
+  const length = Number(count);
+  if (!Number.isInteger(length) || length < 0 || length > maxRange) {
+    throw new Error(`range(${count}): give a whole number from 0 to ${maxRange}`);
+  }
+  return Array.from({ length }, (_, index) => BigInt(index));
+}
+
+function entriesOf(value: unknown, name: string): readonly (readonly [unknown, unknown])[] {
+  const map = value instanceof FieldReader ? value.plain() : value;
+  if (map instanceof Map) return [...(map as Map<unknown, unknown>)];
+  if (typeof map === 'object' && map !== null && !Array.isArray(map)) return Object.entries(map);
+  throw new Error(`${name}() takes a map`);
+}
+
+/** Puts the pieces of a string with references in it together; written only by the code that reads such strings. */
+export const textFunction = 'text_';
+
+/** By signature. */
+export const textFunctions: Readonly<Record<string, (...parameters: never[]) => unknown>> = {
+  [`${textFunction}(list): string`]: (parts: readonly unknown[]) => parts.map(renderText).join(''),
+  'json(dyn): string': (value: unknown) => jsonText(value),
+  'lower(string): string': (text: string) => text.toLowerCase(),
+  'upper(string): string': (text: string) => text.toUpperCase(),
+  'trim(string): string': (text: string) => text.trim(),
+  'join(list, string): string': (list: Iterable<unknown>, separator: string) =>
+    Array.from(list, renderText).join(separator),
+  'split(string, string): list<string>': (text: string, separator: string) => text.split(separator),
+  'keys(dyn): list<dyn>': (value: unknown) => entriesOf(value, 'keys').map(([key]) => key),
+  'values(dyn): list<dyn>': (value: unknown) => entriesOf(value, 'values').map(([, item]) => item),
+  'range(int): list<int>': range,
+  'range(double): list<int>': range,
+  'string(null): string': () => '',
+};

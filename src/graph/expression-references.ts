@@ -1,0 +1,80 @@
+/** Which names an expression uses, and which paths from them. */
+
+/** The part of the language's syntax tree that is read here. */
+export interface Tree {
+  readonly op: string;
+  readonly args: unknown;
+  readonly start: number;
+  readonly end: number;
+}
+
+/** One step of a path: `.key`, `["key"]`, `[0]`; undefined: computed. */
+export interface PathStep {
+  readonly key: string | number | undefined;
+  readonly isBracket: boolean;
+  /** Where the path ends that this is the last step of. */
+  readonly end: number;
+}
+
+/** A name and the path that is read from it. Offsets are those of the expression's text. */
+export interface ExpressionReference {
+  readonly name: string;
+  readonly path: readonly PathStep[];
+  readonly start: number;
+  readonly end: number;
+}
+
+/** Operations whose first argument names a variable for the others. */
+const binders: readonly string[] = ['all', 'exists', 'exists_one', 'map', 'filter'];
+
+const isTree = (value: unknown): value is Tree => typeof value === 'object' && value !== null && 'op' in value;
+
+function stepOf(tree: Tree): PathStep {
+  const [, key] = tree.args as readonly [Tree, unknown];
+  if (typeof key === 'string') return { key, isBracket: false, end: tree.end };
+  const value = isTree(key) && key.op === 'value' ? key.args : undefined;
+  const known = typeof value === 'bigint' ? Number(value) : value;
+  const isKnown = typeof known === 'string' || typeof known === 'number';
+  return { key: isKnown ? known : undefined, isBracket: true, end: tree.end };
+}
+
+/** The name and path that a tree is, if it is nothing but that. */
+export function pathOf(tree: Tree): ExpressionReference | undefined {
+  const path: PathStep[] = [];
+  let at = tree;
+  while (at.op === '.' || at.op === '[]') {
+    path.unshift(stepOf(at));
+    at = (at.args as readonly [Tree])[0];
+  }
+  return at.op === 'id' ? { name: at.args as string, path, start: at.start, end: tree.end } : undefined;
+}
+
+/** Everything that an expression reads of its variables, in the order written; variables of its own are left out. */
+export function referencesOf(root: Tree): readonly ExpressionReference[] {
+  const found: ExpressionReference[] = [];
+  const visitAll = (values: unknown, bound: ReadonlySet<string>): void => {
+    if (Array.isArray(values)) for (const value of values) visitAll(value, bound);
+    else if (isTree(values)) visit(values, bound);
+  };
+  const visit = (tree: Tree, bound: ReadonlySet<string>): void => {
+    const reference = pathOf(tree);
+    if (reference !== undefined && !bound.has(reference.name)) found.push(reference);
+    if (tree.op === 'value' || tree.op === 'id') return;
+    if (tree.op === 'rcall') {
+      const [method, receiver, given] = tree.args as readonly [string, Tree, readonly Tree[]];
+      visit(receiver, bound);
+      const [variable, ...others] = given;
+      const binds = binders.includes(method) && variable?.op === 'id' && others.length > 0;
+      visitAll(binds ? others : given, binds ? new Set([...bound, variable.args as string]) : bound);
+    } else if (reference === undefined) visitAll(tree.args, bound);
+    else visitIndexes(tree, bound);
+  };
+  /** Of a path only what is computed within its brackets is left to visit. */
+  const visitIndexes = (tree: Tree, bound: ReadonlySet<string>): void => {
+    for (let at = tree; at.op === '.' || at.op === '[]'; at = (at.args as readonly [Tree])[0]) {
+      if (at.op === '[]') visit((at.args as readonly [Tree, Tree])[1], bound);
+    }
+  };
+  visit(root, new Set());
+  return found;
+}
