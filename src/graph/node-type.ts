@@ -66,6 +66,8 @@ export interface TypedNodeContext extends NodeContext {
   /** Validated against the fields; what was not given is absent. */
   readonly inputs: Inputs;
   readonly fileOutputs: readonly FileOutput[];
+  /** Whether something that comes up only while it runs, such as the host of a redirect, is granted. Absent: it is not. */
+  readonly isGranted?: (need: Need) => boolean;
 }
 
 /** The code behind nodes of one name. */

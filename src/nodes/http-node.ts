@@ -1,16 +1,17 @@
 /** The http node: one request, with limits, retries and nothing secret left behind. */
-import { NodeFailure, type NodeContext, type RetryPolicy, type StateView } from '../graph/node-contract.ts';
-import { beforeEffect } from './before-effect.ts';
+import type { NodeContext, RetryPolicy, StateView } from '../graph/node-contract.ts';
+import type { SecretReference } from '../graph/secret-reference.ts';
 import { describeConfig, resolveComputed } from './computed.ts';
-import { createHttpRequest, safeMethods, type HttpRequest, type ResolvedHttp } from './http/http-request.ts';
-import { parseBody, readBody, type BodyFormat } from './http/read-body.ts';
-import { readRetryAfter } from './http/retry-after.ts';
-import { sendRequest, type RedirectRule, type SendOptions } from './http/send-request.ts';
-import type { Mask } from './mask.ts';
+import {
+  exchangeHttp,
+  failStatus,
+  parseBody,
+  safeMethods,
+  type BodyFormat,
+  type RedirectRule,
+} from './exchange-http.ts';
 import { refuseUnknownKeys } from './known-keys.ts';
 import { draftNode, type NodeDraft, type NodeOptions } from './node-draft.ts';
-import { SecretReference } from '../graph/secret-reference.ts';
-import { hasSecret, resolveSecrets } from './secret.ts';
 import type { Computed, FromState, PlainValue } from './typed-context.ts';
 
 type Scalar = string | number | boolean | undefined | SecretReference;
@@ -102,71 +103,19 @@ export function httpNode<S extends StateView = StateView>(
 }
 
 async function request(ctx: NodeContext, method: string, config: Omit<HttpNodeConfig, 'method'>): Promise<HttpOutput> {
-  const { first, options, mask } = await beforeEffect(() => prepare(ctx, method, config));
-  try {
-    const response = await sendRequest(first, options);
-    const bytes = await readBody(response, config.maxBytes ?? 8 * 1024 * 1024, ctx.signal);
-    return readResponse(ctx, config, response, bytes, mask);
-  } catch (error) {
-    // Origins and reasons are all that is told, but an origin may hold a secret, too.
-    throw error instanceof NodeFailure ? maskFailure(error, mask) : error;
+  const { url, query, headers, body, redirect = 'same-origin', maxBytes, okStatus, parse = 'auto' } = config;
+  const answer = await exchangeHttp(ctx, {
+    method,
+    given: () => resolveComputed({ url, query, headers, body }, ctx.state) as { readonly url: unknown },
+    redirect,
+    maxBytes,
+  });
+  const { status, bytes, mask } = answer;
+  const isOk = okStatus?.includes(status) ?? (status >= 200 && status < (redirect === 'manual' ? 400 : 300));
+  if (isOk) {
+    const contentType = answer.headers['content-type'] ?? '';
+    return { status, headers: answer.headers, body: parseBody(bytes, contentType, parse, mask) };
   }
-}
-
-interface PreparedHttp {
-  readonly first: HttpRequest;
-  readonly options: SendOptions;
-  readonly mask: Mask;
-}
-
-function prepare(ctx: NodeContext, method: string, config: Omit<HttpNodeConfig, 'method'>): PreparedHttp {
-  const { url, query, headers, body, redirect = 'same-origin' } = config;
-  const given = resolveComputed({ url, query, headers, body }, ctx.state) as ResolvedHttp;
-  const { value, mask } = resolveSecrets(given, ctx.secrets);
-  const secretHeaders = new Set(listSecretHeaders(given.headers));
-  return {
-    first: createHttpRequest(method, value as ResolvedHttp, ctx.idempotencyKey),
-    options: { redirect, secretHeaders, isBodySecret: hasSecret(given.body), signal: ctx.signal },
-    mask,
-  };
-}
-
-function listSecretHeaders(headers: unknown): string[] {
-  return Object.entries(headers ?? {}).flatMap(([name, value]) =>
-    value instanceof SecretReference ? [name.toLowerCase()] : [],
-  );
-}
-
-function readResponse(
-  ctx: NodeContext,
-  config: Omit<HttpNodeConfig, 'method'>,
-  response: Response,
-  bytes: Uint8Array,
-  mask: Mask,
-): HttpOutput {
-  const { status } = response;
-  const isOk =
-    config.okStatus?.includes(status) ?? (status >= 200 && status < (config.redirect === 'manual' ? 400 : 300));
-  const contentType = response.headers.get('content-type') ?? '';
-  const headers = Object.fromEntries(
-    [...response.headers].filter(([name]) => name !== 'set-cookie').map(([name, value]) => [name, mask.text(value)]),
-  );
-  if (isOk) return { status, headers, body: parseBody(bytes, contentType, config.parse ?? 'auto', mask) };
-  const isBusy = status === 429 || status >= 500;
-  const retryAfterMs = isBusy ? readRetryAfter(response.headers.get('retry-after'), ctx.now()) : undefined;
-  throw new NodeFailure(`the answer was ${status}`, {
-    code: isBusy ? 'HTTP_UNAVAILABLE' : 'HTTP_STATUS',
-    applied: status === 429 ? 'no' : 'unknown',
-    data: { status, headers, body: mask.text(new TextDecoder().decode(bytes.subarray(0, 4_096))) },
-    ...(retryAfterMs !== undefined && { retryAfterMs }),
-  });
-}
-
-function maskFailure({ message, applied, retryAfterMs, code, data }: NodeFailure, mask: Mask): NodeFailure {
-  return new NodeFailure(mask.text(message), {
-    applied,
-    code,
-    data: mask.json(data),
-    ...(retryAfterMs !== undefined && { retryAfterMs }),
-  });
+  const told = mask.text(new TextDecoder().decode(bytes.subarray(0, 4_096)));
+  throw failStatus(answer, ctx.now(), { status, headers: answer.headers, body: told });
 }

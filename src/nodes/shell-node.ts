@@ -1,5 +1,4 @@
 /** The shell node: runs a program, and never lets a value become shell syntax. */
-import { StringDecoder } from 'node:string_decoder';
 import { NodeFailure, type NodeContext, type RetryPolicy, type StateView } from '../graph/node-contract.ts';
 import { beforeEffect } from './before-effect.ts';
 import { describeConfig, resolveComputed } from './computed.ts';
@@ -8,9 +7,7 @@ import { refuseUnknownKeys } from './known-keys.ts';
 import { draftNode, type NodeDraft, type NodeOptions } from './node-draft.ts';
 import type { SecretReference } from '../graph/secret-reference.ts';
 import { resolveSecrets } from './secret.ts';
-import { createBoundedText, type BoundedText } from './shell/bounded-text.ts';
-import { runProcess, type ProcessEnd } from './shell/run-process.ts';
-import { createShellRequest, type ResolvedShell, type ShellRequest } from './shell/shell-request.ts';
+import { createShellRequest, describeEnd, runCommand, type ResolvedShell, type ShellRequest } from './run-command.ts';
 import type { Computed } from './typed-context.ts';
 
 type Argument = string | number;
@@ -103,21 +100,10 @@ function checkConfig({ command, env = {} }: { readonly command: unknown; readonl
 
 async function runShell(ctx: NodeContext, config: ShellNodeConfig): Promise<ShellOutput> {
   const { request, mask } = await beforeEffect(() => prepare(ctx, config));
-  const limitBytes = config.maxOutputBytes ?? 1024 * 1024;
-  const stdout = collectStream('stdout', ctx, mask, createBoundedText(limitBytes));
-  const stderr = collectStream('stderr', ctx, mask, createBoundedText(limitBytes));
-  const end = await start(ctx, request, config.killGraceMs ?? 2_000, { stdout, stderr });
-  const out = stdout.end();
-  const err = stderr.end();
-  const omittedBytes = out.omittedBytes + err.omittedBytes;
-  const output: ShellOutput = { ...end, stdout: out.text, stderr: err.text, truncated: omittedBytes > 0, omittedBytes };
-  ctx.signal.throwIfAborted();
+  const end = await runCommand(ctx, request, { ...config, mask });
+  const output: ShellOutput = { ...end, truncated: end.omittedBytes > 0 };
   if (end.exitCode !== null && (config.okExitCodes ?? [0]).includes(end.exitCode)) return output;
-  const how = end.exitCode === null ? `was ended by ${end.signal ?? 'a signal'}` : `exited with ${end.exitCode}`;
-  throw new NodeFailure(`${nameCommand(config.command)} ${how}${lastLine(output.stderr)}`, {
-    code: 'EXIT_CODE',
-    data: output,
-  });
+  throw new NodeFailure(`${nameCommand(config.command)} ${describeEnd(end)}`, { code: 'EXIT_CODE', data: output });
 }
 
 function prepare(ctx: NodeContext, config: ShellNodeConfig): { readonly request: ShellRequest; readonly mask: Mask } {
@@ -126,60 +112,6 @@ function prepare(ctx: NodeContext, config: ShellNodeConfig): { readonly request:
   return { request: createShellRequest({ ...rest, env: value as typeof env }, ctx.idempotencyKey), mask };
 }
 
-interface Collector {
-  push(bytes: Buffer): void;
-  end(): ReturnType<BoundedText['end']>;
-}
-
-/** Bytes become text, secrets are masked, what is safe is shown at once, and head and tail are kept. */
-function collectStream(stream: 'stdout' | 'stderr', ctx: NodeContext, mask: Mask, kept: BoundedText): Collector {
-  const decoder = new StringDecoder('utf8');
-  const masked = mask.createStream();
-  const take = (text: string): void => {
-    if (text === '') return;
-    kept.push(text);
-    ctx.emit({ kind: 'output', stream, text });
-  };
-  return {
-    push: (bytes) => take(masked.push(decoder.write(bytes))),
-    end() {
-      take(masked.push(decoder.end()));
-      take(masked.end());
-      return kept.end();
-    },
-  };
-}
-
-async function start(
-  { signal }: NodeContext,
-  request: ShellRequest,
-  killGraceMs: number,
-  collectors: Readonly<Record<'stdout' | 'stderr', Collector>>,
-): Promise<ProcessEnd> {
-  signal.throwIfAborted();
-  try {
-    return await runProcess({
-      ...request,
-      signal,
-      killGraceMs,
-      onOutput: (stream, bytes) => collectors[stream].push(bytes),
-    });
-  } catch (error) {
-    const reason = (error as NodeJS.ErrnoException).code ?? 'unknown';
-    const where = request.cwd === undefined ? '' : ` in ${request.cwd}`;
-    throw new NodeFailure(`${request.file} could not be started${where} (${reason})`, {
-      code: 'SPAWN_FAILED',
-      applied: 'no',
-      data: { file: request.file, reason, ...(request.cwd !== undefined && { cwd: request.cwd }) },
-    });
-  }
-}
-
 function nameCommand(command: ShellNodeConfig['command']): string {
   return typeof command === 'string' ? 'the script' : command[0];
-}
-
-function lastLine(text: string): string {
-  const line = text.trimEnd().split('\n').at(-1)?.slice(0, 200) ?? '';
-  return line === '' ? '' : `: ${line}`;
 }

@@ -2,8 +2,13 @@
 import type { NodeType } from '../../graph/node-type.ts';
 import { askChoice } from './ask-choice.ts';
 import { confirmOperation } from './confirm-operation.ts';
+import { createFile } from './create-file.ts';
+import { echoBlock } from './echo-block.ts';
 import { getInput } from './get-input.ts';
+import { httpCall } from './http-call.ts';
+import { mergeJsonState, readJsonState, writeJsonState } from './json-state.ts';
 import { prompt } from './prompt.ts';
+import { shellBlock } from './shell.ts';
 
 export {
   InteractiveBlock,
@@ -19,5 +24,7 @@ export { interactiveNodeType } from './interactive-node-type.ts';
 
 /** All built-in node types. */
 export function createNodeTypes(): readonly NodeType[] {
-  return [confirmOperation, askChoice, getInput, prompt];
+  const working = [shellBlock, httpCall, createFile, readJsonState, writeJsonState, mergeJsonState, echoBlock];
+  const asking = [confirmOperation, askChoice, getInput, prompt];
+  return [...working, ...asking];
 }

@@ -11,16 +11,19 @@ export interface AtomicWrite {
   readonly mode?: number | undefined;
   /** Names the temporary file, so that one left by a crash is known to be ours. */
   readonly key: string;
+  /** Fail with EEXIST if the file is there by then. Default false. */
+  readonly isExclusive?: boolean;
 }
 
 /** A temporary file beside the target, flushed, then renamed over it. A failure before the rename says that nothing happened. */
-export async function writeAtomically({ path, bytes, mode, key }: AtomicWrite): Promise<void> {
+export async function writeAtomically({ path, bytes, mode, key, isExclusive = false }: AtomicWrite): Promise<void> {
   const folder = dirname(path);
   const temporary = join(folder, `${temporaryPrefix(path, key)}${randomBytes(6).toString('hex')}.tmp`);
   try {
     await (await files()).mkdir(folder, { recursive: true });
     await writeDurably(temporary, bytes, mode ?? (await readMode(path)));
-    await (await files()).rename(temporary, path);
+    if (isExclusive) await linkInto(temporary, path);
+    else await (await files()).rename(temporary, path);
   } catch (error) {
     await (await files()).rm(temporary, { force: true }).catch(() => undefined);
     throw describeFileError(error, 'written', path, 'no');
@@ -28,6 +31,12 @@ export async function writeAtomically({ path, bytes, mode, key }: AtomicWrite): 
   await syncFolder(folder).catch((error: unknown) => {
     throw describeFileError(error, 'written', path, 'unknown');
   });
+}
+
+/** A link, unlike a rename, never takes the place of what is there. */
+async function linkInto(temporary: string, path: string): Promise<void> {
+  await (await files()).link(temporary, path);
+  await (await files()).rm(temporary);
 }
 
 /** Removes temporary files that an attempt under this key left when it was killed. */

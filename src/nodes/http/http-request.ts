@@ -7,6 +7,8 @@ export interface ResolvedHttp {
   readonly query?: unknown;
   readonly headers?: unknown;
   readonly body?: unknown;
+  /** In place of a body: a value that is sent as JSON, text too. */
+  readonly json?: unknown;
 }
 
 export interface HttpRequest {
@@ -25,8 +27,9 @@ export const safeMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS
  */
 export function createHttpRequest(method: string, given: ResolvedHttp, idempotencyKey: string): HttpRequest {
   const headers = readHeaders(given.headers);
-  const isRaw = typeof given.body === 'string' || given.body instanceof Uint8Array || given.body === undefined;
-  const body = isRaw ? given.body : writeJson(given.body);
+  const { body: whole, json } = given;
+  const isRaw = json === undefined && (typeof whole === 'string' || whole instanceof Uint8Array || whole === undefined);
+  const body = isRaw ? whole : writeJson(json === undefined ? whole : json);
   if (!isRaw && !headers.has('content-type')) headers.set('content-type', 'application/json');
   if (!safeMethods.has(method) && !headers.has('idempotency-key')) headers.set('idempotency-key', idempotencyKey);
   if (safeMethods.has(method) && body !== undefined) refuse('body', `a ${method} request has none`);

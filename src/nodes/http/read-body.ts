@@ -57,7 +57,8 @@ function parseJson(bytes: Uint8Array): unknown {
   }
 }
 
-function decodeText(bytes: Uint8Array, contentType: string): string {
+/** By the charset that the content type names; bytes that are none of its text are replaced. */
+export function decodeText(bytes: Uint8Array, contentType: string): string {
   const charset = /charset="?([^\s;"]+)/i.exec(contentType)?.[1] ?? 'utf-8';
   try {
     return new TextDecoder(charset).decode(bytes);

@@ -1,5 +1,6 @@
 /** Sends one request and follows redirects by rule. */
 import { NodeFailure } from '../../graph/node-contract.ts';
+import { fetchUnverified } from './fetch-unverified.ts';
 import type { HttpRequest } from './http-request.ts';
 
 /** `same-origin`: follow within the origin, fail at its border; `follow`: cross it without credentials; `manual`: the redirect is the answer. */
@@ -7,6 +8,10 @@ export type RedirectRule = 'same-origin' | 'follow' | 'error' | 'manual';
 
 export interface SendOptions {
   readonly redirect: RedirectRule;
+  /** Under `follow`, whether another origin may be gone to. Default: yes. */
+  readonly mayFollow?: (url: URL, from: URL) => boolean;
+  /** Accept any certificate. */
+  readonly isUnverified: boolean;
   /** Names of headers that hold secrets, lower case: like credentials, they stay with the first origin. */
   readonly secretHeaders: ReadonlySet<string>;
   /** Whether the body holds a secret: it is never sent to another origin. */
@@ -32,7 +37,7 @@ const unsentReasons: ReadonlySet<string> = new Set([
 export async function sendRequest(first: HttpRequest, options: SendOptions): Promise<Response> {
   let request = first;
   for (let hops = 0; ; hops += 1) {
-    const response = await send(request, options.signal, hops === 0);
+    const response = await send(request, options, hops === 0);
     const location = redirectStatuses.has(response.status) ? response.headers.get('location') : null;
     if (location === null || options.redirect === 'manual') return response;
     await response.body?.cancel();
@@ -41,13 +46,11 @@ export async function sendRequest(first: HttpRequest, options: SendOptions): Pro
   }
 }
 
-async function send(
-  { url, method, headers, body }: HttpRequest,
-  signal: AbortSignal,
-  isFirst: boolean,
-): Promise<Response> {
+async function send(request: HttpRequest, { signal, isUnverified }: SendOptions, isFirst: boolean): Promise<Response> {
   signal.throwIfAborted();
+  const { url, method, headers, body } = request;
   try {
+    if (isUnverified && url.protocol === 'https:') return await fetchUnverified(request, signal);
     return await fetch(url, { method, headers, signal, redirect: 'manual', ...(body !== undefined && { body }) });
   } catch (error) {
     signal.throwIfAborted();
@@ -76,7 +79,8 @@ function redirect(from: HttpRequest, status: number, location: string, options: 
   if (url.protocol !== 'http:' && url.protocol !== 'https:')
     refuse(from, `was redirected to the scheme ${url.protocol}`);
   const isSameOrigin = url.origin === from.url.origin;
-  if (!isSameOrigin && options.redirect !== 'follow') refuse(from, `was redirected to another origin, ${url.origin}`);
+  const mayFollow = options.redirect === 'follow' && (options.mayFollow?.(url, from.url) ?? true);
+  if (!isSameOrigin && !mayFollow) refuse(from, `was redirected to another origin, ${url.origin}`);
   const becomesGet = status === 303 ? from.method !== 'HEAD' : status < 303 && from.method === 'POST';
   const body = becomesGet ? undefined : from.body;
   if (!isSameOrigin && body !== undefined && options.isBodySecret)

@@ -1,0 +1,133 @@
+/** Declares the inputs of blocks, and reads them: options are taken as themselves and as their exact text. */
+import { NodeFailure } from '../../graph/node-contract.ts';
+import type { InputFault, InputField, Inputs, OutputField } from '../../graph/node-type.ts';
+
+/** Text; a number or a boolean that a reference gave is written out. */
+export function textField(description: string, more: Partial<InputField> = {}): InputField {
+  return { schema: { type: ['string', 'number', 'boolean'] }, description, ...more };
+}
+
+/** @returns undefined if it was not given */
+export function readText(inputs: Inputs, name: string): string | undefined {
+  const value = inputs[name];
+  if (value === undefined || value === null) return undefined;
+  if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') return String(value);
+  return refuse(name, 'is neither text nor a number');
+}
+
+/** A text that must be there. @throws NodeFailure INPUT_INVALID */
+export function requireText(inputs: Inputs, name: string): string {
+  return readText(inputs, name) ?? refuse(name, 'is missing');
+}
+
+export function outputField(type: string | readonly string[], description: string): OutputField {
+  return { schema: { type }, description };
+}
+
+/** A failure of an input, before anything happened. */
+export function refuseInput(name: string, reason: string): NodeFailure {
+  return new NodeFailure(`${name} ${reason}`, { code: 'INPUT_INVALID', applied: 'no', data: { input: name, reason } });
+}
+
+function refuse(name: string, reason: string): never {
+  throw refuseInput(name, reason);
+}
+
+/** An input that steers a block: a number or a flag, with a default. */
+export interface Option<Value> {
+  readonly name: string;
+  readonly field: InputField;
+  /** @throws NodeFailure INPUT_INVALID */
+  readonly read: (inputs: Inputs) => Value;
+}
+
+export interface NumberRange {
+  readonly default: number;
+  readonly min: number;
+  readonly max: number;
+  /** Default true. */
+  readonly isWhole?: boolean;
+}
+
+/** A number, or its digits. */
+export function numberOption(
+  name: string,
+  description: string,
+  range: NumberRange,
+  more: Partial<InputField> = {},
+): Option<number> {
+  const { min, max, isWhole = true } = range;
+  const read = (inputs: Inputs): number => {
+    const value = inputs[name] ?? range.default;
+    const number = typeof value === 'string' && /^-?\d+(\.\d+)?$/.test(value) ? Number(value) : value;
+    const fits = typeof number === 'number' && number >= min && number <= max && (!isWhole || Number.isInteger(number));
+    return fits ? number : refuse(name, `must be a ${isWhole ? 'whole ' : ''}number from ${min} to ${max}`);
+  };
+  const schema = {
+    anyOf: [
+      { type: isWhole ? 'integer' : 'number', minimum: min, maximum: max },
+      { type: 'string', pattern: isWhole ? '^-?[0-9]+$' : '^-?[0-9]+(\\.[0-9]+)?$' },
+    ],
+  };
+  return { name, field: { schema, description, default: range.default, ...more }, read };
+}
+
+/** `true` or `false`, or the word. */
+export function flagOption(
+  name: string,
+  description: string,
+  otherwise: boolean,
+  more: Partial<InputField> = {},
+): Option<boolean> {
+  const read = (inputs: Inputs): boolean => {
+    const value = inputs[name] ?? otherwise;
+    if (value === true || value === 'true') return true;
+    return value === false || value === 'false' ? false : refuse(name, 'must be true or false');
+  };
+  return {
+    name,
+    field: { schema: { enum: [true, false, 'true', 'false'] }, description, default: otherwise, ...more },
+    read,
+  };
+}
+
+/** One of some words. */
+export function choiceOption<Word extends string>(
+  name: string,
+  description: string,
+  words: readonly [Word, ...Word[]],
+  more: Partial<InputField> = {},
+): Option<Word> {
+  const read = (inputs: Inputs): Word => {
+    const value = inputs[name] ?? words[0];
+    return words.find((word) => word === value) ?? refuse(name, `must be one of ${words.join(', ')}`);
+  };
+  return { name, field: { schema: { enum: words }, description, default: words[0], ...more }, read };
+}
+
+/** The fields of options, by name. */
+export function fieldsOf(options: readonly Option<unknown>[]): Record<string, InputField> {
+  return Object.fromEntries(options.map(({ name, field }) => [name, field]));
+}
+
+/** Asks options whether they can be read, for a `check`. */
+export function optionFaults(options: readonly Option<unknown>[], inputs: Inputs): readonly InputFault[] {
+  return options.flatMap(({ name, read }) => inputFault(name, () => read(inputs)));
+}
+
+/** The fault that reading an input shows, if it shows one. */
+export function inputFault(name: string, read: () => unknown): readonly InputFault[] {
+  try {
+    read();
+    return [];
+  } catch (error) {
+    const message = (error as Error).message;
+    return [{ input: name, message, fix: `change ${name}` }];
+  }
+}
+
+/** An option in seconds as a deadline; one that cannot be read is another's to tell. */
+export function timeoutOf(option: Option<number>): (literals: Inputs) => number | undefined {
+  return (literals) =>
+    optionFaults([option], literals).length > 0 ? undefined : Math.ceil(option.read(literals) * 1_000);
+}

@@ -1,0 +1,71 @@
+/** Files that a command wrote, read as fields of its output. */
+import { isAbsolute } from 'node:path';
+import type { FileOutput } from '../../graph/node-type.ts';
+import { isInside, resolveLinks, resolveLocalPath } from '../local-path.ts';
+import type { Mask } from '../mask.ts';
+import { readRegularFile } from '../read-regular-file.ts';
+
+const limitBytes = 10 * 1024 * 1024;
+
+export interface FileOutputs {
+  readonly values: Readonly<Record<string, unknown>>;
+  /** Why a required one could not be read, by name. */
+  readonly faults: Readonly<Record<string, string>>;
+}
+
+/** Reads what is there; what is faulty and not required is left out. Secrets in it are masked. */
+export async function readFileOutputs(
+  outputs: readonly FileOutput[],
+  folder: string,
+  mask: Mask,
+): Promise<FileOutputs> {
+  const values: Record<string, unknown> = {};
+  const faults: Record<string, string> = {};
+  for (const output of outputs) {
+    try {
+      values[output.name] = mask.json(await readFileOutput(output, folder));
+    } catch (error) {
+      if (output.isRequired) faults[output.name] = mask.text((error as Error).message);
+    }
+  }
+  return { values, faults };
+}
+
+async function readFileOutput({ path, type, isUnsafe }: FileOutput, folder: string): Promise<unknown> {
+  const full = resolveLocalPath(path, folder);
+  if (!isUnsafe) {
+    if (isAbsolute(path) || !isInside(folder, full)) throw new Error(`${path} is outside the working directory`);
+    if (!isInside(resolveLinks(folder), resolveLinks(full)))
+      throw new Error(`${path} leads out of the working directory over a symbolic link`);
+  }
+  const bytes = await readRegularFile(full, { limitBytes, refusesLink: true });
+  return parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes).trim(), type, path);
+}
+
+function parse(text: string, type: FileOutput['type'], path: string): unknown {
+  if (type === 'str') return text;
+  const found = type === 'num' ? parseNumber(text) : type === 'bool' ? parseFlag(text) : parseJson(text, type);
+  if (found === undefined) throw new Error(`${path} holds no ${type}`);
+  return found;
+}
+
+function parseNumber(text: string): number | undefined {
+  const number = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text) ? Number(text) : Number.NaN;
+  return Number.isFinite(number) ? number : undefined;
+}
+
+function parseFlag(text: string): boolean | undefined {
+  if (/^(true|1|yes)$/i.test(text)) return true;
+  return /^(false|0|no)$/i.test(text) ? false : undefined;
+}
+
+function parseJson(text: string, type: 'list' | 'dict'): unknown {
+  try {
+    const value: unknown = JSON.parse(text);
+    const fits =
+      type === 'list' ? Array.isArray(value) : typeof value === 'object' && value !== null && !Array.isArray(value);
+    return fits ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,146 @@
+/** Shell: runs a command; values reach it as data. */
+import { constants } from 'node:os';
+import { NodeFailure } from '../../graph/node-contract.ts';
+import type { CommandText, InputFault, Inputs, NodeType, TypedNodeContext } from '../../graph/node-type.ts';
+import { beforeEffect } from '../before-effect.ts';
+import { resolveLocalPath } from '../local-path.ts';
+import { makeFolder } from '../local-file.ts';
+import type { Mask } from '../mask.ts';
+import { createShellRequest, describeEnd, runCommand, type CommandEnd, type ShellRequest } from '../run-command.ts';
+import { resolveSecrets } from '../secret.ts';
+import {
+  fieldsOf,
+  flagOption,
+  numberOption,
+  optionFaults,
+  outputField,
+  readText,
+  textField,
+  timeoutOf,
+} from './fields.ts';
+import { readFileOutputs } from './file-outputs.ts';
+
+const timeout = numberOption(
+  'timeout',
+  'Seconds until the command and all that it started are killed.',
+  { default: 120, min: 1, max: 86_400 },
+  { kind: 'literal' },
+);
+const captureOutput = flagOption('capture_output', 'Keep stdout and stderr; false only shows them as they come.', true);
+const continueOnError = flagOption('continue-on-error', 'An exit code other than 0 is no failure.', false, {
+  aliases: ['continue_on_error'],
+});
+const shell = flagOption('shell', 'Always true: the command is text for /bin/sh.', true, { kind: 'literal' });
+const options = [timeout, captureOutput, continueOnError, shell];
+
+/** Set by us, whatever a file says. */
+const ownVariable = /^CAIRN_(V\d+|IDEMPOTENCY_KEY)$/;
+
+/** The `Shell` of docs/spec/blocks.md. */
+export const shellBlock: NodeType = {
+  name: 'Shell',
+  description: 'Runs a command with /bin/sh.',
+  inputs: {
+    command: textField('The command; values in it are data, never syntax.', {
+      isRequired: true,
+      kind: 'command',
+      takesSecrets: true,
+    }),
+    working_dir: textField('Where it runs; made if it is not there. Default: where the process was started.'),
+    env: {
+      schema: { type: 'object' },
+      description: 'Variables beside PATH, HOME and LANG. Lists and objects are given as JSON, null is left out.',
+      takesSecrets: true,
+    },
+    ...fieldsOf(options),
+  },
+  outputs: {
+    exit_code: outputField('integer', 'Of a command that a signal ended, 128 and the number of the signal.'),
+    stdout: outputField('string', 'Its head and its tail, of at most 1 MiB.'),
+    stderr: outputField('string', 'Its head and its tail, of at most 1 MiB.'),
+    success: outputField('boolean', 'Whether the exit code is 0.'),
+  },
+  takesFileOutputs: true,
+  effect: 'external',
+  timeoutMs: timeoutOf(timeout),
+  needs: () => [{ kind: 'shell' }],
+  check: (inputs) => [...optionFaults(options, inputs), ...shellFaults(inputs), ...envFaults(inputs)],
+  run,
+};
+
+function shellFaults(inputs: Inputs): readonly InputFault[] {
+  const isOff = inputs['shell'] === false || inputs['shell'] === 'false';
+  if (!isOff) return [];
+  return [{ input: 'shell', message: 'shell must be true', fix: 'leave it out: values never become shell syntax' }];
+}
+
+function envFaults({ env }: Inputs): readonly InputFault[] {
+  if (typeof env !== 'object' || env === null) return [];
+  return Object.keys(env)
+    .filter((name) => !/^[A-Za-z_][A-Za-z0-9_]*$/.test(name) || ownVariable.test(name))
+    .map((name) => ({
+      input: 'env',
+      message: `${JSON.stringify(name)} cannot be set as an environment variable`,
+      fix: 'use letters, digits and _, and no name that begins with CAIRN_',
+    }));
+}
+
+async function run(ctx: TypedNodeContext): Promise<unknown> {
+  const { request, folder, mask } = await beforeEffect(() => prepare(ctx));
+  const end = await runCommand(ctx, request, { mask });
+  const { values, faults } = await readFileOutputs(ctx.fileOutputs, folder, mask);
+  const output = { ...values, ...describeOutput(end, captureOutput.read(ctx.inputs)) };
+  const faulty = Object.keys(faults);
+  const data = faulty.length === 0 ? output : { ...output, output_faults: faults };
+  if (!output.success && !continueOnError.read(ctx.inputs))
+    throw new NodeFailure(`the command ${describeEnd(end)}`, { code: 'EXIT_CODE', data });
+  if (faulty.length === 0) return output;
+  const reasons = faulty.map((name) => `${name}: ${faults[name] ?? ''}`).join('; ');
+  throw new NodeFailure(`the command ended, but not all of its outputs are there: ${reasons}`, {
+    code: 'FILE_OUTPUT_INVALID',
+    data,
+  });
+}
+
+interface Prepared {
+  readonly request: ShellRequest;
+  readonly folder: string;
+  readonly mask: Mask;
+}
+
+async function prepare({ inputs, fileOutputs, idempotencyKey, secrets, signal }: TypedNodeContext): Promise<Prepared> {
+  for (const option of options) option.read(inputs);
+  const taken = fileOutputs.find(({ name }) => Object.hasOwn(shellBlock.outputs, name));
+  if (taken !== undefined) throw new TypeError(`an output cannot be named ${taken.name}`);
+  const command = inputs['command'] as CommandText;
+  const { value, mask } = resolveSecrets({ named: inputs['env'] ?? {}, own: command.env }, secrets);
+  const { named, own } = value as { readonly named: Inputs; readonly own: Inputs };
+  const folder = resolveLocalPath(readText(inputs, 'working_dir') || '.');
+  const env = { ...writeVariables(named), ...own };
+  const request = createShellRequest({ command: command.script, env, cwd: folder }, idempotencyKey);
+  signal.throwIfAborted();
+  await makeFolder(folder);
+  return { request, folder, mask };
+}
+
+/** Lists and objects as JSON; null is left out. */
+function writeVariables(named: Inputs): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(named)
+      .filter(([, value]) => value !== null)
+      .map(([name, value]) => [name, typeof value === 'object' ? JSON.stringify(value) : value]),
+  );
+}
+
+interface ShellFields {
+  readonly exit_code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly success: boolean;
+}
+
+function describeOutput({ exitCode, signal, stdout, stderr }: CommandEnd, isKept: boolean): ShellFields {
+  const signals: Readonly<Record<string, number>> = constants.signals;
+  const code = exitCode ?? 128 + (signals[signal ?? ''] ?? 0);
+  return { exit_code: code, stdout: isKept ? stdout : '', stderr: isKept ? stderr : '', success: code === 0 };
+}

@@ -1,0 +1,40 @@
+/** A request whose receiver may show any certificate: what the platform's `fetch` cannot be told for one request. */
+import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
+import { Readable } from 'node:stream';
+import type { ReadableStream } from 'node:stream/web';
+import type { HttpRequest } from './http-request.ts';
+
+/** Statuses whose answers have no body. */
+const bodiless: ReadonlySet<number> = new Set([204, 205, 304]);
+
+/** Like `fetch` without redirects; rejects with an error whose cause has the code of the connection's failure. */
+export async function fetchUnverified(
+  { url, method, headers, body }: HttpRequest,
+  signal: AbortSignal,
+): Promise<Response> {
+  const { request } = await import('node:https');
+  // What comes back is not decompressed here, so nothing compressed is asked for.
+  const sent = request(url, {
+    method,
+    headers: { ...Object.fromEntries(headers), 'accept-encoding': 'identity' },
+    rejectUnauthorized: false,
+    signal,
+  });
+  sent.end(body);
+  try {
+    const [answer] = (await once(sent, 'response')) as [IncomingMessage];
+    const status = answer.statusCode ?? 0;
+    const stream = bodiless.has(status) ? null : (Readable.toWeb(answer) as ReadableStream<Uint8Array>);
+    return new Response(stream, { status, headers: readHeaders(answer) });
+  } catch (error) {
+    throw new TypeError('the request failed', { cause: error });
+  }
+}
+
+function readHeaders({ headersDistinct }: IncomingMessage): Headers {
+  const headers = new Headers();
+  for (const [name, values = []] of Object.entries(headersDistinct))
+    for (const value of values) headers.append(name, value);
+  return headers;
+}
