@@ -4,6 +4,8 @@ import { isFromGraphText, outputsNode } from './run-outputs.ts';
 import type { StandingAt } from './standing-at.ts';
 
 export interface RunProgress {
+  /** Ids of all nodes that the author wrote, in the order of the definition. */
+  readonly nodes: readonly string[];
   /** Ids of the nodes that completed, in the order of the definition. */
   readonly completed: readonly string[];
   readonly failed: readonly string[];
@@ -48,6 +50,7 @@ export function progressOf({ graph, nodes, result }: StandingAt): RunProgress {
   const isOver = result.status === 'completed';
   const settled = authored.length - open.length;
   return {
+    nodes: authored.map(({ id }) => id),
     completed: idsWith('completed'),
     failed: idsWith('failed'),
     skipped: authored.filter(({ id }) => skipped.has(id)).map(({ id }) => id),
