@@ -2,9 +2,9 @@
 import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { DoctorContext, Finding } from '../operations/examine-store.ts';
-import { defaultTenant, openIfThere, type StoreChoice } from './open-reading.ts';
+import { chooseStore, defaultTenant, openIfThere, type StoreChoice } from './open-reading.ts';
 import { isWorkerDead } from './process-name.ts';
-import { parseStoreUrl, type StorePlace } from './store-url.ts';
+import type { StorePlace } from './store-url.ts';
 import { readVersion } from './version.ts';
 
 /** Less room than this is worth a warning. */
@@ -84,9 +84,9 @@ function examineFiles(place: StorePlace): readonly Finding[] {
   ];
 }
 
-/** @throws CONFIG_INVALID the URL */
-export function openDoctor({ storeUrl, cwd }: StoreChoice): DoctorContext {
-  const place = parseStoreUrl(storeUrl, cwd);
+/** @throws CONFIG_INVALID the URL, the configuration */
+export async function openDoctor(choice: StoreChoice): Promise<DoctorContext> {
+  const place = await chooseStore(choice);
   return {
     tenant: defaultTenant,
     isWorkerDead,

@@ -1,23 +1,29 @@
 /** Opens a store with an engine over it, for commands that move runs. */
-import { mkdirSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { existsSync, mkdirSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
 import { createFileBlobs } from '../blobs/file-blobs.ts';
-import type { Engine, RunMeta } from '../engine/api.ts';
+import type { EngineOptions } from '../engine/api.ts';
 import { createEngine } from '../engine/engine.ts';
-import type { Graph } from '../graph/graph.ts';
+import { findGraphOf } from '../engine/find-graph.ts';
+import type { JsonSchema } from '../graph/node-type.ts';
 import type { WatchedEvent, WorkContext } from '../operations/operation.ts';
 import type { BlobStore } from '../ports/blobs.ts';
-import type { Store } from '../ports/store.ts';
+import type { RunRow, Store } from '../ports/store.ts';
 import { openSqliteStore } from '../stores/sqlite/index.ts';
 import { environmentSecrets } from './environment-secrets.ts';
-import { loadGraphModule } from './load-graph-module.ts';
+import { createGraphLoader } from './graph-loader.ts';
 import { defaultTenant, type StoreChoice } from './open-reading.ts';
 import { parseStoreUrl, type StorePlace } from './store-url.ts';
 import { isWorkerDead } from './process-name.ts';
+import { readConfig, type FoundConfig } from './read-config.ts';
 import { systemClock } from './system-clock.ts';
 import { createSystemIds } from './system-ids.ts';
 
 export interface AppOptions extends StoreChoice {
+  /** Folders of workflows, later ones before earlier ones; default: those of the configuration, else `workflows`. */
+  readonly workflows?: readonly string[] | undefined;
+  /** What workflows given as texts may reach for, `inline` included; default: as the configuration says, else nothing. */
+  readonly allow?: readonly string[] | undefined;
   /** Told of each event of runs that operations follow. */
   readonly watch?: (event: WatchedEvent) => void;
 }
@@ -25,6 +31,9 @@ export interface AppOptions extends StoreChoice {
 /** Everything an operation needs, and the end of it. */
 export interface App extends WorkContext {
   readonly place: StorePlace;
+  readonly config: FoundConfig;
+  /** The JSON Schema of a workflow file with the blocks there are here. */
+  readonly readSchema: () => Promise<JsonSchema>;
   /** Closes the engine (intents withdrawn, claims released), then the store. Closing twice is closing once. */
   close(): Promise<void>;
 }
@@ -41,49 +50,75 @@ async function openPlace(place: StorePlace): Promise<{ readonly store: Store; re
   return { store: openSqliteStore({ path: place.path }), blobs: createFileBlobs(place.blobs) };
 }
 
-/** Finds the graph of a run where its module was when the run was started. */
-function findGraphFrom(
-  root: string,
-): (graphId: string, graphHash: string, meta: RunMeta) => Promise<Graph | undefined> {
-  return async (_graphId, _graphHash, { source, exportName }) =>
-    source === undefined ? undefined : (await loadGraphModule(root, source, exportName)).graph;
+/** The folders of workflows: those named, else those of the configuration, else `workflows` where there is such a folder. */
+function foldersOf(config: FoundConfig, { cwd, workflows }: AppOptions): readonly string[] {
+  const named = workflows?.map((folder) => resolve(cwd, folder)) ?? [];
+  if (named.length > 0) return named;
+  if (config.workflows !== undefined) return config.workflows;
+  const usual = join(cwd, 'workflows');
+  return existsSync(usual) ? [usual] : [];
 }
 
-/** @throws CONFIG_INVALID the URL; STORE_* the store cannot be opened */
+/** What is loaded when it is first asked for, once. */
+function once<Value>(load: () => Promise<Value>): () => Promise<Value> {
+  let loaded: Promise<Value> | undefined;
+  return () => (loaded ??= load());
+}
+
+/** @throws CONFIG_INVALID the configuration or the URL; STORE_* the store cannot be opened */
 export async function openApp(options: AppOptions): Promise<App> {
-  const { cwd, storeUrl, watch } = options;
-  const place = parseStoreUrl(storeUrl, cwd);
+  const { cwd, watch } = options;
+  const config = await readConfig(options);
+  const place = parseStoreUrl(options.storeUrl ?? config.store, cwd);
+  const openDialect = once(async () => {
+    const { loadYamlDialect } = await import('./yaml-dialect.ts');
+    return loadYamlDialect(config, options.allow ?? config.allow ?? []);
+  });
+  const openWorkflows = once(async () => {
+    const { openCatalog } = await import('./workflow-catalog.ts');
+    return openCatalog({ dialect: await openDialect(), folders: foldersOf(config, options), cwd });
+  });
+  const loader = createGraphLoader({
+    cwd,
+    // Paths in the store of the working folder move with it; another store is opened from anywhere.
+    isMovable: place.kind === 'sqlite' && place.isDefault,
+    openDialect,
+    openCatalog: openWorkflows,
+  });
   const { store, blobs } = await openPlace(place);
-  const ids = createSystemIds();
-  const engine: Engine = createEngine({
+  const engineOptions: EngineOptions = {
     store,
     blobs,
     clock: systemClock,
-    ids,
+    ids: createSystemIds(),
     secrets: environmentSecrets,
-    findGraph: findGraphFrom(cwd),
-  });
-  let closing: Promise<void> | undefined;
-  const close = async (): Promise<void> => {
-    await engine.close();
-    await store.close();
+    findGraph: (_graphId, _graphHash, meta, readText) => loader.findGraph(meta, readText),
   };
-  return {
+  const engine = createEngine(engineOptions);
+  const context = {
     tenant: defaultTenant,
     store,
     blobs,
     engine,
-    ids,
+    ids: engineOptions.ids,
     isWorkerDead,
-    place,
     now: Date.now,
+    ...loader,
+    openWorkflows,
+    findGraph: (run: RunRow) => findGraphOf(engineOptions, run),
     ...(watch !== undefined && { watch }),
-    async loadGraph(file, exportName) {
-      const loaded = await loadGraphModule(cwd, file, exportName);
-      // Paths in the store of the working folder move with it; another store is opened from anywhere.
-      const isMovable = place.kind === 'sqlite' && place.isDefault;
-      return isMovable ? loaded : { ...loaded, source: loaded.path };
+  };
+  return {
+    ...context,
+    place,
+    config,
+    readSchema: async () => {
+      const { workflowSchema, nodeTypes } = await openDialect();
+      return workflowSchema(nodeTypes);
     },
-    close: () => (closing ??= close()),
+    close: once(async () => {
+      await engine.close();
+      await store.close();
+    }),
   };
 }

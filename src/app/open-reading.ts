@@ -4,15 +4,23 @@ import { CairnError } from '../errors.ts';
 import type { ReadContext } from '../operations/operation.ts';
 import type { Store } from '../ports/store.ts';
 import { openSqliteStore } from '../stores/sqlite/index.ts';
+import { findConfig, type ConfigChoice } from './find-config.ts';
 import { isWorkerDead } from './process-name.ts';
 import { parseStoreUrl, type StorePlace } from './store-url.ts';
 
 export const defaultTenant = 'default';
 
-export interface StoreChoice {
-  /** See {@link parseStoreUrl}; undefined: the default. */
+export interface StoreChoice extends ConfigChoice {
+  /** See {@link parseStoreUrl}; undefined: that of the configuration, else the default. */
   readonly storeUrl: string | undefined;
-  readonly cwd: string;
+}
+
+/** The store that is meant. A configuration is looked for only where none was named, and read only where there is one. */
+export async function chooseStore(choice: StoreChoice): Promise<StorePlace> {
+  const { storeUrl, cwd } = choice;
+  if (storeUrl !== undefined || findConfig(choice) === undefined) return parseStoreUrl(storeUrl, cwd);
+  const { readConfig } = await import('./read-config.ts');
+  return parseStoreUrl((await readConfig(choice)).store, cwd);
 }
 
 /** A store whose making was cut off holds nothing yet. */
@@ -41,10 +49,10 @@ async function openToRead(place: StorePlace): Promise<Store> {
 
 /** @throws CONFIG_INVALID, STORE_* as the store */
 export async function withReading<Result>(
-  { storeUrl, cwd }: StoreChoice,
+  choice: StoreChoice,
   read: (context: ReadContext, place: StorePlace) => Promise<Result>,
 ): Promise<Result> {
-  const place = parseStoreUrl(storeUrl, cwd);
+  const place = await chooseStore(choice);
   const store = await openToRead(place);
   try {
     return await read({ tenant: defaultTenant, store, isWorkerDead, now: Date.now }, place);

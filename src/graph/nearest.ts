@@ -18,12 +18,25 @@ function distance(a: string, b: string): number {
   return last[b.length] ?? 0;
 }
 
-/** The known word nearest to one that is not known, if any is near enough. */
-export function nearest(word: string, known: readonly string[]): string | undefined {
+interface Scored {
+  readonly name: string;
+  readonly edits: number;
+}
+
+function score(word: string, known: readonly string[]): readonly Scored[] {
   const typed = word.slice(0, 40);
-  const scored = known
+  return known
     .map((name) => ({ name, edits: name.startsWith(typed) && typed.length > 1 ? 1 : distance(typed, name) }))
     .toSorted((a, b) => a.edits - b.edits);
-  const best = scored[0];
+}
+
+/** All known words, the nearest to one that is not known first. */
+export function nearestFirst(word: string, known: readonly string[]): readonly string[] {
+  return score(word, known).map(({ name }) => name);
+}
+
+/** The known word nearest to one that is not known, if any is near enough. */
+export function nearest(word: string, known: readonly string[]): string | undefined {
+  const [best] = score(word, known);
   return best !== undefined && best.edits <= Math.max(1, Math.floor(best.name.length / 3)) ? best.name : undefined;
 }

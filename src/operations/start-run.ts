@@ -20,7 +20,12 @@ export interface StartRunOutput {
 }
 
 const input: FieldsOf<StartRunInput> = {
-  file: { type: 'text', description: 'a workflow in YAML, the name of a known one, or a module that exports a graph', isRequired: true, isPositional: true },
+  file: {
+    type: 'text',
+    description: 'a workflow in YAML, the name of a known one, or a module that exports a graph',
+    isRequired: true,
+    isPositional: true,
+  },
   export: { type: 'text', description: 'the name of the export, if the module has several graphs' },
   input: { type: 'value', description: 'what the graph is given' },
   runId: { type: 'text', description: 'id of the run; starting twice with one id is the same run' },

@@ -41,7 +41,7 @@ export const doctorCommand: Command = {
   details: 'Nothing is changed. The checkpoints themselves are checked by: cairn verify.',
   examples: [{ line: 'cairn doctor', does: 'is everything in order here?' }],
   async execute(session) {
-    const { findings } = await examineStore.run(openDoctor(session), {});
+    const { findings } = await examineStore.run(await openDoctor(session), {});
     if (session.isJson) session.printJson({ findings });
     else session.screen.print(...findings.flatMap((finding) => formatFinding(finding, session.screen)));
     return exitCodeOf(findings);

@@ -1,0 +1,93 @@
+/** Finds graphs for commands and runs: in modules, in YAML files, by names of workflows, and in what was kept with a run. */
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { dirname, extname, resolve } from 'node:path';
+import type { RunMeta } from '../engine/api.ts';
+import { CairnError } from '../errors.ts';
+import type { Graph } from '../graph/graph.ts';
+import type { LoadedGraph } from '../operations/operation.ts';
+import type { KnownWorkflow } from '../operations/workflows.ts';
+import { isWorkflowFile } from './find-workflow-files.ts';
+import { loadGraphModule } from './load-graph-module.ts';
+import { sourceFrom, textsBeside, type WorkflowCatalog } from './workflow-catalog.ts';
+import type { YamlDialect } from './yaml-dialect.ts';
+
+export interface GraphLoaderOptions {
+  /** Where relative paths start. */
+  readonly cwd: string;
+  /** Whether paths are kept relative to the folder, so that they move with its store. */
+  readonly isMovable: boolean;
+  readonly openDialect: () => Promise<YamlDialect>;
+  readonly openCatalog: () => Promise<WorkflowCatalog>;
+}
+
+export interface GraphLoader {
+  readonly loadGraph: (file: string, exportName?: string) => Promise<LoadedGraph>;
+  readonly loadWorkflow: (file: string) => Promise<KnownWorkflow>;
+  readonly readText: (file: string) => Promise<string>;
+  readonly findGraph: (meta: RunMeta, readText: () => Promise<string | undefined>) => Promise<Graph | undefined>;
+}
+
+function unreadable(file: string, reason: string, cause?: unknown): CairnError {
+  return new CairnError('GRAPH_PARSE', { file, reason }, cause === undefined ? {} : { cause });
+}
+
+function readFile(cwd: string, file: string): string {
+  const path = resolve(cwd, file);
+  if (!existsSync(path)) throw unreadable(file, 'there is no such file');
+  if (!statSync(path).isFile()) throw unreadable(file, 'it is not a file');
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    throw unreadable(file, (error as Error).message, error);
+  }
+}
+
+/** Whether what was given in place of a file can only be the name of a workflow. */
+function isName(cwd: string, file: string): boolean {
+  return extname(file) === '' && !file.includes('/') && !existsSync(resolve(cwd, file));
+}
+
+export function createGraphLoader({ cwd, isMovable, openDialect, openCatalog }: GraphLoaderOptions): GraphLoader {
+  const keptSource = (path: string): string => (isMovable ? sourceFrom(cwd, path) : path);
+
+  const loadYaml = async (file: string): Promise<KnownWorkflow> => {
+    const text = readFile(cwd, file);
+    const path = resolve(cwd, file);
+    const [dialect, catalog] = await Promise.all([openDialect(), openCatalog()]);
+    const workflows = textsBeside(dirname(path), cwd, catalog.texts);
+    const workflow = dialect.readWorkflow(text, { ...dialect.options, workflows, source: sourceFrom(cwd, path) });
+    return { workflow, source: keptSource(path) };
+  };
+
+  const loadWorkflow = async (file: string): Promise<KnownWorkflow> => {
+    if (isName(cwd, file)) {
+      const known = (await openCatalog()).get(file);
+      return { ...known, source: keptSource(resolve(cwd, known.source)) };
+    }
+    if (!isWorkflowFile(file)) throw unreadable(file, 'a workflow is a file that ends with .yaml or .yml');
+    return loadYaml(file);
+  };
+
+  const loadGraph = async (file: string, exportName?: string): Promise<LoadedGraph> => {
+    if (exportName === undefined && (isWorkflowFile(file) || isName(cwd, file))) {
+      const { workflow, source } = await loadWorkflow(file);
+      return { graph: workflow.graph, source };
+    }
+    const { path, ...loaded } = await loadGraphModule(cwd, file, exportName);
+    return { ...loaded, source: keptSource(path) };
+  };
+
+  return {
+    loadGraph,
+    loadWorkflow,
+    readText: (file) => Promise.resolve(file).then((given) => readFile(cwd, given)),
+    async findGraph({ source, exportName }, readText) {
+      const text = await readText();
+      if (text !== undefined) {
+        const dialect = await openDialect();
+        return dialect.readBundle(text, dialect.options).graph;
+      }
+      return source === undefined ? undefined : (await loadGraphModule(cwd, source, exportName)).graph;
+    },
+  };
+}

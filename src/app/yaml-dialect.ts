@@ -1,0 +1,37 @@
+/** The YAML dialect with the blocks of this process; loaded when the first YAML is read. */
+import type { ReadOptions } from '../dialects/yaml/read-options.ts';
+import type { NodeType } from '../graph/node-type.ts';
+import type { FoundConfig } from './read-config.ts';
+
+type Dialect = typeof import('../dialects/yaml/index.ts');
+
+/** What the dialect is, and what it is handed each time. */
+export interface YamlDialect extends Pick<
+  Dialect,
+  'readWorkflow' | 'checkWorkflow' | 'readBundle' | 'workflowSchema' | 'parsePermissions'
+> {
+  readonly nodeTypes: readonly NodeType[];
+  readonly options: Pick<ReadOptions, 'nodeTypes' | 'permissions' | 'checkpoint'>;
+  /** Whether workflows given as texts are taken at all. */
+  readonly allowsInline: boolean;
+}
+
+/** @throws CONFIG_INVALID a grant that cannot be read */
+export async function loadYamlDialect(config: FoundConfig, allow: readonly string[]): Promise<YamlDialect> {
+  const [dialect, { createNodeTypes }] = await Promise.all([
+    import('../dialects/yaml/index.ts'),
+    import('../nodes/blocks/index.ts'),
+  ]);
+  const { models, checkpoint, nodeTypes: own = [] } = config;
+  const ownNames = new Set(own.map(({ name }) => name));
+  // A block of the user's own stands before the built-in one of its name.
+  const builtIn = createNodeTypes(models === undefined ? {} : { models });
+  const nodeTypes = [...builtIn.filter(({ name }) => !ownNames.has(name)), ...own];
+  const { permissions, inline } = dialect.parsePermissions(allow);
+  return {
+    ...dialect,
+    nodeTypes,
+    options: { nodeTypes, permissions, ...(checkpoint !== undefined && { checkpoint }) },
+    allowsInline: inline,
+  };
+}
