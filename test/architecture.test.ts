@@ -12,6 +12,8 @@ const sources = everything.filter(({ path }) => path.startsWith('src/') && !path
 
 /** Third-party packages, and where in src they may be imported. Anything else is a decision: add a line. */
 const packagePlaces: Readonly<Record<string, readonly string[]>> = {
+  diff: ['src/nodes/blocks/text-diff.ts'],
+  ignore: ['src/nodes/blocks/ignored-files.ts'],
   '@clack/prompts': ['src/cli/'],
   '@marcbachmann/cel-js': ['src/graph/expression.ts'],
   ai: ['src/models/ai-sdk'],

@@ -89,8 +89,11 @@ export interface NodeType {
   readonly isIdempotent?: boolean | ((literals: Inputs) => boolean);
   /** Milliseconds for one attempt, from the inputs that are written out. Default: none, or the engine's for effects. */
   readonly timeoutMs?: (literals: Inputs) => number | undefined;
-  /** Asked at load with the inputs that are written out, and again before each attempt with all. Default: nothing. */
-  readonly needs?: (inputs: Inputs) => readonly Need[];
+  /**
+   * Asked at load with the inputs that are written out, and again before each attempt with all. `pending` names the inputs that are
+   * given but not known yet; the others that are absent were not given. Default: nothing.
+   */
+  readonly needs?: (inputs: Inputs, pending?: readonly string[]) => readonly Need[];
   /** Faults of the inputs that the fields cannot say (`give path or patterns, not both`), by input name. Asked at load and before each attempt. */
   readonly check?: (inputs: Inputs) => readonly InputFault[];
   /** Returns the output. */
