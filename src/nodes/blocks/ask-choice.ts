@@ -1,5 +1,6 @@
 /** AskChoice: one of several. */
 import type { InputFault, Inputs, NodeType } from '../../graph/node-type.ts';
+import { requireText, textField } from './fields.ts';
 import {
   InteractiveBlock,
   pause,
@@ -17,7 +18,7 @@ class AskChoice extends InteractiveBlock {
   override readonly description = 'Asks to select one of several choices, by number or by text.';
   override readonly effect = 'pure';
   override readonly inputs: NodeType['inputs'] = {
-    question: { schema: { type: 'string' }, description: 'What is asked.', isRequired: true },
+    question: textField('What is asked.', { isRequired: true }),
     choices: {
       schema: { type: 'array', minItems: 1, items: { type: ['string', 'number', 'boolean'] } },
       description: 'What there is to select from. No two may be the same.',
@@ -41,7 +42,7 @@ class AskChoice extends InteractiveBlock {
     const choices = (inputs['choices'] as readonly unknown[]).map(textOfAnswer);
     const list = choices.map((choice, index) => `${index + 1}. ${choice}`).join('\n');
     return pause({
-      prompt: `${inputs['question'] as string}\n\nChoices:\n${list}\n\nRespond with the number of your choice.`,
+      prompt: `${requireText(inputs, 'question')}\n\nChoices:\n${list}\n\nRespond with the number of your choice.`,
       choices,
       matching: 'lenient',
       metadata: { choices },

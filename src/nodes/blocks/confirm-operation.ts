@@ -1,5 +1,6 @@
 /** ConfirmOperation: yes or no. */
 import type { NodeType } from '../../graph/node-type.ts';
+import { requireText, textField } from './fields.ts';
 import {
   InteractiveBlock,
   pause,
@@ -17,8 +18,8 @@ class ConfirmOperation extends InteractiveBlock {
   override readonly description = 'Asks to confirm an operation. Anything but a yes is a no.';
   override readonly effect = 'pure';
   override readonly inputs: NodeType['inputs'] = {
-    message: { schema: { type: 'string' }, description: 'What is to be confirmed.', isRequired: true },
-    operation: { schema: { type: 'string' }, description: 'A name for the operation.', isRequired: true },
+    message: textField('What is to be confirmed.', { isRequired: true }),
+    operation: textField('A name for the operation.', { isRequired: true }),
     details: { schema: { type: 'object' }, description: 'More to know, shown with the question.', default: {} },
   };
   override readonly outputs: NodeType['outputs'] = {
@@ -30,9 +31,10 @@ class ConfirmOperation extends InteractiveBlock {
   };
 
   override execute({ inputs }: InteractiveContext): Pause {
-    const { message, operation, details = {} } = inputs;
+    const { details = {} } = inputs;
+    const operation = requireText(inputs, 'operation');
     return pause({
-      prompt: `Confirm operation: ${message as string}\n\nRespond with 'yes' or 'no'`,
+      prompt: `Confirm operation: ${requireText(inputs, 'message')}\n\nRespond with 'yes' or 'no'`,
       choices: ['yes', 'no'],
       matching: 'open',
       schema: { type: ['string', 'boolean'] },

@@ -1,5 +1,6 @@
 /** GetInput: a text, held to a pattern. */
 import type { InputFault, Inputs, NodeType } from '../../graph/node-type.ts';
+import { requireText, textField } from './fields.ts';
 import {
   InteractiveBlock,
   pause,
@@ -21,7 +22,7 @@ class GetInput extends InteractiveBlock {
   override readonly description = 'Asks for a text, which may have to match a pattern.';
   override readonly effect = 'pure';
   override readonly inputs: NodeType['inputs'] = {
-    prompt: { schema: { type: 'string' }, description: 'What is asked.', isRequired: true },
+    prompt: textField('What is asked.', { isRequired: true }),
     validation_pattern: {
       schema: { type: 'string' },
       description:
@@ -46,7 +47,7 @@ class GetInput extends InteractiveBlock {
   override execute({ inputs }: InteractiveContext): Pause {
     const pattern = patternOf(inputs);
     return pause({
-      prompt: inputs['prompt'] as string,
+      prompt: requireText(inputs, 'prompt'),
       schema: { type: ['string', 'number', 'boolean'], ...(pattern !== undefined && { pattern }) },
       metadata: pattern === undefined ? {} : { validation_pattern: inputs['validation_pattern'] },
     });

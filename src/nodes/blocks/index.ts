@@ -1,5 +1,6 @@
 /** The blocks of YAML workflows, and what a user makes blocks of their own with: the door `cairn-workflows/blocks`. */
 import type { NodeType } from '../../graph/node-type.ts';
+import type { Models } from '../../ports/model.ts';
 import { askChoice } from './ask-choice.ts';
 import { confirmOperation } from './confirm-operation.ts';
 import { createFile } from './create-file.ts';
@@ -7,6 +8,7 @@ import { echoBlock } from './echo-block.ts';
 import { getInput } from './get-input.ts';
 import { httpCall } from './http-call.ts';
 import { mergeJsonState, readJsonState, writeJsonState } from './json-state.ts';
+import { llmCallType } from './llm-call.ts';
 import { prompt } from './prompt.ts';
 import { shellBlock } from './shell.ts';
 
@@ -22,9 +24,14 @@ export {
 } from './interactive-block.ts';
 export { interactiveNodeType } from './interactive-node-type.ts';
 
+export interface NodeTypeOptions {
+  /** What LLMCall calls. Without it, LLMCall fails with MODEL_UNKNOWN. */
+  readonly models?: Models;
+}
+
 /** All built-in node types. */
-export function createNodeTypes(): readonly NodeType[] {
+export function createNodeTypes({ models }: NodeTypeOptions = {}): readonly NodeType[] {
   const working = [shellBlock, httpCall, createFile, readJsonState, writeJsonState, mergeJsonState, echoBlock];
-  const asking = [confirmOperation, askChoice, getInput, prompt];
+  const asking = [confirmOperation, askChoice, getInput, prompt, llmCallType(models)];
   return [...working, ...asking];
 }

@@ -1,5 +1,6 @@
 /** Prompt: any text. */
 import type { NodeType } from '../../graph/node-type.ts';
+import { requireText, textField } from './fields.ts';
 import {
   InteractiveBlock,
   pause,
@@ -15,14 +16,14 @@ class Prompt extends InteractiveBlock {
   override readonly description = 'Asks, and takes any answer as text.';
   override readonly effect = 'pure';
   override readonly inputs: NodeType['inputs'] = {
-    prompt: { schema: { type: 'string' }, description: 'What is asked.', isRequired: true },
+    prompt: textField('What is asked.', { isRequired: true }),
   };
   override readonly outputs: NodeType['outputs'] = {
     response: { schema: { type: 'string' }, description: 'The answer, untouched. May be empty.' },
   };
 
   override execute({ inputs }: InteractiveContext): Pause {
-    return pause({ prompt: inputs['prompt'] as string });
+    return pause({ prompt: requireText(inputs, 'prompt') });
   }
 
   override resume(_: InteractiveContext, answer: unknown): Output {

@@ -1,0 +1,148 @@
+/** LLMCall: asks a language model, and holds its answer to a schema. */
+import type { InputFault, Inputs, NodeType } from '../../graph/node-type.ts';
+import type { Models } from '../../ports/model.ts';
+import { schemaDefect } from '../../state/json-schema.ts';
+import {
+  fieldsOf,
+  numberOption,
+  optionFaults,
+  outputField,
+  readText,
+  refuseInput,
+  requireText,
+  textField,
+} from './fields.ts';
+import { converse, type Conversation } from './llm-call-tries.ts';
+import { answerSchema } from './llm-call-answer.ts';
+
+const literal = { kind: 'literal' } as const;
+const maxRetries = numberOption('max_retries', 'Calls in all.', { default: 3, min: 1, max: 10 }, literal);
+const retryDelay = numberOption(
+  'retry_delay',
+  'Seconds before the second call if the first failed; twice that before the third, and so on.',
+  { default: 2, min: 0, max: 600, isWhole: false },
+  literal,
+);
+const timeout = numberOption(
+  'timeout',
+  'Seconds until a call is given up.',
+  { default: 60, min: 0.01, max: 1_800, isWhole: false },
+  literal,
+);
+const ofProfile = { default: undefined };
+const temperature = numberOption(
+  'temperature',
+  'Default: that of the profile or the model.',
+  { default: 1, min: 0, max: 2, isWhole: false },
+  ofProfile,
+);
+const maxTokens = numberOption(
+  'max_tokens',
+  'Tokens of the answer. Default: that of the profile or the model.',
+  { default: 1, min: 1, max: 1_000_000 },
+  ofProfile,
+);
+const bounds = [maxRetries, retryDelay, timeout];
+const settings = [temperature, maxTokens];
+
+/** The `LLMCall` of docs/spec/blocks.md. @param models - without them, a call fails with MODEL_UNKNOWN */
+export function llmCallType(models: Models | undefined): NodeType {
+  return {
+    name: 'LLMCall',
+    description: 'Asks a language model.',
+    inputs: {
+      prompt: textField('What is asked.', { isRequired: true }),
+      system_instructions: textField('How the model is to behave.'),
+      model: textField('The model as `provider:name`.'),
+      provider: textField('The provider, where `model` does not name it.'),
+      profile: textField('A model by the name that the configuration gives it.', { default: 'default' }),
+      response_schema: {
+        schema: { type: ['object', 'string'] },
+        description: 'The JSON Schema that the answer must fit, or its text.',
+      },
+      validation_prompt_template: textField(
+        'What the model is told of an answer that does not fit: {error}, {schema} and {response} stand for theirs.',
+      ),
+      ...fieldsOf(bounds),
+      ...fieldsOf(settings),
+    },
+    outputs: {
+      response: { schema: {}, description: 'The value that fits the schema, or without one `{ content }`.' },
+      success: outputField('boolean', 'True: a call that gives no fitting answer fails the block.'),
+      metadata: outputField('object', 'attempts, model, usage (input_tokens, output_tokens) and finish_reason.'),
+    },
+    effect: 'external',
+    isIdempotent: true,
+    timeoutMs: longestMs,
+    check: (inputs) => [...optionFaults(bounds, inputs), ...settingFaults(inputs), ...callFaults(inputs)],
+    run: (ctx) => converse(models, ctx, conversationOf(ctx.inputs)),
+  };
+}
+
+function settingFaults(inputs: Inputs): readonly InputFault[] {
+  return optionFaults(
+    settings.filter(({ name }) => inputs[name] !== undefined),
+    inputs,
+  );
+}
+
+/** All calls and the delays between them. */
+function longestMs(literals: Inputs): number | undefined {
+  if (optionFaults(bounds, literals).length > 0) return undefined;
+  const calls = maxRetries.read(literals);
+  const seconds = calls * timeout.read(literals) + retryDelay.read(literals) * (2 ** (calls - 1) - 1);
+  return Math.ceil(seconds * 1_000) + 10_000;
+}
+
+function callFaults(inputs: Inputs): readonly InputFault[] {
+  const { model, profile, provider, response_schema: schema } = inputs;
+  const faults: InputFault[] = [];
+  if (model !== undefined && profile !== undefined)
+    faults.push({ input: 'profile', message: 'model and profile are both given', fix: 'give one of them' });
+  if (provider !== undefined && profile !== undefined)
+    faults.push({ input: 'provider', message: 'a profile names its provider', fix: 'leave provider out' });
+  if (schema !== undefined) {
+    const defect = defectOf(schema);
+    if (defect !== undefined)
+      faults.push({
+        input: 'response_schema',
+        message: defect,
+        fix: 'give a JSON Schema in the subset of docs/spec/waits.md',
+      });
+  }
+  return faults;
+}
+
+function defectOf(given: unknown): string | undefined {
+  try {
+    return schemaDefect(answerSchema(given));
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
+
+function conversationOf(inputs: Inputs): Conversation {
+  const system = readText(inputs, 'system_instructions');
+  const template = readText(inputs, 'validation_prompt_template');
+  return {
+    model: modelOf(inputs),
+    prompt: requireText(inputs, 'prompt'),
+    system: system === undefined || system === '' ? [] : [system],
+    schema: inputs['response_schema'] === undefined ? undefined : answerSchema(inputs['response_schema']),
+    ...(template !== undefined && { template }),
+    settings: {
+      ...(inputs['temperature'] !== undefined && { temperature: temperature.read(inputs) }),
+      ...(inputs['max_tokens'] !== undefined && { tokensMax: maxTokens.read(inputs) }),
+    },
+    callsMax: maxRetries.read(inputs),
+    delayMs: retryDelay.read(inputs) * 1_000,
+    callMs: timeout.read(inputs) * 1_000,
+  };
+}
+
+function modelOf(inputs: Inputs): string {
+  const [model, provider] = [readText(inputs, 'model'), readText(inputs, 'provider')];
+  if (model === undefined && provider !== undefined) throw refuseInput('model', 'is missing beside provider');
+  if (model === undefined) return readText(inputs, 'profile') ?? 'default';
+  return provider === undefined ? model : `${provider}:${model}`;
+}
