@@ -1,0 +1,53 @@
+/** What references read while a run goes on: its state, seen as inputs and blocks. */
+import type { StateView } from '../../graph/node-contract.ts';
+import type { BlockView, Scope } from './text-contract.ts';
+
+type Output = Readonly<Record<string, unknown>>;
+
+/** Makes of what is stored of a block's output what references see of it. */
+export type OutputShape = (stored: unknown) => Output;
+
+const skipped: BlockView = Object.freeze({ status: 'skipped', output: undefined, error: undefined });
+
+/** Reads are those of the state, so they are recorded as the activation's input (E9). */
+export class BlockScope implements Scope {
+  readonly metadata: Scope['metadata'];
+  readonly each: Scope['each'];
+  readonly #state: StateView;
+  readonly #shapes: ReadonlyMap<string, OutputShape>;
+
+  constructor(
+    state: StateView,
+    shapes: ReadonlyMap<string, OutputShape>,
+    metadata: Scope['metadata'],
+    each?: Scope['each'],
+  ) {
+    this.#state = state;
+    this.#shapes = shapes;
+    this.metadata = metadata;
+    this.each = each;
+  }
+
+  get inputs(): Output {
+    return this.#state.input as Output;
+  }
+
+  readonly block = (id: string): BlockView => {
+    const stored = this.#state.outputs[id];
+    if (stored !== undefined) {
+      const shape = this.#shapes.get(id);
+      return {
+        status: 'completed',
+        output: shape === undefined ? (stored as Output) : shape(stored),
+        error: undefined,
+      };
+    }
+    const error = this.#state.failures[id];
+    return error === undefined ? skipped : { status: 'failed', output: undefined, error };
+  };
+
+  /** The same state with one item of a for_each. */
+  withEach(each: NonNullable<Scope['each']>): BlockScope {
+    return new BlockScope(this.#state, this.#shapes, this.metadata, each);
+  }
+}

@@ -1,0 +1,314 @@
+/** The format of a workflow file: the one table that checks and the JSON Schema are made from. Its meaning: docs/spec/yaml.md. */
+import type { Fields, Shape } from './shape.ts';
+
+const text = (wanted?: string): Shape => ({ kind: 'text', ...(wanted === undefined ? {} : { wanted }) });
+const flag: Shape = { kind: 'flag' };
+const any: Shape = { kind: 'any' };
+const whole = (min: number, max?: number): Shape => ({
+  kind: 'number',
+  isWhole: true,
+  min,
+  ...(max === undefined ? {} : { max }),
+});
+const listOf = (of: Shape): Shape => ({ kind: 'list', of });
+
+/** Names of types, with the spellings that other files use. */
+export const typeNames: Readonly<Record<string, 'str' | 'num' | 'int' | 'bool' | 'list' | 'dict' | 'any'>> = {
+  str: 'str',
+  string: 'str',
+  text: 'str',
+  num: 'num',
+  number: 'num',
+  float: 'num',
+  int: 'int',
+  integer: 'int',
+  bool: 'bool',
+  boolean: 'bool',
+  list: 'list',
+  array: 'list',
+  dict: 'dict',
+  object: 'dict',
+  any: 'any',
+};
+
+const type: Shape = { kind: 'choice', of: Object.keys(typeNames) };
+const identifier = {
+  pattern: /^[A-Za-z_][A-Za-z0-9_]{0,99}$/,
+  wanted: 'a name of letters, digits and _, which does not begin with a digit',
+};
+const name = { pattern: /^[A-Za-z_][A-Za-z0-9_-]{0,99}$/, wanted: 'a name of letters, digits, _ and -' };
+/** Seconds, or a number with a unit. */
+export const durationPattern: RegExp = /^(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?$/;
+const duration: Shape = {
+  kind: 'either',
+  of: [
+    { kind: 'number', min: 0.001, max: 30 * 86_400 },
+    { kind: 'text', pattern: durationPattern, wanted: 'a duration: seconds, or a text such as 500ms, 30s, 5m, 2h' },
+  ],
+  wanted: 'a duration: seconds, or a text such as 500ms, 30s, 5m, 2h',
+};
+
+/** Keywords of JSON Schema that an input may carry beside its type. */
+export const schemaKeywords = [
+  'pattern', 'minLength', 'maxLength', 'format', 'minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf',
+  'items', 'prefixItems', 'minItems', 'maxItems', 'uniqueItems', 'properties', 'additionalProperties', 'minProperties',
+  'maxProperties', 'anyOf', 'oneOf', 'allOf', 'not', 'const',
+] as const; // prettier-ignore
+
+const keywordShapes: Readonly<Record<(typeof schemaKeywords)[number], Shape>> = {
+  pattern: text('a regular expression'),
+  minLength: whole(0),
+  maxLength: whole(0),
+  format: text(),
+  minimum: { kind: 'number' },
+  maximum: { kind: 'number' },
+  exclusiveMinimum: { kind: 'number' },
+  exclusiveMaximum: { kind: 'number' },
+  multipleOf: { kind: 'number' },
+  items: { kind: 'map', of: any },
+  prefixItems: listOf({ kind: 'map', of: any }),
+  minItems: whole(0),
+  maxItems: whole(0),
+  uniqueItems: flag,
+  properties: { kind: 'map', of: { kind: 'map', of: any } },
+  additionalProperties: { kind: 'either', of: [flag, { kind: 'map', of: any }], wanted: 'true, false or a schema' },
+  minProperties: whole(0),
+  maxProperties: whole(0),
+  anyOf: listOf({ kind: 'map', of: any }),
+  oneOf: listOf({ kind: 'map', of: any }),
+  allOf: listOf({ kind: 'map', of: any }),
+  not: { kind: 'map', of: any },
+  const: any,
+};
+
+export const inputFields: Fields = {
+  type: { shape: type, description: 'What the value must be. Default: any.' },
+  description: { shape: text(), description: 'What the input is for.' },
+  default: { shape: any, description: 'The value when none is given; must fit the type.' },
+  required: { shape: flag, description: 'Whether a run needs it. Default: true, unless there is a default.' },
+  enum: { shape: listOf(any), description: 'The values that are allowed.' },
+  ...Object.fromEntries(
+    schemaKeywords.map((keyword) => [
+      keyword,
+      { shape: keywordShapes[keyword], description: `JSON Schema's ${keyword}.` },
+    ]),
+  ),
+};
+
+export const dependencyFields: Fields = {
+  block: { shape: text(), description: 'The id of the block.', isRequired: true },
+  required: {
+    shape: flag,
+    description:
+      'False: the block starts once that one is over, however it ended. Default: true, it must have completed.',
+  },
+};
+
+export const fileOutputFields: Fields = {
+  type: {
+    shape: { kind: 'choice', of: Object.keys(typeNames).filter((key) => typeNames[key] !== 'any' && key !== 'text') },
+    description: 'How the file is read: text as it is, or parsed and checked.',
+    isRequired: true,
+  },
+  path: { shape: text(), description: 'The file, relative to the working directory.', isRequired: true },
+  required: { shape: flag, description: 'Whether the block fails without it. Default: true.' },
+  unsafe: { shape: flag, description: 'Whether the file may lie outside the working directory. Default: false.' },
+  description: { shape: text(), description: 'What the file is.' },
+};
+
+export const retryFields: Fields = {
+  attempts: { shape: whole(1, 1000), description: 'Attempts in all, the first included.', isRequired: true },
+  backoff: {
+    shape: { kind: 'choice', of: ['fixed', 'linear', 'exponential'] },
+    description: 'How the delay grows. Default: exponential.',
+  },
+  delay: { shape: duration, description: 'Before the second attempt. Default: 1s.' },
+  max_delay: { shape: duration, description: 'The longest delay. Default: 60s.' },
+  jitter: {
+    shape: { kind: 'number', min: 0, max: 1 },
+    description: 'The random part of the delay, 0 to 1. Default: 0.',
+  },
+  on: { shape: listOf(text('an error code')), description: 'Codes of failures that are retried. Default: all.' },
+};
+
+export const blockFields: Fields = {
+  id: { shape: { kind: 'text', ...identifier }, description: 'Names the block within the workflow.', isRequired: true },
+  type: { shape: text('the name of a block type'), description: 'What the block does.', isRequired: true },
+  description: { shape: text(), description: 'What the block is for.' },
+  inputs: {
+    shape: { kind: 'either', of: [{ kind: 'map', of: any }, { kind: 'null' }], wanted: 'a mapping (`name: value`)' },
+    description: 'Values for the block type; ${...} in texts is replaced.',
+  },
+  depends_on: {
+    shape: listOf({
+      kind: 'either',
+      of: [text(), { kind: 'fields', fields: dependencyFields }],
+      wanted: 'the id of a block, or { block: id, required: false }',
+    }),
+    description: 'Blocks that come before: ids, or { block, required }.',
+  },
+  condition: {
+    shape: { kind: 'either', of: [text(), flag], wanted: 'an expression that gives true or false' },
+    description: 'Read when the block could start; if it is false the block is skipped.',
+  },
+  for_each: {
+    shape: {
+      kind: 'either',
+      of: [text(), listOf(any), { kind: 'map', of: any }],
+      wanted: 'an expression, a list or a mapping',
+    },
+    description: 'Runs the block once for each item: ${each.value}, ${each.key}, ${each.index}, ${each.count}.',
+  },
+  for_each_mode: { shape: { kind: 'choice', of: ['parallel', 'sequential'] }, description: 'Default: parallel.' },
+  max_parallel: { shape: whole(1, 1000), description: 'Iterations that run at once. Default: 5.' },
+  continue_on_error: {
+    shape: flag,
+    description: 'A failure of the block is passed over; under for_each, of an iteration. Default: false.',
+    aliases: ['continue-on-error'],
+  },
+  outputs: {
+    shape: {
+      kind: 'map',
+      keys: identifier,
+      of: {
+        kind: 'fields',
+        fields: fileOutputFields,
+        rejected: { validation: 'remove it; check the value in a condition of the next block' },
+      },
+    },
+    description: 'Files that are read as outputs once the block is done.',
+  },
+  timeout: { shape: duration, description: 'For one attempt: seconds, or a text such as 30s, 5m, 2h.' },
+  retry: {
+    shape: {
+      kind: 'either',
+      of: [whole(1, 1000), { kind: 'fields', fields: retryFields }],
+      wanted: 'a number of attempts, or { attempts, backoff, delay, max_delay, jitter, on }',
+    },
+    description: 'Attempts in all, the first included.',
+  },
+  effect: {
+    shape: { kind: 'choice', of: ['pure', 'read', 'write', 'external'] },
+    description: 'What a resume or fork may do with it. Default: what the block type says.',
+  },
+  idempotent: {
+    shape: flag,
+    description: 'A repetition has no second effect, so it is repeated rather than asked about.',
+  },
+  on_in_doubt: {
+    shape: { kind: 'choice', of: ['ask', 'retry', 'fail'] },
+    description: 'When it is not known whether the effect happened. Default: ask.',
+  },
+};
+
+export const outputFields: Fields = {
+  value: { shape: any, description: 'The value; ${...} in texts is replaced.', isRequired: true },
+  type: { shape: type, description: 'What the value is turned into, or must be.' },
+  description: { shape: text(), description: 'What the output is.' },
+};
+
+export const checkpointFields: Fields = {
+  enabled: { shape: flag, description: 'False: only effects, waits and the end are kept. Default: true.' },
+  max_per_workflow: { shape: whole(1), description: 'Checkpoints kept of all runs of the workflow.' },
+  ttl_seconds: { shape: whole(1), description: 'How long ended runs are kept.' },
+  keep_paused: { shape: flag, description: 'Whether paused runs are left alone by the cleanup.' },
+  auto_cleanup: { shape: flag, description: 'Whether old checkpoints go without being asked.' },
+  cleanup_interval_seconds: { shape: whole(1), description: 'How often long-lived processes clean up.' },
+  max_checkpoint_size_mb: {
+    shape: { kind: 'number', min: 0.001, max: 4096 },
+    description: 'What one block may add to a run; more fails the block before anything is written.',
+  },
+};
+
+export const limitFields: Fields = {
+  concurrency: { shape: whole(1, 1000), description: 'Blocks that run at once. Default: 64.' },
+  depth: { shape: whole(0, 32), description: 'How deep workflows may call workflows. Default: 32.' },
+};
+
+export const workflowFields: Fields = {
+  name: {
+    shape: {
+      kind: 'text',
+      pattern: /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/,
+      wanted: 'a name of letters, digits, -, _ and ., such as release-checklist',
+    },
+    description: 'Names the workflow.',
+    isRequired: true,
+  },
+  description: { shape: text(), description: 'What the workflow does.' },
+  version: {
+    shape: { kind: 'either', of: [text(), { kind: 'number' }], wanted: 'a text' },
+    description: 'For readers.',
+  },
+  author: { shape: { kind: 'either', of: [text(), { kind: 'null' }], wanted: 'a text' }, description: 'For readers.' },
+  tags: { shape: listOf(text()), description: 'Words by which lists are filtered.' },
+  inputs: {
+    shape: { kind: 'map', keys: name, of: { kind: 'fields', fields: inputFields } },
+    description: 'What a run is given. Without this section, unknown names in texts are inputs.',
+  },
+  blocks: {
+    shape: listOf({
+      kind: 'fields',
+      fields: blockFields,
+      rejected: {
+        when: 'write `condition:`',
+        if: 'write `condition:`',
+        needs: 'write `depends_on:`',
+        env: 'write it under `inputs:` of a Shell block',
+        matrix: 'write `for_each:`',
+        max_retries: 'write `retry:`',
+        category: 'use `tags:` of the workflow',
+      },
+    }),
+    description: 'What is done.',
+    isRequired: true,
+  },
+  outputs: {
+    shape: {
+      kind: 'map',
+      keys: name,
+      of: { kind: 'either', of: [{ kind: 'fields', fields: outputFields }, any], wanted: 'a value' },
+    },
+    description: 'What a run gives: a text, or { value, type, description }.',
+  },
+  secrets: {
+    shape: {
+      kind: 'either',
+      of: [
+        listOf({ kind: 'text', ...identifier }),
+        {
+          kind: 'map',
+          keys: identifier,
+          of: {
+            kind: 'either',
+            of: [
+              { kind: 'fields', fields: { description: { shape: text(), description: 'What the secret is for.' } } },
+              { kind: 'null' },
+            ],
+            wanted: '{ description }',
+          },
+        },
+      ],
+      wanted: 'a list of names',
+    },
+    description: 'Names of the secrets it uses: ${secrets.NAME}.',
+  },
+  limits: { shape: { kind: 'fields', fields: limitFields }, description: 'Bounds of a run.' },
+  checkpoint: {
+    shape: { kind: 'fields', fields: checkpointFields },
+    description: 'How checkpoints of its runs are kept.',
+  },
+};
+
+export const workflowShape: Shape = {
+  kind: 'fields',
+  fields: workflowFields,
+  rejected: {
+    flush_memory_on_complete: 'remove it; there is no memory to flush',
+    knowledge_context: 'remove it; read what is needed in a block',
+    steps: 'write `blocks:`',
+    jobs: 'write `blocks:`',
+    env: 'write it under `inputs:` of Shell blocks',
+    timeout: 'write `timeout:` at each block',
+  },
+};
