@@ -25,8 +25,8 @@ export async function postAnswer(
   if (run === undefined) throw new CairnError('RUN_NOT_FOUND', { runId });
   const open = await findOpenWait(env, runId, waitId);
   const admitted = admitValue(value, ['answer'], limits, redactorOf(env));
-  if (open !== undefined) checkAnswer(waitOf(open), admitted.value);
-  const body = encoder.encode(encodeValue({ value: admitted.value, by }));
+  const meant = open === undefined ? admitted.value : checkAnswer(waitOf(open), admitted.value);
+  const body = encoder.encode(encodeValue({ value: meant, by }));
   const reply = await store.postMessage({ tenant, runId, kind: 'answer', name: waitId, body, at: clock.now() });
   if (reply.status === 'accepted' || reply.status === 'equal') return;
   if (reply.status !== 'taken') throw new CairnError('WAIT_NOT_FOUND', { runId, waitId });

@@ -58,6 +58,26 @@ test.each([
   expect(result.error?.cause).toMatchObject({ code: 'EFFECT_IN_DOUBT' });
 });
 
+test.each([
+  ['node', (run: () => unknown) => graphOf('g', [node('a', 'write', run, { onInDoubt: 'fail' })], edges('> a', 'a >'))],
+  [
+    'step',
+    (run: () => unknown) =>
+      graphOf(
+        'g',
+        [node('a', 'read', (ctx) => ctx.step('s', { effect: 'write' }, run), { onInDoubt: 'fail' })],
+        edges('> a', 'a >'),
+      ),
+  ],
+])('X a %s in doubt fails instead of asking, where its node says so', async (_, make) => {
+  const { bench, graph, calls } = await inDoubt(make);
+  const result = await resumeToRest(afterCrash(bench), 'r', graph);
+  expect([result.status, result.waits, calls()]).toEqual(['failed', [], 1]);
+  expect(result.error?.cause).toMatchObject({ code: 'EFFECT_IN_DOUBT' });
+  expect((await resumeToRest(afterCrash(bench), 'r', graph)).status).toBe('failed');
+  expect(calls()).toBe(1);
+});
+
 test('W3 a decision that is none is refused, and the doubt stays', async () => {
   const { bench, graph } = await inDoubt(ofNode);
   const paused = await resumeToRest(afterCrash(bench), 'r', graph);

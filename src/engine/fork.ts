@@ -1,21 +1,18 @@
 /** Forks: a new run that continues from a checkpoint of another; O(patch), the original is untouched (H2). */
 import { CairnError } from '../errors.ts';
-import { partitions } from '../graph/node-contract.ts';
 import { checkpointId, decodeCheckpoint, encodeCheckpoint, runKeyOf } from '../history/checkpoint.ts';
 import { loadState, readHistory, readOwner, type LoadedState } from '../history/load.ts';
+import { metaOf } from '../history/stored-meta.ts';
 import type { RunRow, WaitRow } from '../ports/store.ts';
-import { type Admitted, admitValue, encodeValue, maskedText } from '../state/codec.ts';
+import { encodeValue } from '../state/codec.ts';
 import { DeltaBuilder, pathJson } from '../state/delta.ts';
-import { readPath, setPath } from '../state/diff.ts';
-import type { RunTree, StepRecord } from '../state/tree.ts';
 import { checkId } from './admit-run.ts';
-import type { CheckpointRef, ForkOptions, Patch } from './api.ts';
-import { checkAnswer } from './check-answer.ts';
+import type { CheckpointRef, ForkOptions } from './api.ts';
+import { admitPatch, ForkPatches, isNamed, isWholeChannel } from './fork-patches.ts';
+import { applyGraphChange } from './graph-change.ts';
+import { storedForm } from './offload.ts';
 import { pendingOf } from './pending.ts';
-import { pathKeyOf } from './recorded-outcomes.ts';
-import { redactorOf } from './redact.ts';
 import type { EngineEnvironment } from './run-core.ts';
-import { treePathOf } from './tree-path.ts';
 import { waitRowOf } from './wait.ts';
 
 /** A fork before it is admitted. */
@@ -24,9 +21,11 @@ export interface DraftFork {
   readonly from: number;
   readonly loaded: LoadedState;
   readonly delta: DeltaBuilder;
+  /** What the graph it goes on under has that the one before had not, and the other way round. */
+  readonly differences: readonly unknown[];
 }
 
-/** @throws CHECKPOINT_NOT_FOUND, CHECKPOINT_PRUNED, WAIT_NOT_FOUND, ANSWER_INVALID, STATE_UNKNOWN_CHANNEL, RUN_EXISTS */
+/** @throws CHECKPOINT_NOT_FOUND, CHECKPOINT_PRUNED, WAIT_NOT_FOUND, ANSWER_INVALID, STATE_UNKNOWN_CHANNEL, RUN_EXISTS, RUN_GRAPH_CHANGED it cannot go on under the graph given */
 export async function forkRun(
   env: EngineEnvironment,
   run: RunRow,
@@ -36,7 +35,7 @@ export async function forkRun(
   const { store, clock, ids, tenant, limits } = env;
   const runId = options.runId ?? ids.createRunId(clock.now());
   checkId('run id', runId, limits.idBytes);
-  const { from, checksum, delta, waits, pending } =
+  const { from, checksum, delta, waits, pending, graphHash, differences } =
     (await quickFork(env, run, seq, options)) ?? (await fullFork(env, run, seq, options));
   const owner = await readOwner(store, run, from);
   const key = runKeyOf(tenant, runId);
@@ -44,6 +43,7 @@ export async function forkRun(
   const detail = {
     ...(options.set === undefined ? {} : { set: options.set.map((patch) => patch.path.join('.')) }),
     ...(options.answers === undefined ? {} : { answers: Object.keys(options.answers) }),
+    ...(differences.length === 0 ? {} : { graph: differences }),
   };
   const change = JSON.stringify([
     { kind: 'fork', from: { runId: owner.runId, seq: from }, ...(Object.keys(detail).length === 0 ? {} : { detail }) },
@@ -61,8 +61,8 @@ export async function forkRun(
     tenant,
     runId,
     key,
-    graphId: run.graphId,
-    graphHash: run.graphHash,
+    graphId: options.graph?.id ?? run.graphId,
+    graphHash,
     status: 'paused',
     meta: run.meta,
     parent: { runId: owner.runId, seq: from },
@@ -81,12 +81,15 @@ interface NewFork {
   readonly delta: DeltaBuilder;
   readonly waits: readonly WaitRow[];
   readonly pending: number;
+  readonly graphHash: string;
+  readonly differences: readonly unknown[];
 }
 
 async function fullFork(env: EngineEnvironment, run: RunRow, seq: number, options: ForkOptions): Promise<NewFork> {
-  const { from, loaded, delta } = await draftFork(env, run, seq, options);
-  const waits = Object.entries(loaded.root.waits).map(([waitId, wait]) => waitRowOf(waitId, wait));
-  return { from, checksum: loaded.checksum, delta, waits, pending: pendingOf(loaded.root) };
+  const { from, loaded, delta, differences } = await draftFork(env, run, seq, options);
+  const { root, checksum } = loaded;
+  const waits = Object.entries(root.waits).map(([waitId, wait]) => waitRowOf(waitId, wait));
+  return { from, checksum, delta, waits, pending: pendingOf(root), graphHash: root.graphHash, differences };
 }
 
 /** Where the checkpoint says that nothing is pending, and whole channels are patched, nothing of the state needs to be read. */
@@ -97,8 +100,9 @@ async function quickFork(
   options: ForkOptions,
 ): Promise<NewFork | undefined> {
   const patches = options.set ?? [];
-  const isPlain = patches.every(({ path }) => path.length === 2 && partitions.some((name) => name === path[0]));
-  if (!isPlain || options.answers !== undefined || !isSeqOf(run, seq)) return undefined;
+  const isPlain = patches.every(isWholeChannel) && options.answers === undefined && options.graph === undefined;
+  // A run that has gone on under another graph may be forked where it was still under the one before.
+  if (!isPlain || metaOf(run).graphHash !== run.graphHash || !isSeqOf(run, seq)) return undefined;
   const owner = await readOwner(env.store, run, seq);
   const [row] = await env.store.readCheckpoints(owner, { from: seq, to: seq });
   if (row === undefined) return undefined;
@@ -106,10 +110,22 @@ async function quickFork(
   if (pending !== 0) return undefined;
   const delta = new DeltaBuilder();
   delta.set('["status"]', '"paused"');
-  for (const patch of patches) delta.set(pathJson(['frame', 'channels', ...patch.path]), admitPatch(env, patch).json);
+  for (const patch of patches) {
+    const form = await storedForm(env, admitPatch(env, patch).value);
+    delta.set(pathJson(['frame', 'channels', ...patch.path]), encodeValue(form));
+  }
   if (patches.length > 0) delta.set('["patched"]', JSON.stringify(patches.map(({ path }) => path.join('.'))));
   if (options.rerunPure === true) delta.set('["rerunPure"]', 'true');
-  return { from: seq, checksum: link, delta, waits: [], pending: patches.length > 0 ? 1 : 0 };
+  const { graphHash } = run;
+  return {
+    from: seq,
+    checksum: link,
+    delta,
+    waits: [],
+    pending: patches.length > 0 ? 1 : 0,
+    graphHash,
+    differences: [],
+  };
 }
 
 /** The state a fork begins with, and the delta that makes it. Writes nothing. */
@@ -123,21 +139,39 @@ export async function draftFork(
   const loaded = await loadState(env.store, env.blobs, run, from);
   const { root } = loaded;
   const delta = new DeltaBuilder();
-  const set = (name: keyof RunTree, value: unknown): void => {
-    (root as unknown as Record<string, unknown>)[name] = value;
-    delta.set(JSON.stringify([name]), encodeValue(value));
-  };
-  if (root.status !== 'paused') set('status', 'paused');
+  const patches = new ForkPatches(env, root, delta);
+  if (root.status !== 'paused') patches.set(['status'], 'paused');
   if (root.failures !== undefined) {
     delete root.failures;
     delta.delete('["failures"]');
   }
+  const differences = await changeGraph(env, run, loaded, options, patches, delta);
   const patched: string[] = [...(root.patched ?? [])];
-  for (const patch of options.set ?? []) applyPatch(env, root, delta, patch, patched, set);
-  if (patched.length > 0) set('patched', patched);
-  for (const [name, value] of Object.entries(options.answers ?? {})) supplyAnswer(env, run, loaded, delta, name, value);
-  if (options.rerunPure === true) set('rerunPure', true);
-  return { from, loaded, delta };
+  for (const patch of options.set ?? []) {
+    const channel = await patches.apply(patch);
+    if (channel !== undefined) patched.push(channel);
+  }
+  if (patched.length > 0) patches.set(['patched'], patched);
+  for (const [name, value] of Object.entries(options.answers ?? {})) await patches.answer(run.runId, name, value);
+  if (options.rerunPure === true) patches.set(['rerunPure'], true);
+  return { from, loaded, delta, differences };
+}
+
+/** Puts the forked state under the graph given, and says what differs. Where its code is other code, pure outcomes are not reused (X2). */
+async function changeGraph(
+  env: EngineEnvironment,
+  run: RunRow,
+  { root }: LoadedState,
+  { graph }: ForkOptions,
+  patches: ForkPatches,
+  delta: DeltaBuilder,
+): Promise<readonly unknown[]> {
+  if (graph === undefined) return [];
+  const isOtherCode = root.codeHash !== undefined && root.codeHash !== graph.codeHash;
+  const changed = await applyGraphChange(env, run, root, graph, undefined);
+  for (const [path, json] of changed?.sets ?? []) delta.set(path, json);
+  if (isOtherCode) patches.set(['rerunPure'], true);
+  return changed?.differences ?? [];
 }
 
 function isSeqOf(run: RunRow, seq: number): boolean {
@@ -163,78 +197,4 @@ async function forkPoint(env: EngineEnvironment, run: RunRow, seq: number, optio
   }
   for (const at of last.values()) from = Math.min(from, at - 1);
   return from;
-}
-
-/** A wait is named by its id, or by its node. */
-function isNamed(waitId: string | undefined, node: readonly string[], name: string): boolean {
-  return waitId === name || node.join('/') === name || node.at(-1) === name;
-}
-
-function admitPatch(env: EngineEnvironment, { path, value }: Patch): Admitted {
-  const redact = redactorOf(env);
-  return admitValue(path.some(redact) ? maskedText : value, path, env.limits, redact);
-}
-
-function applyPatch(
-  env: EngineEnvironment,
-  root: RunTree,
-  delta: DeltaBuilder,
-  patch: Patch,
-  patched: string[],
-  set: (name: keyof RunTree, value: unknown) => void,
-): void {
-  const [partition, key, ...rest] = patch.path;
-  const { value } = admitPatch(env, patch);
-  if (partition === 'outputs' && key !== undefined && rest.length === 0) {
-    return set('supplied', { ...root.supplied, [pathKeyOf([key])]: { output: value } });
-  }
-  const { frame } = root;
-  if (partition === 'input') {
-    frame.input = key === undefined ? value : setPath(frame.input, [key, ...rest], value);
-    delta.set('["frame","input"]', encodeValue(frame.input));
-    patched.push(key === undefined ? 'input' : `input.${key}`);
-    return;
-  }
-  const channels = partition === undefined ? undefined : frame.channels[partition];
-  if (channels === undefined || key === undefined) {
-    throw new CairnError('STATE_UNKNOWN_CHANNEL', { channel: patch.path.join('.') });
-  }
-  const next = rest.length === 0 ? value : setPath(readPath(channels, [key]), rest, value);
-  Object.defineProperty(channels, key, { value: next, writable: true, enumerable: true, configurable: true });
-  delta.set(pathJson(['frame', 'channels', partition as string, key]), encodeValue(next));
-  patched.push(`${partition as string}.${key}`);
-}
-
-/** Closes an open wait of the forked state with the answer given. */
-function supplyAnswer(
-  env: EngineEnvironment,
-  run: RunRow,
-  { root }: LoadedState,
-  delta: DeltaBuilder,
-  name: string,
-  given: unknown,
-): void {
-  const found = Object.entries(root.waits).find(([waitId, wait]) => isNamed(waitId, wait.node, name));
-  if (found === undefined) throw new CairnError('WAIT_NOT_FOUND', { runId: run.runId, waitId: name });
-  const [waitId, wait] = found;
-  const { value } = admitValue(given, ['answer'], env.limits, redactorOf(env));
-  checkAnswer(wait, value);
-  delete root.waits[waitId];
-  delta.delete(pathJson(['waits', waitId]));
-  const nodeAt = [...treePathOf(wait.node), 'nodes', wait.node.at(-1) as string];
-  if (wait.step === undefined || wait.kind === 'doubt') {
-    const at = wait.step === undefined ? [...nodeAt, 'decision'] : [...nodeAt, 'steps', wait.step, 'decision'];
-    delta.set(pathJson(at), encodeValue(value));
-    return writeAt(root, at, value);
-  }
-  const at = [...nodeAt, 'steps', wait.step];
-  const { wait: _, ...open } = readPath(root, at) as StepRecord;
-  const step: StepRecord = { ...open, status: 'done', output: value, by: 'person', at: env.clock.now() };
-  delta.set(pathJson(at), encodeValue(step));
-  writeAt(root, at, step);
-}
-
-function writeAt(root: RunTree, path: readonly string[], value: unknown): void {
-  const holder = readPath(root, path.slice(0, -1)) as Record<string, unknown>;
-  Object.defineProperty(holder, path.at(-1) as string, { value, writable: true, enumerable: true, configurable: true });
 }

@@ -20,6 +20,8 @@ export interface DoubtfulEffect {
   readonly isIdempotent: boolean;
   readonly applied: 'no' | undefined;
   readonly decision: unknown;
+  /** What becomes of it if nothing else decides. */
+  readonly onInDoubt: 'ask' | 'fail';
   readonly reconcile: ((key: string) => Promise<Reconciliation> | Reconciliation) | undefined;
 }
 
@@ -44,7 +46,8 @@ export async function judgeEffect(core: RunCore, effect: DoubtfulEffect): Promis
     if (found.happened === true) return { kind: 'happened', output: found.output, by: 'reconcile' };
     if (found.happened === false) return { kind: 'run' };
   }
-  return effect.isIdempotent ? { kind: 'run' } : { kind: 'ask' };
+  if (effect.isIdempotent) return { kind: 'run' };
+  return { kind: effect.onInDoubt === 'fail' ? 'failed' : 'ask' };
 }
 
 /** Until the attempt's deadline its first owner may still be in the effect, unless it is known to be gone. */
@@ -76,6 +79,7 @@ export function judgeActivation(core: RunCore, activation: Activation, record: N
     isIdempotent: node.idempotent,
     applied: record.applied,
     decision: record.decision,
+    onInDoubt: node.onInDoubt,
     reconcile:
       reconcile === undefined
         ? undefined

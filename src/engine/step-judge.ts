@@ -28,6 +28,7 @@ export async function judgeStep(
           isIdempotent: options.idempotent === true,
           applied: recorded.applied,
           decision: recorded.decision,
+          onInDoubt: activation.node.onInDoubt,
           reconcile: options.reconcile,
         })
       : ({ kind: 'happened', output: taken.output, by: 'replay' } as const);

@@ -4,6 +4,7 @@ import type { Question } from '../graph/node-contract.ts';
 import { admitValue, encodeValue } from '../state/codec.ts';
 import type { NodeRecord, StepKind, StepRecord, WaitRecord } from '../state/tree.ts';
 import type { Activation } from './activation.ts';
+import { defaultAnswerOf } from './check-answer.ts';
 import { schemaDefect } from '../state/json-schema.ts';
 import { takeEarlySignal } from './message-intake.ts';
 import { openWait } from './open-wait.ts';
@@ -89,19 +90,25 @@ export function ask(core: RunCore, activation: Activation, question: Question): 
     name,
     prompt: question.prompt,
     ...(question.choices === undefined ? {} : { choices: question.choices }),
+    ...(question.matching === undefined || question.matching === 'exact' ? {} : { matching: question.matching }),
     ...(question.schema === undefined ? {} : { schema: question.schema }),
     ...(question.metadata === undefined ? {} : { metadata: question.metadata }),
     ...(question.deadlineAt === undefined ? {} : { dueAt: question.deadlineAt }),
-    ...('defaultAnswer' in question ? { defaultAnswer: question.defaultAnswer } : {}),
+    ...('defaultAnswer' in question ? { defaultAnswer: defaultAnswerOf(question) } : {}),
   };
   const admitted = admitValue(wait, [...activation.path, name], core.env.limits, core.redact).value as WaitRecord;
   return waitFor(core, activation, { kind: 'ask', name, wait: admitted });
 }
 
+const matchings: readonly string[] = ['exact', 'lenient', 'open'];
+
 /** What could never be answered, or never be due, is refused before it is asked. */
-function checkQuestion(activation: Activation, { schema, deadlineAt }: Question): void {
-  const isTime = deadlineAt === undefined || Number.isFinite(deadlineAt);
-  const reason = isTime ? schemaDefect(schema) : 'its deadline is no time';
+function checkQuestion(activation: Activation, { schema, deadlineAt, matching = 'exact' }: Question): void {
+  const reason = !(deadlineAt === undefined || Number.isFinite(deadlineAt))
+    ? 'its deadline is no time'
+    : matchings.includes(matching)
+      ? schemaDefect(schema)
+      : `its matching is none of ${matchings.join(', ')}`;
   if (reason !== undefined)
     throw new CairnError('NODE_CALL_REFUSED', { call: 'ask', node: activation.path.join('/'), reason });
 }

@@ -4,6 +4,8 @@ import { partitions } from './node-contract.ts';
 import type { Report } from './violations.ts';
 import { checkFields, checkOneOf, checkRange } from './violations.ts';
 
+const policyFields = ['routing', 'checkpoint', 'concurrency', 'maxVisits', 'durability', 'checkpointBytes'];
+
 const reducerNames: readonly ReducerName[] = [
   'last',
   'first',
@@ -67,7 +69,7 @@ export function validateChannels(report: Report, definition: GraphDefinition): v
     );
   }
   const policies = definition.policies ?? {};
-  checkFields(report, 'policies', policies, ['routing', 'checkpoint', 'concurrency', 'maxVisits', 'durability']);
+  checkFields(report, 'policies', policies, policyFields);
   for (const [name, value] of Object.entries(policies)) {
     if (value === undefined) report.error('G9', 'policies', `${name} is undefined`, 'give a value, or leave it out');
   }
@@ -76,4 +78,5 @@ export function validateChannels(report: Report, definition: GraphDefinition): v
   checkOneOf(report, 'E4', 'policies', 'durability', policies.durability, ['barrier', 'exit']);
   checkRange(report, 'policies', 'concurrency', policies.concurrency, { min: 1, max: 100_000 });
   checkRange(report, 'policies', 'maxVisits', policies.maxVisits, { min: 1 });
+  checkRange(report, 'policies', 'checkpointBytes', policies.checkpointBytes, { min: 1 });
 }

@@ -8,12 +8,17 @@ import { validateReads } from './validate-reads.ts';
 import { validateShape } from './validate-shape.ts';
 import { checkFields, createReport, idFault } from './violations.ts';
 
+const graphFields = ['id', 'nodes', 'edges', 'reducers', 'schemas', 'policies', 'text'];
+
 /** Reports every violation of a definition, errors and warnings; `linked` is what of it could be linked. */
 export function validateGraph(definition: GraphDefinition, linked: LinkedGraph): readonly Violation[] {
   const report = createReport();
-  checkFields(report, 'graph', definition, ['id', 'nodes', 'edges', 'reducers', 'schemas', 'policies']);
+  checkFields(report, 'graph', definition, graphFields);
   const fault = idFault(definition.id);
   if (fault !== undefined) report.error('G1', 'graph', `the graph's id ${fault}`, 'give an id of 1 to 512 bytes');
+  const { text } = definition;
+  if (text !== undefined && typeof text !== 'string')
+    report.error('G9', 'graph', 'the text is no text', 'give what the graph was compiled from, or leave it out');
   validateNodes(report, definition);
   validateEdges(report, definition);
   validateChannels(report, definition);

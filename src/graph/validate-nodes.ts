@@ -20,7 +20,16 @@ const nodeFields = [
   'timeoutMs',
   'onFailure',
 ];
-const moreNodeFields = ['checkpoint', 'idempotent', 'maxVisits', 'outputAs', 'subgraph', 'implementation', 'place'];
+const moreNodeFields = [
+  'checkpoint',
+  'idempotent',
+  'onInDoubt',
+  'maxVisits',
+  'outputAs',
+  'subgraph',
+  'implementation',
+  'place',
+];
 const retryFields = ['attempts', 'backoff', 'delayMs', 'delayMsMax', 'jitter', 'on'];
 
 /** The place of a node in messages: where it was written, else its id. */
@@ -113,6 +122,7 @@ function checkNode(report: Report, node: NodeDefinition): void {
   checkRange(report, place, 'maxVisits', node.maxVisits, { min: 1 });
   checkOneOf(report, 'G8', place, 'onFailure', node.onFailure, ['fail-run', 'skip-dependents', 'continue']);
   checkOneOf(report, 'C10', place, 'checkpoint', node.checkpoint, ['before', 'after', 'both', 'none']);
+  checkOneOf(report, 'G9', place, 'onInDoubt', node.onInDoubt, ['ask', 'fail']);
   if (node.outputAs === '') report.error('G2', place, 'outputAs is empty', 'give the output a name, or leave it out');
 }
 

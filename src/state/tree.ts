@@ -161,6 +161,8 @@ export interface WaitRecord {
   name: string;
   prompt?: string;
   choices?: readonly unknown[];
+  /** How an answer is held against the choices. Absent: it must equal one. */
+  matching?: 'exact' | 'lenient' | 'open';
   schema?: unknown;
   metadata?: unknown;
   dueAt?: number;
