@@ -14,6 +14,7 @@ const sources = everything.filter(({ path }) => path.startsWith('src/') && !path
 const packagePlaces: Readonly<Record<string, readonly string[]>> = {
   diff: ['src/nodes/blocks/text-diff.ts'],
   ignore: ['src/nodes/blocks/ignored-files.ts'],
+  picomatch: ['src/nodes/blocks/find-files.ts'],
   '@clack/prompts': ['src/cli/'],
   '@marcbachmann/cel-js': ['src/graph/expression.ts'],
   ai: ['src/models/ai-sdk'],
