@@ -2,6 +2,7 @@
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { dirname, extname, resolve } from 'node:path';
 import type { RunMeta } from '../engine/api.ts';
+import type { CheckpointSettings } from '../dialects/yaml/yaml-workflow.ts';
 import { CairnError } from '../errors.ts';
 import type { Graph } from '../graph/graph.ts';
 import type { LoadedGraph } from '../operations/operation.ts';
@@ -24,6 +25,8 @@ export interface GraphLoader {
   readonly loadGraph: (file: string, exportName?: string) => Promise<LoadedGraph>;
   readonly loadWorkflow: (file: string) => Promise<KnownWorkflow>;
   readonly readText: (file: string) => Promise<string>;
+  /** What the text kept with a run says of its checkpoints; undefined: it is not there, or cannot be read any more. */
+  readonly readSettings: (text: string | undefined) => Promise<CheckpointSettings | undefined>;
   readonly findGraph: (meta: RunMeta, readText: () => Promise<string | undefined>) => Promise<Graph | undefined>;
 }
 
@@ -81,6 +84,16 @@ export function createGraphLoader({ cwd, isMovable, openDialect, openCatalog }: 
     loadGraph,
     loadWorkflow,
     readText: (file) => Promise.resolve(file).then((given) => readFile(cwd, given)),
+    async readSettings(text) {
+      if (text === undefined) return undefined;
+      const dialect = await openDialect();
+      try {
+        return dialect.readBundle(text, dialect.options).checkpoint;
+      } catch (error) {
+        if (CairnError.is(error)) return undefined;
+        throw error;
+      }
+    },
     async findGraph({ source, exportName }, readText) {
       const text = await readText();
       if (text !== undefined) {

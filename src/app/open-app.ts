@@ -4,9 +4,12 @@ import { dirname, join, resolve } from 'node:path';
 import { createFileBlobs } from '../blobs/file-blobs.ts';
 import type { EngineOptions } from '../engine/api.ts';
 import { createEngine } from '../engine/engine.ts';
-import { findGraphOf } from '../engine/find-graph.ts';
+import type { CheckpointSettings } from '../dialects/yaml/yaml-workflow.ts';
+import { findGraphOf, readGraphText } from '../engine/find-graph.ts';
 import type { JsonSchema } from '../graph/node-type.ts';
-import type { WatchedEvent, WorkContext } from '../operations/operation.ts';
+import { type CleanUpContext, defaultSettings } from '../operations/clean-up.ts';
+import { isFromText } from '../operations/run-outputs.ts';
+import type { WatchedEvent } from '../operations/operation.ts';
 import type { BlobStore } from '../ports/blobs.ts';
 import type { RunRow, Store } from '../ports/store.ts';
 import { openSqliteStore } from '../stores/sqlite/index.ts';
@@ -15,6 +18,7 @@ import { createGraphLoader } from './graph-loader.ts';
 import { defaultTenant, type StoreChoice } from './open-reading.ts';
 import { parseStoreUrl, type StorePlace } from './store-url.ts';
 import { isWorkerDead } from './process-name.ts';
+import { cleanUpAfter, cleanUpEvery, mergeSettings } from './keep-clean.ts';
 import { readConfig, type FoundConfig } from './read-config.ts';
 import { systemClock } from './system-clock.ts';
 import { createSystemIds } from './system-ids.ts';
@@ -24,12 +28,16 @@ export interface AppOptions extends StoreChoice {
   readonly workflows?: readonly string[] | undefined;
   /** What workflows given as texts may reach for, `inline` included; default: as the configuration says, else nothing. */
   readonly allow?: readonly string[] | undefined;
+  /** Cleans up now and then while the app is open: so many milliseconds apart, or as the configuration says. Default: never. */
+  readonly cleanUpEvery?: number | 'configured';
+  /** Told of what went wrong while cleaning up. */
+  readonly report?: (error: unknown) => void;
   /** Told of each event of runs that operations follow. */
   readonly watch?: (event: WatchedEvent) => void;
 }
 
 /** Everything an operation needs, and the end of it. */
-export interface App extends WorkContext {
+export interface App extends CleanUpContext {
   readonly place: StorePlace;
   readonly config: FoundConfig;
   /** The JSON Schema of a workflow file with the blocks there are here. */
@@ -67,7 +75,7 @@ function once<Value>(load: () => Promise<Value>): () => Promise<Value> {
 
 /** @throws CONFIG_INVALID the configuration or the URL; STORE_* the store cannot be opened */
 export async function openApp(options: AppOptions): Promise<App> {
-  const { cwd, watch } = options;
+  const { cwd, watch, report = () => undefined } = options;
   const config = await readConfig(options);
   const place = parseStoreUrl(options.storeUrl ?? config.store, cwd);
   const openDialect = once(async () => {
@@ -95,7 +103,11 @@ export async function openApp(options: AppOptions): Promise<App> {
     findGraph: (_graphId, _graphHash, meta, readText) => loader.findGraph(meta, readText),
   };
   const engine = createEngine(engineOptions);
-  const context = {
+  const settingsOf = async (run: RunRow): Promise<CheckpointSettings | undefined> => {
+    const ofWorkflow = isFromText(run) ? await loader.readSettings(await readGraphText(engineOptions, run)) : undefined;
+    return mergeSettings(config.checkpoint, ofWorkflow);
+  };
+  const cleaning: CleanUpContext = {
     tenant: defaultTenant,
     store,
     blobs,
@@ -105,20 +117,29 @@ export async function openApp(options: AppOptions): Promise<App> {
     now: Date.now,
     ...loader,
     openWorkflows,
-    findGraph: (run: RunRow) => findGraphOf(engineOptions, run),
+    findGraph: (run) => findGraphOf(engineOptions, run),
+    settingsOf,
     ...(watch !== undefined && { watch }),
   };
+  const everyMs = options.cleanUpEvery === 'configured' ? configuredMs(config) : options.cleanUpEvery;
+  const endCleaning = everyMs === undefined ? undefined : cleanUpEvery(cleaning, everyMs, report);
   return {
-    ...context,
+    ...cleaning,
     place,
     config,
+    rested: ({ runId }) => cleanUpAfter(cleaning, runId, report),
     readSchema: async () => {
       const { workflowSchema, nodeTypes } = await openDialect();
       return workflowSchema(nodeTypes);
     },
     close: once(async () => {
+      await endCleaning?.();
       await engine.close();
       await store.close();
     }),
   };
+}
+
+function configuredMs({ checkpoint }: FoundConfig): number {
+  return 1000 * (checkpoint?.cleanup_interval_seconds ?? defaultSettings.cleanup_interval_seconds);
 }

@@ -1,15 +1,13 @@
 /** The YAML dialect with the blocks of this process; loaded when the first YAML is read. */
 import type { ReadOptions } from '../dialects/yaml/read-options.ts';
 import type { NodeType } from '../graph/node-type.ts';
+import { parsePermissions } from '../graph/parse-permissions.ts';
 import type { FoundConfig } from './read-config.ts';
 
 type Dialect = typeof import('../dialects/yaml/index.ts');
 
 /** What the dialect is, and what it is handed each time. */
-export interface YamlDialect extends Pick<
-  Dialect,
-  'readWorkflow' | 'checkWorkflow' | 'readBundle' | 'workflowSchema' | 'parsePermissions'
-> {
+export interface YamlDialect extends Pick<Dialect, 'readWorkflow' | 'checkWorkflow' | 'readBundle' | 'workflowSchema'> {
   readonly nodeTypes: readonly NodeType[];
   readonly options: Pick<ReadOptions, 'nodeTypes' | 'permissions' | 'checkpoint'>;
   /** Whether workflows given as texts are taken at all. */
@@ -27,7 +25,7 @@ export async function loadYamlDialect(config: FoundConfig, allow: readonly strin
   // A block of the user's own stands before the built-in one of its name.
   const builtIn = createNodeTypes(models === undefined ? {} : { models });
   const nodeTypes = [...builtIn.filter(({ name }) => !ownNames.has(name)), ...own];
-  const { permissions, inline } = dialect.parsePermissions(allow);
+  const { permissions, inline } = parsePermissions(allow);
   return {
     ...dialect,
     nodeTypes,

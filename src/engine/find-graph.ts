@@ -25,7 +25,7 @@ export async function findGraphOf(
 }
 
 /** The text of the graph that the run was last advanced under: its row has that of its admission, its state that of a later one. */
-async function readGraphText(
+export async function readGraphText(
   { store, blobs }: Pick<EngineOptions, 'store' | 'blobs'>,
   run: RunRow,
 ): Promise<string | undefined> {

@@ -12,6 +12,8 @@ export interface PruneOptions {
   readonly keepEvery?: number;
   /** Keeps so many of the newest. Default 1: the head. */
   readonly keepLast?: number;
+  /** Of what nothing needs, only these may go. Default: all of it. */
+  readonly only?: readonly number[];
 }
 
 export interface PruneNeeds {
@@ -55,7 +57,7 @@ async function choose(
   store: Store,
   run: RunRow,
   first: number,
-  { keepEvery, keepLast = 1 }: PruneOptions,
+  { keepEvery, keepLast = 1, only }: PruneOptions,
 ): Promise<Set<number>> {
   const chosen = new Set<number>();
   for (let seq = Math.max(first, run.head - Math.max(1, keepLast) + 1); seq <= run.head; seq++) chosen.add(seq);
@@ -63,6 +65,8 @@ async function choose(
   for await (const fork of readForks(store, run)) if (fork.parent !== undefined) chosen.add(fork.parent.seq);
   const every = keepEvery === undefined ? 0 : Math.max(1, Math.floor(keepEvery));
   if (every > 0) for (let seq = Math.ceil(first / every) * every; seq <= run.head; seq += every) chosen.add(seq);
+  const droppable = only === undefined ? undefined : new Set(only);
+  for (let seq = first; droppable !== undefined && seq <= run.head; seq++) if (!droppable.has(seq)) chosen.add(seq);
   // What an earlier pruning folded away cannot be chosen any more.
   return existing(store, run, chosen);
 }

@@ -1,8 +1,9 @@
 /** The checkpoints of all runs, newest first. */
 import { checkpointId } from '../history/checkpoint.ts';
 import { loadState } from '../history/load.ts';
-import { type LogEntry, readLog } from '../history/log.ts';
+import type { LogEntry } from '../history/log.ts';
 import type { RunRow } from '../ports/store.ts';
+import { isAfter, newestFirst, RunWalk, type Position } from './checkpoint-walk.ts';
 import { isAnswerable } from './find-wait.ts';
 import type { HistoryContext, Operation } from './operation.ts';
 import { readAllRuns } from './read-all-runs.ts';
@@ -37,80 +38,10 @@ export interface ListCheckpointsOutput {
 }
 
 const defaultLimit = 50;
-const pageSize = 20;
-
-interface Position {
-  readonly at: number;
-  readonly runId: string;
-  readonly seq: number;
-}
-
-/** Walks the checkpoints of one run from its head down. */
-class RunWalk {
-  readonly run: RunRow;
-  readonly #context: HistoryContext;
-  #page: readonly LogEntry[] = [];
-  #next = 0;
-  /** Where clocks went back between checkpoints, an older one counts as no newer than the one after it. */
-  #at: number = Number.POSITIVE_INFINITY;
-
-  constructor(context: HistoryContext, run: RunRow) {
-    this.#context = context;
-    this.run = run;
-  }
-
-  get entry(): LogEntry | undefined {
-    return this.#page[this.#next];
-  }
-
-  get position(): Position {
-    return { at: this.#at, runId: this.run.runId, seq: this.entry?.seq ?? 0 };
-  }
-
-  /** Steps to the next older checkpoint. @returns whether there is one */
-  async step(): Promise<boolean> {
-    const last = this.entry;
-    this.#next += 1;
-    if (this.entry === undefined) {
-      const before = last?.seq ?? this.run.head + 1;
-      this.#page = await readLog(this.#context.store, this.run, { limit: pageSize, before });
-      this.#next = 0;
-    }
-    this.#at = Math.min(this.#at, this.entry?.at ?? 0);
-    return this.entry !== undefined;
-  }
-}
-
-function isAfter(a: Position, b: Position): boolean {
-  if (a.at !== b.at) return a.at < b.at;
-  return a.runId === b.runId ? a.seq < b.seq : a.runId < b.runId;
-}
 
 function readCursor(cursor: string | undefined): Position | undefined {
   const [at, seq, ...runId] = cursor?.split(':') ?? [];
   return at === undefined ? undefined : { at: Number(at), seq: Number(seq), runId: runId.join(':') };
-}
-
-/** Checkpoints of all walks, newest first: the next is always that of the walk whose own next is newest. */
-async function* merge(walks: readonly RunWalk[]): AsyncGenerator<RunWalk> {
-  // A run says when it was last written to, so its history is read only when its turn comes.
-  const waiting = [...walks].sort((a, b) => b.run.updatedAt - a.run.updatedAt);
-  const open: RunWalk[] = [];
-  for (;;) {
-    const newest = open.reduce<RunWalk | undefined>(
-      (best, walk) => (best === undefined || isAfter(best.position, walk.position) ? walk : best),
-      undefined,
-    );
-    const [unread] = waiting;
-    if (unread !== undefined && (newest === undefined || unread.run.updatedAt >= newest.position.at)) {
-      waiting.shift();
-      if (await unread.step()) open.push(unread);
-      continue;
-    }
-    if (newest === undefined) return;
-    yield newest;
-    if (!(await newest.step())) open.splice(open.indexOf(newest), 1);
-  }
 }
 
 async function toListed(context: HistoryContext, run: RunRow, entry: LogEntry, at: number): Promise<ListedCheckpoint> {
@@ -150,7 +81,7 @@ export const listCheckpoints: Operation<ListCheckpointsInput, ListCheckpointsOut
     for await (const run of readAllRuns(context, query)) walks.push(new RunWalk(context, run));
     const after = readCursor(cursor);
     const checkpoints: ListedCheckpoint[] = [];
-    for await (const { run, entry, position } of merge(walks)) {
+    for await (const { run, entry, position } of newestFirst(walks)) {
       if (entry === undefined || (after !== undefined && !isAfter(position, after))) continue;
       if (paused && !entry.change.some(({ kind }) => kind === 'pause')) continue;
       const last = checkpoints.at(-1);
