@@ -2,6 +2,7 @@
 
 import { CairnError } from '../../errors.ts';
 import type { Commit, CommitReply, RunKey, WaitRow } from '../../ports/store.ts';
+import type { CheckpointPlaces } from './checkpoint-places.ts';
 import type { Prepare, Statement } from './prepare.ts';
 import type { RunHead, RunHeads } from './run-heads.ts';
 import { dueOf, statusCode } from './run-rows.ts';
@@ -19,7 +20,7 @@ export interface PendingCommit extends Pick<Commit, 'claim' | 'checkpoint'> {
 
 export class CommitWrite {
   readonly #heads: RunHeads;
-  readonly #insert: Statement;
+  readonly #places: CheckpointPlaces;
   readonly #selectChecksum: Statement;
   readonly #setStatus: Statement;
   readonly #setGraphHash: Statement;
@@ -27,10 +28,10 @@ export class CommitWrite {
   readonly #closeWait: Statement;
   readonly #takeMessage: Statement;
 
-  constructor(prepare: Prepare, heads: RunHeads) {
+  constructor(prepare: Prepare, heads: RunHeads, places: CheckpointPlaces) {
     this.#heads = heads;
-    this.#insert = prepare('insert into checkpoints (run, seq, at, checksum, body) values (?, ?, ?, ?, ?)');
-    this.#selectChecksum = prepare('select checksum from checkpoints where run = ? and seq = ?');
+    this.#places = places;
+    this.#selectChecksum = prepare('select checksum from checkpoints where id = ?');
     this.#setStatus = prepare('update runs set status = ? where tenant = ? and run_id = ?');
     this.#setGraphHash = prepare('update runs set graph_hash = ? where tenant = ? and run_id = ?');
     this.#openWait = prepare(
@@ -45,7 +46,7 @@ export class CommitWrite {
     const { claim, checkpoint } = commit;
     const run = this.#heads.read(claim);
     if (run?.token !== claim.token || run.head + 1 !== checkpoint.seq) return this.#recognise(commit, run);
-    this.#insert().run(run.no, checkpoint.seq, checkpoint.at, checkpoint.checksum, checkpoint.body);
+    this.#places.append(run.no, checkpoint);
     run.head = checkpoint.seq;
     if (commit.status !== undefined) this.#setStatus().run(statusCode(commit.status), claim.tenant, claim.runId);
     if (commit.graphHash !== undefined) this.#setGraphHash().run(commit.graphHash, claim.tenant, claim.runId);
@@ -59,7 +60,8 @@ export class CommitWrite {
   #recognise({ claim, checkpoint }: PendingCommit, run: RunHead | undefined): CommitReply {
     const { runId, token } = claim;
     if (run === undefined) throw new CairnError('CLAIM_FENCED', { runId, held: token, current: 0 });
-    const stored = this.#selectChecksum().get(run.no, checkpoint.seq) as { checksum: Uint8Array } | undefined;
+    const id = this.#places.find(run.no, checkpoint.seq) ?? null;
+    const stored = this.#selectChecksum().get(id) as { checksum: Uint8Array } | undefined;
     if (stored !== undefined && Buffer.compare(stored.checksum, checkpoint.checksum) === 0) {
       return { isHeld: run.token === token };
     }

@@ -1,6 +1,7 @@
 /** Checkpoints, snapshots and tags of one run. */
 
 import type { CheckpointRow, RunKey, SnapshotRow, TagRow } from '../../ports/store.ts';
+import { isUnplaced } from './checkpoint-places.ts';
 import type { Prepare, Statement } from './prepare.ts';
 import { asBytes, readText } from './text-columns.ts';
 
@@ -13,7 +14,10 @@ export class HistoryReads {
 
   constructor(prepare: Prepare) {
     this.#checkpoints = prepare(
-      `select seq, at, body, checksum from checkpoints where ${ofRun} and seq between ? and ? order by seq limit ?`,
+      `select p.seq as seq, c.at, c.body, c.checksum from places p cross join checkpoints c on c.id = p.id
+         where p.${ofRun} and p.seq between ? and ?
+       union all select seq, at, body, checksum from checkpoints where ${isUnplaced} and ${ofRun} and seq between ? and ?
+       order by seq limit ?`,
     );
     this.#snapshot = prepare(
       `select seq, body, checksum from snapshots where ${ofRun} and seq <= ? order by seq desc limit 1`,
@@ -25,7 +29,8 @@ export class HistoryReads {
     { tenant, runId }: RunKey,
     { from, to, limit = -1 }: { readonly from: number; readonly to: number; readonly limit?: number },
   ): CheckpointRow[] {
-    const rows = this.#checkpoints().all(tenant, runId, from, to, limit) as unknown as CheckpointRow[];
+    const range = [tenant, runId, from, to] as const;
+    const rows = this.#checkpoints().all(...range, ...range, limit) as unknown as CheckpointRow[];
     return rows.map(({ seq, at, body, checksum }) => ({ seq, at, body, checksum }));
   }
 

@@ -2,35 +2,32 @@
 
 import { CairnError } from '../../errors.ts';
 import type { Prune, RunKey, SnapshotRow, TagRow } from '../../ports/store.ts';
+import type { CheckpointPlaces } from './checkpoint-places.ts';
 import type { Prepare, Statement } from './prepare.ts';
 import type { RunHead, RunHeads } from './run-heads.ts';
 
 export class HistoryWrites {
   readonly #heads: RunHeads;
-  readonly #selectCheckpoint: Statement;
+  readonly #places: CheckpointPlaces;
   readonly #insertSnapshot: Statement;
   readonly #setTag: Statement;
   readonly #removeTag: Statement;
   readonly #selectNeeded: Statement;
-  readonly #removeCheckpoint: Statement;
   readonly #removeSnapshot: Statement;
   readonly #replaceCheckpoint: Statement;
   readonly #setPrunedBelow: Statement;
 
-  constructor(prepare: Prepare, heads: RunHeads) {
+  constructor(prepare: Prepare, heads: RunHeads, places: CheckpointPlaces) {
     this.#heads = heads;
-    this.#selectCheckpoint = prepare('select 1 from checkpoints where run = ? and seq = ?');
+    this.#places = places;
     this.#insertSnapshot = prepare('insert or ignore into snapshots (run, seq, checksum, body) values (?, ?, ?, ?)');
     this.#setTag = prepare('insert or replace into tags (run, name, seq) values (?, ?, ?)');
     this.#removeTag = prepare('delete from tags where run = ? and name = ?');
     this.#selectNeeded = prepare(
       'select seq from tags where run = ? union select parent_seq from runs where tenant = ? and parent_run = ?',
     );
-    this.#removeCheckpoint = prepare('delete from checkpoints where run = ? and seq = ?');
     this.#removeSnapshot = prepare('delete from snapshots where run = ? and seq = ?');
-    this.#replaceCheckpoint = prepare(
-      'update checkpoints set at = ?, checksum = ?, body = ? where run = ? and seq = ?',
-    );
+    this.#replaceCheckpoint = prepare('update checkpoints set at = ?, checksum = ?, body = ? where id = ?');
     this.#setPrunedBelow = prepare('update runs set pruned_below = ? where tenant = ? and run_id = ?');
   }
 
@@ -43,7 +40,7 @@ export class HistoryWrites {
   }
 
   #hasCheckpoint(run: RunHead, seq: number): boolean {
-    return this.#selectCheckpoint().get(run.no, seq) !== undefined;
+    return this.#places.find(run.no, seq) !== undefined;
   }
 
   writeSnapshot(key: RunKey, { seq, checksum, body }: SnapshotRow): void {
@@ -76,11 +73,11 @@ export class HistoryWrites {
     const conflict =
       remove.find((seq) => needed.has(seq)) ?? replace.find(({ seq }) => !this.#hasCheckpoint(run, seq))?.seq;
     if (conflict !== undefined) throw new CairnError('COMMIT_CONFLICT', { runId, seq: conflict, head: run.head });
-    for (const seq of remove) {
-      this.#removeCheckpoint().run(run.no, seq);
-      this.#removeSnapshot().run(run.no, seq);
+    this.#places.remove(run.no, remove);
+    for (const seq of remove) this.#removeSnapshot().run(run.no, seq);
+    for (const { seq, at, checksum, body } of replace) {
+      this.#replaceCheckpoint().run(at, checksum, body, this.#places.find(run.no, seq) ?? null);
     }
-    for (const { seq, at, checksum, body } of replace) this.#replaceCheckpoint().run(at, checksum, body, run.no, seq);
     for (const { seq, checksum, body } of snapshots) this.#insertSnapshot().run(run.no, seq, checksum, body);
     this.#setPrunedBelow().run(prunedBelow, tenant, runId);
   }

@@ -6,7 +6,7 @@ import { pathToFileURL } from 'node:url';
 import type { DatabaseSync, DatabaseSyncOptions } from 'node:sqlite';
 import { CairnError } from '../../errors.ts';
 import { growWal } from './grow-wal.ts';
-import { checkLayout, createLayout } from './schema.ts';
+import { checkLayout, createLayout, layoutVersion, readAsNewest } from './schema.ts';
 import { isCannotOpen, mapSqliteError } from './sqlite-errors.ts';
 
 export interface DatabaseOptions {
@@ -56,7 +56,9 @@ function openReadOnly(open: Open, { path, store, busyTimeoutMs }: DatabaseOption
     if (!isCannotOpen(error) || existsSync(`${path}-wal`)) throw error;
     db = openImmutable(open, path);
   }
-  if (!checkLayout(db, store)) throw new CairnError('STORE_UNAVAILABLE', { store, reason: 'it is empty' });
+  const version = checkLayout(db, store);
+  if (version === 0) throw new CairnError('STORE_UNAVAILABLE', { store, reason: 'it is empty' });
+  readAsNewest(db, version);
   return db;
 }
 
@@ -77,7 +79,7 @@ function openWritable(open: Open, options: DatabaseOptions): DatabaseSync {
   try {
     requireWritable(path, store);
     db.exec(`pragma busy_timeout = ${busyTimeoutMs}`);
-    if (!checkLayout(db, store)) createLayout(db, store, () => growWal(path));
+    if (checkLayout(db, store) < layoutVersion) createLayout(db, store, () => growWal(path));
     // A short wait in the driver, which stops the whole process; the write queue waits the rest.
     db.exec(`pragma busy_timeout = ${Math.min(busyTimeoutMs, 10)}; pragma synchronous = normal`);
     db.exec(`pragma wal_autocheckpoint = ${walAutoCheckpointPages}`);

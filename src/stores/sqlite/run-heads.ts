@@ -1,6 +1,7 @@
 /** What this process knows of runs it writes to, so that a commit need not search for the head. */
 
 import type { RunKey } from '../../ports/store.ts';
+import { joinHead } from './checkpoint-places.ts';
 import type { Prepare, Statement } from './prepare.ts';
 
 export interface RunHead {
@@ -23,17 +24,17 @@ export class RunHeads {
   #version = -1;
   readonly #selectVersion: Statement;
   readonly #selectRun: Statement;
-  readonly #selectHead: Statement;
 
   constructor(prepare: Prepare) {
     this.#selectVersion = prepare('pragma data_version', 'arrays');
-    this.#selectRun = prepare('select no, token from runs where tenant = ? and run_id = ?');
-    this.#selectHead = prepare('select seq from checkpoints where run = ? order by seq desc limit 1');
+    this.#selectRun = prepare(
+      `select r.no, r.token, h.seq from runs r ${joinHead} where r.tenant = ? and r.run_id = ?`,
+    );
   }
 
-  /** A transaction has begun: from here on no other connection writes. */
-  beginTransaction(): void {
-    this.#version = (this.#selectVersion().get() as unknown as [number])[0];
+  /** A transaction has begun: from here on no other connection writes. Returns the version of the database. */
+  beginTransaction(): number {
+    return (this.#version = (this.#selectVersion().get() as unknown as [number])[0]);
   }
 
   /** Nothing that was learned in this transaction came to be. */
@@ -49,13 +50,12 @@ export class RunHeads {
   }
 
   #readAgain(key: RunKey): RunHead | undefined {
-    const row = this.#selectRun().get(key.tenant, key.runId) as { no: number; token: number } | undefined;
+    const row = this.#selectRun().get(key.tenant, key.runId) as { no: number; token: number; seq: number } | undefined;
     if (row === undefined) {
       this.drop(key);
       return undefined;
     }
-    const { seq } = this.#selectHead().get(row.no) as { seq: number };
-    const head = { no: row.no, token: row.token, head: seq, version: this.#version };
+    const head = { no: row.no, token: row.token, head: row.seq, version: this.#version };
     this.#keep(key, head);
     return head;
   }

@@ -2,6 +2,7 @@
 
 import { CairnError } from '../../errors.ts';
 import type { Page, RunKey, RunQuery, RunRow } from '../../ports/store.ts';
+import { joinHead } from './checkpoint-places.ts';
 import type { Prepare, Statement } from './prepare.ts';
 import { runColumns, statusCode, statuses, toRunRow, type StoredRun } from './run-rows.ts';
 
@@ -35,11 +36,12 @@ export class RunReads {
   constructor(prepare: Prepare, now: () => number) {
     this.#prepare = prepare;
     this.#now = now;
-    this.#byId = prepare(`select ${runColumns} from runs r where tenant = ? and run_id = ?`);
+    this.#byId = prepare(`select ${runColumns} from runs r ${joinHead} where r.tenant = ? and r.run_id = ?`);
     const first = 'select run_id from runs where tenant = ? and run_id between ? and ?';
     const second = 'select run_id from runs indexed by runs_by_status where tenant = ? and key between ? and ?';
     this.#byPrefix = prepare(
-      `select ${runColumns} from runs r where tenant = ? and run_id in (${first} union ${second}) order by run_id limit ?`,
+      `select ${runColumns} from runs r ${joinHead}
+       where r.tenant = ? and r.run_id in (${first} union ${second}) order by r.run_id limit ?`,
     );
   }
 
@@ -76,20 +78,28 @@ export class RunReads {
   #listStatus(query: RunQuery, code: number, limit: number): StoredRun[] {
     const place = query.parentRunId === undefined ? 'runs_by_status' : 'runs_by_parent';
     const { conditions, values } = readFilters(query);
-    const sql = `runs r indexed by ${place} where r.tenant = ? and r.status = ? ${conditions}`;
-    return this.#select(sql, [query.tenant, code, ...values, limit]);
+    const where = `r.tenant = ? and r.status = ? ${conditions}`;
+    return this.#select(`runs r indexed by ${place}`, where, [query.tenant, code, ...values, limit]);
   }
 
   #listClaimable(query: RunQuery, at: number, codes: number[], limit: number, now: number): StoredRun[] {
     const { tenant } = query;
     const { conditions, values } = readFilters(query);
     const isFree = `(r.owner is null or r.lease_until <= ?) and r.status in (${codes.join(', ')})`;
-    const sql = `${candidates} where ${isFree} ${conditions}`;
-    return this.#select(sql, [tenant, tenant, tenant, at, tenant, now, ...values, limit]);
+    return this.#select(candidates, `${isFree} ${conditions}`, [
+      tenant,
+      tenant,
+      tenant,
+      at,
+      tenant,
+      now,
+      ...values,
+      limit,
+    ]);
   }
 
-  #select(from: string, values: readonly Value[]): StoredRun[] {
-    const sql = `select ${runColumns} from ${from} order by r.no desc limit ?`;
+  #select(from: string, where: string, values: readonly Value[]): StoredRun[] {
+    const sql = `select ${runColumns} from ${from} ${joinHead} where ${where} order by r.no desc limit ?`;
     let listing = this.#listings.get(sql);
     if (listing === undefined) this.#listings.set(sql, (listing = this.#prepare(sql)));
     return listing().all(...values) as unknown as StoredRun[];

@@ -15,11 +15,10 @@ export const dueOf = (wait: Pick<WaitRow, 'dueAt'>): number => wait.dueAt ?? nev
 
 const texts = ['r.tenant', 'r.run_id', 'r.key', 'r.graph_id', 'r.graph_hash', 'r.parent_run', 'r.owner'];
 
-/** What `toRunRow` reads. The head is found, not kept, so that a commit need not touch the run's row. */
+/** What `toRunRow` reads, of a run `r` and its head `h`. The head is found, not kept, so that a commit need not touch the run's row. */
 export const runColumns: string = `
   r.no, r.status, r.created_at, r.parent_seq, r.meta, r.lease_until, r.pruned_below, ${texts.map(asBytes).join(', ')},
-  (select seq from checkpoints where run = r.no order by seq desc limit 1) as head,
-  (select at from checkpoints where run = r.no order by seq desc limit 1) as updated_at,
+  h.seq as head, h.at as updated_at,
   exists (select 1 from messages where run = r.no and is_taken = 0) as has_messages`;
 
 export interface StoredRun {

@@ -2,6 +2,7 @@
 
 import { CairnError } from '../../errors.ts';
 import type { Admission, AdmissionReply, Claim, ClaimReply, ClaimRequest, RunKey, RunRow } from '../../ports/store.ts';
+import type { CheckpointPlaces } from './checkpoint-places.ts';
 import type { CommitWrite } from './commit-write.ts';
 import type { Prepare, Statement } from './prepare.ts';
 import type { RunHeads } from './run-heads.ts';
@@ -13,6 +14,7 @@ import { asBytes, readText } from './text-columns.ts';
 export interface WriteParts {
   readonly prepare: Prepare;
   readonly heads: RunHeads;
+  readonly places: CheckpointPlaces;
   readonly runs: RunReads;
   readonly commits: CommitWrite;
   readonly now: () => number;
@@ -21,11 +23,8 @@ export interface WriteParts {
 export class RunWrites {
   readonly #parts: WriteParts;
   readonly #selectRun: Statement;
-  readonly #selectNextNo: Statement;
   readonly #insertRun: Statement;
   readonly #deleteRun: Statement;
-  readonly #insertCheckpoint: Statement;
-  readonly #selectCheckpoint: Statement;
   readonly #selectForks: Statement;
   readonly #grantClaim: Statement;
   readonly #renewLease: Statement;
@@ -36,17 +35,11 @@ export class RunWrites {
   constructor(parts: WriteParts) {
     this.#parts = parts;
     const { prepare } = parts;
-    // Every run has a checkpoint, so this is a number that no run has.
-    this.#selectNextNo = prepare('select coalesce(max(run), 0) + 1 as no from checkpoints');
     this.#deleteRun = prepare('delete from runs where tenant = ? and run_id = ?');
     this.#selectRun = prepare('select 1 from runs where tenant = ? and run_id = ?');
     this.#insertRun =
       prepare(`insert into runs (no, tenant, run_id, key, graph_id, graph_hash, status, created_at, parent_run, parent_seq,
       meta, token, owner, lease_until, pruned_below) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)`);
-    this.#insertCheckpoint = prepare('insert into checkpoints (run, seq, at, checksum, body) values (?, ?, ?, ?, ?)');
-    this.#selectCheckpoint = prepare(
-      'select 1 from checkpoints where run = (select no from runs where tenant = ? and run_id = ?) and seq = ?',
-    );
     this.#selectForks = prepare(
       `select ${asBytes('run_id')} from runs where tenant = ? and parent_run = ? order by no`,
     );
@@ -60,7 +53,7 @@ export class RunWrites {
   }
 
   admitRun(admission: Admission): AdmissionReply {
-    const { commits, now } = this.#parts;
+    const { commits, places, now } = this.#parts;
     const existing = this.#selectRun().get(admission.tenant, admission.runId);
     if (existing !== undefined) return { created: false, run: this.#requireRow(admission) };
     const { tenant, runId, key, graphId, graphHash, status, parent, meta, checkpoint, claim: asked } = admission;
@@ -72,7 +65,7 @@ export class RunWrites {
       token: this.#nextToken(0),
       leaseMs: asked.leaseMs,
     };
-    const { no } = this.#selectNextNo().get() as { no: number };
+    const no = places.takeRunNo();
     this.#insertRun().run(
       no,
       tenant,
@@ -89,14 +82,15 @@ export class RunWrites {
       claim?.workerId ?? null,
       claim === undefined ? 0 : now() + claim.leaseMs,
     );
-    this.#insertCheckpoint().run(no, checkpoint.seq, checkpoint.at, checkpoint.checksum, checkpoint.body);
+    places.append(no, checkpoint);
     commits.openWaits(no, admission, admission.waits);
     return { created: true, run: describeRun(admission), ...(claim && { claim }) };
   }
 
-  #requireCheckpoint({ tenant, runId }: RunKey, seq: number): void {
-    if (this.#selectCheckpoint().get(tenant, runId, seq) === undefined) {
-      throw new CairnError('CHECKPOINT_NOT_FOUND', { checkpoint: `${runId}@${seq}` });
+  #requireCheckpoint(key: RunKey, seq: number): void {
+    const run = this.#parts.heads.read(key);
+    if (run === undefined || this.#parts.places.find(run.no, seq) === undefined) {
+      throw new CairnError('CHECKPOINT_NOT_FOUND', { checkpoint: `${key.runId}@${seq}` });
     }
   }
 
@@ -123,6 +117,7 @@ export class RunWrites {
     if (forks.length > 0) throw new CairnError('HISTORY_HAS_FORKS', { runId, forks });
     const no = this.#parts.heads.read(key)?.no ?? 0;
     for (const remove of this.#deletes) remove().run(no);
+    this.#parts.places.removeRun(no);
     this.#deleteRun().run(tenant, runId);
     this.#parts.heads.drop(key);
   }

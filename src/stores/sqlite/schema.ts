@@ -3,7 +3,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { CairnError } from '../../errors.ts';
 
-export const layoutVersion = 1;
+export const layoutVersion = 2;
 
 /** 'Cair': tells our databases from those of other programs. */
 const applicationId = 0x43616972;
@@ -13,12 +13,19 @@ const pageBytes = 16_384;
 
 /**
  * Checkpoints are appended in order of arrival and found through a narrow index, as clustering them by run would touch a page a run in
- * each shared transaction. Runs are clustered by id and have few indexes, as an admission is waited for and writes a page for each: a run's
+ * each shared transaction; `places`, which is that index, holds those with an id up to `placed.up_to`, since it is written for many at once.
+ * Runs are clustered by id and have few indexes, as an admission is waited for and writes a page for each: a run's
  * key, which people type, is looked for along the index of statuses, in which a listing also tells graphs apart.
  *
  * `no` is a run's short number in the other tables. What of a run's row changes stands before what may be long. A wait that is never due has
  * the largest due time.
  */
+const placeTables = `
+  create table places (run integer not null, seq integer not null, id integer not null, primary key (run, seq)) without rowid;
+  create table placed (one integer primary key, up_to integer not null);
+  insert into placed (one, up_to) values (1, 0);
+`;
+
 const tables = `
   create table runs (
     tenant text not null,
@@ -49,7 +56,7 @@ const tables = `
     checksum blob not null,
     body blob not null
   );
-  create unique index checkpoints_by_seq on checkpoints (run, seq);
+  ${placeTables}
 
   create table snapshots (
     id integer primary key,
@@ -92,37 +99,60 @@ const tables = `
   create table tags (run integer not null, name text not null, seq integer not null, primary key (run, name)) without rowid;
 `;
 
-/** Tables that hold rows of a run, by the column `run`. */
-export const tablesOfRun = ['checkpoints', 'snapshots', 'waits', 'messages', 'tags'] as const;
+/** Tables that hold rows of a run, by the column `run`, besides its checkpoints and their places. */
+export const tablesOfRun = ['snapshots', 'waits', 'messages', 'tags'] as const;
 
 function readPragma(db: DatabaseSync, name: string): unknown {
   return Object.values(db.prepare(`pragma ${name}`).get() ?? {})[0];
 }
 
-/** Returns whether the database holds our layout; false: it is empty. @throws STORE_VERSION_UNKNOWN, STORE_CORRUPT it belongs to another program */
-export function checkLayout(db: DatabaseSync, store: string): boolean {
+/** Returns the version of our layout in the database; 0: it is empty. @throws STORE_VERSION_UNKNOWN, STORE_CORRUPT it belongs to another program */
+export function checkLayout(db: DatabaseSync, store: string): number {
   const version = readPragma(db, 'user_version') as number;
   if (readPragma(db, 'application_id') === applicationId) {
     if (version > layoutVersion)
       throw new CairnError('STORE_VERSION_UNKNOWN', { store, version, supported: layoutVersion });
-    return true;
+    return version;
   }
   const isEmpty = version === 0 && db.prepare('select 1 from sqlite_master').get() === undefined;
   if (!isEmpty) throw new CairnError('STORE_CORRUPT', { store, reason: 'it is the database of another program' });
-  return false;
+  return 0;
 }
 
-/** Creates the layout unless another process was first. `inTransaction` runs before the commit, while no other process can write. */
+/** The steps from each version to the next. */
+const upgrades: Readonly<Record<number, string>> = {
+  1: `${placeTables}
+    insert into places (run, seq, id) select run, seq, id from checkpoints order by run, seq;
+    update placed set up_to = (select coalesce(max(id), 0) from checkpoints);
+    drop index checkpoints_by_seq;`,
+};
+
+/** Lets an older layout be read as if it were of this version, by a connection that may not change it. */
+const stopgaps: Readonly<Record<number, string>> = {
+  1: `create temp view places as select run, seq, id from checkpoints;
+    create temp view placed as select 1 as one, max(id) as up_to from checkpoints;`,
+};
+
+export function readAsNewest(db: DatabaseSync, version: number): void {
+  for (let from = version; from < layoutVersion; from += 1) db.exec(stopgaps[from] ?? '');
+}
+
+/**
+ * Creates the layout or makes it of this version, unless another process was first. `inTransaction` runs before the commit of a new one,
+ * while no other process can write.
+ */
 export function createLayout(db: DatabaseSync, store: string, inTransaction: () => void): void {
-  db.exec(`pragma page_size = ${pageBytes}; pragma journal_mode = wal`);
+  if (checkLayout(db, store) === 0) db.exec(`pragma page_size = ${pageBytes}; pragma journal_mode = wal`);
   db.exec('begin immediate');
   try {
-    if (!checkLayout(db, store)) {
+    const version = checkLayout(db, store);
+    for (let from = version; from > 0 && from < layoutVersion; from += 1) db.exec(upgrades[from] ?? '');
+    if (version === 0) {
       db.exec(tables);
-      db.exec(`pragma application_id = ${applicationId}; pragma user_version = ${layoutVersion}`);
+      db.exec(`pragma application_id = ${applicationId}`);
       inTransaction();
     }
-    db.exec('commit');
+    db.exec(`pragma user_version = ${layoutVersion}; commit`);
   } catch (error) {
     if (db.isTransaction) db.exec('rollback');
     throw error;

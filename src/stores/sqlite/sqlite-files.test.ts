@@ -16,9 +16,19 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { gunzipSync } from 'node:zlib';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { CairnError, type ErrorCode } from '../../errors.ts';
-import { admission, commitMany, commitOf, keyOf, startRun, tenant } from '../../testing/store-suite/examples.ts';
+import type { Store } from '../../ports/store.ts';
+import {
+  admission,
+  commitMany,
+  commitOf,
+  keyOf,
+  requireClaim,
+  startRun,
+  tenant,
+} from '../../testing/store-suite/examples.ts';
 import { openSqliteStore } from './sqlite-store.ts';
 
 let folder = '';
@@ -150,11 +160,39 @@ test('P6 what is no store is refused by name, and left as it is', () => {
 test('P6 a store of a newer layout is refused by name', async () => {
   await makeStore();
   const db = new DatabaseSync(path);
-  db.exec('pragma user_version = 2');
+  db.exec('pragma user_version = 1000');
   db.close();
   for (const readOnly of [true, false]) {
     expect(codeOf(() => openSqliteStore({ path, readOnly }))).toBe('STORE_VERSION_UNKNOWN');
   }
+});
+
+/** Written by the code of the first layout: a run of ten checkpoints with a wait, a snapshot and a tag, and a fork of it. */
+const firstLayout = join(import.meta.dirname, 'golden/layout-1.db.gz');
+
+test('C7 a store of the first layout is read as it is, and brought up to date when it is opened for writing', async () => {
+  writeFileSync(path, gunzipSync(readFileSync(firstLayout)));
+  const describe = async (store: Store): Promise<readonly unknown[]> => [
+    (await store.listRuns({ tenant })).rows.map(({ runId, head, status }) => `${runId} ${head} ${status}`),
+    (await store.readCheckpoints(keyOf('run'), { from: 0, to: 1000 })).map(({ seq }) => seq),
+    (await store.readSnapshot(keyOf('run'), 99))?.seq,
+    (await store.readTags(keyOf('run'))).map(({ name }) => name),
+    (await store.listWaits({ tenant })).rows.map(({ waitId }) => waitId),
+  ];
+  const tillTen = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9];
+  const written = [['fork 5 running', 'run 9 paused'], tillTen, 5, ['five'], ['w']];
+  const reader = openSqliteStore({ path, readOnly: true });
+  expect(await describe(reader)).toEqual(written);
+  await reader.close();
+  const store = openSqliteStore({ path });
+  expect(await describe(store)).toEqual(written);
+  await commitMany(store, await requireClaim(store, 'run', 'two'), 10, 300);
+  expect((await store.readRun(keyOf('run')))?.head).toBe(300);
+  await store.close();
+  const db = new DatabaseSync(path);
+  expect(db.prepare('pragma user_version').get()).toEqual({ user_version: 2 });
+  expect(db.prepare("select name from sqlite_master where name = 'checkpoints_by_seq'").all()).toEqual([]);
+  db.close();
 });
 
 test('P6 a truncated or overwritten file is STORE_CORRUPT, at opening or when the damage is met', async () => {

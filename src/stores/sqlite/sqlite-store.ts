@@ -5,6 +5,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import { CairnError } from '../../errors.ts';
 import type { Commit, Durability, Store } from '../../ports/store.ts';
 import { AdvancedRuns } from './advanced-runs.ts';
+import { CheckpointPlaces } from './checkpoint-places.ts';
 import { CommitWrite, type PendingCommit } from './commit-write.ts';
 import { HistoryReads } from './history-reads.ts';
 import { HistoryWrites } from './history-writes.ts';
@@ -76,14 +77,18 @@ export function openSqliteStore(options: SqliteStoreOptions): Store {
   const { walAutoCheckpointPages = 256 } = options;
   const db = openDatabase({ path, store: name, isReadOnly, busyTimeoutMs, walAutoCheckpointPages });
   const heads = new RunHeads(createPrepare(db));
+  const places = new CheckpointPlaces(createPrepare(db));
   const queue = new WriteQueue({
     db,
     path,
     store: name,
     durability,
     busyTimeoutMs,
-    onBegin: () => heads.beginTransaction(),
-    onRollback: () => heads.forget(),
+    onBegin: () => places.beginTransaction(heads.beginTransaction()),
+    onRollback: () => {
+      heads.forget();
+      places.forget();
+    },
   });
   let isClosed = false;
   return {
@@ -97,7 +102,7 @@ export function openSqliteStore(options: SqliteStoreOptions): Store {
         return Promise.reject(mapSqliteError(error, name));
       }
     }),
-    ...createWrites(db, now, heads, (work, durability, bytes, isAlone = false) => {
+    ...createWrites(db, now, { heads, places }, (work, durability, bytes, isAlone = false) => {
       if (isClosed) return Promise.reject(new CairnError('STORE_CLOSED', { store: name }));
       if (isReadOnly) return Promise.reject(new CairnError('STORE_READ_ONLY', { store: name }));
       return queue.enqueue(work, durability === 'power', bytes, isAlone);
@@ -139,13 +144,13 @@ type Write = <Reply>(work: () => Reply, durability: Durability, bytes: number, i
 function createWrites(
   db: DatabaseSync,
   now: () => number,
-  heads: RunHeads,
+  { heads, places }: { readonly heads: RunHeads; readonly places: CheckpointPlaces },
   write: Write,
 ): Omit<Store, keyof Reads | 'name' | 'capabilities' | 'close'> {
   const prepare = createPrepare(db);
-  const commits = new CommitWrite(prepare, heads);
-  const runs = new RunWrites({ prepare, heads, runs: new RunReads(prepare, now), commits, now });
-  const history = new HistoryWrites(prepare, heads);
+  const commits = new CommitWrite(prepare, heads, places);
+  const runs = new RunWrites({ prepare, heads, places, runs: new RunReads(prepare, now), commits, now });
+  const history = new HistoryWrites(prepare, heads, places);
   const messages = new MessageWrite(prepare);
   const advanced = new AdvancedRuns();
   return {
