@@ -17,6 +17,8 @@ const packagePlaces: Readonly<Record<string, readonly string[]>> = {
   picomatch: ['src/nodes/blocks/find-files.ts'],
   '@clack/prompts': ['src/cli/'],
   '@marcbachmann/cel-js': ['src/graph/expression.ts'],
+  '@modelcontextprotocol/node': ['src/mcp/'],
+  '@modelcontextprotocol/server': ['src/mcp/'],
   ai: ['src/models/ai-sdk'],
   postgres: ['src/nodes/blocks/sql/'],
 };

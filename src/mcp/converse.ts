@@ -1,0 +1,89 @@
+/** Runs a workflow to where nothing more can be done for it, asking the client's person on the way if there is one. */
+import { CairnError } from '../errors.ts';
+import { answerWait } from '../operations/answer-wait.ts';
+import type { OpenWaitView } from '../operations/find-wait.ts';
+import type { RunStanding, WorkContext } from '../operations/operation.ts';
+import { answerIn } from './elicitation-form.ts';
+import { followRun } from './follow-run.ts';
+import type { Replies, Talk } from './interview.ts';
+import { questionsOf } from './question.ts';
+import { showStanding, type StandingWords } from './standing.ts';
+import type { ToolAnswer, ToolCall, ToolQuestions } from './tool.ts';
+
+/** Somebody else was first, or the question is gone: the run is to be looked at again. */
+const overtaken: readonly string[] = ['WAIT_CLOSED', 'WAIT_NOT_FOUND', 'RUN_FINISHED'];
+
+interface Round {
+  readonly talk: Talk;
+  /** Why answers were refused, by wait id. */
+  readonly remarks: ReadonlyMap<string, string>;
+  readonly hasMoved: boolean;
+}
+
+/** Gives each answer to its question. */
+async function takeReplies(
+  context: WorkContext,
+  waits: readonly OpenWaitView[],
+  talk: Talk,
+  replies: Replies,
+): Promise<Round> {
+  const remarks = new Map<string, string>();
+  const declined = [...talk.declined];
+  let hasMoved = false;
+  for (const wait of waits) {
+    const reply = replies.get(wait.waitId);
+    if (reply === undefined) continue;
+    const value = reply.content === undefined ? undefined : answerIn(wait, reply.content);
+    if (value === undefined) {
+      declined.push(wait.waitId);
+      continue;
+    }
+    try {
+      await answerWait.run(context, { run: talk.runId, wait: wait.waitId, value, by: 'person' });
+      hasMoved = true;
+    } catch (error) {
+      if (CairnError.is(error, 'ANSWER_INVALID')) remarks.set(wait.waitId, error.message);
+      else if (CairnError.is(error) && overtaken.includes(error.code)) hasMoved = true;
+      else throw error;
+    }
+  }
+  return { talk: { ...talk, declined }, remarks, hasMoved };
+}
+
+/** What there is to say to the person next; undefined: nothing, or nobody listens. */
+async function askOpen(
+  { interview, signal }: ToolCall,
+  { status, waits }: RunStanding,
+  talk: Talk,
+  remarks: Round['remarks'],
+): Promise<Replies | ToolQuestions | undefined> {
+  if (interview === undefined || status !== 'paused' || signal.aborted) return undefined;
+  const open = questionsOf(waits).filter(({ waitId }) => !talk.declined.includes(waitId));
+  return open.length === 0 ? undefined : interview.ask(open, talk, remarks);
+}
+
+/**
+ * Begins, and goes on as long as what is asked is answered.
+ *
+ * @param begin - starts or resumes; not called when the client sends its call again with answers
+ */
+export async function converse(
+  call: ToolCall,
+  begin: () => Promise<RunStanding>,
+  words: StandingWords = {},
+): Promise<ToolAnswer | ToolQuestions> {
+  const { context, interview } = call;
+  const earlier = interview?.earlier;
+  let standing = earlier === undefined ? await begin() : await context.engine.inspect(earlier.talk.runId);
+  let talk: Talk = earlier?.talk ?? { runId: standing.runId, rounds: 0, declined: [] };
+  let remarks: Round['remarks'] = new Map();
+  let said: Replies | ToolQuestions | undefined = earlier?.replies ?? (await askOpen(call, standing, talk, remarks));
+  while (said !== undefined) {
+    if ('inputRequired' in said) return said;
+    const round = await takeReplies(context, questionsOf(standing.waits), talk, said);
+    ({ talk, remarks } = round);
+    if (round.hasMoved) standing = await followRun(call, talk.runId);
+    said = await askOpen(call, standing, talk, remarks);
+  }
+  return showStanding(context, standing, words);
+}

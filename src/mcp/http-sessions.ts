@@ -1,0 +1,92 @@
+/** Sessions of clients that open with `initialize`: bounded, and forgotten when nobody has used them for long. */
+import { randomUUID } from 'node:crypto';
+import type { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/server';
+import type { McpServer, Sdk } from './create-server.ts';
+
+export interface SessionLimits {
+  /** The most there may be at once. */
+  readonly sessions: number;
+  /** Unused for so long, a session may make room for another. */
+  readonly idleMs: number;
+  readonly bodyBytes: number;
+}
+
+interface Session {
+  readonly server: McpServer;
+  readonly transport: WebStandardStreamableHTTPServerTransport;
+  /** Requests being answered, streams that listen for news not among them. */
+  busy: number;
+  usedAt: number;
+}
+
+export interface HttpSessions {
+  fetch(request: Request): Promise<Response>;
+  readonly servers: () => Iterable<McpServer>;
+  close(): Promise<void>;
+}
+
+function refuse(status: number, code: number, message: string): Response {
+  return Response.json({ jsonrpc: '2.0', error: { code, message }, id: null }, { status });
+}
+
+export function createHttpSessions(
+  sdk: Sdk,
+  createServer: () => McpServer,
+  limits: SessionLimits,
+  now: () => number,
+): HttpSessions {
+  const sessions = new Map<string, Session>();
+
+  /** Whether there is room for one more, once the longest unused session has made some if it must. */
+  function makeRoom(): boolean {
+    if (sessions.size < limits.sessions) return true;
+    const idle = [...sessions].filter(([, { busy, usedAt }]) => busy === 0 && usedAt + limits.idleMs <= now());
+    const [oldest] = idle.sort(([, a], [, b]) => a.usedAt - b.usedAt);
+    if (oldest === undefined) return false;
+    sessions.delete(oldest[0]);
+    oldest[1].server.close().catch(() => undefined);
+    return true;
+  }
+
+  async function open(request: Request): Promise<Response> {
+    if (!makeRoom()) return refuse(503, -32_000, `there are ${limits.sessions} sessions already; end one of them`);
+    const server = createServer();
+    const transport = new sdk.WebStandardStreamableHTTPServerTransport({
+      sessionIdGenerator: randomUUID,
+      onsessioninitialized: (id) => void sessions.set(id, session),
+      onsessionclosed: (id) => void sessions.delete(id),
+      maxRequestBodySize: limits.bodyBytes,
+    });
+    const session: Session = { server, transport, busy: 0, usedAt: now() };
+    await server.connect(transport);
+    const response = await answer(session, request);
+    // Not an opening after all: nothing of it is kept.
+    if (transport.sessionId === undefined) await server.close();
+    return response;
+  }
+
+  async function answer(session: Session, request: Request): Promise<Response> {
+    session.busy += 1;
+    try {
+      return await session.transport.handleRequest(request);
+    } finally {
+      session.busy -= 1;
+      session.usedAt = now();
+    }
+  }
+
+  return {
+    async fetch(request) {
+      const id = request.headers.get('mcp-session-id');
+      if (id === null) return open(request);
+      const session = sessions.get(id);
+      return session === undefined ? refuse(404, -32_001, 'Session not found') : answer(session, request);
+    },
+    servers: () => [...sessions.values()].map(({ server }) => server),
+    async close() {
+      const open = [...sessions.values()];
+      sessions.clear();
+      await Promise.all(open.map(({ server }) => server.close()));
+    },
+  };
+}

@@ -1,0 +1,48 @@
+/** Serves one client over standard input and output. */
+import type { Writable } from 'node:stream';
+import type { McpServer } from './create-server.ts';
+import { loadStdio } from './load-sdk.ts';
+import type { Serving } from './serving.ts';
+
+/**
+ * @param createServer - called once per connection, and once for a probe
+ * @param output - where the protocol goes: see takeStdout
+ */
+export async function serveStdio(
+  createServer: (era: 'legacy' | 'modern') => McpServer,
+  output: Writable,
+  tell: (line: string) => void,
+): Promise<Serving> {
+  const sdk = await loadStdio();
+  const servers = new Set<McpServer>();
+  let end: () => void = () => undefined;
+  const ended = new Promise<void>((resolve) => {
+    end = resolve;
+  });
+  const handle = sdk.serveStdio(
+    ({ era }) => {
+      const server = createServer(era);
+      servers.add(server);
+      return server;
+    },
+    {
+      transport: new sdk.StdioServerTransport(process.stdin, output),
+      onerror: ({ message }) => tell(message),
+    },
+  );
+  // A client that has gone says so by closing one of the pipes.
+  process.stdin.once('end', end);
+  process.stdin.once('close', end);
+  process.stdout.once('error', end);
+  return {
+    url: undefined,
+    ended,
+    announceResources() {
+      for (const server of servers) if (server.isConnected()) server.sendResourceListChanged();
+    },
+    async close() {
+      end();
+      await handle.close();
+    },
+  };
+}

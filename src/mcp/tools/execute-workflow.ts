@@ -1,0 +1,82 @@
+/** `execute_workflow` and `execute_inline_workflow`: start a workflow, and by default stay with it until it ends or asks. */
+import { resumeRun } from '../../operations/resume-run.ts';
+import { startWorkflow, type StartWorkflowInput } from '../../operations/start-workflow.ts';
+import { converse } from '../converse.ts';
+import { followRun } from '../follow-run.ts';
+import { showStanding, standingSchema } from '../standing.ts';
+import {
+  runsWorkflows,
+  text,
+  type JsonSchema,
+  type Tool,
+  type ToolAnswer,
+  type ToolCall,
+  type ToolQuestions,
+} from '../tool.ts';
+
+interface Common {
+  readonly inputs?: Readonly<Record<string, unknown>> | null;
+  readonly run_id?: string;
+  readonly wait?: boolean;
+}
+
+export interface ExecuteWorkflowInput extends Common {
+  readonly workflow: string;
+}
+
+export interface ExecuteInlineInput extends Common {
+  readonly workflow_yaml: string;
+}
+
+const commonInput: { readonly [Name in keyof Required<Common>]: JsonSchema } = {
+  inputs: { type: ['object', 'null'], description: 'Values for the inputs of the workflow, by name.' },
+  run_id: text('Id for the run: calling again with one id is the same run, never a second one.', { minLength: 1 }),
+  wait: {
+    type: 'boolean',
+    description:
+      'false: return at once with the run_id, and let the run go on; get_run says where it stands. Default true.',
+  },
+};
+
+/** Lets a run go on in this process, whoever listens. */
+async function leave({ context, tell }: ToolCall, runId: string): Promise<ToolAnswer> {
+  resumeRun.run(context, { run: runId }).catch((error: unknown) => tell(`run ${runId}: ${String(error)}`));
+  return showStanding(context, await context.engine.inspect(runId));
+}
+
+async function start(
+  call: ToolCall,
+  chosen: Pick<StartWorkflowInput, 'workflow' | 'text'>,
+  { inputs, run_id: runId, wait = true }: Common,
+): Promise<ToolAnswer | ToolQuestions> {
+  // Recorded before anything else, so that a run which was accepted exists, whatever becomes of this call.
+  const admit = async (): Promise<string> => {
+    const given = { ...chosen, input: inputs ?? {}, detach: true, ...(runId !== undefined && { runId }) };
+    return (await startWorkflow.run(call.context, given)).runId;
+  };
+  return wait ? converse(call, async () => followRun(call, await admit())) : leave(call, await admit());
+}
+
+export const executeWorkflow: Tool<ExecuteWorkflowInput> = {
+  name: 'execute_workflow',
+  title: 'Execute a workflow',
+  description:
+    'Run a workflow by its name and wait until it ends or asks a question. status is success (with outputs), failure (with error) or paused (with prompt and checkpoint_id: answer with resume_workflow).',
+  input: { workflow: text('Name of the workflow; list_workflows lists them.'), ...commonInput },
+  required: ['workflow'],
+  output: standingSchema,
+  hints: runsWorkflows,
+  run: (call, { workflow, ...common }) => start(call, { workflow }, common),
+};
+
+export const executeInlineWorkflow: Tool<ExecuteInlineInput> = {
+  name: 'execute_inline_workflow',
+  title: 'Execute a workflow given as YAML',
+  description:
+    'Run a workflow that is given as YAML text, as execute_workflow does. Only within the permissions that the server was started with; validate_workflow checks the text first.',
+  input: { workflow_yaml: text('The workflow as YAML.', { minLength: 1 }), ...commonInput },
+  required: ['workflow_yaml'],
+  output: standingSchema,
+  hints: runsWorkflows,
+  run: (call, { workflow_yaml: yaml, ...common }) => start(call, { text: yaml }, common),
+};

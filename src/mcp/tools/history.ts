@@ -1,0 +1,142 @@
+/** `diff_checkpoints`, `preview_resume`, `fork_checkpoint`: histories compared, foreseen and branched. */
+import { diffCheckpoints as diff } from '../../operations/diff-checkpoints.ts';
+import { forkRun, previewRun } from '../../operations/fork-run.ts';
+import { nameCheckpoint } from '../../operations/name-checkpoint.ts';
+import { toJson } from '../../operations/to-json.ts';
+import { converse } from '../converse.ts';
+import { followRun } from '../follow-run.ts';
+import { showStanding, standingSchema } from '../standing.ts';
+import { readsOnly, runsWorkflows, text, type JsonSchema, type Tool } from '../tool.ts';
+
+interface BranchInput {
+  readonly checkpoint_id: string;
+  readonly set?: Readonly<Record<string, unknown>>;
+  readonly answers?: Readonly<Record<string, unknown>>;
+}
+
+const branchInput: { readonly [Name in keyof Required<BranchInput>]: JsonSchema } = {
+  checkpoint_id: text('Id of the checkpoint, RUN@SEQ, or a run_id for its newest.', { minLength: 1 }),
+  set: {
+    type: 'object',
+    description: 'Changes by dotted path: input.NAME, or outputs.BLOCK.FIELD for what a block recorded.',
+  },
+  answers: { type: 'object', description: 'Other answers than were given, by wait id or block id.' },
+};
+
+const checkpointText = 'Id of a checkpoint, RUN@SEQ, or a run_id for its newest.';
+
+export const diffCheckpoints: Tool<{ readonly from: string; readonly to: string }> = {
+  name: 'diff_checkpoints',
+  title: 'Compare checkpoints',
+  description: 'Show what differs between two checkpoints, of one run or of two: values, blocks, open questions.',
+  input: { from: text(checkpointText, { minLength: 1 }), to: text(checkpointText, { minLength: 1 }) },
+  required: ['from', 'to'],
+  output: {
+    type: 'object',
+    properties: {
+      from: { type: 'string' },
+      to: { type: 'string' },
+      status: { type: 'object' },
+      values: { type: 'array', items: { type: 'object' }, description: 'path, before, after.' },
+      blocks: { type: 'array', items: { type: 'object' }, description: 'path, before, after.' },
+      waits: { type: 'object', description: 'Ids of questions opened and closed.' },
+    },
+    required: ['from', 'to', 'values', 'blocks', 'waits'],
+  },
+  hints: readsOnly,
+  async run({ context }, { from, to }) {
+    const { a, b, status, values, nodes, waits } = await diff.run(context, { a: from, b: to });
+    const content = {
+      from: await nameCheckpoint(context, a.runId, a.seq),
+      to: await nameCheckpoint(context, b.runId, b.seq),
+      ...(status !== undefined && { status }),
+      values: toJson(values),
+      blocks: toJson(nodes),
+      waits,
+    };
+    return { content };
+  },
+};
+
+export const previewResume: Tool<BranchInput & { readonly as_fork?: boolean }> = {
+  name: 'preview_resume',
+  title: 'Preview a resume or a fork',
+  description:
+    'Say what a resume (of the newest checkpoint, without changes) or a fork (of an older one, or with changes) would restore, replay and run again. Runs nothing.',
+  input: {
+    ...branchInput,
+    as_fork: { type: 'boolean', description: 'Preview a fork even of the newest checkpoint, unchanged.' },
+  },
+  required: ['checkpoint_id'],
+  output: {
+    type: 'object',
+    properties: {
+      checkpoint_id: { type: 'string' },
+      run_id: { type: 'string' },
+      blocks: {
+        type: 'array',
+        items: {
+          type: 'object',
+          properties: {
+            block: { type: 'string' },
+            visit: { type: 'integer' },
+            effect: { type: 'string' },
+            prediction: { type: 'string', description: 'restored, replayed, reused, runs again, runs, asks, …' },
+            because: { type: 'string' },
+          },
+          required: ['block', 'prediction'],
+        },
+      },
+    },
+    required: ['checkpoint_id', 'run_id', 'blocks'],
+  },
+  hints: readsOnly,
+  async run({ context }, { checkpoint_id: checkpoint, set, answers, as_fork: asFork }) {
+    const given = {
+      checkpoint,
+      ...(set !== undefined && { set }),
+      ...(answers !== undefined && { answer: answers }),
+      ...(asFork !== undefined && { asFork }),
+    };
+    const { runId, seq, rows } = await previewRun.run(context, given);
+    const blocks = rows.map(({ node, visit, effect, prediction, because }) => ({
+      block: node.join('/'),
+      visit,
+      effect,
+      prediction,
+      ...(because !== undefined && { because }),
+    }));
+    return { content: { checkpoint_id: await nameCheckpoint(context, runId, seq), run_id: runId, blocks } };
+  },
+};
+
+export const forkCheckpoint: Tool<BranchInput & { readonly run_id?: string; readonly run?: boolean }> = {
+  name: 'fork_checkpoint',
+  title: 'Fork a checkpoint',
+  description:
+    'Make a new run that goes on from a checkpoint, with changes if given, and run it. The original is untouched, and effects it has recorded are not repeated.',
+  input: {
+    ...branchInput,
+    run_id: text('Id for the new run.', { minLength: 1 }),
+    run: { type: 'boolean', description: 'false: make it, and do not run it. Default true.' },
+  },
+  required: ['checkpoint_id'],
+  output: standingSchema,
+  hints: { ...runsWorkflows, isDestructive: false },
+  async run(call, { checkpoint_id: checkpoint, set, answers, run_id: runId, run = true }) {
+    const { context, interview } = call;
+    if (interview?.earlier !== undefined) return converse(call, () => followRun(call, ''));
+    const given = {
+      checkpoint,
+      ...(set !== undefined && { set }),
+      ...(answers !== undefined && { answer: answers }),
+      ...(runId !== undefined && { runId }),
+    };
+    const { fork, from } = await forkRun.run(context, given);
+    const origin = await nameCheckpoint(context, from.runId, from.seq);
+    const answer = run
+      ? await converse(call, () => followRun(call, fork.runId))
+      : await showStanding(context, await context.engine.inspect(fork.runId));
+    return 'content' in answer ? { ...answer, content: { ...answer.content, forked_from: origin } } : answer;
+  },
+};

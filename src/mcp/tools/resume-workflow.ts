@@ -1,0 +1,138 @@
+/** `resume_workflow`: answers what a run asked, or goes on with one that failed or was interrupted. */
+import { CairnError } from '../../errors.ts';
+import { answerWait, findWaitToAnswer } from '../../operations/answer-wait.ts';
+import { describeCheckpoint, type DescribeCheckpointOutput } from '../../operations/describe-checkpoint.ts';
+import type { OpenWaitView } from '../../operations/find-wait.ts';
+import { converse } from '../converse.ts';
+import { failureOf } from '../failure.ts';
+import { followRun } from '../follow-run.ts';
+import { questionsOf, readAnswerText, showQuestion } from '../question.ts';
+import { showStanding, standingSchema } from '../standing.ts';
+import { runsWorkflows, text, type Tool, type ToolAnswer, type ToolCall, type ToolQuestions } from '../tool.ts';
+
+export interface ResumeWorkflowInput {
+  readonly checkpoint_id: string;
+  readonly llm_response?: string;
+  readonly answers?: Readonly<Record<string, unknown>>;
+}
+
+/** @throws CHECKPOINT_NOT_FOUND, CHECKPOINT_PRUNED, CHECKPOINT_AMBIGUOUS, CHECKPOINT_CORRUPT */
+async function readCheckpoint({ context }: ToolCall, checkpoint: string): Promise<DescribeCheckpointOutput> {
+  try {
+    return await describeCheckpoint.run(context, { checkpoint });
+  } catch (error) {
+    if (!CairnError.is(error, 'RUN_NOT_FOUND')) throw error;
+    throw new CairnError('CHECKPOINT_NOT_FOUND', { checkpoint }, { cause: error });
+  }
+}
+
+/**
+ * Answers by wait. A text alone answers the question that was the first to be seen at the checkpoint, so that an answer that comes
+ * twice, or late, cannot reach a later question; where the checkpoint has none, the only open question of the run.
+ */
+function answersOf(
+  checkpoint: DescribeCheckpointOutput,
+  { llm_response: response = '', answers = {} }: ResumeWorkflowInput,
+): readonly (readonly [wait: string | undefined, value: unknown])[] {
+  const given = Object.entries(answers);
+  if (response === '') return given;
+  if (given.length > 0)
+    throw new CairnError('USAGE_INVALID', {
+      reason: 'llm_response and answers were both given',
+      hint: 'Give llm_response for one question, or answers for several.',
+    });
+  return [[questionsOf(checkpoint.waits)[0]?.waitId, response]];
+}
+
+/** @returns why answers were refused; their questions stay open */
+async function giveAnswers(
+  { context }: ToolCall,
+  run: string,
+  answers: readonly (readonly [wait: string | undefined, value: unknown])[],
+): Promise<readonly string[]> {
+  const meant: {
+    readonly name: string | undefined;
+    readonly wait: OpenWaitView | undefined;
+    readonly value: unknown;
+  }[] = [];
+  // All names are looked up before anything is answered: a mistyped one leaves the others as they were.
+  for (const [name, value] of answers) {
+    const { wait } = await findWaitToAnswer(context, { run, ...(name !== undefined && { wait: name }) });
+    meant.push({ name, wait, value });
+  }
+  const refused: string[] = [];
+  for (const { name, wait, value: given } of meant) {
+    const id = wait?.waitId ?? name;
+    const value = wait !== undefined && typeof given === 'string' ? readAnswerText(wait, given) : given;
+    try {
+      await answerWait.run(context, { run, value, by: 'model', ...(id !== undefined && { wait: id }) });
+    } catch (error) {
+      if (!CairnError.is(error, 'ANSWER_INVALID')) throw error;
+      refused.push(`The answer to ${wait?.node.join('/') ?? 'the question'} was refused: ${error.message}.`);
+    }
+  }
+  return refused;
+}
+
+/** Goes on; a run that still waits for the very questions it waited for says that an answer is missing. */
+async function goOn(call: ToolCall, checkpoint: DescribeCheckpointOutput): Promise<ToolAnswer | ToolQuestions> {
+  const { runId: run, checkpointId } = checkpoint;
+  const standing = await followRun(call, run);
+  const questions = questionsOf(standing.waits);
+  const known = new Set(checkpoint.waits.map(({ waitId }) => waitId));
+  const isUnanswered = questions.length > 0 && questions.every(({ waitId }) => known.has(waitId));
+  if (call.interview !== undefined || standing.status !== 'paused' || !isUnanswered)
+    return converse(call, () => Promise.resolve(standing), { isResumed: true });
+  const error = new CairnError('USAGE_INVALID', {
+    reason: `Checkpoint ${checkpointId} is paused - llm_response required`,
+    hint: 'Give llm_response for the first question, or answers for several.',
+  });
+  const prompt = questions[0]?.prompt ?? '';
+  const shown = questions.map(showQuestion);
+  return failureOf(error, { checkpoint_id: checkpointId, prompt, questions: shown, run_id: run });
+}
+
+async function resume(call: ToolCall, input: ResumeWorkflowInput): Promise<ToolAnswer | ToolQuestions> {
+  const { context, interview } = call;
+  if (interview?.earlier !== undefined) return converse(call, () => followRun(call, ''), { isResumed: true });
+  const checkpoint = await readCheckpoint(call, input.checkpoint_id);
+  const { runId: run } = checkpoint;
+  const answers = answersOf(checkpoint, input);
+  if (answers.length === 0) return goOn(call, checkpoint);
+  const refused = await giveAnswers(call, run, answers);
+  if (refused.length === answers.length)
+    return showStanding(context, await context.engine.inspect(run), { isResumed: true, remark: refused.join(' ') });
+  const words = { isResumed: true, remark: refused.length === 0 ? undefined : refused.join(' ') };
+  return converse(call, () => followRun(call, run), words);
+}
+
+export const resumeWorkflow: Tool<ResumeWorkflowInput> = {
+  name: 'resume_workflow',
+  title: 'Resume a workflow',
+  description:
+    'Answer the question of a paused workflow and go on with it, or go on with one that failed or was interrupted. Takes the checkpoint_id of a paused result, or a run_id: the run goes on from its newest checkpoint. An answer that does not fit is refused with the reason, and the question stays open.',
+  input: {
+    checkpoint_id: text('checkpoint_id of a paused result or of list_checkpoints, or a run_id.', { minLength: 1 }),
+    llm_response: text('Your answer to the prompt. Empty: go on without one.'),
+    answers: {
+      type: 'object',
+      description: 'Answers to several questions: by wait id (questions[].wait) or block id.',
+    },
+  },
+  required: ['checkpoint_id'],
+  output: standingSchema,
+  hints: runsWorkflows,
+  async run(call, input) {
+    try {
+      return await resume(call, input);
+    } catch (error) {
+      if (!CairnError.is(error, 'CHECKPOINT_NOT_FOUND')) throw error;
+      const { checkpoint_id: id } = input;
+      return failureOf(error, {
+        error: `Checkpoint not found: ${id}. It may have expired.`,
+        message: 'list_checkpoints lists those there are.',
+        checkpoint_id: id,
+      });
+    }
+  },
+};

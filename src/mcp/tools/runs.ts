@@ -1,0 +1,197 @@
+/** `list_runs`, `get_run`, `inbox`, `cancel_run`: the runs of the store. */
+import { cancelRun as cancel } from '../../operations/cancel-run.ts';
+import { inspectRun } from '../../operations/inspect-run.ts';
+import { listRuns as list } from '../../operations/list-runs.ts';
+import { listWaits } from '../../operations/list-waits.ts';
+import { toJson } from '../../operations/to-json.ts';
+import { questionSchema, questionsOf, showQuestion } from '../question.ts';
+import { readsOnly, text, type JsonSchema, type Tool } from '../tool.ts';
+
+const statuses = ['running', 'paused', 'completed', 'failed', 'cancelled'] as const;
+
+export interface ListRunsInput {
+  readonly status?: readonly string[];
+  readonly workflow?: string;
+  readonly limit?: number;
+}
+
+interface RunInput {
+  readonly run_id: string;
+}
+
+const runInput: { readonly run_id: JsonSchema } = { run_id: text('Id of the run.', { minLength: 1 }) };
+
+export const listRuns: Tool<ListRunsInput> = {
+  name: 'list_runs',
+  title: 'List runs',
+  description: 'List runs, newest first. interrupted: its process died; resume_workflow goes on with it.',
+  input: {
+    status: { type: 'array', items: { enum: statuses }, description: 'Only runs with one of these.' },
+    workflow: text('Only runs of this workflow.'),
+    limit: { type: 'integer', minimum: 1, maximum: 1000, description: 'How many at most. Default 20.' },
+  },
+  required: [],
+  output: {
+    type: 'object',
+    properties: {
+      runs: {
+        type: 'array',
+        items: {
+          type: 'object',
+          properties: {
+            run_id: { type: 'string' },
+            workflow: { type: 'string' },
+            status: { enum: [...statuses, 'interrupted'] },
+            created_at_iso: { type: 'string' },
+            updated_at_iso: { type: 'string' },
+            forked_from: { type: 'string' },
+            has_messages: { type: 'boolean', description: 'An answer waits to be taken by resume_workflow.' },
+          },
+          required: ['run_id', 'workflow', 'status', 'created_at_iso', 'updated_at_iso'],
+        },
+      },
+      has_more: { type: 'boolean' },
+    },
+    required: ['runs', 'has_more'],
+  },
+  hints: readsOnly,
+  async run({ context }, { status, workflow, limit = 20 }) {
+    const given = {
+      limit,
+      ...(status !== undefined && { status }),
+      ...(workflow !== undefined && { graph: workflow }),
+    };
+    const { runs, hasMore } = await list.run(context, given);
+    const shown = runs.map((run) => ({
+      run_id: run.runId,
+      workflow: run.graphId,
+      status: run.isStopped ? 'interrupted' : run.status,
+      created_at_iso: new Date(run.createdAt).toISOString(),
+      updated_at_iso: new Date(run.updatedAt).toISOString(),
+      ...(run.parent !== undefined && { forked_from: run.parent.runId }),
+      ...(run.hasMessages && { has_messages: true }),
+    }));
+    return { content: { runs: shown, has_more: hasMore } };
+  },
+};
+
+export const getRun: Tool<RunInput> = {
+  name: 'get_run',
+  title: 'Get a run',
+  description:
+    'Tell where a run stands, without advancing it: status, outputs, open questions, error, progress. interrupted: its process died; resume_workflow goes on with it.',
+  input: runInput,
+  required: ['run_id'],
+  output: {
+    type: 'object',
+    properties: {
+      run_id: { type: 'string' },
+      workflow: { type: 'string' },
+      status: { enum: [...statuses, 'interrupted'] },
+      checkpoint_id: { type: 'string', description: 'Its newest checkpoint.' },
+      created_at_iso: { type: 'string' },
+      updated_at_iso: { type: 'string' },
+      outputs: {},
+      error: { type: 'string' },
+      code: { type: 'string' },
+      hint: { type: 'string' },
+      prompt: { type: 'string' },
+      questions: { type: 'array', items: questionSchema },
+      completed_blocks: { type: 'array', items: { type: 'string' } },
+      failed_blocks: { type: 'array', items: { type: 'string' } },
+      skipped_blocks: { type: 'array', items: { type: 'string' } },
+      current_wave: { type: 'integer' },
+      total_waves: { type: 'integer' },
+      progress_percentage: { type: 'number' },
+      claimed_by: { type: 'string', description: 'The process that works on it.' },
+      forked_from: { type: 'string' },
+    },
+    required: ['run_id', 'workflow', 'status', 'checkpoint_id', 'completed_blocks', 'progress_percentage'],
+  },
+  hints: readsOnly,
+  async run({ context }, { run_id: run }) {
+    const shown = await inspectRun.run(context, { run });
+    const { progress, waits, error, outputs, claimedBy, parent } = shown;
+    const questions = questionsOf(waits);
+    const content = {
+      run_id: shown.runId,
+      workflow: shown.graphId,
+      status: shown.status,
+      checkpoint_id: shown.checkpointId,
+      created_at_iso: new Date(shown.createdAt).toISOString(),
+      updated_at_iso: new Date(shown.updatedAt).toISOString(),
+      ...(outputs !== undefined && { outputs: toJson(outputs) }),
+      ...(error !== undefined && { error: error.message, code: error.code, hint: error.hint }),
+      ...(questions.length > 0 && { prompt: questions[0]?.prompt ?? '', questions: questions.map(showQuestion) }),
+      completed_blocks: progress.completed,
+      failed_blocks: progress.failed,
+      skipped_blocks: progress.skipped,
+      current_wave: progress.wave,
+      total_waves: progress.waveCount,
+      progress_percentage: progress.percent,
+      ...(claimedBy !== undefined && { claimed_by: claimedBy }),
+      ...(parent !== undefined && { forked_from: parent.runId }),
+    };
+    return { content };
+  },
+};
+
+export const inbox: Tool<{ readonly run_id?: string; readonly limit?: number }> = {
+  name: 'inbox',
+  title: 'List open questions',
+  description: 'List what runs ask, over all runs. Answer with resume_workflow.',
+  input: {
+    run_id: text('Only those of this run.', { minLength: 1 }),
+    limit: { type: 'integer', minimum: 1, maximum: 1000, description: 'How many at most. Default 50.' },
+  },
+  required: [],
+  output: {
+    type: 'object',
+    properties: {
+      questions: {
+        type: 'array',
+        items: {
+          ...questionSchema,
+          properties: {
+            ...(questionSchema['properties'] as object),
+            run_id: { type: 'string' },
+            workflow: { type: 'string' },
+          },
+        },
+      },
+      has_more: { type: 'boolean' },
+    },
+    required: ['questions', 'has_more'],
+  },
+  hints: readsOnly,
+  async run({ context }, { run_id: run, limit = 50 }) {
+    const { waits, hasMore } = await listWaits.run(context, { limit, ...(run !== undefined && { run }) });
+    const questions = waits.map((wait) => ({ run_id: wait.runId, workflow: wait.graphId, ...showQuestion(wait) }));
+    return { content: { questions, has_more: hasMore } };
+  },
+};
+
+export const cancelRun: Tool<RunInput> = {
+  name: 'cancel_run',
+  title: 'Cancel a run',
+  description: 'End a run. What it did stays recorded, and fork_checkpoint can go on from any of its checkpoints.',
+  input: runInput,
+  required: ['run_id'],
+  output: {
+    type: 'object',
+    properties: {
+      run_id: { type: 'string' },
+      status: { enum: statuses },
+      cancelled: { type: 'boolean', description: 'false: its process was asked, and has yet to end it.' },
+      message: { type: 'string' },
+    },
+    required: ['run_id', 'status', 'cancelled', 'message'],
+  },
+  hints: { isReadOnly: false, isDestructive: true, isIdempotent: true, isOpenWorld: false },
+  async run({ context }, { run_id: run }) {
+    const { runId, status } = await cancel.run(context, { run });
+    const isOver = status === 'cancelled';
+    const message = isOver ? 'Run cancelled' : 'The process that works on the run was asked to end it';
+    return { content: { run_id: runId, status, cancelled: isOver, message } };
+  },
+};
