@@ -24,11 +24,13 @@ export async function changeInTurn<T>(path: string, change: () => Promise<T>): P
   }
 }
 
-/** What is at the place of a file that is to be written. */
-export type FileState = 'absent' | 'present';
+/** A file that is to be written over. */
+export interface TargetFile {
+  readonly mode: number;
+}
 
-/** @throws NodeFailure PATH_REFUSED a symbolic link is there, NOT_A_FILE something else is, or the code of the operating system; nothing happened */
-export async function lookAtTarget(path: string): Promise<FileState> {
+/** @returns undefined if nothing is there. @throws NodeFailure PATH_REFUSED a symbolic link is there, NOT_A_FILE something else is, or the code of the operating system; nothing happened */
+export async function lookAtTarget(path: string): Promise<TargetFile | undefined> {
   const { lstat } = await files();
   const found = await lstat(path).catch((error: unknown) => {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
@@ -36,7 +38,7 @@ export async function lookAtTarget(path: string): Promise<FileState> {
   });
   if (found?.isSymbolicLink() === true) refuse('PATH_REFUSED', path, 'is a symbolic link');
   if (found?.isFile() === false) refuse('NOT_A_FILE', path, 'is no file');
-  return found === undefined ? 'absent' : 'present';
+  return found && { mode: found.mode & 0o7777 };
 }
 
 export interface LocalWrite extends AtomicWrite {

@@ -88,7 +88,7 @@ async function run({ inputs, idempotencyKey, signal }: TypedNodeContext): Promis
       isExclusive,
       createParents: createParents.read(inputs),
     });
-    return { path, size_bytes: bytes.length, created: before === 'absent', content };
+    return { path, size_bytes: bytes.length, created: before === undefined, content };
   });
 }
 

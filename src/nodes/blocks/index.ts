@@ -5,11 +5,13 @@ import { askChoice } from './ask-choice.ts';
 import { confirmOperation } from './confirm-operation.ts';
 import { createFile } from './create-file.ts';
 import { echoBlock } from './echo-block.ts';
+import { editFile } from './edit-file.ts';
 import { getInput } from './get-input.ts';
 import { httpCall } from './http-call.ts';
 import { mergeJsonState, readJsonState, writeJsonState } from './json-state.ts';
 import { llmCallType } from './llm-call.ts';
 import { prompt } from './prompt.ts';
+import { readFiles } from './read-files.ts';
 import { shellBlock } from './shell.ts';
 
 export {
@@ -31,7 +33,17 @@ export interface NodeTypeOptions {
 
 /** All built-in node types. */
 export function createNodeTypes({ models }: NodeTypeOptions = {}): readonly NodeType[] {
-  const working = [shellBlock, httpCall, createFile, readJsonState, writeJsonState, mergeJsonState, echoBlock];
+  const working = [
+    shellBlock,
+    httpCall,
+    createFile,
+    readFiles,
+    editFile,
+    readJsonState,
+    writeJsonState,
+    mergeJsonState,
+    echoBlock,
+  ];
   const asking = [confirmOperation, askChoice, getInput, prompt, llmCallType(models)];
   return [...working, ...asking];
 }

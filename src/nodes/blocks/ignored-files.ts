@@ -1,0 +1,71 @@
+/** What a search of files leaves out: the rules of .gitignore files, and patterns like theirs. The one place that knows the `ignore` package. */
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import ignore, { type Ignore } from 'ignore';
+
+/** Left out unless a path is named itself: histories, what is installed or built, and what is no text. */
+const always: readonly string[] = [
+  '.git/ .hg/ .svn/ node_modules/ vendor/ venv/ .venv/ env/ __pycache__/ build/ dist/',
+  '*.log *.tmp *.swp *.so *.dll *.dylib *.exe *.o *.a *.class *.jar *.pyc',
+  '*.zip *.tar *.gz *.tgz *.bz2 *.xz *.7z *.rar',
+].flatMap((line) => line.split(' '));
+
+/** Whether a file or folder is left out. @param path - absolute, below the folder */
+export type IsIgnored = (path: string, isFolder: boolean) => boolean;
+
+/** @param patterns - as in a .gitignore of the folder */
+export function createIgnoreRules(folder: string, patterns: readonly string[], respectsGit: boolean): IsIgnored {
+  const own = ignore().add([...always, ...patterns]);
+  const readGit = createGitRules(folder);
+  return (path, isFolder) => {
+    const below = relative(folder, path) + (isFolder ? '/' : '');
+    return own.ignores(below) || (respectsGit && readGit(path, isFolder));
+  };
+}
+
+/** The rules of the repository that the folder is in, or of the folder alone. Deeper files overrule those above them. */
+function createGitRules(folder: string): IsIgnored {
+  const top = findRepository(folder);
+  const rules = new Map<string, Ignore | undefined>();
+  const verdicts = new Map<string, boolean>([[top, false]]);
+  const rulesOf = (place: string): Ignore | undefined => {
+    if (!rules.has(place)) rules.set(place, readRules(place));
+    return rules.get(place);
+  };
+  const isIgnored = (path: string, isFolder: boolean): boolean => {
+    const parent = dirname(path);
+    // What lies in a folder that is left out cannot be taken back in.
+    if (path !== top && parent !== path && isFolderIgnored(parent)) return true;
+    let verdict = false;
+    for (let place = parent, deciding = true; deciding; place = dirname(place)) {
+      const found = rulesOf(place)?.test(relative(place, path) + (isFolder ? '/' : ''));
+      if (found?.ignored === true || found?.unignored === true) {
+        verdict = found.ignored;
+        deciding = false;
+      }
+      if (place === top || dirname(place) === place) deciding = false;
+    }
+    return verdict;
+  };
+  const isFolderIgnored = (path: string): boolean => {
+    const known = verdicts.get(path) ?? isIgnored(path, true);
+    verdicts.set(path, known);
+    return known;
+  };
+  return isIgnored;
+}
+
+function findRepository(folder: string): string {
+  for (let place = folder; ; place = dirname(place)) {
+    if (existsSync(join(place, '.git'))) return place;
+    if (dirname(place) === place) return folder;
+  }
+}
+
+function readRules(place: string): Ignore | undefined {
+  try {
+    return ignore().add(readFileSync(join(place, '.gitignore'), 'utf8'));
+  } catch {
+    return undefined;
+  }
+}

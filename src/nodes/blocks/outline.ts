@@ -1,0 +1,77 @@
+/** Outlines of texts: headings of Markdown, and lines that look like declarations of anything else. */
+import { extname } from 'node:path';
+
+export interface Section {
+  readonly title: string;
+  /** Counted from 1. */
+  readonly level: number;
+  /** Counted from 1. */
+  readonly line: number;
+}
+
+export function outlineText(text: string, path: string): readonly Section[] {
+  const isMarkdown = /^\.(md|mdx|markdown)$/i.test(extname(path));
+  return isMarkdown ? listHeadings(text) : listDeclarations(text);
+}
+
+/** One line a section: its line number, and its title, indented by its level. */
+export function writeOutline(sections: readonly Section[]): string {
+  return sections.map(({ title, level, line }) => `${line}: ${'  '.repeat(level - 1)}${title}`).join('\n');
+}
+
+/** The text's size, its first paragraph, and its outermost sections. */
+export function summarize(text: string, path: string): string {
+  const sections = outlineText(text, path);
+  const top = Math.min(...sections.map(({ level }) => level));
+  const first = text
+    .split(/\n\s*\n/)
+    .map((part) => part.trim())
+    .find((part) => part !== '' && !part.startsWith('---'));
+  const outline = writeOutline(sections.filter(({ level }) => level === top).map((each) => ({ ...each, level: 1 })));
+  return [`${countLines(text)} lines`, cut(first ?? '', 600), outline].filter((part) => part !== '').join('\n\n');
+}
+
+function countLines(text: string): number {
+  return text === '' ? 0 : text.split('\n').length - (text.endsWith('\n') ? 1 : 0);
+}
+
+/** Headings with `#`; what stands between fences is code. */
+function listHeadings(text: string): readonly Section[] {
+  const sections: Section[] = [];
+  let fence = '';
+  for (const [index, line] of text.split('\n').entries()) {
+    const mark = /^ {0,3}(`{3,}|~{3,})/.exec(line)?.[1] ?? '';
+    if (fence === '') fence = mark;
+    else if (mark.startsWith(fence)) fence = '';
+    const heading = fence === '' ? /^ {0,3}(#{1,6})[ \t]+(.+?)[ \t]*#*\s*$/.exec(line) : null;
+    if (heading !== null) sections.push({ title: heading[2] ?? '', level: heading[1]?.length ?? 1, line: index + 1 });
+  }
+  return sections;
+}
+
+const modifiers =
+  'export|default|declare|public|private|protected|internal|static|async|abstract|final|override|sealed|unsafe|inline|pub(?:\\([^)]*\\))?';
+const keywords =
+  'class|interface|enum|struct|trait|impl|namespace|module|mod|protocol|extension|object|record|def|fn|func|fun|function|sub|type|macro_rules!';
+const declaration = new RegExp(`^(\\s*)(?:(?:${modifiers})\\s+)*(?:${keywords})\\b\\*?\\s*\\S`, 'i');
+/** Values count where they stand at the margin. */
+const value = /^(?:export\s+)?(?:const|let|var|static|val)\s+\w/;
+
+/** The level comes of the indentation: a line that is further in than the declaration before it belongs to it. */
+function listDeclarations(text: string): readonly Section[] {
+  const sections: Section[] = [];
+  const open: number[] = [];
+  for (const [index, line] of text.split('\n').entries()) {
+    const indent = declaration.exec(line)?.[1] ?? (value.test(line) ? '' : undefined);
+    if (indent === undefined) continue;
+    const width = indent.replaceAll('\t', '    ').length;
+    while (open.length > 0 && (open.at(-1) ?? 0) >= width) open.pop();
+    open.push(width);
+    sections.push({ title: cut(line.trim().replace(/\s*[{:(]\s*$/, ''), 120), level: open.length, line: index + 1 });
+  }
+  return sections;
+}
+
+function cut(text: string, length: number): string {
+  return text.length <= length ? text : `${text.slice(0, length)}…`;
+}
