@@ -42,6 +42,7 @@ export type ErrorCode =
   | 'ID_INVALID'
   | 'VALUE_UNSTORABLE'
   | 'VALUE_TOO_LARGE'
+  | 'CHECKPOINT_TOO_LARGE'
   | 'WORKFLOW_NOT_FOUND'
   | 'WORKFLOW_CIRCULAR'
   | 'PERMISSION_DENIED'
@@ -108,6 +109,7 @@ export const errorTable: Readonly<Record<ErrorCode, ErrorRow>> = {
   ID_INVALID: row(400, 2, 'no', '{kind} {id} cannot be used{: |reason}', 'Use a shorter id without lone surrogates.'),
   VALUE_UNSTORABLE: row(422, 3, 'no', 'a value cannot be stored{ at |path}{: |reason}', 'Return plain data: JSON, Date, bigint, Uint8Array, Map, Set, URL or Error.'),
   VALUE_TOO_LARGE: row(413, 3, 'no', 'a value of {sizeBytes} bytes{ at |path} is over the limit of {limitBytes}', 'Return less, or keep the bytes in a blob.'),
+  CHECKPOINT_TOO_LARGE: row(413, 3, 'no', '{node} would add {bytes} bytes to the run, over the limit of {limitBytes}; the largest places: {largest}', 'Return less, or write it to a file and return its path; then resume the run. Or raise the limit of a checkpoint.'),
   WORKFLOW_NOT_FOUND: row(404, 3, 'no', 'no workflow {name}', '{There are, nearest first: |known|There are none here: give their folder with --workflows}.'),
   WORKFLOW_CIRCULAR: row(422, 3, 'no', 'workflows call each other in a circle: {chain}', 'Take one of the calls out of the circle.'),
   PERMISSION_DENIED: row(403, 2, 'no', '{need} may not be used here{: |reason}', '{If it may, start the process with |grant|Start the process with a grant that covers it}; else take it out.'),
@@ -129,7 +131,7 @@ export const errorTable: Readonly<Record<ErrorCode, ErrorRow>> = {
   NODE_OUTPUT_INVALID: row(422, 3, 'no', 'the outcome of node {node} does not fit{ at |path}{: |reason}', 'Return what the schema says, then resume the run.'),
   NODE_CALL_REFUSED: row(422, 3, 'no', 'ctx.{call} is refused in node {node}{: |reason}', 'See the rules of composed nodes.'),
   ROUTE_UNKNOWN: row(422, 3, 'no', 'node {node} routed to {target}, which is none of its targets {targets}', 'Return one of the declared targets.'),
-  EFFECT_IN_DOUBT: row(409, 3, 'no', 'it is not known whether the effect of {node} happened', 'Answer the question: happened, run again, or fail.'),
+  EFFECT_IN_DOUBT: row(409, 3, 'no', 'it is not known whether the effect of {node} happened', 'Find out whether it did. Then answer its question, or fork the run with its output.'),
   STATE_WRITE_CONFLICT: row(409, 3, 'no', 'nodes {nodes} both wrote {channel}, which has no reducer', 'Give the channel a reducer, or order the nodes with an edge.'),
   STATE_UNKNOWN_CHANNEL: row(422, 3, 'no', '{channel} is no part of the state', 'Write to scratch, artifacts or diagnostics.'),
   STATE_INVALID: row(422, 3, 'no', 'the state does not fit its schema{ at |path}{: |reason}', 'Correct the node that wrote it, then resume the run.'),

@@ -4,6 +4,7 @@ import { Outcome, partitions, stepsOutput, type OutcomeParts, type Partition } f
 import type { Graph, StandardSchema } from '../graph/graph.ts';
 import { admitValue, maskedText, type Admitted } from '../state/codec.ts';
 import type { Activation } from './activation.ts';
+import { checkpointBytesOf, checkSize, type SizedPart } from './checkpoint-size.ts';
 import type { RunCore } from './run-core.ts';
 
 /** Updates by partition and key. */
@@ -18,8 +19,22 @@ export interface AdmittedOutcome {
   readonly goto?: readonly string[];
 }
 
-/** @throws VALUE_UNSTORABLE, VALUE_TOO_LARGE, STATE_INVALID, STATE_UNKNOWN_CHANNEL */
+/** @throws VALUE_UNSTORABLE, VALUE_TOO_LARGE, CHECKPOINT_TOO_LARGE, STATE_INVALID, STATE_UNKNOWN_CHANNEL */
 export function admitOutcome(core: RunCore, activation: Activation, returned: unknown): AdmittedOutcome {
+  const outcome = takeIn(core, activation, returned);
+  const limitBytes = checkpointBytesOf(core, activation.frameRun);
+  if (limitBytes !== undefined) checkSize(limitBytes, activation.path.join('/'), partsOf(activation, outcome));
+  return outcome;
+}
+
+function partsOf({ node }: Activation, { output, updates = {} }: AdmittedOutcome): readonly SizedPart[] {
+  const written = Object.entries(updates).flatMap(([partition, given]) =>
+    Object.entries(given).map(([key, admitted]) => ({ path: [partition, key], ...admitted })),
+  );
+  return output === undefined ? written : [{ path: ['outputs', node.id], ...output }, ...written];
+}
+
+function takeIn(core: RunCore, activation: Activation, returned: unknown): AdmittedOutcome {
   const { node, frameRun } = activation;
   if (!(returned instanceof Outcome)) {
     return returned === undefined

@@ -10,6 +10,7 @@ import { encodeValue } from '../state/codec.ts';
 import { DeltaBuilder } from '../state/delta.ts';
 import type { FrameTree, RunTree } from '../state/tree.ts';
 import type { StartOptions } from './api.ts';
+import { checkAdmission } from './checkpoint-size.ts';
 import { rootFrameRun } from './frame-run.ts';
 import { newFrame } from './new-frame.ts';
 import { storedForm } from './offload.ts';
@@ -61,7 +62,7 @@ export interface AdmittedRun extends AdmissionReply {
   readonly loaded: LoadedState;
 }
 
-/** @throws INPUT_INVALID, ID_INVALID, RUN_EXISTS (another graph or input under this id), VALUE_UNSTORABLE */
+/** @throws INPUT_INVALID, ID_INVALID, RUN_EXISTS (another graph or input under this id), VALUE_UNSTORABLE, CHECKPOINT_TOO_LARGE */
 export async function admitRun(
   env: EngineEnvironment,
   graph: Graph,
@@ -72,6 +73,7 @@ export async function admitRun(
   const runId = options.runId ?? ids.createRunId(clock.now());
   checkId('run id', runId, limits.idBytes);
   const tree = await newFrame(graph, input, limits, redactorOf(env));
+  checkAdmission(graph, tree.input, tree.channels);
   settleStart(rootFrameRun(graph, tree));
   const root: RunTree = { status: 'running', graphHash: graph.hash, codeHash: graph.codeHash, waits: {}, frame: tree };
   const key = runKeyOf(tenant, runId);

@@ -11,6 +11,7 @@ import { asError } from './encode-error.ts';
 import { FrameRun } from './frame-run.ts';
 import { maybeLeave, updateBusy } from './leave.ts';
 import { newFrame } from './new-frame.ts';
+import { offloadForm } from './offload.ts';
 import type { RunCore } from './run-core.ts';
 import { settleStart } from './settle-start.ts';
 import { ensureSteps } from './step-record.ts';
@@ -80,6 +81,7 @@ async function openChild(
   const record = ensureSteps(activation);
   const known = record.children !== undefined && Object.hasOwn(record.children, key) ? record.children[key] : undefined;
   const tree = known ?? (await newFrame(graph, input, core.env.limits, core.redact));
+  const written = known ?? { ...tree, input: await offloadForm(core, tree.input) };
   if (!isRunning(activation, generation)) return undefined;
   const nodePath = [...activation.path, key];
   const frameRun = new FrameRun({
@@ -92,7 +94,7 @@ async function openChild(
     depth,
   });
   if (known?.failure !== undefined) return failedBefore(frameRun, known.failure);
-  if (known === undefined) admitChild(core, activation, frameRun, key, tree);
+  if (known === undefined) admitChild(core, activation, frameRun, key, written);
   core.childFrames.add(frameRun);
   const step = frameRun.plan.initial();
   for (const start of step.start) core.queue.push({ frameRun, start });
@@ -108,11 +110,12 @@ function failedBefore(frameRun: FrameRun, nodeId: string): FrameRun {
   return frameRun;
 }
 
-function admitChild(core: RunCore, activation: Activation, frameRun: FrameRun, key: string, tree: FrameTree): void {
+/** @param written - its tree as it is written, a large input by reference (C5) */
+function admitChild(core: RunCore, activation: Activation, frameRun: FrameRun, key: string, written: FrameTree): void {
   const record = ensureSteps(activation);
   const { frame } = activation.frameRun;
   if (record.children === undefined) frame.setNodeField(activation.node.id, 'children', {}, '{}');
-  frame.setNodeField(activation.node.id, ['children', key], tree, encodeValue(tree));
+  frame.setNodeField(activation.node.id, ['children', key], frameRun.frame.tree, encodeValue(written));
   core.committer.note(
     `{"kind":"start","node":${JSON.stringify(frameRun.nodePath)},"graphHash":"${frameRun.graph.hash}"}`,
   );

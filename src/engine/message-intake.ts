@@ -1,6 +1,8 @@
 /** Takes answers, signals and cancel requests into a run; the next commit says that they are taken (O1). */
 import { decodeJson, encodeValue } from '../state/codec.ts';
 import type { MessageRow } from '../ports/store.ts';
+import { keepSignal } from './early-signals.ts';
+import { offloadForm } from './offload.ts';
 import { closeWait, timeoutOf } from './open-wait.ts';
 import type { RunCore } from './run-core.ts';
 import type { MessageBody } from './wait.ts';
@@ -18,6 +20,8 @@ export class MessageIntake {
   readonly #onCancel: () => void;
   /** Messages taken or kept here already: a read may return them until the commit that takes them has landed. */
   readonly #seen = new Set<number>();
+  /** Messages are taken in order of arrival, one read after the other. */
+  #reading: Promise<void> = Promise.resolve();
   #cancel: (() => void) | undefined;
   #isStopped = false;
 
@@ -43,53 +47,67 @@ export class MessageIntake {
     this.#cancel?.();
   }
 
-  async read(): Promise<void> {
+  /** Takes what is there, after whoever is reading already. */
+  read(): Promise<void> {
+    const reading = this.#reading.then(() => this.#readAll());
+    this.#reading = reading.catch(() => {});
+    return reading;
+  }
+
+  async #readAll(): Promise<void> {
     const core = this.#core;
     const rows = await core.env.store.readMessages(core.run);
     if (this.#isStopped) return;
     for (const row of rows) {
       if (this.#seen.has(row.id)) continue;
       this.#seen.add(row.id);
-      this.#take(row);
+      if (row.kind === 'cancel') this.#takeCancel(row);
+      else await this.#takeBody(row, messageBody(row.body));
+      if (this.#isStopped) return;
     }
     if (rows.length > 0) core.requestTurn();
   }
 
-  #take(row: MessageRow): void {
+  #takeCancel(row: MessageRow): void {
+    this.#core.committer.takeMessage(row.id);
+    this.#onCancel();
+  }
+
+  /** A large value goes to the blob store first: until then the message is not taken, and the run does not rest. */
+  async #takeBody(row: MessageRow, body: MessageBody): Promise<void> {
     const core = this.#core;
-    if (row.kind === 'cancel') {
-      core.committer.takeMessage(row.id);
-      return this.#onCancel();
+    const { inlineBytes } = core.env.limits;
+    if (row.body.byteLength <= inlineBytes) return this.#take(row, body, body.value);
+    core.timerCount += 1;
+    try {
+      const form = await offloadForm(core, body.value);
+      if (!this.#isStopped) this.#take(row, body, form);
+    } catch (error) {
+      // It is taken by a later read, here or elsewhere.
+      this.#seen.delete(row.id);
+      throw error;
+    } finally {
+      core.timerCount -= 1;
+      core.requestTurn();
     }
-    const body = messageBody(row.body);
+  }
+
+  /** @param form - of the value, as it is written */
+  #take(row: MessageRow, body: MessageBody, form: unknown): void {
+    const core = this.#core;
+    const outputJson = encodeValue(form);
+    core.committer.takeMessage(row.id);
     if (row.kind === 'signal') {
       const waiting = Object.entries(core.root.waits).find(
         ([, wait]) => wait.kind === 'signal' && wait.name === body.signal,
       );
-      core.committer.takeMessage(row.id);
-      if (waiting === undefined) return keepSignal(core, row.name, body);
-      return closeWait(core, waiting[0], { output: body.value, by: body.by ?? 'signal' });
+      if (waiting === undefined) return keepSignal(core, row.name, body, form);
+      return closeWait(core, waiting[0], { output: body.value, outputJson, by: body.by ?? 'signal' });
     }
-    core.committer.takeMessage(row.id);
     const wait = Object.hasOwn(core.root.waits, row.name) ? core.root.waits[row.name] : undefined;
     if (wait === undefined) return;
     const by = body.by ?? 'person';
     if (body.isTimeout === true) closeWait(core, row.name, { error: timeoutOf(wait), by });
-    else closeWait(core, row.name, { output: body.value, by });
+    else closeWait(core, row.name, { output: body.value, outputJson, by });
   }
-}
-
-/** A signal that nobody waits for yet is kept in the run's own tree: forks have it, and no worker is called for it again. */
-function keepSignal(core: RunCore, id: string, body: MessageBody): void {
-  core.setRootEntry('signals', `id ${id}`, body, encodeValue(body));
-  core.committer.note(JSON.stringify({ kind: 'signal', detail: body.signal }));
-  core.mustCommit = true;
-}
-
-/** A signal that came before it was asked for, if there is one. */
-export function takeEarlySignal(core: RunCore, name: string): MessageBody | undefined {
-  const found = Object.entries(core.root.signals ?? {}).find(([, body]) => body.signal === name);
-  if (found === undefined) return undefined;
-  core.deleteRootEntry('signals', found[0]);
-  return found[1];
 }

@@ -8,8 +8,11 @@ const encoder = new TextEncoder();
 type Environment = Pick<EngineEnvironment, 'blobs' | 'tenant' | 'limits'>;
 
 /** What stands for a value where it is written: itself, or a reference if it is large. */
-export async function storedForm(env: Environment, value: unknown): Promise<unknown> {
-  const json = encodeValue(value);
+export async function storedForm(
+  env: Environment,
+  value: unknown,
+  json: string = encodeValue(value),
+): Promise<unknown> {
   return json.length <= env.limits.inlineBytes ? value : putJson(env, json);
 }
 
@@ -25,6 +28,13 @@ export async function storedForms(
 ): Promise<Record<string, unknown>> {
   const forms = Object.entries(values).map(async ([key, value]) => [key, await storedForm(env, value)] as const);
   return Object.fromEntries(await Promise.all(forms));
+}
+
+/** The like for a run that is advanced here. */
+export async function offloadForm(core: RunCore, value: unknown): Promise<unknown> {
+  const form = await storedForm(core.env, value);
+  if (form !== value) core.hasBlobs = true;
+  return form;
 }
 
 /** Puts a large value into the blob store and returns it with the reference as its encoding. */

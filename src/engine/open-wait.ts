@@ -109,6 +109,8 @@ export function timeoutOf(wait: WaitRecord): CairnError {
 /** What ended a wait, and who or what did. */
 export interface Closing {
   readonly output?: unknown;
+  /** Its encoding, if that is present already. */
+  readonly outputJson?: string;
   readonly error?: unknown;
   readonly by: string;
 }
@@ -120,7 +122,7 @@ export function closeWait(core: RunCore, waitId: string, closing: Closing): void
   if (record === undefined) throw new CairnError('INTERNAL', { reason: `wait ${waitId} belongs to no activation` });
   core.deleteRootEntry('waits', waitId);
   core.committer.closeWait(waitId);
-  if (wait.kind === 'doubt') recordDecision(core, wait, closing.output);
+  if (wait.kind === 'doubt') recordDecision(core, wait, closing);
   else {
     const step: StepRecord = {
       ...(record.steps?.[wait.step as string] as StepRecord),
@@ -131,7 +133,14 @@ export function closeWait(core: RunCore, waitId: string, closing: Closing): void
       at: core.env.clock.now(),
     };
     delete step.wait;
-    setStep(core, wait.node, record, wait.step as string, step);
+    setStep(
+      core,
+      wait.node,
+      record,
+      wait.step as string,
+      step,
+      closing.output === undefined ? undefined : closing.outputJson,
+    );
   }
   core.committer.note(answerPart(wait, waitId, closing, record.steps?.[wait.step ?? '']?.hash));
   core.mustCommit = true;
@@ -152,7 +161,7 @@ function answerPart(wait: WaitRecord, waitId: string, closing: Closing, hash: st
 }
 
 /** A person's decision about an effect in doubt is kept until the effect is judged again. */
-function recordDecision(core: RunCore, wait: WaitRecord, decision: unknown): void {
+function recordDecision(core: RunCore, wait: WaitRecord, { output: decision, outputJson }: Closing): void {
   const record = recordAt(core, wait.node);
   if (record === undefined) return;
   const doubtful = wait.step === undefined ? undefined : record.steps?.[wait.step];
@@ -163,7 +172,7 @@ function recordDecision(core: RunCore, wait: WaitRecord, decision: unknown): voi
   record.decision = decision;
   core.delta.set(
     pathJson([...treePathOf(wait.node), 'nodes', wait.node.at(-1) as string, 'decision']),
-    encodeValue(decision),
+    outputJson ?? encodeValue(decision),
   );
 }
 

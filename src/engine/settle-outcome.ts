@@ -3,7 +3,8 @@ import type { Activation } from './activation.ts';
 import type { AdmittedOutcome } from './admit-outcome.ts';
 import { hasLargeValues, offloadOutcome } from './offload.ts';
 import type { RunCore } from './run-core.ts';
-import { settleCompleted, type SettleSource } from './settle.ts';
+import { settleCompleted } from './settle.ts';
+import type { SettleSource } from './settle-record.ts';
 
 /** At once, unless there is something to put; then it resolves when that has been done. */
 export function settleOutcome(

@@ -2,13 +2,10 @@
 import { CairnError } from '../errors.ts';
 import type { ConditionScope, GraphEdge } from '../graph/graph.ts';
 import { outputsOfSteps } from '../state/channels.ts';
-import { encodeValue, type Admitted } from '../state/codec.ts';
-import { jsonUnderKey } from '../state/encode.ts';
+import type { Admitted } from '../state/codec.ts';
 import { hashParts } from '../state/hash.ts';
-import type { KeptOutcome, NodeRecord, NodeStatus } from '../state/tree.ts';
 import type { Activation } from './activation.ts';
 import type { AdmittedOutcome } from './admit-outcome.ts';
-import { isEffect } from './effect.ts';
 import { admitError, asError } from './encode-error.ts';
 import { cancelActivation } from './cancel.ts';
 import { dropChildren } from './drop-children.ts';
@@ -17,24 +14,10 @@ import { routeEdges } from './route.ts';
 import type { RunCore } from './run-core.ts';
 import { sealViews } from './seal-views.ts';
 import { settledState } from './settled-state.ts';
+import { givenJson, writeRecord, type ActivationInput, type Ending, type SettleSource } from './settle-record.ts';
 
 /** Where a policy makes no checkpoint, the delta joins the next one (C10), but not without end. */
 const deltaBytesMax = 1024 * 1024;
-
-/** How an outcome came to be, when it is not the return of an attempt. */
-export interface SettleSource {
-  readonly by?: string;
-  readonly from?: { readonly runId: string; readonly seq: number };
-  /** The input as the recorded activation had it, for an outcome taken over. */
-  readonly input?: ActivationInput;
-}
-
-/** What equal input means for a fork (X2). */
-export interface ActivationInput {
-  readonly hash: string;
-  /** Channels read, when the node does not declare them. */
-  readonly reads: readonly string[] | undefined;
-}
 
 /** Hash of an activation's input: its definition and the channels it read, as it saw them. */
 export function inputHashOf(activation: Activation): ActivationInput {
@@ -179,30 +162,7 @@ function noteWriters(activation: Activation, plainWrites: readonly string[]): vo
   }
 }
 
-/** The updates as the node gave them, as JSON by partition. */
-function givenJson(outcome: AdmittedOutcome): string | undefined {
-  if (outcome.updates === undefined) return undefined;
-  const member = (key: string, json: string): string => `${JSON.stringify(key)}:${json}`;
-  const partition = (updates: Readonly<Record<string, Admitted>>): string =>
-    `{${Object.entries(updates)
-      .map(([key, value]) => member(key, jsonUnderKey(key, value.json)))
-      .join(',')}}`;
-  return `{${Object.entries(outcome.updates)
-    .map(([name, updates]) => member(name, partition(updates)))
-    .join(',')}}`;
-}
-
-interface Finish {
-  readonly status: NodeStatus;
-  /** Undefined: the failure was not handled, and the visit stays open for a retry. */
-  readonly fired: readonly GraphEdge[] | undefined;
-  readonly error?: unknown;
-  readonly outcome: AdmittedOutcome;
-  readonly isKept?: boolean;
-  readonly source: SettleSource;
-}
-
-function finish(core: RunCore, activation: Activation, ending: Finish): void {
+function finish(core: RunCore, activation: Activation, ending: Ending): void {
   const { frameRun, node } = activation;
   if (core.unsealed.size > 0) sealViews(core, activation);
   const { hash, reads } = ending.source.input ?? inputHashOf(activation);
@@ -278,81 +238,10 @@ export function settleCancelled(core: RunCore, activation: Activation): void {
   });
 }
 
-function writeRecord(activation: Activation, ending: Finish, error: Admitted | undefined): void {
-  const { frameRun, node } = activation;
-  const { outcome } = ending;
-  const settled = ending.fired === undefined ? undefined : frameRun.plan.settledFields(node.index, ending.fired);
-  const record: NodeRecord = { status: ending.status };
-  let json = `{"status":"${ending.status}"`;
-  const field = (name: keyof NodeRecord, value: unknown, text: string): void => {
-    (record as unknown as Record<string, unknown>)[name] = value;
-    json += `,"${name}":${text}`;
-  };
-  if (activation.visit > 1) field('visits', activation.visit, String(activation.visit));
-  if (activation.attempt > 1) field('attempt', activation.attempt, String(activation.attempt));
-  const epoch = settled?.epoch ?? frameRun.frame.tree.epoch ?? 0;
-  if (epoch > 0) field('epoch', epoch, String(epoch));
-  if (activation.took !== undefined) field('took', activation.took, JSON.stringify(activation.took));
-  if (outcome.goto !== undefined) field('goto', outcome.goto, JSON.stringify(outcome.goto));
-  if (error !== undefined) field('error', error.value, error.json);
-  if (settled !== undefined) {
-    field('fired', settled.fired, JSON.stringify(settled.fired));
-    if (settled.held !== undefined) field('held', settled.held, JSON.stringify(settled.held));
-  }
-  if (ending.fired === undefined) keepForRetry(activation, ending, field);
-  else if (outcome.output !== undefined) field('output', outcome.output.value, outcome.output.json);
-  if (outcome.isStepsOutput === true && ending.status === 'completed') field('outputOfSteps', true, 'true');
-  // One that was cancelled before it was begun certainly did not happen (X3).
-  if (ending.status === 'cancelled' && isEffect(node) && frameRun.openRecordOf(node)?.intent === undefined)
-    field('applied', 'no', '"no"');
-  if (node.outputAs !== undefined && ending.status === 'completed')
-    field('as', node.outputAs, JSON.stringify(node.outputAs));
-  const previous = frameRun.openRecordOf(node);
-  if (previous?.steps !== undefined && (ending.fired === undefined || outcome.isStepsOutput === true)) {
-    updateRecord(activation, record);
-  } else frameRun.frame.setNode(node.id, record, `${json}}`);
-}
-
-/** What a retry of an unhandled failure needs: the outcome if there was one, and whether the effect may have happened (X3). */
-function keepForRetry(
-  activation: Activation,
-  ending: Finish,
-  field: (name: keyof NodeRecord, value: unknown, json: string) => void,
-): void {
-  const previous = activation.frameRun.openRecordOf(activation.node);
-  if (previous?.intent !== undefined) field('intent', previous.intent, JSON.stringify(previous.intent));
-  if ((ending.error as { applied?: unknown } | undefined)?.applied === 'no') field('applied', 'no', '"no"');
-  if (activation.budgetFrom > 0) field('budgetFrom', activation.budgetFrom, String(activation.budgetFrom));
-  const held = activation.frameRun.plan.heldBy(activation.node.index);
-  if (held !== undefined) field('held', held, JSON.stringify(held));
-  if (ending.isKept !== true) return;
-  const { output, updates, goto } = ending.outcome;
-  const plain = (given: Readonly<Record<string, Admitted>>): Record<string, unknown> =>
-    Object.fromEntries(Object.entries(given).map(([key, value]) => [key, value.value]));
-  const kept: KeptOutcome = {
-    ...(output === undefined ? {} : { output: output.value }),
-    ...(updates === undefined
-      ? {}
-      : { updates: Object.fromEntries(Object.entries(updates).map(([name, given]) => [name, plain(given)])) }),
-    ...(goto === undefined ? {} : { goto }),
-  };
-  field('kept', kept, encodeValue(kept));
-}
-
-/** Changes an existing record field by field: its steps stay where they are, stored once. */
-function updateRecord(activation: Activation, record: NodeRecord): void {
-  const { frameRun, node } = activation;
-  const { frame } = frameRun;
-  for (const [name, value] of Object.entries(record)) frame.setNodeField(node.id, name, value, encodeValue(value));
-  for (const name of ['view', 'intent', 'retryAt', 'deadlineAt', 'decision'] as const) {
-    if (!(name in record) && frameRun.recordOf(node)?.[name] !== undefined) frame.deleteNodeField(node.id, name);
-  }
-}
-
 function settlePart(
   core: RunCore,
   activation: Activation,
-  ending: Finish,
+  ending: Ending,
   hash: string,
   reads: readonly string[] | undefined,
 ): string {

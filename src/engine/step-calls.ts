@@ -4,6 +4,7 @@ import { admitValue, type Admitted } from '../state/codec.ts';
 import type { NodeRecord, StepRecord } from '../state/tree.ts';
 import type { Activation } from './activation.ts';
 import { checkId } from './admit-run.ts';
+import { checkpointBytesOf, checkSize } from './checkpoint-size.ts';
 import { isEffect } from './effect.ts';
 import { maybeLeave } from './leave.ts';
 import type { RunCore } from './run-core.ts';
@@ -65,9 +66,13 @@ export function checkStepCount(core: RunCore, record: NodeRecord): void {
     throw new CairnError('RUN_LIMIT', { limit: 'steps', value: core.env.limits.steps });
 }
 
-/** A step's output, taken in. @throws VALUE_UNSTORABLE, VALUE_TOO_LARGE */
+/** A step's output, taken in. @throws VALUE_UNSTORABLE, VALUE_TOO_LARGE, CHECKPOINT_TOO_LARGE */
 export function admitStep(core: RunCore, activation: Activation, key: string, value: unknown): Admitted {
-  return admitValue(value, ['outputs', activation.node.id, key], core.env.limits, core.redact);
+  const path = ['outputs', activation.node.id, key];
+  const admitted = admitValue(value, path, core.env.limits, core.redact);
+  const limitBytes = checkpointBytesOf(core, activation.frameRun);
+  if (limitBytes !== undefined) checkSize(limitBytes, [...activation.path, key].join('/'), [{ path, ...admitted }]);
+  return admitted;
 }
 
 /** Records the end of a step and returns its output as it was stored. */

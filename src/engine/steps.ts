@@ -75,11 +75,13 @@ async function performStep<T>(
     const taken = await core.replay.stepOutcome(core, activation, key, effect, given);
     if (!isCurrent()) return never<T>();
     if (taken !== undefined) {
-      core.replay.noteTaken(core, taken);
       if (taken.doubt === undefined) {
-        const output = admitStep(core, activation, key, taken.output);
+        const output = await offloadValue(core, admitStep(core, activation, key, taken.output));
+        if (!isCurrent()) return never<T>();
+        core.replay.noteTaken(core, taken);
         return finishStep(core, activation, key, { kind: 'step', status: 'done', effect, hash }, output) as T;
       }
+      core.replay.noteTaken(core, taken);
       begun = taken.doubt;
       setStep(core, activation.path, record, key, begun);
     }

@@ -1,12 +1,14 @@
 /** Questions, timers, signals and saves of a composed node (X4, W). */
 import { CairnError } from '../errors.ts';
 import type { Question } from '../graph/node-contract.ts';
-import { admitValue, encodeValue } from '../state/codec.ts';
+import { admitValue, encodeValue, type Admitted } from '../state/codec.ts';
 import type { NodeRecord, StepKind, StepRecord, WaitRecord } from '../state/tree.ts';
 import type { Activation } from './activation.ts';
 import { defaultAnswerOf } from './check-answer.ts';
+import { checkpointBytesOf, checkSize } from './checkpoint-size.ts';
 import { schemaDefect } from '../state/json-schema.ts';
-import { takeEarlySignal } from './message-intake.ts';
+import { takeEarlySignal } from './early-signals.ts';
+import { offloadForm, offloadValue } from './offload.ts';
 import { openWait } from './open-wait.ts';
 import type { RunCore } from './run-core.ts';
 import { inputHashOf } from './settle.ts';
@@ -33,27 +35,26 @@ async function waitFor(core: RunCore, activation: Activation, call: WaitCall): P
   const recorded = recordedStep(activation, key);
   if (recorded?.status === 'done') return recorded.output;
   if (recorded?.status === 'failed') throw recorded.error;
-  if (recorded === undefined && call.kind === 'signal') {
-    const early = takeEarlySignal(core, call.name);
-    if (early !== undefined) {
-      return finishStep(
-        core,
-        activation,
-        key,
-        { kind: 'signal', status: 'done', by: early.by ?? 'signal' },
-        admitStep(core, activation, key, early.value),
-      );
-    }
-  }
   activation.stepsInFlight += 1;
   try {
+    if (recorded === undefined && call.kind === 'signal') {
+      const early = await takeEarlySignal(core, call.name, (value) =>
+        offloadValue(core, admitStep(core, activation, key, value)),
+      );
+      if (early !== undefined) {
+        activation.stepsInFlight -= 1;
+        const step: StepRecord = { kind: 'signal', status: 'done', by: early.by };
+        return finishStep(core, activation, key, step, early.admitted);
+      }
+    }
     const replayed =
       recorded === undefined ? await core.replay?.stepOutcome(core, activation, key, 'human', undefined) : undefined;
     if (replayed !== undefined) {
+      const output = await offloadValue(core, admitStep(core, activation, key, replayed.output));
       core.replay?.noteTaken(core, replayed);
       activation.stepsInFlight -= 1;
       const step: StepRecord = { kind: call.kind, status: 'done', by: replayed.by ?? 'replay' };
-      return finishStep(core, activation, key, step, admitStep(core, activation, key, replayed.output));
+      return finishStep(core, activation, key, step, output);
     }
     openCall(core, activation, key, call, recorded);
   } catch (error) {
@@ -141,9 +142,19 @@ export async function receive(core: RunCore, activation: Activation, signal: str
   });
 }
 
-/** Commits the node's inner state; the steps recorded so far are retired with it. */
+function checkSaved(core: RunCore, activation: Activation, admitted: Admitted): void {
+  const limitBytes = checkpointBytesOf(core, activation.frameRun);
+  if (limitBytes === undefined) return;
+  checkSize(limitBytes, activation.path.join('/'), [{ path: [...activation.path, 'saved'], ...admitted }]);
+}
+
+/** Commits the node's inner state; the steps recorded so far are retired with it. @throws NODE_CALL_REFUSED, VALUE_UNSTORABLE, CHECKPOINT_TOO_LARGE */
 export async function save(core: RunCore, activation: Activation, state: unknown): Promise<void> {
-  guardCall(activation, activation.generation, 'save');
+  const { generation } = activation;
+  const admitted = admitValue(state, [...activation.path, 'saved'], core.env.limits, core.redact);
+  checkSaved(core, activation, admitted);
+  const saved = await offloadForm(core, admitted.value);
+  guardCall(activation, generation, 'save');
   const record = ensureSteps(activation);
   if (activation.stepsInFlight + activation.childrenInFlight + activation.openWaits > 0) {
     throw new CairnError('NODE_CALL_REFUSED', {
@@ -153,10 +164,9 @@ export async function save(core: RunCore, activation: Activation, state: unknown
     });
   }
   const { frame } = activation.frameRun;
-  const admitted = admitValue(state, [...activation.path, 'saved'], core.env.limits, core.redact);
   const next: NodeRecord = { ...record, saved: admitted.value, saves: (record.saves ?? 0) + 1, steps: {} };
   delete next.children;
-  frame.setNode(activation.node.id, next, encodeValue(next));
+  frame.setNode(activation.node.id, next, encodeValue({ ...next, saved }));
   activation.ordinals = undefined;
   core.committer.note(`{"kind":"save","node":${JSON.stringify(activation.path)}}`);
   await core.durable();
