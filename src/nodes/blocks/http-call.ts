@@ -63,10 +63,15 @@ function methodOf({ method = 'POST' }: Inputs): string {
   return String(method).toUpperCase();
 }
 
-/** With its port if that is not the scheme's own; undefined: not known yet. A secret in the path hides no host. */
+/** With its port if that is not the scheme's own; undefined: not known yet. Secrets stand behind the host only. */
 function hostOf(url: unknown): string | undefined {
-  const text = url instanceof SecretReference ? url.text : url;
-  return typeof text === 'string' ? (URL.parse(text)?.host ?? undefined) : undefined;
+  const [text] = url instanceof SecretReference ? url.parts : [url];
+  return typeof text === 'string' ? URL.parse(text)?.host || undefined : undefined;
+}
+
+function hidesHost({ url }: Inputs): boolean {
+  const [first] = url instanceof SecretReference ? url.parts : ['http://host/'];
+  return typeof first !== 'string' || !/^https?:\/\/[^/?#]+[/?#]/i.test(first);
 }
 
 function callFaults(inputs: Inputs): readonly InputFault[] {
@@ -76,6 +81,8 @@ function callFaults(inputs: Inputs): readonly InputFault[] {
     faults.push({ input: 'method', message: 'method is none that is known', fix: `use one of ${methods.join(', ')}` });
   else if (hasBody && inputs['method'] !== undefined && safeMethods.has(methodOf(inputs)))
     faults.push({ input: 'method', message: `a ${methodOf(inputs)} request has no body`, fix: 'use query, or POST' });
+  if (hidesHost(inputs))
+    faults.push({ input: 'url', message: 'a secret stands in the host of url', fix: 'write the host out' });
   if (inputs['json'] !== undefined && inputs['content'] !== undefined)
     faults.push({ input: 'content', message: 'json and content are both given', fix: 'give one of them' });
   return faults;

@@ -19,15 +19,16 @@ export function writeOutline(sections: readonly Section[]): string {
   return sections.map(({ title, level, line }) => `${line}: ${'  '.repeat(level - 1)}${title}`).join('\n');
 }
 
-/** The text's size, its first paragraph, and its outermost sections. */
+/** The text's size, its first paragraph, and its outermost sections: as deep as it takes to have more than one. */
 export function summarize(text: string, path: string): string {
   const sections = outlineText(text, path);
-  const top = Math.min(...sections.map(({ level }) => level));
+  const levels = sections.map(({ level }) => level).sort((a, b) => a - b);
+  const deepest = levels.find((level, index) => levels[index + 1] === level) ?? levels.at(-1) ?? 1;
   const first = text
     .split(/\n\s*\n/)
     .map((part) => part.trim())
     .find((part) => part !== '' && !part.startsWith('---'));
-  const outline = writeOutline(sections.filter(({ level }) => level === top).map((each) => ({ ...each, level: 1 })));
+  const outline = writeOutline(sections.filter(({ level }) => level <= deepest));
   return [`${countLines(text)} lines`, cut(first ?? '', 600), outline].filter((part) => part !== '').join('\n\n');
 }
 
