@@ -7,7 +7,7 @@ import type { CheckpointRow } from '../../ports/store.ts';
 import type { Prepare, Statement } from './prepare.ts';
 
 /** So many checkpoints wait for their places at most. */
-export const unplacedMax = 128;
+export const unplacedMax = 64;
 
 /** The condition of a checkpoint that has no place yet. */
 export const isUnplaced = 'id > (select up_to from placed where one = 1)';

@@ -7,14 +7,23 @@ import { asBytes, readText } from './text-columns.ts';
 
 const ofRun = 'run = (select no from runs where tenant = ? and run_id = ?)';
 
+interface CheckpointRange {
+  readonly from: number;
+  readonly to: number;
+  readonly limit?: number;
+}
+
 export class HistoryReads {
+  readonly #checkpoint: Statement;
   readonly #checkpoints: Statement;
   readonly #snapshot: Statement;
   readonly #tags: Statement;
 
   constructor(prepare: Prepare) {
+    const fromPlaces = 'from places p cross join checkpoints c on c.id = p.id';
+    this.#checkpoint = prepare(`select c.seq, c.at, c.body, c.checksum ${fromPlaces} where p.${ofRun} and p.seq = ?`);
     this.#checkpoints = prepare(
-      `select p.seq as seq, c.at, c.body, c.checksum from places p cross join checkpoints c on c.id = p.id
+      `select p.seq as seq, c.at, c.body, c.checksum ${fromPlaces}
          where p.${ofRun} and p.seq between ? and ?
        union all select seq, at, body, checksum from checkpoints where ${isUnplaced} and ${ofRun} and seq between ? and ?
        order by seq limit ?`,
@@ -25,13 +34,21 @@ export class HistoryReads {
     this.#tags = prepare(`select ${asBytes('name')}, seq from tags where ${ofRun} order by tags.name`);
   }
 
-  readCheckpoints(
-    { tenant, runId }: RunKey,
-    { from, to, limit = -1 }: { readonly from: number; readonly to: number; readonly limit?: number },
-  ): CheckpointRow[] {
-    const range = [tenant, runId, from, to] as const;
-    const rows = this.#checkpoints().all(...range, ...range, limit) as unknown as CheckpointRow[];
+  readCheckpoints(key: RunKey, range: CheckpointRange): CheckpointRow[] {
+    const rows = this.#readOne(key, range) ?? this.#readRange(key, range);
     return rows.map(({ seq, at, body, checksum }) => ({ seq, at, body, checksum }));
+  }
+
+  /** Most reads of a single checkpoint are of one that has its place, which is found with a third of the work. */
+  #readOne({ tenant, runId }: RunKey, { from, to, limit = 1 }: CheckpointRange): readonly CheckpointRow[] | undefined {
+    if (from !== to || limit < 1) return undefined;
+    const row = this.#checkpoint().get(tenant, runId, from) as unknown as CheckpointRow | undefined;
+    return row && [row];
+  }
+
+  #readRange({ tenant, runId }: RunKey, { from, to, limit = -1 }: CheckpointRange): readonly CheckpointRow[] {
+    const range = [tenant, runId, from, to] as const;
+    return this.#checkpoints().all(...range, ...range, limit) as unknown as CheckpointRow[];
   }
 
   readSnapshot({ tenant, runId }: RunKey, atOrBefore: number): SnapshotRow | undefined {
