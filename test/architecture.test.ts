@@ -17,6 +17,7 @@ const packagePlaces: Readonly<Record<string, readonly string[]>> = {
   picomatch: ['src/nodes/blocks/find-files.ts'],
   '@clack/prompts': ['src/cli/'],
   '@marcbachmann/cel-js': ['src/graph/expression.ts'],
+  yaml: ['src/dialects/yaml/'],
   '@modelcontextprotocol/node': ['src/mcp/'],
   '@modelcontextprotocol/server': ['src/mcp/'],
   ai: ['src/models/ai-sdk'],

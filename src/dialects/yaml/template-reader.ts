@@ -3,7 +3,7 @@ import type { CommandText } from '../../graph/node-type.ts';
 import type { Faults } from './faults.ts';
 import { parseCommand } from './parse-command.ts';
 import { parseCondition } from './parse-condition.ts';
-import { parseText } from './parse-text.ts';
+import { literalTemplate, parseText } from './parse-text.ts';
 import type { Path } from './read-document.ts';
 import { isMapping } from './shape.ts';
 import type { Named, Names, Scope, Template, TextFault } from './text-contract.ts';
@@ -14,13 +14,6 @@ export interface Reach {
   readonly block: string | undefined;
   /** Whether a block is over before these texts are read. */
   readonly isBefore: (block: string) => boolean;
-}
-
-const noNames: Named = { inputs: [], blocks: [], secrets: [], usesEach: false };
-
-/** A template that gives the same value always. */
-export function literalTemplate(value: unknown): Template {
-  return { named: noNames, isLiteral: true, evaluate: () => value };
 }
 
 export class TemplateReader {
@@ -43,9 +36,18 @@ export class TemplateReader {
   }
 
   text(text: string, at: Path, takesSecrets = false): Template {
-    const { template, faults } = parseText(text, this.#names);
+    return this.reference(text, at, takesSecrets).template;
+  }
+
+  /** A text, and whether it is one reference and nothing else. */
+  reference(
+    text: string,
+    at: Path,
+    takesSecrets = false,
+  ): { readonly template: Template; readonly isReference: boolean } {
+    const { template, faults, isReference } = parseText(text, this.#names);
     this.#check(template, faults, text, at, takesSecrets);
-    return template;
+    return { template, isReference };
   }
 
   command(text: string, at: Path, takesSecrets = false): Template<CommandText> {

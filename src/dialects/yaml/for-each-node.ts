@@ -1,0 +1,215 @@
+/** The node of a block that runs once for each item: each with a record of its own, so a resume runs only what is missing or failed. */
+import {
+  NodeFailure,
+  outcome,
+  stepsOutput,
+  type EffectClass,
+  type NodeContext,
+  type NodeImplementation,
+  type StepOptions,
+} from '../../graph/node-contract.ts';
+import type { Inputs } from '../../graph/node-type.ts';
+import { SecretReference } from '../../graph/secret-reference.ts';
+import { ItemContext, StepItemContext } from './block-context.ts';
+import { orEmpty } from './block-node.ts';
+import { resolveFileOutputs, scopeOf, type BlockParts } from './block-parts.ts';
+import type { BlockScope, OutputShape } from './block-scope.ts';
+import { callWorkflow } from './call-node.ts';
+import { isCall } from './call-type.ts';
+import { readItems, type Item } from './for-each-items.ts';
+import { evaluateBefore } from './input-templates.ts';
+import type { Template } from './text-contract.ts';
+
+/** What became of one item. */
+export interface Iteration {
+  readonly key: string;
+  readonly status: 'completed' | 'failed' | 'skipped';
+  readonly outputs?: unknown;
+  readonly error?: { readonly code: string; readonly message: string };
+}
+
+/** What the block gives. */
+export interface ForEachOutput {
+  readonly iterations: readonly Iteration[];
+  readonly count: number;
+  readonly count_failed: number;
+  readonly count_skipped: number;
+}
+
+/** Fields of {@link ForEachOutput}. */
+export const forEachFields: readonly string[] = ['iterations', 'count', 'count_failed', 'count_skipped'];
+
+/** Where every item completed, only the list of iterations is stored: it is that of the steps. */
+export const forEachShape: OutputShape = (stored) =>
+  Array.isArray(stored)
+    ? { ...summarise(stored as readonly Iteration[]) }
+    : (stored as Readonly<Record<string, unknown>>);
+
+/** The effect class of the node: it is composed of its items, and what they do is known of each of them. */
+export function forEachEffect(effect: EffectClass): EffectClass {
+  return effect === 'human' || effect === 'pure' ? effect : 'read';
+}
+
+/** @param effect - of one item */
+export function forEachImplementation(
+  parts: BlockParts,
+  effect: EffectClass,
+  timeoutMs: number | undefined,
+): NodeImplementation {
+  const { file, type, over } = parts;
+  const work = chooseWork(parts, effect, timeoutMs);
+  const maxParallel = file.forEach?.maxParallel ?? 1;
+  return {
+    run: async (ctx) => {
+      const scope = scopeOf(parts.workflow, ctx);
+      const items = readItems(evaluateBefore(over as Template, scope));
+      // A question holds nobody up: all of them are open at once, unless one is to come after the other.
+      const slots = effect === 'human' && file.forEach?.isSequential === false ? items.length : maxParallel;
+      const iterations = await runItems(ctx, parts, scope, items, slots, work);
+      // The steps hold the iterations: naming them keeps one copy, but only where their order is that of the items.
+      const isStored = work.isStep && items.length > 0 && iterations.every(({ status }) => status === 'completed');
+      return isStored && keepsOrder(items) ? outcome({ output: stepsOutput }) : summarise(iterations);
+    },
+    codeText: String(type.run),
+  };
+}
+
+interface Work {
+  /** Whether each iteration is a recorded step, whose output it is. */
+  readonly isStep: boolean;
+  readonly run: (ctx: NodeContext, scope: BlockScope, key: string, inputs: Inputs) => Promise<Iteration>;
+}
+
+function chooseWork(parts: BlockParts, effect: EffectClass, timeoutMs: number | undefined): Work {
+  const { file, type, workflow, fileOutputs } = parts;
+  const completed = (key: string, outputs: unknown): Iteration => ({ key, status: 'completed', outputs });
+  if (isCall(file.type))
+    return {
+      isStep: false,
+      run: async (ctx, _, key, inputs) => completed(key, await callWorkflow(ctx, parts, inputs, key)),
+    };
+  const partsOf = (ctx: NodeContext, scope: BlockScope, inputs: Inputs) => ({
+    ctx,
+    workflow: workflow.name,
+    inputs,
+    fileOutputs: resolveFileOutputs(fileOutputs, scope),
+  });
+  if (effect === 'human') {
+    return {
+      isStep: false,
+      run: async (ctx, scope, key, inputs) =>
+        completed(key, await orEmpty(type.run(new ItemContext(partsOf(ctx, scope, inputs), key)))),
+    };
+  }
+  const { reconcile } = type;
+  const { idempotent } = effectOptions(parts, effect);
+  const fixed: StepOptions = {
+    effect,
+    ...(file.retry !== undefined && { retry: file.retry }),
+    ...(timeoutMs !== undefined && { timeoutMs }),
+    ...(idempotent && { idempotent }),
+  };
+  return {
+    isStep: true,
+    run: (ctx, scope, key, inputs) =>
+      ctx.step(
+        key,
+        {
+          ...fixed,
+          input: parts.inputs.secrets.length > 0 ? withoutSecrets(inputs) : inputs,
+          ...(reconcile !== undefined && { reconcile: (stepKey: string) => reconcile(stepKey, inputs) }),
+        },
+        async (step) =>
+          completed(key, await orEmpty(type.run(new StepItemContext(partsOf(ctx, scope, inputs), key, step)))),
+      ),
+  };
+}
+
+/** Whether a repetition is harmless: as the file says, else as the type says. */
+export function effectOptions(
+  { file, type, inputs }: BlockParts,
+  effect: EffectClass,
+): { readonly idempotent: boolean } {
+  if (effect !== 'write' && effect !== 'external') return { idempotent: false };
+  const { isIdempotent = false } = type;
+  const ofType = typeof isIdempotent === 'function' ? isIdempotent(inputs.literals) : isIdempotent;
+  return { idempotent: file.idempotent ?? (file.onInDoubt === 'retry' || ofType) };
+}
+
+async function runItems(
+  ctx: NodeContext,
+  { file, inputs, condition }: BlockParts,
+  scope: BlockScope,
+  items: readonly Item[],
+  slots: number,
+  work: Work,
+): Promise<readonly Iteration[]> {
+  const iterations: Iteration[] = [];
+  const failures = new Map<string, unknown>();
+  const queue = items.entries();
+  const runOne = async ({ key, value }: Item, index: number): Promise<Iteration> => {
+    const own = scope.withEach({ key, value, index, count: items.length });
+    if (condition !== undefined && !evaluateBefore(condition, own)) return { key, status: 'skipped' };
+    return work.run(ctx, own, key, inputs.resolve(own));
+  };
+  const runWorker = async (): Promise<void> => {
+    for (const [index, item] of queue) {
+      try {
+        iterations[index] = await runOne(item, index);
+      } catch (error) {
+        iterations[index] = { key: item.key, status: 'failed', error: describe(error) };
+        failures.set(item.key, error);
+      }
+      if (failures.size > 0 && !file.continuesOnError) return;
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(slots, items.length) }, runWorker));
+  if (failures.size > 0 && !file.continuesOnError) throw itemFailure(failures);
+  return iterations;
+}
+
+function summarise(iterations: readonly Iteration[]): ForEachOutput {
+  const countOf = (wanted: Iteration['status']): number => iterations.filter(({ status }) => status === wanted).length;
+  return {
+    iterations,
+    count: iterations.length,
+    count_failed: countOf('failed'),
+    count_skipped: countOf('skipped'),
+  };
+}
+
+function describe(error: unknown): NonNullable<Iteration['error']> {
+  const { code, message } = (error instanceof Error ? error : new Error(String(error))) as Error & { code?: unknown };
+  return { code: typeof code === 'string' ? code : 'FAILED', message };
+}
+
+function itemFailure(failures: ReadonlyMap<string, unknown>): NodeFailure {
+  const [first] = failures;
+  const [key, cause] = first ?? ['', undefined];
+  return new NodeFailure(`item '${key}' failed: ${describe(cause).message}`, {
+    code: 'ITEM_FAILED',
+    data: { failed: [...failures.keys()].slice(0, 100), count: failures.size },
+    cause,
+  });
+}
+
+/** Records put keys that look like positions first, in ascending order, whatever order they came in. */
+function keepsOrder(items: readonly Item[]): boolean {
+  return items.every(({ key }, index) => {
+    if (!isPosition(key)) return true;
+    const before = items[index - 1]?.key;
+    return before === undefined || (isPosition(before) && Number(before) < Number(key));
+  });
+}
+
+function isPosition(key: string): boolean {
+  return /^(0|[1-9]\d{0,9})$/.test(key);
+}
+
+/** Inputs as they are hashed: a secret by its name. */
+function withoutSecrets(value: unknown): unknown {
+  if (value instanceof SecretReference) return value.text;
+  if (Array.isArray(value)) return value.map(withoutSecrets);
+  if (typeof value !== 'object' || value === null || Object.getPrototypeOf(value) !== Object.prototype) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, withoutSecrets(item)]));
+}
