@@ -22,9 +22,9 @@ export interface GraphLoaderOptions {
 }
 
 export interface GraphLoader {
+  readonly keptSource: (source: string) => string;
   readonly loadGraph: (file: string, exportName?: string) => Promise<LoadedGraph>;
   readonly loadWorkflow: (file: string) => Promise<KnownWorkflow>;
-  readonly readText: (file: string) => Promise<string>;
   /** What the text kept with a run says of its checkpoints; undefined: it is not there, or cannot be read any more. */
   readonly readSettings: (text: string | undefined) => Promise<CheckpointSettings | undefined>;
   readonly findGraph: (meta: RunMeta, readText: () => Promise<string | undefined>) => Promise<Graph | undefined>;
@@ -51,7 +51,8 @@ function isName(cwd: string, file: string): boolean {
 }
 
 export function createGraphLoader({ cwd, isMovable, openDialect, openCatalog }: GraphLoaderOptions): GraphLoader {
-  const keptSource = (path: string): string => (isMovable ? sourceFrom(cwd, path) : path);
+  const keptSource = (source: string): string =>
+    isMovable ? sourceFrom(cwd, resolve(cwd, source)) : resolve(cwd, source);
 
   const loadYaml = async (file: string): Promise<KnownWorkflow> => {
     const text = readFile(cwd, file);
@@ -59,14 +60,11 @@ export function createGraphLoader({ cwd, isMovable, openDialect, openCatalog }: 
     const [dialect, catalog] = await Promise.all([openDialect(), openCatalog()]);
     const workflows = textsBeside(dirname(path), cwd, catalog.texts);
     const workflow = dialect.readWorkflow(text, { ...dialect.options, workflows, source: sourceFrom(cwd, path) });
-    return { workflow, source: keptSource(path) };
+    return { workflow, source: sourceFrom(cwd, path) };
   };
 
   const loadWorkflow = async (file: string): Promise<KnownWorkflow> => {
-    if (isName(cwd, file)) {
-      const known = (await openCatalog()).get(file);
-      return { ...known, source: keptSource(resolve(cwd, known.source)) };
-    }
+    if (isName(cwd, file)) return (await openCatalog()).get(file);
     if (!isWorkflowFile(file)) throw unreadable(file, 'a workflow is a file that ends with .yaml or .yml');
     return loadYaml(file);
   };
@@ -74,16 +72,16 @@ export function createGraphLoader({ cwd, isMovable, openDialect, openCatalog }: 
   const loadGraph = async (file: string, exportName?: string): Promise<LoadedGraph> => {
     if (exportName === undefined && (isWorkflowFile(file) || isName(cwd, file))) {
       const { workflow, source } = await loadWorkflow(file);
-      return { graph: workflow.graph, source };
+      return { graph: workflow.graph, source: keptSource(source), workflow };
     }
     const { path, ...loaded } = await loadGraphModule(cwd, file, exportName);
     return { ...loaded, source: keptSource(path) };
   };
 
   return {
+    keptSource,
     loadGraph,
     loadWorkflow,
-    readText: (file) => Promise.resolve(file).then((given) => readFile(cwd, given)),
     async readSettings(text) {
       if (text === undefined) return undefined;
       const dialect = await openDialect();

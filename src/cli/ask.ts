@@ -2,7 +2,7 @@
 import { isAnswerable, nodeNameOf, type OpenWaitView } from '../operations/find-wait.ts';
 import { readAnswer } from './read-answer.ts';
 import { printable, printableLines } from './text/printable.ts';
-import { choicesOf, type Choice } from './wait-text.ts';
+import { choicesOf, describeMetadata, type Choice } from './wait-text.ts';
 
 const doubtChoices: readonly Choice[] = [
   { value: 'happened', label: 'it happened' },
@@ -10,26 +10,31 @@ const doubtChoices: readonly Choice[] = [
   { value: 'fail', label: 'let it fail' },
 ];
 
-function messageOf(wait: OpenWaitView): string {
-  return printableLines(
-    wait.prompt ?? (wait.kind === 'doubt' ? `Did the effect of ${nodeNameOf(wait)} happen?` : nodeNameOf(wait)),
-  );
+/** What a prompt says of choices and of how to answer, for those who have no list before them. */
+const wayToAnswer = /\n\n(?:Choices:\n(?:.*\n)*\n)?Respond with (?:'yes' or 'no'|the number of your choice\.)\s*$/;
+
+function messageOf(wait: OpenWaitView, isList: boolean): string {
+  const prompt =
+    wait.prompt ?? (wait.kind === 'doubt' ? `Did the effect of ${nodeNameOf(wait)} happen?` : nodeNameOf(wait));
+  const text = isList ? prompt.replace(wayToAnswer, '') : prompt;
+  return [printableLines(text), ...describeMetadata(wait)].join('\n');
 }
 
 /** What a person answers to one question; undefined: they would rather not. */
 async function askOne(wait: OpenWaitView): Promise<{ readonly value: unknown } | undefined> {
   const { confirm, isCancel, select, text } = await import('@clack/prompts');
-  const message = messageOf(wait);
   const choices = choicesOf(wait) ?? (wait.kind === 'doubt' ? doubtChoices : undefined);
+  const message = messageOf(wait, choices !== undefined);
   const { type } = (wait.schema ?? {}) as { readonly type?: unknown };
   if (choices !== undefined && choices.length > 0) {
-    const picked = await select({
-      message,
-      options: choices.map(({ label }, index) => ({ value: index, label: printable(label) })),
-    });
-    return isCancel(picked) ? undefined : { value: choices[picked]?.value };
+    const options = choices.map(({ label }, index) => ({ value: index, label: printable(label) }));
+    const other = wait.matching === 'open' ? [{ value: choices.length, label: 'something else …' }] : [];
+    const picked = await select({ message, options: [...options, ...other] });
+    if (isCancel(picked)) return undefined;
+    const choice = choices[picked];
+    if (choice !== undefined) return { value: choice.value };
   }
-  if (type === 'boolean') {
+  if (type === 'boolean' && choices === undefined) {
     const isYes = await confirm({ message });
     return isCancel(isYes) ? undefined : { value: isYes };
   }

@@ -2,7 +2,7 @@
 import { CairnError, errorTable } from '../errors.ts';
 import type { Screen } from './screen.ts';
 import { printableLines } from './text/printable.ts';
-import { fit } from './text/width.ts';
+import { fit, wrap } from './text/width.ts';
 import { toJson } from './text/value.ts';
 
 /** Any thrown value as an error of the table; what is not one is a defect of Cairn. */
@@ -32,6 +32,40 @@ export function exitCodeOf(error: CairnError): number {
   return errorTable[error.code]?.exit ?? errorTable.INTERNAL.exit;
 }
 
+/** The faults of a graph, where an error lists them. */
+function violationsOf({ data: { violations } }: CairnError): readonly Violation[] | undefined {
+  return Array.isArray(violations) && violations.length > 0 ? (violations as readonly Violation[]) : undefined;
+}
+
+interface Violation {
+  readonly severity: 'error' | 'warning';
+  readonly place: string;
+  readonly message: string;
+  readonly fix: string;
+}
+
+/** A fault of a graph: its place and what is wrong, and under it what to do. */
+export function formatViolation(
+  { severity, place, message, fix }: Violation,
+  { width, paint }: Pick<Screen, 'width' | 'paint'>,
+): readonly string[] {
+  const column = Math.max(20, Math.min(width, 120) - 4);
+  const isWarning = severity === 'warning';
+  return [
+    `  ${paint(isWarning ? 'warn' : 'bad', printableLines(place))}${isWarning ? '  warning' : ''}`,
+    ...wrap(readable(message), column).map((line) => `    ${line}`),
+    ...wrap(readable(fix), column).map((line) => `    ${paint('dim', line)}`),
+  ];
+}
+
+function reportViolations({ code, data }: CairnError, violations: readonly Violation[], screen: Screen): void {
+  const count = violations.filter(({ severity }) => severity === 'error').length;
+  const name = String(data['graphId'] ?? data['file'] ?? 'the graph');
+  const title = `${readable(name)} is not valid: ${count} fault${count === 1 ? '' : 's'}`;
+  screen.note(`${screen.paint('bad', 'cairn:')} ${title} ${screen.paint('dim', `[${code}]`)}`);
+  for (const violation of violations) screen.note(...formatViolation(violation, screen));
+}
+
 /**
  * Prints an error to standard error: one line and its hint, or one JSON document; the stack only under CAIRN_DEBUG=1.
  *
@@ -40,7 +74,9 @@ export function exitCodeOf(error: CairnError): number {
 export function reportFailure(thrown: unknown, screen: Screen, isJson: boolean): number {
   const error = toCairnError(thrown);
   const { code, message, hint, retry, data } = error;
+  const violations = violationsOf(error);
   if (isJson) screen.note(JSON.stringify({ error: toJson({ code, message, hint, retry, data }) }));
+  else if (violations !== undefined) reportViolations(error, violations, screen);
   else {
     screen.note(`${screen.paint('bad', 'cairn:')} ${readable(message)} ${screen.paint('dim', `[${code}]`)}`);
     screen.note(readable(hint));

@@ -1,5 +1,5 @@
 /** Stays with a run: shows it, asks its questions where there is a person to ask, stops it in good order. */
-import { type App, openApp } from '../app/open-app.ts';
+import { type App, type AppOptions, openApp } from '../app/open-app.ts';
 import { CairnError } from '../errors.ts';
 import { answerWait } from '../operations/answer-wait.ts';
 import { isAnswerable, type OpenWaitView } from '../operations/find-wait.ts';
@@ -12,9 +12,26 @@ import { type LiveView, openLiveView } from './live-view.ts';
 import { printStanding } from './result-text.ts';
 import type { Session } from './session.ts';
 
+/** Which workflows there are for a command, and what they may do. */
+export type FolderOptions = Pick<AppOptions, 'workflows' | 'allow'>;
+
+export interface FollowOptions extends FolderOptions {
+  /** How to go on after an answer. */
+  readonly resume?: Omit<ResumeRunInput, 'run'>;
+}
+
+/** Tells what went wrong beside the run. */
+function reportTo({ screen }: Session): (error: unknown) => void {
+  return (error) => void reportFailure(error, screen, false);
+}
+
 /** Opens the app for one command, and closes it whatever happens. */
-export async function withApp(session: Session, act: (app: App) => Promise<number>): Promise<number> {
-  const app = await openApp(session);
+export async function withApp(
+  session: Session,
+  act: (app: App) => Promise<number>,
+  options: FolderOptions = {},
+): Promise<number> {
+  const app = await openApp({ ...session, ...options, report: reportTo(session) });
   try {
     return await act(app);
   } finally {
@@ -98,15 +115,14 @@ function tellInterrupted({ screen, commandLine, isJson, printJson }: Session, ru
  * Does what advances a run, and stays with it.
  *
  * @param advance - starts or resumes; its standing is undefined if the run is not to be followed
- * @param resume - how to go on with it after an answer
  */
 export async function follow(
   session: Session,
   advance: (app: App) => Promise<RunStanding | undefined>,
-  resume: Omit<ResumeRunInput, 'run'> = {},
+  { resume = {}, ...options }: FollowOptions = {},
 ): Promise<number> {
   const following = new Following(session);
-  const app = await openApp({ ...session, watch: following.watch });
+  const app = await openApp({ ...session, ...options, watch: following.watch, report: reportTo(session) });
   const interrupt = listenForInterrupt();
   // The engine's timers keep no process alive; a person who follows a run does.
   const stay = setInterval(() => undefined, 60_000);

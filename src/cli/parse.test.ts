@@ -43,7 +43,7 @@ test('H1 a negative number is a value, not an option', () => {
 });
 
 test('H1 the text of a value is kept as it was typed', () => {
-  expect(parseArguments(fields, ['r', '007']).texts).toMatchObject({ value: '007' });
+  expect(parseArguments(fields, ['r', '007']).texts).toMatchObject({ value: ['007'] });
 });
 
 test('H1 assignments keep every = after the first, and any key', () => {

@@ -8,14 +8,15 @@ import { nearest } from '../operations/nearest.ts';
 export const globalFields: Fields = {
   json: { type: 'flag', description: 'print JSON for programs' },
   store: { type: 'text', description: 'where runs are kept; default sqlite:.cairn/cairn.db' },
+  config: { type: 'text', description: 'the configuration; default cairn.config.ts, .mjs, .js, .json or .yaml' },
   help: { type: 'flag', description: 'explain the command' },
 };
 
 export interface Parsed {
   /** By field name; absent ones are left out. */
   readonly values: Readonly<Record<string, unknown>>;
-  /** The text of each field given as text, before it was read as JSON. */
-  readonly texts: Readonly<Record<string, string>>;
+  /** Each field as it was typed, before it was read as JSON; one text for each time it was given. */
+  readonly texts: Readonly<Record<string, readonly string[]>>;
 }
 
 /** `runId` → `run-id`. */
@@ -37,10 +38,10 @@ function usage(reason: string, hint?: string): CairnError {
 }
 
 /** Splits `name=value`; a `\` before a `=` belongs to the name. */
-function parseAssignment(text: string, option: string): readonly [string, unknown] {
+export function splitAssignment(text: string, option: string): readonly [string, string] {
   const match = /^((?:\\.|[^=\\])+)=(.*)$/s.exec(text);
   if (match === null) throw usage(`--${option} takes name=value, not ${JSON.stringify(text)}`);
-  return [(match[1] ?? '').replaceAll('\\=', '='), parseValue(match[2] ?? '')];
+  return [(match[1] ?? '').replaceAll('\\=', '='), match[2] ?? ''];
 }
 
 function checkChoice(text: string, option: string, { choices }: Field): string {
@@ -65,7 +66,12 @@ function readField(field: Field, option: string, texts: readonly string[]): unkn
     case 'value':
       return parseValue(last);
     case 'assignments':
-      return Object.fromEntries(texts.map((text) => parseAssignment(text, option)));
+      return Object.fromEntries(
+        texts.map((text) => {
+          const [name, value] = splitAssignment(text, option);
+          return [name, parseValue(value)];
+        }),
+      );
     case 'flag':
       return true;
     default:
@@ -144,7 +150,7 @@ export function parseArguments(fields: Fields, args: readonly string[]): Parsed 
   const isHelp = collected.options.has('help');
   const placed = isHelp ? new Map<string, string>() : placePositionals(fields, collected.positionals);
   const values: Record<string, unknown> = {};
-  const texts: Record<string, string> = {};
+  const texts: Record<string, readonly string[]> = {};
   for (const [name, field] of Object.entries(known)) {
     const option = optionNameOf(name);
     const text = placed.get(name);
@@ -154,7 +160,7 @@ export function parseArguments(fields: Fields, args: readonly string[]): Parsed 
       continue;
     }
     values[name] = readField(field, option, given);
-    texts[name] = given.at(-1) ?? '';
+    texts[name] = given;
   }
   return { values, texts };
 }

@@ -15,6 +15,9 @@ export function readAnswer(wait: OpenWaitView, text: string): unknown {
     choices?.find(({ label }) => label === text);
   if (chosen !== undefined) return chosen.value;
   const { type } = (wait.schema ?? {}) as { readonly type?: unknown };
+  const isText = Array.isArray(type) ? type.includes('string') : type === 'string';
   const value = parseValue(text);
-  return type === 'string' && typeof value !== 'string' ? text : value;
+  // A number that would be written otherwise is a text: a version, a telephone number.
+  const isOther = typeof value === 'number' && String(value) !== text;
+  return isText || isOther ? text : value;
 }

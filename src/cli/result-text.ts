@@ -37,6 +37,26 @@ function printFailure({ screen, commandLine }: Session, { runId, error, failed }
   screen.note(`Go on: ${screen.paint('good', commandLine('resume', runId))}`);
 }
 
+/** A run may go on from what it was started with, though its file says something else by now. */
+function tellDefinition({ screen, commandLine }: Session, { runId, definition }: RunStanding): void {
+  if (definition === undefined) return;
+  const { source, became } = definition;
+  const file = printable(source);
+  const reasons = {
+    changed: `${file} has changed since`,
+    gone: `${file} is gone`,
+    broken: `${file} has faults by now`,
+  };
+  const other = became === 'changed' ? ` (take it up: ${commandLine('resume', runId, '--file', source)})` : '';
+  screen.note(screen.paint('dim', `${reasons[became]}; the run keeps the definition it was started with${other}`));
+}
+
+/** Blocks that did nothing, or failed without failing the run. */
+function printLeftOut({ screen }: Session, { failed, skipped }: RunStanding): void {
+  if (failed.length > 0) screen.note(`failed: ${printable(failed.join(', '))}`);
+  if (skipped.length > 0) screen.note(`skipped: ${printable(skipped.join(', '))}`);
+}
+
 /** Prints where a run stands. @returns the exit code: 0 if it is completed or waits, else that of its error */
 export function printStanding(session: Session, standing: RunStanding, now: number): number {
   const { runId, status, seq, waits } = standing;
@@ -52,12 +72,14 @@ export function printStanding(session: Session, standing: RunStanding, now: numb
     return code;
   }
   const { screen } = session;
+  tellDefinition(session, standing);
   const open = status === 'paused' ? `, ${waits.length} open` : '';
   screen.print(`${screen.paint(toneOf(status), status)} ${printable(runId)}@${seq}${open}`);
   if (status === 'paused') printWaits(session, standing, now);
   if (status === 'failed') printFailure(session, standing);
   if (status === 'completed') {
-    const product = productOf(standing);
+    if (standing.outputs !== undefined) printLeftOut(session, standing);
+    const product = standing.outputs ?? productOf(standing);
     if (product !== undefined) screen.print(formatBlock(product));
   }
   return code;

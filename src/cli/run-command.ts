@@ -38,12 +38,20 @@ async function execute(commands: readonly Command[], args: readonly string[], sc
   const command = findCommand(commands, topic ?? name ?? '');
   const { values, texts } =
     topic === undefined ? parseArguments(command.fields, rest) : { values: { help: true }, texts: {} };
-  const { help, json, store, ...input } = values as { help?: true; json?: true; store?: string };
+  const { help, json, store, config, ...input } = values as {
+    help?: true;
+    json?: true;
+    store?: string;
+    config?: string;
+  };
   if (help === true) {
     screen.print(...explainCommand(command, screen));
     return 0;
   }
-  return command.execute(openSession(screen, { isJson: json === true, storeUrl: store, texts }), input);
+  return command.execute(
+    openSession(screen, { isJson: json === true, storeUrl: store, configFile: config, texts }),
+    input,
+  );
 }
 
 /** Runs one command line; what it prints is all there is to see. @returns the exit code */

@@ -10,8 +10,10 @@ export interface Session {
   readonly cwd: string;
   /** As given; undefined: the default. */
   readonly storeUrl: string | undefined;
-  /** Each argument as it was typed, by field. */
-  readonly texts: Readonly<Record<string, string>>;
+  /** A configuration that was named; undefined: that of the folder. */
+  readonly configFile: string | undefined;
+  /** Each argument as it was typed, by field; one text for each time it was given. */
+  readonly texts: Readonly<Record<string, readonly string[]>>;
   /** A command as it can be pasted into a shell: `cairn answer RUN yes`, with the store if it is not the default. */
   readonly commandLine: (...words: readonly string[]) => string;
   /** Prints one JSON document on one line. */
@@ -26,17 +28,26 @@ function nameOfProgram(script: string | undefined, cwd: string, environment: Nod
   return environment['npm_command'] === 'exec' ? 'npx cairn' : 'cairn';
 }
 
+/** What names the same store to another process. */
+export function storeOptions({ storeUrl, configFile }: Pick<Session, 'storeUrl' | 'configFile'>): readonly string[] {
+  return [
+    ...(storeUrl === undefined ? [] : ['--store', storeUrl]),
+    ...(configFile === undefined ? [] : ['--config', configFile]),
+  ];
+}
+
 export function openSession(
   screen: Screen,
   given: {
     readonly isJson: boolean;
     readonly storeUrl: string | undefined;
-    readonly texts: Readonly<Record<string, string>>;
+    readonly configFile: string | undefined;
+    readonly texts: Readonly<Record<string, readonly string[]>>;
   },
 ): Session {
   const cwd = process.cwd();
   const program = nameOfProgram(process.argv[1], cwd, process.env);
-  const store = given.storeUrl === undefined ? [] : ['--store', given.storeUrl];
+  const store = storeOptions(given);
   return {
     ...given,
     screen,

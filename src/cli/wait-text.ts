@@ -7,6 +7,8 @@ import { formatAge, formatTime } from './text/time.ts';
 import { formatInline } from './text/value.ts';
 import { wrap } from './text/width.ts';
 
+const shownElsewhere: ReadonlySet<string> = new Set(['choices', 'validation_pattern']);
+
 export interface Choice {
   readonly value: unknown;
   readonly label: string;
@@ -47,7 +49,7 @@ function exampleOf(wait: OpenWaitView): string {
   if (wait.kind === 'doubt') return 'happened';
   if (Array.isArray(schema['enum'])) return textOf(schema['enum'][0]);
   const examples: Readonly<Record<string, string>> = { boolean: 'true', integer: '1', number: '1', array: '[]' };
-  if (schema['type'] !== 'object') return examples[String(schema['type'])] ?? 'VALUE';
+  if (schema['type'] !== 'object') return examples[String(schema['type'])] ?? 'your answer';
   const keys = (schema['required'] ?? Object.keys(schema['properties'] ?? {})) as readonly string[];
   return JSON.stringify(Object.fromEntries(keys.map((key) => [key, '…'])));
 }
@@ -57,6 +59,27 @@ export function answerCommandOf(session: Session, wait: OpenWaitView, name: stri
   return session.commandLine('answer', wait.runId, name, exampleOf(wait));
 }
 
+/** What an answer must be; undefined: anything. */
+function describeSchema(schema: Readonly<Record<string, unknown>>): string | undefined {
+  const { type, pattern, ...rest } = schema;
+  const isText = type === 'string' || (Array.isArray(type) && type.includes('string'));
+  if (!isText || Object.keys(rest).length > 0)
+    return Object.keys(schema).length === 0 ? undefined : `answer: ${formatInline(schema)}`;
+  return pattern === undefined ? undefined : `answer: a text that matches ${printable(String(pattern))}`;
+}
+
+/** What else the asker says, a line each; what is shown elsewhere is left out. */
+export function describeMetadata({ metadata }: OpenWaitView): readonly string[] {
+  if (typeof metadata !== 'object' || metadata === null || Array.isArray(metadata)) return [];
+  return Object.entries(metadata)
+    .filter(([name, value]) => !shownElsewhere.has(name) && !isEmpty(value))
+    .map(([name, value]) => `${printable(name)}: ${formatInline(value)}`);
+}
+
+function isEmpty(value: unknown): boolean {
+  return value === undefined || value === null || (typeof value === 'object' && Object.keys(value).length === 0);
+}
+
 function describeForm(wait: OpenWaitView): string | undefined {
   const choices = choicesOf(wait);
   if (choices !== undefined) {
@@ -64,10 +87,10 @@ function describeForm(wait: OpenWaitView): string | undefined {
       const text = textOf(value);
       return label === text ? text : `${text} (${label})`;
     });
-    return `choices: ${printable(texts.join(', '))}`;
+    return `${wait.matching === 'open' ? 'suggestions' : 'choices'}: ${printable(texts.join(', '))}`;
   }
   if (wait.kind === 'doubt') return `choices: happened, run again, fail, or {"decision":"happened","output":…}`;
-  return wait.schema === undefined ? undefined : `answer: ${formatInline(wait.schema)}`;
+  return describeSchema((wait.schema ?? {}) as Readonly<Record<string, unknown>>);
 }
 
 function describeDue({ kind, dueAt, defaultAnswer }: OpenWaitView, now: number): string | undefined {
@@ -101,7 +124,9 @@ export function formatWait(
   const age = wait.openedAt === undefined ? '' : `, ${formatAge(now - wait.openedAt)}`;
   const place = graphId === undefined ? '' : ` · ${printable(graphId)}${age}`;
   const text = wait.prompt ?? (wait.kind === 'question' ? '' : `waits for ${purposeOf(wait)}`);
-  const details = [describeForm(wait), describeDue(wait, now)].filter((line) => line !== undefined);
+  const details = [...describeMetadata(wait), describeForm(wait), describeDue(wait, now)].filter(
+    (line) => line !== undefined,
+  );
   return [
     `${paint('strong', printable(nodeNameOf(wait)))}${paint('dim', place)}`,
     ...(text === '' ? [] : wrap(printableLines(text), column).map((line) => indent + line)),

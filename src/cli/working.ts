@@ -3,6 +3,7 @@ import { exit } from 'node:process';
 import type { Command } from './command.ts';
 import { answerCommand } from './commands/answer.ts';
 import { cancelCommand } from './commands/cancel.ts';
+import { cleanupCommand } from './commands/cleanup.ts';
 import { diffCommand } from './commands/diff.ts';
 import { doctorCommand } from './commands/doctor.ts';
 import { exportCommand } from './commands/export.ts';
@@ -12,14 +13,18 @@ import { inboxCommand } from './commands/inbox.ts';
 import { logCommand } from './commands/log.ts';
 import { lsCommand } from './commands/ls.ts';
 import { previewCommand } from './commands/preview.ts';
+import { mcpCommand } from './commands/mcp.ts';
+import { planCommand } from './commands/plan.ts';
 import { pruneCommand } from './commands/prune.ts';
 import { resumeCommand } from './commands/resume.ts';
 import { rmCommand } from './commands/rm.ts';
 import { runRunCommand } from './commands/run.ts';
+import { schemaCommand } from './commands/schema.ts';
 import { showCommand } from './commands/show.ts';
 import { stateCommand } from './commands/state.ts';
 import { tagCommand } from './commands/tag.ts';
 import { verifyCommand } from './commands/verify.ts';
+import { workflowsCommand } from './commands/workflows.ts';
 import { runCommand } from './run-command.ts';
 
 const commands: readonly Command[] = [
@@ -27,6 +32,9 @@ const commands: readonly Command[] = [
   resumeCommand,
   answerCommand,
   inboxCommand,
+  planCommand,
+  workflowsCommand,
+  schemaCommand,
   lsCommand,
   logCommand,
   showCommand,
@@ -37,11 +45,13 @@ const commands: readonly Command[] = [
   cancelCommand,
   tagCommand,
   pruneCommand,
+  cleanupCommand,
   rmCommand,
   exportCommand,
   importCommand,
   verifyCommand,
   doctorCommand,
+  mcpCommand,
 ];
 
 /** Handles that a graph's module left open do not keep the command from ending. */

@@ -1,5 +1,6 @@
 /** What an operation is: one declaration that every door (command line, MCP, HTTP) renders. */
 import type { Engine, RunResult, StreamEvent } from '../engine/api.ts';
+import type { YamlWorkflow } from '../dialects/yaml/yaml-workflow.ts';
 import type { Graph } from '../graph/graph.ts';
 import type { BlobStore } from '../ports/blobs.ts';
 import type { Ids } from '../ports/ids.ts';
@@ -74,6 +75,8 @@ export interface LoadedGraph {
   readonly source: string;
   /** Of a module. */
   readonly exportName?: string;
+  /** Of a YAML file. */
+  readonly workflow?: YamlWorkflow;
 }
 
 /** What an operation that moves runs is given. */
@@ -87,10 +90,10 @@ export interface WorkContext extends HistoryContext {
    * WORKFLOW_NOT_FOUND
    */
   readonly loadGraph: (file: string, exportName?: string) => Promise<LoadedGraph>;
+  /** How a file is named in what is kept with a run, so that a later command finds it. */
+  readonly keptSource: (source: string) => string;
   /** The workflow of a YAML file, or a known one by its name. @throws GRAPH_PARSE, GRAPH_INVALID, WORKFLOW_NOT_FOUND */
   readonly loadWorkflow: (file: string) => Promise<KnownWorkflow>;
-  /** The text of a YAML file. @throws GRAPH_PARSE it cannot be read */
-  readonly readText: (file: string) => Promise<string>;
   /** The workflows of the directories that this process was given; they are read when first asked for. @throws CONFIG_INVALID */
   readonly openWorkflows: () => Promise<Workflows>;
   /** The graph of a run, for those who have only its row. @throws CONFIG_INVALID nobody here knows it; GRAPH_* */

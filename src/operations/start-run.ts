@@ -39,8 +39,8 @@ export const startRun: Operation<StartRunInput, StartRunOutput, WorkContext> = {
   output: 'the run, and where it stands',
   isReadOnly: false,
   async run(context, { file, export: exportName, input: given, runId, detach = false }) {
-    const { graph, ...place } = await context.loadGraph(file, exportName);
-    const meta: RunMeta = place;
+    const { graph, source, exportName: name } = await context.loadGraph(file, exportName);
+    const meta: RunMeta = { source, ...(name !== undefined && { exportName: name }) };
     const handle = await context.engine.start(graph, given, { meta, detach, ...(runId !== undefined && { runId }) });
     const started = { runId: handle.runId, isNew: handle.created };
     return detach ? started : { ...started, result: await followRun(context, handle) };

@@ -26,7 +26,7 @@ async function readGraph(
   const workflows = await context.openWorkflows();
   if (text !== undefined) return { graph: workflows.readInline(text).graph };
   const { workflow, source } = workflows.get(name ?? '');
-  return { graph: workflow.graph, source };
+  return { graph: workflow.graph, source: context.keptSource(source) };
 }
 
 export const startWorkflow: Operation<StartWorkflowInput, StartRunOutput, WorkContext> = {

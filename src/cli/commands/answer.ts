@@ -3,6 +3,7 @@ import type { App } from '../../app/open-app.ts';
 import { answerWait, findWaitToAnswer, type AnswerWaitInput } from '../../operations/answer-wait.ts';
 import type { FieldsOf } from '../../operations/operation.ts';
 import { resumeRun } from '../../operations/resume-run.ts';
+import { allowField } from '../app-fields.ts';
 import type { Command } from '../command.ts';
 import { follow, withApp } from '../follow.ts';
 import { readAnswer } from '../read-answer.ts';
@@ -13,17 +14,23 @@ import { formatInline } from '../text/value.ts';
 
 interface AnswerArguments extends AnswerWaitInput {
   readonly resume?: boolean;
+  readonly allow?: readonly string[];
 }
 
 const fields: FieldsOf<AnswerArguments> = {
   ...answerWait.input,
   resume: { type: 'flag', description: 'go on with the run at once' },
+  allow: allowField,
 };
 
 /** Answers; a typed text is read in the light of the question. @returns the run's id */
-async function giveAnswer(session: Session, app: App, { resume = false, ...input }: AnswerArguments): Promise<string> {
+async function giveAnswer(
+  session: Session,
+  app: App,
+  { resume = false, allow: _allow, ...input }: AnswerArguments,
+): Promise<string> {
   const open = await findWaitToAnswer(app, input);
-  const value = open.wait === undefined ? input.value : readAnswer(open.wait, session.texts['value'] ?? '');
+  const value = open.wait === undefined ? input.value : readAnswer(open.wait, session.texts['value']?.at(-1) ?? '');
   const { runId, wait } = await answerWait.run(app, { ...input, run: open.runId, value });
   const { screen } = session;
   if (session.isJson && !resume) session.printJson({ runId, waitId: wait.waitId, node: wait.node, value });
@@ -51,6 +58,8 @@ export const answerCommand: Command<AnswerArguments> = {
         await giveAnswer(session, app, input);
         return 0;
       });
-    return follow(session, async (app) => resumeRun.run(app, { run: await giveAnswer(session, app, input) }));
+    return follow(session, async (app) => resumeRun.run(app, { run: await giveAnswer(session, app, input) }), {
+      allow: input.allow,
+    });
   },
 };

@@ -29,7 +29,7 @@ export const forkCommand: Command<ForkRunInput> = {
         else screen.print(`Run it: ${screen.paint('good', commandLine('resume', fork.runId))}`);
         return undefined;
       },
-      resume,
+      { resume },
     );
   },
 };

@@ -1,18 +1,24 @@
 /** `cairn run` */
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import type { App } from '../../app/open-app.ts';
 import { CairnError } from '../../errors.ts';
 import type { FieldsOf } from '../../operations/operation.ts';
+import type { RunStanding } from '../../operations/operation.ts';
+import type { KnownWorkflow } from '../../operations/workflows.ts';
 import { startRun, type StartRunInput } from '../../operations/start-run.ts';
 import { parsePath } from '../../operations/state-path.ts';
+import { workflowsField } from '../app-fields.ts';
 import type { Command } from '../command.ts';
 import { follow } from '../follow.ts';
-import type { Session } from '../session.ts';
+import { splitAssignment } from '../parse.ts';
+import { storeOptions, type Session } from '../session.ts';
 import { printable } from '../text/printable.ts';
 
 interface RunArguments extends Omit<StartRunInput, 'input'> {
   readonly input?: Readonly<Record<string, unknown>>;
   readonly inputFile?: string;
+  readonly workflows?: readonly string[];
 }
 
 const fields: FieldsOf<RunArguments> = {
@@ -22,6 +28,7 @@ const fields: FieldsOf<RunArguments> = {
     description: 'a part of the input, by its dotted path; a value is JSON where it parses as such',
   },
   inputFile: { type: 'text', description: 'the input as JSON in a file; - is standard input' },
+  workflows: workflowsField,
   detach: { type: 'flag', description: 'record the run, let a process of its own advance it, and return' },
 };
 
@@ -68,12 +75,31 @@ function readInput({ input, inputFile }: RunArguments): unknown {
   return merged;
 }
 
+/** An input that is declared as a text is what was typed: `1.0` is no number then. */
+function withTypedTexts(input: unknown, { inputs }: KnownWorkflow['workflow'], typed: readonly string[]): unknown {
+  const texts = new Set(inputs.filter(({ type }) => type === 'str').map(({ name }) => name));
+  const given = typed.map((text) => splitAssignment(text, 'input')).filter(([name]) => texts.has(name));
+  return given.reduce((merged: unknown, [name, text]) => withValueAt(merged, [name], text), input);
+}
+
+type Loaded = Pick<App, 'loadGraph'> & { readonly input: unknown };
+
+/** What is run, and its input. The file is read once, for both. */
+async function load(app: App, { texts }: Session, args: RunArguments): Promise<Loaded> {
+  const input = readInput(args);
+  const loaded = await app.loadGraph(args.file, args.export);
+  const { workflow } = loaded;
+  return {
+    loadGraph: () => Promise.resolve(loaded),
+    input: workflow === undefined ? input : withTypedTexts(input ?? {}, workflow, texts['input'] ?? []),
+  };
+}
+
 /** Lets a process of its own go on with a run; it outlives this one. */
-function resumeInBackground({ storeUrl, cwd }: Session, runId: string): void {
+function resumeInBackground(session: Session, runId: string): void {
   const [node, script = ''] = process.argv as [string, string?];
-  const store = storeUrl === undefined ? [] : ['--store', storeUrl];
-  spawn(node, [...process.execArgv, script, 'resume', runId, '--json', ...store], {
-    cwd,
+  spawn(node, [...process.execArgv, script, 'resume', runId, '--json', ...storeOptions(session)], {
+    cwd: session.cwd,
     detached: true,
     stdio: 'ignore',
   }).unref();
@@ -84,8 +110,9 @@ export const runRunCommand: Command<RunArguments> = {
   summary: startRun.summary,
   fields,
   details:
-    'The module exports a compiled graph as graph, workflow, default, or as its only graph. In a terminal, questions are asked on the spot; elsewhere the run stops at them and the commands that answer are printed.',
+    'FILE is a workflow in YAML, the name of one that is known, or a module that exports a compiled graph as graph, workflow, default, or as its only graph. In a terminal, questions are asked on the spot; elsewhere the run stops at them and the commands that answer are printed.',
   examples: [
+    { line: 'cairn run deploy.yaml --input project=cairn', does: 'run a workflow' },
     {
       line: 'cairn run release.ts --input repository=. --input options.dryRun=true',
       does: 'run a graph with some input',
@@ -94,10 +121,13 @@ export const runRunCommand: Command<RunArguments> = {
     { line: 'cat input.json | cairn run release.ts --input-file - --json', does: 'for programs' },
   ],
   execute(session, args) {
-    return follow(session, async (app) => {
-      const { input: _parts, inputFile: _file, ...rest } = args;
-      const input = readInput(args);
-      const { runId, isNew, result } = await startRun.run(app, { ...rest, ...(input !== undefined && { input }) });
+    const { input: _parts, inputFile: _file, workflows, ...rest } = args;
+    const start = async (app: App): Promise<RunStanding | undefined> => {
+      const { loadGraph, input } = await load(app, session, args);
+      const { runId, isNew, result } = await startRun.run(
+        { ...app, loadGraph },
+        { ...rest, ...(input !== undefined && { input }) },
+      );
       if (!isNew && !session.isJson)
         session.screen.note(`Run ${printable(runId)} was started before; this is the same run.`);
       if (result !== undefined) return result;
@@ -105,6 +135,7 @@ export const runRunCommand: Command<RunArguments> = {
       if (session.isJson) session.printJson({ runId, isNew });
       else session.screen.print(`started ${printable(runId)}; see: ${session.commandLine('log', runId)}`);
       return undefined;
-    });
+    };
+    return follow(session, start, { workflows });
   },
 };

@@ -1,0 +1,13 @@
+/** Options that say which workflows there are, and what those given as texts may reach for. */
+import type { Field } from '../operations/operation.ts';
+
+export const workflowsField: Field = {
+  type: 'texts',
+  description: 'folders of workflows, later ones before earlier ones; default: the configuration, else workflows',
+};
+
+export const allowField: Field = {
+  type: 'texts',
+  description:
+    'what workflows given as texts may reach for: inline, shell, net=HOST, fs=/FOLDER, env=NAME; default: the configuration, else nothing',
+};

@@ -1,0 +1,80 @@
+/** `cairn mcp` */
+import { CairnError } from '../../errors.ts';
+import type { FieldsOf } from '../../operations/operation.ts';
+import { allowField, workflowsField } from '../app-fields.ts';
+import type { Command } from '../command.ts';
+import { listenForInterrupt } from '../interrupt.ts';
+
+interface McpArguments {
+  readonly workflows?: readonly string[];
+  readonly allow?: readonly string[];
+  readonly http?: string;
+  readonly tokenEnv?: string;
+  readonly noForms?: boolean;
+}
+
+const fields: FieldsOf<McpArguments> = {
+  workflows: workflowsField,
+  allow: {
+    ...allowField,
+    description:
+      'what workflows given as texts may reach for: inline, shell, net=HOST, fs=/FOLDER, env=NAME; default: there are no such workflows',
+  },
+  http: { type: 'text', description: 'serve over HTTP at [HOST:]PORT instead of standard input and output' },
+  tokenEnv: { type: 'text', description: 'the environment variable that holds the token HTTP clients must show' },
+  noForms: { type: 'flag', description: 'put no questions to the person behind the client' },
+};
+
+/** `3456`, `0.0.0.0:3456`, `[::1]:3456` */
+function parseAddress(text: string): { readonly host?: string; readonly port: number } {
+  const [, host, port = ''] = /^(?:(\[[^\]]+\]|[^:]+):)?(\d{1,5})$/.exec(text) ?? [];
+  if (port === '' || Number(port) > 65_535)
+    throw new CairnError('USAGE_INVALID', { reason: `--http takes PORT or HOST:PORT, not ${JSON.stringify(text)}` });
+  return { port: Number(port), ...(host !== undefined && { host: host.replace(/^\[(.*)\]$/, '$1') }) };
+}
+
+function readToken(name: string | undefined): string | undefined {
+  if (name === undefined) return undefined;
+  const token = process.env[name];
+  if (token === undefined || token === '') throw new CairnError('SECRET_MISSING', { name });
+  return token;
+}
+
+export const mcpCommand: Command<McpArguments> = {
+  name: 'mcp',
+  summary: 'serve workflows to models over MCP',
+  fields,
+  details:
+    'Serves the workflows of the folders given, over standard input and output. Workflows that a client gives as texts are refused unless --allow says inline, and then held to what else it says.',
+  examples: [
+    { line: 'cairn mcp --workflows ./workflows', does: 'what an MCP client is told to start' },
+    { line: 'cairn mcp --http 3456 --token-env CAIRN_TOKEN', does: 'over HTTP, for those who have the token' },
+    { line: 'cairn mcp --allow inline,net=api.example.org', does: 'also texts, which may call one host' },
+  ],
+  async execute(session, { workflows, allow, http, tokenEnv, noForms }) {
+    const token = readToken(tokenEnv);
+    if (token !== undefined && http === undefined)
+      throw new CairnError('USAGE_INVALID', { reason: '--token-env is for --http', hint: 'Give --http PORT too.' });
+    const address = http === undefined ? undefined : parseAddress(http);
+    // Loaded only here: no other command needs the server.
+    const { startMcpServer } = await import('../../mcp/index.ts');
+    const server = await startMcpServer({
+      ...session,
+      workflows,
+      allow,
+      cleanUpEvery: 'configured',
+      canAskClient: noForms !== true,
+      ...(address !== undefined && { http: { ...address, ...(token !== undefined && { token }) } }),
+    });
+    const interrupt = listenForInterrupt();
+    const stay = setInterval(() => undefined, 60_000);
+    try {
+      const code = await Promise.race([server.closed.then(() => 0), interrupt.asked]);
+      await server.close();
+      return code;
+    } finally {
+      clearInterval(stay);
+      interrupt.release();
+    }
+  },
+};

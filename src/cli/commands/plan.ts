@@ -1,0 +1,40 @@
+/** `cairn plan` */
+import { planWorkflow, type PlanWorkflowInput } from '../../operations/check-workflow.ts';
+import type { WorkflowDescription } from '../../operations/describe-workflow.ts';
+import { workflowsField } from '../app-fields.ts';
+import type { Command } from '../command.ts';
+import { withApp } from '../follow.ts';
+import { formatPlan } from '../plan-text.ts';
+import type { Session } from '../session.ts';
+
+interface PlanArguments extends PlanWorkflowInput {
+  readonly workflows?: readonly string[];
+}
+
+function print(session: Session, workflow: WorkflowDescription): void {
+  if (session.isJson) session.printJson(workflow);
+  else session.screen.print(...formatPlan(workflow, session.screen));
+}
+
+export const planCommand: Command<PlanArguments> = {
+  name: planWorkflow.name,
+  summary: planWorkflow.summary,
+  fields: { ...planWorkflow.input, workflows: workflowsField },
+  details:
+    'Blocks of a wave could start together; a block starts as soon as what it depends on is done. All faults of a file are told at once, with their places.',
+  examples: [
+    { line: 'cairn plan deploy.yaml', does: 'before it is run for the first time' },
+    { line: 'cairn plan deploy --workflows ops --json', does: 'one of a folder, for a program' },
+  ],
+  execute(session, { workflows, ...input }) {
+    // No store is opened, so none is made.
+    return withApp(
+      { ...session, storeUrl: 'memory:' },
+      async (app) => {
+        print(session, await planWorkflow.run(app, input));
+        return 0;
+      },
+      { workflows },
+    );
+  },
+};

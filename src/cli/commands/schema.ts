@@ -1,0 +1,25 @@
+/** `cairn schema` */
+import type { Command } from '../command.ts';
+import { withApp } from '../follow.ts';
+
+export const schemaCommand: Command = {
+  name: 'schema',
+  summary: 'print the JSON Schema of workflow files',
+  fields: {},
+  details:
+    'With it editors complete and check workflow files. It is made from the blocks there are here, those of the configuration included.',
+  examples: [
+    { line: 'cairn schema > workflow.schema.json', does: 'keep it, for an editor' },
+    {
+      line: '# yaml-language-server: $schema=workflow.schema.json',
+      does: 'the first line of a workflow, for editors that know this remark',
+    },
+  ],
+  execute(session) {
+    return withApp({ ...session, storeUrl: 'memory:' }, async (app) => {
+      const schema = await app.readSchema();
+      session.screen.print(JSON.stringify(schema, null, session.isJson ? 0 : 2));
+      return 0;
+    });
+  },
+};

@@ -1,0 +1,64 @@
+/** `cairn workflows` */
+import {
+  listWorkflows,
+  type ListWorkflowsInput,
+  type ListWorkflowsOutput,
+} from '../../operations/describe-workflow.ts';
+import { workflowsField } from '../app-fields.ts';
+import type { Command } from '../command.ts';
+import { formatViolation } from '../failure.ts';
+import { withApp } from '../follow.ts';
+import type { Session } from '../session.ts';
+import { printable } from '../text/printable.ts';
+import { formatTable } from '../text/table.ts';
+
+interface WorkflowsArguments extends ListWorkflowsInput {
+  readonly workflows?: readonly string[];
+}
+
+const columns = [
+  { title: 'WORKFLOW', canShrink: true },
+  { title: 'BLOCKS', isRight: true },
+  { title: 'ASKS' },
+  { title: 'FILE', canShrink: true },
+  { title: 'DESCRIPTION', canShrink: true },
+] as const;
+
+function print({ screen }: Session, { workflows, broken }: ListWorkflowsOutput): void {
+  const rows = workflows.map(({ name, blockCount, asks, source, description }) => [
+    printable(name),
+    String(blockCount),
+    asks ? 'yes' : 'no',
+    printable(source),
+    printable(description ?? ''),
+  ]);
+  if (rows.length > 0) screen.print(...formatTable(columns, rows, screen));
+  else if (broken.length === 0) screen.note('No workflows here. Give their folder with --workflows.');
+  for (const { source, violations } of broken) {
+    screen.note('', `${screen.paint('bad', printable(source))} is no workflow:`);
+    for (const violation of violations) screen.note(...formatViolation(violation, screen));
+  }
+}
+
+export const workflowsCommand: Command<WorkflowsArguments> = {
+  name: listWorkflows.name,
+  summary: listWorkflows.summary,
+  fields: { ...listWorkflows.input, workflows: workflowsField },
+  details: 'Files that are no workflows are listed with all that is wrong with them.',
+  examples: [
+    { line: 'cairn workflows', does: 'those of the folder workflows' },
+    { line: 'cairn workflows --workflows ops --workflows mine --tags release', does: 'later folders override' },
+  ],
+  execute(session, { workflows, ...input }) {
+    return withApp(
+      { ...session, storeUrl: 'memory:' },
+      async (app) => {
+        const output = await listWorkflows.run(app, input);
+        if (session.isJson) session.printJson(output);
+        else print(session, output);
+        return 0;
+      },
+      { workflows },
+    );
+  },
+};
