@@ -23,6 +23,7 @@ export interface GraphLoaderOptions {
 
 export interface GraphLoader {
   readonly keptSource: (source: string) => string;
+  readonly readText: (file: string) => Promise<string>;
   readonly loadGraph: (file: string, exportName?: string) => Promise<LoadedGraph>;
   readonly loadWorkflow: (file: string) => Promise<KnownWorkflow>;
   /** What the text kept with a run says of its checkpoints; undefined: it is not there, or cannot be read any more. */
@@ -80,6 +81,7 @@ export function createGraphLoader({ cwd, isMovable, openDialect, openCatalog }: 
 
   return {
     keptSource,
+    readText: async (file) => readFile(cwd, file),
     loadGraph,
     loadWorkflow,
     async readSettings(text) {
