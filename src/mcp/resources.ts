@@ -1,8 +1,9 @@
 /** Workflows and checkpoints as resources, and their names as completions. */
 import type { ReadResourceResult } from '@modelcontextprotocol/server';
 import { describeCheckpoint } from '../operations/describe-checkpoint.ts';
-import { describeWorkflow, listWorkflows } from '../operations/describe-workflow.ts';
+import { listWorkflows } from '../operations/describe-workflow.ts';
 import { listCheckpoints } from '../operations/list-checkpoints.ts';
+import { readWorkflowText } from '../operations/read-workflow-text.ts';
 import { showCheckpoint } from '../operations/show-checkpoint.ts';
 import { toJson } from '../operations/to-json.ts';
 import type { McpServer, ServerHouse } from './create-server.ts';
@@ -69,8 +70,8 @@ function registerWorkflows(server: McpServer, house: ServerHouse): void {
   const metadata = { title: 'Workflow', description: 'The YAML text of a workflow.', mimeType: yamlType };
   server.registerResource('workflow', template, metadata, (uri, { name }) =>
     reading(house, uri, yamlType, async () => {
-      const { source = '' } = await describeWorkflow.run(context, { workflow: textOf(name) });
-      return context.readText(source);
+      const { text } = await readWorkflowText.run(context, { workflow: textOf(name) });
+      return text;
     }),
   );
 }
