@@ -14,6 +14,7 @@ import { prompt } from './prompt.ts';
 import { readFiles } from './read-files.ts';
 import { shellBlock } from './shell.ts';
 
+export { defineBlock, type BlockDefinition, type ValueOf } from './define-block.ts';
 export {
   InteractiveBlock,
   pause,

@@ -1,0 +1,164 @@
+/** Makes a block of a function and a schema of its inputs. */
+import type { StandardSchema } from '../../graph/graph.ts';
+import { NodeFailure, type EffectClass, type Reconciliation } from '../../graph/node-contract.ts';
+import type {
+  InputFault,
+  InputField,
+  Inputs,
+  JsonSchema,
+  Need,
+  NodeType,
+  OutputField,
+  TypedNodeContext,
+} from '../../graph/node-type.ts';
+import { schemaFault } from '../../state/json-schema.ts';
+import { beforeEffect } from '../before-effect.ts';
+import { refuseUnknownKeys } from '../known-keys.ts';
+import { mapLeaves } from '../map-leaves.ts';
+import { resolveSecrets } from '../secret.ts';
+import type { Mask } from '../mask.ts';
+import { readObjectSchema, type ObjectSchema } from './object-schema.ts';
+
+/** What a schema says its values are. */
+export type ValueOf<Schema> = Schema extends StandardSchema<infer Value> ? Value : Inputs;
+
+export interface BlockDefinition<Schema extends ObjectSchema = ObjectSchema> {
+  /** `Deploy`: letters and digits, the first a capital. */
+  readonly name: string;
+  /** Raise it when the same inputs come to mean something else. Default `1`. */
+  readonly version?: string;
+  /** One line. */
+  readonly description: string;
+  /** Of an object whose properties are the inputs: JSON Schema, or a schema that can tell it (Zod 4.2 and later). */
+  readonly inputs: Schema;
+  /** Of an object whose properties are the fields of the output. */
+  readonly outputs: ObjectSchema;
+  /** What recovery may do with it. Default `external`. */
+  readonly effect?: EffectClass;
+  /** A repeated call with the same key has no second effect. Default false. */
+  readonly isIdempotent?: boolean;
+  /** Of one attempt. */
+  readonly timeoutMs?: number;
+  /** Inputs in which `${secrets.NAME}` may stand. `run` gets the values; they are masked in what it returns and throws. */
+  readonly secretInputs?: readonly string[];
+  /** What it reaches for. Default: nothing. */
+  readonly needs?: (inputs: Inputs, pending?: readonly string[]) => readonly Need[];
+  /** Faults of the inputs that the schema cannot say. */
+  readonly check?: (inputs: Inputs) => readonly InputFault[];
+  readonly run: (inputs: ValueOf<Schema>, ctx: TypedNodeContext) => unknown;
+  /** Did the effect under this key happen, and with what output? */
+  readonly reconcile?: (key: string, inputs: Inputs) => Promise<Reconciliation> | Reconciliation;
+}
+
+const keys = [
+  ...['name', 'version', 'description', 'inputs', 'outputs', 'effect', 'isIdempotent', 'timeoutMs', 'secretInputs'],
+  ...['needs', 'check', 'run', 'reconcile'],
+];
+
+/**
+ * A node type of your own, to be registered beside the built-in ones (rules B25 to B27 of docs/spec/blocks.md).
+ * @throws TypeError the definition is no such thing, or a schema is not one of an object
+ */
+export function defineBlock<const Schema extends ObjectSchema>(definition: BlockDefinition<Schema>): NodeType {
+  refuseUnknownKeys('defineBlock', definition, keys);
+  const { name, version, description, effect = 'external', isIdempotent, timeoutMs, secretInputs = [] } = definition;
+  if (typeof name !== 'string' || !/^[A-Z][A-Za-z0-9]*$/.test(name))
+    throw new TypeError('defineBlock: name must be letters and digits, the first a capital');
+  if (typeof definition.run !== 'function') throw new TypeError(`defineBlock: ${name} has no run`);
+  const inputs = readObjectSchema(definition.inputs, 'input', `${name}.inputs`);
+  const outputs = readObjectSchema(definition.outputs, 'output', `${name}.outputs`);
+  const stray = secretInputs.find((input) => !Object.hasOwn(inputs.properties, input));
+  if (stray !== undefined) throw new TypeError(`defineBlock: ${name} has no input ${stray}`);
+  const { needs, check, reconcile } = definition;
+  return {
+    name,
+    description,
+    inputs: inputFields(inputs.properties, inputs.required, secretInputs),
+    outputs: outputFields(outputs.properties),
+    effect,
+    ...(version !== undefined && { version }),
+    ...(isIdempotent !== undefined && { isIdempotent }),
+    ...(timeoutMs !== undefined && { timeoutMs: () => timeoutMs }),
+    ...(needs && { needs }),
+    ...(check && { check }),
+    ...(reconcile && { reconcile }),
+    run: (ctx) => runDefined(definition, ctx),
+  };
+}
+
+type Properties = Readonly<Record<string, JsonSchema>>;
+
+function inputFields(
+  properties: Properties,
+  required: readonly string[],
+  secretInputs: readonly string[],
+): Record<string, InputField> {
+  const fieldOf = (name: string, { description = name, default: otherwise, ...schema }: JsonSchema): InputField => ({
+    schema,
+    description: String(description),
+    isRequired: required.includes(name) && otherwise === undefined,
+    ...(otherwise !== undefined && { default: otherwise }),
+    takesSecrets: secretInputs.includes(name),
+  });
+  return Object.fromEntries(Object.entries(properties).map(([name, schema]) => [name, fieldOf(name, schema)]));
+}
+
+function outputFields(properties: Properties): Record<string, OutputField> {
+  return Object.fromEntries(
+    Object.entries(properties).map(([name, { description = name, ...schema }]) => [
+      name,
+      { schema, description: String(description) },
+    ]),
+  );
+}
+
+async function runDefined<Schema extends ObjectSchema>(
+  definition: BlockDefinition<Schema>,
+  ctx: TypedNodeContext,
+): Promise<unknown> {
+  const { inputs, mask } = await beforeEffect(async () => {
+    const { value, mask } = resolveSecrets(ctx.inputs, ctx.secrets);
+    return { inputs: await fit(definition.inputs, value, 'inputs', mask), mask };
+  });
+  try {
+    const output = await definition.run(inputs as ValueOf<Schema>, ctx);
+    return maskLeaves(await fit(definition.outputs, output, 'output', mask), mask);
+  } catch (error) {
+    throw maskError(error, mask, ctx.signal);
+  }
+}
+
+/** The value that a schema makes of a value. @throws NodeFailure INPUT_INVALID, OUTPUT_INVALID */
+async function fit(schema: ObjectSchema, value: unknown, place: 'inputs' | 'output', mask: Mask): Promise<unknown> {
+  const code = place === 'inputs' ? 'INPUT_INVALID' : 'OUTPUT_INVALID';
+  if (!('~standard' in schema)) {
+    const fault = schemaFault(schema, value, place);
+    if (fault !== undefined) throw new NodeFailure(mask.text(fault), { code });
+    return value;
+  }
+  const result = await (schema as StandardSchema)['~standard'].validate(value);
+  if (result.issues === undefined) return result.value;
+  const reasons = result.issues.map(({ message, path = [] }) => {
+    const keys = path.map((key) => String(typeof key === 'object' ? key.key : key));
+    return mask.text(`${[place, ...keys].join('.')}: ${message}`);
+  });
+  throw new NodeFailure(reasons.join('; '), { code, data: { reasons } });
+}
+
+function maskLeaves(value: unknown, mask: Mask): unknown {
+  return mapLeaves(value, (leaf) => (typeof leaf === 'string' ? mask.text(leaf) : leaf));
+}
+
+/** The same error if nothing secret is in what it says; else one that says it without. */
+function maskError(error: unknown, mask: Mask, signal: AbortSignal): unknown {
+  if (error === signal.reason || !(error instanceof Error)) return error;
+  const message = mask.text(error.message);
+  if (!(error instanceof NodeFailure)) return message === error.message ? error : new Error(message);
+  const { applied, code, data, retryAfterMs } = error;
+  return new NodeFailure(message, {
+    applied,
+    code,
+    data: maskLeaves(data, mask),
+    ...(retryAfterMs !== undefined && { retryAfterMs }),
+  });
+}
