@@ -11,7 +11,7 @@ export const refusalOf: Refusal = (need, permissions) => {
       return netRefusal(need.host, permissions.net);
     case 'fs':
       return fsRefusal(need.path, permissions.fs);
-    case 'env':
+    default:
       return envRefusal(need, permissions.env);
   }
 };

@@ -31,6 +31,11 @@ export const typeNames: Readonly<Record<string, 'str' | 'num' | 'int' | 'bool' |
   any: 'any',
 };
 
+/** The type that a spelling means. */
+export function typeNamed(spelling: unknown): 'str' | 'num' | 'int' | 'bool' | 'list' | 'dict' | 'any' | undefined {
+  return typeof spelling === 'string' && Object.hasOwn(typeNames, spelling) ? typeNames[spelling] : undefined;
+}
+
 const type: Shape = { kind: 'choice', of: Object.keys(typeNames) };
 const identifier = {
   pattern: /^[A-Za-z_][A-Za-z0-9_]{0,99}$/,

@@ -34,7 +34,7 @@ function inBlock(source: string, node: Scalar.Parsed, offset: number): number {
   const [start, end] = node.range;
   const first = source.indexOf('\n', start) + 1;
   if (first === 0 || first >= end) return start;
-  const before = node.value === undefined ? '' : String(node.value).slice(0, offset);
+  const before = typeof node.value === 'string' ? node.value.slice(0, offset) : '';
   const skipped = before.split('\n').length - 1;
   let at = first;
   for (let line = 0; line < skipped; line += 1) {

@@ -118,7 +118,7 @@ function readParsed(
     );
     return { document: undefined, faults };
   }
-  const data = readNode(reading, root as ParsedNode, 0);
+  const data = readNode(reading, root, 0);
   if (faults.length > 0) return { document: undefined, faults };
   return {
     document: {
@@ -195,9 +195,9 @@ function readNode(reading: Reading, node: ParsedNode | null, depth: number): unk
       addFault(reading, node, `there is no anchor &${node.source} before`, 'set the anchor first');
     return target === undefined ? null : readNode(reading, target, depth + 1);
   }
-  if (isScalar(node)) return readScalar(reading, node as Scalar.Parsed);
-  if (isSeq(node)) return node.items.map((item) => readNode(reading, item as ParsedNode, depth + 1));
-  return readMap(reading, node as YAMLMap.Parsed, depth);
+  if (isScalar(node)) return readScalar(reading, node);
+  if (isSeq(node)) return node.items.map((item) => readNode(reading, item, depth + 1));
+  return readMap(reading, node, depth);
 }
 
 function readScalar(reading: Reading, node: Scalar.Parsed): unknown {
@@ -250,18 +250,18 @@ function findOffset(
       ? ((node.resolve(document) as ParsedNode | undefined) ?? null)
       : node;
     if (isMap(inside)) {
-      const pair = (inside as YAMLMap.Parsed).items.find(({ key }) => isScalar(key) && key.value === step);
+      const pair = inside.items.find(({ key }) => isScalar(key) && key.value === step);
       if (pair === undefined) return at;
       if (atKey && depth === path.length - 1) return pair.key.range[0];
       at = (pair.value ?? pair.key).range[0];
       node = pair.value;
     } else if (isSeq(inside)) {
-      const item = inside.items[Number(step)] as ParsedNode | undefined;
+      const item = inside.items[Number(step)];
       if (item === undefined) return at;
       at = item.range[0];
       node = item;
     } else return at;
   }
   if (offset === undefined || !isScalar(node)) return at;
-  return offsetInScalar(text, node as Scalar.Parsed, offset);
+  return offsetInScalar(text, node, offset);
 }

@@ -2,7 +2,7 @@
 import type { EffectClass, RetryPolicy } from '../../graph/node-contract.ts';
 import { durationMs } from './duration.ts';
 import type { Faults } from './faults.ts';
-import { blockFields, typeNames, workflowShape } from './format.ts';
+import { blockFields, typeNamed, workflowShape } from './format.ts';
 import type { Path, YamlDocument } from './read-document.ts';
 import { readInputs } from './read-inputs.ts';
 import { checkShape, isMapping, readField } from './shape.ts';
@@ -14,7 +14,7 @@ import type {
   OutputFile,
   WorkflowFile,
 } from './workflow-file.ts';
-import type { CheckpointSettings, WorkflowInput } from './yaml-workflow.ts';
+import type { WorkflowInput } from './yaml-workflow.ts';
 
 type Data = Readonly<Record<string, unknown>>;
 
@@ -30,7 +30,7 @@ export function readFile(faults: Faults, document: YamlDocument): WorkflowFile {
   return {
     name: textOf(data['name']) ?? 'workflow',
     description: textOf(data['description']),
-    version: version === undefined ? '1.0' : (document.sourceOf(['version']) ?? String(version)),
+    version: version === undefined ? '1.0' : (document.sourceOf(['version']) ?? '1.0'),
     tags: listOf(data['tags']).filter((tag) => typeof tag === 'string'),
     inputs: readInputs(faults, data['inputs'], ['inputs']),
     blocks: blocks.flatMap((block, index) => (isMapping(block) ? [readBlock(faults, block, ['blocks', index])] : [])),
@@ -38,7 +38,7 @@ export function readFile(faults: Faults, document: YamlDocument): WorkflowFile {
     secrets: readSecrets(data['secrets']),
     concurrency: numberOf(limits['concurrency']),
     depth: numberOf(limits['depth']),
-    checkpoint: isMapping(data['checkpoint']) ? (data['checkpoint'] as CheckpointSettings) : {},
+    checkpoint: isMapping(data['checkpoint']) ? data['checkpoint'] : {},
   };
 }
 
@@ -101,7 +101,7 @@ function readForEach(faults: Faults, block: Data, at: Path): ForEachFile | undef
 function readFileOutputs(outputs: Data, at: Path): readonly FileOutputFile[] {
   return Object.entries(outputs).flatMap(([name, output]) => {
     if (!isMapping(output) || typeof output['path'] !== 'string') return [];
-    const type = typeNames[String(output['type'])];
+    const type = typeNamed(output['type']);
     return [
       {
         name,
@@ -137,7 +137,7 @@ function readOutputs(outputs: unknown): readonly OutputFile[] {
   if (!isMapping(outputs)) return [];
   return Object.entries(outputs).map(([name, output]) => {
     const isTyped = isMapping(output);
-    const type = isTyped ? typeNames[String(output['type'])] : undefined;
+    const type = isTyped ? typeNamed(output['type']) : undefined;
     return {
       name,
       value: isTyped ? output['value'] : output,

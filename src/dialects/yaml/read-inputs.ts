@@ -2,7 +2,7 @@
 import type { JsonSchema } from '../../graph/node-type.ts';
 import { schemaDefect, schemaFault } from '../../state/json-schema.ts';
 import type { Faults } from './faults.ts';
-import { schemaKeywords, typeNames } from './format.ts';
+import { schemaKeywords, typeNamed } from './format.ts';
 import type { Path } from './read-document.ts';
 import { isMapping, shown } from './shape.ts';
 import type { WorkflowInput } from './yaml-workflow.ts';
@@ -18,7 +18,7 @@ const jsonTypes: Readonly<Record<string, string>> = {
 
 /** The JSON Schema of a type of the format. */
 export function schemaOfType(type: string): JsonSchema {
-  const name = jsonTypes[typeNames[type] ?? ''];
+  const name = jsonTypes[typeNamed(type) ?? ''];
   return name === undefined ? {} : { type: name };
 }
 
@@ -31,7 +31,7 @@ export function readInputs(faults: Faults, section: unknown, at: Path): readonly
 }
 
 function readInput(faults: Faults, name: string, declared: Readonly<Record<string, unknown>>, at: Path): WorkflowInput {
-  const type = typeNames[String(declared['type'] ?? 'any')] ?? 'any';
+  const type = typeNamed(declared['type']) ?? 'any';
   const schema: Record<string, unknown> = { ...schemaOfType(type) };
   for (const keyword of [...schemaKeywords, 'enum'] as const) {
     if (Object.hasOwn(declared, keyword)) schema[keyword] = declared[keyword];

@@ -77,7 +77,11 @@ export function checkShape(faults: Faults, shape: Shape, value: unknown, path: P
     case 'either': {
       const meant = shape.of.find((option) => isOfKind(option, value));
       if (meant !== undefined) checkShape(faults, meant, value, path);
+      return;
     }
+    default:
+      // The rest is all in its kind.
+      return;
   }
 }
 
@@ -180,7 +184,7 @@ function isOfKind(shape: Shape, value: unknown): boolean {
     case 'map':
     case 'fields':
       return isMapping(value);
-    case 'either':
+    default:
       return shape.of.some((option) => isOfKind(option, value));
   }
 }
@@ -207,7 +211,7 @@ function wantedBy(shape: Shape): string {
     case 'map':
     case 'fields':
       return 'a mapping (`name: value`)';
-    case 'either':
+    default:
       return shape.wanted;
   }
 }

@@ -125,7 +125,7 @@ function shapeSchema(shape: Shape): JsonSchema {
       };
     case 'fields':
       return fieldsSchema(shape.fields);
-    case 'either':
+    default:
       return eitherSchema(shape.of);
   }
 }
