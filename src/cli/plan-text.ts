@@ -1,5 +1,6 @@
 /** How a workflow is shown before it runs. */
 import type { WorkflowDescription } from '../operations/describe-workflow.ts';
+import { formatViolation } from './failure.ts';
 import type { Screen } from './screen.ts';
 import { printable } from './text/printable.ts';
 import { formatInline } from './text/value.ts';
@@ -98,10 +99,7 @@ export function formatPlan(workflow: WorkflowDescription, face: Face): readonly 
       face,
     ),
     ...formatSection('Secrets', secrets.length === 0 ? [] : [[printable(secrets.join(', ')), []]], face),
-    ...formatSection(
-      'Warnings',
-      warnings.map(({ place, message, fix }) => [printable(place), [`${message}: ${fix}`]] as const),
-      face,
-    ),
+    ...(warnings.length === 0 ? [] : ['', paint('strong', 'Warnings')]),
+    ...warnings.flatMap((warning) => formatViolation(warning, face)),
   ];
 }

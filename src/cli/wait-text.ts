@@ -73,7 +73,9 @@ export function describeMetadata({ metadata }: OpenWaitView): readonly string[] 
   if (typeof metadata !== 'object' || metadata === null || Array.isArray(metadata)) return [];
   return Object.entries(metadata)
     .filter(([name, value]) => !shownElsewhere.has(name) && !isEmpty(value))
-    .map(([name, value]) => `${printable(name)}: ${formatInline(value)}`);
+    .map(
+      ([name, value]) => `${printable(name)}: ${typeof value === 'string' ? printable(value) : formatInline(value)}`,
+    );
 }
 
 function isEmpty(value: unknown): boolean {
@@ -90,7 +92,10 @@ function describeForm(wait: OpenWaitView): string | undefined {
     return `${wait.matching === 'open' ? 'suggestions' : 'choices'}: ${printable(texts.join(', '))}`;
   }
   if (wait.kind === 'doubt') return `choices: happened, run again, fail, or {"decision":"happened","output":…}`;
-  return describeSchema((wait.schema ?? {}) as Readonly<Record<string, unknown>>);
+  const { validation_pattern: pattern } = (wait.metadata ?? {}) as { readonly validation_pattern?: unknown };
+  const schema = (wait.schema ?? {}) as Readonly<Record<string, unknown>>;
+  // As its author wrote it.
+  return describeSchema(pattern === undefined ? schema : { ...schema, pattern });
 }
 
 function describeDue({ kind, dueAt, defaultAnswer }: OpenWaitView, now: number): string | undefined {
@@ -129,7 +134,7 @@ export function formatWait(
   );
   return [
     `${paint('strong', printable(nodeNameOf(wait)))}${paint('dim', place)}`,
-    ...(text === '' ? [] : wrap(printableLines(text), column).map((line) => indent + line)),
+    ...(text === '' ? [] : wrap(printableLines(text), column).map((line) => (indent + line).trimEnd())),
     ...details.flatMap((detail) => wrap(detail, column)).map((line) => indent + paint('dim', line)),
     ...(isAnswerable(wait) ? [indent + paint('good', printable(answerCommandOf(session, wait, name)))] : []),
   ];

@@ -2,6 +2,7 @@
 import { exit } from 'node:process';
 import type { Command } from './command.ts';
 import { answerCommand } from './commands/answer.ts';
+import { answersCommand } from './commands/answers.ts';
 import { cancelCommand } from './commands/cancel.ts';
 import { cleanupCommand } from './commands/cleanup.ts';
 import { diffCommand } from './commands/diff.ts';
@@ -31,6 +32,7 @@ const commands: readonly Command[] = [
   runRunCommand,
   resumeCommand,
   answerCommand,
+  answersCommand,
   inboxCommand,
   planCommand,
   workflowsCommand,

@@ -1,0 +1,74 @@
+/** `cairn answers` */
+import type { App } from '../../app/open-app.ts';
+import { answerWaits, type AnswerWaitsInput } from '../../operations/answer-waits.ts';
+import { findOpenWait, nodeNameOf } from '../../operations/find-wait.ts';
+import type { FieldsOf } from '../../operations/operation.ts';
+import { listWaits } from '../../operations/list-waits.ts';
+import { resumeRun } from '../../operations/resume-run.ts';
+import { allowField } from '../app-fields.ts';
+import type { Command } from '../command.ts';
+import { exitCodeOf, reportFailure } from '../failure.ts';
+import { follow, withApp } from '../follow.ts';
+import { splitAssignment } from '../parse.ts';
+import { readAnswer } from '../read-answer.ts';
+import type { Session } from '../session.ts';
+import { printable } from '../text/printable.ts';
+
+interface AnswersArguments extends AnswerWaitsInput {
+  readonly resume?: boolean;
+  readonly allow?: readonly string[];
+}
+
+const fields: FieldsOf<AnswersArguments> = {
+  ...answerWaits.input,
+  resume: { type: 'flag', description: 'go on with the run at once' },
+  allow: allowField,
+};
+
+interface Given {
+  readonly runId: string;
+  /** 0, or that of the first answer that was refused. */
+  readonly code: number;
+}
+
+/** Typed texts are read in the light of their questions. */
+async function give(session: Session, app: App, { run, answers, by, resume }: AnswersArguments): Promise<Given> {
+  const { waits } = await listWaits.run(app, { run, limit: Number.MAX_SAFE_INTEGER });
+  const typed = Object.fromEntries((session.texts['answers'] ?? []).map((text) => splitAssignment(text, 'answers')));
+  const values = Object.entries(answers).map(([name, value]) => {
+    const wait = findOpenWait(waits, run, name);
+    return [name, wait === undefined ? value : readAnswer(wait, typed[name] ?? '')] as const;
+  });
+  const output = await answerWaits.run(app, {
+    run,
+    answers: Object.fromEntries(values),
+    ...(by !== undefined && { by }),
+  });
+  if (session.isJson && resume !== true) session.printJson(output);
+  if (!session.isJson) {
+    for (const wait of output.answered) session.screen.print(`answered ${printable(nodeNameOf(wait))}`);
+    for (const { wait, error } of output.refused) {
+      session.screen.note(`refused ${printable(nodeNameOf(wait))}`);
+      reportFailure(error, session.screen, false);
+    }
+  }
+  const [first] = output.refused;
+  return { runId: output.runId, code: first === undefined ? 0 : exitCodeOf(first.error) };
+}
+
+export const answersCommand: Command<AnswersArguments> = {
+  name: answerWaits.name,
+  summary: answerWaits.summary,
+  fields,
+  details:
+    'Nothing is answered if one of the names fits no open question. An answer that does not fit its question is refused, and the others stand.',
+  examples: [
+    { line: 'cairn answers 0198c2f4 --answers approve=yes --answers name=cairn --resume', does: 'two, and go on' },
+  ],
+  execute(session, input) {
+    if (input.resume !== true) return withApp(session, async (app) => (await give(session, app, input)).code);
+    const resume = async (app: App): ReturnType<typeof resumeRun.run> =>
+      resumeRun.run(app, { run: (await give(session, app, input)).runId });
+    return follow(session, resume, { allow: input.allow });
+  },
+};
