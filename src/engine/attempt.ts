@@ -28,7 +28,6 @@ export function launch(core: RunCore, activation: Activation): void {
   activation.phase = 'running';
   activation.renew();
   activation.startedAt = core.env.clock.now();
-  armTimeout(core, activation);
   core.publishLive('started', activation, undefined);
   const generation = activation.generation;
   const isCurrent = (): boolean => activation.generation === generation && activation.phase === 'running';
@@ -38,6 +37,8 @@ export function launch(core: RunCore, activation: Activation): void {
   } catch (error) {
     return attemptFailed(core, activation, error);
   }
+  const goesOn = isThenable(returned) || hasEffectInFlight(activation);
+  if (goesOn && isCurrent()) armTimeout(core, activation);
   if (!isThenable(returned)) return attemptReturned(core, activation, returned);
   const leaveEffect = enterEffect(core, activation);
   returned.then(
@@ -83,14 +84,17 @@ function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function';
 }
 
-/** An attempt of an effect ends by the deadline of its intent, whatever came between: another owner waits no longer (O2). */
+/**
+ * An attempt of an effect ends by the deadline of its intent, whatever came between: another owner waits no longer (O2). Armed only for
+ * what is not over when the function returns: no timer fires before.
+ */
 function armTimeout(core: RunCore, activation: Activation): void {
   const { generation, node } = activation;
   const { clock, limits } = core.env;
   const timeoutMs = node.timeoutMs ?? (isEffect(node) ? limits.effectMs : undefined);
   if (timeoutMs === undefined) return;
   const deadlineAt = isEffect(node) ? activation.frameRun.openRecordOf(node)?.intent?.deadlineAt : undefined;
-  const delayMs = deadlineAt === undefined ? timeoutMs : Math.max(0, deadlineAt - clock.now());
+  const delayMs = Math.max(0, (deadlineAt ?? activation.startedAt + timeoutMs) - clock.now());
   activation.cancelTimer = clock.setTimer(delayMs, () => {
     if (activation.generation !== generation || activation.phase !== 'running') return;
     const error = new CairnError('NODE_TIMED_OUT', { node: activation.path.join('/'), timeoutMs });

@@ -210,6 +210,27 @@ test('E6 a timeout is per attempt, and a timed-out pure node is tried again', as
   expect((await runToRest(engine, graph)).state.outputs['a']).toBe(3);
 });
 
+test('E6 a node that returns at once is timed out all the same while an effect it began has not ended', async () => {
+  const { engine } = createBench();
+  const graph = graphOf(
+    'g',
+    [
+      node(
+        'a',
+        'read',
+        (ctx) => {
+          void ctx.step('send', { effect: 'write' }, () => never).catch(() => {});
+          return 'early';
+        },
+        { timeoutMs: 50 },
+      ),
+    ],
+    links,
+  );
+  const failed = await runToRest(engine, graph);
+  expect(failed.error).toMatchObject({ code: 'NODE_TIMED_OUT', data: { timeoutMs: 50 } });
+});
+
 test('E6 a step that takes too long is told so, and fails its node with the code', async () => {
   const { engine } = createBench();
   let reason: unknown;

@@ -45,6 +45,7 @@ function hashBody(prefix: string, parent: Uint8Array, body: Uint8Array): string 
 
 /** A view on the same bytes with Buffer's fast decoders. */
 export function asBuffer(bytes: Uint8Array): Buffer {
+  if (bytes instanceof Buffer) return bytes;
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
 }
 
