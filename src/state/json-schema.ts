@@ -1,8 +1,34 @@
-/** Values against a subset of JSON Schema: docs/spec/waits.md. */
+/** Values against JSON Schema, in the subset of docs/spec/waits.md (W3.3). */
 import { canonicalText } from './canonical.ts';
 import { encodeValue } from './codec.ts';
+import { resolvePointer } from './json-schema-defects.ts';
+import { getOwn } from './plain.ts';
+
+export { schemaDefect } from './json-schema-defects.ts';
 
 export type Schema = Readonly<Record<string, unknown>>;
+
+type Keyed = Readonly<Record<string, unknown>>;
+
+/** Where a value stands, and which references led to its schema without going into the value. */
+interface Place {
+  readonly root: unknown;
+  readonly path: string;
+  readonly refs: readonly string[];
+}
+
+export const same = (a: unknown, b: unknown): boolean => canonicalText(a) === canonicalText(b);
+
+/** The first way in which a value misses a schema, as a sentence; undefined if it fits. @param path - what the value is called there */
+export function schemaFault(schema: Schema, value: unknown, path: string): string | undefined {
+  for (const fault of faultsOf(schema, value, { root: schema, path, refs: [] })) return fault;
+  return undefined;
+}
+
+/** All ways in which a value misses a schema. Of what is of the wrong type, nothing else is told. */
+export function schemaFaults(schema: Schema, value: unknown, path: string): readonly string[] {
+  return [...faultsOf(schema, value, { root: schema, path, refs: [] })];
+}
 
 const typeOf = (value: unknown): string =>
   value === null
@@ -16,90 +42,94 @@ const typeOf = (value: unknown): string =>
 const fitsType = (value: unknown, type: string): boolean =>
   typeOf(value) === type || (type === 'number' && typeof value === 'number');
 
-export const same = (a: unknown, b: unknown): boolean => canonicalText(a) === canonicalText(b);
+const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? (value as readonly unknown[]) : []);
 
-/** The first way in which a value misses a schema, as a sentence; undefined if it fits. */
-export function schemaFault(schema: Schema, value: unknown, path: string): string | undefined {
-  const type = schema['type'];
-  const types = type === undefined ? [] : Array.isArray(type) ? (type as string[]) : [type as string];
-  if (types.length > 0 && !types.some((t) => fitsType(value, t)))
-    return `${path} is ${typeOf(value)}, not ${types.join(' or ')}`;
-  if ('const' in schema && !same(schema['const'], value)) return `${path} is not ${encodeValue(schema['const'])}`;
-  const options = schema['enum'];
+function* faultsOf(schema: unknown, value: unknown, at: Place): Generator<string> {
+  if (schema === false) yield `${at.path} is not allowed`;
+  if (typeof schema !== 'object' || schema === null) return;
+  const rules = schema as Schema;
+  const types = listOf(typeof rules['type'] === 'string' ? [rules['type']] : rules['type']) as readonly string[];
+  if (types.length > 0 && !types.some((type) => fitsType(value, type))) {
+    yield `${at.path} is ${typeOf(value)}, not ${types.join(' or ')}`;
+    return;
+  }
+  if ('const' in rules && !same(rules['const'], value)) yield `${at.path} is not ${encodeValue(rules['const'])}`;
+  const options = rules['enum'];
   if (Array.isArray(options) && !options.some((option) => same(option, value)))
-    return `${path} is none of ${encodeValue(options)}`;
-  const anyOf = (schema['anyOf'] ?? schema['oneOf']) as readonly Schema[] | undefined;
-  if (anyOf !== undefined && anyOf.every((option) => schemaFault(option, value, path) !== undefined))
-    return `${path} fits none of the allowed forms`;
-  for (const part of (schema['allOf'] as readonly Schema[] | undefined) ?? []) {
-    const fault = schemaFault(part, value, path);
-    if (fault !== undefined) return fault;
+    yield `${at.path} is none of ${encodeValue(options)}`;
+  yield* combinedFaults(rules, value, at);
+  if (typeof value === 'string') yield* textFaults(rules, value, at);
+  else if (typeof value === 'number') yield* numberFaults(rules, value, at);
+  else if (Array.isArray(value)) yield* listFaults(rules, value, at);
+  else if (typeof value === 'object' && value !== null) yield* objectFaults(rules, value as Keyed, at);
+}
+
+/** What is said of the same value by other schemas. */
+function* combinedFaults(rules: Schema, value: unknown, at: Place): Generator<string> {
+  const fits = (part: unknown): boolean => faultsOf(part, value, at).next().done === true;
+  const { $ref: ref, anyOf, oneOf, not } = rules;
+  if (typeof ref === 'string') {
+    if (at.refs.includes(ref)) yield `${at.path} cannot be checked: ${ref} leads back to itself`;
+    else yield* faultsOf(resolvePointer(at.root, ref), value, { ...at, refs: [...at.refs, ref] });
   }
-  if (typeof value === 'string') return textFault(schema, value, path);
-  if (typeof value === 'number') return numberFault(schema, value, path);
-  if (Array.isArray(value)) return arrayFault(schema, value, path);
-  if (typeof value === 'object' && value !== null) return objectFault(schema, value as Record<string, unknown>, path);
-  return undefined;
+  for (const part of listOf(rules['allOf'])) yield* faultsOf(part, value, at);
+  if (Array.isArray(anyOf) && !anyOf.some(fits)) yield `${at.path} fits none of the allowed forms`;
+  const fitting = listOf(oneOf).filter(fits).length;
+  if (Array.isArray(oneOf) && fitting !== 1)
+    yield `${at.path} fits ${fitting === 0 ? 'none' : fitting} of the forms of which it must fit one`;
+  if (not !== undefined && fits(not)) yield `${at.path} has a form that is not allowed`;
 }
 
-function textFault(schema: Schema, value: string, path: string): string | undefined {
-  const { minLength, maxLength, pattern } = schema as { minLength?: number; maxLength?: number; pattern?: string };
-  if (minLength !== undefined && value.length < minLength) return `${path} is shorter than ${minLength}`;
-  if (maxLength !== undefined && value.length > maxLength) return `${path} is longer than ${maxLength}`;
-  if (pattern !== undefined && !new RegExp(pattern, 'u').test(value)) return `${path} does not match ${pattern}`;
-  return undefined;
+function* textFaults(rules: Schema, value: string, { path }: Place): Generator<string> {
+  const { minLength, maxLength, pattern } = rules as { minLength?: number; maxLength?: number; pattern?: string };
+  if (minLength !== undefined && value.length < minLength) yield `${path} is shorter than ${minLength}`;
+  if (maxLength !== undefined && value.length > maxLength) yield `${path} is longer than ${maxLength}`;
+  if (pattern !== undefined && !new RegExp(pattern, 'u').test(value)) yield `${path} does not match ${pattern}`;
 }
 
-function numberFault(schema: Schema, value: number, path: string): string | undefined {
-  const { minimum, maximum, exclusiveMinimum, exclusiveMaximum } = schema as Record<string, number | undefined>;
-  if (minimum !== undefined && value < minimum) return `${path} is below ${minimum}`;
-  if (maximum !== undefined && value > maximum) return `${path} is above ${maximum}`;
-  if (exclusiveMinimum !== undefined && value <= exclusiveMinimum) return `${path} is not above ${exclusiveMinimum}`;
-  if (exclusiveMaximum !== undefined && value >= exclusiveMaximum) return `${path} is not below ${exclusiveMaximum}`;
-  return undefined;
+function* numberFaults(rules: Schema, value: number, { path }: Place): Generator<string> {
+  const { minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf } = rules as Record<string, number>;
+  if (minimum !== undefined && value < minimum) yield `${path} is below ${minimum}`;
+  if (maximum !== undefined && value > maximum) yield `${path} is above ${maximum}`;
+  if (exclusiveMinimum !== undefined && value <= exclusiveMinimum) yield `${path} is not above ${exclusiveMinimum}`;
+  if (exclusiveMaximum !== undefined && value >= exclusiveMaximum) yield `${path} is not below ${exclusiveMaximum}`;
+  if (multipleOf !== undefined && !isMultiple(value, multipleOf)) yield `${path} is no multiple of ${multipleOf}`;
 }
 
-function arrayFault(schema: Schema, value: readonly unknown[], path: string): string | undefined {
-  const { minItems, maxItems, items } = schema as { minItems?: number; maxItems?: number; items?: Schema };
-  if (minItems !== undefined && value.length < minItems) return `${path} has fewer than ${minItems} items`;
-  if (maxItems !== undefined && value.length > maxItems) return `${path} has more than ${maxItems} items`;
-  if (items === undefined) return undefined;
+/** Decimal fractions are not exact: 0.07 is a multiple of 0.01. */
+function isMultiple(value: number, step: number): boolean {
+  const count = value / step;
+  return Math.abs(count - Math.round(count)) <= Number.EPSILON * Math.max(1, Math.abs(count)) * 4;
+}
+
+function* listFaults(rules: Schema, value: readonly unknown[], at: Place): Generator<string> {
+  const { minItems, maxItems } = rules as { minItems?: number; maxItems?: number };
+  if (minItems !== undefined && value.length < minItems) yield `${at.path} has fewer than ${minItems} items`;
+  if (maxItems !== undefined && value.length > maxItems) yield `${at.path} has more than ${maxItems} items`;
+  if (rules['uniqueItems'] === true && new Set(value.map(canonicalText)).size < value.length)
+    yield `${at.path} has an item twice`;
+  const first = listOf(rules['prefixItems']);
   for (const [index, item] of value.entries()) {
-    const fault = schemaFault(items, item, `${path}[${index}]`);
-    if (fault !== undefined) return fault;
+    const schema = index < first.length ? first[index] : rules['items'];
+    yield* faultsOf(schema, item, { root: at.root, path: `${at.path}[${index}]`, refs: [] });
   }
-  return undefined;
 }
 
-function objectFault(schema: Schema, value: Readonly<Record<string, unknown>>, path: string): string | undefined {
-  const properties = (schema['properties'] ?? {}) as Readonly<Record<string, Schema>>;
-  for (const name of (schema['required'] as readonly string[] | undefined) ?? []) {
-    if (!Object.hasOwn(value, name)) return `${path}.${name} is missing`;
-  }
-  for (const [name, item] of Object.entries(value)) {
-    if (Object.hasOwn(properties, name)) {
-      const fault = schemaFault(properties[name] as Schema, item, `${path}.${name}`);
-      if (fault !== undefined) return fault;
-    } else if (schema['additionalProperties'] === false) return `${path}.${name} is not expected`;
-  }
-  return undefined;
-}
-
-/** A part of a schema that no answer could be checked against, as a sentence; undefined if there is none. */
-export function schemaDefect(schema: unknown): string | undefined {
-  if (typeof schema !== 'object' || schema === null) return undefined;
-  for (const [key, part] of Object.entries(schema)) {
-    const defect = key === 'pattern' && typeof part === 'string' ? patternDefect(part) : schemaDefect(part);
-    if (defect !== undefined) return defect;
-  }
-  return undefined;
-}
-
-function patternDefect(pattern: string): string | undefined {
-  try {
-    ''.search(new RegExp(pattern, 'u'));
-    return undefined;
-  } catch (error) {
-    return (error as Error).message;
+function* objectFaults(rules: Schema, value: Keyed, at: Place): Generator<string> {
+  const { minProperties, maxProperties } = rules as { minProperties?: number; maxProperties?: number };
+  const names = Object.keys(value);
+  if (minProperties !== undefined && names.length < minProperties)
+    yield `${at.path} has fewer than ${minProperties} properties`;
+  if (maxProperties !== undefined && names.length > maxProperties)
+    yield `${at.path} has more than ${maxProperties} properties`;
+  for (const name of listOf(rules['required']) as readonly string[])
+    if (!Object.hasOwn(value, name)) yield `${at.path}.${name} is missing`;
+  const properties = (rules['properties'] ?? {}) as Keyed;
+  for (const name of names) {
+    const isKnown = Object.hasOwn(properties, name);
+    const schema = isKnown ? properties[name] : rules['additionalProperties'];
+    const path = `${at.path}.${name}`;
+    if (!isKnown && schema === false) yield `${path} is not expected`;
+    else yield* faultsOf(schema, getOwn(value, name), { root: at.root, path, refs: [] });
   }
 }
