@@ -1,5 +1,5 @@
 /** The text of a YAML file as plain data, with the place of every part of it. The only file that knows the YAML library. */
-import type { Document, ParsedNode, Scalar, YAMLMap } from 'yaml';
+import type { Alias, Document, ParsedNode, Scalar, YAMLMap } from 'yaml';
 import { isAlias, isMap, isScalar, isSeq, LineCounter, parseAllDocuments } from 'yaml';
 import type { Violation } from '../../graph/graph.ts';
 import { offsetInScalar } from './offset-in-scalar.ts';
@@ -31,7 +31,8 @@ const valuesMax = 500_000;
 const depthMax = 100;
 
 interface Reading {
-  readonly document: Document.Parsed;
+  readonly anchors: Map<string, ParsedNode>;
+  aliasDepth: number;
   readonly faults: Violation[];
   readonly placeAt: (offset: number) => string;
   count: number;
@@ -101,7 +102,7 @@ function readParsed(
     );
   }
   if (faults.length > 0) return { document: undefined, faults };
-  const reading: Reading = { document, faults, placeAt, count: 0 };
+  const reading: Reading = { anchors: new Map(), aliasDepth: 0, faults, placeAt, count: 0 };
   const root = document.contents;
   if (!isMap(root)) {
     const found = isSeq(root)
@@ -189,15 +190,24 @@ function readNode(reading: Reading, node: ParsedNode | null, depth: number): unk
     return null;
   }
   if (node === null) return null;
-  if (isAlias(node)) {
-    const target = node.resolve(reading.document) as ParsedNode | undefined;
-    if (target === undefined)
-      addFault(reading, node, `there is no anchor &${node.source} before`, 'set the anchor first');
-    return target === undefined ? null : readNode(reading, target, depth + 1);
-  }
+  if (isAlias(node)) return readAlias(reading, node, depth);
+  if (node.anchor !== undefined && reading.aliasDepth === 0) reading.anchors.set(node.anchor, node);
   if (isScalar(node)) return readScalar(reading, node);
   if (isSeq(node)) return node.items.map((item) => readNode(reading, item, depth + 1));
   return readMap(reading, node, depth);
+}
+
+/** What was set under the name before; what stands in it was read there already, so it sets no anchors again. */
+function readAlias(reading: Reading, node: Alias.Parsed, depth: number): unknown {
+  const target = reading.anchors.get(node.source);
+  if (target === undefined) {
+    addFault(reading, node, `there is no anchor &${node.source} before`, 'set the anchor first');
+    return null;
+  }
+  reading.aliasDepth += 1;
+  const value = readNode(reading, target, depth + 1);
+  reading.aliasDepth -= 1;
+  return value;
 }
 
 function readScalar(reading: Reading, node: Scalar.Parsed): unknown {
