@@ -13,6 +13,7 @@ import { llmCallType } from './llm-call.ts';
 import { prompt } from './prompt.ts';
 import { readFiles } from './read-files.ts';
 import { shellBlock } from './shell.ts';
+import { sqlBlock } from './sql.ts';
 
 export { defineBlock, type BlockDefinition, type ValueOf } from './define-block.ts';
 export {
@@ -44,6 +45,7 @@ export function createNodeTypes({ models }: NodeTypeOptions = {}): readonly Node
     writeJsonState,
     mergeJsonState,
     echoBlock,
+    sqlBlock,
   ];
   const asking = [confirmOperation, askChoice, getInput, prompt, llmCallType(models)];
   return [...working, ...asking];

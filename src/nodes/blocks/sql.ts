@@ -1,0 +1,179 @@
+/** Sql: statements on SQLite or Postgres, in one transaction. */
+import { NodeFailure } from '../../graph/node-contract.ts';
+import type { InputFault, Inputs, NodeType, TypedNodeContext } from '../../graph/node-type.ts';
+import { beforeEffect } from '../before-effect.ts';
+import { mapLeaves } from '../map-leaves.ts';
+import type { Mask } from '../mask.ts';
+import { resolveSecrets } from '../secret.ts';
+import {
+  flagOption,
+  numberOption,
+  optionFaults,
+  outputField,
+  readText,
+  refuseInput,
+  requireText,
+  fieldsOf,
+} from './fields.ts';
+import { bindParams } from './sql/bind-params.ts';
+import {
+  connectMs,
+  engineOf,
+  placeFaults,
+  placeFields,
+  placeNeeds,
+  readPostgresPlace,
+  readSqlitePlace,
+} from './sql/place.ts';
+import { runOnPostgres } from './sql/postgres-run.ts';
+import { isRawRead, rawFaults, rawFields, readRawWork, sqlFaults, type SqlWork } from './sql/raw-work.ts';
+import { readSql, type Engine } from './sql/read-sql.ts';
+import { rowObjects, type SqlJob, type SqlResult } from './sql/sql-job.ts';
+import { runOnSqlite } from './sql/sqlite-run.ts';
+
+const literal = { kind: 'literal' } as const;
+const timeout = numberOption(
+  'timeout',
+  'Seconds for locks, and on Postgres for each statement.',
+  { default: 30, min: 0.01, max: 3_600, isWhole: false },
+  literal,
+);
+const readOnly = flagOption(
+  'read_only',
+  'Whether the database is to refuse changes. Default: whether sql only reads.',
+  false,
+  {
+    ...literal,
+    default: undefined,
+  },
+);
+
+/** The `Sql` of docs/spec/blocks.md. */
+export const sqlBlock: NodeType = {
+  name: 'Sql',
+  description: 'Runs SQL on SQLite or Postgres.',
+  inputs: {
+    ...placeFields,
+    ...rawFields,
+    init_sql: {
+      schema: { type: 'string' },
+      description: 'Run first, in the same transaction; its rows are not kept.',
+      ...literal,
+    },
+    ...fieldsOf([timeout, readOnly]),
+  },
+  outputs: {
+    rows: outputField('array', 'An object for each row: those of the last statement that has rows.'),
+    columns: outputField('array', 'Their names, in order.'),
+    row_count: outputField('integer', 'How many rows there are.'),
+    affected_rows: outputField('integer', 'How many rows were inserted, updated or deleted.'),
+    last_insert_id: { schema: {}, description: 'The row id of the last insert on SQLite, else null.' },
+    success: outputField('boolean', 'True: a failed statement fails the block.'),
+    engine: outputField('string', '`sqlite` or `postgresql`.'),
+    execution_time_ms: outputField('number', 'Connecting included.'),
+  },
+  effect: (literals) => (isReadOnly(literals) ? 'read' : 'write'),
+  timeoutMs: (literals) =>
+    optionFaults([timeout], literals).length > 0
+      ? undefined
+      : Math.ceil(timeout.read(literals) * 1_000 + connectMs(literals)) + 5_000,
+  needs: placeNeeds,
+  check,
+  run,
+};
+
+function isReadOnly(inputs: Inputs): boolean {
+  if (inputs['read_only'] !== undefined && optionFaults([readOnly], inputs).length === 0) return readOnly.read(inputs);
+  const [engine, { sql }] = [engineOf(inputs), inputs];
+  return engine !== undefined && typeof sql === 'string' && isRawRead(sql, engine);
+}
+
+function check(inputs: Inputs): readonly InputFault[] {
+  const { sql, init_sql: first } = inputs;
+  const engine = engineOf(inputs);
+  const faults = [...placeFaults(inputs), ...optionFaults([timeout, readOnly], inputs)];
+  if (engine === undefined) return faults;
+  if (typeof sql === 'string') faults.push(...rawFaults(sql, inputs, engine));
+  else faults.push({ input: 'sql', message: 'sql is missing', fix: 'add sql' });
+  if (typeof first === 'string') faults.push(...sqlFaults('init_sql', first, engine));
+  return faults;
+}
+
+async function run(ctx: TypedNodeContext): Promise<unknown> {
+  const startedAt = ctx.now();
+  const { engine, place, job, mask } = await beforeEffect(() => prepare(ctx));
+  try {
+    const result = place.engine === 'sqlite' ? await runOnSqlite(place, job) : await runOnPostgres(place, job);
+    return { ...describeResult(result, mask), engine, execution_time_ms: ctx.now() - startedAt };
+  } catch (error) {
+    throw error instanceof NodeFailure ? maskFailure(error, mask) : error;
+  }
+}
+
+type Place =
+  | ({ readonly engine: 'sqlite' } & ReturnType<typeof readSqlitePlace>)
+  | ({ readonly engine: 'postgresql' } & ReturnType<typeof readPostgresPlace>);
+
+interface Prepared {
+  readonly engine: Engine;
+  readonly place: Place;
+  readonly job: SqlJob;
+  readonly mask: Mask;
+}
+
+function prepare(ctx: TypedNodeContext): Prepared {
+  const { value, mask } = resolveSecrets(ctx.inputs, ctx.secrets);
+  const inputs = value as Inputs;
+  const engine = engineOf(inputs);
+  if (engine === undefined) throw refuseInput('engine', 'must be sqlite or postgresql');
+  const place: Place =
+    engine === 'sqlite' ? { engine, ...readSqlitePlace(inputs) } : { engine, ...readPostgresPlace(inputs) };
+  requireGrant(ctx, place);
+  return {
+    engine,
+    place,
+    job: jobOf(ctx, inputs, engine, readRawWork(requireText(inputs, 'sql'), inputs, engine)),
+    mask,
+  };
+}
+
+/** A host that stood in a secret was not known before. */
+function requireGrant(ctx: TypedNodeContext, place: Place): void {
+  if (place.engine === 'sqlite' || typeof ctx.inputs['connection'] !== 'object') return;
+  const host = `${place.host}:${place.port}`;
+  if (ctx.isGranted?.({ kind: 'net', host }) === true) return;
+  throw new NodeFailure('the host that connection names is not granted', { code: 'PERMISSION_DENIED', applied: 'no' });
+}
+
+function jobOf(ctx: TypedNodeContext, inputs: Inputs, engine: Engine, work: SqlWork): SqlJob {
+  const first = readText(inputs, 'init_sql');
+  return {
+    first:
+      first === undefined ? [] : readSql(first, engine).map((statement) => bindParams(statement, undefined, engine)),
+    statements: work.statements,
+    isReadOnly: isReadOnly(ctx.inputs),
+    isAlone: work.isAlone,
+    timeoutMs: timeout.read(inputs) * 1_000,
+    signal: ctx.signal,
+  };
+}
+
+function describeResult(result: SqlResult, mask: Mask): Readonly<Record<string, unknown>> {
+  const rows = mapLeaves(rowObjects(result), (leaf) => {
+    if (typeof leaf === 'string') return mask.text(leaf);
+    return leaf instanceof Uint8Array ? mask.bytes(leaf) : leaf;
+  });
+  return {
+    rows,
+    columns: result.columns,
+    row_count: result.rows.length,
+    affected_rows: result.affected,
+    last_insert_id: result.lastInsertId,
+    success: true,
+  };
+}
+
+function maskFailure(failure: NodeFailure, mask: Mask): NodeFailure {
+  const { message, applied, code, data } = failure;
+  return new NodeFailure(mask.text(message), { applied, code, data: mask.json(data) });
+}

@@ -1,0 +1,179 @@
+/** Where the database of an Sql block is. */
+import type { InputFault, InputField, Inputs, Need } from '../../../graph/node-type.ts';
+import { isPlainObject } from '../../../state/plain.ts';
+import { pathNeeds, resolveLocalPath } from '../../local-path.ts';
+import { fieldsOf, numberOption, optionFaults, readText, refuseInput, requireText, textField } from '../fields.ts';
+import type { PostgresPlace } from './postgres-run.ts';
+import type { Engine } from './read-sql.ts';
+import type { SqlitePlace } from './sqlite-run.ts';
+
+const literal = { kind: 'literal' } as const;
+const port = numberOption('port', 'Of the server.', { default: 5_432, min: 1, max: 65_535 }, literal);
+const connectTimeout = numberOption(
+  'connect_timeout',
+  'Seconds until the server is given up.',
+  { default: 10, min: 1, max: 600, isWhole: false },
+  literal,
+);
+const isolationLevels = ['read committed', 'repeatable read', 'serializable'];
+const sslModes = ['disable', 'require', 'verify-full'] as const;
+const secret = { takesSecrets: true } as const;
+
+const sqliteFields: Readonly<Record<string, InputField>> = {
+  path: textField('The file of the database, which is made if it is not there; or `:memory:`.'),
+  sqlite_pragmas: {
+    schema: { type: 'object' },
+    description: 'Settings of the connection, such as `{ synchronous: NORMAL }`.',
+    kind: 'literal',
+  },
+};
+
+const serverFields: Readonly<Record<string, InputField>> = {
+  connection: textField('All of the following as `postgres://username:password@host:port/database`.', secret),
+  host: textField('The server.'),
+  ...fieldsOf([port]),
+  database: textField('On the server.', secret),
+  username: textField('Whose rights hold.', secret),
+  password: textField('Of the user.', secret),
+  ssl: {
+    schema: { enum: [true, false, ...sslModes] },
+    description: '`require` encrypts; `verify-full` (or true) also checks the certificate.',
+    default: 'disable',
+  },
+  isolation_level: {
+    schema: { enum: isolationLevels },
+    description: 'Of the transaction. Default: that of the server.',
+    kind: 'literal',
+  },
+  ...fieldsOf([connectTimeout]),
+};
+
+export const placeFields: Readonly<Record<string, InputField>> = {
+  engine: {
+    schema: { type: 'string' },
+    description: '`sqlite` or `postgresql`.',
+    isRequired: true,
+    kind: 'literal',
+  },
+  ...sqliteFields,
+  ...serverFields,
+};
+
+export function engineOf({ engine }: Inputs): Engine | undefined {
+  return engine === 'sqlite' || engine === 'postgresql' ? engine : undefined;
+}
+
+/** Longest time to connect. */
+export function connectMs(inputs: Inputs): number {
+  return engineOf(inputs) === 'sqlite' || optionFaults([connectTimeout], inputs).length > 0
+    ? 0
+    : connectTimeout.read(inputs) * 1_000;
+}
+
+export function placeNeeds(inputs: Inputs): readonly Need[] {
+  if (engineOf(inputs) === 'sqlite') return inputs['path'] === ':memory:' ? [] : pathNeeds(inputs['path']);
+  const { connection, host } = inputs;
+  if (typeof connection === 'string') return [{ kind: 'net', host: addressOf(URL.parse(connection)) }];
+  if (typeof host !== 'string' || optionFaults([port], inputs).length > 0) return [{ kind: 'net', host: undefined }];
+  return [{ kind: 'net', host: `${host}:${port.read(inputs)}` }];
+}
+
+const addressOf = (url: URL | null): string | undefined =>
+  url === null || url.hostname === '' ? undefined : `${url.hostname}:${url.port === '' ? '5432' : url.port}`;
+
+export function placeFaults(inputs: Inputs): readonly InputFault[] {
+  const engine = engineOf(inputs);
+  if (engine === undefined) {
+    const message = `${JSON.stringify(inputs['engine'])} is no engine of this block`;
+    return inputs['engine'] === undefined ? [] : [{ input: 'engine', message, fix: 'use sqlite or postgresql' }];
+  }
+  const others = engine === 'sqlite' ? serverFields : sqliteFields;
+  const faults = Object.keys(others)
+    .filter((name) => inputs[name] !== undefined)
+    .map((name) => ({ input: name, message: `${name} is nothing to ${engine}`, fix: 'leave it out' }));
+  if (engine === 'sqlite') return [...faults, ...pragmaFaults(inputs['sqlite_pragmas'])];
+  if (inputs['connection'] !== undefined)
+    for (const input of ['host', 'port', 'database', 'username', 'password'].filter(
+      (name) => inputs[name] !== undefined,
+    ))
+      faults.push({ input, message: `${input} and connection are both given`, fix: 'give one of them' });
+  return [...faults, ...optionFaults([port, connectTimeout], inputs)];
+}
+
+/** Settings that change how a connection works, and nothing outside the file. */
+const pragmas = new Set(
+  (
+    'journal_mode synchronous foreign_keys defer_foreign_keys recursive_triggers secure_delete cache_size mmap_size page_size ' +
+    'auto_vacuum temp_store wal_autocheckpoint journal_size_limit case_sensitive_like automatic_index ' +
+    'ignore_check_constraints cell_size_check trusted_schema'
+  ).split(' '),
+);
+
+function pragmaFaults(given: unknown): readonly InputFault[] {
+  if (!isPlainObject(given)) return [];
+  const fault = (message: string, fix: string): InputFault => ({ input: 'sqlite_pragmas', message, fix });
+  return Object.entries(given).flatMap(([name, value]) => {
+    if (name === 'busy_timeout') return [fault('busy_timeout is the block’s own', 'use timeout')];
+    if (!pragmas.has(name)) return [fault(`${name} cannot be set`, `use one of ${[...pragmas].join(', ')}`)];
+    return /^-?\w+$/u.test(String(value)) ? [] : [fault(`${name} has no such value`, 'give a word or a number')];
+  });
+}
+
+/** What holds unless it is set: writes survive a power cut, and readers do not wait for them. */
+const defaultPragmas = { journal_mode: 'WAL', synchronous: 'FULL', foreign_keys: true };
+
+/** @throws NodeFailure INPUT_INVALID, PATH_REFUSED */
+export function readSqlitePlace(inputs: Inputs): SqlitePlace {
+  const path = requireText(inputs, 'path');
+  return {
+    path: path === ':memory:' ? path : resolveLocalPath(path),
+    pragmas: { ...defaultPragmas, ...(inputs['sqlite_pragmas'] as SqlitePlace['pragmas'] | undefined) },
+  };
+}
+
+/** @throws NodeFailure INPUT_INVALID */
+export function readPostgresPlace(inputs: Inputs): PostgresPlace {
+  return {
+    ...(inputs['connection'] === undefined ? readAddress(inputs) : readConnection(requireText(inputs, 'connection'))),
+    ssl: readSsl(inputs['ssl']),
+    connectTimeoutMs: connectTimeout.read(inputs) * 1_000,
+    isolation: readText(inputs, 'isolation_level'),
+  };
+}
+
+type Address = Pick<PostgresPlace, 'host' | 'port' | 'database' | 'username' | 'password'>;
+
+function readAddress(inputs: Inputs): Address {
+  return {
+    host: requireText(inputs, 'host'),
+    port: port.read(inputs),
+    database: requireText(inputs, 'database'),
+    username: requireText(inputs, 'username'),
+    password: readText(inputs, 'password') ?? '',
+  };
+}
+
+/** The text is not told: it may hold the password. */
+function readConnection(text: string): Address {
+  const url = URL.parse(text);
+  const database = url === null ? '' : decodeURIComponent(url.pathname.slice(1));
+  if (
+    url === null ||
+    !/^postgres(ql)?:$/u.test(url.protocol) ||
+    url.hostname === '' ||
+    url.username === '' ||
+    database === ''
+  )
+    throw refuseInput('connection', 'must be postgres://username:password@host:port/database');
+  if (url.search !== '') throw refuseInput('connection', 'must have no options behind the database: use ssl');
+  const [username, password] = [decodeURIComponent(url.username), decodeURIComponent(url.password)];
+  return { host: url.hostname, port: url.port === '' ? 5_432 : Number(url.port), database, username, password };
+}
+
+function readSsl(given: unknown): PostgresPlace['ssl'] {
+  if (given === true) return 'verify-full';
+  if (given === undefined || given === false) return 'disable';
+  const mode = sslModes.find((each) => each === given);
+  if (mode === undefined) throw refuseInput('ssl', `must be true, false or one of ${sslModes.join(', ')}`);
+  return mode;
+}
