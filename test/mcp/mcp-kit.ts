@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { Client, StreamableHTTPClientTransport, type ClientOptions } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
-import type { McpServerOptions } from '../../src/mcp/index.ts';
+import { startMcpServer, type McpServerOptions } from '../../src/mcp/index.ts';
 
 const script = join(import.meta.dirname, 'serve.ts');
 
@@ -40,8 +40,8 @@ export function createWorkspace(workflows: Readonly<Record<string, string>> = {}
 
 export type ServerOptions = Omit<McpServerOptions, 'cwd' | 'storeUrl' | 'tell'>;
 
-function argumentOf({ folder }: Workspace, options: ServerOptions): string {
-  return JSON.stringify({ cwd: folder, storeUrl: join(folder, 'runs.db'), workflows: ['workflows'], ...options });
+function optionsOf({ folder }: Workspace, options: ServerOptions): Omit<McpServerOptions, 'tell'> {
+  return { cwd: folder, storeUrl: join(folder, 'runs.db'), workflows: [join(folder, 'workflows')], ...options };
 }
 
 export interface ClientChoice {
@@ -116,7 +116,7 @@ export async function connectStdio(
 ): Promise<Connection> {
   const transport = new StdioClientTransport({
     command: process.execPath,
-    args: [script, argumentOf(workspace, options)],
+    args: [script, JSON.stringify(optionsOf(workspace, options))],
     env: { ...(process.env as Record<string, string>), ...env },
     cwd: workspace.folder,
     stderr: 'pipe',
@@ -129,10 +129,33 @@ export async function connectStdio(
   return connectionOf(client, transport.pid ?? 0, () => errors);
 }
 
-export interface HttpServer {
+/** A server that clients connect to by its address. */
+export interface Listening {
   readonly url: string;
-  readonly process: ChildProcess;
   connect(choice?: ClientChoice, headers?: Readonly<Record<string, string>>): Promise<Connection>;
+}
+
+export interface HttpServer extends Listening {
+  readonly process: ChildProcess;
+}
+
+function connectorOf(workspace: Workspace, address: string): Listening['connect'] {
+  return async (choice = {}, headers = {}) => {
+    const client = createClient(choice);
+    const transport = new StreamableHTTPClientTransport(new URL(address), { requestInit: { headers: { ...headers } } });
+    await client.connect(transport);
+    started.get(workspace.folder)?.unshift(() => client.close());
+    return connectionOf(client, 0, () => '');
+  };
+}
+
+/** Starts a server in this process, for what needs none of its own. */
+export async function serveHere(workspace: Workspace, options: ServerOptions = {}): Promise<Listening> {
+  const http = { port: 0, ...options.http };
+  const server = await startMcpServer({ ...optionsOf(workspace, options), http, tell: () => undefined });
+  started.get(workspace.folder)?.push(() => server.close());
+  const { url = '' } = server;
+  return { url, connect: connectorOf(workspace, url) };
 }
 
 export function ended(child: ChildProcess): Promise<void> {
@@ -143,7 +166,8 @@ export function ended(child: ChildProcess): Promise<void> {
 /** Starts a server process on a free port. */
 export async function serveHttp(workspace: Workspace, options: ServerOptions = {}): Promise<HttpServer> {
   const given = { ...options, http: { port: 0, ...options.http } };
-  const child = spawn(process.execPath, [script, argumentOf(workspace, given)], {
+  const child = spawn(process.execPath, [script, JSON.stringify(optionsOf(workspace, given))], {
+    cwd: workspace.folder,
     stdio: ['ignore', 'ignore', 'pipe'],
   });
   const stops = started.get(workspace.folder);
@@ -160,18 +184,5 @@ export async function serveHttp(workspace: Workspace, options: ServerOptions = {
   }
   if (url === undefined) throw new Error(`the server did not start: ${lines.join('\n')}`);
   child.stderr.resume();
-  const address = url;
-  return {
-    url,
-    process: child,
-    async connect(choice = {}, headers = {}) {
-      const client = createClient(choice);
-      const transport = new StreamableHTTPClientTransport(new URL(address), {
-        requestInit: { headers: { ...headers } },
-      });
-      await client.connect(transport);
-      stops?.unshift(() => client.close());
-      return connectionOf(client, child.pid ?? 0, () => lines.join('\n'));
-    },
-  };
+  return { url, process: child, connect: connectorOf(workspace, url) };
 }

@@ -1,0 +1,178 @@
+/** Real server processes, killed with SIGKILL and started again, over stdio and HTTP (M8, M9 of docs/spec/mcp.md). */
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, describe, expect, test } from 'vitest';
+import {
+  connectStdio,
+  createWorkspace,
+  ended,
+  serveHttp,
+  type ClientChoice,
+  type Connection,
+  type Workspace,
+} from './mcp-kit.ts';
+
+const approval = `
+name: approval
+blocks:
+  - id: build
+    type: Shell
+    inputs: { command: "echo built >> ledger" }
+  - id: confirm
+    type: ConfirmOperation
+    depends_on: [build]
+    inputs: { message: "Release?", operation: release }
+  - id: release
+    type: Shell
+    depends_on: [confirm]
+    condition: "\${confirm.confirmed} == true"
+    inputs: { command: "echo released >> ledger" }
+outputs:
+  approved: "\${confirm.confirmed}"
+  released: "\${release.succeeded}"
+`;
+
+/** Its second block says that it has begun, and ends when it is let. */
+const gated = `
+name: gated
+blocks:
+  - id: build
+    type: Shell
+    inputs: { command: "echo built >> ledger" }
+  - id: gate
+    type: Shell
+    idempotent: true
+    depends_on: [build]
+    inputs: { command: "touch begun; while [ ! -e open ]; do sleep 0.02; done; echo passed" }
+  - id: last
+    type: Shell
+    depends_on: [gate]
+    inputs: { command: "echo last >> ledger" }
+outputs:
+  gate: "\${trim(gate.stdout)}"
+`;
+
+const workspaces: Workspace[] = [];
+afterEach(async () => {
+  for (const workspace of workspaces.splice(0)) await workspace.remove();
+});
+
+function create(): Workspace {
+  const workspace = createWorkspace({ approval, gated });
+  workspaces.push(workspace);
+  return workspace;
+}
+
+const ledgerOf = ({ folder }: Workspace): readonly string[] =>
+  readFileSync(join(folder, 'ledger'), 'utf8').trim().split('\n');
+
+async function begun({ folder }: Workspace): Promise<void> {
+  await expect.poll(() => existsSync(join(folder, 'begun')), { timeout: 20_000, interval: 20 }).toBe(true);
+}
+
+/** Connects to a server process, and says how to kill it. */
+type Start = (
+  workspace: Workspace,
+  choice?: ClientChoice,
+) => Promise<{ readonly connection: Connection; readonly kill: () => Promise<void> }>;
+
+const overStdio: Start = async (workspace, choice) => {
+  const connection = await connectStdio(workspace, choice);
+  const kill = async (): Promise<void> => {
+    const closed = new Promise<void>((resolve) => (connection.client.onclose = resolve));
+    process.kill(connection.pid, 'SIGKILL');
+    await closed;
+  };
+  return { connection, kill };
+};
+
+const overHttp: Start = async (workspace, choice) => {
+  const server = await serveHttp(workspace);
+  const connection = await server.connect(choice);
+  const kill = async (): Promise<void> => {
+    server.process.kill('SIGKILL');
+    await ended(server.process);
+  };
+  return { connection, kill };
+};
+
+describe.each([
+  { transport: 'stdio', start: overStdio, era: 'legacy' as const },
+  { transport: 'stdio', start: overStdio, era: 'modern' as const },
+  { transport: 'HTTP', start: overHttp, era: 'legacy' as const },
+  { transport: 'HTTP', start: overHttp, era: 'modern' as const },
+])('over $transport ($era)', ({ start, era }) => {
+  test('M8 run, question, kill -9 of the server, restart, answer, result', async () => {
+    const workspace = create();
+    const first = await start(workspace, { era });
+    const paused = await first.connection.call('execute_workflow', { workflow: 'approval' });
+    expect(paused).toMatchObject({ status: 'paused', questions: [{ block: 'confirm' }] });
+    await first.kill();
+    const { connection } = await start(workspace, { era });
+    expect(await connection.call('get_run', { run_id: paused['run_id'] })).toMatchObject({ status: 'paused' });
+    const done = await connection.call('resume_workflow', {
+      checkpoint_id: paused['checkpoint_id'],
+      llm_response: 'yes',
+    });
+    expect(done).toMatchObject({ status: 'success', outputs: { approved: true, released: true } });
+    expect(ledgerOf(workspace)).toEqual(['built', 'released']);
+  }, 40_000);
+
+  test('M8 a run whose server is killed while it works is interrupted, and goes on when resumed', async () => {
+    const workspace = create();
+    const first = await start(workspace, { era });
+    const running = await first.connection.call('execute_workflow', { workflow: 'gated', wait: false });
+    expect(running).toMatchObject({ status: 'running', run_id: expect.any(String) });
+    const { run_id: run } = running;
+    await begun(workspace);
+    expect(await first.connection.call('get_run', { run_id: run })).toMatchObject({ status: 'running' });
+    await first.kill();
+    const { connection } = await start(workspace, { era });
+    expect(await connection.call('get_run', { run_id: run })).toMatchObject({
+      status: 'interrupted',
+      completed_blocks: ['build'],
+    });
+    writeFileSync(join(workspace.folder, 'open'), '');
+    const done = await connection.call('resume_workflow', { checkpoint_id: run });
+    expect(done).toMatchObject({ status: 'success', outputs: { gate: 'passed' } });
+    expect(ledgerOf(workspace)).toEqual(['built', 'last']);
+  }, 40_000);
+});
+
+describe('two servers on one store', () => {
+  test('M9 the second is told who holds a run; an answer it takes reaches the first', async () => {
+    const workspace = create();
+    const one = await connectStdio(workspace);
+    const two = await connectStdio(workspace);
+    const { run_id: run } = await one.call('execute_workflow', { workflow: 'gated', wait: false });
+    await begun(workspace);
+    expect(await two.call('resume_workflow', { checkpoint_id: run })).toMatchObject({
+      isError: true,
+      code: 'CLAIM_TAKEN',
+      error: expect.stringContaining('is held by') as string,
+    });
+    expect(await two.call('get_run', { run_id: run })).toMatchObject({
+      status: 'running',
+      claimed_by: expect.any(String) as string,
+    });
+    writeFileSync(join(workspace.folder, 'open'), '');
+    await expect
+      .poll(async () => (await two.call('get_run', { run_id: run }))['status'], { timeout: 20_000 })
+      .toBe('completed');
+  }, 40_000);
+
+  test('M9 a server that is asked to stop gives its runs back: the next one goes on at once', async () => {
+    const workspace = create();
+    const one = await connectStdio(workspace);
+    const { run_id: run } = await one.call('execute_workflow', { workflow: 'gated', wait: false });
+    await begun(workspace);
+    const closed = new Promise<void>((resolve) => (one.client.onclose = resolve));
+    process.kill(one.pid, 'SIGTERM');
+    await closed;
+    writeFileSync(join(workspace.folder, 'open'), '');
+    const two = await connectStdio(workspace);
+    expect(await two.call('get_run', { run_id: run })).toMatchObject({ status: 'interrupted' });
+    expect(await two.call('resume_workflow', { checkpoint_id: run })).toMatchObject({ status: 'success' });
+    expect(ledgerOf(workspace)).toEqual(['built', 'last']);
+  }, 40_000);
+});
