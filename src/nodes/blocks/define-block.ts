@@ -50,10 +50,10 @@ export interface BlockDefinition<Schema extends ObjectSchema = ObjectSchema> {
   readonly reconcile?: (key: string, inputs: Inputs) => Promise<Reconciliation> | Reconciliation;
 }
 
-const keys = [
-  ...['name', 'version', 'description', 'inputs', 'outputs', 'effect', 'isIdempotent', 'timeoutMs', 'secretInputs'],
-  ...['needs', 'check', 'run', 'reconcile'],
-];
+const keys =
+  'name version description inputs outputs effect isIdempotent timeoutMs secretInputs needs check run reconcile'.split(
+    ' ',
+  );
 
 /**
  * A node type of your own, to be registered beside the built-in ones (rules B25 to B27 of docs/spec/blocks.md).

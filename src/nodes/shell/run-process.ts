@@ -1,6 +1,7 @@
 /** Runs one process in a group of its own, and leaves nothing of that group behind. POSIX only. */
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import { openDeathWatch } from './group-watcher.ts';
 
 export interface ProcessRequest {
   readonly file: string;
@@ -22,7 +23,7 @@ export interface ProcessEnd {
   readonly signal: string | null;
 }
 
-/** Groups that run now: they must not outlive this process when it exits in an orderly way. */
+/** Groups that run now: they must not outlive this process when it exits in an orderly way. If it is killed, the watcher sees to it. */
 const liveGroups = new Set<number>();
 let isExitWatched = false;
 
@@ -34,6 +35,7 @@ export async function runProcess(request: ProcessRequest): Promise<ProcessEnd> {
   // Loaded when the first process is started: programs that start none begin sooner.
   const { spawn } = await import('node:child_process');
   request.signal.throwIfAborted();
+  const watchForDeath = openDeathWatch(spawn);
   const child = spawn(request.file, request.args, {
     detached: true,
     env: request.env,
@@ -48,7 +50,7 @@ export async function runProcess(request: ProcessRequest): Promise<ProcessEnd> {
     await closed; // Rejects with the reason why it could not be started.
     throw new Error(`${request.file} could not be started`);
   }
-  const stopWatching = watchGroup(child, group, request);
+  const stopWatching = watchGroup(child, group, request, watchForDeath(group));
   // A process that does not read its input is no failure of ours.
   child.stdin?.on('error', () => undefined).end(request.input);
   try {
@@ -60,7 +62,12 @@ export async function runProcess(request: ProcessRequest): Promise<ProcessEnd> {
 }
 
 /** Kills the group on abort, and what is left of it once its leader is gone. */
-function watchGroup(child: ChildProcess, group: number, { signal, killGraceMs }: ProcessRequest): () => void {
+function watchGroup(
+  child: ChildProcess,
+  group: number,
+  { signal, killGraceMs }: ProcessRequest,
+  onGone: () => void,
+): () => void {
   let timer: NodeJS.Timeout | undefined;
   const onAbort = (): void => {
     killGroup(group, 'SIGTERM');
@@ -75,6 +82,7 @@ function watchGroup(child: ChildProcess, group: number, { signal, killGraceMs }:
     liveGroups.delete(group);
     // What the leader left running would hold our pipes open for as long as it likes.
     killGroup(group, 'SIGKILL');
+    onGone();
     // A descendant that moved to another group may still hold them.
     timer = setTimeout(() => {
       child.stdout?.destroy();
