@@ -8,7 +8,7 @@
  */
 import { spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, readFileSync, renameSync, rmSync } from 'node:fs';
-import { basename, join, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import * as esbuild from 'esbuild';
 
 const root = resolve(import.meta.dirname, '..');
@@ -26,11 +26,16 @@ const cliEntries: readonly Entry[] = [
   { path: 'src/cli/listing.ts' },
   { path: 'src/cli/reading.ts' },
   { path: 'src/cli/working.ts' },
+  { path: 'src/app/read-config.ts' },
+  { path: 'src/app/yaml-dialect.ts' },
+  { path: 'src/mcp/index.ts' },
   { path: 'src/app/import-module.ts', keepsImport: true },
 ];
 
 function bundleNameOf(entry: Entry): string {
-  return entry === cliEntries[0] ? 'cairn' : basename(entry.path, '.ts');
+  if (entry === cliEntries[0]) return 'cairn';
+  const name = basename(entry.path, '.ts');
+  return name === 'index' ? basename(dirname(entry.path)) : name;
 }
 
 /** Keeps an entry out of the bundle of another entry: imported there, it is required when reached. */

@@ -38,7 +38,12 @@ async function askOne(wait: OpenWaitView): Promise<{ readonly value: unknown } |
     const isYes = await confirm({ message });
     return isCancel(isYes) ? undefined : { value: isYes };
   }
-  const typed = await text({ message, ...(type === 'object' || type === 'array' ? { placeholder: 'JSON' } : {}) });
+  // A list was before it: the question stands there already. The prompt draws its rule beside the first line only.
+  const asked = choices === undefined ? message.replaceAll('\n', '\n│  ') : 'Your answer';
+  const typed = await text({
+    message: asked,
+    ...(type === 'object' || type === 'array' ? { placeholder: 'JSON' } : {}),
+  });
   return isCancel(typed) ? undefined : { value: readAnswer(wait, typed ?? '') };
 }
 

@@ -38,7 +38,7 @@ function printFailure({ screen, commandLine }: Session, { runId, error, failed }
 }
 
 /** A run may go on from what it was started with, though its file says something else by now. */
-function tellDefinition({ screen, commandLine }: Session, { runId, definition }: RunStanding): void {
+function tellDefinition({ screen, commandLine }: Session, { runId, status, definition }: RunStanding): void {
   if (definition === undefined) return;
   const { source, became } = definition;
   const file = printable(source);
@@ -47,7 +47,7 @@ function tellDefinition({ screen, commandLine }: Session, { runId, definition }:
     gone: `${file} is gone`,
     broken: `${file} has faults by now`,
   };
-  const other = became === 'changed' ? ` (take it up: ${commandLine('resume', runId, '--file', source)})` : '';
+  const other = became === 'changed' && status !== 'completed' ? ` (take it up: ${commandLine('resume', runId, '--file', source)})` : '';
   screen.note(screen.paint('dim', `${reasons[became]}; the run keeps the definition it was started with${other}`));
 }
 
