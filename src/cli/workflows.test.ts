@@ -1,0 +1,160 @@
+/** The command line as a process: workflows in YAML. */
+import { mkdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test, vi } from 'vitest';
+import { openFolder } from '../../test/cli/cairn.ts';
+
+// Processes of a loaded machine start slowly.
+vi.setConfig({ testTimeout: 60_000 });
+
+const approval = `name: approval
+description: Deploys what was tested, once somebody has agreed to it
+inputs:
+  project: { type: str, description: What is deployed }
+  version: { type: str, default: "0.1" }
+blocks:
+  - id: test
+    type: Shell
+    inputs: { command: "echo tested \${inputs.project}" }
+  - id: confirm
+    type: ConfirmOperation
+    inputs: { message: "Deploy \${inputs.project}?", operation: deploy, details: { version: "\${inputs.version}" } }
+    depends_on: [test]
+    condition: "\${test.exit_code} == 0"
+  - id: deploy
+    type: Shell
+    inputs: { command: "echo deployed >> deployed.txt" }
+    depends_on: [confirm]
+    condition: "\${confirm.confirmed}"
+outputs:
+  version: "\${inputs.version}"
+  approved: "\${confirm.confirmed}"
+  deployed: "\${deploy.success}"
+`;
+
+const broken = `name: broken
+blocks:
+  - id: a
+    type: Shel
+  - id: b
+    type: Shell
+    inputs: { comand: "true" }
+    depends_on: [c]
+`;
+
+const run = ['run', 'approval.yaml', '--input', 'project=cairn', '--input', 'version=1.0'];
+
+test('H1 a workflow is run, asks, is answered and gives what it declares', () => {
+  const folder = openFolder();
+  folder.write('approval.yaml', approval);
+  const paused = folder.cairn(...run, '--run-id', 'r');
+  expect([paused.code, paused.out]).toEqual([
+    0,
+    expect.stringMatching(
+      /^paused r@\d+, 1 open\n\nconfirm\n {2}Confirm operation: Deploy cairn\?\n\n {2}Respond with 'yes' or 'no'\n {2}operation: deploy\n {2}details: \{"version":"1\.0"\}\n {2}suggestions: yes, no\n {2}.* answer r confirm yes\n/,
+    ),
+  ]);
+  const done = folder.cairn('answer', 'r', 'confirm', 'Approved', '--resume');
+  expect(JSON.parse(done.out.slice(done.out.indexOf('{')))).toEqual({ version: '1.0', approved: true, deployed: true });
+  expect(folder.lines('deployed.txt')).toEqual(['deployed']);
+  const refused = folder.json(...run, '--run-id', 's') as { runId: string };
+  const skipped = folder.cairn('answer', refused.runId, 'later', '--resume');
+  expect([skipped.err, skipped.out]).toEqual([
+    expect.stringContaining('skipped: deploy\n'),
+    expect.stringContaining('"deployed": null'),
+  ]);
+});
+
+test('H3 a run goes on from its own definition when the file has changed or is gone', () => {
+  const folder = openFolder();
+  folder.write('approval.yaml', approval);
+  for (const id of ['a', 'b', 'c']) folder.cairn(...run, '--run-id', id);
+  folder.write('approval.yaml', approval.replace('echo deployed', 'echo otherwise'));
+  const kept = folder.cairn('answer', 'a', 'yes', '--resume');
+  expect(kept.err).toMatch(/approval\.yaml has changed since; the run keeps the definition it was started with\n/);
+  folder.cairn('answer', 'b', 'yes');
+  expect(folder.cairn('resume', 'b', '--file', 'approval.yaml').code).toBe(0);
+  rmSync(join(folder.path, 'approval.yaml'));
+  expect(folder.cairn('answer', 'c', 'yes', '--resume').err).toMatch(/approval\.yaml is gone; the run keeps/);
+  expect(folder.lines('deployed.txt')).toEqual(['deployed', 'otherwise', 'deployed']);
+});
+
+test('Y1 plan shows waves, conditions, questions and inputs, in 80 columns, and makes nothing', () => {
+  const folder = openFolder();
+  folder.write('approval.yaml', approval);
+  const { out } = folder.cairn('plan', 'approval.yaml');
+  expect(out).toMatch(/^approval \S+ {2}approval\.yaml\nDeploys what was tested/);
+  expect(out).toMatch(/\nInputs\n {2}project str {2}required; What is deployed\n {2}version str {2}default "0\.1"\n/);
+  expect(out).toMatch(
+    /\nWave 2\n {2}confirm {2}ConfirmOperation, asks\n {11}after test\n {11}if \$\{test\.exit_code\} == 0\n\nWave 3\n/,
+  );
+  for (const line of out.split('\n')) expect(line.length).toBeLessThanOrEqual(80);
+  expect(folder.json('plan', 'approval.yaml')).toMatchObject({ waves: [['test'], ['confirm'], ['deploy']] });
+  expect(folder.cairn('ls').err).toBe('No runs here.\n');
+});
+
+test('G7 every fault of a file is told at once, with its place and what to do', () => {
+  const folder = openFolder();
+  folder.write('broken.yaml', broken);
+  const { code, err, out } = folder.cairn('plan', 'broken.yaml');
+  expect([code, out]).toEqual([2, '']);
+  expect(err).toMatch(/^cairn: broken\.yaml is not valid: \d faults \[GRAPH_INVALID\]\n/);
+  expect(err).toMatch(/\n {2}broken\.yaml:4:11\n {4}there is no block type Shel\n {4}did you mean Shell\?/);
+  expect(err).toMatch(/\n {2}broken\.yaml:7:15\n {4}Shell has no input `comand`\n {4}did you mean `command`\?/);
+  expect(err).toMatch(/\n {2}broken\.yaml:8:18\n/);
+  expect(folder.cairn('run', 'broken.yaml').err).toBe(err);
+});
+
+test('P6 what is missing is named: workflows, all wrong inputs, settings', () => {
+  const folder = openFolder();
+  mkdirSync(join(folder.path, 'workflows'));
+  folder.write('workflows/approval.yaml', approval);
+  folder.write('workflows/broken.yaml', broken);
+  expect(folder.cairn('run', 'aproval').err).toBe(
+    'cairn: no workflow aproval [WORKFLOW_NOT_FOUND]\nThere are, nearest first: approval, broken.\n',
+  );
+  const wrong = folder.cairn('run', 'approval', '--input', 'projcet=x');
+  expect([wrong.code, wrong.err]).toEqual([2, expect.stringMatching(/project.*\[INPUT_INVALID\]/s)]);
+  expect(wrong.err).toContain('projcet');
+  const listed = folder.cairn('workflows');
+  expect(listed.out).toMatch(/^WORKFLOW .*\napproval +3 +yes +workflows\/approv/);
+  expect(listed.err).toMatch(/workflows\/broken\.yaml is no workflow:\n/);
+  expect(folder.cairn('run', 'approval', '--workflows', 'nowhere').err).toMatch(/\[CONFIG_INVALID\]/);
+  expect(folder.json('schema')).toMatchObject({ $schema: expect.stringContaining('2020-12') });
+});
+
+test('H1 the configuration says where runs are, for every command, and cleanup does what it says', () => {
+  const folder = openFolder();
+  folder.write('approval.yaml', approval);
+  folder.write(
+    'cairn.config.yaml',
+    'store: sqlite:kept.db\ncheckpoint: { max_per_workflow: 1, auto_cleanup: false }\n',
+  );
+  folder.cairn(...run, '--run-id', 'r');
+  folder.cairn('answer', 'r', 'yes', '--resume');
+  expect(folder.cairn('ls').out).toMatch(/r +completed/);
+  expect(folder.lines('.cairn/cairn.db')).toEqual([]);
+  expect(folder.cairn('cleanup', '--dry-run').out).toMatch(/^r approval {2}at most \d+ checkpoints would be folded\n$/);
+  expect(folder.cairn('cleanup').out).toMatch(/^r approval {2}\d+ checkpoints folded\n$/);
+  expect(folder.cairn('show', 'r@1').err).toMatch(/was pruned \[CHECKPOINT_PRUNED\]\nThe oldest kept one after it is /);
+  expect(folder.cairn('cleanup').err).toBe('Nothing to clean up.\n');
+});
+
+test('W3 several questions are answered with one command', () => {
+  const folder = openFolder();
+  folder.write(
+    'two.yaml',
+    `name: two
+blocks:
+  - { id: kind, type: AskChoice, inputs: { question: "Which?", choices: [small, large] } }
+  - { id: number, type: GetInput, inputs: { prompt: "Number?", validation_pattern: "^[0-9.]+$" } }
+outputs: { kind: "\${kind.choice}", number: "\${number.input_value}" }
+`,
+  );
+  expect(folder.cairn('run', 'two.yaml', '--run-id', 't').out).toMatch(/answer: a text that matches \^\[0-9\.\]\+\$\n/);
+  const refused = folder.cairn('answers', 't', '--answers', 'kind=7', '--answers', 'number=1.0');
+  expect([refused.code, refused.out]).toEqual([2, 'answered number\n']);
+  const done = folder.cairn('answers', 't', '--answers', 'kind=2', '--resume');
+  expect(done.out).toContain('"number": "1.0"');
+  expect(done.out).toContain('"kind": "large"');
+});
