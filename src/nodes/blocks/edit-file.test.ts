@@ -61,6 +61,7 @@ test.for<[string, Record<string, unknown>, RegExp]>([
   ['an empty text', { type: 'replace_text', old_text: '', new_text: 'x' }, /empty/],
   ['a missing field', { type: 'replace_text', old_text: 'a' }, /new_text is missing/],
   ['a broken pattern', { type: 'regex_replace', pattern: '(', replacement: '' }, /[Ii]nvalid/],
+  ['a pattern that takes ages', { type: 'regex_replace', pattern: '^(a+)+$', replacement: '' }, /takes over/],
   ['a group that is not there', { type: 'regex_replace', pattern: 'a', replacement: '\\1' }, /no group 1/],
   ['an unknown flag', { type: 'regex_replace', pattern: 'a', replacement: '', flags: ['VERBOSE'] }, /VERBOSE/],
   ['a patch of other text', { type: 'patch', patch: '@@ -1,1 +1,1 @@\n-z\n+x\n' }, /does not fit/],
@@ -70,8 +71,9 @@ test.for<[string, Record<string, unknown>, RegExp]>([
     { type: 'patch', patch: '--- a\n+++ a\n@@ -1 +1 @@\n-a\n+b\n--- c\n+++ c\n@@ -1 +1 @@\n-a\n+b\n' },
     /fit/,
   ],
-])('B19 refused: %s', ([, operation, reason]) => {
-  expect(() => apply('a\nb\n', operation)).toThrow(reason);
+])('B19 refused: %s', ([what, operation, reason]) => {
+  const text = what.includes('ages') ? `${'a'.repeat(60)}!` : 'a\nb\n';
+  expect(() => apply(text, operation)).toThrow(reason);
 });
 
 test('B19 a patch that was made of two texts leads from one to the other, and lines are counted', () => {

@@ -1,5 +1,6 @@
 /** The operations of EditFile: each makes one text of another. */
 import { isPlainObject } from '../../state/plain.ts';
+import { findMatches, type Match } from './find-matches.ts';
 import { applyUnifiedDiff } from './text-diff.ts';
 
 /** Why an operation cannot be applied. */
@@ -111,18 +112,28 @@ const flagLetters: Readonly<Record<string, string>> = { IGNORECASE: 'i', MULTILI
 
 function replacePattern(text: string, operation: Operation): string {
   const replacement = readText(operation, 'replacement');
-  const pattern = compile(readText(operation, 'pattern'), operation['flags'] ?? []);
-  return text.replace(pattern, (...found: unknown[]) => expand(replacement, found));
+  const pattern = readText(operation, 'pattern').replaceAll('(?P<', '(?<');
+  let whole = '';
+  let end = 0;
+  for (const match of listMatches(text, pattern, readFlags(operation['flags'] ?? []))) {
+    whole += text.slice(end, match.index) + expand(replacement, match);
+    end = match.index + (match.groups[0]?.length ?? 0);
+  }
+  return whole + text.slice(end);
 }
 
-function compile(pattern: string, names: unknown): RegExp {
-  if (!Array.isArray(names)) throw new EditFault('flags must be a list');
-  const letters = names.map((name) => flagLetters[String(name)] ?? unknownFlag(name));
+function listMatches(text: string, pattern: string, flags: string): readonly Match[] {
   try {
-    return new RegExp(pattern.replaceAll('(?P<', '(?<'), ['g', 'u', ...new Set(letters)].join(''));
+    return findMatches(text, pattern, flags, 1_000);
   } catch (error) {
     throw new EditFault((error as Error).message);
   }
+}
+
+function readFlags(names: unknown): string {
+  if (!Array.isArray(names)) throw new EditFault('flags must be a list');
+  const letters = names.map((name) => flagLetters[String(name)] ?? unknownFlag(name));
+  return ['g', 'u', ...new Set(letters)].join('');
 }
 
 function unknownFlag(name: unknown): never {
@@ -130,29 +141,17 @@ function unknownFlag(name: unknown): never {
 }
 
 /** `\1` and `\g<name>` stand for groups, `\n` and `\t` for what they always do, `\\` for a backslash. */
-function expand(replacement: string, found: readonly unknown[]): string {
-  const last = found.at(-1);
-  const names = isNamed(last) ? last : {};
+function expand(replacement: string, { groups, names }: Match): string {
   return replacement.replaceAll(
     /\\(?:(\d{1,2})|g<(\w+)>|([nt\\]))/g,
     (_, index?: string, name?: string, escape?: string) => {
       if (escape !== undefined) return { n: '\n', t: '\t' }[escape] ?? '\\';
       const key = index ?? name ?? '';
-      const group: unknown = /^\d+$/.test(key) ? found[Number(key)] : names[key];
-      const isGroup = /^\d+$/.test(key) ? Number(key) < groupCount(found) : Object.hasOwn(names, key);
-      if (!isGroup) throw new EditFault(`the pattern has no group ${key}`);
-      return typeof group === 'string' ? group : '';
+      const group = /^\d+$/.test(key) ? groups[Number(key)] : Object.hasOwn(names, key) ? names[key] : undefined;
+      if (group === undefined) throw new EditFault(`the pattern has no group ${key}`);
+      return group ?? '';
     },
   );
-}
-
-/** The arguments of a replacer: the match, its groups, the offset, the text, and names if there are any. */
-function groupCount(found: readonly unknown[]): number {
-  return found.findIndex((item) => typeof item === 'number');
-}
-
-function isNamed(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null;
 }
 
 function readText(operation: Operation, name: string): string {

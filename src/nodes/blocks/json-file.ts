@@ -26,7 +26,7 @@ export interface JsonWrite {
   readonly key: string;
 }
 
-/** Sorted keys, two spaces, a newline at the end. @returns bytes written */
+/** Sorted keys, two spaces, a newline at the end. @returns bytes written. @throws NodeFailure JSON_INVALID `data` holds what JSON cannot */
 export async function writeJsonFile({ path, data, createParents, key }: JsonWrite): Promise<number> {
   const bytes = Buffer.from(`${JSON.stringify(sortKeys(data), undefined, 2)}\n`);
   await writeLocalFile({ path, bytes, createParents, key });
@@ -44,11 +44,25 @@ export function mergeDeep(before: JsonObject, updates: JsonObject): JsonObject {
   return Object.fromEntries(merged);
 }
 
-function sortKeys(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(sortKeys);
-  if (!isPlainObject(value)) return value;
-  const keys = Object.keys(value).sort();
-  return Object.fromEntries(keys.map((key) => [key, sortKeys(value[key])]));
+function sortKeys(value: unknown, place = 'data'): unknown {
+  if (Array.isArray(value)) return value.map((item, index) => sortKeys(item, `${place}[${index}]`));
+  if (!isPlainObject(value)) return isJson(value) ? value : refuseValue(place);
+  const keys = Object.keys(value)
+    .filter((key) => value[key] !== undefined)
+    .sort();
+  return Object.fromEntries(keys.map((key) => [key, sortKeys(value[key], `${place}.${key}`)]));
+}
+
+function isJson(value: unknown): boolean {
+  return value === null || typeof value === 'string' || typeof value === 'boolean' || Number.isFinite(value);
+}
+
+function refuseValue(place: string): never {
+  throw new NodeFailure(`${place} is a value that JSON does not have`, {
+    code: 'JSON_INVALID',
+    applied: 'no',
+    data: { place },
+  });
 }
 
 function parse(bytes: Buffer, path: string): unknown {

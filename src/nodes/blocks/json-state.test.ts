@@ -63,6 +63,16 @@ test('B15 a number that would be rounded is refused rather than rewritten', asyn
   expect(failure.message).toContain('12345678901234567891');
 });
 
+test('B15 a value that JSON does not have is refused, not changed', async () => {
+  const path = fresh();
+  for (const value of [new Date(), new Map(), 5n, Number.NaN, [undefined]])
+    expect(await failBlock(writeJsonState, { path, data: { a: [{ b: value }] } })).toMatchObject({
+      code: 'JSON_INVALID',
+      applied: 'no',
+      message: expect.stringContaining('data.a[0].b'),
+    });
+});
+
 test('B16 objects merge key by key; lists, null and the rest replace', async () => {
   const path = fresh('{"a":{"x":1,"y":[1,2]},"b":2}');
   const updates = { a: { y: [3], z: { n: null } }, b: null, c: { d: 1 } };

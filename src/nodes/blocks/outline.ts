@@ -9,6 +9,9 @@ export interface Section {
   readonly line: number;
 }
 
+/** Of a line, as many characters are looked at. */
+const lineMax = 500;
+
 export function outlineText(text: string, path: string): readonly Section[] {
   const isMarkdown = /^\.(md|mdx|markdown)$/i.test(extname(path));
   return isMarkdown ? listHeadings(text) : listDeclarations(text);
@@ -44,8 +47,13 @@ function listHeadings(text: string): readonly Section[] {
     const mark = /^ {0,3}(`{3,}|~{3,})/.exec(line)?.[1] ?? '';
     if (fence === '') fence = mark;
     else if (mark.startsWith(fence)) fence = '';
-    const heading = fence === '' ? /^ {0,3}(#{1,6})[ \t]+(.+?)[ \t]*#*\s*$/.exec(line) : null;
-    if (heading !== null) sections.push({ title: heading[2] ?? '', level: heading[1]?.length ?? 1, line: index + 1 });
+    const [, marks, rest] = (fence === '' && /^ {0,3}(#{1,6})[ \t]+(.+)$/.exec(line.slice(0, lineMax))) || [];
+    const title =
+      rest
+        ?.trim()
+        .replace(/(^|[ \t])#+$/, '')
+        .trim() ?? '';
+    if (marks !== undefined && title !== '') sections.push({ title, level: marks.length, line: index + 1 });
   }
   return sections;
 }
@@ -62,7 +70,8 @@ const value = /^(?:export\s+)?(?:const|let|var|static|val)\s+\w/;
 function listDeclarations(text: string): readonly Section[] {
   const sections: Section[] = [];
   const open: number[] = [];
-  for (const [index, line] of text.split('\n').entries()) {
+  for (const [index, whole] of text.split('\n').entries()) {
+    const line = whole.slice(0, lineMax);
     const indent = declaration.exec(line)?.[1] ?? (value.test(line) ? '' : undefined);
     if (indent === undefined) continue;
     const width = indent.replaceAll('\t', '    ').length;

@@ -45,6 +45,11 @@ test('B4 a value in a command is data', async () => {
   expect(existsSync(join(folder, 'owned'))).toBe(false);
 });
 
+test('B4 a command that is plain text is refused: its values could be syntax', async () => {
+  const failure = await failBlock(shellBlock, { command: `touch ${folder}/owned` });
+  expect([failure.code, failure.applied, existsSync(join(folder, 'owned'))]).toEqual(['INPUT_INVALID', 'no', false]);
+});
+
 test('B5 another exit code fails the block, and what it said is kept', async () => {
   expect(await fail('echo partly; echo why >&2; exit 3')).toMatchObject({
     code: 'EXIT_CODE',

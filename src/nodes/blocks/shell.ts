@@ -15,6 +15,7 @@ import {
   optionFaults,
   outputField,
   readText,
+  refuseInput,
   textField,
   timeoutOf,
 } from './fields.ts';
@@ -112,7 +113,9 @@ async function prepare({ inputs, fileOutputs, idempotencyKey, secrets, signal }:
   for (const option of options) option.read(inputs);
   const taken = fileOutputs.find(({ name }) => Object.hasOwn(shellBlock.outputs, name));
   if (taken !== undefined) throw new TypeError(`an output cannot be named ${taken.name}`);
-  const command = inputs['command'] as CommandText;
+  const command = inputs['command'] as CommandText | undefined;
+  // A plain text could hold values as syntax.
+  if (typeof command?.script !== 'string') throw refuseInput('command', 'is no command');
   const { value, mask } = resolveSecrets({ named: inputs['env'] ?? {}, own: command.env }, secrets);
   const { named, own } = value as { readonly named: Inputs; readonly own: Inputs };
   const folder = resolveLocalPath(readText(inputs, 'working_dir') || '.');
