@@ -13,8 +13,6 @@ export const outputsId = 'outputs';
 interface OutputTemplate {
   readonly file: OutputFile;
   readonly template: Template;
-  /** One reference and nothing else: without a value it gives null. */
-  readonly isReference: boolean;
 }
 
 /** Reads the outputs of a workflow and makes the node that computes them. */
@@ -23,10 +21,7 @@ export function defineOutputs(
   files: readonly OutputFile[],
   workflow: WorkflowParts,
 ): NodeDefinition {
-  const outputs = files.map((file): OutputTemplate => {
-    if (typeof file.value === 'string') return { file, ...reader.reference(file.value, file.at) };
-    return { file, template: reader.value(file.value, file.at), isReference: false };
-  });
+  const outputs = files.map((file): OutputTemplate => ({ file, template: reader.value(file.value, file.at) }));
   return {
     id: outputsId,
     type: outputsId,
@@ -45,12 +40,13 @@ export function defineOutputs(
   };
 }
 
-function computeOutput({ file, template, isReference }: OutputTemplate, scope: Scope): unknown {
+function computeOutput({ file, template }: OutputTemplate, scope: Scope): unknown {
   let value: unknown;
   try {
     value = template.evaluate(scope);
   } catch (error) {
-    if (isReference && CairnError.is(error, 'REFERENCE_ABSENT')) return null;
+    // The work is over, and that a block was skipped is no fault of it: what would be said of it is not there.
+    if (CairnError.is(error, 'REFERENCE_ABSENT')) return null;
     throw error;
   }
   if (file.type === undefined || value === null || value === undefined) return value ?? null;

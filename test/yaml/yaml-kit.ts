@@ -1,0 +1,78 @@
+/** What tests of YAML workflows share: an engine over a store, the built-in blocks, and runs taken to where they stop. */
+import { systemClock } from '../../src/app/system-clock.ts';
+import { readBundle, readWorkflow, type YamlWorkflow } from '../../src/dialects/yaml/index.ts';
+import type { Engine, EngineOptions, OpenQuestion, RunResult } from '../../src/engine/api.ts';
+import { createEngine } from '../../src/engine/engine.ts';
+import type { NodeType } from '../../src/graph/node-type.ts';
+import { createNodeTypes } from '../../src/nodes/blocks/index.ts';
+import { createBench, testIds, type Bench } from '../engine-kit.ts';
+
+export interface YamlBench extends Bench {
+  /** Reads a workflow; `others` are the workflows it may name. */
+  read(text: string, others?: Readonly<Record<string, string>>): YamlWorkflow;
+  start(text: string, inputs?: object, runId?: string): Promise<RunResult>;
+  /** Answers the question of a block, or the only one there is, and goes on. */
+  answer(runId: string, value: unknown, block?: string): Promise<RunResult>;
+  resume(runId: string): Promise<RunResult>;
+  /** The same store in another process, which knows that this one is dead. */
+  afterDeath(): YamlBench;
+}
+
+/** @param own - blocks beside the built-in ones */
+export function yamlBench(own: readonly NodeType[] = [], more: Partial<EngineOptions> = {}): YamlBench {
+  const nodeTypes = [...createNodeTypes({}), ...own];
+  const findGraph: EngineOptions['findGraph'] = async (_id, _hash, _meta, readText) => {
+    const text = await readText();
+    return text === undefined ? undefined : readBundle(text, { nodeTypes }).graph;
+  };
+  // Blocks start real processes, so time is real.
+  return overBench(createBench({ findGraph, clock: systemClock, ...more }), nodeTypes);
+}
+
+function overBench(bench: Bench, nodeTypes: readonly NodeType[]): YamlBench {
+  const { engine } = bench;
+  const read: YamlBench['read'] = (text, others = {}) =>
+    readWorkflow(text, {
+      nodeTypes,
+      source: 'test.yaml',
+      workflows: {
+        get: (name) => (others[name] === undefined ? undefined : { text: others[name], source: `${name}.yaml` }),
+        names: () => Object.keys(others),
+      },
+    });
+  const resume = async (runId: string): Promise<RunResult> => (await engine.resume(runId)).result();
+  return {
+    ...bench,
+    read,
+    resume,
+    start: async (text, inputs = {}, runId) =>
+      (await engine.start(read(text).graph, inputs, runId === undefined ? {} : { runId })).result(),
+    answer: async (runId, value, block) => {
+      const wait = await findQuestion(engine, runId, block);
+      await engine.answer(runId, wait.waitId, value);
+      return resume(runId);
+    },
+    afterDeath: () => {
+      const options = { ...bench.options, ids: testIds('worker-2', ['worker-1']) };
+      return overBench({ ...bench, options, engine: createEngine(options) }, nodeTypes);
+    },
+  };
+}
+
+export async function findQuestion(engine: Engine, runId: string, block?: string): Promise<OpenQuestion> {
+  const open = (await engine.waits(runId)).filter(({ node }) => block === undefined || node.includes(block));
+  const [wait] = open;
+  if (wait === undefined || open.length > 1)
+    throw new Error(`${open.length} questions ${block === undefined ? '' : `of ${block} `}are open in ${runId}`);
+  return wait;
+}
+
+/** The outputs of a workflow's run. */
+export function outputsOf(result: RunResult): unknown {
+  return result.state.outputs['outputs'];
+}
+
+/** Prompts of the open questions, in order of their blocks. */
+export function promptsOf(result: RunResult): readonly (string | undefined)[] {
+  return result.waits.map(({ prompt }) => prompt);
+}
