@@ -102,32 +102,25 @@ describe.each([
   { transport: 'HTTP', start: overHttp, era: 'legacy' as const },
   { transport: 'HTTP', start: overHttp, era: 'modern' as const },
 ])('over $transport ($era)', ({ start, era }) => {
-  test('M8 run, question, kill -9 of the server, restart, answer, result', async () => {
+  test('M8 run, question, kill -9 of the server, restart, answer, result; and what was at work is resumed', async () => {
     const workspace = create();
     const first = await start(workspace, { era });
     const paused = await first.connection.call('execute_workflow', { workflow: 'approval' });
     expect(paused).toMatchObject({ status: 'paused', questions: [{ block: 'confirm' }] });
-    await first.kill();
-    const { connection } = await start(workspace, { era });
-    expect(await connection.call('get_run', { run_id: paused['run_id'] })).toMatchObject({ status: 'paused' });
-    const done = await connection.call('resume_workflow', {
-      checkpoint_id: paused['checkpoint_id'],
-      llm_response: 'yes',
-    });
-    expect(done).toMatchObject({ status: 'success', outputs: { approved: true, released: true } });
-    expect(ledgerOf(workspace)).toEqual(['built', 'released']);
-  }, 40_000);
-
-  test('M8 a run whose server is killed while it works is interrupted, and goes on when resumed', async () => {
-    const workspace = create();
-    const first = await start(workspace, { era });
     const running = await first.connection.call('execute_workflow', { workflow: 'gated', wait: false });
-    expect(running).toMatchObject({ status: 'running', run_id: expect.any(String) });
+    expect(running).toMatchObject({ status: 'running', run_id: expect.any(String) as string });
     const { run_id: run } = running;
     await begun(workspace);
     expect(await first.connection.call('get_run', { run_id: run })).toMatchObject({ status: 'running' });
     await first.kill();
+
     const { connection } = await start(workspace, { era });
+    expect(await connection.call('get_run', { run_id: paused['run_id'] })).toMatchObject({ status: 'paused' });
+    const answered = await connection.call('resume_workflow', {
+      checkpoint_id: paused['checkpoint_id'],
+      llm_response: 'yes',
+    });
+    expect(answered).toMatchObject({ status: 'success', outputs: { approved: true, released: true } });
     expect(await connection.call('get_run', { run_id: run })).toMatchObject({
       status: 'interrupted',
       completed_blocks: ['build'],
@@ -135,7 +128,7 @@ describe.each([
     writeFileSync(join(workspace.folder, 'open'), '');
     const done = await connection.call('resume_workflow', { checkpoint_id: run });
     expect(done).toMatchObject({ status: 'success', outputs: { gate: 'passed' } });
-    expect(ledgerOf(workspace)).toEqual(['built', 'last']);
+    expect(ledgerOf(workspace)).toEqual(['built', 'built', 'released', 'last']);
   }, 40_000);
 });
 
