@@ -1,0 +1,249 @@
+/** Questions and answers: given by the model, or by the person behind the client (M4, M5, M13 of docs/spec/mcp.md). */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createWorkspace, serveHere, type Connection, type Filled, type Form, type Listening } from './mcp-kit.ts';
+
+const several = `
+name: several
+blocks:
+  - { id: color, type: AskChoice, inputs: { question: "Which color?", choices: [red, green] } }
+  - { id: size, type: GetInput, inputs: { prompt: "How large?", validation_pattern: "^[0-9]+$" } }
+outputs:
+  color: "\${color.choice}"
+  size: "\${size.input_value}"
+`;
+
+const steps = `
+name: steps
+blocks:
+  - { id: name, type: GetInput, inputs: { prompt: "Name?", validation_pattern: "^[a-z]+$" } }
+  - id: sure
+    type: ConfirmOperation
+    depends_on: [name]
+    inputs: { message: "Create \${name.input_value}?", operation: create }
+outputs:
+  name: "\${name.input_value}"
+  sure: "\${sure.confirmed}"
+`;
+
+const plain = `
+name: plain
+blocks:
+  - { id: one, type: EchoBlock, inputs: { message: hi } }
+outputs: { said: "\${one.echoed}" }
+`;
+
+const workspace = createWorkspace({ several, steps, plain });
+let server: Listening;
+let model: Connection;
+
+beforeAll(async () => {
+  server = await serveHere(workspace);
+  model = await server.connect();
+});
+afterAll(() => workspace.remove());
+
+type Question = Readonly<Record<string, unknown>>;
+
+async function ask(workflow: string, connection: Connection = model) {
+  const paused = await connection.call('execute_workflow', { workflow });
+  expect(paused).toMatchObject({ status: 'paused' });
+  const questions = paused['questions'] as readonly Question[];
+  const waitOf = (block: string): string => questions.find((each) => each['block'] === block)?.['wait'] as string;
+  return { paused, id: paused['checkpoint_id'], run: paused['run_id'], questions, waitOf };
+}
+
+describe('a model answers', () => {
+  test('M4 all open questions are told, the first also as prompt', async () => {
+    const { paused, questions } = await ask('several');
+    expect(questions.map(({ block }) => block)).toEqual(['color', 'size']);
+    expect(questions[0]).toMatchObject({ choices: ['red', 'green'], kind: 'question' });
+    expect(questions[1]).toMatchObject({ prompt: 'How large?', schema: { pattern: expect.any(String) as string } });
+    expect(paused['prompt']).toBe(questions[0]?.['prompt']);
+  });
+
+  test('M5 several answers at once, by wait or by block', async () => {
+    const { id, waitOf } = await ask('several');
+    const answers = { [waitOf('color')]: '2', size: '12' };
+    expect(await model.call('resume_workflow', { checkpoint_id: id, answers })).toMatchObject({
+      status: 'success',
+      outputs: { color: 'green', size: '12' },
+    });
+  });
+
+  test('M5 llm_response answers the prompt that was shown; the others stay open', async () => {
+    const { id, run } = await ask('several');
+    const next = await model.call('resume_workflow', { checkpoint_id: id, llm_response: 'red' });
+    expect(next).toMatchObject({
+      status: 'paused',
+      message: 'Workflow paused again - use resume_workflow to continue',
+      prompt: 'How large?',
+      questions: [{ block: 'size' }],
+    });
+    expect(await model.call('resume_workflow', { checkpoint_id: run, llm_response: '7' })).toMatchObject({
+      status: 'success',
+      outputs: { color: 'red', size: '7' },
+    });
+  });
+
+  test('M5 an answer that does not fit is refused with the reason, and the question stays open', async () => {
+    const { id, run } = await ask('steps');
+    const refused = await model.call('resume_workflow', { checkpoint_id: id, llm_response: 'NO' });
+    expect(refused).toMatchObject({ status: 'paused', prompt: 'Name?', questions: [{ block: 'name' }] });
+    expect(refused['message']).toMatch(/^The answer to name was refused: the answer does not fit.*\^\[a-z\]/s);
+    expect(refused.isError).toBeUndefined();
+    const next = await model.call('resume_workflow', { checkpoint_id: id, llm_response: 'cairn' });
+    expect(next).toMatchObject({ status: 'paused', questions: [{ block: 'sure' }] });
+    expect(await model.call('resume_workflow', { checkpoint_id: run, llm_response: 'yes' })).toMatchObject({
+      status: 'success',
+      outputs: { name: 'cairn', sure: true },
+    });
+  });
+
+  test('M5 of several answers those that fit are taken, and the others named', async () => {
+    const { id } = await ask('several');
+    const answers = { color: 'red', size: 'large' };
+    const next = await model.call('resume_workflow', { checkpoint_id: id, answers });
+    expect(next).toMatchObject({ status: 'paused', questions: [{ block: 'size' }] });
+    expect(next['message']).toContain('The answer to size was refused');
+  });
+
+  test('M5 an answer that comes twice does not reach the next question', async () => {
+    const { id, run } = await ask('steps');
+    await model.call('resume_workflow', { checkpoint_id: id, llm_response: 'cairn' });
+    // The same again is acknowledged, another is refused with the first.
+    expect(await model.call('resume_workflow', { checkpoint_id: id, llm_response: 'other' })).toMatchObject({
+      isError: true,
+      code: 'WAIT_CLOSED',
+      error: expect.stringContaining('cairn') as string,
+    });
+    expect(await model.call('get_run', { run_id: run })).toMatchObject({
+      status: 'paused',
+      questions: [{ block: 'sure' }],
+    });
+  });
+
+  test('M5 two answers at once, and answers to nothing, are refused whole', async () => {
+    const { id, run, waitOf } = await ask('several');
+    const both = { checkpoint_id: id, llm_response: 'red', answers: { color: 'red' } };
+    expect(await model.call('resume_workflow', both)).toMatchObject({ isError: true, code: 'USAGE_INVALID' });
+    const mistyped = { checkpoint_id: id, answers: { [waitOf('color')]: 'red', shape: 'round' } };
+    expect(await model.call('resume_workflow', mistyped)).toMatchObject({ isError: true, code: 'WAIT_NOT_FOUND' });
+    expect(await model.call('get_run', { run_id: run })).toMatchObject({
+      status: 'paused',
+      questions: [{ block: 'color' }, { block: 'size' }],
+    });
+    const { run_id: done } = await model.call('execute_workflow', { workflow: 'plain' });
+    expect(await model.call('resume_workflow', { checkpoint_id: done, llm_response: 'yes' })).toMatchObject({
+      isError: true,
+      code: 'WAIT_NOT_FOUND',
+    });
+  });
+
+  test('M6 the inbox holds the questions of all runs', async () => {
+    const { run, waitOf } = await ask('several');
+    const { questions } = await model.call('inbox', { run_id: run });
+    expect(questions).toMatchObject([
+      { run_id: run, workflow: 'several', wait: waitOf('color'), block: 'color' },
+      { run_id: run, workflow: 'several', wait: waitOf('size'), block: 'size' },
+    ]);
+    expect(((await model.call('inbox', { limit: 1 }))['questions'] as readonly unknown[]).length).toBe(1);
+  });
+});
+
+/** A person who fills in the forms by their messages, and keeps them. */
+function person(said: Readonly<Record<string, Filled | readonly Filled[]>>) {
+  const forms: Form[] = [];
+  const turns = new Map(Object.entries(said).map(([start, filled]) => [start, [filled].flat()]));
+  const answer = (form: Form): Filled => {
+    forms.push(form);
+    const key = [...turns.keys()].find((start) => form.message.includes(start)) ?? '';
+    return turns.get(key)?.shift() ?? { action: 'cancel' };
+  };
+  return { forms, answer };
+}
+
+const accept = (value: string | boolean): Filled => ({ action: 'accept', content: { answer: value } });
+
+describe.each([{ era: 'legacy' as const }, { era: 'modern' as const }])(
+  'a person answers in the client ($era)',
+  ({ era }) => {
+    test('M13 each question is a form: choices, yes or no, texts with their pattern', async () => {
+      const { forms, answer } = person({
+        'Which color?': accept('green'),
+        'How large?': accept('12'),
+        'Name?': accept('cairn'),
+        'Create cairn?': accept('yes'),
+      });
+      const connection = await server.connect({ era, answer });
+      expect(await connection.call('execute_workflow', { workflow: 'several' })).toMatchObject({
+        status: 'success',
+        outputs: { color: 'green', size: '12' },
+      });
+      expect(await connection.call('execute_workflow', { workflow: 'steps' })).toMatchObject({
+        status: 'success',
+        outputs: { name: 'cairn', sure: true },
+      });
+      const fields = forms.map(({ requestedSchema }) => requestedSchema.properties['answer']);
+      expect(fields).toEqual(
+        expect.arrayContaining([
+          { type: 'string', title: 'Answer', enum: ['red', 'green'] },
+          expect.objectContaining({ type: 'string', description: expect.stringContaining('[0-9]+') as string }),
+          { type: 'string', title: 'Answer', enum: ['yes', 'no'] },
+        ]),
+      );
+    });
+
+    test('M13 an answer that does not fit is asked for again, with the reason', async () => {
+      const { forms, answer } = person({ 'Name?': [accept('NO'), accept('cairn')], 'Create cairn?': accept('no') });
+      const connection = await server.connect({ era, answer });
+      expect(await connection.call('execute_workflow', { workflow: 'steps' })).toMatchObject({
+        status: 'success',
+        outputs: { name: 'cairn', sure: false },
+      });
+      expect(forms[1]?.message).toMatch(/^the answer does not fit.*\n\nName\?$/s);
+    });
+
+    test('M13 a person who declines leaves the run paused, and is asked each question once', async () => {
+      const { forms, answer } = person({ 'Which color?': accept('red'), 'How large?': { action: 'decline' } });
+      const connection = await server.connect({ era, answer });
+      const { paused } = await ask('several', connection);
+      expect(paused).toMatchObject({ prompt: 'How large?', questions: [{ block: 'size' }] });
+      expect(forms.length).toBe(2);
+      // A later call may ask again.
+      const done = await model.call('resume_workflow', { checkpoint_id: paused['checkpoint_id'], llm_response: '3' });
+      expect(done).toMatchObject({ status: 'success', outputs: { color: 'red', size: '3' } });
+    });
+
+    test('M13 resume_workflow without an answer asks the person', async () => {
+      const { id } = await ask('steps');
+      const { answer } = person({ 'Name?': accept('cairn'), 'Create cairn?': accept('yes') });
+      const connection = await server.connect({ era, answer });
+      expect(await connection.call('resume_workflow', { checkpoint_id: id })).toMatchObject({
+        status: 'success',
+        outputs: { name: 'cairn', sure: true },
+      });
+    });
+
+    test('M13 a client that fails to show the form gets the paused answer', async () => {
+      const answer = (): Filled => {
+        throw new Error('no window');
+      };
+      const connection = await server.connect({ era, answer });
+      if (era === 'legacy') {
+        await ask('steps', connection);
+        return;
+      }
+      // Here the client itself gives up; the run is paused all the same.
+      await expect(connection.call('execute_workflow', { workflow: 'steps', run_id: 'not-shown' })).rejects.toThrow();
+      expect(await model.call('get_run', { run_id: 'not-shown' })).toMatchObject({ status: 'paused' });
+    });
+  },
+);
+
+test('M13 nobody is asked where the server is told not to, or the client does not declare it', async () => {
+  const { forms, answer } = person({});
+  const quiet = await (await serveHere(workspace, { canAskClient: false })).connect({ answer });
+  await ask('steps', quiet);
+  await ask('steps');
+  expect(forms).toEqual([]);
+});
