@@ -1,5 +1,6 @@
 /** Blocks that ask, and runs that pause for them: the scenarios of the third phase. */
 import { expect, test } from 'vitest';
+import type { RunResult } from '../../src/engine/api.ts';
 import { InteractiveBlock, interactiveNodeType, pause } from '../../src/nodes/blocks/index.ts';
 import { findQuestion, outputsOf, promptsOf, yamlBench } from './yaml-kit.ts';
 
@@ -104,15 +105,15 @@ class Countdown extends InteractiveBlock {
 
 test('W1 test_interactive_block_multi_pause: a block of the user asks again, in new processes, and keeps what it knows', async () => {
   let bench = yamlBench([interactiveNodeType(new Countdown())]);
-  const { runId } = await bench.start(
-    workflow('count', [block('ask', 'Countdown', 'times: 3')], 'all: "${ask.answers}"'),
-  );
+  const text = workflow('count', [block('ask', 'Countdown', 'times: 3')], 'all: "${ask.answers}"');
+  const { runId } = await bench.start(text);
+  const results: RunResult[] = [];
   for (const said of ['a', 'b', 'c']) {
     bench = bench.afterDeath();
-    const result = await bench.answer(runId, said);
-    if (said === 'c') expect(outputsOf(result)).toEqual({ all: ['a', 'b', 'c'] });
-    else expect(promptsOf(result)).toEqual([`${said === 'a' ? 2 : 3} of 3?`]);
+    results.push(await bench.answer(runId, said));
   }
+  expect(results.map(promptsOf)).toEqual([['2 of 3?'], ['3 of 3?'], []]);
+  expect(results.map(outputsOf).at(-1)).toEqual({ all: ['a', 'b', 'c'] });
 });
 
 const child = workflow('child', [block('ask', 'GetInput', 'prompt: Who?')], 'who: "${ask.input_value}"');
@@ -194,7 +195,7 @@ test('W2 test_workflow_pause_and_resume_end_to_end: two questions of one wave ar
     'said: "${both.echoed}", meanwhile: "${done.echoed}"',
   );
   const paused = await bench.start(text);
-  expect(promptsOf(paused).toSorted()).toEqual(['Left?', 'Right?']);
+  expect(new Set(promptsOf(paused))).toEqual(new Set(['Left?', 'Right?']));
   expect(paused.state.outputs['done']).toMatchObject({ echoed: 'Echo: meanwhile' });
   const one = await bench.answer(paused.runId, 'r', 'right');
   expect(promptsOf(one)).toEqual(['Left?']);

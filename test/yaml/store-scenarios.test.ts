@@ -33,7 +33,9 @@ describe('serialization', () => {
   });
 
   test('C2 test_skip_executor_reference: what cannot be stored is refused by its path, and never left out in silence', () => {
-    class Executor {}
+    class Executor {
+      readonly name = 'executor';
+    }
     expect(() => roundTrip({ data: 'value', executor: new Executor() })).toThrow(
       expect.objectContaining({ code: 'VALUE_UNSTORABLE', message: expect.stringContaining('executor') }),
     );

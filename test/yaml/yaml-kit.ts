@@ -9,13 +9,13 @@ import { createBench, testIds, type Bench } from '../engine-kit.ts';
 
 export interface YamlBench extends Bench {
   /** Reads a workflow; `others` are the workflows it may name. */
-  read(text: string, others?: Readonly<Record<string, string>>): YamlWorkflow;
-  start(text: string, inputs?: object, runId?: string): Promise<RunResult>;
+  readonly read: (text: string, others?: Readonly<Record<string, string>>) => YamlWorkflow;
+  readonly start: (text: string, inputs?: object, runId?: string) => Promise<RunResult>;
   /** Answers the question of a block, or the only one there is, and goes on. */
-  answer(runId: string, value: unknown, block?: string): Promise<RunResult>;
-  resume(runId: string): Promise<RunResult>;
+  readonly answer: (runId: string, value: unknown, block?: string) => Promise<RunResult>;
+  readonly resume: (runId: string) => Promise<RunResult>;
   /** The same store in another process, which knows that this one is dead. */
-  afterDeath(): YamlBench;
+  readonly afterDeath: () => YamlBench;
 }
 
 /** @param own - blocks beside the built-in ones */
