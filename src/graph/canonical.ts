@@ -1,5 +1,5 @@
 /** One text and one hash for equal data, on every process and machine (G1); and frozen copies, so that nobody changes a graph. */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 
 /** Data nested deeper than this is refused: it would overflow a stack somewhere. */
 const maxDepth = 500;
@@ -105,7 +105,7 @@ export function canonicalText(value: unknown): string {
 
 /** SHA-256 of a text, as 64 hex digits. */
 export function hashText(text: string): string {
-  return createHash('sha256').update(text).digest('hex');
+  return hash('sha256', text, 'hex');
 }
 
 /** SHA-256 of the canonical text of plain data, as 64 hex digits. @throws NotDataError see {@link canonicalText} */
