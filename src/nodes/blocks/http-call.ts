@@ -74,16 +74,22 @@ function hidesHost({ url }: Inputs): boolean {
   return typeof first !== 'string' || !/^https?:\/\/[^/?#]+[/?#]/i.test(first);
 }
 
+/** Null is no body: `content: 'null'` sends one. */
+function isGiven(value: unknown): boolean {
+  return value !== undefined && value !== null;
+}
+
 function callFaults(inputs: Inputs): readonly InputFault[] {
   const faults: InputFault[] = [];
-  const hasBody = inputs['json'] !== undefined || inputs['content'] !== undefined;
+  const hasJson = isGiven(inputs['json']);
+  const hasBody = hasJson || isGiven(inputs['content']);
   if (!methods.includes(methodOf(inputs)))
     faults.push({ input: 'method', message: 'method is none that is known', fix: `use one of ${methods.join(', ')}` });
   else if (hasBody && inputs['method'] !== undefined && safeMethods.has(methodOf(inputs)))
     faults.push({ input: 'method', message: `a ${methodOf(inputs)} request has no body`, fix: 'use query, or POST' });
   if (hidesHost(inputs))
     faults.push({ input: 'url', message: 'a secret stands in the host of url', fix: 'write the host out' });
-  if (inputs['json'] !== undefined && inputs['content'] !== undefined)
+  if (hasJson && isGiven(inputs['content']))
     faults.push({ input: 'content', message: 'json and content are both given', fix: 'give one of them' });
   return faults;
 }
@@ -105,7 +111,7 @@ async function run(ctx: TypedNodeContext): Promise<unknown> {
 
 /** Text that is a secret in part is still a reference here. */
 function bodyOf({ json, content }: Inputs): { readonly json: unknown } | { readonly body: unknown } {
-  if (json !== undefined) return { json };
+  if (isGiven(json)) return { json };
   return { body: content instanceof SecretReference ? content : readText({ content }, 'content') };
 }
 
