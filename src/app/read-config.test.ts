@@ -14,7 +14,7 @@ afterEach(() => rmSync(cwd, { recursive: true, force: true }));
 
 const write = (name: string, text: string): void => writeFileSync(join(cwd, name), text);
 
-test('P6 without a configuration all is default', async () => {
+test('D15 without a configuration all is default', async () => {
   expect(await readConfig({ cwd })).toEqual({ file: undefined });
   await expect(readConfig({ cwd, configFile: 'mine.json' })).rejects.toMatchObject({ code: 'CONFIG_INVALID' });
 });
@@ -26,7 +26,7 @@ test.each([
     'cairn.config.ts',
     `const seconds: number = 5;\nexport default { store: 'runs.db', workflows: ['flows'], checkpoint: { ttl_seconds: seconds } };\n`,
   ],
-])('H1 %s says where runs and workflows are; paths start at its folder', async (name, text) => {
+])('D15 %s says where runs and workflows are; paths start at its folder', async (name, text) => {
   write(name, text);
   expect(await readConfig({ cwd })).toEqual({
     file: join(cwd, name),
@@ -38,7 +38,7 @@ test.each([
   expect(await chooseStore({ cwd, storeUrl: 'other.db' })).toMatchObject({ path: join(cwd, 'other.db') });
 });
 
-test('P6 every fault is told at once', async () => {
+test('D15 every fault is told at once', async () => {
   write(
     'cairn.config.json',
     '{ "stores": 1, "workflows": [5], "checkpoint": { "max_per_workflow": 0, "keep": true }, "models": {} }',
@@ -64,12 +64,12 @@ test.each([
   ['cairn.config.yaml', 'store: [\n'],
   ['cairn.config.mjs', 'throw new Error("no");'],
   ['cairn.config.mjs', 'export default { nodeTypes: [{ name: "X" }], models: {} };'],
-])('P6 %s that cannot be read is a typed error: %s', async (name, text) => {
+])('D15 %s that cannot be read is a typed error: %s', async (name, text) => {
   write(name, text);
   await expect(readConfig({ cwd })).rejects.toMatchObject({ code: 'CONFIG_INVALID' });
 });
 
-test('H1 code may bring blocks and models of its own', async () => {
+test('D16 code may bring blocks and models of its own', async () => {
   write(
     'cairn.config.mjs',
     `export default {

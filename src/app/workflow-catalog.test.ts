@@ -36,7 +36,7 @@ function errorOf(act: () => unknown): CairnError {
   throw new Error('nothing was thrown');
 }
 
-test('Y1 files are found at any depth, later folders override earlier ones, by the names of workflows', async () => {
+test('D9 files are found at any depth, later folders override earlier ones, by the names of workflows', async () => {
   write('a/deep/er/one.yaml', workflow('one'));
   write('a/two.yml', workflow('two'));
   write('a/notes.txt', 'name: no');
@@ -49,7 +49,7 @@ test('Y1 files are found at any depth, later folders override earlier ones, by t
   expect((await open('b', 'a')).get('two').source).toBe('a/two.yml');
 });
 
-test('Y1 a file that is no workflow is listed with its faults and stops no other', async () => {
+test('D10 a file that is no workflow is listed with its faults and stops no other', async () => {
   write('a/good.yaml', workflow('good'));
   write('a/bad.yaml', 'name: bad\nblocks:\n  - id: x\n    type: Nope\n');
   write('a/nameless.yaml', 'blocks: []\n');
@@ -67,7 +67,7 @@ test('Y1 a file that is no workflow is listed with its faults and stops no other
   expect(errorOf(() => catalog.get('bad')).code).toBe('GRAPH_INVALID');
 });
 
-test('Y1 reload sees what was added, changed and deleted', async () => {
+test('D11 reload sees what was added, changed and deleted', async () => {
   write('a/one.yaml', workflow('one'));
   write('a/two.yaml', workflow('two'));
   const catalog = await open('a');
@@ -82,7 +82,7 @@ test('Y1 reload sees what was added, changed and deleted', async () => {
   expect([missing.code, missing.data['known']]).toEqual(['WORKFLOW_NOT_FOUND', ['one', 'three']]);
 });
 
-test('Y1 links that lead in circles, hidden folders and node_modules are no places to look', async () => {
+test('D8 links that lead in circles, hidden folders and node_modules are no places to look', async () => {
   write('a/one.yaml', workflow('one'));
   write('a/.hidden/two.yaml', workflow('two'));
   write('a/node_modules/three.yaml', workflow('three'));
@@ -91,7 +91,7 @@ test('Y1 links that lead in circles, hidden folders and node_modules are no plac
   expect((await open('a')).list().map(({ workflow: { name } }) => name)).toEqual(['one']);
 });
 
-test('Y1 an unknown name lists those there are, the nearest first; a folder that is not there is a fault', async () => {
+test('D12 an unknown name lists those there are, the nearest first; a folder that is not there is a fault', async () => {
   write('a/1.yaml', workflow('alpha'));
   write('a/2.yaml', workflow('deploy'));
   const catalog = await open('a');
@@ -99,7 +99,7 @@ test('Y1 an unknown name lists those there are, the nearest first; a folder that
   await expect(open('nowhere')).rejects.toMatchObject({ code: 'CONFIG_INVALID' });
 });
 
-test('Y9 workflows given as texts are refused unless they are allowed', async () => {
+test('D14 workflows given as texts are refused unless they are allowed', async () => {
   write('a/1.yaml', workflow('alpha'));
   const catalog = await open('a');
   expect(errorOf(() => catalog.readInline(workflow('mine'))).code).toBe('PERMISSION_DENIED');

@@ -27,7 +27,7 @@ interface Reading {
 }
 
 function violation(place: string, message: string, fix: string): Violation {
-  return { rule: 'Y1', severity: 'error', place, message, fix };
+  return { rule: 'D10', severity: 'error', place, message, fix };
 }
 
 /** The name that a text gives its workflow, without reading all of it. */

@@ -44,7 +44,7 @@ blocks:
 
 const run = ['run', 'approval.yaml', '--input', 'project=cairn', '--input', 'version=1.0'];
 
-test('H1 a workflow is run, asks, is answered and gives what it declares', () => {
+test('D2 a workflow is run, asks, is answered and gives what it declares', () => {
   const folder = openFolder();
   folder.write('approval.yaml', approval);
   const paused = folder.cairn(...run, '--run-id', 'r');
@@ -65,7 +65,7 @@ test('H1 a workflow is run, asks, is answered and gives what it declares', () =>
   ]);
 });
 
-test('H3 a run goes on from its own definition when the file has changed or is gone', () => {
+test('D1 a run goes on from its own definition when the file has changed or is gone', () => {
   const folder = openFolder();
   folder.write('approval.yaml', approval);
   for (const id of ['a', 'b', 'c']) folder.cairn(...run, '--run-id', id);
@@ -79,7 +79,7 @@ test('H3 a run goes on from its own definition when the file has changed or is g
   expect(folder.lines('deployed.txt')).toEqual(['deployed', 'otherwise', 'deployed']);
 });
 
-test('Y1 plan shows waves, conditions, questions and inputs, in 80 columns, and makes nothing', () => {
+test('G7 plan shows waves, conditions, questions and inputs, in 80 columns, and makes nothing', () => {
   const folder = openFolder();
   folder.write('approval.yaml', approval);
   const { out } = folder.cairn('plan', 'approval.yaml');
@@ -105,7 +105,7 @@ test('G7 every fault of a file is told at once, with its place and what to do', 
   expect(folder.cairn('run', 'broken.yaml').err).toBe(err);
 });
 
-test('P6 what is missing is named: workflows, all wrong inputs, settings', () => {
+test('D12 what is missing is named: workflows, all wrong inputs, settings', () => {
   const folder = openFolder();
   mkdirSync(join(folder.path, 'workflows'));
   folder.write('workflows/approval.yaml', approval);
@@ -123,7 +123,7 @@ test('P6 what is missing is named: workflows, all wrong inputs, settings', () =>
   expect(folder.json('schema')).toMatchObject({ $schema: expect.stringContaining('2020-12') });
 });
 
-test('H1 the configuration says where runs are, for every command, and cleanup does what it says', () => {
+test('D15 the configuration says where runs are, for every command, and cleanup does what it says', () => {
   const folder = openFolder();
   folder.write('approval.yaml', approval);
   folder.write(
@@ -140,7 +140,7 @@ test('H1 the configuration says where runs are, for every command, and cleanup d
   expect(folder.cairn('cleanup').err).toBe('Nothing to clean up.\n');
 });
 
-test('W3 several questions are answered with one command', () => {
+test('D7 several questions are answered with one command', () => {
   const folder = openFolder();
   folder.write(
     'two.yaml',

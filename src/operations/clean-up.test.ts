@@ -69,13 +69,13 @@ async function seqs(runId: string): Promise<readonly number[]> {
 
 const nothing: CleanUpOutput = { removed: [], folded: [], left: [] };
 
-test('C8 without settings nothing goes, however old it is', async () => {
+test('D17 without settings nothing goes, however old it is', async () => {
   await pause('a');
   await finish('a');
   expect(await clean(undefined, 10_000 * hour)).toEqual(nothing);
 });
 
-test('C8 the newest checkpoints of a workflow over its runs are kept, and every head', async () => {
+test('D19 the newest checkpoints of a workflow over its runs are kept, and every head', async () => {
   for (const runId of ['a', 'b']) {
     await pause(runId);
     await finish(runId);
@@ -92,7 +92,7 @@ test('C8 the newest checkpoints of a workflow over its runs are kept, and every 
   expect(await clean({ max_per_workflow: 3 })).toEqual(nothing);
 });
 
-test('C8 ended runs older than their settings keep them are removed whole; paused ones never', async () => {
+test('D18 ended runs older than their settings keep them are removed whole; paused ones never', async () => {
   for (const runId of ['ended', 'paused']) await pause(runId);
   await finish('ended');
   expect((await clean({ ttl_seconds: 3600 }, hour / 2)).removed).toEqual([]);
@@ -104,7 +104,7 @@ test('C8 ended runs older than their settings keep them are removed whole; pause
   expect((await inspectRun.run(app, { run: 'paused' })).outputs).toEqual({ said: 'yes' });
 });
 
-test('C8 a paused run is left wholly alone, or folded to what it needs to go on', async () => {
+test('D20 a paused run is left wholly alone, or folded to what it needs to go on', async () => {
   await pause('p');
   const before = await seqs('p');
   expect(await clean({ max_per_workflow: 1 })).toEqual(nothing);
@@ -116,7 +116,7 @@ test('C8 a paused run is left wholly alone, or folded to what it needs to go on'
   expect((await inspectRun.run(app, { run: 'p' })).outputs).toEqual({ said: 'yes' });
 });
 
-test('C8 a run that was forked from stays as long as its forks do', async () => {
+test('D18 a run that was forked from stays as long as its forks do', async () => {
   await pause('r');
   await finish('r');
   await forkRun.run(app, { checkpoint: 'r', runId: 'f', answer: { ask: 'no' } });
@@ -126,7 +126,7 @@ test('C8 a run that was forked from stays as long as its forks do', async () => 
   expect((await clean({ ttl_seconds: 1 }, hour)).removed.map(({ runId }) => runId)).toEqual(['f', 'r']);
 });
 
-test('O1 a run that somebody works on is left as it is', async () => {
+test('D20 a run that somebody works on is left as it is', async () => {
   await pause('r');
   await finish('r');
   const { claim } = await app.store.claimRun({ tenant: app.tenant, runId: 'r', workerId: 'w', leaseMs: hour });
@@ -135,7 +135,7 @@ test('O1 a run that somebody works on is left as it is', async () => {
   expect((await clean({ max_per_workflow: 1 })).folded).toHaveLength(1);
 });
 
-test('C8 a workflow cleans up after its runs by what it says itself, before what the configuration says', async () => {
+test('D21 a workflow cleans up after its runs by what it says itself, before what the configuration says', async () => {
   await app.close();
   writeFileSync(join(cwd, 'cairn.config.json'), '{ "checkpoint": { "max_per_workflow": 2 } }');
   app = await openApp({ cwd, storeUrl: 'memory:', allow: ['inline'] });
@@ -151,7 +151,7 @@ test('C8 a workflow cleans up after its runs by what it says itself, before what
   expect(counts).toEqual([2, 1, true]);
 });
 
-test('C8 a process that lives long cleans up now and then, tells what went wrong, and goes on', async () => {
+test('D21 a process that lives long cleans up now and then, tells what went wrong, and goes on', async () => {
   await app.close();
   writeFileSync(join(cwd, 'cairn.config.json'), '{ "checkpoint": { "max_per_workflow": 1, "auto_cleanup": false } }');
   const errors: unknown[] = [];

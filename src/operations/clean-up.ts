@@ -30,14 +30,13 @@ export interface CleanUpContext extends WorkContext {
 }
 
 /** What holds where settings leave it open. */
-export const defaultSettings: Required<CheckpointSettings> = {
+export const defaultSettings: Required<Omit<CheckpointSettings, 'max_checkpoint_size_mb'>> = {
   enabled: true,
   max_per_workflow: 10,
   ttl_seconds: 86_400,
   keep_paused: true,
   auto_cleanup: true,
   cleanup_interval_seconds: 3_600,
-  max_checkpoint_size_mb: 10,
 };
 
 type Report = { readonly [Part in keyof CleanUpOutput]: CleanUpOutput[Part][number][] };

@@ -65,7 +65,7 @@ async function finish(runId: string, sure = 'yes'): Promise<void> {
   await resumeRun.run(app, { run: runId });
 }
 
-test('H1 a workflow is started by its name, answered and resumed to its declared outputs', async () => {
+test('D2 a workflow is started by its name, answered and resumed to its declared outputs', async () => {
   const started = await startWorkflow.run(app, { workflow: 'approval', runId: 'r' });
   expect(started.result).toMatchObject({ status: 'paused', runId: 'r' });
   expect(started.result?.outputs).toBeUndefined();
@@ -90,7 +90,7 @@ test('H1 a workflow is started by its name, answered and resumed to its declared
   });
 });
 
-test('W3 of several answers those that do not fit are refused and the others stand; a name that fits nothing stops all', async () => {
+test('D7 of several answers those that do not fit are refused and the others stand; a name that fits nothing stops all', async () => {
   await start('r');
   const unknown = answerWaits.run(app, { run: 'r', answers: { sure: 'yes', other: 'x' } });
   await expect(unknown).rejects.toMatchObject({ code: 'WAIT_NOT_FOUND' });
@@ -100,7 +100,7 @@ test('W3 of several answers those that do not fit are refused and the others sta
   expect(refused.map(({ wait, error }) => [wait.node[0], error.code])).toEqual([['kind', 'ANSWER_INVALID']]);
 });
 
-test('Y1 workflows are listed by tag, described, checked and planned without running anything', async () => {
+test('D10 workflows are listed by tag, described, checked and planned without running anything', async () => {
   writeFileSync(join(cwd, 'workflows/broken.yaml'), 'name: broken\nblocks: 5\n');
   (await app.openWorkflows()).reload();
   const listed = await listWorkflows.run(app, { tags: ['ask'] });
@@ -118,7 +118,7 @@ test('Y1 workflows are listed by tag, described, checked and planned without run
   expect((await checkWorkflow.run(app, { text: approval })).isValid).toBe(true);
 });
 
-test('H3 an inline workflow resumes from the text kept with it, and a changed file is told of', async () => {
+test('D1 an inline workflow resumes from the text kept with it, and a changed file is told of', async () => {
   await startWorkflow.run(app, { text: approval.replace('name: approval', 'name: inline'), runId: 'i' });
   await finish('i');
   expect((await inspectRun.run(app, { run: 'i' })).outputs).toEqual({ kind: 'large', taken: true });
@@ -130,7 +130,7 @@ test('H3 an inline workflow resumes from the text kept with it, and a changed fi
   expect(standing.state.outputs['take']).toMatchObject({ echoed: expect.stringContaining('taken') });
 });
 
-test('S4 checkpoints of all runs are listed newest first, by workflow, in pages', async () => {
+test('D4 checkpoints of all runs are listed newest first, by workflow, in pages', async () => {
   await start('a');
   await start('b');
   await startWorkflow.run(app, { text: approval.replace('name: approval', 'name: inline'), runId: 'c' });
@@ -155,7 +155,7 @@ test('S4 checkpoints of all runs are listed newest first, by workflow, in pages'
   expect(paused.map(({ prompt }) => prompt?.split('\n')[0])).toEqual(Array(3).fill('Confirm operation: Take cake?'));
 });
 
-test('C9 a checkpoint tells how far the run was there, also when it has gone on since', async () => {
+test('D5 a checkpoint tells how far the run was there, also when it has gone on since', async () => {
   await start('r');
   const [paused] = (await listCheckpoints.run(app, { paused: true })).checkpoints;
   await finish('r');
@@ -177,7 +177,7 @@ test('C9 a checkpoint tells how far the run was there, also when it has gone on 
   });
 });
 
-test('C8 deleting the newest checkpoint removes the run, unless it has forks', async () => {
+test('D6 deleting the newest checkpoint removes the run, unless it has forks', async () => {
   await start('r');
   await forkRun.run(app, { checkpoint: 'r', runId: 'f', answer: { sure: 'no' } });
   await expect(deleteCheckpoint.run(app, { checkpoint: 'r' })).rejects.toMatchObject({ code: 'HISTORY_HAS_FORKS' });
@@ -186,7 +186,7 @@ test('C8 deleting the newest checkpoint removes the run, unless it has forks', a
   await expect(inspectRun.run(app, { run: 'r' })).rejects.toMatchObject({ code: 'RUN_NOT_FOUND' });
 });
 
-test('C8 an older checkpoint goes if nothing needs it, and says what needs it otherwise', async () => {
+test('D6 an older checkpoint goes if nothing needs it, and says what needs it otherwise', async () => {
   await start('r');
   await tagCheckpoint.run(app, { checkpoint: 'r@1', name: 'here' });
   const kept = deleteCheckpoint.run(app, { checkpoint: 'r@1' });
