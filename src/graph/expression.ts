@@ -158,6 +158,11 @@ export class ExpressionError extends Error {
   }
 }
 
+/** Whether what a path leads to is data as it stands: the state's values are, but lists of readers stand for others. */
+function isPlain(value: unknown): boolean {
+  return !(value instanceof FieldReader) && !(Array.isArray(value) && value[0] instanceof FieldReader);
+}
+
 /** An expression over variables that are only known by the names it uses. */
 export interface ParsedExpression {
   readonly references: readonly ExpressionReference[];
@@ -265,7 +270,7 @@ export function parseExpression(text: string): ParsedExpression {
   const evaluate = (values: Readonly<Record<string, unknown>>): unknown => {
     try {
       const value = parsed(values) as unknown;
-      return isPath && !(value instanceof FieldReader) ? value : plainValue(value);
+      return isPath && isPlain(value) ? value : plainValue(value);
     } catch (cause) {
       throw errorOf(cause as LibraryError);
     }

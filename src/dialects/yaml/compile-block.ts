@@ -10,7 +10,7 @@ import type { Faults } from './faults.ts';
 import { itemsFault } from './for-each-items.ts';
 import { effectOptions, forEachEffect, forEachImplementation } from './for-each-node.ts';
 import { readInputTemplates, type Withheld } from './input-templates.ts';
-import type { TemplateReader } from './template-reader.ts';
+import { noScope, type TemplateReader } from './template-reader.ts';
 import type { Template } from './text-contract.ts';
 import type { BlockFile } from './workflow-file.ts';
 
@@ -84,8 +84,8 @@ function readOver(faults: Faults, reader: TemplateReader, file: BlockFile): Temp
   const at = [...file.at, 'for_each'];
   const { over } = file.forEach;
   const template = reader.value(over, at);
-  if (typeof over !== 'string' || template.isLiteral) {
-    const fault = itemsFault(over);
+  if (template.isLiteral || typeof over !== 'string') {
+    const fault = itemsFault(template.isLiteral ? template.evaluate(noScope) : over);
     if (fault !== undefined)
       faults.add(at, {
         rule: 'Y2',

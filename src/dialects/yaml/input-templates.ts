@@ -5,7 +5,7 @@ import type { InputField, Inputs, Need, NodeType } from '../../graph/node-type.t
 import { schemaFault } from '../../state/json-schema.ts';
 import type { Faults } from './faults.ts';
 import type { Path } from './read-document.ts';
-import type { TemplateReader } from './template-reader.ts';
+import { noScope, type TemplateReader } from './template-reader.ts';
 import type { Scope, Template } from './text-contract.ts';
 
 /** Why a need is not met; undefined: it is. */
@@ -115,14 +115,6 @@ function readOne(
   if (fault === undefined) literals[name] = literal;
   else faults.add(place, { rule: 'Y5', message: `${fault} (${type.name})`, fix: `give ${field.description}` });
 }
-
-/** What a literal reads. */
-const noScope: Scope = {
-  inputs: {},
-  block: () => ({ status: 'skipped', output: undefined, error: undefined }),
-  metadata: {},
-  each: undefined,
-};
 
 /** Faults that a type finds in what is written out. It may look at inputs that are not known yet: then it is asked before the attempt. */
 function safeCheck(

@@ -36,18 +36,9 @@ export class TemplateReader {
   }
 
   text(text: string, at: Path, takesSecrets = false): Template {
-    return this.reference(text, at, takesSecrets).template;
-  }
-
-  /** A text, and whether it is one reference and nothing else. */
-  reference(
-    text: string,
-    at: Path,
-    takesSecrets = false,
-  ): { readonly template: Template; readonly isReference: boolean } {
-    const { template, faults, isReference } = parseText(text, this.#names);
+    const { template, faults } = parseText(text, this.#names);
     this.#check(template, faults, text, at, takesSecrets);
-    return { template, isReference };
+    return this.#settle(template, at);
   }
 
   command(text: string, at: Path, takesSecrets = false): Template<CommandText> {
@@ -68,26 +59,35 @@ export class TemplateReader {
     return template;
   }
 
+  /** What gives the same for every scope is computed once, and a fault in it is one of the file. */
+  #settle(template: Template, at: Path): Template {
+    if (!template.isLiteral) return template;
+    try {
+      return literalTemplate(template.evaluate(noScope));
+    } catch (error) {
+      this.#faults.add(at, { rule: 'Y4', message: (error as Error).message, fix: 'correct the expression' });
+      return literalTemplate(null);
+    }
+  }
+
   #list(items: readonly unknown[], at: Path, takesSecrets: boolean): Template {
     const templates = items.map((item, index) => this.value(item, [...at, index], takesSecrets));
-    if (templates.every(({ isLiteral }) => isLiteral)) return literalTemplate(items);
-    return {
+    return settled({
       named: joinNamed(templates),
-      isLiteral: false,
+      isLiteral: templates.every(({ isLiteral }) => isLiteral),
       evaluate: (scope) => templates.map((template) => template.evaluate(scope)),
-    };
+    });
   }
 
   #mapping(mapping: Readonly<Record<string, unknown>>, at: Path, takesSecrets: boolean): Template {
     const entries = Object.entries(mapping).map(
       ([key, item]) => [key, this.value(item, [...at, key], takesSecrets)] as const,
     );
-    if (entries.every(([, { isLiteral }]) => isLiteral)) return literalTemplate(mapping);
-    return {
+    return settled({
       named: joinNamed(entries.map(([, template]) => template)),
-      isLiteral: false,
+      isLiteral: entries.every(([, { isLiteral }]) => isLiteral),
       evaluate: (scope: Scope) => Object.fromEntries(entries.map(([key, template]) => [key, template.evaluate(scope)])),
-    };
+    });
   }
 
   #check({ named }: Template, faults: readonly TextFault[], text: string, at: Path, takesSecrets: boolean): void {
@@ -117,6 +117,19 @@ export class TemplateReader {
       fix: isItself ? 'name another block' : `add ${name} to depends_on of ${block}`,
     });
   }
+}
+
+/** What a template reads that gives the same for every scope. */
+export const noScope: Scope = {
+  inputs: {},
+  block: () => ({ status: 'skipped', output: undefined, error: undefined }),
+  metadata: {},
+  each: undefined,
+};
+
+/** Parts that give the same for every scope were computed already. */
+function settled(template: Template): Template {
+  return template.isLiteral ? literalTemplate(template.evaluate(noScope)) : template;
 }
 
 /** What several templates name, together. */
