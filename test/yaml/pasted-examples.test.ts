@@ -1,11 +1,13 @@
 /** Two workflows as their authors wrote them years before this dialect, pasted as they are, over the command line and over MCP. */
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { openFolder } from '../cli/cairn.ts';
 import { connectStdio, createWorkspace, type Workspace } from '../mcp/mcp-kit.ts';
 
 const textOf = (name: string): string => readFileSync(join(import.meta.dirname, 'fixtures', `${name}.yaml`), 'utf8');
+// Each command is a process.
+vi.setConfig({ testTimeout: 60_000 });
 const folder = openFolder();
 const path = process.env['PATH'] ?? '';
 
@@ -72,10 +74,10 @@ describe('over MCP', () => {
   };
 
   test('interactive-approval: execute_workflow pauses, resume_workflow deploys', async () => {
-    const { call } = await connectStdio(open(), {}, {}, { PATH: `${join(folder.path, 'bin')}:${path}` });
-    const paused = await call('execute_workflow', { workflow: 'interactive-approval', inputs });
+    const connection = await connectStdio(open(), {}, {}, { PATH: `${join(folder.path, 'bin')}:${path}` });
+    const paused = await connection.call('execute_workflow', { workflow: 'interactive-approval', inputs });
     expect(paused).toMatchObject({ status: 'paused', prompt: approvalPrompt });
-    const done = await call('resume_workflow', { checkpoint_id: paused['checkpoint_id'], llm_response: 'yes' });
+    const done = await connection.call('resume_workflow', { checkpoint_id: paused['checkpoint_id'], llm_response: 'yes' });
     expect(done).toMatchObject({
       status: 'success',
       outputs: approved,
@@ -84,11 +86,11 @@ describe('over MCP', () => {
   });
 
   test('multi-step-questionnaire: four cycles of pause and resume', async () => {
-    const { call } = await connectStdio(open());
-    let standing = await call('execute_workflow', { workflow: 'config-wizard' });
+    const connection = await connectStdio(open());
+    let standing = await connection.call('execute_workflow', { workflow: 'config-wizard' });
     for (const answer of answers) {
       expect(standing).toMatchObject({ status: 'paused' });
-      standing = await call('resume_workflow', { checkpoint_id: standing['checkpoint_id'], llm_response: answer });
+      standing = await connection.call('resume_workflow', { checkpoint_id: standing['checkpoint_id'], llm_response: answer });
     }
     expect(standing).toMatchObject({ status: 'success', outputs: created });
   });
