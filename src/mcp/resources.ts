@@ -59,6 +59,7 @@ function registerWorkflows(server: McpServer, house: ServerHouse): void {
       const { workflows } = await listWorkflows.run(context, {});
       const resources = workflows.map(({ name, description }) => ({
         name,
+        title: name,
         uri: workflowUri(name),
         mimeType: yamlType,
         ...(description !== undefined && { description }),

@@ -74,6 +74,7 @@ export async function startMcpServer(options: McpServerOptions): Promise<Running
     throw error;
   }
   const served = serving;
+  if (served.url !== undefined) tell(`listening at ${served.url}`);
   let closing: Promise<void> | undefined;
   const endAll = async (): Promise<void> => {
     try {

@@ -8,7 +8,7 @@ import { Client, StreamableHTTPClientTransport, type ClientOptions } from '@mode
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { startMcpServer, type McpServerOptions } from '../../src/mcp/index.ts';
 
-const script = join(import.meta.dirname, 'serve.ts');
+const cairn = join(import.meta.dirname, '../../src/cli/main.ts');
 
 /** A folder with workflows and a store. */
 export interface Workspace {
@@ -42,6 +42,12 @@ export type ServerOptions = Omit<McpServerOptions, 'cwd' | 'storeUrl' | 'tell'>;
 
 function optionsOf({ folder }: Workspace, options: ServerOptions): Omit<McpServerOptions, 'tell'> {
   return { cwd: folder, storeUrl: join(folder, 'runs.db'), workflows: [join(folder, 'workflows')], ...options };
+}
+
+/** The command that starts a server for a workspace; options are those of the command line. */
+export function serverCommand({ folder }: Workspace, options: readonly string[] = []): readonly string[] {
+  const place = ['--store', join(folder, 'runs.db'), '--workflows', join(folder, 'workflows')];
+  return [process.execPath, cairn, 'mcp', ...place, ...options];
 }
 
 export interface ClientChoice {
@@ -111,12 +117,13 @@ function connectionOf(client: Client, pid: number, errors: () => string): Connec
 export async function connectStdio(
   workspace: Workspace,
   choice: ClientChoice = {},
-  options: ServerOptions = {},
+  options: readonly string[] = [],
   env: Readonly<Record<string, string>> = {},
 ): Promise<Connection> {
+  const [command = '', ...args] = serverCommand(workspace, options);
   const transport = new StdioClientTransport({
-    command: process.execPath,
-    args: [script, JSON.stringify(optionsOf(workspace, options))],
+    command,
+    args,
     env: { ...(process.env as Record<string, string>), ...env },
     cwd: workspace.folder,
     stderr: 'pipe',
@@ -164,12 +171,9 @@ export function ended(child: ChildProcess): Promise<void> {
 }
 
 /** Starts a server process on a free port. */
-export async function serveHttp(workspace: Workspace, options: ServerOptions = {}): Promise<HttpServer> {
-  const given = { ...options, http: { port: 0, ...options.http } };
-  const child = spawn(process.execPath, [script, JSON.stringify(optionsOf(workspace, given))], {
-    cwd: workspace.folder,
-    stdio: ['ignore', 'ignore', 'pipe'],
-  });
+export async function serveHttp(workspace: Workspace): Promise<HttpServer> {
+  const [command = '', ...args] = serverCommand(workspace, ['--http', '0']);
+  const child = spawn(command, args, { cwd: workspace.folder, stdio: ['ignore', 'ignore', 'pipe'] });
   const stops = started.get(workspace.folder);
   stops?.push(async () => {
     child.kill('SIGKILL');

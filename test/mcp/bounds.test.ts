@@ -1,0 +1,169 @@
+/** What a server keeps to: the protocol on its output, its grants, its secrets (M1, M15, M16 of docs/spec/mcp.md). */
+import { spawn } from 'node:child_process';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { connectStdio, createWorkspace, ended, serveHere, serverCommand, type Connection } from './mcp-kit.ts';
+
+const planted = 'swordfish-4711-planted';
+
+const workspace = createWorkspace({
+  loud: `
+name: loud
+blocks:
+  - { id: say, type: Shell, inputs: { command: "echo out; echo err >&2" } }
+outputs: { said: "\${trim(say.stdout)}" }
+`,
+  secretive: `
+name: secretive
+secrets: [CAIRN_TEST_SECRET]
+blocks:
+  - id: leak
+    type: Shell
+    inputs:
+      command: 'echo "the word is $WORD"; [ -n "$WORD" ]'
+      env: { WORD: "\${secrets.CAIRN_TEST_SECRET}" }
+  - id: ask
+    type: GetInput
+    depends_on: [leak]
+    inputs: { prompt: "It said: \${leak.stdout}. Go on?" }
+  - id: fails
+    type: Shell
+    depends_on: [ask]
+    inputs:
+      command: 'echo "still $WORD" >&2; exit 1'
+      env: { WORD: "\${secrets.CAIRN_TEST_SECRET}" }
+outputs: { said: "\${leak.stdout}" }
+`,
+});
+writeFileSync(join(workspace.folder, 'cairn.config.mjs'), "console.log('config was loaded');\nexport default {};\n");
+
+afterAll(() => workspace.remove());
+
+/** Speaks to a server process line by line, and keeps all that it writes. */
+function speak(env: Readonly<Record<string, string>> = {}) {
+  const [command = '', ...args] = serverCommand(workspace);
+  const child = spawn(command, args, { cwd: workspace.folder, env: { ...process.env, ...env } });
+  const lines: string[] = [];
+  let errors = '';
+  child.stderr.on('data', (chunk: Buffer) => (errors += chunk.toString()));
+  createInterface({ input: child.stdout }).on('line', (line) => lines.push(line));
+  const answerTo = (id: number): unknown =>
+    lines.map((line) => JSON.parse(line) as { readonly id?: number }).find((message) => message.id === id);
+  let last = 0;
+  return {
+    child,
+    lines,
+    errors: () => errors,
+    async send(method: string, params: object): Promise<unknown> {
+      const id = (last += 1);
+      child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', id, method, params })}\n`);
+      await expect.poll(() => answerTo(id), { timeout: 20_000, interval: 20 }).toBeDefined();
+      return answerTo(id);
+    },
+  };
+}
+
+const opening = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } };
+
+describe('standard output', () => {
+  test('M1 it carries the protocol and nothing else, whatever modules and blocks print', async () => {
+    const { child, lines, send, errors } = speak();
+    await send('initialize', opening);
+    const answer = await send('tools/call', { name: 'execute_workflow', arguments: { workflow: 'loud' } });
+    expect(answer).toMatchObject({ result: { structuredContent: { status: 'success', outputs: { said: 'out' } } } });
+    for (const line of lines) expect(JSON.parse(line)).toMatchObject({ jsonrpc: '2.0' });
+    expect(errors()).toContain('config was loaded');
+    child.stdin.end();
+    await ended(child);
+    expect(child.exitCode).toBe(0);
+    for (const line of lines) expect(JSON.parse(line)).toMatchObject({ jsonrpc: '2.0' });
+  }, 30_000);
+
+  test('M1 what is no protocol is no end of the server', async () => {
+    const { child, send } = speak();
+    child.stdin.write('hello?\n{"jsonrpc":"2.0"}\n[]\n\n');
+    await send('initialize', opening);
+    expect(await send('tools/list', {})).toMatchObject({ result: { tools: expect.any(Array) as unknown[] } });
+    expect(await send('tools/call', { name: 'nothing' })).toMatchObject({ error: { code: -32_602 } });
+    child.kill('SIGTERM');
+    await ended(child);
+  }, 30_000);
+});
+
+describe('secrets', () => {
+  test('M16 a planted secret is in no answer, no error, no resource, no file of the store and no log', async () => {
+    const connection = await connectStdio(workspace, {}, [], { CAIRN_TEST_SECRET: planted });
+    const { client, call } = connection;
+    const said: unknown[] = [];
+    const paused = await call('execute_workflow', { workflow: 'secretive' });
+    expect(paused).toMatchObject({ status: 'paused', prompt: expect.stringContaining('the word is') as string });
+    const { checkpoint_id: id, run_id: run } = paused;
+    const failed = await call('resume_workflow', { checkpoint_id: id, llm_response: 'yes' });
+    expect(failed).toMatchObject({ status: 'failure', failed_blocks: ['fails'] });
+    said.push(
+      paused,
+      failed,
+      await call('get_run', { run_id: run }),
+      await call('get_checkpoint_info', { checkpoint_id: id }),
+    );
+    said.push(await call('diff_checkpoints', { from: `${String(run)}@0`, to: run }));
+    for (const { uri } of (await client.listResources()).resources) said.push(await client.readResource({ uri }));
+    expect(JSON.stringify(said)).not.toContain(planted);
+    expect(connection.errors()).not.toContain(planted);
+    await client.close();
+    for (const entry of readdirSync(workspace.folder, { recursive: true, withFileTypes: true }))
+      if (entry.isFile())
+        expect(readFileSync(join(entry.parentPath, entry.name)).includes(planted), entry.name).toBe(false);
+  }, 40_000);
+});
+
+describe('permissions', () => {
+  const shell =
+    'name: x\nblocks:\n  - { id: run, type: Shell, inputs: { command: "echo hi" } }\noutputs: { said: "${trim(run.stdout)}" }\n';
+  const inputs = 'inputs:\n  path: { type: str }\n';
+  const file = `name: y\n${inputs}blocks:\n  - { id: make, type: CreateFile, inputs: { path: "\${path}", content: x } }\n`;
+  const { folder } = workspace;
+  let none: Connection;
+  let inlineOnly: Connection;
+  let granted: Connection;
+  beforeAll(async () => {
+    none = await (await serveHere(workspace)).connect();
+    inlineOnly = await (await serveHere(workspace, { allow: ['inline'] })).connect();
+    granted = await (await serveHere(workspace, { allow: [`inline,shell`, `fs=${join(folder, 'free')}`] })).connect();
+  });
+
+  test('M15 workflows given as texts are refused unless they are granted', async () => {
+    const refused = await none.call('execute_inline_workflow', { workflow_yaml: shell });
+    expect(refused).toMatchObject({
+      isError: true,
+      code: 'PERMISSION_DENIED',
+      message: expect.stringContaining('inline') as string,
+    });
+    expect(await none.call('list_runs', { workflow: 'x' })).toMatchObject({ runs: [] });
+  });
+
+  test('M15 a block outside the grants is refused at load, by name; one inside runs', async () => {
+    const refused = await inlineOnly.call('execute_inline_workflow', { workflow_yaml: shell });
+    expect(refused).toMatchObject({ isError: true, status: 'failure' });
+    expect(JSON.stringify(refused)).toMatch(/run.*Shell|Shell.*run/s);
+    expect(await granted.call('execute_inline_workflow', { workflow_yaml: shell })).toMatchObject({
+      status: 'success',
+      outputs: { said: 'hi' },
+    });
+  });
+
+  test('M15 what a block reaches for only when it runs is held to the grants then', async () => {
+    const run = (path: string) => granted.call('execute_inline_workflow', { workflow_yaml: file, inputs: { path } });
+    expect(await run(join(folder, 'free', 'a.txt'))).toMatchObject({ status: 'success' });
+    const refused = await run(join(folder, 'workflows', 'loud.yaml'));
+    expect(refused).toMatchObject({ status: 'failure', failed_blocks: ['make'] });
+    expect(readFileSync(join(folder, 'workflows', 'loud.yaml'), 'utf8')).toContain('name: loud');
+    expect(readdirSync(join(folder, 'free'))).toEqual(['a.txt']);
+  });
+
+  test('M15 workflows of the folders are the operator’s own, and run with everything', async () => {
+    expect(await none.call('execute_workflow', { workflow: 'loud' })).toMatchObject({ status: 'success' });
+  });
+});

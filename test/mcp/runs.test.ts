@@ -1,0 +1,316 @@
+/** Runs over MCP: followed, left, cancelled, forked and compared; workflows and checkpoints as resources (M2 to M9 of docs/spec/mcp.md). */
+import { existsSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { createWorkspace, serveHere, type Connection, type Listening } from './mcp-kit.ts';
+
+const workspace = createWorkspace();
+const begunFile = join(workspace.folder, 'begun');
+const openFile = join(workspace.folder, 'open');
+
+/** Its second block says that it has begun, and ends when it is let. */
+workspace.write(
+  'gated',
+  `
+name: gated
+tags: [slow]
+blocks:
+  - { id: build, type: EchoBlock, inputs: { message: built } }
+  - id: gate
+    type: Shell
+    idempotent: true
+    depends_on: [build]
+    inputs: { command: "touch ${begunFile}; while [ ! -e ${openFile} ]; do sleep 0.02; done; echo passed" }
+  - { id: never, type: EchoBlock, depends_on: [gate], condition: "\${gate.exit_code} == 5", inputs: { message: x } }
+outputs:
+  gate: "\${trim(gate.stdout)}"
+`,
+);
+workspace.write(
+  'greet',
+  `
+name: greet
+description: Greets.
+version: "2.1"
+tags: [example, polite]
+inputs:
+  who: { type: str, description: Whom., default: world }
+blocks:
+  - { id: greeting, type: EchoBlock, inputs: { message: "hello \${who}" } }
+  - { id: loud, type: Shell, depends_on: [greeting], inputs: { command: "printf '%s!' \${greeting.echoed}" } }
+outputs:
+  said: { value: "\${loud.stdout}", type: str, description: What was said. }
+`,
+);
+workspace.write(
+  'failing',
+  `
+name: failing
+blocks:
+  - { id: breaks, type: Shell, inputs: { command: "exit 3" } }
+  - { id: after, type: EchoBlock, depends_on: [breaks], inputs: { message: x } }
+outputs: { done: "\${after.succeeded}" }
+`,
+);
+workspace.write('broken', 'name: broken\nblocks:\n  - { id: a, type: Nothing }\n');
+
+let server: Listening;
+let tools: Connection;
+beforeAll(async () => {
+  server = await serveHere(workspace, { allow: ['inline'] });
+  tools = await server.connect();
+});
+beforeEach(() => {
+  rmSync(begunFile, { force: true });
+  rmSync(openFile, { force: true });
+});
+afterAll(async () => {
+  writeFileSync(openFile, '');
+  await workspace.remove();
+});
+
+async function begun(): Promise<void> {
+  await expect.poll(() => existsSync(begunFile), { timeout: 20_000, interval: 20 }).toBe(true);
+}
+
+async function statusOf(run: unknown): Promise<unknown> {
+  return (await tools.call('get_run', { run_id: run }))['status'];
+}
+
+describe('workflows', () => {
+  test('M2 list_workflows lists what can be run, by tags, and the files that cannot', async () => {
+    const all = await tools.call('list_workflows');
+    expect(all).toMatchObject({
+      total: 3,
+      broken: [
+        {
+          source: expect.stringContaining('broken.yaml') as string,
+          errors: [{ message: expect.any(String) as string }],
+        },
+      ],
+    });
+    expect(await tools.call('list_workflows', { tags: ['example'] })).toMatchObject({
+      total: 1,
+      workflows: [{ name: 'greet', description: 'Greets.', version: '2.1', total_blocks: 2, asks: false }],
+    });
+  });
+
+  test('M2 get_workflow_info tells inputs, blocks and outputs', async () => {
+    expect(await tools.call('get_workflow_info', { workflow: 'greet' })).toMatchObject({
+      name: 'greet',
+      version: '2.1',
+      inputs: { who: { type: 'str', description: 'Whom.', required: false, default: 'world' } },
+      outputs: { said: { value: '${loud.stdout}', type: 'str', description: 'What was said.' } },
+      total_blocks: 2,
+      blocks: [
+        { id: 'greeting', type: 'EchoBlock', depends_on: [], wave: 0 },
+        { id: 'loud', type: 'Shell', depends_on: ['greeting'], effect: expect.any(String) as string, wave: 1 },
+      ],
+      waves: [['greeting'], ['loud']],
+    });
+  });
+
+  test('M7 an unknown workflow lists those there are, nearest first', async () => {
+    expect(await tools.call('execute_workflow', { workflow: 'greeet' })).toMatchObject({
+      isError: true,
+      status: 'failure',
+      code: 'WORKFLOW_NOT_FOUND',
+      data: { known: expect.arrayContaining(['greet', 'gated', 'failing']) as string[] },
+    });
+  });
+
+  test('M7 inputs that are wrong are all named at once', async () => {
+    const answer = await tools.call('execute_workflow', { workflow: 'greet', inputs: { who: 5, whom: 'x' } });
+    expect(answer).toMatchObject({ isError: true, code: 'INPUT_INVALID' });
+    expect(answer['error']).toMatch(/who.*whom/s);
+  });
+
+  test('M7 an argument that a tool does not know is refused by name', async () => {
+    const { content, isError } = await tools.client.callTool({ name: 'list_runs', arguments: { state: 'paused' } });
+    expect(isError).toBe(true);
+    expect(JSON.stringify(content)).toMatch(/state|additional/);
+  });
+
+  test('M2 validate_workflow tells every fault with its place and fix, and runs nothing', async () => {
+    const bad =
+      'name: x\nblocks:\n  - { id: a, type: Nothing }\n  - { id: a, type: EchoBlock, inputs: { massage: x } }\n';
+    const checked = await tools.call('validate_workflow', { workflow_yaml: bad });
+    expect(checked).toMatchObject({ valid: false });
+    const errors = checked['errors'] as readonly Readonly<Record<string, string>>[];
+    expect(errors.length).toBeGreaterThan(1);
+    for (const { place, fix } of errors)
+      expect([place, fix]).toEqual([expect.stringMatching(/\d/), expect.any(String)]);
+    const good = 'name: x\nblocks:\n  - { id: a, type: EchoBlock, inputs: { message: hi } }\n';
+    expect(await tools.call('validate_workflow', { workflow_yaml: good })).toMatchObject({
+      valid: true,
+      errors: [],
+      block_types_used: ['EchoBlock'],
+    });
+  });
+
+  test.each([{ era: 'legacy' as const }, { era: 'modern' as const }])(
+    'M3 reload_workflows forgets deleted files and says that the resources are others ($era)',
+    async ({ era }) => {
+      let changes = 0;
+      const connection = await server.connect({ era });
+      connection.client.setNotificationHandler('notifications/resources/list_changed', () => void (changes += 1));
+      if (era === 'modern') await connection.client.listen({ resourcesListChanged: true });
+      workspace.write('passing', 'name: passing\nblocks:\n  - { id: a, type: EchoBlock, inputs: { message: hi } }\n');
+      expect(await connection.call('reload_workflows')).toMatchObject({ status: 'success', total: 4 });
+      expect(await connection.call('execute_workflow', { workflow: 'passing' })).toMatchObject({ status: 'success' });
+      rmSync(join(workspace.folder, 'workflows', 'passing.yaml'));
+      expect(await connection.call('reload_workflows')).toMatchObject({ total: 3 });
+      expect(await connection.call('execute_workflow', { workflow: 'passing' })).toMatchObject({ isError: true });
+      await expect.poll(() => changes, { timeout: 5_000 }).toBeGreaterThan(0);
+    },
+  );
+});
+
+describe('runs', () => {
+  test('M4 a workflow that fails is a result: what failed, what was skipped, and the way on', async () => {
+    const answer = await tools.call('execute_workflow', { workflow: 'failing' });
+    expect(answer).toMatchObject({
+      status: 'failure',
+      message: 'Workflow execution failed',
+      error: expect.stringContaining('breaks') as string,
+      code: 'NODE_FAILED',
+      hint: expect.any(String) as string,
+      failed_blocks: ['breaks'],
+      checkpoint_id: expect.any(String) as string,
+    });
+    expect(answer.isError).toBeUndefined();
+  });
+
+  test('M4 one run_id is one run', async () => {
+    const given = { workflow: 'greet', inputs: { who: 'you' }, run_id: 'greet-once' };
+    const first = await tools.call('execute_workflow', given);
+    expect(first).toMatchObject({ status: 'success', run_id: 'greet-once' });
+    expect(await tools.call('execute_workflow', given)).toEqual(first);
+    const other = { ...given, inputs: { who: 'me' } };
+    expect(await tools.call('execute_workflow', other)).toMatchObject({ isError: true, code: 'RUN_EXISTS' });
+  });
+
+  test('M8 progress counts settled blocks, and grows', async () => {
+    writeFileSync(openFile, '');
+    const told: { progress: number; total?: number | undefined; message?: string | undefined }[] = [];
+    await tools.call('execute_workflow', { workflow: 'gated' }, { onprogress: (progress) => void told.push(progress) });
+    expect(told).toMatchObject([
+      { progress: 1, total: 3, message: 'build: completed' },
+      { progress: 2, total: 3, message: 'gate: completed' },
+      { progress: 3, total: 3, message: 'never: skipped' },
+    ]);
+  });
+
+  test.each([{ era: 'legacy' as const }, { era: 'modern' as const }])(
+    'M8 a request that is cancelled ends the waiting, not the run ($era)',
+    async ({ era }) => {
+      const connection = await server.connect({ era });
+      const run = `left-${era}`;
+      const leaving = new AbortController();
+      const args = { workflow: 'gated', run_id: run };
+      const waiting = connection.call('execute_workflow', args, { signal: leaving.signal });
+      await begun();
+      leaving.abort();
+      await expect(waiting).rejects.toThrow();
+      expect(await statusOf(run)).toBe('running');
+      writeFileSync(openFile, '');
+      expect(await tools.call('resume_workflow', { checkpoint_id: run })).toMatchObject({
+        status: 'success',
+        outputs: { gate: 'passed' },
+        skipped_blocks: ['never'],
+      });
+    },
+  );
+
+  test('M8 cancel_run ends a run that is at work; its history can be forked', async () => {
+    const { run_id: run } = await tools.call('execute_workflow', { workflow: 'gated', wait: false });
+    await begun();
+    expect(await tools.call('cancel_run', { run_id: run })).toMatchObject({ run_id: run });
+    await expect.poll(() => statusOf(run), { timeout: 20_000 }).toBe('cancelled');
+    expect(await tools.call('resume_workflow', { checkpoint_id: run })).toMatchObject({
+      isError: true,
+      code: 'RUN_CANCELLED',
+    });
+    const { runs } = await tools.call('list_runs', { status: ['cancelled'], workflow: 'gated' });
+    expect(runs).toMatchObject([{ run_id: run, workflow: 'gated', status: 'cancelled' }]);
+    writeFileSync(openFile, '');
+    expect(await tools.call('fork_checkpoint', { checkpoint_id: `${String(run)}@1` })).toMatchObject({
+      status: 'success',
+      outputs: { gate: 'passed' },
+      forked_from: expect.stringMatching(/\.1$/) as string,
+    });
+  });
+
+  test('M6 a run is previewed, forked with another input, and compared with its fork', async () => {
+    const { run_id: run } = await tools.call('execute_workflow', { workflow: 'greet', inputs: { who: 'you' } });
+    const branch = { checkpoint_id: `${String(run)}@0`, set: { 'input.who': 'all' } };
+    const preview = await tools.call('preview_resume', branch);
+    expect(preview['blocks']).toMatchObject([
+      { block: 'greeting', prediction: expect.any(String) as string },
+      { block: 'loud', effect: 'external', prediction: expect.any(String) as string },
+      { block: 'outputs' },
+    ]);
+    const fork = await tools.call('fork_checkpoint', branch);
+    expect(fork).toMatchObject({ status: 'success', outputs: { said: expect.stringContaining('all') as string } });
+    expect(fork['run_id']).not.toBe(run);
+    const diff = await tools.call('diff_checkpoints', { from: run, to: fork['run_id'] });
+    expect(diff['values']).toEqual(
+      expect.arrayContaining([{ path: ['input', 'who'], before: 'you', after: 'all' }]) as unknown[],
+    );
+    expect(await tools.call('get_run', { run_id: run })).toMatchObject({
+      status: 'completed',
+      outputs: { said: expect.stringContaining('you') as string },
+    });
+  });
+
+  test('M4 an inline workflow runs under its permissions, pauses and is resumed like any other', async () => {
+    const yaml =
+      'name: asks\nblocks:\n  - { id: ask, type: GetInput, inputs: { prompt: "Who?" } }\noutputs: { who: "${ask.input_value}" }\n';
+    const paused = await tools.call('execute_inline_workflow', { workflow_yaml: yaml });
+    expect(paused).toMatchObject({ status: 'paused', prompt: 'Who?' });
+    const { checkpoint_id: id } = paused;
+    expect(await tools.call('resume_workflow', { checkpoint_id: id, llm_response: 'me' })).toMatchObject({
+      status: 'success',
+      outputs: { who: 'me' },
+    });
+  });
+});
+
+describe('resources', () => {
+  test('M3 workflows are resources with their text, and their names are completed', async () => {
+    const { client } = tools;
+    const { resources } = await client.listResources();
+    expect(resources.find(({ name }) => name === 'greet')).toEqual({
+      uri: 'cairn://workflows/greet',
+      name: 'greet',
+      title: 'greet',
+      description: 'Greets.',
+      mimeType: 'application/yaml',
+    });
+    const { contents } = await client.readResource({ uri: 'cairn://workflows/greet' });
+    expect(contents).toMatchObject([
+      { mimeType: 'application/yaml', text: expect.stringContaining('name: greet') as string },
+    ]);
+    const { resourceTemplates } = await client.listResourceTemplates();
+    expect(resourceTemplates.map(({ uriTemplate }) => uriTemplate)).toEqual([
+      'cairn://workflows/{name}',
+      'cairn://runs/{run}/checkpoints/{seq}',
+    ]);
+    const ref = { type: 'ref/resource' as const, uri: 'cairn://workflows/{name}' };
+    const { completion } = await client.complete({ ref, argument: { name: 'name', value: 'g' } });
+    expect(completion.values).toEqual(['gated', 'greet']);
+  });
+
+  test('M3 checkpoints are resources with their state; one that is not there is told as such', async () => {
+    const { client, call } = tools;
+    const { run_id: run } = await call('execute_workflow', { workflow: 'greet' });
+    const uri = `cairn://runs/${String(run)}/checkpoints/1`;
+    const { resources } = await client.listResources();
+    expect(resources.map((each) => each.uri)).toContain(uri);
+    const { contents } = await client.readResource({ uri });
+    const [first] = contents as readonly { readonly text: string }[];
+    expect(JSON.parse(first?.text ?? '')).toMatchObject({ runId: run, seq: 1, graphId: 'greet' });
+    await expect(client.readResource({ uri: uri.replace('/1', '/99') })).rejects.toThrow(/not found/i);
+    await expect(client.readResource({ uri: 'cairn://workflows/nothing' })).rejects.toThrow(/not found/i);
+  });
+});
