@@ -20,14 +20,29 @@ export interface PostgresPlace {
 
 type Phase = 'connecting' | 'working' | 'committing' | 'alone';
 
+interface Progress {
+  phase: Phase;
+  /** What the server works on. */
+  query: { cancel(): void } | undefined;
+}
+
+/** How long a statement that was cancelled may take to end. */
+const leaveSeconds = 1;
+
 /** @throws CairnError CONFIG_MISSING_PEER; NodeFailure SQL_FAILED, SQL_UNAVAILABLE; the signal's reason */
 export async function runOnPostgres(place: PostgresPlace, job: SqlJob): Promise<SqlResult> {
   job.signal.throwIfAborted();
   const client = (await loadDriver())(optionsOf(place));
-  const leave = (): void => void client.end({ timeout: 0 });
+  const progress: Progress = { phase: 'connecting', query: undefined };
+  const leave = (): void => {
+    // Without it the server would work on until it looks at the connection again.
+    progress.query?.cancel();
+    void client.end({ timeout: leaveSeconds });
+  };
   job.signal.addEventListener('abort', leave);
-  const progress: { phase: Phase } = { phase: 'connecting' };
   try {
+    // The driver reserves only what is connected.
+    await client.unsafe('SELECT 1');
     const session = await client.reserve();
     return await runIn(session, place, job, progress);
   } catch (error) {
@@ -62,7 +77,7 @@ function optionsOf(place: PostgresPlace): Options<Record<string, never>> {
     idle_timeout: 0,
     max_lifetime: null,
     prepare: false,
-    fetch_types: true,
+    fetch_types: false,
     debug: false,
     onnotice: () => undefined,
     target_session_attrs: undefined,
@@ -75,24 +90,24 @@ async function runIn(
   session: ReservedSql,
   { isolation }: PostgresPlace,
   job: SqlJob,
-  progress: { phase: Phase },
+  progress: Progress,
 ): Promise<SqlResult> {
   const { statements, isReadOnly, isAlone, timeoutMs } = job;
   const runAll = async (): Promise<SqlResult> => {
     const results: SqlResult[] = [];
-    for (const statement of statements) results.push(...(await runStatement(session, statement)));
+    for (const statement of statements) results.push(...(await runStatement(session, statement, progress)));
     return joinResults(results);
   };
   if (isAlone) {
     await session.unsafe(`SET statement_timeout = ${timeoutMs}`);
-    for (const statement of job.first) await runStatement(session, statement);
+    for (const statement of job.first) await runStatement(session, statement, progress);
     progress.phase = 'alone';
     return runAll();
   }
   const mode = `${isolation === undefined ? '' : ` ISOLATION LEVEL ${isolation}`} ${isReadOnly ? 'READ ONLY' : 'READ WRITE'}`;
   await session.unsafe(`BEGIN${mode}; SET LOCAL statement_timeout = ${timeoutMs}`);
   progress.phase = 'working';
-  for (const statement of job.first) await runStatement(session, statement);
+  for (const statement of job.first) await runStatement(session, statement, progress);
   const result = await runAll();
   progress.phase = 'committing';
   await session.unsafe('COMMIT');
@@ -106,10 +121,12 @@ interface RawResult {
   readonly [Symbol.iterator]: () => Iterator<readonly unknown[]>;
 }
 
-async function runStatement(session: Sql, bound: BoundStatement): Promise<readonly SqlResult[]> {
+async function runStatement(session: Sql, bound: BoundStatement, progress: Progress): Promise<readonly SqlResult[]> {
   const values = bound.values.map((value) => session.typed(toPostgres(value) as never, 0));
   const query = session.unsafe(bound.text, values) as PendingQuery<Row[]>;
+  progress.query = query;
   const returned = (await query.values()) as unknown as RawResult | readonly RawResult[];
+  progress.query = undefined;
   const results = 'command' in returned ? [returned] : returned;
   return results.map((result) => ({
     ...noResult,

@@ -1,50 +1,6 @@
 /** Values to and from Postgres. */
+import { readArray, writeArray, type ArrayItem } from './postgres-arrays.ts';
 import { exactInteger, jsonText } from './sql-job.ts';
-
-/** Ids of types, as `pg_type` has them. */
-const oid = {
-  bool: 16,
-  bytea: 17,
-  int8: 20,
-  int2: 21,
-  int4: 23,
-  text: 25,
-  oid: 26,
-  json: 114,
-  float4: 700,
-  float8: 701,
-  unknown: 705,
-  bpchar: 1042,
-  varchar: 1043,
-  date: 1082,
-  timestamp: 1114,
-  timestamptz: 1184,
-  numeric: 1700,
-  jsonb: 3802,
-} as const;
-
-const asJson = Symbol('json');
-
-/** A list: for an array of Postgres its items, for JSON and text its JSON. */
-type ListParameter = readonly unknown[] & { readonly [asJson]: string };
-
-/** A parameter as text, which the server reads as the type that it wants there. */
-export function toPostgres(value: unknown): unknown {
-  if (value === null || value === undefined) return null;
-  if (value instanceof Date) return value.toISOString();
-  if (value instanceof Uint8Array) return `\\x${Buffer.from(value).toString('hex')}`;
-  if (Array.isArray(value)) return Object.assign(value.map(toPostgres), { [asJson]: jsonText(value) });
-  return typeof value === 'string' ? value : scalarText(value);
-}
-
-function scalarText(value: unknown): string {
-  if (typeof value === 'number' || typeof value === 'boolean' || typeof value === 'bigint') return String(value);
-  return jsonText(value);
-}
-
-const listText = (value: unknown): unknown =>
-  Array.isArray(value) ? (value as unknown as ListParameter)[asJson] : value;
-const same = (value: unknown): unknown => value;
 
 interface PostgresType {
   readonly to: number;
@@ -53,42 +9,69 @@ interface PostgresType {
   readonly parse: (text: string) => unknown;
 }
 
-const type = (
-  id: number,
-  parse: (text: string) => unknown,
-  serialize: (value: unknown) => unknown = same,
-): PostgresType => ({
-  to: id,
-  from: [id],
-  serialize,
-  parse,
-});
+type Parse = (text: string) => unknown;
 
-/** How columns are read, and parameters written. Types that are not here are text. */
-export const postgresTypes: Readonly<Record<string, PostgresType>> = {
-  bool: type(oid.bool, (text) => text === 't'),
-  bytea: type(oid.bytea, (text) => new Uint8Array(Buffer.from(text.slice(2), 'hex'))),
-  int8: type(oid.int8, (text) => exactInteger(BigInt(text))),
-  int2: type(oid.int2, Number),
-  int4: type(oid.int4, Number),
-  oid: type(oid.oid, Number),
-  float4: type(oid.float4, Number),
-  float8: type(oid.float8, Number),
-  numeric: type(oid.numeric, same),
-  json: type(oid.json, (text) => JSON.parse(text) as unknown, listText),
-  jsonb: type(oid.jsonb, (text) => JSON.parse(text) as unknown, listText),
-  text: type(oid.text, same, listText),
-  varchar: type(oid.varchar, same, listText),
-  bpchar: type(oid.bpchar, same, listText),
-  unknown: type(oid.unknown, same, listText),
-  // A day has no time, and so is no point in time.
-  date: type(oid.date, same),
-  timestamp: type(oid.timestamp, (text) => readTime(text, `${text.replace(' ', 'T')}Z`)),
-  timestamptz: type(oid.timestamptz, (text) => readTime(text, text)),
-};
+const asText: Parse = (text) => text;
+const asJson: Parse = (text) => JSON.parse(text) as unknown;
+
+/** Types by the ids that `pg_type` gives them and arrays of them. Other types are text. */
+const types: readonly (readonly [id: number, arrayId: number, parse: Parse])[] = [
+  [16, 1000, (text) => text === 't'], // bool
+  [17, 1001, (text) => new Uint8Array(Buffer.from(text.slice(2), 'hex'))], // bytea
+  [20, 1016, (text) => exactInteger(BigInt(text))], // int8
+  [21, 1005, Number], // int2
+  [23, 1007, Number], // int4
+  [26, 1028, Number], // oid
+  [700, 1021, Number], // float4
+  [701, 1022, Number], // float8
+  [1700, 1231, asText], // numeric: as exact as it is
+  [25, 1009, asText], // text
+  [1042, 1014, asText], // bpchar
+  [1043, 1015, asText], // varchar
+  [2950, 2951, asText], // uuid
+  [705, 0, asText], // unknown
+  [1082, 1182, asText], // date: a day has no time, and so is no point in time
+  [1114, 1115, (text) => readTime(text, `${text.replace(' ', 'T')}Z`)], // timestamp
+  [1184, 1185, (text) => readTime(text, text)], // timestamptz
+];
+const jsonTypes: readonly (readonly [id: number, arrayId: number])[] = [
+  [114, 199],
+  [3802, 3807],
+];
 
 /** A point in time; `infinity` and years before Christ stay text. */
 function readTime(text: string, iso: string): Date | string {
   const time = new Date(iso);
   return Number.isNaN(time.getTime()) || !/^\d/u.test(text) || text.endsWith('BC') ? text : time;
 }
+
+/** A list: for arrays what `toString` gives, for JSON and text its JSON. */
+type ListParameter = readonly ArrayItem[] & { readonly toJSONText: () => string };
+
+/** A parameter as text, which the server reads as the type that it wants there. */
+export function toPostgres(value: unknown): ArrayItem {
+  if (value === null || value === undefined) return null;
+  if (typeof value === 'string') return value;
+  if (typeof value === 'number' || typeof value === 'boolean' || typeof value === 'bigint') return String(value);
+  if (value instanceof Date) return value.toISOString();
+  if (value instanceof Uint8Array) return `\\x${Buffer.from(value).toString('hex')}`;
+  if (!Array.isArray(value)) return jsonText(value);
+  const items = value.map(toPostgres);
+  return Object.assign(items, { toString: () => writeArray(items), toJSONText: () => jsonText(value) });
+}
+
+const serialize = (value: unknown): unknown => value;
+const serializeList = (value: unknown): unknown =>
+  Array.isArray(value) ? (value as unknown as ListParameter).toJSONText() : value;
+
+/** For the driver: how columns are read and parameters written. */
+export const postgresTypes: Readonly<Record<string, PostgresType>> = Object.fromEntries(
+  [...types, ...jsonTypes.map(([id, arrayId]) => [id, arrayId, asJson] as const)].flatMap(([id, arrayId, parse]) => {
+    const takesLists = parse === asText || parse === asJson;
+    const parseList: Parse = (text) => readArray(text, parse);
+    return [
+      [`t${id}`, { to: id, from: [id], serialize: takesLists ? serializeList : serialize, parse }],
+      [`t${arrayId}`, { to: arrayId, from: [arrayId], serialize: String, parse: parseList }],
+    ];
+  }),
+);
