@@ -3,6 +3,7 @@ import { CairnError } from '../../errors.ts';
 import type { CommandText } from '../../graph/node-type.ts';
 import { SecretReference } from '../../graph/secret-reference.ts';
 import { nearest } from '../../graph/nearest.ts';
+import { arithmetic } from './check-names.ts';
 import { compileReference, reportError, type Compilation, type CompiledReference } from './compile-reference.ts';
 import { readReference, type Token } from './expression-tokens.ts';
 import { findForeignForms } from './foreign-forms.ts';
@@ -20,10 +21,7 @@ const refusals: Partial<Readonly<Record<Place, readonly [message: string, fix: s
     'the shell takes a here-document literally whose delimiter is quoted',
     'remove the quotes of the delimiter, or write $${ if the text is meant',
   ],
-  arithmetic: [
-    'the shell evaluates what stands in arithmetic',
-    'reckon in the reference: ${n + 1}, or put the value into a variable and check it first',
-  ],
+  arithmetic,
   'dollar quotes': ["a value cannot stand within $'…'", "end the quotes before it: $'…'${x}$'…'"],
   backquotes: ['a value cannot stand in backquotes with backslashes', 'use $(…) instead of backquotes'],
   expansion: ["a value cannot stand within an expansion of the shell's", 'put it into a variable first: v=${…}'],

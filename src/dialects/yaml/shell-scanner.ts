@@ -2,7 +2,9 @@
  * Reads a script as a shell would, as far as quoting goes (T8): which parts are quoted and how, where commands, here-documents,
  * arithmetic and expansions begin and end. It copies the script, and asks at every `${` what is to stand there.
  */
-import { CommandWords, warnOfEvaluation } from './command-words.ts';
+import { warnOfEvaluation } from './check-evaluation.ts';
+import { evaluatingDeclaration } from './check-names.ts';
+import { CommandWords } from './command-words.ts';
 import { isCommandSubstitution } from './shell-parentheses.ts';
 import type { TextFault } from './text-contract.ts';
 
@@ -39,6 +41,7 @@ export class ShellScanner {
   readonly #substitute: Substitute;
   readonly #write: (text: string) => void;
   readonly #faults: TextFault[];
+  readonly #evaluates: boolean;
   #at = 0;
   /** The end of what is read; a here-document inside ends before the text does. */
   #end: number;
@@ -49,6 +52,7 @@ export class ShellScanner {
     this.#substitute = substitute;
     this.#faults = faults;
     this.#end = text.length;
+    this.#evaluates = evaluatingDeclaration.test(text);
   }
 
   scan(): void {
@@ -73,41 +77,48 @@ export class ShellScanner {
 
   /** Commands up to the sign that closes them, which is left to read. Returns the offsets of the references in them. */
   #commands(closer: ')' | '`' | undefined): readonly number[] {
-    const words = new CommandWords(this.#faults);
+    const words = new CommandWords(this.#faults, this.#evaluates);
     const documents: Document[] = [];
     /** For each open `case`: whether patterns or commands come next. */
     const cases: ('pattern' | 'commands')[] = [];
-    let depth = 0;
     while (this.#at < this.#end) {
       const sign = this.#peek();
+      if (sign === '<' || sign === '>') {
+        this.#redirection(words, cases, documents);
+        continue;
+      }
       if (wordEnd.includes(sign)) this.#endWord(words, cases);
-      if (sign === closer && (sign === '`' || (depth === 0 && cases.at(-1) !== 'pattern'))) break;
+      if (sign === closer && (sign === '`' || cases.at(-1) !== 'pattern')) break;
       if (sign === ' ' || sign === '\t') this.#copy(1);
       else if (sign === '\n') {
         this.#copy(1);
         const isCaseOpen = words.before.length === 2 && words.before[0] === 'case';
         if (!isCaseOpen) words.endCommand();
         this.#documents(documents.splice(0));
-      } else if (sign === '(') {
-        if (this.#starts('((') && !isCommandSubstitution(this.#text, this.#at + 2, this.#end)) this.#arithmetic(2);
-        else {
-          if (cases.at(-1) !== 'pattern') depth += 1;
-          this.#copy(1);
-          words.endCommand();
-        }
-      } else if (sign === ')') {
+      } else if (sign === '(') this.#parenthesis(words, cases);
+      else if (sign === ')') {
         if (cases.at(-1) === 'pattern') cases[cases.length - 1] = 'commands';
-        else if (depth > 0) depth -= 1;
         this.#copy(1);
         words.endCommand();
       } else if (sign === ';' || sign === '&' || sign === '|') this.#separator(words, cases);
-      else if (sign === '<' || sign === '>') this.#redirection(words, documents);
       else if (sign === '#' && words.isAtStart) this.#comment(closer);
       else this.#wordPart(words, 'bare');
     }
     this.#endWord(words, cases);
     words.endCommand();
     return words.all;
+  }
+
+  /** `(` outside of quotes: arithmetic, a subshell, the items of an array, the mark of a function, or part of a pattern. */
+  #parenthesis(words: CommandWords, cases: readonly ('pattern' | 'commands')[]): void {
+    if (this.#starts('((') && !isCommandSubstitution(this.#text, this.#at + 2, this.#end)) return this.#arithmetic(2);
+    this.#copy(1);
+    if (cases.at(-1) === 'pattern') return;
+    const from = this.#at;
+    for (const offset of this.#commands(')')) words.refer(offset, true);
+    const isFunction = this.#text.slice(from, this.#at).trim() === '';
+    this.#copy(1);
+    if (isFunction) words.endCommand();
   }
 
   #endWord(words: CommandWords, cases: ('pattern' | 'commands')[]): void {
@@ -124,17 +135,21 @@ export class ShellScanner {
   #separator(words: CommandWords, cases: ('pattern' | 'commands')[]): void {
     const length = ['&&', '||', ';;&', ';;', ';&', '|&', '&>'].find((sign) => this.#starts(sign))?.length ?? 1;
     const sign = this.#copy(length);
-    if (sign === '&>') return;
+    if (sign === '&>') return words.redirect();
     words.endCommand(sign === '|' || sign === '|&');
     if (cases.at(-1) === 'commands' && (sign.startsWith(';;') || sign === ';&')) cases[cases.length - 1] = 'pattern';
   }
 
-  #redirection(words: CommandWords, documents: Document[]): void {
-    if (this.#starts('<<<')) this.#copy(3);
-    else if (this.#starts('<<')) documents.push(this.#document(words));
+  #redirection(words: CommandWords, cases: ('pattern' | 'commands')[], documents: Document[]): void {
+    const isDocument = this.#starts('<<') && !this.#starts('<<<');
+    const isSubstitution = this.#peek(1) === '(';
+    if (!isSubstitution) words.dropNumber();
+    this.#endWord(words, cases);
+    if (isDocument) documents.push(this.#document(words));
     else {
-      this.#copy(1);
-      if (this.#peek() === '&' || this.#peek() === '>') this.#copy(1);
+      const length = ['<<<', '>>', '>&', '<&', '>|', '<>'].find((sign) => this.#starts(sign))?.length ?? 1;
+      this.#copy(length);
+      if (!isSubstitution) words.redirect();
     }
   }
 
