@@ -4,6 +4,8 @@ import { join } from 'node:path';
 
 /** Files that one folder may hold; what is beyond is left out, and said so. */
 export const filesMax = 10_000;
+/** A file that is larger is not read. */
+export const fileBytesMax: number = 5 * 1024 * 1024;
 const depthMax = 32;
 const skipped: ReadonlySet<string> = new Set(['node_modules']);
 

@@ -7,7 +7,7 @@ import { CairnError } from '../errors.ts';
 import type { Graph } from '../graph/graph.ts';
 import type { LoadedGraph } from '../operations/operation.ts';
 import type { KnownWorkflow } from '../operations/workflows.ts';
-import { isWorkflowFile } from './find-workflow-files.ts';
+import { fileBytesMax, isWorkflowFile } from './find-workflow-files.ts';
 import { loadGraphModule } from './load-graph-module.ts';
 import { sourceFrom, textsBeside, type WorkflowCatalog } from './workflow-catalog.ts';
 import type { YamlDialect } from './yaml-dialect.ts';
@@ -38,7 +38,13 @@ function unreadable(file: string, reason: string, cause?: unknown): CairnError {
 function readFile(cwd: string, file: string): string {
   const path = resolve(cwd, file);
   if (!existsSync(path)) throw unreadable(file, 'there is no such file');
-  if (!statSync(path).isFile()) throw unreadable(file, 'it is not a file');
+  const stat = statSync(path);
+  if (!stat.isFile()) throw unreadable(file, 'it is not a file');
+  if (stat.size > fileBytesMax)
+    throw unreadable(
+      file,
+      `it has ${stat.size} bytes, over the limit of ${fileBytesMax}: keep data in files of its own`,
+    );
   try {
     return readFileSync(path, 'utf8');
   } catch (error) {

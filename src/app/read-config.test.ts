@@ -79,5 +79,5 @@ test('D16 code may bring blocks and models of its own', async () => {
   );
   const config = await readConfig({ cwd });
   expect(config.nodeTypes?.map(({ name }) => name)).toEqual(['Shout']);
-  expect(config.models?.generate).toBeTypeOf('function');
+  expect(config.models).toBeDefined();
 });

@@ -6,10 +6,9 @@ import { CairnError } from '../errors.ts';
 import type { Violation } from '../graph/graph.ts';
 import { nearestFirst } from '../graph/nearest.ts';
 import type { BrokenWorkflow, KnownWorkflow, Workflows } from '../operations/workflows.ts';
-import { filesBeside, filesMax, findWorkflowFiles } from './find-workflow-files.ts';
+import { fileBytesMax, filesBeside, filesMax, findWorkflowFiles } from './find-workflow-files.ts';
 import type { YamlDialect } from './yaml-dialect.ts';
 
-const fileBytesMax = 5 * 1024 * 1024;
 /** Names that a hint lists. */
 const hintedNames = 10;
 

@@ -1,10 +1,11 @@
 /** The YAML dialect with the blocks of this process; loaded when the first YAML is read. */
+import type * as dialectModule from '../dialects/yaml/index.ts';
 import type { ReadOptions } from '../dialects/yaml/read-options.ts';
 import type { NodeType } from '../graph/node-type.ts';
 import { parsePermissions } from '../graph/parse-permissions.ts';
 import type { FoundConfig } from './read-config.ts';
 
-type Dialect = typeof import('../dialects/yaml/index.ts');
+type Dialect = typeof dialectModule;
 
 /** What the dialect is, and what it is handed each time. */
 export interface YamlDialect extends Pick<Dialect, 'readWorkflow' | 'checkWorkflow' | 'readBundle' | 'workflowSchema'> {

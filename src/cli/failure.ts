@@ -60,8 +60,8 @@ export function formatViolation(
 
 function reportViolations({ code, data }: CairnError, violations: readonly Violation[], screen: Screen): void {
   const count = violations.filter(({ severity }) => severity === 'error').length;
-  const name = String(data['graphId'] ?? data['file'] ?? 'the graph');
-  const title = `${readable(name)} is not valid: ${count} fault${count === 1 ? '' : 's'}`;
+  const { graphId = 'the graph' } = data as { readonly graphId?: string };
+  const title = `${readable(graphId)} is not valid: ${count} fault${count === 1 ? '' : 's'}`;
   screen.note(`${screen.paint('bad', 'cairn:')} ${title} ${screen.paint('dim', `[${code}]`)}`);
   for (const violation of violations) screen.note(...formatViolation(violation, screen));
 }

@@ -65,7 +65,7 @@ function describeSchema(schema: Readonly<Record<string, unknown>>): string | und
   const isText = type === 'string' || (Array.isArray(type) && type.includes('string'));
   if (!isText || Object.keys(rest).length > 0)
     return Object.keys(schema).length === 0 ? undefined : `answer: ${formatInline(schema)}`;
-  return pattern === undefined ? undefined : `answer: a text that matches ${printable(String(pattern))}`;
+  return typeof pattern === 'string' ? `answer: a text that matches ${printable(pattern)}` : undefined;
 }
 
 /** What else the asker says, a line each; what is shown elsewhere is left out. */
