@@ -1,0 +1,78 @@
+/**
+ * Runs the transcripts of docs/guide: blocks that begin with ```console run. A line after `$ ` is a command; the lines that follow
+ * it must be printed, in this order. `…` stands for anything: within a line, or as a line of its own. The blocks of a page share a
+ * folder, which begins with the example workflows.
+ */
+import { spawnSync } from 'node:child_process';
+import { chmodSync, cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+
+const root = join(import.meta.dirname, '..');
+const top = mkdtempSync(join(tmpdir(), 'cairn-transcripts-'));
+afterAll(() => rmSync(top, { recursive: true, force: true }));
+
+interface Exchange {
+  readonly place: string;
+  readonly command: string;
+  readonly expected: readonly string[];
+}
+
+function readExchanges(guide: string): readonly Exchange[] {
+  const text = readFileSync(join(root, 'docs/guide', guide), 'utf8');
+  return [...text.matchAll(/^```console run\n(.*?)^```$/gmsu)].flatMap((block) => {
+    const first = text.slice(0, block.index).split('\n').length + 1;
+    const exchanges: { place: string; command: string; expected: string[] }[] = [];
+    for (const [index, line] of (block[1] ?? '').trimEnd().split('\n').entries()) {
+      if (line.startsWith('$ '))
+        exchanges.push({ place: `${guide}:${first + index}`, command: line.slice(2), expected: [] });
+      else exchanges.at(-1)?.expected.push(line.trimEnd());
+    }
+    return exchanges;
+  });
+}
+
+/** A folder with the examples in it and `cairn` on the path. */
+function makeFolder(guide: string): { readonly folder: string; readonly path: string } {
+  const folder = join(top, guide);
+  const programs = join(top, `${guide}.bin`);
+  mkdirSync(programs);
+  cpSync(join(root, 'examples/workflows'), folder, { recursive: true, filter: (path) => !path.endsWith('.ts') });
+  const script = join(programs, 'cairn');
+  writeFileSync(script, `#!/bin/sh\nexec "${process.execPath}" "${join(root, 'src/cli/main.ts')}" "$@"\n`);
+  chmodSync(script, 0o755);
+  return { folder, path: `${programs}:${process.env['PATH'] ?? ''}` };
+}
+
+/** The first expected line that was not printed after those before it; undefined: all were. */
+function firstMissing(printed: string, expected: readonly string[]): string | undefined {
+  const lines = printed.split('\n').map((line) => line.trimEnd());
+  let next = 0;
+  return expected.find((wanted) => {
+    if (wanted === '…' || wanted === '') return false;
+    const pattern = new RegExp(`^${wanted.split('…').map(RegExp.escape).join('.*')}$`, 'u');
+    const found = lines.findIndex((line, index) => index >= next && pattern.test(line));
+    next = found + 1;
+    return found < 0;
+  });
+}
+
+const pages = readdirSync(join(root, 'docs/guide'))
+  .filter((name) => name.endsWith('.md'))
+  .map((guide) => ({ guide, exchanges: readExchanges(guide) }))
+  .filter(({ exchanges }) => exchanges.length > 0);
+
+test('there are transcripts in the guide', () => {
+  expect(pages.length).toBeGreaterThan(0);
+});
+
+test.each(pages)('the commands of $guide print what it says', { timeout: 120_000 }, ({ guide, exchanges }) => {
+  const { folder, path } = makeFolder(guide);
+  const env = { ...process.env, PATH: path, CI: 'true', COLUMNS: '80', NO_COLOR: '1' };
+  for (const { place, command, expected } of exchanges) {
+    const { stdout, stderr } = spawnSync('/bin/sh', ['-c', `${command} 2>&1`], { cwd: folder, env, encoding: 'utf8' });
+    const missing = firstMissing(stdout, expected);
+    expect(missing === undefined ? '' : `${place} ${missing}\nis not in\n${stdout}${stderr}`).toBe('');
+  }
+});
