@@ -12,6 +12,7 @@ import { peakMemory } from './rows/peak-memory.ts';
 import { pureNodes } from './rows/pure-nodes.ts';
 import { resume } from './rows/resume.ts';
 import { writeNodes } from './rows/write-nodes.ts';
+import { yaml } from './rows/yaml.ts';
 
 export const groups: Readonly<Record<string, Group>> = {
   pureNodes,
@@ -26,4 +27,5 @@ export const groups: Readonly<Record<string, Group>> = {
   listCommand,
   engineAlone,
   peakMemory,
+  yaml,
 };
