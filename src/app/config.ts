@@ -2,6 +2,7 @@
 import type { CheckpointSettings } from '../dialects/yaml/yaml-workflow.ts';
 import { CairnError } from '../errors.ts';
 import type { NodeType } from '../graph/node-type.ts';
+import type { ModelProfile } from '../models/index.ts';
 import type { Models } from '../ports/model.ts';
 import { schemaFault, type Schema } from '../state/json-schema.ts';
 
@@ -17,8 +18,16 @@ export interface Config {
   readonly allow?: readonly string[];
   /** Blocks of your own; only where the configuration is code. */
   readonly nodeTypes?: readonly NodeType[];
-  /** Where `LLMCall` gets its answers; only where the configuration is code. */
-  readonly models?: Models;
+  /** Models by names of your own; or where answers come from, if the configuration is code. Default: any `provider:model` of the AI SDK. */
+  readonly models?: Models | ModelNames;
+}
+
+/** `provider:model`, or that with settings, by the name that `LLMCall` uses. */
+export type ModelNames = Readonly<Record<string, string | ModelProfile>>;
+
+/** Whether models are a source of answers rather than names. */
+export function isModels(models: Models | ModelNames): models is Models {
+  return 'generate' in models && typeof models.generate === 'function';
 }
 
 const texts: Schema = { type: 'array', items: { type: 'string', minLength: 1 } };
@@ -40,8 +49,12 @@ const dataFields: Readonly<Record<string, Schema>> = {
   checkpoint: { type: 'object' },
   allow: texts,
 };
-/** Values with code in them, which text cannot hold. */
-const codeFields: readonly string[] = ['nodeTypes', 'models'];
+const modelName: Schema = { type: 'string', pattern: '^[^:]+:.+$' };
+const modelFields: Readonly<Record<string, Schema>> = {
+  model: modelName,
+  temperature: { type: 'number', minimum: 0 },
+  tokensMax: { type: 'integer', minimum: 1 },
+};
 
 function unknownKeys(value: object, known: readonly string[], path: string): readonly string[] {
   return Object.keys(value)
@@ -52,25 +65,36 @@ function unknownKeys(value: object, known: readonly string[], path: string): rea
 function fieldFaults(value: object, fields: Readonly<Record<string, Schema>>, path: string): readonly string[] {
   return Object.entries(fields).flatMap(([name, schema]) => {
     const given = (value as Readonly<Record<string, unknown>>)[name];
-    const fault = given === undefined ? undefined : schemaFault(schema, given, `${path}${name}`);
-    return fault === undefined ? [] : [fault];
+    return given === undefined ? [] : faultsOf(schema, given, `${path}${name}`);
   });
 }
 
-function codeFaults({ nodeTypes, models }: Readonly<Record<string, unknown>>, isCode: boolean): readonly string[] {
-  const inText = codeFields.filter((name) => !isCode && { nodeTypes, models }[name] !== undefined);
-  if (inText.length > 0) return inText.map((name) => `${name} is code: say it in cairn.config.ts`);
+function faultsOf(schema: Schema, given: unknown, path: string): readonly string[] {
+  const fault = schemaFault(schema, given, path);
+  return fault === undefined ? [] : [fault];
+}
+
+function nodeTypeFaults(nodeTypes: unknown, isCode: boolean): readonly string[] {
+  if (nodeTypes === undefined) return [];
+  if (!isCode) return ['nodeTypes is code: say it in cairn.config.ts'];
   const isType = (each: unknown): boolean =>
     typeof each === 'object' && each !== null && 'name' in each && 'run' in each && typeof each.run === 'function';
-  const isModels =
-    models === undefined ||
-    (typeof models === 'object' && models !== null && 'generate' in models && typeof models.generate === 'function');
-  return [
-    ...(nodeTypes === undefined || (Array.isArray(nodeTypes) && nodeTypes.every(isType))
-      ? []
-      : ['nodeTypes is no list of node types']),
-    ...(isModels ? [] : ['models has no function generate']),
-  ];
+  return Array.isArray(nodeTypes) && nodeTypes.every(isType) ? [] : ['nodeTypes is no list of node types'];
+}
+
+function modelFaults(models: unknown): readonly string[] {
+  if (models === undefined) return [];
+  if (typeof models !== 'object' || models === null || Array.isArray(models)) return ['models is no mapping of names'];
+  if (isModels(models as ModelNames)) return [];
+  return Object.entries(models).flatMap(([name, given]: readonly [string, unknown]) => {
+    const path = `models.${name}`;
+    if (typeof given !== 'object' || given === null) return faultsOf(modelName, given, path);
+    return [
+      ...unknownKeys(given, Object.keys(modelFields), `${path}.`),
+      ...fieldFaults(given, modelFields, `${path}.`),
+      ...('model' in given ? [] : [`${path}.model is missing`]),
+    ];
+  });
 }
 
 /**
@@ -81,14 +105,15 @@ function codeFaults({ nodeTypes, models }: Readonly<Record<string, unknown>>, is
 export function checkConfig(value: unknown, file: string, isCode: boolean): Config {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw new CairnError('CONFIG_INVALID', { path: file, reason: 'it holds no settings by name' });
-  const { checkpoint = {} } = value as { readonly checkpoint?: unknown };
+  const { checkpoint = {}, nodeTypes, models } = value as { readonly [Key in keyof Config]?: unknown };
   const hasSettings = typeof checkpoint === 'object' && checkpoint !== null && !Array.isArray(checkpoint);
   const faults = [
-    ...unknownKeys(value, [...Object.keys(dataFields), ...codeFields], ''),
+    ...unknownKeys(value, [...Object.keys(dataFields), 'nodeTypes', 'models'], ''),
     ...fieldFaults(value, dataFields, ''),
     ...(hasSettings ? unknownKeys(checkpoint, Object.keys(checkpointFields), 'checkpoint.') : []),
     ...(hasSettings ? fieldFaults(checkpoint, checkpointFields, 'checkpoint.') : []),
-    ...codeFaults(value as Readonly<Record<string, unknown>>, isCode),
+    ...nodeTypeFaults(nodeTypes, isCode),
+    ...modelFaults(models),
   ];
   if (faults.length > 0) throw new CairnError('CONFIG_INVALID', { path: file, reason: faults.join('; '), faults });
   return value;

@@ -41,7 +41,7 @@ test.each([
 test('D15 every fault is told at once', async () => {
   write(
     'cairn.config.json',
-    '{ "stores": 1, "workflows": [5], "checkpoint": { "max_per_workflow": 0, "keep": true }, "models": {} }',
+    '{ "stores": 1, "workflows": [5], "checkpoint": { "max_per_workflow": 0, "keep": true }, "models": { "a": "x", "b": { "modl": "y:z" } } }',
   );
   await expect(readConfig({ cwd })).rejects.toMatchObject({
     code: 'CONFIG_INVALID',
@@ -52,7 +52,9 @@ test('D15 every fault is told at once', async () => {
         'workflows[0] is integer, not string',
         expect.stringMatching(/^checkpoint\.keep is not known/),
         'checkpoint.max_per_workflow is below 1',
-        'models is code: say it in cairn.config.ts',
+        'models.a does not match ^[^:]+:.+$',
+        'models.b.modl is not known; known are model, temperature, tokensMax',
+        'models.b.model is missing',
       ],
     },
   });
@@ -63,7 +65,7 @@ test.each([
   ['cairn.config.json', '{ nope'],
   ['cairn.config.yaml', 'store: [\n'],
   ['cairn.config.mjs', 'throw new Error("no");'],
-  ['cairn.config.mjs', 'export default { nodeTypes: [{ name: "X" }], models: {} };'],
+  ['cairn.config.mjs', 'export default { nodeTypes: [{ name: "X" }], models: [] };'],
 ])('D15 %s that cannot be read is a typed error: %s', async (name, text) => {
   write(name, text);
   await expect(readConfig({ cwd })).rejects.toMatchObject({ code: 'CONFIG_INVALID' });

@@ -47,7 +47,10 @@ function tellDefinition({ screen, commandLine }: Session, { runId, status, defin
     gone: `${file} is gone`,
     broken: `${file} has faults by now`,
   };
-  const other = became === 'changed' && status !== 'completed' ? ` (take it up: ${commandLine('resume', runId, '--file', source)})` : '';
+  const other =
+    became === 'changed' && status !== 'completed'
+      ? ` (take it up: ${commandLine('resume', runId, '--file', source)})`
+      : '';
   screen.note(screen.paint('dim', `${reasons[became]}; the run keeps the definition it was started with${other}`));
 }
 

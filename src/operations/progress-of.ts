@@ -1,5 +1,6 @@
 /** How far a run is: nodes settled, and the wave it works on. */
 import { START, END, type Graph } from '../graph/graph.ts';
+import { wavesOf } from '../graph/waves.ts';
 import { isFromGraphText, outputsNode } from './run-outputs.ts';
 import type { StandingAt } from './standing-at.ts';
 
@@ -23,29 +24,16 @@ function authoredNodes(graph: Graph): Graph['nodes'] {
   return graph.nodes.filter(({ id }) => !hidden.has(id));
 }
 
-/** The wave of each node by index: one more than the last of those before it. Edges that lead back are left out. */
-export function waveOf(graph: Graph): ReadonlyMap<number, number> {
-  const waves = new Map<number, number>();
-  const visit = (index: number): number => {
-    const known = waves.get(index);
-    if (known !== undefined) return known;
-    const before = (graph.nodes[index]?.incoming ?? []).filter((edge) => edge.backOf === undefined && edge.from !== 0);
-    const wave = before.reduce((latest, edge) => Math.max(latest, visit(edge.from) + 1), 0);
-    waves.set(index, wave);
-    return wave;
-  };
-  for (const { index } of graph.nodes) visit(index);
-  return waves;
-}
-
 export function progressOf({ graph, nodes, result }: StandingAt): RunProgress {
   const skipped = new Set(result.skipped);
   const authored = authoredNodes(graph);
-  const waves = waveOf(graph);
+  const ids = new Set(authored.map(({ id }) => id));
+  const waves = wavesOf(graph.structure, ({ id }) => typeof id === 'string' && ids.has(id));
+  const waveOf = new Map(waves.flatMap((members, wave) => members.map((id) => [id, wave] as const)));
   const idsWith = (status: string): readonly string[] =>
     authored.filter(({ id }) => nodes[id]?.status === status).map(({ id }) => id);
   const isSettled = ({ id }: { readonly id: string }): boolean => nodes[id]?.fired !== undefined || skipped.has(id);
-  const waveCount = Math.max(0, ...authored.map(({ index }) => (waves.get(index) ?? 0) + 1));
+  const waveCount = waves.length;
   const open = authored.filter((node) => !isSettled(node));
   const isOver = result.status === 'completed';
   const settled = authored.length - open.length;
@@ -54,7 +42,10 @@ export function progressOf({ graph, nodes, result }: StandingAt): RunProgress {
     completed: idsWith('completed'),
     failed: idsWith('failed'),
     skipped: authored.filter(({ id }) => skipped.has(id)).map(({ id }) => id),
-    wave: isOver || open.length === 0 ? waveCount : Math.min(...open.map(({ index }) => waves.get(index) ?? 0)),
+    wave:
+      isOver || open.length === 0
+        ? waveCount
+        : open.reduce((least, { id }) => Math.min(least, waveOf.get(id) ?? 0), waveCount),
     waveCount,
     percent: isOver || authored.length === 0 ? 100 : Math.round((settled / authored.length) * 1000) / 10,
   };
