@@ -12,8 +12,8 @@ function writeScalar(text: string): string {
   // What a block of lines cannot hold as it is: control characters, line ends that are not `\n`, lone surrogates.
   const isPlain = !/[^\P{Cc}\n\t]|[\u2028\u2029\ufeff\ufffe\uffff]/u.test(text) && text.isWellFormed();
   if (!isPlain || text.trim() === '') return JSON.stringify(text);
-  const ends = /\n*$/.exec(text)?.[0].length ?? 0;
-  const chomping = ends === 0 ? '-' : ends === 1 ? '' : '+';
-  const lines = (ends === 0 ? text : text.slice(0, -1)).split('\n');
+  const isEnded = text.endsWith('\n');
+  const chomping = text.endsWith('\n\n') ? '+' : isEnded ? '' : '-';
+  const lines = (isEnded ? text.slice(0, -1) : text).split('\n');
   return [`|2${chomping}`, ...lines.map((line) => (line === '' ? '' : `      ${line}`))].join('\n');
 }
