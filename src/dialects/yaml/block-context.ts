@@ -10,13 +10,14 @@ import type {
   StepContext,
   StepOptions,
 } from '../../graph/node-contract.ts';
-import type { FileOutput, Inputs, TypedNodeContext } from '../../graph/node-type.ts';
+import type { FileOutput, Inputs, Need, TypedNodeContext } from '../../graph/node-type.ts';
+import type { WorkflowParts } from './block-parts.ts';
 
 /** What a block's context is made of. */
 export interface BlockContextParts {
   readonly ctx: NodeContext;
   /** Of the workflow that the block stands in. */
-  readonly workflow: string;
+  readonly workflow: Pick<WorkflowParts, 'name' | 'withheld'>;
   readonly inputs: Inputs;
   readonly fileOutputs: readonly FileOutput[];
 }
@@ -25,7 +26,7 @@ export class BlockContext implements TypedNodeContext {
   readonly inputs: Inputs;
   readonly fileOutputs: readonly FileOutput[];
   protected readonly ctx: NodeContext;
-  readonly #workflow: string;
+  readonly #workflow: BlockContextParts['workflow'];
 
   constructor({ ctx, workflow, inputs, fileOutputs }: BlockContextParts) {
     this.ctx = ctx;
@@ -76,6 +77,9 @@ export class BlockContext implements TypedNodeContext {
   get blobs(): BlobAccess {
     return this.ctx.blobs;
   }
+  isGranted(need: Need): boolean {
+    return this.#workflow.withheld?.(need) === undefined;
+  }
   now(): number {
     return this.ctx.now();
   }
@@ -88,7 +92,7 @@ export class BlockContext implements TypedNodeContext {
   /** A question of a workflow that another one called says which workflow asks. */
   ask(question: Question): Promise<unknown> {
     if (this.ctx.nodePath.length < 2) return this.ctx.ask(question);
-    return this.ctx.ask({ ...question, prompt: `[Child workflow '${this.#workflow}'] ${question.prompt}` });
+    return this.ctx.ask({ ...question, prompt: `[Child workflow '${this.#workflow.name}'] ${question.prompt}` });
   }
   sleepUntil(time: number | Date, name?: string): Promise<void> {
     return this.ctx.sleepUntil(time, name);

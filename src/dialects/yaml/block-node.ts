@@ -12,7 +12,7 @@ export function blockImplementation({ type, inputs, fileOutputs, workflow }: Blo
       const resolved = inputs.resolve(scope);
       const files = fileOutputs.length === 0 ? noFiles : resolveFileOutputs(fileOutputs, scope);
       return orEmpty(
-        type.run(new BlockContext({ ctx, workflow: workflow.name, inputs: resolved, fileOutputs: files })),
+        type.run(new BlockContext({ ctx, workflow, inputs: resolved, fileOutputs: files })),
       );
     },
     ...(reconcile !== undefined && {

@@ -3,7 +3,7 @@ import type { Graph } from '../../graph/graph.ts';
 import type { NodeContext, StateView } from '../../graph/node-contract.ts';
 import type { FileOutput, NodeType } from '../../graph/node-type.ts';
 import { BlockScope, type OutputShape } from './block-scope.ts';
-import { evaluateBefore, type InputTemplates } from './input-templates.ts';
+import { evaluateBefore, type InputTemplates, type Withheld } from './input-templates.ts';
 import { runMetadata, workflowMetadata } from './run-metadata.ts';
 import type { Template } from './text-contract.ts';
 import type { BlockFile } from './workflow-file.ts';
@@ -21,6 +21,7 @@ export interface WorkflowParts {
   readonly shapes: ReadonlyMap<string, OutputShape>;
   /** Finds a workflow whose name is computed. @throws WORKFLOW_NOT_FOUND, WORKFLOW_CIRCULAR, GRAPH_INVALID, RUN_LIMIT */
   readonly link: (name: string, ctx: NodeContext) => LinkedWorkflow;
+  readonly withheld: Withheld | undefined;
 }
 
 export interface FileOutputTemplate extends Omit<FileOutput, 'path'> {

@@ -75,6 +75,7 @@ function compileDocument(document: YamlDocument, around: Surroundings): Compiled
       [...order.blocks.values()].flatMap(({ id, forEach }) => (forEach === undefined ? [] : [[id, forEachShape]])),
     ),
     link: around.link,
+    withheld: around.withheld,
   };
   const names = namesOf(file, inputs, order, children, around.types);
   const blocks = new Map<string, CompiledBlock>();

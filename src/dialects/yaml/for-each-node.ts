@@ -90,7 +90,7 @@ function chooseWork(parts: BlockParts, effect: EffectClass, timeoutMs: number | 
     };
   const partsOf = (ctx: NodeContext, scope: BlockScope, inputs: Inputs) => ({
     ctx,
-    workflow: workflow.name,
+    workflow,
     inputs,
     fileOutputs: resolveFileOutputs(fileOutputs, scope),
   });

@@ -153,7 +153,7 @@ function jobOf(ctx: TypedNodeContext, inputs: Inputs, engine: Engine, work: SqlW
     statements: work.statements,
     isReadOnly: isReadOnly(ctx.inputs),
     isAlone: work.isAlone,
-    timeoutMs: timeout.read(inputs) * 1_000,
+    timeoutMs: Math.ceil(timeout.read(inputs) * 1_000),
     signal: ctx.signal,
   };
 }
