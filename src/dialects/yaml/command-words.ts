@@ -1,12 +1,38 @@
 /** Gathers the words of the commands in a shell script, so that what a command does with the values in them can be told. */
 import { checkEvaluation, isInterpreter, takesScript, warnOfEvaluation } from './check-evaluation.ts';
 import { checkNames } from './check-names.ts';
-import { baseName, type Word, type WordReference } from './simple-command.ts';
+import { baseName, type SimpleCommand, type Word, type WordReference } from './simple-command.ts';
 import type { TextFault } from './text-contract.ts';
 
 const assignment = /^[A-Za-z_]\w*(?:\[[^\]]*\])?\+?=/;
 /** Words after which a command begins. */
 const openers: readonly string[] = ['if', 'then', 'else', 'elif', 'do', 'while', 'until', '!', '{', 'time', 'coproc'];
+
+/** Commands that run the command after them. */
+const prefixes: readonly string[] = [
+  'command',
+  'builtin',
+  'exec',
+  'nohup',
+  'nice',
+  'env',
+  'sudo',
+  'doas',
+  'stdbuf',
+  'busybox',
+];
+
+/** The assignments before a command, and its words from its name on. */
+function commandOf(all: readonly Word[]): SimpleCommand {
+  const assignments: Word[] = [];
+  let hasPrefix = false;
+  for (const [index, word] of all.entries()) {
+    if (assignment.test(word.text)) assignments.push(word);
+    else if (prefixes.includes(baseName(word)) && word.references.length === 0) hasPrefix = true;
+    else if (!(hasPrefix && word.text.startsWith('-'))) return { assignments, words: all.slice(index) };
+  }
+  return { assignments, words: [] };
+}
 
 export class CommandWords {
   readonly #faults: TextFault[];
@@ -90,9 +116,7 @@ export class CommandWords {
     this.#isTarget = false;
     const all = this.#words;
     this.#words = [];
-    const first = all.findIndex(({ text }) => !assignment.test(text));
-    const count = first < 0 ? all.length : first;
-    const command = { assignments: all.slice(0, count), words: all.slice(count) };
+    const command = commandOf(all);
     checkNames(command, this.#faults, this.#evaluates);
     checkEvaluation(command, this.#faults);
     if (takesScript(command))
