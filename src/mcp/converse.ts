@@ -62,28 +62,44 @@ async function askOpen(
   return open.length === 0 ? undefined : interview.ask(open, talk, remarks);
 }
 
+/** Goes on as long as what is asked is answered. */
+async function goOn(
+  call: ToolCall,
+  from: { readonly standing: RunStanding; readonly talk: Talk; readonly said: Replies | ToolQuestions | undefined },
+  words: StandingWords,
+): Promise<ToolAnswer | ToolQuestions> {
+  const { context } = call;
+  let { standing, talk, said } = from;
+  while (said !== undefined) {
+    if ('inputRequired' in said) return said;
+    const round = await takeReplies(context, questionsOf(standing.waits), talk, said);
+    talk = round.talk;
+    if (round.hasMoved) standing = await followRun(call, talk.runId);
+    said = await askOpen(call, standing, talk, round.remarks);
+  }
+  return showStanding(context, standing, words);
+}
+
 /**
- * Begins, and goes on as long as what is asked is answered.
+ * Begins, and asks the person what the run asks.
  *
- * @param begin - starts or resumes; not called when the client sends its call again with answers
+ * @param begin - starts or resumes
  */
 export async function converse(
   call: ToolCall,
   begin: () => Promise<RunStanding>,
   words: StandingWords = {},
 ): Promise<ToolAnswer | ToolQuestions> {
-  const { context, interview } = call;
-  const earlier = interview?.earlier;
-  let standing = earlier === undefined ? await begin() : await context.engine.inspect(earlier.talk.runId);
-  let talk: Talk = earlier?.talk ?? { runId: standing.runId, rounds: 0, declined: [] };
-  let remarks: Round['remarks'] = new Map();
-  let said: Replies | ToolQuestions | undefined = earlier?.replies ?? (await askOpen(call, standing, talk, remarks));
-  while (said !== undefined) {
-    if ('inputRequired' in said) return said;
-    const round = await takeReplies(context, questionsOf(standing.waits), talk, said);
-    ({ talk, remarks } = round);
-    if (round.hasMoved) standing = await followRun(call, talk.runId);
-    said = await askOpen(call, standing, talk, remarks);
-  }
-  return showStanding(context, standing, words);
+  const standing = await begin();
+  const talk: Talk = { runId: standing.runId, rounds: 0, declined: [] };
+  return goOn(call, { standing, talk, said: await askOpen(call, standing, talk, new Map()) }, words);
+}
+
+/** Takes up a talk, when the client sent its call again with what its person said: nothing is begun a second time. */
+export async function takeUp(
+  call: ToolCall,
+  { talk, replies }: { readonly talk: Talk; readonly replies: Replies },
+): Promise<ToolAnswer | ToolQuestions> {
+  const standing = await call.context.engine.inspect(talk.runId);
+  return goOn(call, { standing, talk, said: replies }, { isResumed: true });
 }

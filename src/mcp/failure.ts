@@ -1,7 +1,19 @@
 /** Errors as answers of tools: the code, what happened, and what to do next. */
-import { CairnError } from '../errors.ts';
+import { CairnError, type ErrorCode } from '../errors.ts';
 import { toJson } from '../operations/to-json.ts';
 import type { ToolAnswer } from './tool.ts';
+
+/** What to do next, where the way on is a tool and not a command. */
+const toolHints: Partial<Record<ErrorCode, string>> = {
+  RUN_NOT_FOUND: 'list_runs lists those there are.',
+  RUN_FINISHED: 'fork_checkpoint goes on from one of its checkpoints.',
+  RUN_CANCELLED: 'fork_checkpoint goes on from one of its checkpoints.',
+  WAIT_NOT_FOUND: 'inbox lists the open questions.',
+  WAIT_CLOSED: 'fork_checkpoint, with answers, answers otherwise.',
+  CHECKPOINT_NOT_FOUND: 'list_checkpoints lists those there are.',
+  CLAIM_TAKEN: 'Another process works on it: get_run says where it stands. An answer can be given all the same.',
+  HISTORY_HAS_FORKS: 'Delete the forks first, or keep the run.',
+};
 
 /** As every door tells it; anything that is no error of Cairn is a defect, told without its stack. */
 export function toCairnError(error: unknown): CairnError {
@@ -18,7 +30,7 @@ export function failureOf(thrown: unknown, more: Readonly<Record<string, unknown
     content: {
       status: 'failure',
       error: message,
-      message: hint,
+      message: toolHints[code] ?? hint,
       code,
       retry,
       ...(Object.keys(data).length > 0 && { data: toJson(data) }),

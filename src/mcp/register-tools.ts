@@ -1,5 +1,6 @@
 /** Puts the tools on a server of the SDK, and turns its calls into calls of tools. */
 import type { CallToolResult, ClientCapabilities, InputRequiredResult } from '@modelcontextprotocol/server';
+import { takeUp } from './converse.ts';
 import type { McpServer, Sdk, ServerContext, ServerHouse } from './create-server.ts';
 import type { Form } from './elicitation-form.ts';
 import { failureOf } from './failure.ts';
@@ -64,7 +65,8 @@ function toResult(answer: ToolAnswer | ToolQuestions): CallToolResult | InputReq
 
 async function callTool(tool: AnyTool, call: ToolCall, input: object): Promise<ToolAnswer | ToolQuestions> {
   try {
-    return await tool.run(call, input);
+    const earlier = call.interview?.earlier;
+    return await (earlier === undefined ? tool.run(call, input) : takeUp(call, earlier));
   } catch (error) {
     return failureOf(error);
   }

@@ -1,4 +1,5 @@
 /** Where a run stands, in the words of the workflow tools: success, failure, paused, running, cancelled. */
+import { findRun } from '../operations/find-run.ts';
 import type { RunStanding, WorkContext } from '../operations/operation.ts';
 import { nameCheckpoint } from '../operations/name-checkpoint.ts';
 import { toJson } from '../operations/to-json.ts';
@@ -58,12 +59,14 @@ export async function showStanding(
   words: StandingWords = {},
 ): Promise<ToolAnswer> {
   const { runId, seq, status, failed, skipped, definition } = standing;
+  const { parent } = await findRun(context, runId);
   const checkpointId = await nameCheckpoint(context, runId, seq);
   const shown = status === 'paused' ? showPause(standing, checkpointId, words) : showEnd(standing, checkpointId);
   return {
     content: {
       ...shown,
       run_id: runId,
+      ...(parent !== undefined && { forked_from: await nameCheckpoint(context, parent.runId, parent.seq) }),
       ...(failed.length > 0 && { failed_blocks: failed }),
       ...(skipped.length > 0 && { skipped_blocks: skipped }),
       ...(definition !== undefined && {
@@ -90,7 +93,8 @@ export const standingSchema: JsonSchema = {
     failed_blocks: { type: 'array', items: { type: 'string' } },
     skipped_blocks: { type: 'array', items: { type: 'string' } },
     definition: { type: 'string', description: 'Said when the file of the workflow is another by now.' },
-    forked_from: { type: 'string' },
+    forked_from: { type: 'string', description: 'The checkpoint that the run was forked from.' },
+    held_by: { type: 'string', description: 'The process that works on the run.' },
   },
   required: ['status', 'message'],
 };

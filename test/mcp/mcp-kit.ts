@@ -71,16 +71,18 @@ export type Content = Readonly<Record<string, unknown>>;
 
 export interface Connection {
   readonly client: Client;
+  /** Resolves when the connection has ended, from either side. */
+  readonly closed: Promise<void>;
   /** Of the server, over stdio. */
   readonly pid: number;
   /** What the server wrote to standard error. */
   readonly errors: () => string;
   /** Calls a tool and gives what is said as JSON; what the text says must be the same. */
-  call(
+  readonly call: (
     name: string,
     args?: Content,
     more?: Parameters<Client['callTool']>[1],
-  ): Promise<Content & { isError?: boolean }>;
+  ) => Promise<Content & { isError?: boolean }>;
 }
 
 function createClient({ era = 'legacy', answer }: ClientChoice): Client {
@@ -97,11 +99,13 @@ function createClient({ era = 'legacy', answer }: ClientChoice): Client {
 }
 
 function connectionOf(client: Client, pid: number, errors: () => string): Connection {
+  const closed = new Promise<void>((resolve) => Object.assign(client, { onclose: resolve }));
   return {
     client,
+    closed,
     pid,
     errors,
-    async call(name, args = {}, more) {
+    call: async (name, args = {}, more) => {
       const { structuredContent, content, isError } = await client.callTool({ name, arguments: { ...args } }, more);
       const [first] = content as readonly { readonly type: string; readonly text?: string }[];
       const text = first?.text ?? '';

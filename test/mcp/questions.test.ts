@@ -234,7 +234,9 @@ describe.each([{ era: 'legacy' as const }, { era: 'modern' as const }])(
         return;
       }
       // Here the client itself gives up; the run is paused all the same.
-      await expect(connection.call('execute_workflow', { workflow: 'steps', run_id: 'not-shown' })).rejects.toThrow();
+      await expect(connection.call('execute_workflow', { workflow: 'steps', run_id: 'not-shown' })).rejects.toThrow(
+        'no window',
+      );
       expect(await model.call('get_run', { run_id: 'not-shown' })).toMatchObject({ status: 'paused' });
     });
   },

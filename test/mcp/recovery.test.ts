@@ -52,13 +52,25 @@ outputs:
   gate: "\${trim(gate.stdout)}"
 `;
 
+/** Asks while its gate is at work. */
+const both = `
+name: both
+blocks:
+  - id: gate
+    type: Shell
+    idempotent: true
+    inputs: { command: "touch begun; while [ ! -e open ]; do sleep 0.02; done" }
+  - { id: ask, type: GetInput, inputs: { prompt: "Who?" } }
+outputs: { who: "\${ask.input_value}" }
+`;
+
 const workspaces: Workspace[] = [];
 afterEach(async () => {
   for (const workspace of workspaces.splice(0)) await workspace.remove();
 });
 
 function create(): Workspace {
-  const workspace = createWorkspace({ approval, gated });
+  const workspace = createWorkspace({ approval, gated, both });
   workspaces.push(workspace);
   return workspace;
 }
@@ -79,9 +91,8 @@ type Start = (
 const overStdio: Start = async (workspace, choice) => {
   const connection = await connectStdio(workspace, choice);
   const kill = async (): Promise<void> => {
-    const closed = new Promise<void>((resolve) => (connection.client.onclose = resolve));
     process.kill(connection.pid, 'SIGKILL');
-    await closed;
+    await connection.closed;
   };
   return { connection, kill };
 };
@@ -133,7 +144,7 @@ describe.each([
 });
 
 describe('two servers on one store', () => {
-  test('M9 the second is told who holds a run; an answer it takes reaches the first', async () => {
+  test('M9 the second is told who holds a run', async () => {
     const workspace = create();
     const one = await connectStdio(workspace);
     const two = await connectStdio(workspace);
@@ -154,14 +165,30 @@ describe('two servers on one store', () => {
       .toBe('completed');
   }, 40_000);
 
+  test('M9 an answer that the second is given reaches the first, which goes on', async () => {
+    const workspace = create();
+    const one = await connectStdio(workspace);
+    const two = await connectStdio(workspace);
+    const { run_id: run } = await one.call('execute_workflow', { workflow: 'both', wait: false });
+    await begun(workspace);
+    expect(await two.call('resume_workflow', { checkpoint_id: run, llm_response: 'me' })).toMatchObject({
+      status: 'running',
+      message: expect.stringContaining('The answer is recorded') as string,
+      held_by: expect.any(String) as string,
+    });
+    writeFileSync(join(workspace.folder, 'open'), '');
+    await expect
+      .poll(() => two.call('get_run', { run_id: run }), { timeout: 20_000 })
+      .toMatchObject({ status: 'completed', outputs: { who: 'me' } });
+  }, 40_000);
+
   test('M9 a server that is asked to stop gives its runs back: the next one goes on at once', async () => {
     const workspace = create();
     const one = await connectStdio(workspace);
     const { run_id: run } = await one.call('execute_workflow', { workflow: 'gated', wait: false });
     await begun(workspace);
-    const closed = new Promise<void>((resolve) => (one.client.onclose = resolve));
     process.kill(one.pid, 'SIGTERM');
-    await closed;
+    await one.closed;
     writeFileSync(join(workspace.folder, 'open'), '');
     const two = await connectStdio(workspace);
     expect(await two.call('get_run', { run_id: run })).toMatchObject({ status: 'interrupted' });

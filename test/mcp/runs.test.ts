@@ -211,7 +211,7 @@ describe('runs', () => {
       const waiting = connection.call('execute_workflow', args, { signal: leaving.signal });
       await begun();
       leaving.abort();
-      await expect(waiting).rejects.toThrow();
+      await expect(waiting).rejects.toThrow(/abort/i);
       expect(await statusOf(run)).toBe('running');
       writeFileSync(openFile, '');
       expect(await tools.call('resume_workflow', { checkpoint_id: run })).toMatchObject({

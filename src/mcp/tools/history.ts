@@ -124,19 +124,16 @@ export const forkCheckpoint: Tool<BranchInput & { readonly run_id?: string; read
   output: standingSchema,
   hints: { ...runsWorkflows, isDestructive: false },
   async run(call, { checkpoint_id: checkpoint, set, answers, run_id: runId, run = true }) {
-    const { context, interview } = call;
-    if (interview?.earlier !== undefined) return converse(call, () => followRun(call, ''));
+    const { context } = call;
     const given = {
       checkpoint,
       ...(set !== undefined && { set }),
       ...(answers !== undefined && { answer: answers }),
       ...(runId !== undefined && { runId }),
     };
-    const { fork, from } = await forkRun.run(context, given);
-    const origin = await nameCheckpoint(context, from.runId, from.seq);
-    const answer = run
-      ? await converse(call, () => followRun(call, fork.runId))
-      : await showStanding(context, await context.engine.inspect(fork.runId));
-    return 'content' in answer ? { ...answer, content: { ...answer.content, forked_from: origin } } : answer;
+    const { fork } = await forkRun.run(context, given);
+    return run
+      ? converse(call, () => followRun(call, fork.runId))
+      : showStanding(context, await context.engine.inspect(fork.runId));
   },
 };

@@ -6,6 +6,7 @@ import type { OpenWaitView } from '../../operations/find-wait.ts';
 import { converse } from '../converse.ts';
 import { failureOf } from '../failure.ts';
 import { followRun } from '../follow-run.ts';
+import { seeTaken } from '../see-taken.ts';
 import { questionsOf, readAnswerText, showQuestion } from '../question.ts';
 import { showStanding, standingSchema } from '../standing.ts';
 import { runsWorkflows, text, type Tool, type ToolAnswer, type ToolCall, type ToolQuestions } from '../tool.ts';
@@ -92,18 +93,30 @@ async function goOn(call: ToolCall, checkpoint: DescribeCheckpointOutput): Promi
   return failureOf(error, { checkpoint_id: checkpointId, prompt, questions: shown, run_id: run });
 }
 
+/** An answer is durable when it is given. Where another process works on the run, that one takes it. */
+async function showHeld({ context, tell }: ToolCall, run: string, error: CairnError): Promise<ToolAnswer> {
+  seeTaken(context, run).catch((failure: unknown) => tell(`run ${run}: ${String(failure)}`));
+  const { content } = await showStanding(context, await context.engine.inspect(run), { isResumed: true });
+  const message =
+    'The answer is recorded, and the process that works on the run takes it - get_run says where it stands';
+  return { content: { ...content, status: 'running', message, held_by: String(error.data['owner']) } };
+}
+
 async function resume(call: ToolCall, input: ResumeWorkflowInput): Promise<ToolAnswer | ToolQuestions> {
-  const { context, interview } = call;
-  if (interview?.earlier !== undefined) return converse(call, () => followRun(call, ''), { isResumed: true });
+  const { context } = call;
   const checkpoint = await readCheckpoint(call, input.checkpoint_id);
   const { runId: run } = checkpoint;
   const answers = answersOf(checkpoint, input);
   if (answers.length === 0) return goOn(call, checkpoint);
   const refused = await giveAnswers(call, run, answers);
-  if (refused.length === answers.length)
-    return showStanding(context, await context.engine.inspect(run), { isResumed: true, remark: refused.join(' ') });
   const words = { isResumed: true, remark: refused.length === 0 ? undefined : refused.join(' ') };
-  return converse(call, () => followRun(call, run), words);
+  if (refused.length === answers.length) return showStanding(context, await context.engine.inspect(run), words);
+  try {
+    return await converse(call, () => followRun(call, run), words);
+  } catch (error) {
+    if (CairnError.is(error, 'CLAIM_TAKEN')) return showHeld(call, run, error);
+    throw error;
+  }
 }
 
 export const resumeWorkflow: Tool<ResumeWorkflowInput> = {
@@ -128,11 +141,7 @@ export const resumeWorkflow: Tool<ResumeWorkflowInput> = {
     } catch (error) {
       if (!CairnError.is(error, 'CHECKPOINT_NOT_FOUND')) throw error;
       const { checkpoint_id: id } = input;
-      return failureOf(error, {
-        error: `Checkpoint not found: ${id}. It may have expired.`,
-        message: 'list_checkpoints lists those there are.',
-        checkpoint_id: id,
-      });
+      return failureOf(error, { error: `Checkpoint not found: ${id}. It may have expired.`, checkpoint_id: id });
     }
   },
 };
