@@ -1,12 +1,13 @@
 /**
  * Runs the transcripts of docs/guide: blocks that begin with ```console run. A line after `$ ` is a command; the lines that follow
  * it must be printed, in this order. `…` stands for anything: within a line, or as a line of its own. The blocks of a page share a
- * folder, which begins with the example workflows.
+ * folder, which begins with the example workflows and the files of the page: blocks that begin with ```LANGUAGE file=NAME.
  */
 import { spawnSync } from 'node:child_process';
 import { chmodSync, cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { afterAll, expect, test } from 'vitest';
 
 const root = join(import.meta.dirname, '..');
@@ -42,7 +43,26 @@ function makeFolder(guide: string): { readonly folder: string; readonly path: st
   const script = join(programs, 'cairn');
   writeFileSync(script, `#!/bin/sh\nexec "${process.execPath}" "${join(root, 'src/cli/main.ts')}" "$@"\n`);
   chmodSync(script, 0o755);
+  writeFiles(guide, folder);
   return { folder, path: `${programs}:${process.env['PATH'] ?? ''}` };
+}
+
+/** Writes the files that a page shows, with the doors of the package at their place in the source. */
+function writeFiles(guide: string, folder: string): void {
+  const text = readFileSync(join(root, 'docs/guide', guide), 'utf8');
+  for (const [, name = '', content = ''] of text.matchAll(/^```\w+ file=(\S+)\n(.*?)^```$/gmsu))
+    writeFileSync(
+      join(folder, name),
+      content.replaceAll(/from '(cairn-workflows[^']*)'/gu, (_, door: string) => `from '${placeOf(door)}'`),
+    );
+}
+
+function placeOf(door: string): string {
+  const { exports } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
+    exports: Record<string, { default: string }>;
+  };
+  const built = exports[door.replace('cairn-workflows', '.')]?.default ?? `./${door}`;
+  return pathToFileURL(join(root, built.replace('./dist/', 'src/').replace(/\.js$/u, '.ts'))).href;
 }
 
 /** The first expected line that was not printed after those before it; undefined: all were. */

@@ -17,6 +17,7 @@ const execute = promisify(execFile);
 /** Where the doors are in the source. */
 const doors: Readonly<Record<string, string>> = {
   'cairn-workflows': join(root, 'src/index.ts'),
+  'cairn-workflows/blocks': join(root, 'src/nodes/blocks/index.ts'),
   'cairn-workflows/stores/sqlite': join(root, 'src/stores/sqlite/index.ts'),
   'cairn-workflows/stores/memory': join(root, 'src/stores/memory/index.ts'),
   zod: join(root, 'node_modules/zod/index.js'),
@@ -47,6 +48,25 @@ const runner = `
   }
   process.stdout.write(JSON.stringify(runs));
 `;
+
+/** Writes the files that the guides show, to be type-checked: blocks that begin with ```ts file=NAME. */
+function writeShownFiles(): void {
+  for (const guide of guides) {
+    const text = readFileSync(join(root, 'docs/guide', guide), 'utf8');
+    for (const [, name = '', code = ''] of text.matchAll(/^```ts file=(\S+)\.ts\n(.*?)^```$/gmsu))
+      writeFileSync(
+        join(folder, `${name}.check.mts`),
+        atDoors(code).replaceAll(/from '(\.[^']+)\.ts'/gu, "from '$1.check.mts'"),
+      );
+  }
+}
+
+/** The code with paths for the package's doors: the type checker takes paths, not URLs. */
+function atDoors(code: string): string {
+  return code.replaceAll(/from '([^']+)'/gu, (whole, name: string) =>
+    doors[name] === undefined ? whole : `from '${doors[name]}'`,
+  );
+}
 
 interface Run {
   readonly lines: readonly string[];
@@ -83,13 +103,7 @@ function readExamples(guide: string): readonly Example[] {
         return door === undefined ? whole : `${word} '${pathToFileURL(door).href}'`;
       }),
     );
-    // The type checker takes paths, not URLs.
-    writeFileSync(
-      path.replace('.mts', '.check.mts'),
-      code.replaceAll(/from '([^']+)'/gu, (whole, name: string) =>
-        doors[name] === undefined ? whole : `from '${doors[name]}'`,
-      ),
-    );
+    writeFileSync(path.replace('.mts', '.check.mts'), atDoors(code));
     const printed = [...code.matchAll(/console\.log\(.*\); \/\/ (.*)$/gmu)].map(([, comment = '']) => comment);
     return { title: `${guide}:${line}`, path, printed };
   });
@@ -105,7 +119,8 @@ test.each(examples)('the example at $title prints what it says', async ({ path, 
   expect(lines).toEqual(printed);
 });
 
-test('the examples fit the types', async () => {
+test('the examples and the files shown fit the types', async () => {
+  writeShownFiles();
   writeFileSync(
     join(folder, 'tsconfig.json'),
     JSON.stringify({

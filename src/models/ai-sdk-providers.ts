@@ -38,7 +38,8 @@ export async function importPeer(packageName: string): Promise<object> {
   try {
     return (await import(packageName)) as object;
   } catch (error) {
-    if ((error as { readonly code?: unknown }).code !== 'ERR_MODULE_NOT_FOUND') throw error;
+    // A bundle of the command line requires what it imports.
+    if (!/^(ERR_)?MODULE_NOT_FOUND$/u.test(String((error as { readonly code?: unknown }).code))) throw error;
     const needed = packageName === 'ai' ? packageName : `ai ${packageName}`;
     throw new CairnError('CONFIG_MISSING_PEER', { package: needed }, { cause: error });
   }

@@ -7,7 +7,7 @@ import {
   refuse,
   textOfAnswer,
   type InteractiveContext,
-  type Output,
+  type BlockOutput,
   type Pause,
   type Refusal,
 } from './interactive-block.ts';
@@ -49,7 +49,7 @@ class AskChoice extends InteractiveBlock {
     });
   }
 
-  override resume(_: InteractiveContext, answer: unknown, pauseMetadata: unknown): Output | Refusal {
+  override resume(_: InteractiveContext, answer: unknown, pauseMetadata: unknown): BlockOutput | Refusal {
     const choice = textOfAnswer(answer);
     const index = (pauseMetadata as { readonly choices: readonly string[] }).choices.indexOf(choice);
     return index < 0 ? refuse(`Invalid choice: ${choice}`) : { choice, choice_index: index };

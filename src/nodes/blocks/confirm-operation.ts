@@ -6,7 +6,7 @@ import {
   pause,
   textOfAnswer,
   type InteractiveContext,
-  type Output,
+  type BlockOutput,
   type Pause,
 } from './interactive-block.ts';
 import { interactiveNodeType } from './interactive-node-type.ts';
@@ -42,7 +42,7 @@ class ConfirmOperation extends InteractiveBlock {
     });
   }
 
-  override resume(_: InteractiveContext, answer: unknown): Output {
+  override resume(_: InteractiveContext, answer: unknown): BlockOutput {
     const response = textOfAnswer(answer);
     return { confirmed: confirmations.has(response.trim().toLowerCase()), response };
   }

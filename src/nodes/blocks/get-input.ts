@@ -7,7 +7,7 @@ import {
   refuse,
   textOfAnswer,
   type InteractiveContext,
-  type Output,
+  type BlockOutput,
   type Pause,
   type Refusal,
 } from './interactive-block.ts';
@@ -53,7 +53,7 @@ class GetInput extends InteractiveBlock {
     });
   }
 
-  override resume({ inputs }: InteractiveContext, answer: unknown): Output | Refusal {
+  override resume({ inputs }: InteractiveContext, answer: unknown): BlockOutput | Refusal {
     const text = textOfAnswer(answer);
     const pattern = patternOf(inputs);
     // The schema holds texts to it; a number or a boolean becomes a text only here.

@@ -21,6 +21,7 @@ export {
   pause,
   refuse,
   textOfAnswer,
+  type BlockOutput,
   type InteractiveContext,
   type Pause,
   type PauseQuestion,

@@ -31,7 +31,8 @@ export function refuse(reason: string): Refusal {
   return { [refusalBrand]: reason };
 }
 
-export type Output = Readonly<Record<string, unknown>>;
+/** Fields of a block by name. */
+export type BlockOutput = Readonly<Record<string, unknown>>;
 
 /** What the methods of a block are handed. */
 export interface InteractiveContext extends Pick<
@@ -72,7 +73,7 @@ export abstract class InteractiveBlock {
   readonly check?: (inputs: Inputs) => readonly InputFault[];
 
   /** Begins. Returns the block's output, or a question. */
-  abstract execute(ctx: InteractiveContext): Output | Pause | Promise<Output | Pause>;
+  abstract execute(ctx: InteractiveContext): BlockOutput | Pause | Promise<BlockOutput | Pause>;
 
   /**
    * Goes on with an answer. Returns the block's output, the next question, or a refusal of the answer.
@@ -83,14 +84,15 @@ export abstract class InteractiveBlock {
     ctx: InteractiveContext,
     answer: unknown,
     pauseMetadata: unknown,
-  ): Output | Pause | Refusal | Promise<Output | Pause | Refusal>;
+  ): BlockOutput | Pause | Refusal | Promise<BlockOutput | Pause | Refusal>;
 }
 
 /** What a method returned, as data that can be recorded. */
-export type Turn = { readonly output: Output } | { readonly question: PauseQuestion } | { readonly refused: string };
+export type Turn =
+  { readonly output: BlockOutput } | { readonly question: PauseQuestion } | { readonly refused: string };
 
 /** Tells questions and refusals from outputs. */
-export function turnOf(returned: Output | Pause | Refusal): Turn {
+export function turnOf(returned: BlockOutput | Pause | Refusal): Turn {
   if (pauseBrand in returned) return { question: returned[pauseBrand] };
   if (refusalBrand in returned) return { refused: returned[refusalBrand] };
   return { output: returned };

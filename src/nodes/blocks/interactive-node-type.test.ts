@@ -9,7 +9,7 @@ import {
   pause,
   refuse,
   type InteractiveContext,
-  type Output,
+  type BlockOutput,
   type Pause,
   type Refusal,
 } from './interactive-block.ts';
@@ -22,13 +22,13 @@ class Names extends InteractiveBlock {
   readonly calls: string[] = [];
   failures = 0;
 
-  override execute({ inputs }: InteractiveContext): Output | Pause {
+  override execute({ inputs }: InteractiveContext): BlockOutput | Pause {
     this.calls.push('execute');
     if (inputs['known'] !== undefined) return { full: inputs['known'] };
     return pause({ prompt: 'First name?', metadata: { names: [] } });
   }
 
-  override resume(_: InteractiveContext, answer: unknown, metadata: unknown): Output | Pause | Refusal {
+  override resume(_: InteractiveContext, answer: unknown, metadata: unknown): BlockOutput | Pause | Refusal {
     this.calls.push(`resume ${String(answer)}`);
     if (answer === '') return refuse('A name has letters.');
     if (this.failures > 0) {

@@ -6,14 +6,14 @@ import {
   turnOf,
   type InteractiveBlock,
   type InteractiveContext,
-  type Output,
+  type BlockOutput,
   type Pause,
   type PauseQuestion,
   type Refusal,
   type Turn,
 } from './interactive-block.ts';
 
-type Call = (ctx: InteractiveContext) => Output | Pause | Refusal | Promise<Output | Pause | Refusal>;
+type Call = (ctx: InteractiveContext) => BlockOutput | Pause | Refusal | Promise<BlockOutput | Pause | Refusal>;
 
 /** Makes a node type of effect class `human`, to be registered beside the built-in ones. */
 export function interactiveNodeType(block: InteractiveBlock): NodeType {
@@ -31,7 +31,7 @@ export function interactiveNodeType(block: InteractiveBlock): NodeType {
   };
 }
 
-async function converse(block: InteractiveBlock, ctx: TypedNodeContext): Promise<Output> {
+async function converse(block: InteractiveBlock, ctx: TypedNodeContext): Promise<BlockOutput> {
   // A step's input is hashed and may be stored: secrets stand in it by name.
   const inputs = mapLeaves(ctx.inputs, (leaf) => (leaf instanceof SecretReference ? leaf.text : leaf));
   let turn = await take(block, ctx, 'execute', { inputs }, (own) => block.execute(own));

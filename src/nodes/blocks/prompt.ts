@@ -6,7 +6,7 @@ import {
   pause,
   textOfAnswer,
   type InteractiveContext,
-  type Output,
+  type BlockOutput,
   type Pause,
 } from './interactive-block.ts';
 import { interactiveNodeType } from './interactive-node-type.ts';
@@ -26,7 +26,7 @@ class Prompt extends InteractiveBlock {
     return pause({ prompt: requireText(inputs, 'prompt') });
   }
 
-  override resume(_: InteractiveContext, answer: unknown): Output {
+  override resume(_: InteractiveContext, answer: unknown): BlockOutput {
     return { response: textOfAnswer(answer) };
   }
 }
