@@ -74,7 +74,7 @@ describe('over MCP', () => {
   };
 
   test('interactive-approval: execute_workflow pauses, resume_workflow deploys', async () => {
-    const connection = await connectStdio(open(), {}, {}, { PATH: `${join(folder.path, 'bin')}:${path}` });
+    const connection = await connectStdio(open(), {}, [], { PATH: `${join(folder.path, 'bin')}:${path}` });
     const paused = await connection.call('execute_workflow', { workflow: 'interactive-approval', inputs });
     expect(paused).toMatchObject({ status: 'paused', prompt: approvalPrompt });
     const done = await connection.call('resume_workflow', { checkpoint_id: paused['checkpoint_id'], llm_response: 'yes' });
