@@ -124,7 +124,7 @@ test('Y7 a fault of a called workflow is reported with its own place', () => {
   ]);
 });
 
-test('H3 the text kept with a run holds every workflow that it may call, and no other', async () => {
+test('Y13 the text kept with a run holds every workflow that it may call, and no other', async () => {
   const others = { asking, doubling, other: 'name: other\nblocks: [{ id: a, type: Note }]' };
   const kept = (text: string): readonly string[] =>
     Object.keys((JSON.parse(read(text, { others }).graph.text ?? '{}') as { workflows: object }).workflows);

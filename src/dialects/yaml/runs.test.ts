@@ -206,7 +206,7 @@ outputs: { d: "\${d.answer}" }
   expect([last.result.status, last.outputs]).toEqual(['completed', { d: 3 }]);
 });
 
-test('H3 a run goes on from the text kept with it, and the same text gives the same graph', async () => {
+test('Y13 a run goes on from the text kept with it, and the same text gives the same graph', async () => {
   const text = `${head}blocks: [{ id: a, type: Ask, inputs: { prompt: p } }]\noutputs: { a: "\${a.answer}" }\n`;
   const workflow = read(text, { checkpoint: { max_checkpoint_size_mb: 2 } });
   const kept = readBundle(workflow.graph.text ?? '', optionsOf());
@@ -222,7 +222,7 @@ test('H3 a run goes on from the text kept with it, and the same text gives the s
   expect(done.state.outputs['outputs']).toEqual({ a: 'yes' });
 });
 
-test('Y2 checkpoint settings and limits become policies of the graph', () => {
+test('Y2 C10 checkpoint settings and limits become policies of the graph', () => {
   const { graph, checkpoint } = read(
     `${head}checkpoint: { enabled: false, max_per_workflow: 3, max_checkpoint_size_mb: 0.5 }
 limits: { concurrency: 2 }
