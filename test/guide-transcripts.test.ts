@@ -65,13 +65,15 @@ function placeOf(door: string): string {
   return pathToFileURL(join(root, built.replace('./dist/', 'src/').replace(/\.js$/u, '.ts'))).href;
 }
 
+const escaped = (text: string): string => text.replaceAll(/[.*+?^${}()|[\]\\]/gu, String.raw`\$&`);
+
 /** The first expected line that was not printed after those before it; undefined: all were. */
 function firstMissing(printed: string, expected: readonly string[]): string | undefined {
   const lines = printed.split('\n').map((line) => line.trimEnd());
   let next = 0;
   return expected.find((wanted) => {
     if (wanted === '…' || wanted === '') return false;
-    const pattern = new RegExp(`^${wanted.split('…').map(RegExp.escape).join('.*')}$`, 'u');
+    const pattern = new RegExp(`^${wanted.split('…').map(escaped).join('.*')}$`, 'u');
     const found = lines.findIndex((line, index) => index >= next && pattern.test(line));
     next = found + 1;
     return found < 0;
