@@ -53,7 +53,7 @@ function collectBlocks(faults: Faults, files: readonly BlockFile[]): ReadonlyMap
       faults.add([...block.at, 'id'], { rule: 'Y3', message, fix: 'give each block an id of its own' });
       continue;
     }
-    if (reservedIds.includes(block.id))
+    if (reservedIds.includes(block.id) || block.id.startsWith('__'))
       faults.add([...block.at, 'id'], {
         rule: 'Y3',
         message: `\`${block.id}\` cannot be the id of a block: texts read it as something else`,

@@ -9,6 +9,12 @@ export type OutputShape = (stored: unknown) => Output;
 
 const skipped: BlockView = Object.freeze({ status: 'skipped', output: undefined, error: undefined });
 
+/** A state is an object, and every object has functions by some names (`constructor`); no stored value is one. */
+function valueAt(part: Output, id: string): unknown {
+  const value = part[id];
+  return typeof value === 'function' ? undefined : value;
+}
+
 /** Reads are those of the state, so they are recorded as the activation's input (E9). */
 export class BlockScope implements Scope {
   readonly metadata: Scope['metadata'];
@@ -33,7 +39,7 @@ export class BlockScope implements Scope {
   }
 
   readonly block = (id: string): BlockView => {
-    const stored = this.#state.outputs[id];
+    const stored = valueAt(this.#state.outputs, id);
     if (stored !== undefined) {
       const shape = this.#shapes.get(id);
       return {
@@ -42,7 +48,7 @@ export class BlockScope implements Scope {
         error: undefined,
       };
     }
-    const error = this.#state.failures[id];
+    const error = valueAt(this.#state.failures, id) as Error | undefined;
     return error === undefined ? skipped : { status: 'failed', output: undefined, error };
   };
 

@@ -80,6 +80,7 @@ test.each<[what: string, text: string, fault: RegExp]>([
     /^5:41 block a names b twice/,
   ],
   ['a reserved id', `${head}blocks:\n  - {id: outputs, type: Note}\n`, /^4:10 `outputs` cannot be the id/],
+  ['an id of ours', `${head}blocks:\n  - {id: __proto__, type: Note}\n`, /^4:10 `__proto__` cannot be the id/],
   [
     'an id with a hyphen',
     `${head}blocks:\n  - {id: a-b, type: Note}\n`,

@@ -243,6 +243,20 @@ test('G1 what a block says is part of the hash, what a file says for readers is 
   expect(hash(`${base}outputs: { x: 1 }\n`)).not.toBe(hash(base));
 });
 
+test('Y4 names that every object has are names like any other', async () => {
+  const { outputs } = await runText(
+    `${head}inputs: { toString: {}, valueOf: { required: false } }
+blocks:
+  - { id: constructor, type: Note, inputs: { value: "\${toString}" } }
+  - { id: hasOwnProperty, type: Note, condition: false }
+  - { id: b, type: Note, for_each: { constructor: 1 }, depends_on: [constructor], inputs: { value: "\${constructor.value} \${each.key}" } }
+outputs: { a: "\${constructor.value}", b: '\${b["constructor"].value}', c: "\${blocks.hasOwnProperty.status}", d: "\${valueOf}" }
+`,
+    { toString: 'x' },
+  );
+  expect(outputs).toEqual({ a: 'x', b: 'x constructor', c: 'skipped', d: null });
+});
+
 test('Y8 metadata tells the workflow and the run', async () => {
   const { result, outputs } = await runText(
     `${head}blocks: [{ id: a, type: Note, inputs: { value: "\${metadata.run_id}" } }]\noutputs: { id: "\${a.value}", at: "\${metadata.started_at}" }\n`,

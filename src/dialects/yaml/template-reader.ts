@@ -106,7 +106,7 @@ export class TemplateReader {
   #checkBlock(name: string, text: string, at: Path): void {
     const { block, isBefore } = this.#reach;
     if (block === undefined || isBefore(name)) return;
-    const found = new RegExp(`(?<![\\w$])${name}(?!\\w)`).exec(text)?.index ?? 0;
+    const found = offsetOfWord(text, name);
     const isItself = name === block;
     this.#faults.add(at, {
       rule: 'Y4',
@@ -117,6 +117,14 @@ export class TemplateReader {
       fix: isItself ? 'name another block' : `add ${name} to depends_on of ${block}`,
     });
   }
+}
+
+/** Where a name stands in a text by itself, not as a part of another word. */
+function offsetOfWord(text: string, name: string): number {
+  for (let at = text.indexOf(name); at >= 0; at = text.indexOf(name, at + 1)) {
+    if (!/[\w$]/.test(text[at - 1] ?? ' ') && !/\w/.test(text[at + name.length] ?? ' ')) return at;
+  }
+  return 0;
 }
 
 /** What a template reads that gives the same for every scope. */
