@@ -165,7 +165,7 @@ test('Y3 a chain of thousands of blocks is no circle, and overflows nothing', ()
   );
   const { waves } = read(`${head}blocks:\n${lines.join('\n')}\n`);
   expect([waves.length, waves[0], waves.at(-1)]).toEqual([2000, ['b1999'], ['b0']]);
-});
+}, 60_000);
 
 test('Y3 without an inputs section, unknown names in texts are inputs, and a warning names them', () => {
   const text = block('inputs: {text: "${who} and ${inputs.what}"}', 'condition: "${where} == 1"');
@@ -303,4 +303,4 @@ test('Y2 no document crashes the checker', () => {
     }),
     { numRuns: 500 },
   );
-});
+}, 60_000);

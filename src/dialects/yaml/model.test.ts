@@ -20,6 +20,6 @@ test('Y8 any workflow does what the model says', async () => {
       const expected = [...fates].filter(([id]) => !hasFailed || seen.has(id));
       expect([...seen].toSorted(byId)).toEqual(expected.filter(([id]) => id !== 'outputs').toSorted(byId));
     }),
-    { numRuns: 300 },
+    { numRuns: 150 },
   );
-});
+}, 60_000);
