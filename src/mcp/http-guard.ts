@@ -6,6 +6,8 @@ import type { Sdk } from './create-server.ts';
 export interface GuardOptions {
   /** Names that the server goes by, without ports; others in a Host or Origin header are refused (DNS rebinding). */
   readonly hosts: readonly string[];
+  /** Under what name it is called is not known: any will do, since the token is asked for. */
+  readonly anyHost: boolean;
   /** Undefined: none is asked for. */
   readonly token: string | undefined;
 }
@@ -27,12 +29,12 @@ function isToken(header: string | undefined, expected: Buffer): boolean {
 /** @returns tells why a request is refused; undefined: it is not */
 export function createGuard(
   { validateHostHeader, validateOriginHeader }: Sdk,
-  { hosts, token }: GuardOptions,
+  { hosts, anyHost, token }: GuardOptions,
 ): (request: IncomingMessage) => HttpRefusal | undefined {
   const expected = token === undefined ? undefined : digest(token);
   return ({ headers }) => {
     const host = validateHostHeader(headers.host, [...hosts]);
-    if (!host.ok) return { status: 403, message: host.message };
+    if (!host.ok && !anyHost) return { status: 403, message: host.message };
     const origin = validateOriginHeader(headers.origin, [...hosts]);
     if (!origin.ok) return { status: 403, message: origin.message };
     if (expected === undefined || isToken(headers.authorization, expected)) return undefined;

@@ -14,7 +14,7 @@ export interface SessionLimits {
 interface Session {
   readonly server: McpServer;
   readonly transport: WebStandardStreamableHTTPServerTransport;
-  /** Requests being answered, streams that listen for news not among them. */
+  /** Requests being answered. */
   busy: number;
   usedAt: number;
 }
@@ -29,6 +29,15 @@ function refuse(status: number, code: number, message: string): Response {
   return Response.json({ jsonrpc: '2.0', error: { code, message }, id: null }, { status });
 }
 
+/** The response as it is; `leave` is called once its body has been read. */
+function leaveAtEnd(response: Response, leave: () => void): Response {
+  const { body, status, headers } = response;
+  if (body === null) leave();
+  return body === null
+    ? response
+    : new Response(body.pipeThrough(new TransformStream({ flush: leave })), { status, headers });
+}
+
 export function createHttpSessions(
   sdk: Sdk,
   createServer: () => McpServer,
@@ -37,9 +46,12 @@ export function createHttpSessions(
 ): HttpSessions {
   const sessions = new Map<string, Session>();
 
+  /** Sessions that are being opened have their places, too. */
+  let opening = 0;
+
   /** Whether there is room for one more, once the longest unused session has made some if it must. */
   function makeRoom(): boolean {
-    if (sessions.size < limits.sessions) return true;
+    if (sessions.size + opening < limits.sessions) return true;
     const idle = [...sessions].filter(([, { busy, usedAt }]) => busy === 0 && usedAt + limits.idleMs <= now());
     const [oldest] = idle.sort(([, a], [, b]) => a.usedAt - b.usedAt);
     if (oldest === undefined) return false;
@@ -58,20 +70,36 @@ export function createHttpSessions(
       maxRequestBodySize: limits.bodyBytes,
     });
     const session: Session = { server, transport, busy: 0, usedAt: now() };
-    await server.connect(transport);
-    const response = await answer(session, request);
-    // Not an opening after all: nothing of it is kept.
-    if (transport.sessionId === undefined) await server.close();
-    return response;
+    opening += 1;
+    try {
+      await server.connect(transport);
+      const response = await answer(session, request);
+      // Not an opening after all: nothing of it is kept.
+      if (transport.sessionId === undefined) await server.close();
+      return response;
+    } finally {
+      opening -= 1;
+    }
   }
 
+  /** A session is busy until the answer is out, which may be a stream that lasts as long as a run. */
   async function answer(session: Session, request: Request): Promise<Response> {
+    // A stream that only listens for news is no work.
+    if (request.method === 'GET') return session.transport.handleRequest(request);
     session.busy += 1;
-    try {
-      return await session.transport.handleRequest(request);
-    } finally {
+    let isOver = false;
+    const leave = (): void => {
+      if (isOver) return;
+      isOver = true;
       session.busy -= 1;
       session.usedAt = now();
+    };
+    request.signal.addEventListener('abort', leave, { once: true });
+    try {
+      return leaveAtEnd(await session.transport.handleRequest(request), leave);
+    } catch (error) {
+      leave();
+      throw error;
     }
   }
 

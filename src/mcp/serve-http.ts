@@ -24,6 +24,8 @@ export interface HttpOptions {
 const defaultPort = 3456;
 const path = '/mcp';
 const ownHosts: readonly string[] = ['localhost', '127.0.0.1', '[::1]'];
+/** All addresses of the machine: by which of its names it is called is then not known. */
+const wildcards: readonly string[] = ['0.0.0.0', '[::]'];
 const defaultLimits: SessionLimits = { sessions: 100, idleMs: 10 * 60_000, bodyBytes: 4 * 1024 * 1024 };
 
 /** As a Host header names it. */
@@ -74,7 +76,8 @@ export async function serveHttp(
       ? sessions.fetch(request)
       : modern.fetch(request);
   const handle = toNodeHandler({ fetch }, { maxRequestBodySize: limits.bodyBytes, onerror });
-  const guard = createGuard(sdk, { hosts: [...ownHosts, hostName(host), ...hosts], token });
+  const anyHost = wildcards.includes(hostName(host)) && hosts.length === 0;
+  const guard = createGuard(sdk, { hosts: [...ownHosts, hostName(host), ...hosts], anyHost, token });
   const server = createHttpServer((request: IncomingMessage, response: ServerResponse) => {
     const refusal = guard(request) ?? notHere(request);
     if (refusal !== undefined) refuse(response, refusal);

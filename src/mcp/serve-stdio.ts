@@ -19,21 +19,25 @@ export async function serveStdio(
   const ended = new Promise<void>((resolve) => {
     end = resolve;
   });
+  const transport = new sdk.StdioServerTransport(process.stdin, output);
   const handle = sdk.serveStdio(
     ({ era }) => {
       const server = createServer(era);
       servers.add(server);
       return server;
     },
-    {
-      transport: new sdk.StdioServerTransport(process.stdin, output),
-      onerror: ({ message }) => tell(message),
-    },
+    { transport, onerror: ({ message }) => tell(message) },
   );
-  // A client that has gone says so by closing one of the pipes.
-  process.stdin.once('end', end);
-  process.stdin.once('close', end);
-  process.stdout.once('error', end);
+  // It closes when the client has closed one of the pipes, or has sent what is no longer a protocol.
+  const { onclose } = transport;
+  Object.assign(transport, {
+    onclose: () => {
+      onclose?.();
+      end();
+    },
+  });
+  // The error is known by then: the transport has it from its own stream.
+  process.stdout.on('error', end);
   return {
     url: undefined,
     ended,

@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { connectStdio, createWorkspace, ended, serveHere, serverCommand, type Connection } from './mcp-kit.ts';
 
@@ -89,6 +90,32 @@ describe('standard output', () => {
     expect(await send('tools/call', { name: 'nothing' })).toMatchObject({ error: { code: -32_602 } });
     child.kill('SIGTERM');
     await ended(child);
+  }, 30_000);
+
+  test('M1 a message that is too large ends the server, which says why', async () => {
+    const { child, send, errors } = speak();
+    await send('initialize', opening);
+    child.stdin.on('error', () => undefined);
+    child.stdin.write('x'.repeat(11 * 1024 * 1024));
+    await ended(child);
+    expect(child.exitCode).toBe(0);
+    expect(errors()).toMatch(/maximum size|buffer/i);
+  }, 30_000);
+
+  test('M1 without the SDK the server says what to install', async () => {
+    const program = `
+      import { registerHooks } from 'node:module';
+      registerHooks({ resolve(name, context, next) {
+        if (!name.startsWith('@modelcontextprotocol/')) return next(name, context);
+        throw Object.assign(new Error('no such package'), { code: 'ERR_MODULE_NOT_FOUND' });
+      } });
+      const { startMcpServer } = await import(${JSON.stringify(pathToFileURL(join(import.meta.dirname, '../../src/mcp/index.ts')).href)});
+      await startMcpServer({ cwd: '.', storeUrl: 'memory:' }).catch(({ code, hint }) => console.log(code, hint));`;
+    const child = spawn(process.execPath, ['--input-type=module', '-e', program], { cwd: workspace.folder });
+    let output = '';
+    child.stdout.on('data', (chunk: Buffer) => (output += String(chunk)));
+    await ended(child);
+    expect(output.trim()).toBe('CONFIG_MISSING_PEER Install it: npm install @modelcontextprotocol/server');
   }, 30_000);
 });
 

@@ -87,6 +87,14 @@ describe('over HTTP', () => {
     }
   });
 
+  test('M11 one that listens on all addresses may be called by any name, with the token', async () => {
+    const url = (await start({ host: '0.0.0.0', token: 'a-long-token' })).replace('0.0.0.0', '127.0.0.1');
+    const authorization = 'Bearer a-long-token';
+    expect(await post(url, { authorization, host: 'cairn.example' })).toMatchObject({ status: 200 });
+    expect(await post(url, { host: 'cairn.example' })).toMatchObject({ status: 401 });
+    expect(await post(url, { authorization, origin: 'https://evil.example' })).toMatchObject({ status: 403 });
+  });
+
   test('M12 a body over the limit is refused, whatever its length is said to be', async () => {
     const url = await start({ limits: { bodyBytes: 2_000 } });
     const large = opening.replace('"test"', `"${'x'.repeat(3_000)}"`);

@@ -64,13 +64,16 @@ blocks:
 outputs: { who: "\${ask.input_value}" }
 `;
 
+/** Its gate is not safe to repeat. */
+const unsafe = gated.replace('name: gated', 'name: unsafe').replace('    idempotent: true\n', '');
+
 const workspaces: Workspace[] = [];
 afterEach(async () => {
   for (const workspace of workspaces.splice(0)) await workspace.remove();
 });
 
 function create(): Workspace {
-  const workspace = createWorkspace({ approval, gated, both });
+  const workspace = createWorkspace({ approval, gated, both, unsafe });
   workspaces.push(workspace);
   return workspace;
 }
@@ -143,6 +146,24 @@ describe.each([
   }, 40_000);
 });
 
+describe('an effect that was at work when the server died', () => {
+  test('M8 is a question, which the next server takes the answer to', async () => {
+    const workspace = create();
+    const first = await overStdio(workspace);
+    const { run_id: run } = await first.connection.call('execute_workflow', { workflow: 'unsafe', wait: false });
+    await begun(workspace);
+    await first.kill();
+    writeFileSync(join(workspace.folder, 'open'), '');
+    const { connection } = await overStdio(workspace);
+    const asked = await connection.call('resume_workflow', { checkpoint_id: run });
+    expect(asked).toMatchObject({ status: 'paused', questions: [{ block: 'gate', kind: 'doubt' }] });
+    const { checkpoint_id: id } = asked;
+    const done = await connection.call('resume_workflow', { checkpoint_id: id, llm_response: 'run again' });
+    expect(done).toMatchObject({ status: 'success', outputs: { gate: 'passed' } });
+    expect(ledgerOf(workspace)).toEqual(['built', 'last']);
+  }, 40_000);
+});
+
 describe('two servers on one store', () => {
   test('M9 the second is told who holds a run', async () => {
     const workspace = create();
@@ -180,6 +201,15 @@ describe('two servers on one store', () => {
     await expect
       .poll(() => two.call('get_run', { run_id: run }), { timeout: 20_000 })
       .toMatchObject({ status: 'completed', outputs: { who: 'me' } });
+  }, 40_000);
+
+  test('M1 a server over HTTP ends in good order when asked to, whoever is connected', async () => {
+    const server = await serveHttp(create());
+    const { call } = await server.connect();
+    await call('list_runs');
+    server.process.kill('SIGTERM');
+    await ended(server.process);
+    expect(server.process.exitCode).toBe(143);
   }, 40_000);
 
   test('M9 a server that is asked to stop gives its runs back: the next one goes on at once', async () => {

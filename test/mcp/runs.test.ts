@@ -222,6 +222,17 @@ describe('runs', () => {
     },
   );
 
+  test('M12 a session whose tool is at work makes no room for another', async () => {
+    const small = await serveHere(workspace, { http: { limits: { sessions: 1, idleMs: 0 } } });
+    const connection = await small.connect();
+    const working = connection.call('execute_workflow', { workflow: 'gated' });
+    await begun();
+    await expect(small.connect()).rejects.toThrow(/503|sessions/);
+    writeFileSync(openFile, '');
+    expect(await working).toMatchObject({ status: 'success' });
+    await small.connect();
+  });
+
   test('M8 cancel_run ends a run that is at work; its history can be forked', async () => {
     const { run_id: run } = await tools.call('execute_workflow', { workflow: 'gated', wait: false });
     await begun();

@@ -1,4 +1,5 @@
 /** `execute_workflow` and `execute_inline_workflow`: start a workflow, and by default stay with it until it ends or asks. */
+import type { WatchedEvent } from '../../operations/operation.ts';
 import { resumeRun } from '../../operations/resume-run.ts';
 import { startWorkflow, type StartWorkflowInput } from '../../operations/start-workflow.ts';
 import { converse } from '../converse.ts';
@@ -38,10 +39,20 @@ const commonInput: { readonly [Name in keyof Required<Common>]: JsonSchema } = {
   },
 };
 
-/** Lets a run go on in this process, whoever listens. */
-async function leave({ context, tell }: ToolCall, runId: string): Promise<ToolAnswer> {
-  resumeRun.run(context, { run: runId }).catch((error: unknown) => tell(`run ${runId}: ${String(error)}`));
-  return showStanding(context, await context.engine.inspect(runId));
+/** Lets a run go on in this process, whoever listens. Returns when it is at work, so that nobody takes it for interrupted. */
+async function leave({ context, tell }: ToolCall, run: string): Promise<ToolAnswer> {
+  let begin: () => void = () => undefined;
+  const begun = new Promise<void>((resolve) => {
+    begin = resolve;
+  });
+  const watch = (event: WatchedEvent): void => {
+    context.watch?.(event);
+    begin();
+  };
+  const going = resumeRun.run({ ...context, watch }, { run });
+  going.catch((error: unknown) => tell(`run ${run}: ${String(error)}`));
+  await Promise.race([begun, going]);
+  return showStanding(context, await context.engine.inspect(run));
 }
 
 async function start(
