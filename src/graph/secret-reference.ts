@@ -3,11 +3,22 @@
 /** A piece of such a text: itself, or a secret by name. */
 export type SecretPart = string | { readonly secret: string };
 
+const secretBrand = Symbol.for('cairn.secret');
+
 /** Text with secrets by name. It is a class, which no stored value can be: so data that comes from the state can never name a secret. */
 export class SecretReference {
   readonly parts: readonly SecretPart[];
   constructor(parts: readonly SecretPart[]) {
     this.parts = parts;
+  }
+
+  static {
+    Object.defineProperty(this.prototype, secretBrand, { value: true });
+  }
+
+  /** Known by its brand, so that a block of the user's own knows those of the bundled command. */
+  static [Symbol.hasInstance](value: unknown): value is SecretReference {
+    return typeof value === 'object' && value !== null && secretBrand in value;
   }
 
   /** Names of the secrets, each once. */
