@@ -7,6 +7,8 @@ import type { FrameRun } from './frame-run.ts';
 /** Where an activation stands: about to start, at work, left at a wait, waiting for its next attempt, over. */
 export type ActivationPhase = 'prepared' | 'running' | 'left' | 'retrying' | 'settled';
 
+const noSteps: ReadonlySet<string> = new Set();
+
 /** One visit of a run to a node, from the moment it leaves the queue until it settles. */
 export class Activation {
   readonly frameRun: FrameRun;
@@ -26,8 +28,12 @@ export class Activation {
   generation = 0;
   /** Steps and children that will still be resolved. */
   stepsInFlight = 0;
-  /** Set when the function has returned and effects it began are still in flight. */
-  onStepsEnded: (() => void) | undefined;
+  /** Its function is over: it calls nothing more, and settles when the effects that it called for have ended. */
+  isEnding = false;
+  /** Nothing more of it is wanted: effects that were called for and have not begun do not begin. */
+  isStopped = false;
+  /** Its intent is written, and its effect has not begun. */
+  isAnnounced = false;
   childrenInFlight = 0;
   /** Waits opened by the present generation and not yet closed. */
   openWaits = 0;
@@ -43,6 +49,7 @@ export class Activation {
   /** The key last made, and the run it was made for: a fork asks for its ancestors' too. */
   #key: readonly [runId: string, key: string] | undefined;
   #path: readonly string[] | undefined;
+  #effectSteps: Set<string> | undefined;
   #controller: AbortController | undefined;
   #abortReason: unknown;
 
@@ -78,6 +85,19 @@ export class Activation {
     return this.phase === 'settled';
   }
 
+  /** Keys of the steps of effects that are called and have not ended. */
+  get effectSteps(): ReadonlySet<string> {
+    return this.#effectSteps ?? noSteps;
+  }
+
+  beginEffect(key: string): void {
+    (this.#effectSteps ??= new Set()).add(key);
+  }
+
+  endEffect(key: string): void {
+    this.#effectSteps?.delete(key);
+  }
+
   /** Parts that name this activation in idempotency keys and wait ids. */
   get keyParts(): readonly string[] {
     return [...this.frameRun.keyParts, this.node.id, String(this.visit)];
@@ -110,7 +130,9 @@ export class Activation {
     this.#controller = undefined;
     this.#abortReason = undefined;
     this.stepsInFlight = 0;
-    this.onStepsEnded = undefined;
+    this.isEnding = false;
+    this.isStopped = false;
+    this.#effectSteps = undefined;
     this.childrenInFlight = 0;
     this.openWaits = 0;
     this.mustRunAgain = false;

@@ -7,12 +7,15 @@ import { Context } from './context.ts';
 import { isEffect } from './effect.ts';
 import { dropChildren } from './drop-children.ts';
 import { dropActivation, retryLater } from './gate.ts';
+import { holdAttempt } from './open-effects.ts';
 import { openRecord } from './open-record.ts';
 import { factsOf, retryDelayMs } from './retry.ts';
 import type { RunCore } from './run-core.ts';
 import { errorSummary, settleCancelled, settleFailed } from './settle.ts';
 import { settleOutcome } from './settle-outcome.ts';
 import { clearFailedSteps } from './step-record.ts';
+import { holdTimer } from './timers.ts';
+import { withdrawIntent } from './withdraw-intent.ts';
 
 /** Calls the node's function. A plain return settles at once; a promise settles later and asks for a turn. */
 export function launch(core: RunCore, activation: Activation): void {
@@ -26,6 +29,7 @@ export function launch(core: RunCore, activation: Activation): void {
     return core.fail(new CairnError('CLAIM_LOST', { runId: core.runId }));
   }
   activation.phase = 'running';
+  activation.isAnnounced = false;
   activation.renew();
   activation.startedAt = core.env.clock.now();
   core.publishLive('started', activation, undefined);
@@ -37,7 +41,7 @@ export function launch(core: RunCore, activation: Activation): void {
   } catch (error) {
     return attemptFailed(core, activation, error);
   }
-  const goesOn = isThenable(returned) || hasEffectInFlight(activation);
+  const goesOn = isThenable(returned) || activation.effectSteps.size > 0 || activation.childrenInFlight > 0;
   if (goesOn && isCurrent()) armTimeout(core, activation);
   if (!isThenable(returned)) return attemptReturned(core, activation, returned);
   const leaveEffect = enterEffect(core, activation);
@@ -53,16 +57,9 @@ export function launch(core: RunCore, activation: Activation): void {
   );
 }
 
-/** Nothing starts any more. An effect that was announced and never began is not in doubt: its intent is withdrawn (E3). */
+/** Nothing starts any more. */
 function giveUp(core: RunCore, activation: Activation): void {
-  const { node, frameRun } = activation;
-  const record = frameRun.openRecordOf(node);
-  if (isEffect(node) && record?.intent !== undefined && core.committer.broken === undefined) {
-    const { intent: _, ...withdrawn } = record;
-    frameRun.frame.setNode(node.id, withdrawn, JSON.stringify(withdrawn));
-    core.committer.note(`{"kind":"withdraw","node":${JSON.stringify(activation.path)}}`);
-    core.mustCommit = true;
-  }
+  if (isEffect(activation.node)) withdrawIntent(core, activation);
   dropActivation(core, activation);
   core.requestTurn();
 }
@@ -104,13 +101,8 @@ function armTimeout(core: RunCore, activation: Activation): void {
 }
 
 function attemptReturned(core: RunCore, activation: Activation, returned: unknown): void {
-  if (hasEffectInFlight(activation)) {
-    // A function may return before an effect it began has ended; settling now would forget that effect in silence (P2).
-    activation.onStepsEnded = () => {
-      if (activation.phase === 'running') attemptReturned(core, activation, returned);
-    };
-    return;
-  }
+  // A function may return before an effect it began has ended; settling now would forget that effect in silence (P2).
+  if (holdAttempt(core, activation, () => attemptReturned(core, activation, returned))) return;
   activation.cancelTimer?.();
   if (activation.isCancelled) return settleCancelled(core, activation);
   try {
@@ -122,21 +114,28 @@ function attemptReturned(core: RunCore, activation: Activation, returned: unknow
   }
 }
 
-function hasEffectInFlight({ frameRun, node, stepsInFlight }: Activation): boolean {
-  if (stepsInFlight === 0) return false;
-  const { steps = {} } = frameRun.openRecordOf(node) ?? {};
-  return Object.values(steps).some((step) => step.status === 'started' && step.intent !== undefined);
-}
-
-/** The attempt ended badly: retried if its policy and its effect class allow, else failed for good. */
+/** The attempt ended badly. Effects that it began are told to stop, and have the grace of a cancel to end and be recorded. */
 export function attemptFailed(core: RunCore, activation: Activation, error: unknown): void {
   activation.cancelTimer?.();
   activation.abort(error);
-  dropChildren(core, activation);
+  activation.isStopped = true;
   core.requestTurn();
+  const again = (): void => endFailed(core, activation, error, false);
+  if (!holdAttempt(core, activation, again)) return endFailed(core, activation, error, true);
+  activation.cancelTimer = holdTimer(core, core.env.limits.cancelGraceMs, () => {
+    if (core.holds.delete(activation) && activation.phase === 'running') endFailed(core, activation, error, true);
+  });
+}
+
+/** Retried if its policy and its effect class allow, else failed for good. */
+function endFailed(core: RunCore, activation: Activation, error: unknown, isGraceOver: boolean): void {
+  const isGoingOn = !core.isClosing && !core.isCancelling && core.committer.broken === undefined;
+  const again = (): void => endFailed(core, activation, error, false);
+  if (isGoingOn && !isGraceOver && holdAttempt(core, activation, again)) return;
+  activation.cancelTimer?.();
+  dropChildren(core, activation);
   if (activation.isCancelled) return settleCancelled(core, activation);
-  if (core.isClosing || core.isCancelling || core.committer.broken !== undefined)
-    return dropActivation(core, activation);
+  if (!isGoingOn) return dropActivation(core, activation);
   const { node } = activation;
   const applied = (error as { applied?: unknown } | undefined)?.applied;
   const mayRunAgain = !isEffect(node) || node.idempotent || applied === 'no';

@@ -57,6 +57,7 @@ function writeIntent(core: RunCore, activation: Activation): void {
     intent: { key, attempt: activation.attempt, deadlineAt, by: core.env.ids.workerId },
   };
   frameRun.frame.setNode(node.id, record, JSON.stringify(record));
+  activation.isAnnounced = true;
   core.committer.note(
     `{"kind":"intent","node":${JSON.stringify(activation.path)},"attempt":${activation.attempt},"effect":"${node.effect}"}`,
   );

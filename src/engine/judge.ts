@@ -2,7 +2,7 @@
 import { CairnError } from '../errors.ts';
 import type { Reconciliation } from '../graph/node-contract.ts';
 import { encodeValue } from '../state/codec.ts';
-import type { Intent, NodeRecord, WaitRecord } from '../state/tree.ts';
+import type { Intent, NodeRecord } from '../state/tree.ts';
 import type { Activation } from './activation.ts';
 import { admitOutcome } from './admit-outcome.ts';
 import { openWait } from './open-wait.ts';
@@ -12,7 +12,7 @@ import type { RunCore } from './run-core.ts';
 import { settleFailed } from './settle.ts';
 import { settleOutcome } from './settle-outcome.ts';
 import { holdTimer } from './timers.ts';
-import { doubtChoices, doubtDecision, doubtSchema } from './wait.ts';
+import { doubtDecision, doubtWait } from './wait.ts';
 
 /** How an open effect is judged. */
 export interface DoubtfulEffect {
@@ -131,17 +131,4 @@ function runAgain(core: RunCore, activation: Activation): void {
   const delayMs = (retryAt ?? 0) - core.env.clock.now();
   if (delayMs <= 0) return launchOrGate(core, activation);
   retryLater(core, activation, delayMs);
-}
-
-/** The question about an effect in doubt. */
-export function doubtWait(path: readonly string[], name: string, effect: string, intent: Intent): WaitRecord {
-  return {
-    kind: 'doubt',
-    node: path,
-    name,
-    prompt: `It is not known whether the ${effect} effect of ${path.join('/')} happened. Did it?`,
-    schema: doubtSchema,
-    // Who is asked can look the key up at the receiver.
-    metadata: { choices: doubtChoices, key: intent.key, deadlineAt: intent.deadlineAt },
-  };
 }

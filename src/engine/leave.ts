@@ -26,7 +26,8 @@ function isIdle(activation: Activation): boolean {
   return activation.stepsInFlight === 0 && activation.childrenInFlight === 0;
 }
 
-function leave(core: RunCore, activation: Activation): void {
+/** Leaves the function where it stands; whatever closes its wait wakes it. */
+export function leave(core: RunCore, activation: Activation): void {
   activation.phase = 'left';
   activation.cancelTimer?.();
   activation.abort(

@@ -9,7 +9,7 @@ import { keyAcrossSaves } from './step-calls.ts';
 import { recordAt, setStep } from './step-record.ts';
 import { treePathOf } from './tree-path.ts';
 import { holdTimer } from './timers.ts';
-import { waitIdOf, waitRowOf } from './wait.ts';
+import { doubtWait, waitIdOf, waitRowOf, type DoubtedEffect } from './wait.ts';
 
 const encoder = new TextEncoder();
 
@@ -58,6 +58,15 @@ function openDoubtOf(core: RunCore, wait: WaitRecord, stepKey: string | undefine
   return Object.entries(core.root.waits).find(
     ([, open]) => open.kind === 'doubt' && open.step === stepKey && open.node.join('\0') === place,
   )?.[0];
+}
+
+/** Asks whether an effect below an activation happened, as nobody else will; if that is asked already, only waits for the answer. */
+export function openDoubt(core: RunCore, activation: Activation, effect: DoubtedEffect): void {
+  const { node, step, intent } = effect;
+  const name = step === undefined ? 'in doubt' : `in doubt: ${step}`;
+  const wait = doubtWait(node, name, effect.effect, intent);
+  const waitId = openDoubtOf(core, wait, step) ?? waitIdOf(core.runId, [intent.key], nameInId(wait));
+  openWait(core, activation, step, wait, waitId);
 }
 
 /** A due time that is near is held here; a distant one is a row that whoever comes next fires. */

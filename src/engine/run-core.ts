@@ -60,6 +60,8 @@ export class RunCore {
   readonly cancelled: Activation[] = [];
   /** Left activations whose wait was closed: they run again. */
   readonly wakeUps: Activation[] = [];
+  /** Attempts whose function is over and whose effects have not ended: looked at again each turn. */
+  readonly holds: Map<Activation, () => void> = new Map();
   readonly childFrames: Set<FrameRun> = new Set();
   readonly armedWaits: Set<string> = new Set();
   /** The head this process loaded: views at or after it are the present state. */

@@ -14,6 +14,7 @@ import { rootFrameRun } from './frame-run.ts';
 import { dropActivation, launchOrGate } from './gate.ts';
 import { judgeActivation } from './judge.ts';
 import { MessageIntake } from './message-intake.ts';
+import { takeHolds } from './open-effects.ts';
 import { armDueTime, fireDueWait } from './open-wait.ts';
 import { prepareStart } from './prepare.ts';
 import { endingOf } from './run-ending.ts';
@@ -256,6 +257,7 @@ export class Runner {
 
   #turn(): void {
     const { core } = this;
+    if (core.holds.size > 0) takeHolds(core);
     if (core.cancelled.length > 0) for (const activation of core.cancelled.splice(0)) this.#takeCancelled(activation);
     if (core.wakeUps.length > 0) for (const activation of core.wakeUps.splice(0)) this.#wakeUp(activation);
     core.replay?.pump(core);

@@ -6,6 +6,7 @@ import type { KeptOutcome, NodeRecord, NodeStatus } from '../state/tree.ts';
 import type { Activation } from './activation.ts';
 import type { AdmittedOutcome } from './admit-outcome.ts';
 import { isEffect } from './effect.ts';
+import { openEffectsOf } from './open-effects.ts';
 
 /** How an outcome came to be, when it is not the return of an attempt. */
 export interface SettleSource {
@@ -46,13 +47,19 @@ export function givenJson(outcome: AdmittedOutcome): string | undefined {
     .join(',')}}`;
 }
 
+/** One that was cancelled over an effect that nobody waits for keeps it, to be seen. */
+function isInDoubt({ path }: Activation, record: NodeRecord | undefined): boolean {
+  return record !== undefined && openEffectsOf(record, path).next().done !== true;
+}
+
 /** Writes what stays of a visit. */
 export function writeRecord(activation: Activation, ending: Ending, error: Admitted | undefined): void {
   const { frameRun, node } = activation;
   const { outcome } = ending;
   const settled = ending.fired === undefined ? undefined : frameRun.plan.settledFields(node.index, ending.fired);
   const previous = frameRun.openRecordOf(node);
-  const keepsSteps = previous?.steps !== undefined && (ending.fired === undefined || outcome.isStepsOutput === true);
+  const isOpen = ending.fired === undefined || (ending.status === 'cancelled' && isInDoubt(activation, previous));
+  const keepsSteps = previous?.steps !== undefined && (isOpen || outcome.isStepsOutput === true);
   const record: NodeRecord = { status: ending.status };
   const texts: string[] = [`"${ending.status}"`];
   let json = `{"status":"${ending.status}"`;

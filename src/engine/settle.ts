@@ -9,6 +9,7 @@ import type { AdmittedOutcome } from './admit-outcome.ts';
 import { admitError, asError } from './encode-error.ts';
 import { cancelActivation } from './cancel.ts';
 import { dropChildren } from './drop-children.ts';
+import { askOpenEffects } from './open-effects.ts';
 import { dropWaitsOf } from './open-wait.ts';
 import { routeEdges } from './route.ts';
 import type { RunCore } from './run-core.ts';
@@ -36,6 +37,7 @@ export function settleCompleted(
   source: SettleSource = {},
 ): void {
   const { frame } = activation.frameRun;
+  if (askOpenEffects(core, activation)) return;
   if (core.unsealed.size > 0) sealViews(core, activation);
   if (outcome.updates !== undefined) {
     const conflict = findConflict(activation, outcome);
@@ -77,6 +79,7 @@ export function settleFailed(
     failure = routing;
   }
   if (isFatal(failure)) fired = undefined;
+  if (fired !== undefined && askOpenEffects(core, activation)) return;
   finish(core, activation, {
     status: 'failed',
     fired,

@@ -18,7 +18,8 @@ export function guardCall(activation: Activation, generation: number, call: stri
   const refuse = (reason: string): never => {
     throw new CairnError('NODE_CALL_REFUSED', { call, node: activation.path.join('/'), reason });
   };
-  if (activation.generation !== generation || activation.phase !== 'running') refuse('this attempt is over');
+  if (activation.generation !== generation || activation.phase !== 'running' || activation.isEnding)
+    refuse('this attempt is over');
   if (isEffect(activation.node))
     refuse(
       `a node of class ${activation.node.effect} cannot be composed; make it read, and its steps ${activation.node.effect}`,

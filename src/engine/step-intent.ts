@@ -4,7 +4,7 @@ import type { StepOptions } from '../graph/node-contract.ts';
 import type { StepRecord } from '../state/tree.ts';
 import type { Activation } from './activation.ts';
 import type { RunCore } from './run-core.ts';
-import { never, recordedStep } from './step-calls.ts';
+import { guardCall, never, recordedStep } from './step-calls.ts';
 import { deleteStep, ensureSteps, setStep } from './step-record.ts';
 
 /** One call of `ctx.step`, as all its attempts share it. */
@@ -17,7 +17,7 @@ export interface StepCall {
   readonly options: StepOptions;
 }
 
-/** Makes the intent durable, with everything before it, and only then returns; never returns if the step must not begin any more. */
+/** Makes the intent durable, with everything before it, and only then returns; never returns if the step must not begin any more. @throws NODE_CALL_REFUSED the function that called it is over */
 export async function writeStepIntent(
   core: RunCore,
   activation: Activation,
@@ -26,6 +26,7 @@ export async function writeStepIntent(
 ): Promise<void> {
   const { key, effect, hash, idempotencyKey, options } = call;
   const { generation } = activation;
+  if (isStopped(activation, generation)) guardCall(activation, generation, 'step');
   const { clock, ids, limits } = core.env;
   const before = recordedStep(activation, key);
   const deadlineAt = clock.now() + (options.timeoutMs ?? limits.effectMs);
@@ -48,14 +49,20 @@ export async function writeStepIntent(
     core.fail(new CairnError('CLAIM_LOST', { runId: core.runId }));
     await never();
   }
-  if (!core.isStopping || core.isOnlyFailing) return;
+  const isOver = isStopped(activation, generation);
+  if (!isOver && (!core.isStopping || core.isOnlyFailing)) return;
   if (activation.generation === generation && activation.phase === 'running')
-    withdrawIntent(core, activation, key, before);
+    withdrawStep(core, activation, key, before);
+  if (isOver) guardCall(activation, generation, 'step');
   await never();
 }
 
+function isStopped(activation: Activation, generation: number): boolean {
+  return activation.isStopped && activation.generation === generation;
+}
+
 /** The step was announced and does not begin: it is as it was before. */
-function withdrawIntent(core: RunCore, activation: Activation, key: string, before: StepRecord | undefined): void {
+function withdrawStep(core: RunCore, activation: Activation, key: string, before: StepRecord | undefined): void {
   const record = ensureSteps(activation);
   if (before === undefined) deleteStep(core, activation.path, record, key);
   else setStep(core, activation.path, record, key, before);

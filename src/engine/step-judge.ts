@@ -3,12 +3,13 @@ import { CairnError } from '../errors.ts';
 import type { StepOptions } from '../graph/node-contract.ts';
 import type { StepRecord } from '../state/tree.ts';
 import type { Activation } from './activation.ts';
-import { doubtWait, judgeEffect } from './judge.ts';
+import { judgeEffect } from './judge.ts';
 import { offloadValue } from './offload.ts';
 import { openWait } from './open-wait.ts';
 import type { RunCore } from './run-core.ts';
 import { admitStep, finishStep, leaveAtWait, never } from './step-calls.ts';
 import { ensureSteps, setStep } from './step-record.ts';
+import { doubtWait } from './wait.ts';
 
 /** A step that started and has no result: undefined means that it runs again. */
 export async function judgeStep(
@@ -63,5 +64,6 @@ export async function judgeStep(
     recorded.wait,
   );
   if (recorded.wait === undefined) setStep(core, path, ensureSteps(activation), key, { ...recorded, wait: waitId });
+  activation.endEffect(key);
   return leaveAtWait(core, activation);
 }

@@ -43,13 +43,15 @@ export async function runStep<T>(
   if (recorded?.status === 'done') return recorded.output as T;
   if (recorded?.status === 'failed') throw recorded.error;
   activation.stepsInFlight += 1;
+  if (isEffect({ effect: options.effect ?? 'pure' })) activation.beginEffect(key);
   try {
     if (core.committer.isFull) await core.drained();
     return await performStep(core, activation, key, options, fn, recorded);
   } finally {
     if (activation.generation === generation) {
       activation.stepsInFlight -= 1;
-      if (activation.stepsInFlight === 0) activation.onStepsEnded?.();
+      activation.endEffect(key);
+      if (activation.isEnding) core.requestTurn();
       maybeLeave(core, activation);
     }
   }

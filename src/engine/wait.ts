@@ -2,7 +2,7 @@
 import type { WaitRow } from '../ports/store.ts';
 import { encodeValue } from '../state/codec.ts';
 import { hashParts } from '../state/hash.ts';
-import type { WaitRecord } from '../state/tree.ts';
+import type { Intent, WaitRecord } from '../state/tree.ts';
 
 const encoder = new TextEncoder();
 
@@ -31,10 +31,10 @@ export interface MessageBody {
 }
 
 /** The decisions a person may take about an effect in doubt. */
-export const doubtChoices: readonly string[] = ['happened', 'run again', 'fail'];
+const doubtChoices: readonly string[] = ['happened', 'run again', 'fail'];
 
 /** Answers to an effect in doubt: one of the choices, or `{ decision: 'happened', output }`. */
-export const doubtSchema: Readonly<Record<string, unknown>> = {
+const doubtSchema: Readonly<Record<string, unknown>> = {
   anyOf: [
     { enum: doubtChoices },
     { type: 'object', required: ['decision'], properties: { decision: { enum: doubtChoices } } },
@@ -54,4 +54,25 @@ export function doubtDecision(answer: unknown): DoubtDecision {
     return { decision: given.decision, output: given.output };
   }
   return { decision: String(answer), output: undefined };
+}
+
+/** An effect that began and has no result. */
+export interface DoubtedEffect {
+  readonly node: readonly string[];
+  readonly step?: string;
+  readonly effect: string;
+  readonly intent: Intent;
+}
+
+/** The question about an effect in doubt. */
+export function doubtWait(path: readonly string[], name: string, effect: string, intent: Intent): WaitRecord {
+  return {
+    kind: 'doubt',
+    node: path,
+    name,
+    prompt: `It is not known whether the ${effect} effect of ${path.join('/')} happened. Did it?`,
+    schema: doubtSchema,
+    // Who is asked can look the key up at the receiver.
+    metadata: { choices: doubtChoices, key: intent.key, deadlineAt: intent.deadlineAt },
+  };
 }

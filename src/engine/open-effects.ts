@@ -1,0 +1,104 @@
+/** Effects below an activation that have begun and have no result: before it settles they end, or somebody judges them (P2, X3). */
+import { CairnError } from '../errors.ts';
+import type { FrameTree, NodeRecord } from '../state/tree.ts';
+import type { Activation } from './activation.ts';
+import { isEffect } from './effect.ts';
+import type { FrameRun } from './frame-run.ts';
+import { dropActivation } from './gate.ts';
+import { leave } from './leave.ts';
+import { openDoubt } from './open-wait.ts';
+import type { RunCore } from './run-core.ts';
+import type { DoubtedEffect } from './wait.ts';
+import { withdrawIntent } from './withdraw-intent.ts';
+
+/** What is open among the steps and child runs of a visit, and nobody has judged yet. */
+export function* openEffectsOf(record: NodeRecord, path: readonly string[]): Generator<DoubtedEffect> {
+  for (const [step, { status, intent, decision, effect = 'write' }] of Object.entries(record.steps ?? {})) {
+    if (status === 'started' && intent !== undefined && decision === undefined)
+      yield { node: path, step, effect, intent };
+  }
+  for (const [name, child] of Object.entries(record.children ?? {})) yield* openInFrame(child, [...path, name]);
+}
+
+function* openInFrame({ nodes }: FrameTree, path: readonly string[]): Generator<DoubtedEffect> {
+  for (const [id, record] of Object.entries(nodes)) {
+    if (record.fired !== undefined) continue;
+    const { status, intent, decision } = record;
+    const node = [...path, id];
+    // One that failed has a result: whoever started the child run was told of it.
+    if (status !== 'failed' && intent !== undefined && decision === undefined) yield { node, effect: 'write', intent };
+    yield* openEffectsOf(record, node);
+  }
+}
+
+/**
+ * The function of an attempt is over, and calls nothing more. While an effect that it called for has not ended, that is waited for, and
+ * `again` is called in a later turn. Its child runs stop. Says whether it must wait.
+ */
+export function holdAttempt(core: RunCore, activation: Activation, again: () => void): boolean {
+  activation.isEnding = true;
+  if (!stopBelow(core, activation)) return false;
+  core.holds.set(activation, again);
+  return true;
+}
+
+/** Looks again at what is held: once a turn, since that is when effects have ended. */
+export function takeHolds(core: RunCore): void {
+  const holds = [...core.holds];
+  core.holds.clear();
+  for (const [activation, again] of holds) if (activation.phase === 'running') again();
+}
+
+/** Stops what runs below an activation, but for effects: they are told to stop, and end by themselves. Says whether there are any. */
+function stopBelow(core: RunCore, activation: Activation): boolean {
+  let isHeld = activation.effectSteps.size > 0;
+  if (activation.childrenInFlight === 0) return isHeld;
+  for (const frameRun of core.childFrames) {
+    if (!isBelow(frameRun, activation)) continue;
+    frameRun.hasFailed = true;
+    for (const child of frameRun.activations.values()) {
+      child.abort(new CairnError('NODE_CANCELLED', { node: child.path.join('/') }));
+      if (holdsEffect(core, child)) {
+        child.isEnding = true;
+        child.isStopped = true;
+        isHeld = true;
+      } else {
+        if (child.isAnnounced) withdrawIntent(core, child);
+        dropActivation(core, child);
+      }
+    }
+  }
+  return isHeld;
+}
+
+function isBelow({ nodePath }: FrameRun, { path }: Activation): boolean {
+  return path.every((part, index) => nodePath[index] === part);
+}
+
+function holdsEffect(core: RunCore, activation: Activation): boolean {
+  if (activation.phase !== 'running') return false;
+  if (isEffect(activation.node) || activation.effectSteps.size > 0) return true;
+  if (activation.childrenInFlight === 0) return false;
+  return [...core.childFrames].some(
+    (frameRun) =>
+      isBelow(frameRun, activation) && [...frameRun.activations.values()].some((child) => holdsEffect(core, child)),
+  );
+}
+
+/**
+ * An activation that would settle while an effect below it is in doubt is left at the question whether that happened, and runs again
+ * when it is answered; the answer stands for what is not called again. Says whether it is left.
+ */
+export function askOpenEffects(core: RunCore, activation: Activation): boolean {
+  const { node, frameRun, path } = activation;
+  const record = frameRun.openRecordOf(node);
+  if (core.isDry || (record?.steps === undefined && record?.children === undefined)) return false;
+  if (node.onInDoubt === 'fail') return false;
+  let isAsked = false;
+  for (const effect of openEffectsOf(record, path)) {
+    openDoubt(core, activation, effect);
+    isAsked = true;
+  }
+  if (isAsked) leave(core, activation);
+  return isAsked;
+}
