@@ -190,7 +190,7 @@ test('B67 a statement ends after the timeout, and is undone', async () => {
   expect(await rowsOf("select to_regclass('u') as u")).toEqual([{ u: null }]);
 });
 
-test('B70 isolation is that which is asked for', async () => {
+test('B66 isolation is that which is asked for', async () => {
   const sql = "select current_setting('transaction_isolation') as level";
   expect((await run({ sql, isolation_level: 'serializable' })).rows).toEqual([{ level: 'serializable' }]);
 });
@@ -235,7 +235,7 @@ async function cutAt(text: string): Promise<Server> {
   return proxy;
 }
 
-test('B71 a server that cannot be reached, or refuses, had no effect; the password is not told', async () => {
+test('B70 a server that cannot be reached, or refuses, had no effect; the password is not told', async () => {
   const gone = await cutAt('');
   const { port } = gone.address() as AddressInfo;
   await new Promise((resolve) => gone.close(resolve));

@@ -25,6 +25,7 @@ import {
   readPostgresPlace,
   readSqlitePlace,
 } from './sql/place.ts';
+import { modelFields, modelWorkFaults, readModelWork } from './sql/model-work.ts';
 import { runOnPostgres } from './sql/postgres-run.ts';
 import { isRawRead, rawFaults, rawFields, readRawWork, sqlFaults, type SqlWork } from './sql/raw-work.ts';
 import { readSql, type Engine } from './sql/read-sql.ts';
@@ -55,6 +56,7 @@ export const sqlBlock: NodeType = {
   inputs: {
     ...placeFields,
     ...rawFields,
+    ...modelFields,
     init_sql: {
       schema: { type: 'string' },
       description: 'Run first, in the same transaction; its rows are not kept.',
@@ -72,6 +74,7 @@ export const sqlBlock: NodeType = {
     engine: outputField('string', '`sqlite` or `postgresql`.'),
     execution_time_ms: outputField('number', 'Connecting included.'),
   },
+  isIdempotent: ({ op }) => op === 'schema',
   effect: (literals) => (isReadOnly(literals) ? 'read' : 'write'),
   timeoutMs: (literals) =>
     optionFaults([timeout], literals).length > 0
@@ -84,7 +87,8 @@ export const sqlBlock: NodeType = {
 
 function isReadOnly(inputs: Inputs): boolean {
   if (inputs['read_only'] !== undefined && optionFaults([readOnly], inputs).length === 0) return readOnly.read(inputs);
-  const [engine, { sql }] = [engineOf(inputs), inputs];
+  const [engine, { sql, op }] = [engineOf(inputs), inputs];
+  if (op !== undefined) return op === 'select';
   return engine !== undefined && typeof sql === 'string' && isRawRead(sql, engine);
 }
 
@@ -93,18 +97,25 @@ function check(inputs: Inputs): readonly InputFault[] {
   const engine = engineOf(inputs);
   const faults = [...placeFaults(inputs), ...optionFaults([timeout, readOnly], inputs)];
   if (engine === undefined) return faults;
-  if (typeof sql === 'string') faults.push(...rawFaults(sql, inputs, engine));
-  else faults.push({ input: 'sql', message: 'sql is missing', fix: 'add sql' });
+  const isModel = inputs['model'] !== undefined || inputs['op'] !== undefined;
+  if (isModel) faults.push(...modelWorkFaults(inputs));
+  if (typeof sql === 'string' && !isModel) faults.push(...rawFaults(sql, inputs, engine));
+  if ((typeof sql === 'string') === isModel)
+    faults.push({
+      input: 'sql',
+      message: isModel ? 'sql and model are both given' : 'sql is missing',
+      fix: 'give sql, or model and op',
+    });
   if (typeof first === 'string') faults.push(...sqlFaults('init_sql', first, engine));
   return faults;
 }
 
 async function run(ctx: TypedNodeContext): Promise<unknown> {
   const startedAt = ctx.now();
-  const { engine, place, job, mask } = await beforeEffect(() => prepare(ctx));
+  const { engine, place, job, decode, mask } = await beforeEffect(() => prepare(ctx));
   try {
     const result = place.engine === 'sqlite' ? await runOnSqlite(place, job) : await runOnPostgres(place, job);
-    return { ...describeResult(result, mask), engine, execution_time_ms: ctx.now() - startedAt };
+    return { ...describeResult(result, mask, decode), engine, execution_time_ms: ctx.now() - startedAt };
   } catch (error) {
     throw error instanceof NodeFailure ? maskFailure(error, mask) : error;
   }
@@ -118,6 +129,7 @@ interface Prepared {
   readonly engine: Engine;
   readonly place: Place;
   readonly job: SqlJob;
+  readonly decode: SqlWork['decode'];
   readonly mask: Mask;
 }
 
@@ -129,12 +141,11 @@ function prepare(ctx: TypedNodeContext): Prepared {
   const place: Place =
     engine === 'sqlite' ? { engine, ...readSqlitePlace(inputs) } : { engine, ...readPostgresPlace(inputs) };
   requireGrant(ctx, place);
-  return {
-    engine,
-    place,
-    job: jobOf(ctx, inputs, engine, readRawWork(requireText(inputs, 'sql'), inputs, engine)),
-    mask,
-  };
+  const work =
+    inputs['op'] === undefined
+      ? readRawWork(requireText(inputs, 'sql'), inputs, engine)
+      : readModelWork(inputs, engine, { idempotencyKey: ctx.idempotencyKey, now: ctx.now() });
+  return { engine, place, job: jobOf(ctx, inputs, engine, work), decode: work.decode, mask };
 }
 
 /** A host that stood in a secret was not known before. */
@@ -158,8 +169,8 @@ function jobOf(ctx: TypedNodeContext, inputs: Inputs, engine: Engine, work: SqlW
   };
 }
 
-function describeResult(result: SqlResult, mask: Mask): Readonly<Record<string, unknown>> {
-  const rows = mapLeaves(rowObjects(result), (leaf) => {
+function describeResult(result: SqlResult, mask: Mask, decode: SqlWork['decode']): Readonly<Record<string, unknown>> {
+  const rows = mapLeaves(rowObjects(result, decode), (leaf) => {
     if (typeof leaf === 'string') return mask.text(leaf);
     return leaf instanceof Uint8Array ? mask.bytes(leaf) : leaf;
   });

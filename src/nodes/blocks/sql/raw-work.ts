@@ -23,6 +23,8 @@ export interface SqlWork {
   readonly statements: readonly BoundStatement[];
   readonly isRead: boolean;
   readonly isAlone: boolean;
+  /** What a value of a column means. */
+  readonly decode?: (column: string, value: unknown) => unknown;
 }
 
 /** Whether the statements written out change nothing; false if that cannot be told. */

@@ -45,8 +45,11 @@ export function distinct(columns: readonly string[]): readonly string[] {
 }
 
 /** Rows as objects. */
-export function rowObjects({ columns, rows }: SqlResult): readonly Readonly<Record<string, unknown>>[] {
-  return rows.map((row) => Object.fromEntries(columns.map((column, index) => [column, row[index]])));
+export function rowObjects(
+  { columns, rows }: SqlResult,
+  decode: (column: string, value: unknown) => unknown = (_, value) => value,
+): readonly Readonly<Record<string, unknown>>[] {
+  return rows.map((row) => Object.fromEntries(columns.map((column, index) => [column, decode(column, row[index])])));
 }
 
 export interface SqlFailureFacts {
