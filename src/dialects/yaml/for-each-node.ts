@@ -8,6 +8,7 @@ import {
   type NodeImplementation,
   type StepOptions,
 } from '../../graph/node-contract.ts';
+import type { Graph } from '../../graph/graph.ts';
 import type { Inputs } from '../../graph/node-type.ts';
 import { SecretReference } from '../../graph/secret-reference.ts';
 import { ItemContext, StepItemContext } from './block-context.ts';
@@ -56,15 +57,13 @@ export function forEachImplementation(
   effect: EffectClass,
   timeoutMs: number | undefined,
 ): NodeImplementation {
-  const { file, type, over } = parts;
+  const { type, over } = parts;
   const work = chooseWork(parts, effect, timeoutMs);
-  const maxParallel = file.forEach?.maxParallel ?? 1;
   return {
     run: async (ctx) => {
       const scope = scopeOf(parts.workflow, ctx);
       const items = readItems(evaluateBefore(over as Template, scope));
-      // A question holds nobody up: all of them are open at once, unless one is to come after the other.
-      const slots = effect === 'human' && file.forEach?.isSequential === false ? items.length : maxParallel;
+      const slots = slotsOf(parts, effect, items.length);
       const iterations = await runItems(ctx, parts, scope, items, slots, work);
       // The steps hold the iterations: naming them keeps one copy, but only where their order is that of the items.
       const isStored = work.isStep && items.length > 0 && iterations.every(({ status }) => status === 'completed');
@@ -72,6 +71,24 @@ export function forEachImplementation(
     },
     codeText: String(type.run),
   };
+}
+
+/** Items that run at once in parallel mode where the file does not say. */
+const maxParallelDefault = 5;
+
+/**
+ * How many items run at once. In parallel mode all questions are open at once: one that asks holds nobody up, and workflows that ask
+ * begin together unless the file says how many may.
+ */
+function slotsOf({ file, call }: BlockParts, effect: EffectClass, count: number): number {
+  const { isSequential = true, maxParallel } = file.forEach ?? {};
+  if (isSequential) return 1;
+  if (effect === 'human' || (maxParallel === undefined && call !== undefined && asksPerson(call.graph))) return count;
+  return maxParallel ?? maxParallelDefault;
+}
+
+function asksPerson({ nodes }: Graph): boolean {
+  return nodes.some(({ effect, subgraph }) => effect === 'human' || (subgraph !== undefined && asksPerson(subgraph)));
 }
 
 interface Work {

@@ -94,7 +94,7 @@ function readForEach(faults: Faults, block: Data, at: Path): ForEachFile | undef
   return {
     over: block['for_each'],
     isSequential,
-    maxParallel: isSequential ? 1 : (numberOf(block['max_parallel']) ?? 5),
+    maxParallel: numberOf(block['max_parallel']),
   };
 }
 

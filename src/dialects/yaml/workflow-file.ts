@@ -21,7 +21,8 @@ export interface ForEachFile {
   /** An expression, a list or a mapping. */
   readonly over: unknown;
   readonly isSequential: boolean;
-  readonly maxParallel: number;
+  /** Undefined: the file does not say. */
+  readonly maxParallel: number | undefined;
 }
 
 export interface BlockFile {
