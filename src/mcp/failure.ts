@@ -12,6 +12,7 @@ const toolHints: Partial<Record<ErrorCode, string>> = {
   WAIT_CLOSED: 'fork_checkpoint, with answers, answers otherwise.',
   CHECKPOINT_NOT_FOUND: 'list_checkpoints lists those there are.',
   CLAIM_TAKEN: 'Another process works on it: get_run says where it stands. An answer can be given all the same.',
+  CHECKPOINT_NEEDED: 'Deleting the newest checkpoint of the run removes all of it.',
   HISTORY_HAS_FORKS: 'Delete the forks first, or keep the run.',
 };
 

@@ -235,6 +235,25 @@ describe('delete_checkpoint', () => {
     });
   });
 
+  test('M7 of one that is no longer kept it is said what remains; it answers nothing', async () => {
+    const done = await tools.call('execute_workflow', { workflow: 'automatic' });
+    const run = done['run_id'] as string;
+    const { checkpoint_id: first } = await tools.call('get_checkpoint_info', { checkpoint_id: `${run}@1` });
+    const inner = first as string;
+    expect(await tools.call('delete_checkpoint', { checkpoint_id: inner })).toMatchObject({ deleted: true });
+    expect(await tools.call('get_checkpoint_info', { checkpoint_id: inner })).toMatchObject({
+      found: false,
+      error: `Checkpoint ${inner} not found or expired`,
+      code: 'CHECKPOINT_PRUNED',
+      remains: expect.any(String) as string,
+    });
+    expect(await tools.call('resume_workflow', { checkpoint_id: inner, llm_response: 'yes' })).toMatchObject({
+      isError: true,
+      code: 'CHECKPOINT_PRUNED',
+    });
+    expect(await tools.call('resume_workflow', { checkpoint_id: run })).toEqual(done);
+  });
+
   test('M7 one that a run was forked from stays', async () => {
     const { id, run } = await pause();
     await tools.call('fork_checkpoint', { checkpoint_id: id, run: false });
