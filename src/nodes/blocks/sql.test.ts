@@ -221,7 +221,24 @@ test('B69 what a block needs: its file, or its server', () => {
   expect(sqlBlock.needs?.({ engine: 'sqlite', path: ':memory:' })).toEqual([]);
   const hostOf = (inputs: Inputs): unknown => sqlBlock.needs?.({ engine: 'postgresql', ...inputs });
   expect(hostOf({ host: 'h' })).toEqual([{ kind: 'net', host: 'h:5432' }]);
+  expect(hostOf({ host: '::1' })).toEqual([{ kind: 'net', host: '[::1]:5432' }]);
   expect(hostOf({ host: 'h', port: 6_000 })).toEqual([{ kind: 'net', host: 'h:6000' }]);
   expect(hostOf({ connection: 'postgres://u:p@h:7000/d' })).toEqual([{ kind: 'net', host: 'h:7000' }]);
   expect(hostOf({ connection: new SecretReference([{ secret: 'DB' }]) })).toEqual([{ kind: 'net', host: undefined }]);
+});
+
+test('B69 what is reached in the end is held to the permissions once more', async () => {
+  const asked: unknown[] = [];
+  const isGranted = (need: unknown): boolean => (asked.push(need), false);
+  for (const inputs of [
+    { engine: 'sqlite', path: 5, sql: 'select 1' },
+    { engine: 'postgresql', host: 2_130_706_433, username: 'u', database: 'd', sql: 'select 1' },
+  ]) {
+    const output = Promise.resolve(sqlBlock.run({ ...createFakeContext(), isGranted, inputs, fileOutputs: [] }));
+    await expect(output).rejects.toMatchObject({ code: 'PERMISSION_DENIED', applied: 'no' });
+  }
+  expect(asked).toEqual([
+    { kind: 'fs', path: join(process.cwd(), '5') },
+    { kind: 'net', host: '2130706433:5432' },
+  ]);
 });

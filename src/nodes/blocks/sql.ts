@@ -148,12 +148,14 @@ function prepare(ctx: TypedNodeContext): Prepared {
   return { engine, place, job: jobOf(ctx, inputs, engine, work), decode: work.decode, mask };
 }
 
-/** A host that stood in a secret was not known before. */
+/** What is reached in the end is held to the permissions once more: a secret hides its host, and a number is a name, too. */
 function requireGrant(ctx: TypedNodeContext, place: Place): void {
-  if (place.engine === 'sqlite' || typeof ctx.inputs['connection'] !== 'object') return;
-  const host = `${place.host}:${place.port}`;
-  if (ctx.isGranted?.({ kind: 'net', host }) === true) return;
-  throw new NodeFailure('the host that connection names is not granted', { code: 'PERMISSION_DENIED', applied: 'no' });
+  const isHidden = typeof ctx.inputs['connection'] === 'object';
+  const exact = place.engine === 'sqlite' ? { engine: place.engine, path: place.path } : { ...place };
+  const refused = placeNeeds(exact).find((need) => !(ctx.isGranted?.(need) ?? !isHidden));
+  if (refused === undefined) return;
+  const what = refused.kind === 'net' ? 'the host of the database' : 'the file of the database';
+  throw new NodeFailure(`${what} is not granted`, { code: 'PERMISSION_DENIED', applied: 'no' });
 }
 
 function jobOf(ctx: TypedNodeContext, inputs: Inputs, engine: Engine, work: SqlWork): SqlJob {

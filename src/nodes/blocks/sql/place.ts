@@ -75,7 +75,8 @@ export function placeNeeds(inputs: Inputs): readonly Need[] {
   const { connection, host } = inputs;
   if (typeof connection === 'string') return [{ kind: 'net', host: addressOf(URL.parse(connection)) }];
   if (typeof host !== 'string' || optionFaults([port], inputs).length > 0) return [{ kind: 'net', host: undefined }];
-  return [{ kind: 'net', host: `${host}:${port.read(inputs)}` }];
+  const name = host.includes(':') ? `[${host}]` : host;
+  return [{ kind: 'net', host: `${name}:${port.read(inputs)}` }];
 }
 
 const addressOf = (url: URL | null): string | undefined =>
@@ -167,7 +168,13 @@ function readConnection(text: string): Address {
     throw refuseInput('connection', 'must be postgres://username:password@host:port/database');
   if (url.search !== '') throw refuseInput('connection', 'must have no options behind the database: use ssl');
   const [username, password] = [decodeURIComponent(url.username), decodeURIComponent(url.password)];
-  return { host: url.hostname, port: url.port === '' ? 5_432 : Number(url.port), database, username, password };
+  return {
+    host: url.hostname.replace(/^\[(.*)\]$/u, '$1'),
+    port: url.port === '' ? 5_432 : Number(url.port),
+    database,
+    username,
+    password,
+  };
 }
 
 function readSsl(given: unknown): PostgresPlace['ssl'] {

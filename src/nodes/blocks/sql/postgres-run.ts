@@ -66,8 +66,9 @@ async function loadDriver(): Promise<typeof postgresPackage.default> {
 function optionsOf(place: PostgresPlace): Options<Record<string, never>> {
   const { host, port, database, username, password, ssl, connectTimeoutMs } = place;
   return {
-    host,
-    port,
+    // As lists: in a text, commas and slashes would mean other servers and files.
+    host: [host] as never,
+    port: [port] as never,
     database,
     username,
     password,
