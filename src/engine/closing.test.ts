@@ -131,3 +131,35 @@ test('E7 a run that nobody works on is cancelled at once, and what it waited for
   await expect(other.cancel('r')).rejects.toMatchObject({ code: 'RUN_FINISHED' });
   await expect(other.resume('r')).rejects.toMatchObject({ code: 'RUN_CANCELLED' });
 });
+
+test.each(['answer', 'signal', 'cancel'] as const)(
+  'W4 an %s that another process posts while the run is being given back is taken by who gave it back',
+  async (kind) => {
+    const bench = createBench();
+    const graph = graphOf(
+      'g',
+      [node('a', 'human', (ctx) => Promise.race([ctx.ask({ prompt: '?' }), ctx.receive('go')]))],
+      edges('> a', 'a >'),
+    );
+    const other = createEngine({ ...bench.options, ids: testIds('worker-2') });
+    let posted: unknown;
+    const post = async (): Promise<void> => {
+      const wait = (await other.waits('r')).find((open) => open.kind === 'question');
+      if (kind === 'answer') await other.answer('r', wait?.waitId ?? '', 'yes');
+      else if (kind === 'signal') await other.signal('r', 'go', 'yes');
+      else await other.cancel('r');
+      posted = await other.resume('r', { graph }).catch((error: unknown) => (error as CairnError).code);
+    };
+    const releaseClaim: typeof bench.store.releaseClaim = async (claim) => {
+      // The run is paused, and its claim still held: whoever posts now finds it taken.
+      if (posted === undefined) await post();
+      return bench.store.releaseClaim(claim);
+    };
+    const owner = createEngine({ ...bench.options, store: { ...bench.store, releaseClaim } });
+    const result = await (await owner.start(graph, {}, { runId: 'r' })).result();
+    expect(posted).toBe('CLAIM_TAKEN');
+    expect(result.status).toBe(kind === 'cancel' ? 'cancelled' : 'completed');
+    await owner.close();
+    expect((await bench.store.readRun({ tenant: 'default', runId: 'r' }))?.claim).toBeUndefined();
+  },
+);

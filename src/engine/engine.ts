@@ -26,7 +26,7 @@ import { forkRun } from './fork.ts';
 import { defaultLimits } from './limits.ts';
 import { previewRun } from './preview.ts';
 import { redactorOf } from './redact.ts';
-import { claimForResume, prepareRunner } from './resume-run.ts';
+import { claimForResume, prepareRunner, type RunnerRequest } from './resume-run.ts';
 import type { EngineEnvironment } from './run-core.ts';
 import { RunFeed } from './run-feed.ts';
 import { restingFrame, resultOf } from './run-result.ts';
@@ -35,9 +35,13 @@ import type { Runner } from './runner.ts';
 const encoder = new TextEncoder();
 
 interface ActiveRun {
-  readonly runner: Runner;
+  runner: Runner;
   readonly feed: RunFeed;
   readonly graph: Graph;
+  /** Whether the run goes on here after its runner has ended: with another, by then. */
+  goesOn: Promise<boolean>;
+  /** Resolves when it has come to rest. */
+  rested: Promise<void>;
 }
 
 /** Makes an engine. Nothing happens until it is called; it keeps no state but the runs it advances now. */
@@ -90,12 +94,13 @@ class CairnEngine implements Engine {
     return this.#open(runId, () => this.#takeUp(runId, options));
   }
 
-  /** The run as it is advanced here now; one that is just coming to rest is waited for, since it takes nothing more. */
+  /** The run as it is advanced here now; one that is just coming to rest is waited for, since its runner takes nothing more. */
   async #advancing(runId: string): Promise<ActiveRun | undefined> {
-    const active = this.#active.get(runId);
-    if (active === undefined || !active.runner.isOver) return active;
-    await active.runner.ended.catch(() => {});
-    return undefined;
+    for (;;) {
+      const active = this.#active.get(runId);
+      if (active === undefined || !active.runner.isOver) return active;
+      await active.goesOn.catch(() => {});
+    }
   }
 
   #open(runId: string, open: () => Promise<RunHandle>): Promise<RunHandle> {
@@ -134,44 +139,72 @@ class CairnEngine implements Engine {
     loaded?: LoadedState,
   ): Promise<RunHandle> {
     const feed = new RunFeed(run.runId);
-    let runner: Runner;
-    try {
-      runner = await prepareRunner({
-        env: this.#env,
-        run,
-        claim,
-        claimedAtMs,
-        graph,
-        feed,
-        options,
-        ...(loaded === undefined ? {} : { loaded }),
-      });
-      this.#checkOpen();
-    } catch (error) {
-      await this.#env.store.releaseClaim(claim).catch(() => {});
-      throw error;
-    }
-    const active: ActiveRun = { runner, feed, graph };
+    const runner = await this.#prepare({ run, claim, claimedAtMs, graph, feed, options }, loaded);
+    const active: ActiveRun = { runner, feed, graph, goesOn: Promise.resolve(true), rested: Promise.resolve() };
     this.#active.set(run.runId, active);
     // Whoever advances a run is there until it ends or pauses: a delay before an attempt is no end of the process.
     const leave = this.#env.clock.stay?.();
-    const forget = (): void => {
+    active.rested = this.#follow(active).finally(() => {
       leave?.();
       if (this.#active.get(run.runId) === active) this.#active.delete(run.runId);
-    };
-    runner.ended.then(forget, forget);
-    runner.start().catch((error: unknown) => runner.core.fail(error));
+    });
+    active.rested.catch(() => {});
     return this.#handle(run.runId, active, created);
   }
 
+  /** Makes the runner of a claimed run; if that cannot be, the claim is given back. */
+  async #prepare(request: Omit<RunnerRequest, 'env'>, loaded: LoadedState | undefined): Promise<Runner> {
+    try {
+      const runner = await prepareRunner({
+        env: this.#env,
+        ...request,
+        ...(loaded === undefined ? {} : { loaded }),
+      });
+      this.#checkOpen();
+      return runner;
+    } catch (error) {
+      await this.#env.store.releaseClaim(request.claim).catch(() => {});
+      throw error;
+    }
+  }
+
+  /** Resolves when the run has come to rest. */
+  async #follow(active: ActiveRun): Promise<void> {
+    do {
+      const { runner } = active;
+      runner.start().catch((error: unknown) => runner.core.fail(error));
+      active.goesOn = runner.ended.then(() => this.#takeUpAgain(active));
+    } while (await active.goesOn);
+    active.feed.close();
+  }
+
+  /** A message that came while a run was being given back found nobody to take it: whoever posted it saw the claim (W4). */
+  async #takeUpAgain(active: ActiveRun): Promise<boolean> {
+    const { run: before, root } = active.runner.core;
+    if (root.status !== 'paused' || this.#isClosed) return false;
+    const { graph, feed } = active;
+    try {
+      const found = await this.#env.store.readRun(before);
+      if (found?.status !== 'paused' || !found.hasMessages) return false;
+      const claimedAtMs = this.#env.clock.monotonic();
+      const { claim, run } = await claimForResume(this.#env, found);
+      const options = { retryFailed: false };
+      active.runner = await this.#prepare({ run, claim, claimedAtMs, graph, feed, options }, undefined);
+      return true;
+    } catch {
+      // It is at rest, and its messages are there: whoever resumes it takes them.
+      return false;
+    }
+  }
+
   #handle(runId: string, active: ActiveRun, created: boolean): RunHandle {
-    const { runner, feed, graph } = active;
+    const { feed, graph } = active;
     return {
       runId,
       created,
       result: async () => {
-        await runner.ended;
-        const { committer, root, rootFrame } = runner.core;
+        await active.rested;
+        const { committer, root, rootFrame } = active.runner.core;
         return resultOf(runId, committer.seq, root, rootFrame);
       },
       events: (options = {}) => streamEvents(this.#env, runId, feed, graph, options),
@@ -224,7 +257,7 @@ class CairnEngine implements Engine {
       throw new CairnError('RUN_FINISHED', { runId, status: run.status });
     const { store, clock, tenant } = this.#env;
     await store.postMessage({ tenant, runId, kind: 'cancel', name: '', body: encoder.encode('{}'), at: clock.now() });
-    const active = this.#active.get(runId);
+    const active = await this.#advancing(runId);
     if (active !== undefined) return active.runner.poke();
     await cancelUnowned(this.#env, run);
   }
@@ -252,7 +285,10 @@ class CairnEngine implements Engine {
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    const closing = [...this.#active.values()].map(({ runner }) => runner.close());
+    const closing = [...this.#active.values()].map(async (active) => {
+      await active.runner.close();
+      await active.rested.catch(() => {});
+    });
     // Those that are being opened find it closed, and give their claims back.
     const opening = [...this.#opening.values()].map((handle) => handle.catch(() => {}));
     await Promise.all([...closing, ...opening]);

@@ -319,7 +319,6 @@ export class Runner {
     if (status === 'paused') await this.#snapshots.atPause();
     // Its last commit is durable: a claim that cannot be given back runs out.
     await core.env.store.releaseClaim(core.claim).catch(() => {});
-    this.#feed.close();
   }
 
   #checkpoint(): void {
