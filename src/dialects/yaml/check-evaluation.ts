@@ -31,6 +31,8 @@ const evaluators: Readonly<Record<string, number>> = {
   ssh: 2,
   sqlite3: 2,
 };
+/** How far the options of a program are looked for. */
+const maxDistance = 40;
 /** Variables whose values a shell expands. */
 const expanded = /^(?:PS[0-4]|PROMPT_COMMAND|BASH_ENV|ENV)\+?=/;
 
@@ -45,9 +47,8 @@ export function takesScript({ words: [first, ...others] }: SimpleCommand): boole
   return program === 'xargs' || (shells.includes(program) && others.every(({ text }) => text.startsWith('-')));
 }
 
-/** Says, once for a place, that a value is handed to something that evaluates it. */
+/** Says that a value is handed to something that evaluates it. */
 export function warnOfEvaluation(faults: TextFault[], offset: number, by: string): void {
-  if (faults.some((fault) => fault.rule === 'T9' && fault.offset === offset)) return;
   faults.push({
     offset,
     rule: 'T9',
@@ -77,13 +78,14 @@ export function checkEvaluation({ assignments, words }: SimpleCommand, faults: T
   for (const word of [...assignments, ...words]) if (expanded.test(word.text)) warn([word], 'the shell');
   for (const [index, word] of words.entries()) {
     const program = baseName(word);
-    const rest = words.slice(index + 1);
     if (Object.hasOwn(evaluators, program)) {
       // A program may be run by another: sudo ssh …; a word that only looks like one costs no more than a warning.
-      if (index === 0 || program === 'ssh' || program === 'watch')
-        warn(rest.slice((evaluators[program] ?? 1) - 1), program);
+      if (index === 0 || program === 'ssh' || program === 'watch') {
+        return warn(words.slice(index + (evaluators[program] ?? 1)), program);
+      }
     } else if (Object.hasOwn(interpreters, program)) {
       const option = interpreters[program];
+      const rest = words.slice(index + 1, index + maxDistance);
       const at = option === undefined ? programIndex(rest) : rest.findIndex(({ text }) => option.test(text)) + 1;
       if (option === undefined || at > 0) warn(rest.slice(at, at + 1), program);
     }

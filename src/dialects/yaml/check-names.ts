@@ -43,21 +43,40 @@ const isBeforeEquals = ({ text }: Word, { at }: WordReference): boolean => {
   return equals < 0 || at <= equals;
 };
 
+/** What a command is as a whole. */
+interface Traits {
+  /** A variable of the script evaluates what it is given. */
+  readonly evaluates: boolean;
+  /** It compares numbers within `[[ … ]]`. */
+  readonly reckons: boolean;
+  /** The index of the first option after which a declared variable evaluates what it is given. */
+  readonly option: number;
+}
+
+function traitsOf(words: readonly Word[], evaluates: boolean): Traits {
+  const option = words.findIndex(({ text }) => /^[-+]\w*[aAin]/.test(text));
+  return {
+    evaluates,
+    reckons: words[0]?.text === '[[' && words.some(({ text }) => /^-(?:eq|ne|lt|le|gt|ge)$/.test(text)),
+    option: option < 0 ? words.length : option,
+  };
+}
+
 /** Why a reference in a word of a command is refused, if it is. */
 function refusalOf(
   words: readonly Word[],
   index: number,
   reference: WordReference,
-  evaluates: boolean,
+  traits: Traits,
 ): Reason | undefined {
   const word = words[index] as Word;
   const command = words[0]?.text ?? '';
   const previous = words[index - 1]?.text ?? '';
   if (/^(?:[A-Za-z_]\w*)?\[[^\]]*$/.test(word.text.slice(0, reference.at))) return subscript;
   if (command === 'let') return arithmetic;
-  if (evaluates && ['for', 'select'].includes(command)) return attribute;
+  if (traits.evaluates && ['for', 'select'].includes(command)) return attribute;
   if (declarers.includes(command)) {
-    if (words.slice(1, index).some(({ text }) => /^[-+]\w*[aAin]/.test(text))) return attribute;
+    if (index > traits.option) return attribute;
     return !word.text.startsWith('-') && isBeforeEquals(word, reference) ? partOfName : undefined;
   }
   const valued = optionsWithValue[command];
@@ -65,8 +84,7 @@ function refusalOf(
   if (command === 'getopts' && index === 2) return name;
   if (previous === '-v' && (command === 'printf' || testers.includes(command))) return name;
   if (command === 'wait' && previous === '-p') return name;
-  const reckons = command === '[[' && words.some(({ text }) => /^-(?:eq|ne|lt|le|gt|ge)$/.test(text));
-  return reckons ? numbers : undefined;
+  return traits.reckons ? numbers : undefined;
 }
 
 /**
@@ -84,11 +102,12 @@ export function checkNames({ assignments, words }: SimpleCommand, faults: TextFa
       else if (evaluates) report(reference, attribute);
     }
   }
+  const traits = traitsOf(words, evaluates);
   for (const [index, word] of words.entries()) {
     for (const reference of direct(word)) {
       if (index === 0 && /^\w*\+?=/.test(word.text) && isBeforeEquals(word, reference)) report(reference, partOfName);
       else {
-        const reason = refusalOf(words, index, reference, evaluates);
+        const reason = refusalOf(words, index, reference, traits);
         if (reason !== undefined) report(reference, reason);
       }
     }
@@ -96,4 +115,5 @@ export function checkNames({ assignments, words }: SimpleCommand, faults: TextFa
 }
 
 /** A declaration that makes later assignments to its variables evaluate what they are given. */
-export const evaluatingDeclaration: RegExp = /\b(?:declare|typeset|local|readonly|export)\b[^\n;&|]*\s[-+]\w*[in]/;
+export const evaluatingDeclaration: RegExp =
+  /\b(?:declare|typeset|local|readonly|export)(?:[ \t]+[-+]\w+)*[ \t]+[-+]\w*[in]/;

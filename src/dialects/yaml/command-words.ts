@@ -64,9 +64,14 @@ export class CommandWords {
     return this.#text;
   }
 
-  /** The words before this one. */
-  get before(): readonly string[] {
-    return this.#words.map(({ text }) => text);
+  /** Whether a command begins with this word. */
+  get isFirst(): boolean {
+    return this.#words.length === 0;
+  }
+
+  /** Whether `case` and its word are what is read of the command: `in` comes next. */
+  get isCaseHead(): boolean {
+    return this.#words.length === 2 && this.#words[0]?.text === 'case';
   }
 
   /** Whether the command so far runs what it reads. */
@@ -121,7 +126,7 @@ export class CommandWords {
     checkEvaluation(command, this.#faults);
     if (takesScript(command))
       for (const offset of this.#piped) warnOfEvaluation(this.#faults, offset, command.words[0]?.text ?? '');
-    const own = all.flatMap(({ references }) => references.map(({ offset }) => offset));
-    this.#piped = isPiped ? [...this.#piped, ...own] : [];
+    if (!isPiped) this.#piped = [];
+    else for (const { references } of all) for (const { offset } of references) this.#piped.push(offset);
   }
 }

@@ -32,6 +32,7 @@ export type Token = Place &
 
 const closers = { '(': ')', '[': ']', '{': '}' } as const;
 const maxDepth = 100;
+const maxWords = 5000;
 
 const space = /[ \t\r\n]+/y;
 const word = /[A-Za-z_][A-Za-z0-9_]*/y;
@@ -52,6 +53,7 @@ class Reader {
   readonly text: string;
   at: number;
   #depth = 0;
+  #words = 0;
 
   constructor(text: string, at: number) {
     this.text = text;
@@ -80,6 +82,10 @@ class Reader {
         throw new TextError(opened, `${this.#opening(opened)} is not closed`, `write ${closer} where it ends`);
       }
       if (sign === closer) break;
+      this.#words += 1;
+      if (this.#words > maxWords) {
+        throw new TextError(opened, `an expression of more than ${maxWords} words`, 'make it simpler');
+      }
       tokens.push(this.#token(sign));
     }
     this.#depth -= 1;

@@ -262,3 +262,25 @@ describe('T9 what evaluates a value again', () => {
     expect(parseCommand(text, names).faults).toEqual([]);
   });
 });
+
+describe('hostile commands', () => {
+  const inside: readonly (readonly [string, string])[] = [
+    ['$(', ')'],
+    ['(', ')'],
+    ['"$(', ')"'],
+    ['${U:-', '}'],
+    ['$((', '))'],
+  ];
+  it.each(inside)('P6 %s nested without end is a fault, not a crash', (open, close) => {
+    for (const text of [open.repeat(20_000), open.repeat(20_000) + '${x}' + close.repeat(20_000)]) {
+      const { faults } = parseCommand(`${text} \${x}`, names);
+      expect(faults.some(({ message }) => message.includes('nested deeper'))).toBe(true);
+    }
+  });
+
+  it('P6 of very many faults the first hundred are listed', () => {
+    const { faults } = parseCommand('echo ${foo}\n'.repeat(50_000), names);
+    expect(faults).toHaveLength(101);
+    expect(faults.at(-1)?.message).toContain('more faults than are listed');
+  });
+});

@@ -5,7 +5,7 @@ import { SecretReference } from '../../graph/secret-reference.ts';
 import { nearest } from '../../graph/nearest.ts';
 import { arithmetic } from './check-names.ts';
 import { compileReference, reportError, type Compilation, type CompiledReference } from './compile-reference.ts';
-import { readReference, type Token } from './expression-tokens.ts';
+import { readReference, TextError, type Token } from './expression-tokens.ts';
 import { findForeignForms } from './foreign-forms.ts';
 import { asText, faultyTemplate, literalTemplate } from './parse-text.ts';
 import { createMentions, isListed, namedBy } from './resolve-names.ts';
@@ -15,6 +15,9 @@ import type { Names, ParseCommand, Scope, TextFault } from './text-contract.ts';
 
 /** What the operating system takes for one variable, less its name. */
 const maxValueBytes = 131_000;
+
+/** Of one text: what follows is seldom worth reading. */
+const maxFaults = 100;
 
 const refusals: Partial<Readonly<Record<Place, readonly [message: string, fix: string]>>> = {
   'quoted document': [
@@ -74,7 +77,12 @@ class CommandReader {
       (offset, place) => this.#substitute(offset, place),
       faults,
     );
-    scanner.scan();
+    try {
+      scanner.scan();
+    } catch (error) {
+      reportError(faults, error);
+      this.isFaulty = true;
+    }
   }
 
   #write(text: string): void {
@@ -95,7 +103,8 @@ class CommandReader {
   }
 
   #substitute(offset: number, place: Place): { readonly end: number } | undefined {
-    const { names } = this.#compilation;
+    const { names, faults } = this.#compilation;
+    if (faults.length >= maxFaults) throw new TextError(offset, 'more faults than are listed', 'correct those first');
     const owner = ownerOf(this.#text, offset, names, () => this.#names());
     const isText = place === 'quoted document' || place === 'backslash';
     if (owner === 'shell' || (owner === 'nobody' && isText)) return undefined;
@@ -203,6 +212,11 @@ function valueOf(reference: CompiledReference, scope: Scope, text: string): stri
   return value;
 }
 
+/** Each fault of a place once: a value may be handed to several programs at once. */
+function distinct(faults: readonly TextFault[]): readonly TextFault[] {
+  return [...new Map(faults.map((fault) => [`${fault.offset} ${fault.rule}`, fault])).values()];
+}
+
 const isError = ({ severity }: TextFault): boolean => severity !== 'warning';
 
 /** Parses a command. Without `${` it costs no more than a look for one. */
@@ -216,7 +230,8 @@ export const parseCommand: ParseCommand = (text, names: Names) => {
   const reader = new CommandReader(text, { names, mentions, faults });
   reader.read();
   const named = namedBy(mentions);
-  if (reader.isFaulty || faults.some(isError)) return { template: faultyTemplate(text, named), faults };
+  if (reader.isFaulty || faults.some(isError))
+    return { template: faultyTemplate(text, named), faults: distinct(faults) };
   const template = { named, isLiteral: reader.isLiteral, evaluate: (scope: Scope) => reader.evaluate(scope) };
-  return { template, faults };
+  return { template, faults: distinct(faults) };
 };

@@ -25,13 +25,17 @@ export function faultyTemplate(text: string, named: Named = nothingNamed): Templ
   return { named, isLiteral: false, evaluate };
 }
 
+/** Of one text: what follows is seldom worth reading. */
+const maxFaults = 100;
+
 /** Text and references in turn; undefined if one of them has faults. */
 function splitText(text: string, compilation: Compilation): readonly Piece[] | undefined {
   const pieces: Piece[] = [];
   let plain = '';
   let isFaulty = false;
   let at = 0;
-  for (let next = text.indexOf('${'); next >= 0; next = text.indexOf('${', at)) {
+  const { faults } = compilation;
+  for (let next = text.indexOf('${'); next >= 0 && faults.length < maxFaults; next = text.indexOf('${', at)) {
     plain += text.slice(at, next);
     if (next > at && text[next - 1] === '$') {
       plain = `${plain.slice(0, -1)}\${`;
@@ -47,7 +51,7 @@ function splitText(text: string, compilation: Compilation): readonly Piece[] | u
       else pieces.push(reference);
       at = end;
     } catch (error) {
-      reportError(compilation.faults, error);
+      reportError(faults, error);
       isFaulty = true;
       at = next + 2;
     }

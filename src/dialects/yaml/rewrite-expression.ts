@@ -33,6 +33,8 @@ const spaces: ReadonlyMap<string, 'input' | 'block' | 'secret'> = new Map([
 const keywords: readonly string[] = ['in', 'true', 'false', 'null'];
 const orderings: readonly string[] = ['<', '<=', '>', '>='];
 const comparisons: readonly string[] = [...orderings, '==', '!='];
+/** Words that a name with dashes is made up of at most. */
+const maxParts = 40;
 const closers = { '(': ')', '[': ']', '{': '}' } as const;
 
 const isOperator = (token: Token | undefined, ...texts: readonly string[]): boolean =>
@@ -231,7 +233,7 @@ class Writer {
   ): Dashed | undefined {
     let name = '';
     let found: Dashed | undefined;
-    for (let at = index; at < tokens.length; at += 1) {
+    for (let at = index; at < Math.min(tokens.length, index + maxParts); at += 1) {
       const token = tokens[at];
       const isPart = token?.kind === 'word' || token?.kind === 'number' || isOperator(token, '-');
       if (!isPart || token === undefined || (at > index && token.start !== tokens[at - 1]?.end)) break;

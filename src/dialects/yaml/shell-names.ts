@@ -3,7 +3,7 @@ import { isListed, namespaces } from './resolve-names.ts';
 import type { Names } from './text-contract.ts';
 
 const assignments: readonly RegExp[] = [
-  /(?<![\w$-])([A-Za-z_]\w*)(?:\[[^\]\n]*\])?\+?=/g,
+  /(?<![\w$-])([A-Za-z_]\w*)(?:\[[^\]\n]{0,200}\])?\+?=/g,
   /\b(?:for|select)\s+([A-Za-z_]\w*)/g,
   /\bgetopts\s+\S+\s+([A-Za-z_]\w*)/g,
   /\bprintf\s+-v\s*([A-Za-z_]\w*)/g,
@@ -29,7 +29,7 @@ const isUpper = (name: string): boolean => /^[A-Z_][A-Z0-9_]*$/.test(name);
 const start = /\$\{([A-Za-z_]\w*)/y;
 /** A name with dashes in it and a field after it, as ids of blocks have. */
 const dashedPath = /\$\{[A-Za-z_]\w*(?:-\w+)+[.[]/y;
-const dashedName = /[A-Za-z_]\w*(?:-\w+)*/y;
+const dashedName = /[A-Za-z_]\w*(?:-\w+){0,20}/y;
 const numbered = /\$\{\d+(?:\}|[:#%/^,@\-=?+])/y;
 const indirect = /\$\{!([A-Za-z_]\w*)(?:\}|[[:*@#%/^,?+=-])/y;
 const special = /\$\{(?:[#@*?$]|-[}:]|!\})/y;

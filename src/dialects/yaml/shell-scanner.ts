@@ -6,6 +6,7 @@ import { warnOfEvaluation } from './check-evaluation.ts';
 import { evaluatingDeclaration } from './check-names.ts';
 import { CommandWords } from './command-words.ts';
 import { isCommandSubstitution } from './shell-parentheses.ts';
+import { TextError } from './expression-tokens.ts';
 import type { TextFault } from './text-contract.ts';
 
 /** Where a `${` stands. */
@@ -34,6 +35,9 @@ interface Document {
   readonly isRun: boolean;
 }
 
+const maxDepth = 100;
+/** A line that pipes something into a shell. */
+const intoShell = /\|[ \t]*(?:sudo +)?(?:ba|da|k|z|a)?sh\b[^|\n]*\n$/;
 const wordEnd = ' \t\n;&|()<>';
 
 export class ShellScanner {
@@ -43,6 +47,7 @@ export class ShellScanner {
   readonly #faults: TextFault[];
   readonly #evaluates: boolean;
   #at = 0;
+  #depth = 0;
   /** The end of what is read; a here-document inside ends before the text does. */
   #end: number;
 
@@ -57,6 +62,17 @@ export class ShellScanner {
 
   scan(): void {
     this.#commands(undefined);
+  }
+
+  /** Reads what stands within something. @throws TextError it is nested too deep */
+  #within<Result>(read: () => Result): Result {
+    this.#depth += 1;
+    if (this.#depth > maxDepth) {
+      throw new TextError(this.#at, `a command nested deeper than ${maxDepth}`, 'make it simpler');
+    }
+    const result = read();
+    this.#depth -= 1;
+    return result;
   }
 
   #peek(offset = 0): string {
@@ -92,8 +108,7 @@ export class ShellScanner {
       if (sign === ' ' || sign === '\t') this.#copy(1);
       else if (sign === '\n') {
         this.#copy(1);
-        const isCaseOpen = words.before.length === 2 && words.before[0] === 'case';
-        if (!isCaseOpen) words.endCommand();
+        if (!words.isCaseHead) words.endCommand();
         this.#documents(documents.splice(0));
       } else if (sign === '(') this.#parenthesis(words, cases);
       else if (sign === ')') {
@@ -112,24 +127,28 @@ export class ShellScanner {
   /** `(` outside of quotes: arithmetic, a subshell, the items of an array, the mark of a function, or part of a pattern. */
   #parenthesis(words: CommandWords, cases: readonly ('pattern' | 'commands')[]): void {
     if (this.#starts('((') && !isCommandSubstitution(this.#text, this.#at + 2, this.#end)) return this.#arithmetic(2);
+    const isList = this.#text[this.#at - 1] === '=';
     this.#copy(1);
     if (cases.at(-1) === 'pattern') return;
     const from = this.#at;
-    for (const offset of this.#commands(')')) words.refer(offset, true);
-    const isFunction = this.#text.slice(from, this.#at).trim() === '';
+    for (const offset of this.#within(() => this.#commands(')'))) words.refer(offset, true);
+    const content = this.#text.slice(from, this.#at);
+    if (isList && content.includes('<<')) {
+      throw new TextError(from, 'a here-document within a list of items', 'put it into a variable first');
+    }
     this.#copy(1);
-    if (isFunction) words.endCommand();
+    if (!isList && content.trim() === '') words.endCommand();
   }
 
   #endWord(words: CommandWords, cases: ('pattern' | 'commands')[]): void {
     if (words.isAtStart) return;
-    const { text, before } = words;
+    const { text, isFirst, isCaseHead } = words;
     words.endWord();
     const state = cases.at(-1);
-    if (before.length === 2 && before[0] === 'case' && text === 'in') {
+    if (isCaseHead && text === 'in') {
       cases.push('pattern');
       words.endCommand();
-    } else if (before.length === 0 && text === 'esac' && state !== undefined) cases.pop();
+    } else if (isFirst && text === 'esac' && state !== undefined) cases.pop();
   }
 
   #separator(words: CommandWords, cases: ('pattern' | 'commands')[]): void {
@@ -226,20 +245,20 @@ export class ShellScanner {
   #dollar(words: CommandWords, place: Place): void {
     if (this.#starts('$${')) {
       this.#at += 1;
-      this.#expansion(words, place);
+      this.#within(() => this.#expansion(words, place));
     } else if (this.#starts('${')) {
-      if (!this.#reference(words, place)) this.#expansion(words, place);
+      if (!this.#reference(words, place)) this.#within(() => this.#expansion(words, place));
     } else if (this.#starts('$((') && !isCommandSubstitution(this.#text, this.#at + 3, this.#end)) {
-      this.#arithmetic(3);
+      this.#within(() => this.#arithmetic(3));
       words.write('0');
     } else if (this.#starts('$(')) {
       this.#copy(2);
       words.write('');
-      for (const offset of this.#commands(')')) words.refer(offset, true);
+      for (const offset of this.#within(() => this.#commands(')'))) words.refer(offset, true);
       this.#copy(1);
     } else if (this.#starts('$[')) {
       this.#copy(2);
-      this.#until(']', 'arithmetic');
+      this.#within(() => this.#until(']', 'arithmetic'));
     } else if (this.#starts("$'") && (place === 'bare' || place === 'expansion')) this.#dollarQuotes(words);
     else if (this.#starts('$$') && !this.#text.startsWith('$${', this.#at + 1)) words.write(this.#copy(2));
     else words.write(this.#copy(1));
@@ -266,7 +285,7 @@ export class ShellScanner {
     words.write('');
     if (content.includes('\\')) this.#until('`', 'backquotes');
     else {
-      for (const offset of this.#commands('`')) words.refer(offset, true);
+      for (const offset of this.#within(() => this.#commands('`'))) words.refer(offset, true);
       this.#copy(1);
     }
   }
@@ -320,7 +339,7 @@ export class ShellScanner {
 
   /** `<<` and the word that ends the document. */
   #document(words: CommandWords): Document {
-    const isRun = words.isInterpreter || /\|[ \t]*(?:sudo +)?(?:ba|da|k|z|a)?sh\b[^|\n]*\n/y.test(this.#restOfLine());
+    const isRun = words.isInterpreter;
     this.#copy(2);
     const isIndented = this.#peek() === '-';
     if (isIndented) this.#copy(1);
@@ -335,16 +354,11 @@ export class ShellScanner {
     return { delimiter: delimiter.text, isQuoted, isIndented, isRun };
   }
 
-  /** What of the line follows the next pipe. */
-  #restOfLine(): string {
-    const end = this.#text.indexOf('\n', this.#at);
-    const line = this.#text.slice(this.#at, end < 0 ? this.#end : end + 1);
-    const pipe = line.lastIndexOf('|');
-    return pipe < 0 ? '' : line.slice(pipe);
-  }
-
   /** The bodies of the documents that were announced on the line before. */
   #documents(documents: readonly Document[]): void {
+    if (documents.length === 0) return;
+    const line = this.#text.slice(this.#text.lastIndexOf('\n', this.#at - 2) + 1, this.#at);
+    const isPiped = intoShell.test(line);
     for (const { delimiter, isQuoted, isIndented, isRun } of documents) {
       const end = this.#documentEnd(delimiter, isIndented);
       const outer = this.#end;
@@ -358,9 +372,10 @@ export class ShellScanner {
         } else if (!(this.#starts('${') && this.#reference(words, 'quoted document'))) this.#copy(1);
       }
       this.#end = outer;
-      if (isRun) for (const offset of words.all) warnOfEvaluation(this.#faults, offset, 'the program that reads this');
-      const line = this.#text.indexOf('\n', this.#at);
-      this.#copy((line < 0 ? this.#end : line + 1) - this.#at);
+      if (isRun || isPiped)
+        for (const offset of words.all) warnOfEvaluation(this.#faults, offset, 'the program that reads this');
+      const next = this.#text.indexOf('\n', this.#at);
+      this.#copy((next < 0 ? this.#end : next + 1) - this.#at);
     }
   }
 
