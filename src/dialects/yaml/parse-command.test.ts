@@ -266,7 +266,7 @@ describe('T9 what evaluates a value again', () => {
 describe('hostile commands', () => {
   const inside: readonly (readonly [string, string])[] = [
     ['$(', ')'],
-    ['(', ')'],
+    ['( ', ')'],
     ['"$(', ')"'],
     ['${U:-', '}'],
     ['$((', '))'],
