@@ -2,70 +2,11 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { CairnError } from '../../errors.ts';
 import { SecretReference } from '../../graph/secret-reference.ts';
+import { names, scope, thrown } from './fixtures/text-scope.ts';
 import { parseCommand } from './parse-command.ts';
 import { parseCondition } from './parse-condition.ts';
 import { parseText } from './parse-text.ts';
-import type { BlockView, Names, Scope, TextFault } from './text-contract.ts';
-
-const fields: Readonly<Record<string, readonly string[]>> = {
-  build: ['exit_code', 'stdout'],
-  skipped: ['exit_code', 'stdout'],
-  failed: ['exit_code'],
-  'run-tests': ['exit_code'],
-  each_item: ['iterations', 'count', 'count_failed', 'count_skipped'],
-};
-
-const names: Names = {
-  inputs: ['name', 'n', 'namespace', 'type', 'a-b', 'config', 'list', 'missing', 'build_n', 'build'],
-  blocks: ['build_', 'build', 'skipped', 'failed', 'run-tests', 'each_item', 'call', 'other'],
-  fieldsOf: (block) => fields[block],
-  secrets: ['TOKEN', 'API_KEY'],
-  hasEach: true,
-};
-
-const completed = (output: Readonly<Record<string, unknown>>): BlockView => ({
-  status: 'completed',
-  output,
-  error: undefined,
-});
-const blocks: Readonly<Record<string, BlockView>> = {
-  build: completed({ exit_code: 0, stdout: 'done' }),
-  'run-tests': completed({ exit_code: 2 }),
-  call: completed({ success: true, outputs: { r: 5, success: 'inner' } }),
-  other: completed({ bytes: new Uint8Array([1]), at: new Date(0), big: 9n, none: null, url: new URL('http://a/b') }),
-  skipped: { status: 'skipped', output: undefined, error: undefined },
-  failed: {
-    status: 'failed',
-    output: undefined,
-    error: new CairnError('NODE_FAILED', { node: 'failed', reason: 'x' }),
-  },
-  each_item: completed({
-    iterations: [
-      { key: 'a', status: 'completed', outputs: { f: 1, 'g-h': 2 } },
-      { key: 'b', status: 'failed', error: new Error('bad') },
-      { key: 'c', status: 'skipped' },
-    ],
-    count: 3,
-    count_failed: 1,
-    count_skipped: 1,
-  }),
-};
-const scope: Scope = {
-  inputs: {
-    name: 'Ann',
-    n: 5,
-    namespace: 'prod',
-    type: 'app',
-    'a-b': 'dash',
-    config: { host: 'h', ports: [80, 443], in: 'kept', nothing: null },
-    list: [1, 2, 3],
-    build: 'input',
-    build_n: 1,
-  },
-  block: (id) => blocks[id] ?? { status: 'skipped', output: undefined, error: undefined },
-  metadata: { workflow_name: 'w', run_id: 'r', started_at: '2024-01-01T00:00:00.000Z' },
-  each: { key: 'k', value: { id: 7 }, index: 1, count: 2 },
-};
+import type { Names, TextFault } from './text-contract.ts';
 
 const valueOf = (text: string): unknown => {
   const { template, faults } = parseText(text, names);
@@ -73,16 +14,6 @@ const valueOf = (text: string): unknown => {
   return template.evaluate(scope);
 };
 const faultsOf = (text: string, given: Names = names): readonly TextFault[] => parseText(text, given).faults;
-const thrown = (act: () => unknown): CairnError => {
-  try {
-    act();
-  } catch (error) {
-    if (CairnError.is(error)) return error;
-    throw error;
-  }
-  throw new Error('nothing was thrown');
-};
-
 describe('T1 where references stand', () => {
   it.each([
     ['plain', 'plain'],
@@ -253,125 +184,6 @@ describe('T3 names', () => {
   });
 });
 
-describe('T4 the language', () => {
-  it.each([
-    ['${n > 3 and n < 6}', true],
-    ['${n > 3 && not (n > 6)}', true],
-    ['${not n == 5 or n == 5}', true],
-    ['${not not true}', true],
-    ['${n in list}', false],
-    ['${2 in list and n not in list}', true],
-    ['${"x" in config or "host" in config}', true],
-    ['${"nn" in name}', true],
-    ['${3 < n < 6 <= 6}', true],
-    ['${True and not False and None == null}', true],
-    ['${n == 5.0 and 5 == n and n != 4}', true],
-    ['${1 + n * 2 - 3 % 2}', 10],
-    ['${-n}', -5],
-    ['${n > 3 ? "big" : "small"}', 'big'],
-    [
-      '${default(missing, "d")} ${default(config.zz.k, 1)} ${default(config.nothing, 2)} ${default(name, 3)}',
-      'd 1 2 Ann',
-    ],
-    [
-      '${has(missing)} ${has(config.host)} ${has(config.zz.k)} ${has(list[7])} ${has(config.nothing)}',
-      'false true false false false',
-    ],
-    ['${json(list)} ${json(name)} ${json(config.ports)}', '[1,2,3] "Ann" [80,443]'],
-    ['${lower(name)} ${upper(name)} ${trim(" a ")}', 'ann ANN a'],
-    ['${join(list, "-")} ${split("a,b", ",")[1]}', '1-2-3 b'],
-    ['${keys(config)}', ['host', 'ports', 'in', 'nothing']],
-    ["${values({'a': 1})}", [1]],
-    ['${range(3)} ${range(n)}', '[0,1,2] [0,1,2,3,4]'],
-    ['${string(n)} ${int("7") + 1} ${double("1.5")} ${string(true)}', '5 8 1.5 true'],
-    [
-      '${name.contains("n")} ${name.startsWith("A")} ${name.endsWith("x")} ${name.matches("^A.*n$")}',
-      'true true false true',
-    ],
-    ['${list.all(x, x > 0)} ${list.exists(x, x > 2)} ${list.filter(x, x != 2)}', 'true true [1,3]'],
-    ['${list + [n]}', [1, 2, 3, 5]],
-    ['${n == "5"} ${missing == null}', 'false true'],
-  ])('T4 %s', (text, value) => {
-    expect(valueOf(text)).toEqual(value);
-  });
-
-  it.each([
-    ['${', 0, 'not closed'],
-    ['a ${name', 2, 'not closed'],
-    ['${"a}', 2, 'a string is not closed'],
-    ['${(name}', 7, 'closes nothing'],
-    ['${}', 0, 'names nothing'],
-    ['${ }', 0, 'names nothing'],
-    ['${name | upper}', 7, 'no filters'],
-    ['${name = 1}', 7, 'single ='],
-    ['${name & n}', 7, 'single &'],
-    ['${name // n}', 7, 'no comments'],
-    ['${n ** 2}', 4, 'no operator'],
-    ['${name @ n}', 7, 'no part of an expression'],
-    ['${n and}', 4, 'and stands between'],
-    ['${or n}', 2, 'or stands between'],
-    ['${not}', 2, 'stands before'],
-    ['${n not 5}', 4, 'in the middle'],
-    ['${1 == n == 1}', 9, 'which comes first'],
-    ['${1 +}', 4, 'cannot be read'],
-    ['${name..x}', 7, 'cannot be read'],
-    ['${"a" + 1}', 2, 'no such overload'],
-    ['${size(1, 2, 3)}', 2, 'overload'],
-    ['${secrets.TOKEN + "x"}', 2, 'part of an expression'],
-    ['${raw(name)}', 2, 'for commands'],
-    [`\${${'('.repeat(300)}`, 101, 'nested deeper'],
-  ])('T4 %s is a fault', (text, offset, message) => {
-    const [fault] = faultsOf(text);
-    expect(fault?.message).toContain(message);
-    expect(fault?.offset).toBe(offset);
-    expect(thrown(() => parseText(text, names).template.evaluate(scope)).code).toBe('EXPRESSION_FAILED');
-  });
-});
-
-describe('T6 what is absent', () => {
-  it.each([
-    ['${skipped.stdout}', 'skipped', 'stdout', 'was skipped'],
-    ['a ${blocks.failed.exit_code} b', 'failed', 'exit_code', 'failed'],
-    ['${blocks.failed.outputs}', 'failed', 'outputs', 'failed'],
-    ['${skipped.outputs.stdout}', 'skipped', 'outputs', 'was skipped'],
-    ['${each_item["b"].f}', 'each_item', '["b"].f', 'failed'],
-    ['${each_item.iterations[2].f}', 'each_item', 'iterations[2].f', 'was skipped'],
-  ])('T6 %s is REFERENCE_ABSENT, and says which block, and why', (text, block, field, status) => {
-    const error = thrown(() => valueOf(text));
-    expect(error.code).toBe('REFERENCE_ABSENT');
-    expect(error.data).toMatchObject({ block, field, status });
-    expect(error.hint).toContain(`blocks.${block}.succeeded`);
-  });
-
-  it.each([
-    ['${default(skipped.stdout, "none")}', 'none'],
-    ['${has(skipped.stdout)}', false],
-    ['${skipped.succeeded and skipped.stdout == "x"}', false],
-    ['${skipped.skipped or skipped.stdout == "x"}', true],
-    ['${skipped.succeeded ? skipped.stdout : "none"}', 'none'],
-    ['${default(failed.error.message, "")}', 'node failed failed: x'],
-  ])('T6 %s asks without reading', (text, value) => {
-    expect(valueOf(text)).toEqual(value);
-  });
-
-  it.each([
-    ['${config.hots}', 'config has no "hots"; it has host, ports, in, nothing, perhaps host is meant'],
-    ['${inputs.config.zz.y}', 'inputs.config has no "zz"'],
-    ['${call.zz}', 'call has no "zz"; it has success, outputs'],
-    ['${list[9]}', 'list has no 9'],
-    ['${name.first}', 'name has no "first"'],
-    ['${each_item["zz"].f}', 'each_item has no "zz"'],
-    ['${name + 1}', 'no such overload'],
-    ['${range(1000000)}', 'whole number from 0'],
-    ['${upper(n)}', "upper(double)'"],
-  ])('T6 %s is EXPRESSION_FAILED, and says what there is', (text, reason) => {
-    const error = thrown(() => valueOf(text));
-    expect(error.code).toBe('EXPRESSION_FAILED');
-    expect(error.message).toContain(reason);
-    expect(error.message).not.toContain('v_');
-  });
-});
-
 describe('T10 secrets', () => {
   it('T10 a text with secrets is a reference, filled in by whoever runs the block', () => {
     const whole = valueOf('${secrets.TOKEN}') as SecretReference;
@@ -479,8 +291,7 @@ describe('fuzzed texts', () => {
           try {
             template.evaluate(scope);
           } catch (error) {
-            if (!CairnError.is(error)) throw error;
-            expect(['EXPRESSION_FAILED', 'REFERENCE_ABSENT']).toContain(error.code);
+            if (!CairnError.is(error, 'EXPRESSION_FAILED') && !CairnError.is(error, 'REFERENCE_ABSENT')) throw error;
           }
         }
       }),
