@@ -98,6 +98,25 @@ test('P3 a store that is opened again gets its log back when it is written to in
   await again.close();
 });
 
+test.each([
+  [256, true],
+  [0, false],
+])(
+  'P3 a log of different pages is copied before it is full, at %i pages: %s',
+  async (walAutoCheckpointPages, isCopied) => {
+    const store = openSqliteStore({ path, durability: 'normal', walAutoCheckpointPages });
+    const claim = await startRun(store, 'run');
+    const body = new Uint8Array(16_000).fill(65);
+    const empty = statSync(path).size;
+    for (let seq = 1; seq <= 110; seq += 1) {
+      await store.commit({ ...commitOf(claim, seq), checkpoint: { ...commitOf(claim, seq).checkpoint, body } });
+    }
+    // 110 pages are less than half of what SQLite itself would wait for.
+    expect(statSync(path).size - empty > 1024 * 1024).toBe(isCopied);
+    await store.close();
+  },
+);
+
 test('P3 2,000 records of 2.2 KiB take at most 1.2 of their bytes', async () => {
   const store = openSqliteStore({ path, durability: 'normal' });
   const claim = await startRun(store, 'run');

@@ -32,7 +32,7 @@ export interface SqliteStoreOptions {
   readonly readOnly?: boolean;
   /** How long a write waits for another process before it is STORE_BUSY. Default is 5000. */
   readonly busyTimeoutMs?: number;
-  /** Pages in the log at which a commit copies them into the database; 0: never. Default is 256, which is 4 MiB. */
+  /** Pages in the log at which a commit copies them into the database, as it does after 1.5 MiB of rows; 0: never. Default is 256, which is 4 MiB. */
   readonly walAutoCheckpointPages?: number;
   /** Epoch ms; leases are measured with it, so it must be the same for every process that opens the file. Default is the system's clock. */
   readonly now?: () => number;
@@ -84,6 +84,7 @@ export function openSqliteStore(options: SqliteStoreOptions): Store {
     store: name,
     durability,
     busyTimeoutMs,
+    copiesLog: walAutoCheckpointPages > 0,
     onBegin: () => places.beginTransaction(heads.beginTransaction()),
     onRollback: () => {
       heads.forget();

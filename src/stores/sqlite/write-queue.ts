@@ -10,6 +10,12 @@ import { isBusy, isJobsOwnFault, mapSqliteError } from './sqlite-errors.ts';
 const groupJobsMax = 128;
 const groupBytesMax = 256 * 1024;
 
+/**
+ * So many bytes in the log are copied into the database at once. SQLite counts pages of the log, which may be copies of few pages or each
+ * another one; to copy a log full of different pages stops everything for three times as long.
+ */
+const copiedBytes = 1536 * 1024;
+
 /** How often a locked database is tried again. */
 const busyRetryMs = 5;
 
@@ -36,6 +42,8 @@ export interface WriteQueueOptions {
   readonly store: string;
   readonly durability: 'default' | 'normal' | 'full';
   readonly busyTimeoutMs: number;
+  /** Whether the log is copied into the database now and then. */
+  readonly copiesLog: boolean;
   /** A transaction begins: what other processes wrote is visible from here on. */
   readonly onBegin: () => void;
   /** Nothing of the transaction was written. */
@@ -51,6 +59,7 @@ export class WriteQueue {
   #fileSeen = -Infinity;
   #pending: Job[] = [];
   #pendingBytes = 0;
+  #bytesInLog = 0;
   #pendingNeedsPower = false;
   #isScheduled = false;
   /** Monotonic ms at which the database was first found locked. */
@@ -102,6 +111,7 @@ export class WriteQueue {
     const group = this.#pending;
     if (group.length === 0) return;
     const needsPower = this.#pendingNeedsPower;
+    this.#bytesInLog += this.#pendingBytes;
     this.#pending = [];
     this.#pendingBytes = 0;
     this.#pendingNeedsPower = false;
@@ -115,7 +125,18 @@ export class WriteQueue {
     }
     this.#busySince = undefined;
     this.#write(group);
+    if (this.#bytesInLog >= copiedBytes) this.#copyLog();
     if (this.#whenIdle.length > 0) this.#tellIdle();
+  }
+
+  #copyLog(): void {
+    this.#bytesInLog = 0;
+    const { db, copiesLog } = this.#options;
+    try {
+      if (copiesLog) db.exec('pragma wal_checkpoint(passive)');
+    } catch {
+      // What was acknowledged is in the log; SQLite copies it at another time.
+    }
   }
 
   /** Puts the group back if the database is locked and there is time left. */
