@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { names, scope, thrown } from './fixtures/text-scope.ts';
+import { names, scope, thrown } from '../../../test/text-scope.ts';
 import { parseText } from './parse-text.ts';
 import type { TextFault } from './text-contract.ts';
 

@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { CairnError } from '../../errors.ts';
 import { SecretReference } from '../../graph/secret-reference.ts';
-import { names, scope, thrown } from './fixtures/text-scope.ts';
+import { names, scope, thrown } from '../../../test/text-scope.ts';
 import { parseCommand } from './parse-command.ts';
 import { parseCondition } from './parse-condition.ts';
 import { parseText } from './parse-text.ts';
