@@ -23,6 +23,8 @@ export interface DoubtfulEffect {
   /** What becomes of it if nothing else decides. */
   readonly onInDoubt: 'ask' | 'fail';
   readonly reconcile: ((key: string) => Promise<Reconciliation> | Reconciliation) | undefined;
+  /** In a fork: what the original says by now. */
+  readonly original: (() => Promise<Verdict | undefined>) | undefined;
 }
 
 /** What becomes of an effect in doubt. */
@@ -30,11 +32,18 @@ export type Verdict =
   | { readonly kind: 'happened'; readonly output: unknown; readonly by: string }
   | { readonly kind: 'run' }
   | { readonly kind: 'failed' }
-  | { readonly kind: 'ask' };
+  | { readonly kind: 'ask' }
+  /** Somebody else sees to it. */
+  | { readonly kind: 'none' };
 
 /** Judges an open effect once its first owner can no longer be inside it (O2). */
 export async function judgeEffect(core: RunCore, effect: DoubtfulEffect): Promise<Verdict> {
-  await ownerGone(core, effect.intent);
+  const before = await effect.original?.();
+  if (before !== undefined) return before;
+  if (await ownerGone(core, effect.intent)) {
+    const since = await effect.original?.();
+    if (since !== undefined) return since;
+  }
   if (effect.decision !== undefined) {
     const { decision, output } = doubtDecision(effect.decision);
     if (decision === 'happened') return { kind: 'happened', output, by: 'person' };
@@ -50,15 +59,15 @@ export async function judgeEffect(core: RunCore, effect: DoubtfulEffect): Promis
   return { kind: effect.onInDoubt === 'fail' ? 'failed' : 'ask' };
 }
 
-/** Until the attempt's deadline its first owner may still be in the effect, unless it is known to be gone. */
-async function ownerGone(core: RunCore, intent: Intent): Promise<void> {
+/** Until the attempt's deadline its first owner may still be in the effect, unless it is known to be gone. Says whether it had to wait. */
+async function ownerGone(core: RunCore, intent: Intent): Promise<boolean> {
   const { clock, ids, effectsInFlight, limits } = core.env;
   const isOwn = intent.by === ids.workerId;
   const isGone = (): boolean =>
     isOwn ? !effectsInFlight.has(intent.key) : intent.by !== undefined && ids.isWorkerDead(intent.by) === true;
-  for (;;) {
+  for (let hasWaited = false; ; hasWaited = true) {
     const remainingMs = intent.deadlineAt - clock.now();
-    if (isGone() || remainingMs <= 0) return;
+    if (isGone() || remainingMs <= 0) return hasWaited;
     // One that runs here, left behind by an attempt that is over, may end long before its deadline.
     const delayMs = isOwn ? Math.min(remainingMs, limits.messagePollMs) : remainingMs;
     await new Promise<void>((resolve) => {
@@ -71,14 +80,17 @@ async function ownerGone(core: RunCore, intent: Intent): Promise<void> {
 export function judgeActivation(core: RunCore, activation: Activation, record: NodeRecord): void {
   const { node } = activation;
   const intent = record.intent as Intent;
-  if (core.replay?.takesOverOpen(core, activation, intent) === true) return;
-  if (core.isDry) return core.onDoubt(activation, record);
+  const { replay } = core;
+  const original = async (): Promise<Verdict | undefined> =>
+    (await replay?.takesOverOpen(core, activation, intent)) === undefined ? undefined : { kind: 'none' };
+  if (core.isDry) return void foresee(core, activation, record, original);
   const { reconcile } = node.implementation;
   const effect: DoubtfulEffect = {
     intent,
     isIdempotent: node.idempotent,
     applied: record.applied,
     decision: record.decision,
+    original: replay === undefined ? undefined : original,
     onInDoubt: node.onInDoubt,
     reconcile:
       reconcile === undefined
@@ -96,13 +108,29 @@ export function judgeActivation(core: RunCore, activation: Activation, record: N
     );
 }
 
+/** What a preview tells of it. */
+async function foresee(
+  core: RunCore,
+  activation: Activation,
+  record: NodeRecord,
+  original: () => Promise<Verdict | undefined>,
+): Promise<void> {
+  if (core.replay === undefined) return core.onDoubt(activation, record);
+  try {
+    if ((await original()) === undefined) core.onDoubt(activation, record);
+    core.requestTurn();
+  } catch (error) {
+    core.fail(error);
+  }
+}
+
 /** Whether nothing needs to start for it: then a failure elsewhere does not keep it from being recorded (G8). */
 function isResult({ kind }: Verdict): boolean {
   return kind === 'happened' || kind === 'failed';
 }
 
 function applyVerdict(core: RunCore, activation: Activation, verdict: Verdict): void {
-  if (activation.phase !== 'prepared') return;
+  if (activation.phase !== 'prepared' || verdict.kind === 'none') return;
   if (core.isStopping && !(core.isOnlyFailing && isResult(verdict))) return dropActivation(core, activation);
   if (verdict.kind === 'happened')
     return void settleOutcome(core, activation, admitOutcome(core, activation, verdict.output), { by: verdict.by });

@@ -32,6 +32,8 @@ export class RecordedOutcomes {
   readonly #env: EngineEnvironment;
   readonly #nodes = new Map<string, Recorded[]>();
   readonly #steps = new Map<string, Recorded[]>();
+  /** How far each ancestor was read, by run id. */
+  readonly #heads = new Map<string, number>();
   /** The run each fork point belongs to, nearest first. */
   readonly ancestors: readonly RunRow[];
 
@@ -50,31 +52,49 @@ export class RecordedOutcomes {
       env,
       ancestors.map((part) => part.run),
     );
-    for (const { run: ancestor, upTo } of ancestors) await outcomes.#index(ancestor, upTo);
+    for (const { run: ancestor, upTo } of ancestors) await outcomes.#index(ancestor, upTo, ancestor.head);
     return outcomes;
   }
 
-  async #index(ancestor: RunRow, after: number): Promise<void> {
+  /** Reads what an ancestor has recorded since it was read last; says whether somebody works on it now. */
+  async refresh(ancestor: RunRow): Promise<{ readonly isClaimed: boolean }> {
+    const found = await this.#env.store.readRun(ancestor);
+    const known = this.#heads.get(ancestor.runId) ?? ancestor.head;
+    if (found !== undefined && found.head > known) await this.#index(ancestor, known, found.head);
+    return { isClaimed: found?.claim !== undefined };
+  }
+
+  async #index(ancestor: RunRow, after: number, head: number): Promise<void> {
+    this.#heads.set(ancestor.runId, head);
     const nodes = new Map<string, Recorded[]>();
     const steps = new Map<string, Recorded[]>();
-    for await (const { run, checkpoint } of this.#readable(ancestor, after)) {
+    for await (const { checkpoint } of this.#readable(ancestor, after, head)) {
       for (const part of checkpoint.change) {
         if (part.node === undefined) continue;
-        const recorded = { run, seq: checkpoint.seq, part };
+        const recorded = { run: ancestor, seq: checkpoint.seq, part };
         if (part.kind === 'settle' || part.kind === 'replay') push(nodes, pathKeyOf(part.node), recorded);
         else if ((part.kind === 'step' || part.kind === 'answer') && part.step !== undefined)
           push(steps, stepKeyOf(part.node, part.step), recorded);
       }
     }
-    // The nearest ancestor that has a record of a place is the one that counts.
-    for (const [key, list] of nodes) if (!this.#nodes.has(key)) this.#nodes.set(key, list);
-    for (const [key, list] of steps) if (!this.#steps.has(key)) this.#steps.set(key, list);
+    for (const [key, list] of nodes) this.#add(this.#nodes, key, list);
+    for (const [key, list] of steps) this.#add(this.#steps, key, list);
+  }
+
+  /** The nearest ancestor that has a record of a place is the one that counts. */
+  #add(table: Map<string, Recorded[]>, key: string, list: readonly Recorded[]): void {
+    const known = table.get(key);
+    const rank = (recorded: Recorded | undefined): number =>
+      recorded === undefined ? this.ancestors.length : this.ancestors.indexOf(recorded.run);
+    const [before, now] = [rank(known?.[0]), rank(list[0])];
+    if (before === now) known?.push(...list);
+    else if (now < before) table.set(key, [...list]);
   }
 
   /** The history of an ancestor after a seq, as far as it is whole. */
-  async *#readable(ancestor: RunRow, after: number): AsyncGenerator<HistoryEntry> {
+  async *#readable(ancestor: RunRow, after: number, head: number): AsyncGenerator<HistoryEntry> {
     try {
-      yield* readHistory(this.#env.store, ancestor, { from: after + 1, to: ancestor.head });
+      yield* readHistory(this.#env.store, { ...ancestor, head }, { from: after + 1, to: head });
     } catch (error) {
       if (!CairnError.is(error, 'CHECKPOINT_CORRUPT') && !CairnError.is(error, 'CHECKPOINT_VERSION_UNKNOWN'))
         throw error;

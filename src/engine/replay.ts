@@ -36,6 +36,7 @@ export class ReplaySource {
   readonly #outcomes: RecordedOutcomes;
   readonly #pending: Pending[] = [];
   #isTaking = false;
+  #asking = 0;
   /** Set by the runner and the preview: starts an activation that could not be taken over after all. */
   startAnyway: (core: RunCore, activation: Activation) => void = () => {};
   /** Set likewise: judges an effect that failed in the original and may have happened. */
@@ -51,7 +52,7 @@ export class ReplaySource {
 
   /** Whether takeovers are under way. */
   get isBusy(): boolean {
-    return this.#isTaking || this.#pending.length > 0;
+    return this.#isTaking || this.#asking > 0 || this.#pending.length > 0;
   }
 
   /** Whether some ancestor recorded this place at all. */
@@ -173,19 +174,43 @@ export class ReplaySource {
     this.judge(core, activation, open);
   }
 
-  /** An effect that was open at the fork point: taken from the original if that has recorded it by now. */
-  takesOverOpen(core: RunCore, activation: Activation, intent: Intent): boolean {
-    const origin = this.#outcomes.ancestors.find((ancestor) => activation.keyFor(ancestor.runId) === intent.key);
-    if (origin === undefined) return false;
-    const recorded = this.#outcomes.ofNode(activation.path)[0];
-    if (recorded !== undefined && recorded.part.status === undefined) {
+  /**
+   * An effect that was open at the fork point is taken from the original if that has recorded it by now; `refused`: the original is
+   * worked on, and may still record it, so the fork goes no further here.
+   */
+  async takesOverOpen(core: RunCore, activation: Activation, intent: Intent): Promise<'taken' | 'refused' | undefined> {
+    const origin = this.#originOf(intent, (runId) => activation.keyFor(runId));
+    if (origin === undefined) return undefined;
+    const isClaimed = await this.#isClaimed(origin);
+    if (activation.isOver) return 'taken';
+    const recorded = this.#outcomes
+      .ofNode(activation.path)
+      .find(({ part }) => part.status === undefined && (part.visit ?? 1) === activation.visit);
+    if (recorded !== undefined) {
       this.#pending.push({ activation, recorded });
       core.requestTurn();
-      return true;
+      return 'taken';
     }
-    if (origin.claim === undefined) return false;
-    core.fail(new CairnError('ORIGINAL_CLAIMED', { runId: origin.runId, node: activation.path.join('/') }));
-    return true;
+    return isClaimed ? this.#refuse(core, origin, activation) : undefined;
+  }
+
+  #originOf(intent: Intent, keyIn: (runId: string) => string): RunRow | undefined {
+    return this.#outcomes.ancestors.find(({ runId }) => keyIn(runId) === intent.key);
+  }
+
+  /** Read when it is asked: an original may be taken up, and may go on, while a fork of it is advanced. */
+  async #isClaimed(origin: RunRow): Promise<boolean> {
+    this.#asking += 1;
+    try {
+      return (await this.#outcomes.refresh(origin)).isClaimed;
+    } finally {
+      this.#asking -= 1;
+    }
+  }
+
+  #refuse(core: RunCore, { runId }: RunRow, { path }: Activation): 'refused' {
+    core.fail(new CairnError('ORIGINAL_CLAIMED', { runId, node: path.join('/') }));
+    return 'refused';
   }
 
   /** What is recorded of a step of equal input, if its class lets a fork take it over. `hash`: of the input it was given, if any. */
@@ -242,17 +267,14 @@ export class ReplaySource {
     activation: Activation,
     key: string,
     intent: Intent,
-  ): Promise<{ readonly output: unknown } | undefined> {
-    const origin = this.#outcomes.ancestors.find(
-      (ancestor) => intent.key === effectKey(activation, key, ancestor.runId),
-    );
+  ): Promise<{ readonly output: unknown } | 'refused' | undefined> {
+    const origin = this.#originOf(intent, (runId) => effectKey(activation, key, runId));
     if (origin === undefined) return undefined;
+    const isClaimed = await this.#isClaimed(origin);
     const recorded = this.#outcomes.ofStep(activation.path, key).find((entry) => entry.part.status === undefined);
     const step = recorded === undefined ? undefined : await this.#outcomes.readStep(recorded);
     if (step !== undefined && step.status === 'done') return { output: step.output };
-    if (origin.claim !== undefined)
-      core.fail(new CairnError('ORIGINAL_CLAIMED', { runId: origin.runId, node: activation.path.join('/') }));
-    return undefined;
+    return isClaimed ? this.#refuse(core, origin, activation) : undefined;
   }
 }
 

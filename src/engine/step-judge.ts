@@ -3,7 +3,7 @@ import { CairnError } from '../errors.ts';
 import type { StepOptions } from '../graph/node-contract.ts';
 import type { StepRecord } from '../state/tree.ts';
 import type { Activation } from './activation.ts';
-import { judgeEffect } from './judge.ts';
+import { judgeEffect, type Verdict } from './judge.ts';
 import { offloadValue } from './offload.ts';
 import { openWait } from './open-wait.ts';
 import type { RunCore } from './run-core.ts';
@@ -21,19 +21,22 @@ export async function judgeStep(
 ): Promise<{ readonly output: unknown } | undefined> {
   const { generation } = activation;
   const intent = recorded.intent as NonNullable<StepRecord['intent']>;
-  const taken = await core.replay?.openStepOutcome(core, activation, key, intent);
-  const verdict =
-    taken === undefined
-      ? await judgeEffect(core, {
-          intent,
-          isIdempotent: options.idempotent === true,
-          applied: recorded.applied,
-          decision: recorded.decision,
-          onInDoubt: activation.node.onInDoubt,
-          reconcile: options.reconcile,
-        })
-      : ({ kind: 'happened', output: taken.output, by: 'replay' } as const);
-  if (activation.generation !== generation || activation.phase !== 'running') return never();
+  const { replay } = core;
+  const original = async (): Promise<Verdict | undefined> => {
+    const taken = await replay?.openStepOutcome(core, activation, key, intent);
+    if (taken === 'refused') return { kind: 'none' };
+    return taken === undefined ? undefined : { kind: 'happened', output: taken.output, by: 'replay' };
+  };
+  const verdict = await judgeEffect(core, {
+    intent,
+    isIdempotent: options.idempotent === true,
+    applied: recorded.applied,
+    decision: recorded.decision,
+    original: replay === undefined ? undefined : original,
+    onInDoubt: activation.node.onInDoubt,
+    reconcile: options.reconcile,
+  });
+  if (activation.generation !== generation || activation.phase !== 'running' || verdict.kind === 'none') return never();
   if (verdict.kind === 'run') return undefined;
   if (verdict.kind === 'happened') {
     const step: StepRecord = {
