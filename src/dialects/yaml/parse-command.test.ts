@@ -263,6 +263,22 @@ describe('T9 what evaluates a value again', () => {
   });
 });
 
+describe('places that shells read in ways of their own', () => {
+  it.each([
+    ['cat <<$E\n${x}\n$E', 'delimiter'],
+    ['cat <<`E`\n${x}\nE', 'delimiter'],
+    ['a+=(<<E\n${x}\nE\n)', 'within a list'],
+  ])('T8 %j is a fault', (text, message) => {
+    expect(errorsOf(text)[0]?.message).toContain(message);
+  });
+
+  it('T8 patterns with parentheses end where the shell ends them', () => {
+    expect(compile('a="$(case b in @(a|b)) echo "${x}";; (c) ;; esac)"').script).toContain('echo "${CAIRN_V1}";;');
+    expect(compile('echo "$(\ncase a\nin a) echo ${x} ;; esac)"').script).toContain('echo "${CAIRN_V1}" ;;');
+    expect(compile('echo "$(echo \')\' ")" \\) # )\n)${x}"').script).toMatch(/\)\$\{CAIRN_V1\}"$/);
+  });
+});
+
 describe('hostile commands', () => {
   const inside: readonly (readonly [string, string])[] = [
     ['$(', ')'],
