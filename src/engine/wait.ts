@@ -47,13 +47,13 @@ export interface DoubtDecision {
   readonly output: unknown;
 }
 
-/** Reads an answer to an effect in doubt. */
+/** Reads an answer to an effect in doubt. Where no output is given it is null: a visit without an output would look like one that was skipped. */
 export function doubtDecision(answer: unknown): DoubtDecision {
   if (typeof answer === 'object' && answer !== null) {
     const given = answer as { decision: string; output?: unknown };
-    return { decision: given.decision, output: given.output };
+    return { decision: given.decision, output: given.output ?? null };
   }
-  return { decision: String(answer), output: undefined };
+  return { decision: String(answer), output: null };
 }
 
 /** An effect that began and has no result. */
@@ -62,6 +62,15 @@ export interface DoubtedEffect {
   readonly step?: string;
   readonly effect: string;
   readonly intent: Intent;
+}
+
+/** What a distant next attempt waits for. An answer to it makes the attempt at once. */
+export function retryWait(
+  { path }: { readonly path: readonly string[] },
+  attempt: number,
+  retryAt: number,
+): WaitRecord {
+  return { kind: 'retry', node: path, name: `attempt ${attempt}`, dueAt: retryAt };
 }
 
 /** The question about an effect in doubt. */

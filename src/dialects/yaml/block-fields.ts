@@ -84,6 +84,6 @@ function iterationFields(iteration: Iteration): FieldReader {
 
 /** What an expression may read of a block. */
 export function blockFields({ status, output, error }: BlockView): FieldReader {
-  const given = status === 'completed' ? (output ?? {}) : undefined;
+  const given = status === 'completed' ? output : undefined;
   return readerOf(standingOf(status, error), given, given ?? null);
 }

@@ -41,12 +41,11 @@ export class BlockScope implements Scope {
   readonly block = (id: string): BlockView => {
     const stored = valueAt(this.#state.outputs, id);
     if (stored !== undefined) {
+      // A person who says of an effect that it happened need not know what it gave.
       const shape = this.#shapes.get(id);
-      return {
-        status: 'completed',
-        output: shape === undefined ? (stored as Output) : shape(stored),
-        error: undefined,
-      };
+      const output =
+        typeof stored === 'object' && stored !== null ? (shape?.(stored) ?? (stored as Output)) : undefined;
+      return { status: 'completed', output, error: undefined };
     }
     const error = valueAt(this.#state.failures, id) as Error | undefined;
     return error === undefined ? skipped : { status: 'failed', output: undefined, error };

@@ -70,6 +70,14 @@ function keysOf(value: unknown): readonly string[] {
   return plain instanceof Map ? [...plain.keys()].map(String) : Object.keys(plain);
 }
 
+/** Why a block, or one of its items, has no fields; undefined: it has some. */
+function absenceOf(owner: FieldReader): string | undefined {
+  const status: unknown = owner.get('status');
+  if (status === 'failed') return 'failed';
+  if (status === 'skipped') return 'was skipped';
+  return status === 'completed' && owner.get('outputs') === undefined ? 'happened without an output' : undefined;
+}
+
 /** The error for a path that leads to nothing: the block did not complete, or has no such field. */
 function absenceError(
   text: string,
@@ -85,15 +93,10 @@ function absenceError(
     const block = isFlat ? name : String(base[0]?.key);
     for (let length = 0; length < within.length; length += 1) {
       const owner = follow(values[absent.name], [...base, ...within.slice(0, length)]);
-      const status: unknown = owner instanceof FieldReader ? owner.get('status') : undefined;
-      if (status !== 'failed' && status !== 'skipped') continue;
+      const status = owner instanceof FieldReader ? absenceOf(owner) : undefined;
+      if (status === undefined) continue;
       const field = pathText('', within).replace(/^\./, '');
-      return new CairnError('REFERENCE_ABSENT', {
-        text,
-        block,
-        field,
-        status: status === 'failed' ? 'failed' : 'was skipped',
-      });
+      return new CairnError('REFERENCE_ABSENT', { text, block, field, status });
     }
   }
   const parent = absent.path.slice(0, -1);

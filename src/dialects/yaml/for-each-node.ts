@@ -19,6 +19,7 @@ import { callWorkflow } from './call-node.ts';
 import { isCall } from './call-type.ts';
 import { readItems, type Item } from './for-each-items.ts';
 import { evaluateBefore } from './input-templates.ts';
+import { isMapping } from './shape.ts';
 import type { Template } from './text-contract.ts';
 
 /** What became of one item. */
@@ -64,10 +65,10 @@ export function forEachImplementation(
       const scope = scopeOf(parts.workflow, ctx);
       const items = readItems(evaluateBefore(over as Template, scope));
       const slots = slotsOf(parts, effect, items.length);
-      const iterations = await runItems(ctx, parts, scope, items, slots, work);
+      const { iterations, areSteps } = await runItems(ctx, { parts, scope, items, slots, work });
       // The steps hold the iterations: naming them keeps one copy, but only where their order is that of the items.
-      const isStored = work.isStep && items.length > 0 && iterations.every(({ status }) => status === 'completed');
-      return isStored && keepsOrder(items) ? outcome({ output: stepsOutput }) : summarise(iterations);
+      const isStored = areSteps && items.length > 0 && keepsOrder(items);
+      return isStored ? outcome({ output: stepsOutput }) : summarise(iterations);
     },
     codeText: String(type.run),
   };
@@ -91,20 +92,24 @@ function asksPerson({ nodes }: Graph): boolean {
   return nodes.some(({ effect, subgraph }) => effect === 'human' || (subgraph !== undefined && asksPerson(subgraph)));
 }
 
-interface Work {
-  /** Whether each iteration is a recorded step, whose output it is. */
+interface Done {
+  readonly iteration: Iteration;
+  /** Whether it is the output of a recorded step, as it is. */
   readonly isStep: boolean;
-  readonly run: (ctx: NodeContext, scope: BlockScope, key: string, inputs: Inputs) => Promise<Iteration>;
 }
+
+/** Does the work of one item. */
+type Work = (ctx: NodeContext, scope: BlockScope, key: string, inputs: Inputs) => Promise<Done>;
 
 function chooseWork(parts: BlockParts, effect: EffectClass, timeoutMs: number | undefined): Work {
   const { file, type, workflow, fileOutputs } = parts;
   const completed = (key: string, outputs: unknown): Iteration => ({ key, status: 'completed', outputs });
-  if (isCall(file.type))
-    return {
-      isStep: false,
-      run: async (ctx, _, key, inputs) => completed(key, await callWorkflow(ctx, parts, inputs, key)),
+  if (isCall(file.type)) {
+    return async (ctx, _, key, inputs) => {
+      const outputs = await callWorkflow(ctx, parts, inputs, key);
+      return { iteration: completed(key, outputs), isStep: false };
     };
+  }
   const partsOf = (ctx: NodeContext, scope: BlockScope, inputs: Inputs) => ({
     ctx,
     workflow,
@@ -112,10 +117,9 @@ function chooseWork(parts: BlockParts, effect: EffectClass, timeoutMs: number | 
     fileOutputs: resolveFileOutputs(fileOutputs, scope),
   });
   if (effect === 'human') {
-    return {
-      isStep: false,
-      run: async (ctx, scope, key, inputs) =>
-        completed(key, await orEmpty(type.run(new ItemContext(partsOf(ctx, scope, inputs), key)))),
+    return async (ctx, scope, key, inputs) => {
+      const outputs = await orEmpty(type.run(new ItemContext(partsOf(ctx, scope, inputs), key)));
+      return { iteration: completed(key, outputs), isStep: false };
     };
   }
   const { reconcile } = type;
@@ -126,20 +130,31 @@ function chooseWork(parts: BlockParts, effect: EffectClass, timeoutMs: number | 
     ...(timeoutMs !== undefined && { timeoutMs }),
     ...(idempotent && { idempotent }),
   };
-  return {
-    isStep: true,
-    run: (ctx, scope, key, inputs) =>
-      ctx.step(
-        key,
-        {
-          ...fixed,
-          input: parts.inputs.secrets.length > 0 ? withoutSecrets(inputs) : inputs,
-          ...(reconcile !== undefined && { reconcile: (stepKey: string) => reconcile(stepKey, inputs) }),
-        },
-        async (step) =>
-          completed(key, await orEmpty(type.run(new StepItemContext(partsOf(ctx, scope, inputs), key, step)))),
-      ),
+  return async (ctx, scope, key, inputs) => {
+    const given: unknown = await ctx.step(
+      key,
+      {
+        ...fixed,
+        input: parts.inputs.secrets.length > 0 ? withoutSecrets(inputs) : inputs,
+        ...(reconcile !== undefined && {
+          reconcile: async (stepKey: string) => {
+            const found = await reconcile(stepKey, inputs);
+            return found.happened === true ? { ...found, output: completed(key, found.output) } : found;
+          },
+        }),
+      },
+      async (step) =>
+        completed(key, await orEmpty(type.run(new StepItemContext(partsOf(ctx, scope, inputs), key, step)))),
+    );
+    // A person who says that it happened gives what the block gives, or nothing.
+    return isIteration(given, key)
+      ? { iteration: given, isStep: true }
+      : { iteration: given === null ? { key, status: 'completed' } : completed(key, given), isStep: false };
   };
+}
+
+function isIteration(given: unknown, key: string): given is Iteration {
+  return isMapping(given) && given['key'] === key && given['status'] === 'completed';
 }
 
 /** Whether a repetition is harmless: as the file says, else as the type says. */
@@ -153,28 +168,39 @@ export function effectOptions(
   return { idempotent: file.idempotent ?? (file.onInDoubt === 'retry' || ofType) };
 }
 
+interface Items {
+  readonly parts: BlockParts;
+  readonly scope: BlockScope;
+  readonly items: readonly Item[];
+  /** How many run at once. */
+  readonly slots: number;
+  readonly work: Work;
+}
+
+/** Whether all of them are outputs of steps is told with the iterations. */
 async function runItems(
   ctx: NodeContext,
-  { file, inputs, condition }: BlockParts,
-  scope: BlockScope,
-  items: readonly Item[],
-  slots: number,
-  work: Work,
-): Promise<readonly Iteration[]> {
+  { parts: { file, inputs, condition }, scope, items, slots, work }: Items,
+): Promise<{ readonly iterations: readonly Iteration[]; readonly areSteps: boolean }> {
   const iterations: Iteration[] = [];
   const failures = new Map<string, unknown>();
   const queue = items.entries();
-  const runOne = async ({ key, value }: Item, index: number): Promise<Iteration> => {
+  let areSteps = true;
+  const runOne = async ({ key, value }: Item, index: number): Promise<Done> => {
     const own = scope.withEach({ key, value, index, count: items.length });
-    if (condition !== undefined && !evaluateBefore(condition, own)) return { key, status: 'skipped' };
-    return work.run(ctx, own, key, inputs.resolve(own));
+    if (condition !== undefined && !evaluateBefore(condition, own))
+      return { iteration: { key, status: 'skipped' }, isStep: false };
+    return work(ctx, own, key, inputs.resolve(own));
   };
   const runWorker = async (): Promise<void> => {
     for (const [index, item] of queue) {
       try {
-        iterations[index] = await runOne(item, index);
+        const { iteration, isStep } = await runOne(item, index);
+        iterations[index] = iteration;
+        areSteps &&= isStep;
       } catch (error) {
         iterations[index] = { key: item.key, status: 'failed', error: describe(error) };
+        areSteps = false;
         failures.set(item.key, error);
       }
       if (failures.size > 0 && !file.continuesOnError) return;
@@ -182,7 +208,7 @@ async function runItems(
   };
   await Promise.all(Array.from({ length: Math.min(slots, items.length) }, runWorker));
   if (failures.size > 0 && !file.continuesOnError) throw itemFailure(failures);
-  return iterations;
+  return { iterations, areSteps };
 }
 
 function summarise(iterations: readonly Iteration[]): ForEachOutput {

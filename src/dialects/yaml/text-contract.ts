@@ -25,7 +25,7 @@ export interface TextFault {
 /** How a block stands in a scope. */
 export interface BlockView {
   readonly status: 'completed' | 'failed' | 'skipped';
-  /** Of a completed block. */
+  /** Of a completed block; undefined: a person said that its effect happened, and not what it gave. */
   readonly output: Readonly<Record<string, unknown>> | undefined;
   readonly error: Error | undefined;
 }

@@ -1,6 +1,7 @@
 /** An interactive block as a node type: its turns are recorded, its questions are waits. */
 import { SecretReference } from '../../graph/secret-reference.ts';
 import type { NodeType, TypedNodeContext } from '../../graph/node-type.ts';
+import { isPlainObject } from '../../state/plain.ts';
 import { mapLeaves } from '../map-leaves.ts';
 import {
   turnOf,
@@ -58,9 +59,15 @@ async function take(
 ): Promise<Turn> {
   const { effect, isIdempotent = false } = block;
   if (effect === 'pure') return turnOf(await call(contextOf(ctx, ctx)));
-  return ctx.step(name, { effect, idempotent: isIdempotent, input }, async (step) =>
+  const taken = await ctx.step(name, { effect, idempotent: isIdempotent, input }, async (step) =>
     turnOf(await call(contextOf(ctx, step))),
   );
+  // Of an effect that happened a person gives what the block gives, or nothing: then the block is over.
+  return isTurn(taken) ? taken : { output: isPlainObject(taken) ? taken : {} };
+}
+
+function isTurn(taken: unknown): taken is Turn {
+  return isPlainObject(taken) && ['output', 'question', 'refused'].some((word) => Object.hasOwn(taken, word));
 }
 
 function contextOf(
