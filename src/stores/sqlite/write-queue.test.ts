@@ -30,6 +30,7 @@ function createQueue(durability: 'default' | 'normal' | 'full' = 'default', busy
     store: 'queue',
     durability,
     busyTimeoutMs,
+    copiesLog: true,
     onBegin: () => {
       begun += 1;
     },
