@@ -76,11 +76,13 @@ export function checkEvaluation({ assignments, words }: SimpleCommand, faults: T
     for (const { references } of given) for (const { offset } of references) warnOfEvaluation(faults, offset, by);
   };
   for (const word of [...assignments, ...words]) if (expanded.test(word.text)) warn([word], 'the shell');
+  /** Whether the word is the command: those before it are expansions, which may leave nothing. */
+  let isCommand = true;
   for (const [index, word] of words.entries()) {
     const program = baseName(word);
     if (Object.hasOwn(evaluators, program)) {
       // A program may be run by another: sudo ssh …; a word that only looks like one costs no more than a warning.
-      if (index === 0 || program === 'ssh' || program === 'watch') {
+      if (isCommand || program === 'ssh' || program === 'watch') {
         return warn(words.slice(index + (evaluators[program] ?? 1)), program);
       }
     } else if (Object.hasOwn(interpreters, program)) {
@@ -89,5 +91,6 @@ export function checkEvaluation({ assignments, words }: SimpleCommand, faults: T
       const at = option === undefined ? programIndex(rest) : rest.findIndex(({ text }) => option.test(text)) + 1;
       if (option === undefined || at > 0) warn(rest.slice(at, at + 1), program);
     }
+    isCommand &&= word.text.startsWith('$');
   }
 }

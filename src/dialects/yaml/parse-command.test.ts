@@ -242,6 +242,7 @@ describe('T9 what evaluates a value again', () => {
     'PS4=${x} cmd',
     '>/dev/null eval ${x}',
     'command \\eval ${x}',
+    '$SUDO ${PREFIX} eval ${x}',
   ])('T9 %j is warned of, once', (text) => {
     expect(errorsOf(text)).toEqual([]);
     expect(warningsOf(text)).toMatchObject([{ rule: 'T9' }]);
