@@ -1,4 +1,5 @@
 /** Functions that expressions in texts know beside those of the language; see docs/spec/yaml-expressions.md. */
+import { fitsPattern } from './fits-pattern.ts';
 import { FieldReader, jsonText, renderText } from './expression-values.ts';
 
 const maxRange = 100_000;
@@ -16,6 +17,13 @@ function entriesOf(value: unknown, name: string): readonly (readonly [unknown, u
   if (map instanceof Map) return [...(map as Map<unknown, unknown>)];
   if (typeof map === 'object' && map !== null && !Array.isArray(map)) return Object.entries(map);
   throw new Error(`${name}() takes a map`);
+}
+
+/** Named so that it does not overlap with the language's own, in whose place it stands. */
+export const matchSignature = 'string.matches_(string): bool';
+
+export function matchFunction(text: string, pattern: string): boolean {
+  return fitsPattern(text, pattern, '');
 }
 
 /** Puts the pieces of a string with references in it together; written only by the code that reads such strings. */

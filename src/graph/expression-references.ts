@@ -78,3 +78,14 @@ export function referencesOf(root: Tree): readonly ExpressionReference[] {
   visit(root, new Set());
   return found;
 }
+
+/** Gives a method another name wherever a tree calls it. To be done before the tree is checked, which binds its calls. */
+export function renameMethod(root: Tree, from: string, to: string): void {
+  const visit = (value: unknown): void => {
+    if (Array.isArray(value)) for (const item of value) visit(item);
+    if (!isTree(value)) return;
+    if (value.op === 'rcall' && Array.isArray(value.args) && value.args[0] === from) value.args[0] = to;
+    visit(value.args);
+  };
+  visit(root);
+}

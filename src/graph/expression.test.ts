@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { CairnError } from '../errors.ts';
 import { functionChoice, functionCondition, sourceOf } from './condition.ts';
-import { compileExpression } from './expression.ts';
+import { compileExpression, parseExpression } from './expression.ts';
 import type { ConditionScope } from './graph.ts';
 
 const nullKeyed = (entries: Readonly<Record<string, unknown>>): Record<string, unknown> =>
@@ -102,6 +102,21 @@ describe('compileExpression', () => {
       expect(error.message).toContain(text);
     },
   );
+});
+
+describe('patterns in expressions', () => {
+  it('T4 a pattern that takes ages on a text is given up, and the text is named', () => {
+    const text = "scratch.name.matches('^(a+)+$')";
+    const error = thrown(() => holds(text, { scratch: { name: `${'a'.repeat(50)}!` } }));
+    expect(error.message).toContain('takes over 1000 ms on this text');
+    expect(holds(text, { scratch: { name: 'aaa' } })).toBe(true);
+    expect(holds("['ab'].exists(x, x.matches('b$') && 'matches' == 'matches')", {})).toBe(true);
+  });
+
+  it('T4 faults of a call are told in the words of its author', () => {
+    expect(() => parseExpression("5.matches('x')")).toThrow("no matching overload for 'int.matches(string)'");
+    expect(() => parseExpression("'a'.matches('(')").evaluate({})).toThrow(/Invalid regular expression/);
+  });
 });
 
 describe('function conditions', () => {

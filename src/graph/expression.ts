@@ -2,8 +2,8 @@
 import { Environment } from '@marcbachmann/cel-js';
 import { CairnError } from '../errors.ts';
 import { requireBoolean } from './condition.ts';
-import { textFunctions } from './expression-functions.ts';
-import { pathOf, referencesOf, type ExpressionReference, type Tree } from './expression-references.ts';
+import { matchFunction, matchSignature, textFunctions } from './expression-functions.ts';
+import { pathOf, referencesOf, renameMethod, type ExpressionReference, type Tree } from './expression-references.ts';
 import { errorMap, FieldReader, plainValue } from './expression-values.ts';
 import type { Choice, Condition, ConditionScope } from './graph.ts';
 
@@ -28,7 +28,20 @@ function createLanguage(): Environment {
   }
   environment.registerOperator('double == int', (a: number, b: bigint) => a === Number(b));
   environment.registerOperator('double % double', (a: number, b: number) => a % b);
+  environment.registerFunction(matchSignature, matchFunction, { async: false });
   return environment;
+}
+
+/** The language's own `matches` may take ages, so ours stands in its place. */
+function parseWith(parser: Environment, text: string): ReturnType<Environment['parse']> {
+  const parsed = parser.parse(text);
+  renameMethod(parsed.ast, 'matches', 'matches_');
+  return parsed;
+}
+
+/** What the library says, with the names that the author wrote. */
+function messageOf({ summary, message }: LanguageError): string {
+  return (summary ?? message).replaceAll('matches_(', 'matches(');
 }
 
 const language = createLanguage();
@@ -75,7 +88,7 @@ function syntaxError(text: string, place: string | undefined, cause: LanguageErr
   const before = text.slice(0, cause.range?.start ?? 0).split('\n');
   const line = before.length;
   const column = (before.at(-1)?.length ?? 0) + 1;
-  const reason = `${cause.summary ?? cause.message} at line ${line}, column ${column}${place === undefined ? '' : ` (${place})`}`;
+  const reason = `${messageOf(cause)} at line ${line}, column ${column}${place === undefined ? '' : ` (${place})`}`;
   return new CairnError('CONDITION_SYNTAX', { condition: text, reason, line, column, place }, { cause });
 }
 
@@ -119,7 +132,7 @@ function parse(
 ): ReturnType<Environment['parse']> {
   let parsed: ReturnType<Environment['parse']>;
   try {
-    parsed = environment.parse(text);
+    parsed = parseWith(environment, text);
   } catch (error) {
     throw syntaxError(text, place, error as LanguageError);
   }
@@ -135,10 +148,9 @@ function run(parsed: ReturnType<Environment['parse']>, scope: ConditionScope, te
   try {
     return parsed(contextOf(scope)) as unknown;
   } catch (error) {
-    const { summary, message } = error as LanguageError;
     throw new CairnError(
       'CONDITION_FAILED',
-      { node: 'a node', condition: text, reason: `${text}: ${summary ?? message}` },
+      { node: 'a node', condition: text, reason: `${text}: ${messageOf(error as LanguageError)}` },
       { cause: error },
     );
   }
@@ -248,7 +260,7 @@ export const functionNames: readonly string[] = [
 
 const errorOf = (error: LibraryError): ExpressionError => {
   const reference = isAbsence(error) && error.node !== undefined ? pathOf(error.node as Tree) : undefined;
-  return new ExpressionError(error.summary ?? error.message, error.range?.start ?? 0, reference, error);
+  return new ExpressionError(messageOf(error), error.range?.start ?? 0, reference, error);
 };
 
 /**
@@ -259,7 +271,7 @@ const errorOf = (error: LibraryError): ExpressionError => {
 export function parseExpression(text: string): ParsedExpression {
   let parsed: ReturnType<Environment['parse']>;
   try {
-    parsed = texts.parse(text);
+    parsed = parseWith(texts, text);
   } catch (error) {
     throw errorOf(error as LibraryError);
   }

@@ -128,3 +128,10 @@ describe('W3 what no value could be checked against', () => {
     ]);
   });
 });
+
+test('W3 a value whose pattern takes ages does not fit, and says so', () => {
+  const schema = { type: 'string', pattern: '^(a+)+$' };
+  expect(schemaFault(schema, 'aaaa', 'name')).toBeUndefined();
+  expect(schemaFault(schema, 'aaa!', 'name')).toBe('name does not match ^(a+)+$');
+  expect(schemaFault(schema, `${'a'.repeat(50)}!`, 'name')).toMatch(/^name cannot be checked: .* takes over 1000 ms/);
+});
