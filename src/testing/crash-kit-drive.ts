@@ -10,6 +10,8 @@ export interface CrashUsers {
   readonly answer?: (question: OpenQuestion) => unknown;
   /** The value of a signal, by name. Default: null. */
   readonly signal?: (name: string) => unknown;
+  /** What a person who looks outside says of an effect in doubt. Default: what the oracle knows of its key. */
+  readonly decide?: (question: OpenQuestion) => unknown;
 }
 
 export interface DriveOptions {
@@ -64,7 +66,8 @@ async function attendOne({ engine, runId, users, oracle }: DriveOptions, wait: O
     return true;
   }
   if (wait.kind !== 'question' && wait.kind !== 'doubt') return false;
-  const answer = wait.kind === 'doubt' ? decideDoubt(oracle, wait) : users.answer?.(wait);
+  const { decide = (question) => decideDoubt(oracle, question) } = users;
+  const answer = wait.kind === 'doubt' ? decide(wait) : users.answer?.(wait);
   if (answer === undefined) return false;
   try {
     await engine.answer(runId, wait.waitId, answer);
