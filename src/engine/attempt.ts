@@ -201,5 +201,5 @@ function scheduleRetry(core: RunCore, activation: Activation, error: unknown, de
   );
   core.mustCommit = true;
   core.publishLive('retrying', activation, { attempt: activation.attempt, retryAt });
-  retryLater(core, activation, delayMs);
+  retryLater(core, activation, retryAt);
 }

@@ -5,19 +5,28 @@ import { isEffect } from './effect.ts';
 import { openRecord } from './open-record.ts';
 import type { RunCore } from './run-core.ts';
 import { noteView } from './seal-views.ts';
+import { isRetryOpen, openWait } from './open-wait.ts';
 import { holdTimer } from './timers.ts';
+import { retryWait } from './wait.ts';
 
-/** Holds an activation until its next attempt is due. */
-export function retryLater(core: RunCore, activation: Activation, delayMs: number): void {
+/** Puts an activation off until its next attempt is due: here if that is soon, else as a wait, so that the run may pause (E6). */
+export function retryLater(core: RunCore, activation: Activation, retryAt: number): void {
   activation.phase = 'retrying';
   core.setBusy(activation, false);
-  activation.cancelTimer = holdTimer(core, delayMs, () => {
-    if (core.isStopping || activation.phase !== 'retrying') return;
-    core.setBusy(activation, true);
-    reopenView(core, activation);
-    launchOrGate(core, activation);
-    core.requestTurn();
-  });
+  const delayMs = retryAt - core.env.clock.now();
+  const wait = retryWait(activation, activation.attempt, retryAt);
+  if (delayMs > core.env.limits.holdTimersMs || isRetryOpen(core, wait))
+    return void openWait(core, activation, undefined, wait);
+  activation.cancelTimer = holdTimer(core, delayMs, () => retryNow(core, activation));
+}
+
+/** Makes the next attempt of an activation that was put off. */
+export function retryNow(core: RunCore, activation: Activation): void {
+  if (core.isStopping || activation.phase !== 'retrying') return;
+  core.setBusy(activation, true);
+  reopenView(core, activation);
+  launchOrGate(core, activation);
+  core.requestTurn();
 }
 
 /** A new attempt without steps or intents sees the present state; one that left some sees what it saw (E9). */

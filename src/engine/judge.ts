@@ -155,8 +155,7 @@ function applyVerdict(core: RunCore, activation: Activation, verdict: Verdict): 
 
 /** An attempt that failed and is tried again waits its delay out, after a crash too (E6). */
 function runAgain(core: RunCore, activation: Activation): void {
-  const { retryAt } = activation.frameRun.openRecordOf(activation.node) ?? {};
-  const delayMs = (retryAt ?? 0) - core.env.clock.now();
-  if (delayMs <= 0) return launchOrGate(core, activation);
-  retryLater(core, activation, delayMs);
+  const { retryAt = 0 } = activation.frameRun.openRecordOf(activation.node) ?? {};
+  if (retryAt <= core.env.clock.now()) return launchOrGate(core, activation);
+  retryLater(core, activation, retryAt);
 }

@@ -2,13 +2,13 @@
 import { CairnError } from '../errors.ts';
 import { encodeValue } from '../state/codec.ts';
 import { pathJson } from '../state/delta.ts';
-import type { StepRecord, WaitRecord } from '../state/tree.ts';
+import type { NodeRecord, StepRecord, WaitRecord } from '../state/tree.ts';
 import type { Activation } from './activation.ts';
 import type { RunCore } from './run-core.ts';
 import { keyAcrossSaves } from './step-calls.ts';
 import { recordAt, setStep } from './step-record.ts';
 import { treePathOf } from './tree-path.ts';
-import { holdTimer } from './timers.ts';
+import { holdTimer, watchTimer } from './timers.ts';
 import { doubtWait, waitIdOf, waitRowOf, type DoubtedEffect } from './wait.ts';
 
 const encoder = new TextEncoder();
@@ -69,14 +69,22 @@ export function openDoubt(core: RunCore, activation: Activation, effect: Doubted
   openWait(core, activation, step, wait, waitId);
 }
 
-/** A due time that is near is held here; a distant one is a row that whoever comes next fires. */
+/** Whether an activation that is tried again later waits for that already: it was opened before a crash. */
+export function isRetryOpen(core: RunCore, { node, name }: WaitRecord): boolean {
+  const place = node.join('\0');
+  return Object.values(core.root.waits).some(
+    (open) => open.kind === 'retry' && open.step === undefined && open.name === name && open.node.join('\0') === place,
+  );
+}
+
+/** A due time that is near is held here; a distant one fires here if the run is still at work, and is a row for whoever comes next. */
 export function armDueTime(core: RunCore, waitId: string): void {
   const dueAt = core.root.waits[waitId]?.dueAt;
   if (dueAt === undefined || core.armedWaits.has(waitId)) return;
   const delayMs = dueAt - core.env.clock.now();
-  if (delayMs > core.env.limits.holdTimersMs) return;
+  const startTimer = delayMs > core.env.limits.holdTimersMs ? watchTimer : holdTimer;
   core.armedWaits.add(waitId);
-  holdTimer(core, delayMs, () => {
+  startTimer(core, delayMs, () => {
     core.armedWaits.delete(waitId);
     if (core.isStopping || !Object.hasOwn(core.root.waits, waitId)) return;
     fireDueWait(core, waitId);
@@ -93,7 +101,7 @@ function nameInId({ kind, name, metadata }: WaitRecord): string {
 /** What happens to a wait whose time has come: a timer ends; for a question, time answers, if nobody was first (O1). */
 export function fireDueWait(core: RunCore, waitId: string): void {
   const wait = core.root.waits[waitId] as WaitRecord;
-  if (wait.kind === 'timer') return closeWait(core, waitId, { output: undefined, by: 'timer' });
+  if (wait.kind === 'timer' || wait.kind === 'retry') return closeWait(core, waitId, { by: 'timer' });
   const { store, tenant, clock } = core.env;
   const answer =
     'defaultAnswer' in wait ? { value: wait.defaultAnswer, by: 'timeout' } : { isTimeout: true, by: 'timeout' };
@@ -131,6 +139,10 @@ export function closeWait(core: RunCore, waitId: string, closing: Closing): void
   if (record === undefined) throw new CairnError('INTERNAL', { reason: `wait ${waitId} belongs to no activation` });
   core.deleteRootEntry('waits', waitId);
   core.committer.closeWait(waitId);
+  if (wait.kind === 'retry') {
+    endDelay(core, wait, record);
+    return wake(core, waitId);
+  }
   if (wait.kind === 'doubt') recordDecision(core, wait, closing);
   else {
     const step: StepRecord = {
@@ -155,6 +167,18 @@ export function closeWait(core: RunCore, waitId: string, closing: Closing): void
   core.mustCommit = true;
   core.holdsEffect = true;
   wake(core, waitId);
+}
+
+/** The next attempt is due: its checkpoint, or the next, says that nothing is waited for any more. */
+function endDelay(core: RunCore, wait: WaitRecord, record: NodeRecord): void {
+  const step = wait.step === undefined ? undefined : record.steps?.[wait.step];
+  if (wait.step !== undefined && step !== undefined) {
+    const { retryAt: _, ...due } = step;
+    return setStep(core, wait.node, record, wait.step, due);
+  }
+  if (record.retryAt === undefined) return;
+  delete record.retryAt;
+  core.delta.delete(pathJson([...treePathOf(wait.node), 'nodes', wait.node.at(-1) as string, 'retryAt']));
 }
 
 function answerPart(wait: WaitRecord, waitId: string, closing: Closing, hash: string | undefined): string {
@@ -189,7 +213,7 @@ function wake(core: RunCore, waitId: string): void {
   const activation = core.waiters.get(waitId);
   core.waiters.delete(waitId);
   if (activation === undefined) return;
-  if (activation.phase === 'left') core.wakeUps.push(activation);
+  if (activation.phase === 'left' || activation.phase === 'retrying') core.wakeUps.push(activation);
   else activation.mustRunAgain = true;
 }
 

@@ -109,7 +109,8 @@ function recordSkip({ frameRun, node, visit }: Activation): void {
 function startAgain(core: RunCore, activation: Activation, record: NodeRecord): void {
   if (record.kept !== undefined) return void settleOutcome(core, activation, admitKept(core, activation, record.kept));
   if (record.intent !== undefined && isEffect(activation.node)) return judgeActivation(core, activation, record);
-  const delayMs = (record.retryAt ?? 0) - core.env.clock.now();
-  if (delayMs <= 0) return launchOrGate(core, activation);
-  retryLater(core, activation, delayMs);
+  const { retryAt = 0 } = record;
+  // A preview tells what would be, not when.
+  if (retryAt <= core.env.clock.now() || core.isDry) return launchOrGate(core, activation);
+  retryLater(core, activation, retryAt);
 }

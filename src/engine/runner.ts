@@ -11,7 +11,7 @@ import { cancelActivation } from './cancel.ts';
 import { ClaimKeeper } from './claim-keeper.ts';
 import { Committer, type Landed } from './committer.ts';
 import { rootFrameRun } from './frame-run.ts';
-import { dropActivation, launchOrGate } from './gate.ts';
+import { dropActivation, launchOrGate, retryNow } from './gate.ts';
 import { judgeActivation } from './judge.ts';
 import { MessageIntake } from './message-intake.ts';
 import { takeHolds } from './open-effects.ts';
@@ -285,6 +285,7 @@ export class Runner {
 
   #wakeUp(activation: Activation): void {
     const { core } = this;
+    if (activation.phase === 'retrying') return retryNow(core, activation);
     if (activation.phase !== 'left' || core.isStopping) return;
     core.setBusy(activation, true);
     activation.phase = 'prepared';

@@ -8,6 +8,7 @@ import { isEffect } from './effect.ts';
 import { admitError } from './encode-error.ts';
 import { maybeLeave } from './leave.ts';
 import { offloadValue } from './offload.ts';
+import { openWait } from './open-wait.ts';
 import { factsOf, retryDelayMs } from './retry.ts';
 import type { RunCore } from './run-core.ts';
 import { inputHashOf } from './settle.ts';
@@ -17,6 +18,7 @@ import {
   effectKey,
   finishStep,
   guardCall,
+  leaveAtWait,
   never,
   nextStepKey,
   noteStep,
@@ -27,6 +29,7 @@ import { writeStepIntent, type StepCall } from './step-intent.ts';
 import { judgeStep } from './step-judge.ts';
 import { ensureSteps, setStep } from './step-record.ts';
 import { holdTimer } from './timers.ts';
+import { retryWait } from './wait.ts';
 
 /** `ctx.step`: returns what is recorded, or runs the function and records its output. @throws NODE_CALL_REFUSED, ID_INVALID, RUN_LIMIT, VALUE_UNSTORABLE, EFFECT_IN_DOUBT, NODE_TIMED_OUT, and whatever the function throws */
 export async function runStep<T>(
@@ -96,6 +99,7 @@ async function performStep<T>(
     if (judged !== undefined) return judged.output as T;
   }
   let attempt = begun?.attempt ?? 1;
+  await untilRetry(core, activation, key, attempt, begun?.retryAt ?? 0);
   for (;;) {
     if (isEffect({ effect })) await writeStepIntent(core, activation, call, attempt);
     if (!isCurrent()) return never<T>();
@@ -115,15 +119,39 @@ async function performStep<T>(
       if (!isCurrent()) return never<T>();
       if (delayMs === undefined) throw failStep(core, activation, call, attempt, error);
       attempt += 1;
-      countAttempt(core, activation, call, attempt, error);
-      await new Promise<void>((resolve) => holdTimer(core, delayMs, resolve));
+      const retryAt = core.env.clock.now() + delayMs;
+      countAttempt(core, activation, call, { attempt, retryAt, error });
+      await untilRetry(core, activation, key, attempt, retryAt);
     }
   }
 }
 
-/** The number of attempts survives a crash (E6). What may have happened keeps its intent, and so its key (X3). */
-function countAttempt(core: RunCore, activation: Activation, call: StepCall, attempt: number, error: unknown): void {
+/** Resolves when the next attempt of a step is due. If that is not soon the function is left, so that the run may pause (E6). */
+async function untilRetry(
+  core: RunCore,
+  activation: Activation,
+  key: string,
+  attempt: number,
+  retryAt: number,
+): Promise<void> {
+  const delayMs = retryAt - core.env.clock.now();
+  if (delayMs <= 0) return;
+  if (delayMs <= core.env.limits.holdTimersMs)
+    return new Promise<void>((resolve) => void holdTimer(core, delayMs, resolve));
+  openWait(core, activation, key, retryWait(activation, attempt, retryAt));
+  activation.endEffect(key);
+  await leaveAtWait(core, activation);
+}
+
+/** How often a step was tried, and when it is tried next, survive a crash (E6). What may have happened keeps its intent, and so its key (X3). */
+function countAttempt(
+  core: RunCore,
+  activation: Activation,
+  call: StepCall,
+  next: { readonly attempt: number; readonly retryAt: number; readonly error: unknown },
+): void {
   const { key, effect, hash, options } = call;
+  const { attempt, retryAt, error } = next;
   const mayHaveHappened = isEffect({ effect }) && options.idempotent === true && !isUnapplied(error);
   const intent = mayHaveHappened ? recordedStep(activation, key)?.intent : undefined;
   setStep(core, activation.path, ensureSteps(activation), key, {
@@ -132,6 +160,7 @@ function countAttempt(core: RunCore, activation: Activation, call: StepCall, att
     effect,
     hash,
     attempt,
+    retryAt,
     ...(intent === undefined ? {} : { intent }),
   });
   core.committer.note(JSON.stringify({ kind: 'retry', node: activation.path, step: key, attempt }));
