@@ -1,7 +1,8 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import type { Graph } from '../graph/graph.ts';
 import { createEngine } from './engine.ts';
-import { createWorker } from './worker.ts';
-import { createBench, edges, graphOf, node, runToRest, testIds } from '../../test/engine-kit.ts';
+import { createWorker, type Worker } from './worker.ts';
+import { createBench, edges, graphOf, node, runToRest, testIds, type Bench } from '../../test/engine-kit.ts';
 
 test('W5 a worker takes up answered and due runs of other processes', async () => {
   const bench = createBench();
@@ -37,4 +38,60 @@ test('W5 a worker takes up answered and due runs of other processes', async () =
   await worker.stop();
   await late.stop();
   expect(faults).toEqual([]);
+});
+
+describe('W5 runs that cannot be advanced here', () => {
+  const known = graphOf('known', [node('a', 'pure', () => 1)], edges('> a', 'a >'));
+  const unknown = graphOf('unknown', [node('a', 'pure', () => 1)], edges('> a', 'a >'));
+
+  /** A worker that looks when it is told to, after its first look. */
+  async function workerFor(
+    bench: Bench,
+    concurrency: number,
+  ): Promise<{ readonly worker: Worker; readonly faults: string[] }> {
+    const findGraph = (id: string): Graph | undefined => (id === 'known' ? known : undefined);
+    const engine = createEngine({ ...bench.options, ids: testIds('worker-2'), findGraph });
+    const faults: string[] = [];
+    const clock = { ...bench.clock, setTimer: () => () => {} };
+    const worker = createWorker({
+      engine,
+      store: bench.store,
+      clock,
+      concurrency,
+      onError: (runId) => faults.push(runId),
+    });
+    for (let turn = 0; turn < 30; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+    return { worker, faults };
+  }
+
+  test('W5 keep no other run from being taken up, however many there are', async () => {
+    const bench = createBench();
+    await bench.engine.start(known, {}, { runId: 'a-known', detach: true });
+    for (let index = 0; index < 130; index += 1)
+      await bench.engine.start(unknown, {}, { runId: `b${index}`, detach: true });
+    const { worker } = await workerFor(bench, 2);
+    const statusOf = async (): Promise<string | undefined> =>
+      (await bench.store.readRun({ tenant: 'default', runId: 'a-known' }))?.status;
+    for (let looks = 0; looks < 80 && (await statusOf()) !== 'completed'; looks += 1) {
+      await worker.look();
+      for (let turn = 0; turn < 5; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+    }
+    expect(await statusOf()).toBe('completed');
+    await worker.stop();
+  });
+
+  test('W5 are tried again, less and less often', async () => {
+    const bench = createBench();
+    await bench.engine.start(unknown, {}, { runId: 'r', detach: true });
+    const { worker, faults } = await workerFor(bench, 2);
+    expect(faults).toHaveLength(1);
+    const tries: number[] = [];
+    for (let second = 1; second <= 60; second += 1) {
+      bench.clock.timeMs += 1_000;
+      if ((await worker.look()) > 0) tries.push(second);
+      for (let turn = 0; turn < 5; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+    }
+    expect(tries).toEqual([2, 6, 14, 30]);
+    await worker.stop();
+  });
 });

@@ -1,8 +1,14 @@
 /** A worker takes up every run that can be advanced: abandoned ones, answered ones, ones whose time has come (W5, O2). */
 import { CairnError } from '../errors.ts';
 import type { Clock } from '../ports/clock.ts';
-import type { Store } from '../ports/store.ts';
+import type { Page, RunRow, Store } from '../ports/store.ts';
 import type { Engine } from './api.ts';
+
+const defaultPollMs = 1_000;
+/** The longest that a run which cannot be advanced is left alone. */
+const longestDelayMs = 5 * 60_000;
+const runsPerPage = 100;
+const pagesPerLook = 10;
 
 /** What a worker works with. */
 export interface WorkerOptions {
@@ -36,6 +42,10 @@ class PollingWorker implements Worker {
   readonly #options: WorkerOptions;
   readonly #running = new Map<string, Promise<void>>();
   #cancel: (() => void) | undefined;
+  /** Runs that could not be advanced, how often, and until when they are left alone. */
+  readonly #faults = new Map<string, { readonly count: number; readonly until: number }>();
+  /** Where the next look goes on. */
+  #cursor: string | undefined;
   #isStopped = false;
 
   constructor(options: WorkerOptions) {
@@ -46,7 +56,7 @@ class PollingWorker implements Worker {
   #poll(): void {
     const again = (): void => {
       if (this.#isStopped) return;
-      this.#cancel = this.#options.clock.setTimer(this.#options.pollMs ?? 1_000, () => this.#poll());
+      this.#cancel = this.#options.clock.setTimer(this.#options.pollMs ?? defaultPollMs, () => this.#poll());
     };
     this.look().then(again, (error: unknown) => {
       this.#options.onError?.('', error);
@@ -54,31 +64,59 @@ class PollingWorker implements Worker {
     });
   }
 
+  /** Goes through the runs newest first, and on from there the next time if there are too many to look at. */
   async look(): Promise<number> {
-    const { store, clock, tenant = 'default', concurrency = 16 } = this.#options;
-    const room = concurrency - this.#running.size;
-    if (this.#isStopped || room <= 0) return 0;
-    // A run that has ended may have messages that nobody will take.
-    const status = ['running', 'paused'] as const;
-    const { rows } = await store.listRuns({ tenant, status, claimableAt: clock.now(), limit: room });
+    let room = (this.#options.concurrency ?? 16) - this.#running.size;
     let taken = 0;
-    for (const { runId } of rows) {
-      if (this.#isStopped || this.#running.has(runId)) continue;
-      taken += 1;
-      this.#running.set(runId, this.#advance(runId));
+    for (let pages = 0; pages < pagesPerLook && room > 0 && !this.#isStopped; pages += 1) {
+      const page = await this.#readPage();
+      for (const { runId } of page.rows) {
+        if (room === 0 || this.#isStopped) return taken;
+        if (this.#running.has(runId) || this.#isPutOff(runId)) continue;
+        room -= 1;
+        taken += 1;
+        this.#running.set(runId, this.#advance(runId));
+      }
+      this.#cursor = page.cursor;
+      if (page.cursor === undefined) break;
     }
     return taken;
+  }
+
+  #readPage(): Promise<Page<RunRow>> {
+    const { store, clock, tenant = 'default' } = this.#options;
+    // A run that has ended may have messages that nobody will take.
+    const status = ['running', 'paused'] as const;
+    const query = { tenant, status, claimableAt: clock.now(), limit: runsPerPage };
+    return store.listRuns(this.#cursor === undefined ? query : { ...query, cursor: this.#cursor });
+  }
+
+  #isPutOff(runId: string): boolean {
+    const fault = this.#faults.get(runId);
+    return fault !== undefined && fault.until > this.#options.clock.now();
+  }
+
+  /** A run whose graph is not known here, or that cannot be read, is tried again, less and less often. */
+  #putOff(runId: string): void {
+    const { clock, pollMs = defaultPollMs } = this.#options;
+    const now = clock.now();
+    for (const [other, { until }] of this.#faults) if (until + longestDelayMs < now) this.#faults.delete(other);
+    const count = (this.#faults.get(runId)?.count ?? 0) + 1;
+    this.#faults.set(runId, { count, until: now + Math.min(pollMs * 2 ** count, longestDelayMs) });
   }
 
   async #advance(runId: string): Promise<void> {
     try {
       const handle = await this.#options.engine.resume(runId, { retryFailed: false });
       await handle.result();
+      this.#faults.delete(runId);
     } catch (error) {
       const isOthers =
         CairnError.is(error) &&
         (error.code === 'CLAIM_TAKEN' || error.code === 'CLAIM_LOST' || error.code === 'CLAIM_FENCED');
-      if (!isOthers && !this.#isStopped) this.#options.onError?.(runId, error);
+      if (isOthers || this.#isStopped) return;
+      this.#putOff(runId);
+      this.#options.onError?.(runId, error);
     } finally {
       this.#running.delete(runId);
     }
