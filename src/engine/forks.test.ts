@@ -62,6 +62,10 @@ test('H2 a fork answers a recorded question otherwise', async () => {
   const paused = await runToRest(engine, graph);
   await engine.answer(paused.runId, paused.waits[0]?.waitId ?? '', 'yes');
   const done = await resumeToRest(engine, paused.runId, graph);
+  const answered = (await engine.preview({ runId: done.runId, seq: paused.seq + 1 }, { graph })).map(
+    (row) => row.prediction,
+  );
+  expect(answered, 'X5 what is answered is not asked again').toEqual(['runs again', 'unknown']);
   const fork = await engine.fork({ runId: done.runId, seq: done.seq }, { answers: { ask: 'no' } });
   const other = await resumeToRest(engine, fork.runId, graph);
   expect(other.status).toBe('completed');

@@ -149,7 +149,7 @@ class Preview {
     const { node, frameRun } = activation;
     const record = frameRun.openRecordOf(node);
     const hasRun = record !== undefined || this.#core.replay?.hasRecord(activation.path) === true;
-    const isAsking = node.effect === 'human';
+    const isAsking = node.effect === 'human' && !isAnswered(record);
     this.#add(activation, isAsking ? 'asks' : hasRun ? 'runs again' : 'runs', undefined);
     this.#untold.push(node.index);
   }
@@ -205,4 +205,10 @@ class Preview {
       }
     }
   }
+}
+
+/** It goes on with the answers it has, whether or not it asks anew. */
+function isAnswered(record: NodeRecord | undefined): boolean {
+  const questions = Object.values(record?.steps ?? {}).filter(({ kind }) => kind === 'ask');
+  return questions.length > 0 && questions.every(({ status }) => status === 'done');
 }
