@@ -115,6 +115,11 @@ test.each<[string, Engine, string | undefined]>([
   ["vacuum into 'x'", 'sqlite', 'VACUUM reaches another file'],
   ['copy t from stdin', 'postgresql', 'COPY has nothing to read from or write to'],
   ['pragma foreign_keys = off; select 1', 'sqlite', 'PRAGMA runs outside of transactions only'],
+  ["pragma temp_store_directory = '/tmp'", 'sqlite', 'PRAGMA temp_store_directory reaches beyond the database'],
+  ['pragma main.hard_heap_limit(1)', 'sqlite', 'PRAGMA hard_heap_limit reaches beyond the database'],
+  ['pragma "temp_store_directory"', 'sqlite', 'PRAGMA is not followed by a plain name'],
+  ['pragma/**/hard_heap_limit = 1', 'sqlite', 'PRAGMA is not followed by a plain name'],
+  ['pragma user_version', 'sqlite', undefined],
   ['vacuum', 'sqlite', undefined],
   ['create index concurrently i on t (a)', 'postgresql', undefined],
 ])('B63 %s on %s: %s', (sql, engine, message) => {

@@ -48,7 +48,20 @@ export function refusalOf(
     return { message: `${first} is not for a block`, fix: 'leave it out: a block is one transaction' };
   if (engine === 'sqlite' && (first === 'ATTACH' || (first === 'VACUUM' && words.includes('INTO'))))
     return { message: `${first} reaches another file`, fix: 'name that file as the path of another block' };
+  if (engine === 'sqlite' && first === 'PRAGMA') return pragmaRefusal(statement);
   if (engine === 'postgresql' && first === 'COPY' && words.some((word) => word === 'STDIN' || word === 'STDOUT'))
     return { message: 'COPY has nothing to read from or write to', fix: 'use INSERT or SELECT' };
+  return undefined;
+}
+
+/** Settings of the whole process, Cairn's own store included, rather than of a connection or a file. */
+const ofProcess = new Set(['temp_store_directory', 'data_store_directory', 'soft_heap_limit', 'hard_heap_limit']);
+
+/** The name must be there to be read: in quotes, or behind a comment, it could be any. */
+function pragmaRefusal({ text }: Statement): ReturnType<typeof refusalOf> {
+  const name = /^PRAGMA\s+(?:\w+\s*\.\s*)?(\w+)\s*(?:[=(]|$)/iu.exec(text)?.[1]?.toLowerCase();
+  if (name === undefined)
+    return { message: 'PRAGMA is not followed by a plain name', fix: 'write the name without quotes and comments' };
+  if (ofProcess.has(name)) return { message: `PRAGMA ${name} reaches beyond the database`, fix: 'leave it out' };
   return undefined;
 }
