@@ -12,6 +12,14 @@ function range(count: number | bigint): readonly bigint[] {
   return Array.from({ length }, (_, index) => BigInt(index));
 }
 
+/** Dots alone would lead to another path, and nothing in a URL can say that they are a name. */
+function urlPart(value: unknown): string {
+  const text = renderText(value);
+  if (text === '.' || text === '..') throw new Error(`${JSON.stringify(text)} can be no part of a URL`);
+  if (!text.isWellFormed()) throw new Error('the text has a lone surrogate, which no URL can hold');
+  return encodeURIComponent(text);
+}
+
 function entriesOf(value: unknown, name: string): readonly (readonly [unknown, unknown])[] {
   const map = value instanceof FieldReader ? value.plain() : value;
   if (map instanceof Map) return [...(map as Map<unknown, unknown>)];
@@ -35,6 +43,7 @@ export const textFunctions: Readonly<Record<string, (...parameters: never[]) => 
   'json(dyn): string': (value: unknown) => jsonText(value),
   'lower(string): string': (text: string) => text.toLowerCase(),
   'upper(string): string': (text: string) => text.toUpperCase(),
+  'urlencode(dyn): string': urlPart,
   'trim(string): string': (text: string) => text.trim(),
   'join(list, string): string': (list: Iterable<unknown>, separator: string) =>
     Array.from(list, renderText).join(separator),

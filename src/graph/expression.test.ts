@@ -113,6 +113,17 @@ describe('patterns in expressions', () => {
     expect(holds("['ab'].exists(x, x.matches('b$') && 'matches' == 'matches')", {})).toBe(true);
   });
 
+  it('T4 a value is one part of a URL, whatever it holds', () => {
+    const path = parseExpression("'http://api/items/' + urlencode(id) + '/end'");
+    for (const id of ['a/b?c#d', '../admin', '%2e%2e', ' \r\nHost: x', 'é😀', '@x', 5, true]) {
+      const url = new URL(String(path.evaluate({ id })));
+      expect(url.href.split('/')).toHaveLength(6);
+      expect(decodeURIComponent(url.pathname.split('/')[2] ?? '')).toBe(String(id));
+    }
+    expect(() => path.evaluate({ id: '..' })).toThrow('can be no part of a URL');
+    expect(() => path.evaluate({ id: '\ud800' })).toThrow('lone surrogate');
+  });
+
   it('T4 faults of a call are told in the words of its author', () => {
     expect(() => parseExpression("5.matches('x')")).toThrow("no matching overload for 'int.matches(string)'");
     expect(() => parseExpression("'a'.matches('(')").evaluate({})).toThrow(/Invalid regular expression/);
