@@ -31,6 +31,7 @@ const unsentReasons: ReadonlySet<string> = new Set([
   'EHOSTUNREACH',
   'ENETUNREACH',
   'UND_ERR_CONNECT_TIMEOUT',
+  'BAD_PORT',
 ]);
 
 /** @throws NodeFailure HTTP_CONNECTION, HTTP_REDIRECT; the signal's reason when aborted */
@@ -68,6 +69,8 @@ function readReason(error: unknown): string {
   const cause: unknown = error instanceof Error ? error.cause : undefined;
   const code: unknown = (cause as { code?: unknown } | undefined)?.code;
   if (typeof code === 'string') return code;
+  // Ports of other protocols, which the platform never calls.
+  if (cause instanceof Error && cause.message === 'bad port') return 'BAD_PORT';
   const inner: unknown =
     cause instanceof AggregateError ? (cause.errors[0] as { code?: unknown } | undefined)?.code : undefined;
   return typeof inner === 'string' ? inner : 'unknown';
