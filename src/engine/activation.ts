@@ -50,6 +50,7 @@ export class Activation {
   #key: readonly [runId: string, key: string] | undefined;
   #path: readonly string[] | undefined;
   #effectSteps: Set<string> | undefined;
+  #parts: Map<string, () => void> | undefined;
   #controller: AbortController | undefined;
   #abortReason: unknown;
 
@@ -88,6 +89,17 @@ export class Activation {
   /** Keys of the steps of effects that are called and have not ended. */
   get effectSteps(): ReadonlySet<string> {
     return this.#effectSteps ?? noSteps;
+  }
+
+  /** Whom to tell when the call of this key is left at a wait. */
+  notePart(key: string, onWaiting: (() => void) | undefined): void {
+    if (onWaiting !== undefined) (this.#parts ??= new Map()).set(key, onWaiting);
+  }
+
+  /** The call of this key is left at a wait. Its part is told after the call, since it may begin another that is left at once. */
+  leavePart(key: string): void {
+    const onWaiting = this.#parts?.get(key);
+    if (onWaiting !== undefined) queueMicrotask(onWaiting);
   }
 
   beginEffect(key: string): void {
@@ -133,6 +145,7 @@ export class Activation {
     this.isEnding = false;
     this.isStopped = false;
     this.#effectSteps = undefined;
+    this.#parts = undefined;
     this.childrenInFlight = 0;
     this.openWaits = 0;
     this.mustRunAgain = false;

@@ -24,7 +24,7 @@ export async function runChild(
   activation: Activation,
   graph: Graph,
   input: unknown,
-  name: string,
+  { name, onWaiting }: { readonly name: string; readonly onWaiting: (() => void) | undefined },
 ): Promise<ChildResult> {
   const depth = activation.frameRun.depth + 1;
   if (depth > core.env.limits.childDepth)
@@ -37,6 +37,7 @@ export async function runChild(
   const { generation } = activation;
   const frameRun = await openWhileBusy(core, activation, () => openChild(core, activation, graph, input, key, depth));
   if (frameRun === undefined || !isRunning(activation, generation)) return never();
+  frameRun.onWaiting = onWaiting;
   activation.childrenInFlight += 1;
   updateBusy(core, activation);
   await childEnd(frameRun, () => {
@@ -92,6 +93,7 @@ async function openChild(
     nodePath,
     keyParts: [...activation.keyParts, keyAcrossSaves(activation, key)],
     depth,
+    parent: activation.frameRun,
   });
   if (known?.failure !== undefined) return failedBefore(frameRun, known.failure);
   if (known === undefined) admitChild(core, activation, frameRun, key, written);

@@ -23,11 +23,13 @@ export class Context implements NodeContext {
   readonly #core: RunCore;
   readonly #activation: Activation;
   readonly #generation: number;
+  readonly #onWaiting: (() => void) | undefined;
 
-  constructor(core: RunCore, activation: Activation) {
+  constructor(core: RunCore, activation: Activation, onWaiting?: () => void) {
     this.#core = core;
     this.#activation = activation;
     this.#generation = activation.generation;
+    this.#onWaiting = onWaiting;
   }
 
   get runId(): string {
@@ -75,19 +77,19 @@ export class Context implements NodeContext {
 
   async step<T>(name: string, options: StepOptions, fn: (step: StepContext) => Promise<T> | T): Promise<T> {
     this.#guard('step');
-    return runStep(this.#core, this.#activation, name, options, fn);
+    return runStep(this.#core, this.#activation, name, options, fn, this.#onWaiting);
   }
   async ask(question: Question): Promise<unknown> {
     this.#guard('ask');
-    return ask(this.#core, this.#activation, question);
+    return ask(this.#core, this.#activation, question, this.#onWaiting);
   }
   async sleepUntil(time: number | Date, name = 'sleep'): Promise<void> {
     this.#guard('sleepUntil');
-    return sleepUntil(this.#core, this.#activation, time, name);
+    return sleepUntil(this.#core, this.#activation, time, name, this.#onWaiting);
   }
   async receive(signal: string): Promise<unknown> {
     this.#guard('receive');
-    return receive(this.#core, this.#activation, signal);
+    return receive(this.#core, this.#activation, signal, this.#onWaiting);
   }
   async save(state: unknown): Promise<void> {
     this.#guard('save');
@@ -95,7 +97,14 @@ export class Context implements NodeContext {
   }
   async run(graph: object, input: unknown, options: { readonly name?: string } = {}): Promise<ChildResult> {
     this.#guard('run');
-    return runChild(this.#core, this.#activation, graph as Graph, input, options.name ?? 'run');
+    return runChild(this.#core, this.#activation, graph as Graph, input, {
+      name: options.name ?? 'run',
+      onWaiting: this.#onWaiting,
+    });
+  }
+  part(onWaiting: () => void): NodeContext {
+    this.#guard('part');
+    return new Context(this.#core, this.#activation, onWaiting);
   }
   emit(event: unknown): void {
     this.#core.publishLive('emitted', this.#activation, event);

@@ -42,6 +42,8 @@ export interface FrameRunOptions {
   /** Like nodePath, with visits: what idempotency keys and wait ids are made from (X1). */
   readonly keyParts: readonly string[];
   readonly depth: number;
+  /** The frame whose node started it; the run's own has none. */
+  readonly parent?: FrameRun;
 }
 
 /** Its tree, its plan, and the activations that live in it. */
@@ -54,6 +56,7 @@ export class FrameRun {
   readonly treePath: readonly string[];
   readonly depth: number;
   readonly hasNestedReducers: boolean;
+  readonly parent: FrameRun | undefined;
   /** Prepared, running, left or waiting to be retried, by node index. */
   readonly activations: Map<number, Activation> = new Map();
   /** The first failure that nothing handled. */
@@ -61,6 +64,8 @@ export class FrameRun {
   hasFailed = false;
   /** Tells the parent's `ctx.run` that this frame has ended. */
   onEnd: (() => void) | undefined;
+  /** Tells the part of the parent that started it that it does nothing but wait. */
+  onWaiting: (() => void) | undefined;
   readonly #partPrefixes: (string | undefined)[] = [];
 
   constructor(options: FrameRunOptions) {
@@ -71,6 +76,7 @@ export class FrameRun {
     this.keyParts = options.keyParts;
     this.treePath = options.treePath;
     this.depth = options.depth;
+    this.parent = options.parent;
     this.frame = new Frame(options.tree, options.treePath, options.delta, channels, outputNames);
     this.plan = new Plan(options.graph, options.tree);
   }

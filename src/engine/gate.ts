@@ -2,6 +2,7 @@
 import type { NodeRecord } from '../state/tree.ts';
 import type { Activation } from './activation.ts';
 import { isEffect } from './effect.ts';
+import { tellWaiting } from './leave.ts';
 import { openRecord } from './open-record.ts';
 import type { RunCore } from './run-core.ts';
 import { noteView } from './seal-views.ts';
@@ -15,8 +16,11 @@ export function retryLater(core: RunCore, activation: Activation, retryAt: numbe
   core.setBusy(activation, false);
   const delayMs = retryAt - core.env.clock.now();
   const wait = retryWait(activation, activation.attempt, retryAt);
-  if (delayMs > core.env.limits.holdTimersMs || isRetryOpen(core, wait))
-    return void openWait(core, activation, undefined, wait);
+  if (delayMs > core.env.limits.holdTimersMs || isRetryOpen(core, wait)) {
+    activation.cancelTimer = undefined;
+    openWait(core, activation, undefined, wait);
+    return tellWaiting(core, activation.frameRun);
+  }
   activation.cancelTimer = holdTimer(core, delayMs, () => retryNow(core, activation));
 }
 

@@ -1,6 +1,7 @@
 /** Leaving a function at a wait: it stands where it is, and runs again from its top when the wait is closed (X4, W4). */
 import { CairnError } from '../errors.ts';
 import type { Activation } from './activation.ts';
+import type { FrameRun } from './frame-run.ts';
 import type { RunCore } from './run-core.ts';
 
 /** Whether the function only waits for its children, or for waits: then it does no work of its own. */
@@ -39,5 +40,22 @@ export function leave(core: RunCore, activation: Activation): void {
   );
   core.setBusy(activation, false);
   if (activation.frameRun.hasFailed) activation.frameRun.onEnd?.();
+  tellWaiting(core, activation.frameRun);
   if (activation.mustRunAgain) core.wakeUps.push(activation);
+}
+
+/** Tells who started a child run that it does nothing but wait now, and so on up. */
+export function tellWaiting(core: RunCore, frameRun: FrameRun): void {
+  for (let frame = frameRun; frame.parent !== undefined; frame = frame.parent) {
+    if (frame.plan.isDone || frame.hasFailed || isAtWork(core, frame)) return;
+    if (frame.onWaiting !== undefined) queueMicrotask(frame.onWaiting);
+  }
+}
+
+function isAtWork(core: RunCore, frameRun: FrameRun): boolean {
+  for (const { isBusy, phase, cancelTimer } of frameRun.activations.values())
+    if (isBusy || (phase === 'retrying' && cancelTimer !== undefined)) return true;
+  if (core.queue.some((queued) => queued.frameRun === frameRun)) return true;
+  for (const child of core.childFrames) if (child.parent === frameRun && isAtWork(core, child)) return true;
+  return false;
 }

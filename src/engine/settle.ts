@@ -9,6 +9,7 @@ import type { AdmittedOutcome } from './admit-outcome.ts';
 import { admitError, asError } from './encode-error.ts';
 import { cancelActivation } from './cancel.ts';
 import { dropChildren } from './drop-children.ts';
+import { tellWaiting } from './leave.ts';
 import { askOpenEffects } from './open-effects.ts';
 import { dropWaitsOf } from './open-wait.ts';
 import { routeEdges } from './route.ts';
@@ -184,6 +185,7 @@ function finish(core: RunCore, activation: Activation, ending: Ending): void {
   const isLarge = core.delta.bytes > deltaBytesMax;
   if (wanted === 'after' || wanted === 'both' || core.holdsEffect || ending.status === 'failed' || isLarge)
     core.mustCommit = true;
+  if (frameRun.parent !== undefined) tellWaiting(core, frameRun);
   if (core.isWatched()) core.publishLive('settled', activation, { status: ending.status });
   core.requestTurn();
 }

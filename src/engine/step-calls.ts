@@ -111,8 +111,10 @@ export function noteStep(core: RunCore, activation: Activation, key: string, ste
   core.requestFlush();
 }
 
-/** The call will not return in this attempt. */
-export function leaveAtWait<T>(core: RunCore, activation: Activation): Promise<T> {
+/** The call of this key will not return in this attempt. */
+export function leaveAtWait<T>(core: RunCore, activation: Activation, key: string): Promise<T> {
+  activation.endEffect(key);
+  activation.leavePart(key);
   activation.openWaits += 1;
   activation.stepsInFlight -= 1;
   maybeLeave(core, activation);

@@ -67,6 +67,5 @@ export async function judgeStep(
     recorded.wait,
   );
   if (recorded.wait === undefined) setStep(core, path, ensureSteps(activation), key, { ...recorded, wait: waitId });
-  activation.endEffect(key);
-  return leaveAtWait(core, activation);
+  return leaveAtWait(core, activation, key);
 }

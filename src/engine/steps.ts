@@ -38,6 +38,7 @@ export async function runStep<T>(
   name: string,
   options: StepOptions,
   fn: (step: StepContext) => Promise<T> | T,
+  onWaiting: (() => void) | undefined,
 ): Promise<T> {
   const { generation } = activation;
   guardCall(activation, generation, 'step');
@@ -46,6 +47,7 @@ export async function runStep<T>(
   if (recorded?.status === 'done') return recorded.output as T;
   if (recorded?.status === 'failed') throw recorded.error;
   activation.stepsInFlight += 1;
+  activation.notePart(key, onWaiting);
   if (isEffect({ effect: options.effect ?? 'pure' })) activation.beginEffect(key);
   try {
     if (core.committer.isFull) await core.drained();
@@ -139,8 +141,7 @@ async function untilRetry(
   if (delayMs <= core.env.limits.holdTimersMs)
     return new Promise<void>((resolve) => void holdTimer(core, delayMs, resolve));
   openWait(core, activation, key, retryWait(activation, attempt, retryAt));
-  activation.endEffect(key);
-  await leaveAtWait(core, activation);
+  await leaveAtWait(core, activation, key);
 }
 
 /** How often a step was tried, and when it is tried next, survive a crash (E6). What may have happened keeps its intent, and so its key (X3). */

@@ -27,11 +27,13 @@ interface WaitCall {
   readonly kind: StepKind;
   readonly name: string;
   readonly wait: WaitRecord;
+  readonly onWaiting: (() => void) | undefined;
 }
 
 /** Returns what ended the wait if that is recorded, else opens it and leaves the function. */
 async function waitFor(core: RunCore, activation: Activation, call: WaitCall): Promise<unknown> {
   const key = nextStepKey(core, activation, call.name);
+  activation.notePart(key, call.onWaiting);
   const recorded = recordedStep(activation, key);
   if (recorded?.status === 'done') return recorded.output;
   if (recorded?.status === 'failed') throw recorded.error;
@@ -61,7 +63,7 @@ async function waitFor(core: RunCore, activation: Activation, call: WaitCall): P
     activation.stepsInFlight -= 1;
     throw error;
   }
-  return leaveAtWait(core, activation);
+  return leaveAtWait(core, activation, key);
 }
 
 function openCall(
@@ -81,7 +83,12 @@ function openCall(
 }
 
 /** `ctx.ask`. @throws NODE_CALL_REFUSED, VALUE_UNSTORABLE, RUN_LIMIT, NODE_TIMED_OUT (its deadline passed without a default answer) */
-export function ask(core: RunCore, activation: Activation, question: Question): Promise<unknown> {
+export function ask(
+  core: RunCore,
+  activation: Activation,
+  question: Question,
+  onWaiting: (() => void) | undefined,
+): Promise<unknown> {
   guardCall(activation, activation.generation, 'ask');
   const name = question.name ?? 'question';
   checkQuestion(activation, question);
@@ -98,7 +105,7 @@ export function ask(core: RunCore, activation: Activation, question: Question): 
     ...('defaultAnswer' in question ? { defaultAnswer: defaultAnswerOf(question) } : {}),
   };
   const admitted = admitValue(wait, [...activation.path, name], core.env.limits, core.redact).value as WaitRecord;
-  return waitFor(core, activation, { kind: 'ask', name, wait: admitted });
+  return waitFor(core, activation, { kind: 'ask', name, wait: admitted, onWaiting });
 }
 
 const matchings: readonly string[] = ['exact', 'lenient', 'open'];
@@ -120,6 +127,7 @@ export async function sleepUntil(
   activation: Activation,
   time: number | Date,
   name: string,
+  onWaiting: (() => void) | undefined,
 ): Promise<void> {
   guardCall(activation, activation.generation, 'sleepUntil');
   const dueAt = typeof time === 'number' ? time : time.getTime();
@@ -129,16 +137,27 @@ export async function sleepUntil(
       node: activation.path.join('/'),
       reason: 'it needs a time',
     });
-  await waitFor(core, activation, { kind: 'sleep', name, wait: { kind: 'timer', node: activation.path, name, dueAt } });
+  await waitFor(core, activation, {
+    kind: 'sleep',
+    name,
+    wait: { kind: 'timer', node: activation.path, name, dueAt },
+    onWaiting,
+  });
 }
 
 /** `ctx.receive`. @throws NODE_CALL_REFUSED, RUN_LIMIT */
-export async function receive(core: RunCore, activation: Activation, signal: string): Promise<unknown> {
+export async function receive(
+  core: RunCore,
+  activation: Activation,
+  signal: string,
+  onWaiting: (() => void) | undefined,
+): Promise<unknown> {
   guardCall(activation, activation.generation, 'receive');
   return waitFor(core, activation, {
     kind: 'signal',
     name: signal,
     wait: { kind: 'signal', node: activation.path, name: signal },
+    onWaiting,
   });
 }
 

@@ -189,6 +189,11 @@ export interface NodeContext {
   readonly savedState: unknown;
   /** Runs a graph as a child, inside this run's history. */
   run(graph: object, input: unknown, options?: { readonly name?: string }): Promise<ChildResult>;
+  /**
+   * The same context for one of several parts of the work that go on side by side. `onWaiting` is called, after the call, when a call
+   * made through it is left at a wait, or a child run that it started does nothing but wait: another part may have its place.
+   */
+  part?(onWaiting: () => void): NodeContext;
   /** An ephemeral event (tokens, progress); never needed to rebuild anything. */
   emit(event: unknown): void;
   readonly secrets: SecretReader;

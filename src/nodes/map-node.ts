@@ -11,6 +11,7 @@ import {
   type StateView,
   type StepContext,
 } from '../graph/node-contract.ts';
+import { runParts } from '../graph/run-parts.ts';
 import { refuseUnknownKeys } from './known-keys.ts';
 import { draftNode, type NodeDraft, type NodeOptions } from './node-draft.ts';
 import { runChild } from './subgraph-node.ts';
@@ -23,7 +24,7 @@ export interface MapNodeConfig<S extends StateView = StateView, Item = unknown> 
   readonly key?: (item: Item, index: number) => string;
   /** Does the work of one item: a function, or a graph whose input is the item and whose artifacts are the output. */
   readonly each: ((item: Item, step: StepContext, index: number) => unknown) | Graph;
-  /** Items that run at once. Default 8. */
+  /** Items that run at once. Default 8. One that waits does not run. */
   readonly concurrency?: number;
   /** Effect class of each item's step. Default `pure`. The node itself is `pure` if its items are, else `read`. */
   readonly effectClass?: EffectClass;
@@ -121,21 +122,16 @@ async function mapItems(
   const keys = nameItems(items, config.key);
   const work = createWork(config);
   const results: MapResult[] = [];
-  const queue = items.entries();
   let hasFailed = false;
-  const runWorker = async (): Promise<void> => {
-    for (const [index, item] of queue) {
-      try {
-        results[index] = { status: 'completed', value: await work(ctx, keys[index] ?? '', item, index) };
-      } catch (error) {
-        results[index] = { status: 'failed', error };
-        hasFailed ||= config.continueOnError !== true;
-      }
-      // A generator's `for` would close the shared queue on `break`; an array's does not, and siblings look at the flag themselves.
-      if (hasFailed) return;
+  await runParts(ctx, items as readonly unknown[], { atOnce: concurrency }, async (part, item, index) => {
+    try {
+      results[index] = { status: 'completed', value: await work(part, keys[index] ?? '', item, index) };
+    } catch (error) {
+      results[index] = { status: 'failed', error };
+      hasFailed ||= config.continueOnError !== true;
     }
-  };
-  await Promise.all(Array.from({ length: Math.min(concurrency, items.length) }, runWorker));
+    return !hasFailed;
+  });
   if (hasFailed) throw describeFailure(keys, results);
   if (config.continueOnError === true) return results;
   // The steps hold the outputs: naming them keeps one copy, but only where their order is the items' order.

@@ -47,7 +47,7 @@ export function createFakeContext(options: FakeContextOptions = {}): FakeContext
   const blobs = new Map<string, Uint8Array>();
   const view = createStateView(state);
   const signal = options.signal ?? new AbortController().signal;
-  return {
+  const context: FakeContext = {
     runId: '00000000-0000-7000-8000-000000000000',
     nodeId: 'node',
     nodePath: ['node'],
@@ -78,6 +78,7 @@ export function createFakeContext(options: FakeContextOptions = {}): FakeContext
       children.push({ name, input });
       return runChild?.(graph, input, name) ?? { status: 'completed', state: createStateView() };
     },
+    part: () => context,
     emit: (event) => {
       events.push(event);
     },
@@ -94,6 +95,7 @@ export function createFakeContext(options: FakeContextOptions = {}): FakeContext
     ...overrides,
     record: { steps, questions, events, children },
   };
+  return context;
 }
 
 /** Like a wait that the engine leaves open: the function stays where it stands. */
