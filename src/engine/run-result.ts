@@ -1,5 +1,5 @@
 /** Where a run stands, as its starter sees it. */
-import { CairnError } from '../errors.ts';
+import { CairnError, errorTable, type ErrorCode, type ErrorData } from '../errors.ts';
 import type { Graph } from '../graph/graph.ts';
 import type { StateView } from '../graph/node-contract.ts';
 import type { RunTree } from '../state/tree.ts';
@@ -43,7 +43,16 @@ function failureOf(root: RunTree): CairnError {
   if (code === 'NODE_TIMED_OUT') return new CairnError('NODE_TIMED_OUT', { ...(data as object), node }, { cause });
   return new CairnError(
     'NODE_FAILED',
-    { node, reason: message, ...(typeof code === 'string' ? { code } : {}) },
+    { node, reason: message, ...(typeof code === 'string' ? { code } : {}), ...wayOutOf(cause) },
     { cause },
   );
+}
+
+/** What the innermost cause that Cairn knows says to do; stored errors keep their values only. */
+function wayOutOf(cause: unknown): { readonly wayOut?: string } {
+  if (!(cause instanceof Error)) return {};
+  const inner = wayOutOf(cause.cause);
+  const { code, data = {} } = cause as Error & { readonly code?: unknown; readonly data?: ErrorData };
+  if (inner.wayOut !== undefined || typeof code !== 'string' || !Object.hasOwn(errorTable, code)) return inner;
+  return { wayOut: `${new CairnError(code as ErrorCode, data).hint.replace(/\.$/, '')};` };
 }
