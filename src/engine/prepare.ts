@@ -64,6 +64,7 @@ function startFresh(core: RunCore, activation: Activation): void {
   const supplied = core.root.supplied?.[JSON.stringify(activation.path)];
   if (supplied !== undefined) {
     core.deleteRootEntry('supplied', JSON.stringify(activation.path));
+    core.onSupplied(activation);
     return void settleOutcome(core, activation, admitKept(core, activation, supplied as object), { by: 'fork' });
   }
   if (core.replay !== undefined && core.replay.takesOver(core, activation)) return;

@@ -92,6 +92,7 @@ class Preview {
     };
     core.onReplay = (activation, from) =>
       this.#add(activation, activation.node.effect === 'pure' ? 'reused' : 'replayed', `${from.runId}@${from.seq}`);
+    core.onSupplied = (activation) => this.#add(activation, 'restored', 'set by the fork');
     core.onDoubt = (activation, record) => this.#doubt(activation, record);
     if (core.replay !== undefined) {
       core.replay.startAnyway = (_, activation) => this.#told(activation);

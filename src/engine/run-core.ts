@@ -91,6 +91,8 @@ export class RunCore {
   isCodeChanged = false;
   /** Told, in a preview, of an effect that would be judged. */
   onDoubt: (activation: Activation, record: NodeRecord) => void = () => {};
+  /** Told when an outcome that a fork sets stands in for an activation. */
+  onSupplied: (activation: Activation) => void = () => {};
   /** Told when a recorded outcome stands in for an activation. */
   onReplay: (activation: Activation, from: { readonly runId: string; readonly seq: number }) => void = () => {};
   /** Who waits here for which wait. */

@@ -1,0 +1,126 @@
+/** Blocks whose effects go to the crash kit's oracle: one for each way to recover, and one that asks between its effects. */
+import type { Inputs, NodeType, TypedNodeContext } from '../../src/graph/node-type.ts';
+import { createNodeTypes } from '../../src/nodes/blocks/index.ts';
+import { InteractiveBlock, interactiveNodeType, pause, refuse } from '../../src/nodes/blocks/index.ts';
+import type { BlockOutput, InteractiveContext, Pause, Refusal } from '../../src/nodes/blocks/index.ts';
+import type { CrashProcess } from '../../src/testing/crash-kit-process.ts';
+import type { EffectOracle } from '../../src/testing/effect-oracle.ts';
+import { performEffect } from '../../src/testing/random-graph-effect.ts';
+import type { EffectPlan } from '../../src/testing/random-graph-plan.ts';
+
+const field = (description: string, schema: object = {}): NodeType['inputs'][string] => ({
+  description,
+  schema: { ...schema },
+});
+
+const inputs: NodeType['inputs'] = {
+  value: field('Given back.'),
+  tag: field('Tells apart what is done at one place.'),
+  failures: field('Attempts that fail before the effect.', { type: 'integer' }),
+  attempts: field('Attempts there are.', { type: 'integer' }),
+  failsAfter: field('It fails although the effect happened.', { type: 'boolean' }),
+  latencyMs: field('Before the effect, and after.', { type: 'integer' }),
+};
+
+function planOf({ inputs }: TypedNodeContext, recovery: EffectPlan['recovery']): EffectPlan {
+  const {
+    failures = 0,
+    attempts = 1,
+    failsAfter = false,
+    latencyMs,
+  } = inputs as {
+    readonly failures?: number;
+    readonly attempts?: number;
+    readonly failsAfter?: boolean;
+    readonly latencyMs?: number;
+  };
+  const latency = latencyMs === undefined ? undefined : ([latencyMs, latencyMs] as const);
+  return { effect: 'external', recovery, failures, attempts, failsAfter, hangs: false, latencyMs: latency };
+}
+
+const placeOf = ({ nodePath }: Pick<TypedNodeContext, 'nodePath'>, tag: string | undefined): string =>
+  `${nodePath.join('/')}${tag === undefined ? '' : `:${tag}`}`;
+
+const tagOf = ({ tag }: Inputs): string | undefined => tag as string | undefined;
+
+function effectType(process: CrashProcess, name: string, recovery: EffectPlan['recovery']): NodeType {
+  return {
+    name,
+    description: `An effect: ${recovery}.`,
+    inputs,
+    outputs: { value: field('As given.') },
+    effect: 'external',
+    isIdempotent: recovery === 'idempotent',
+    run: (ctx) => {
+      const { value = null } = ctx.inputs;
+      const tag = tagOf(ctx.inputs);
+      const call = { place: placeOf(ctx, tag), key: ctx.idempotencyKey, attempt: ctx.attempt };
+      return performEffect(forItem(process, tag), planOf(ctx, recovery), call, { value });
+    },
+    ...(recovery === 'reconcile' && {
+      reconcile: (key: string, given: Inputs) => forItem(process, tagOf(given)).oracle.reconcile(key),
+    }),
+  };
+}
+
+/** The person who is asked about an item says what its record would be; the block's own look says what the block gives. */
+function forItem(process: CrashProcess, key: string | undefined): CrashProcess {
+  if (key === undefined) return process;
+  const { oracle } = process;
+  const apply: EffectOracle['apply'] = (entry) =>
+    oracle.apply({ ...entry, output: { key, status: 'completed', outputs: entry.output } });
+  const reconcile: EffectOracle['reconcile'] = (sent) => {
+    const found = oracle.reconcile(sent);
+    return found.happened === true ? { ...found, output: (found.output as { outputs: unknown }).outputs } : found;
+  };
+  return { ...process, oracle: { apply, reconcile, find: (sent) => oracle.find(sent), entries: [] } };
+}
+
+/** An effect, a question, an effect; an answer that ends with `?` is refused once. */
+class Interview extends InteractiveBlock {
+  override readonly name = 'Interview';
+  override readonly description = 'Asks between effects.';
+  override readonly effect = 'external';
+  override readonly inputs: NodeType['inputs'] = { prompt: field('What is asked.') };
+  override readonly outputs: NodeType['outputs'] = { value: field('The answer.') };
+  readonly #process: CrashProcess;
+
+  constructor(process: CrashProcess) {
+    super();
+    this.#process = process;
+  }
+
+  #apply(ctx: InteractiveContext, tag: string, output: unknown): void {
+    const place = placeOf(ctx, `${String(ctx.inputs['prompt'])} ${tag}`);
+    this.#process.oracle.apply({ key: ctx.idempotencyKey, place, promise: 'once', output });
+  }
+
+  override execute(ctx: InteractiveContext): Pause {
+    const question = { prompt: String(ctx.inputs['prompt']), metadata: { round: 1 } };
+    this.#apply(ctx, 'execute', { question });
+    return pause(question);
+  }
+
+  override resume(ctx: InteractiveContext, answer: unknown, metadata: unknown): BlockOutput | Refusal {
+    if (String(answer).endsWith('?')) return refused(() => this.#apply(ctx, 'refuse', { refused: 'Not that' }));
+    const output = { value: `${String(answer)} ${String((metadata as { readonly round: number }).round)}` };
+    this.#apply(ctx, 'resume', { output });
+    return output;
+  }
+}
+
+function refused(apply: () => void): Refusal {
+  apply();
+  return refuse('Not that');
+}
+
+/** The blocks of random workflows, for one process. */
+export function yamlEffectTypes(process: CrashProcess): readonly NodeType[] {
+  return [
+    effectType(process, 'Once', 'none'),
+    effectType(process, 'Again', 'idempotent'),
+    effectType(process, 'Looked', 'reconcile'),
+    interactiveNodeType(new Interview(process)),
+    ...createNodeTypes().filter(({ effect }) => effect === 'human'),
+  ];
+}
