@@ -8,6 +8,9 @@ export default defineConfig({
     // Processes, not threads: tests kill children, change folders and open databases.
     pool: 'forks',
     maxWorkers: 2,
+    // A busy machine is no failure; this ends only what hangs.
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
     reporters: [new CompactReporter()],
     coverage: {
       provider: 'v8',

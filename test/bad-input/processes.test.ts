@@ -32,14 +32,15 @@ export const graph = new AgentGraph({}, { id: 'faulty' })
   );
   const { code, out, err } = folder.cairn('run', 'faulty.ts');
   expect([code, out]).toEqual([2, '']);
-  expect(err).toContain('graph faulty is not valid');
+  expect(err).toContain('faulty is not valid: 4 faults');
   for (const [line, word] of [
     [6, 'timeoutMs'],
     [7, 'attempts'],
     [8, 'can never run'],
     [10, 'nowhere'],
   ])
-    expect(err).toMatch(new RegExp(`faulty\\.ts:${line}: .*${word}.*\\(.+\\)`));
+    // The place, what is wrong, and what to do, a line each.
+    expect(err).toMatch(new RegExp(`faulty\\.ts:${line}\\n +.*${word}.*\\n +\\S`));
   expect(err).not.toContain('    at ');
 });
 
