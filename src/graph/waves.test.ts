@@ -17,7 +17,8 @@ test('Y12 a node is in the wave after the last of those before it; loops do not 
 });
 
 test('Y12 every forward edge leads to a later wave, and every wave follows the one before it', () => {
-  const graph = fc.integer({ min: 1, max: 20 }).chain((count) =>
+  // Among fewer than two nodes there is no link to draw.
+  const graph = fc.integer({ min: 2, max: 20 }).chain((count) =>
     fc.record({
       count: fc.constant(count),
       links: fc.uniqueArray(
