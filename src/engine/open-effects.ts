@@ -90,6 +90,8 @@ function holdsEffect(core: RunCore, activation: Activation): boolean {
  * when it is answered; the answer stands for what is not called again. Says whether it is left.
  */
 export function askOpenEffects(core: RunCore, activation: Activation): boolean {
+  // Most activations have called nothing, and left nothing behind.
+  if (activation.ordinals === undefined && activation.generation === 1 && !activation.isResumed) return false;
   const { node, frameRun, path } = activation;
   const record = frameRun.openRecordOf(node);
   if (core.isDry || (record?.steps === undefined && record?.children === undefined)) return false;

@@ -61,11 +61,11 @@ export function writeRecord(activation: Activation, ending: Ending, error: Admit
   const isOpen = ending.fired === undefined || (ending.status === 'cancelled' && isInDoubt(activation, previous));
   const keepsSteps = previous?.steps !== undefined && (isOpen || outcome.isStepsOutput === true);
   const record: NodeRecord = { status: ending.status };
-  const texts: string[] = [`"${ending.status}"`];
+  const texts: string[] | undefined = keepsSteps ? [`"${ending.status}"`] : undefined;
   let json = `{"status":"${ending.status}"`;
   const field = (name: keyof NodeRecord, value: unknown, text: string): void => {
     (record as unknown as Record<string, unknown>)[name] = value;
-    if (keepsSteps) texts.push(text);
+    if (texts !== undefined) texts.push(text);
     else json += `,"${name}":${text}`;
   };
   if (activation.visit > 1) field('visits', activation.visit, String(activation.visit));
@@ -86,7 +86,7 @@ export function writeRecord(activation: Activation, ending: Ending, error: Admit
   if (ending.status === 'cancelled' && isEffect(node) && previous?.intent === undefined) field('applied', 'no', '"no"');
   if (node.outputAs !== undefined && ending.status === 'completed')
     field('as', node.outputAs, JSON.stringify(node.outputAs));
-  if (keepsSteps) updateRecord(activation, record, texts);
+  if (texts !== undefined) updateRecord(activation, record, texts);
   else frameRun.frame.setNode(node.id, record, `${json}}`);
 }
 

@@ -28,6 +28,8 @@ export class Channels {
   readonly #table: ChannelTable;
   readonly #outputNames: ReadonlyMap<string, string>;
   readonly #cells: Readonly<Record<Area, Map<string, Cell>>>;
+  /** Whether some node has failed, or somebody has asked. */
+  #hasFailures: boolean;
   /** Counts changes; versions of whole areas are kept until it moves. */
   #changes = 0;
   readonly #wholes = new Map<string, { readonly changes: number; readonly version: string }>();
@@ -44,6 +46,7 @@ export class Channels {
       outputs: new Map(),
       failures: new Map(),
     };
+    this.#hasFailures = Object.values(tree.nodes).some(({ status }) => status === 'failed');
   }
 
   get input(): unknown {
@@ -54,6 +57,7 @@ export class Channels {
     const cells = this.#cells[area];
     let cell = cells.get(key);
     if (cell === undefined) {
+      if (area === 'failures') this.#hasFailures = true;
       const isGrowing = !isNodeArea(area) && this.#table[area].get(key)?.isGrowing === true;
       cells.set(key, (cell = new Cell(area, key, isGrowing)));
     }
@@ -82,6 +86,12 @@ export class Channels {
   touchNode(nodeId: string, showsOutput: boolean, showsFailure: boolean): void {
     this.#changes += 1;
     this.#touchShown('outputs', nodeId, showsOutput);
+    // Few nodes fail, and few ask for failures.
+    if (this.#hasFailures || showsFailure) this.#touchFailure(nodeId, showsFailure);
+  }
+
+  #touchFailure(nodeId: string, showsFailure: boolean): void {
+    this.#hasFailures = true;
     this.#touchShown('failures', nodeId, showsFailure);
   }
 

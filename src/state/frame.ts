@@ -28,6 +28,9 @@ type Field = Exclude<keyof FrameTree, 'input' | 'channels' | 'nodes'>;
 
 const defaultAdmission: Admission = { limits: { valueBytes: 64 * 1024 * 1024, valueDepth: 500 } };
 
+/** Fields of a node's record that say whether it failed, and how. */
+const failureFields: readonly string[] = ['status', 'error'];
+
 export class Frame {
   readonly tree: FrameTree;
   readonly #path: readonly string[];
@@ -109,7 +112,7 @@ export class Frame {
     const keys = typeof field === 'string' ? [field] : field;
     const parent = this.#parentIn(nodeId, keys);
     const key = keys.at(-1) as string;
-    this.#channels.touchNode(nodeId, true, true);
+    this.#channels.touchNode(nodeId, true, failureFields.includes(keys[0] as string));
     setOwn(parent, key, value);
     this.#delta.set(this.#pathJson('nodes', nodeId, ...keys), json);
   }
@@ -120,7 +123,7 @@ export class Frame {
     const parent = this.#parentIn(nodeId, keys);
     const key = keys.at(-1) as string;
     if (!Object.hasOwn(parent, key)) return;
-    this.#channels.touchNode(nodeId, true, true);
+    this.#channels.touchNode(nodeId, true, failureFields.includes(keys[0] as string));
     delete parent[key];
     this.#delta.delete(this.#pathJson('nodes', nodeId, ...keys));
   }
