@@ -1,5 +1,5 @@
 /** Waves: nodes that could start together, were each to wait for all before it. For display and progress only; nothing waits for a wave. */
-import type { GraphStructure } from './graph.ts';
+import { START, type GraphStructure } from './graph.ts';
 import { findLoops, type Arrow } from './loops.ts';
 
 /** The wave of each node, counted from 0: the length of the longest way to it. Edges that lead back into a loop do not count. O(nodes + edges). */
@@ -33,14 +33,20 @@ export function wavesOf(
   structure: GraphStructure,
   isCounted: (node: Readonly<Record<string, unknown>>) => boolean = (node) => node['type'] !== 'outputs',
 ): readonly (readonly string[])[] {
-  const ids = structure.nodes.filter(isCounted).map((node) => String(node['id']));
+  // All nodes take part, the start too: what is not shown may still be what a loop is entered from.
+  const ids = [START, ...structure.nodes.map((node) => String(node['id']))];
   const indexOf = new Map(ids.map((id, index) => [id, index]));
   const edges = structure.edges.flatMap((edge): Arrow[] => {
     const from = indexOf.get(String(edge['from']));
     const to = indexOf.get(String(edge['to']));
     return from === undefined || to === undefined ? [] : [{ from, to }];
   });
-  return groupByWave(ids, waveNumbers(ids.length, edges));
+  const waves = waveNumbers(ids.length, edges);
+  const shown = structure.nodes.flatMap((node, index) => (isCounted(node) ? [index + 1] : []));
+  return groupByWave(
+    shown.map((index) => ids[index] ?? ''),
+    shown.map((index) => waves[index] ?? 0),
+  );
 }
 
 /** Ids by the number of their wave; waves that no id is in are left out. */
