@@ -97,6 +97,16 @@ test('B22 patterns that find nothing are a failure', async () => {
   });
 });
 
+test.each(['+(a*)b', '(a*)+b', '*a*a*a*a*a*a*a*a*a*a*a*a*a*b'])(
+  'B22 the pattern %s, which takes ages on some names, is given up',
+  async (pattern) => {
+    const base = folderWith({ [`${'a'.repeat(60)}!`]: 'a' });
+    const failure = await failBlock(readFiles, { patterns: [pattern], base_path: base });
+    expect(failure.code).toBe('INPUT_INVALID');
+    expect(failure.message).toContain('take over 1000 ms');
+  },
+);
+
 test('B22 media are base64', async () => {
   const base = folderWith({ 'p.png': Buffer.from([1, 2, 3]) });
   expect(await runBlock(readFiles, { path: 'p.png', base_path: base })).toMatchObject({
