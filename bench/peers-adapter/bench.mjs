@@ -1,7 +1,8 @@
 /**
  * Cairn as one more peer: `node bench.mjs <variant> <workload> [N]` runs one measurement and prints one line `RESULT {json}`.
  *
- * variant: sqlite (a commit survives a killed process), sqlitefull (a power cut), memory.
+ * variant: sqlite (a commit survives a killed process), sqlitefull (a power cut), memory. With -write after it, each node of W1, W1L
+ * and W2 is an effect: it begins when what came before it is durable. Without, they are pure, and run ahead of their commits.
  * workload: W1 chain of N distinct nodes, W1L the same as a loop, W2 messages appended to a list, W3prep/W3 pause and resume in a
  * fresh process, W4 items at concurrency 8, W5 concurrent runs. Payloads, sizes and the meter are those of the other peers.
  */
@@ -16,14 +17,16 @@ const importedAtMs = performance.now();
 
 const { variant, workload, param, data } = args();
 mkdirSync(data, { recursive: true });
+const [storeName, nodes] = variant.split('-');
+const settings = { effectClass: nodes === 'write' ? 'write' : 'pure' };
 const store = await openStore();
 const meter = new Meter();
 const policy = { checkpointPolicy: 'every_node', maxVisits: 1_000_000 };
 
 async function openStore() {
-  if (variant === 'memory') return (await import('cairn-workflows/stores/memory')).createMemoryStore();
-  const durability = { sqlite: 'normal', sqlitefull: 'full' }[variant];
-  if (durability === undefined) throw new Error(`unknown variant ${variant}`);
+  if (storeName === 'memory') return (await import('cairn-workflows/stores/memory')).createMemoryStore();
+  const durability = { sqlite: 'normal', sqlitefull: 'full' }[storeName];
+  if (durability === undefined || ![undefined, 'write'].includes(nodes)) throw new Error(`unknown variant ${variant}`);
   const { openSqliteStore } = await import('cairn-workflows/stores/sqlite');
   return openSqliteStore({ path: join(data, 'cairn.db'), durability });
 }
@@ -34,7 +37,7 @@ function tick(value) {
 }
 
 /** Distinct nodes, each with an output of 1 KB. */
-function chain(count, settings = {}) {
+function chain(count) {
   const graph = new AgentGraph({}, { id: 'chain', ...policy });
   for (let index = 0; index < count; index += 1) {
     graph.addNode(`s${index}`, () => tick(obj1k(index)), settings);
@@ -44,10 +47,10 @@ function chain(count, settings = {}) {
 }
 
 /** One node visited again and again; what it writes replaces what it wrote before, or is appended to a list. */
-function loop(count, write, then = END, settings = {}) {
+function loop(count, write, then = END, { effectClass } = settings) {
   const graph = new AgentGraph({}, { id: 'loop', ...policy, reducers: { 'scratch.messages': 'append' } });
   const isOver = ({ state }) => state.scratch.n >= count;
-  graph.addNode('step', ({ visit }) => outcome({ scratch: { ...write(visit - 1), n: visit } }), settings);
+  graph.addNode('step', ({ visit }) => outcome({ scratch: { ...write(visit - 1), n: visit } }), { effectClass });
   if (then !== END) graph.addNode(then, humanNode({ prompt: 'Go on?' }));
   if (then !== END)
     graph
