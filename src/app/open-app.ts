@@ -95,6 +95,8 @@ export async function openApp(options: AppOptions): Promise<App> {
   });
   const { store, blobs } = await openPlace(place);
   const engineOptions: EngineOptions = {
+    // Whoever stays with a run stays for its next attempt, too: a retry waits a minute at the most unless its file says otherwise.
+    limits: { holdTimersMs: 90_000 },
     store,
     blobs,
     clock: systemClock,
