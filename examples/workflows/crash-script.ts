@@ -1,6 +1,6 @@
 /** Any workflow of a folder as a script of the crash kit: it lives in its trial's folder, and CRASH_CASE tells it what to run and to say. */
 import { execFileSync } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createSystemIds } from '../../src/app/system-ids.ts';
 import { systemClock } from '../../src/app/system-clock.ts';
@@ -11,13 +11,7 @@ import { createEngine } from '../../src/engine/engine.ts';
 import { createNodeTypes } from '../../src/nodes/blocks/index.ts';
 import type { Store } from '../../src/ports/store.ts';
 import { openSqliteStore } from '../../src/stores/sqlite/index.ts';
-import {
-  crashOrdersVariable,
-  crashResultFile,
-  runCrashScript,
-  type CrashOrders,
-  type CrashResult,
-} from '../../src/testing/crash-kit-script.ts';
+import { runCrashScript, type CrashResult } from '../../src/testing/crash-kit-script.ts';
 import { git, makeRepository } from '../release-notes/test-repository.ts';
 
 export interface WorkflowCrashCase {
@@ -31,9 +25,6 @@ export interface WorkflowCrashCase {
   readonly hasRepository?: boolean;
 }
 
-const { folder: given } = JSON.parse(process.env[crashOrdersVariable] ?? '{}') as CrashOrders;
-const folder = realpathSync(given);
-process.chdir(folder);
 const {
   workflows,
   name,
@@ -41,7 +32,10 @@ const {
   answers = {},
   hasRepository = false,
 } = JSON.parse(process.env['CRASH_CASE'] ?? '{}') as WorkflowCrashCase;
-if (hasRepository && !existsSync('repo')) {
+
+function enter(folder: string): void {
+  process.chdir(folder);
+  if (!hasRepository || existsSync('repo')) return;
   // The same commits in every trial.
   Object.assign(process.env, { GIT_AUTHOR_DATE: '1700000000 +0000', GIT_COMMITTER_DATE: '1700000000 +0000' });
   makeRepository('repo', 'Add a stone', 'Fix a stone');
@@ -93,15 +87,6 @@ function decide({ name: wait, metadata }: OpenQuestion): unknown {
   return { decision: 'happened', output: item === undefined ? outputs : { key: item, status: 'completed', outputs } };
 }
 
-await runCrashScript({
-  graph: readGraph,
-  input,
-  answer,
-  decide,
-  openStore: () => openSqliteStore({ path: 'runs.db' }),
-  openEngine,
-});
-
 /** Every file that the workflow left, its lines sorted, since some come from work side by side; and the tags of the repository. */
 function readOutside(): string {
   const own = /^(runs\.db.*|blobs|repo|effects\.jsonl|result\.json)$/;
@@ -117,9 +102,20 @@ function readOutside(): string {
   return [...texts.toSorted(), tags].join('\n');
 }
 
-// What is outside must be the same as without a crash, like the state; but whether a file that is written again was there is another matter.
-const result = JSON.parse(readFileSync(crashResultFile, 'utf8')) as CrashResult;
-const state = result.summary.state.replaceAll(folder, '.').replaceAll(/"created":(true|false)/g, '"created":null');
-const told: CrashResult = { ...result, summary: { ...result.summary, state: `${state}\n${readOutside()}` } };
-rmSync(crashResultFile);
-writeFileSync(crashResultFile, JSON.stringify(told));
+/** What is outside must be the same as without a crash, like the state; but whether a file that is written again was there is another matter. */
+function inspect(result: CrashResult): CrashResult {
+  const { summary } = result;
+  const state = summary.state.replaceAll(process.cwd(), '.').replaceAll(/"created":(true|false)/g, '"created":null');
+  return { ...result, summary: { ...summary, state: `${state}\n${readOutside()}` } };
+}
+
+await runCrashScript({
+  enter,
+  inspect,
+  graph: readGraph,
+  input,
+  answer,
+  decide,
+  openStore: () => openSqliteStore({ path: 'runs.db' }),
+  openEngine,
+});

@@ -38,37 +38,70 @@ export async function crashProcesses(options: CrashProcessesOptions): Promise<Cr
   );
   const queue = [...choose(points)];
   const trials = queue.length;
-  const faults: CrashFault[] = [];
-  let missed = 0;
-  const work = async (): Promise<void> => {
-    for (let point = queue.shift(); point !== undefined; point = queue.shift()) {
-      const { faults: found, isMissed } = await tryPoint(options, point, expected);
-      if (isMissed) missed += 1;
-      if (found.length > 0) faults.push({ points: [point], faults: found });
-    }
-  };
-  await Promise.all(Array.from({ length: concurrency }, work));
-  return { points: points.length, trials, missed, faults };
+  const workers = Array.from({ length: concurrency }, () => new TrialWorker(options, expected, queue));
+  await Promise.all(workers.map((worker) => worker.work()));
+  const missed = workers.reduce((total, worker) => total + worker.missed, 0);
+  return { points: points.length, trials, missed, faults: workers.flatMap((worker) => worker.faults) };
 }
 
 interface Trial {
-  readonly faults: readonly string[];
-  readonly isMissed: boolean;
+  readonly point: CrashPoint;
+  readonly folder: string;
 }
 
-async function tryPoint(options: CrashProcessesOptions, point: CrashPoint, expected: CrashResult): Promise<Trial> {
-  const own = made(join(options.folder, `${point.when}-${point.kind}-${point.number}`));
-  const first = await runScript(options.script, { folder: own, point });
-  const isMissed = first.signal !== 'SIGKILL';
-  const last = isMissed ? first : await runScript(options.script, { folder: own });
-  const result = readResult(own);
-  if (result === undefined || last.code !== 0) {
-    return { isMissed, faults: [`the process ended with ${last.code ?? last.signal}: ${last.errors}`] };
+/** Kills one process after another; each first brings the run of the one before it to its end. */
+class TrialWorker {
+  readonly faults: CrashFault[] = [];
+  missed = 0;
+  readonly #options: CrashProcessesOptions;
+  readonly #expected: CrashResult;
+  readonly #queue: CrashPoint[];
+
+  constructor(options: CrashProcessesOptions, expected: CrashResult, queue: CrashPoint[]) {
+    this.#options = options;
+    this.#expected = expected;
+    this.#queue = queue;
   }
-  const lost = result.lost.map((checksum) => `checkpoint ${checksum} did not stay as it was`);
-  const faults = [...lost, ...compareTrials(options.isScheduleFree ?? true, isMissed ? 0 : 1, expected, result)];
-  if (faults.length === 0) rmSync(own, { recursive: true });
-  return { isMissed, faults };
+
+  async work(): Promise<void> {
+    let killed: Trial | undefined;
+    for (;;) {
+      const point = this.#queue.shift();
+      if (point !== undefined) killed = await this.#crash(point, killed);
+      else if (killed === undefined) return;
+      else killed = this.#judge(killed, 1, await runScript(this.#options.script, { folder: killed.folder }));
+    }
+  }
+
+  /** @returns the trial, if its process was killed */
+  async #crash(point: CrashPoint, before: Trial | undefined): Promise<Trial | undefined> {
+    const folder = made(join(this.#options.folder, `${point.when}-${point.kind}-${point.number}`));
+    const finish = before === undefined ? {} : { finish: before.folder };
+    const end = await runScript(this.#options.script, { folder, point, ...finish });
+    if (before !== undefined) {
+      const isOver = readResult(before.folder) !== undefined;
+      this.#judge(before, 1, end);
+      // It did not come to its own trial: another process makes that.
+      if (!isOver) return this.#crash(point, undefined);
+    }
+    if (end.signal === 'SIGKILL') return { point, folder };
+    this.missed += 1;
+    return this.#judge({ point, folder }, 0, end);
+  }
+
+  /** Compares a trial that is over with the run that was never killed. */
+  #judge({ point, folder }: Trial, crashes: number, end: ScriptEnd): undefined {
+    const result = readResult(folder);
+    const faults =
+      result === undefined
+        ? [`the process ended with ${end.code ?? end.signal}: ${end.errors}`]
+        : [
+            ...result.lost.map((checksum) => `checkpoint ${checksum} did not stay as it was`),
+            ...compareTrials(this.#options.isScheduleFree ?? true, crashes, this.#expected, result),
+          ];
+    if (faults.length === 0) rmSync(folder, { recursive: true });
+    else this.faults.push({ points: [point], faults });
+  }
 }
 
 function made(folder: string): string {

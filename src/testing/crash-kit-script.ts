@@ -20,6 +20,8 @@ export interface CrashOrders {
   /** Where this trial keeps its store and its journal of effects; empty at first. */
   readonly folder: string;
   readonly point?: CrashPoint;
+  /** The folder of a trial whose process was killed: its run is brought to its end first. */
+  readonly finish?: string;
 }
 
 /** What a script that was not killed leaves in its folder. */
@@ -33,6 +35,10 @@ export interface CrashResult {
 export const crashResultFile = 'result.json';
 
 export interface CrashScript extends CrashCase {
+  /** Called with the folder of a trial before anything else: a process may bring one trial to its end and then begin another. */
+  readonly enter?: (folder: string) => void | Promise<void>;
+  /** Looks at what the ended run left outside; what it returns is compared. A trial for which it throws is a fault. */
+  readonly inspect?: (result: CrashResult, folder: string) => CrashResult | Promise<CrashResult>;
   /** Opens the store of a trial. */
   readonly openStore: (folder: string) => Store | Promise<Store>;
   /** Opens an engine over the store it is given, with ids that know which processes have died. */
@@ -43,13 +49,21 @@ const runId = '01890000-0000-7000-8000-000000000001';
 const tenant = 'default';
 
 /**
- * The whole of a script given to {@link crashProcesses}: starts or resumes the run, and is killed at the point ordered.
+ * The whole of a script given to {@link crashProcesses}: brings the run of a killed process to its end, then starts one of its own, and
+ * is killed at the point ordered.
  * @throws INTERNAL the run does not end
  */
 export async function runCrashScript(script: CrashScript): Promise<void> {
   // An engine's timers keep no process alive, and a run may have nothing else to wait for.
   const alive = setInterval(() => {}, 60_000);
-  const { folder, point } = JSON.parse(process.env[crashOrdersVariable] ?? '{}') as CrashOrders;
+  const { folder, point, finish } = JSON.parse(process.env[crashOrdersVariable] ?? '{}') as CrashOrders;
+  if (finish !== undefined) await runTrial(script, finish, undefined);
+  await runTrial(script, folder, point);
+  clearInterval(alive);
+}
+
+async function runTrial(script: CrashScript, folder: string, point: CrashPoint | undefined): Promise<void> {
+  await script.enter?.(folder);
   const store = await script.openStore(folder);
   const life = new Life(point, () => process.kill(process.pid, 'SIGKILL'));
   const oracle = mortalOracle(openEffectJournal(join(folder, 'effects.jsonl')), life);
@@ -82,8 +96,8 @@ export async function runCrashScript(script: CrashScript): Promise<void> {
   };
   await engine.close();
   await store.close();
-  clearInterval(alive);
-  writeFileSync(join(folder, crashResultFile), JSON.stringify(left));
+  const told = (await script.inspect?.(left, folder)) ?? left;
+  writeFileSync(join(folder, crashResultFile), JSON.stringify(told));
 }
 
 function sleep(delayMs: number): Promise<void> {

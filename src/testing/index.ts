@@ -19,7 +19,7 @@ export {
 export type { CrashUsers } from './crash-kit-drive.ts';
 export type { CrashPoint, CrashProcess } from './crash-kit-process.ts';
 export { crashProcesses, type CrashProcessesOptions } from './crash-kit-real.ts';
-export { runCrashScript, type CrashScript } from './crash-kit-script.ts';
+export { runCrashScript, type CrashResult, type CrashScript } from './crash-kit-script.ts';
 export {
   createEffectOracle,
   findEffectFaults,
