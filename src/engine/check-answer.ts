@@ -22,7 +22,7 @@ function offered(choice: unknown): OfferedChoice {
 }
 
 /** The values a question offers, if it offers any. */
-export function choiceValues(choices: readonly unknown[]): readonly unknown[] {
+function choiceValues(choices: readonly unknown[]): readonly unknown[] {
   return choices.map((choice) => offered(choice).value);
 }
 

@@ -65,8 +65,10 @@ async function choose(
   for await (const fork of readForks(store, run)) if (fork.parent !== undefined) chosen.add(fork.parent.seq);
   const every = keepEvery === undefined ? 0 : Math.max(1, Math.floor(keepEvery));
   if (every > 0) for (let seq = Math.ceil(first / every) * every; seq <= run.head; seq += every) chosen.add(seq);
-  const droppable = only === undefined ? undefined : new Set(only);
-  for (let seq = first; droppable !== undefined && seq <= run.head; seq++) if (!droppable.has(seq)) chosen.add(seq);
+  if (only !== undefined) {
+    const droppable = new Set(only);
+    for (let seq = first; seq <= run.head; seq++) if (!droppable.has(seq)) chosen.add(seq);
+  }
   // What an earlier pruning folded away cannot be chosen any more.
   return existing(store, run, chosen);
 }

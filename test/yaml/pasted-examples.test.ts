@@ -77,7 +77,10 @@ describe('over MCP', () => {
     const connection = await connectStdio(open(), {}, [], { PATH: `${join(folder.path, 'bin')}:${path}` });
     const paused = await connection.call('execute_workflow', { workflow: 'interactive-approval', inputs });
     expect(paused).toMatchObject({ status: 'paused', prompt: approvalPrompt });
-    const done = await connection.call('resume_workflow', { checkpoint_id: paused['checkpoint_id'], llm_response: 'yes' });
+    const done = await connection.call('resume_workflow', {
+      checkpoint_id: paused['checkpoint_id'],
+      llm_response: 'yes',
+    });
     expect(done).toMatchObject({
       status: 'success',
       outputs: approved,
@@ -90,7 +93,10 @@ describe('over MCP', () => {
     let standing = await connection.call('execute_workflow', { workflow: 'config-wizard' });
     for (const answer of answers) {
       expect(standing).toMatchObject({ status: 'paused' });
-      standing = await connection.call('resume_workflow', { checkpoint_id: standing['checkpoint_id'], llm_response: answer });
+      standing = await connection.call('resume_workflow', {
+        checkpoint_id: standing['checkpoint_id'],
+        llm_response: answer,
+      });
     }
     expect(standing).toMatchObject({ status: 'success', outputs: created });
   });

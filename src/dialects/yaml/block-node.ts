@@ -11,9 +11,7 @@ export function blockImplementation({ type, inputs, fileOutputs, workflow }: Blo
       const scope = scopeOf(workflow, ctx);
       const resolved = inputs.resolve(scope);
       const files = fileOutputs.length === 0 ? noFiles : resolveFileOutputs(fileOutputs, scope);
-      return orEmpty(
-        type.run(new BlockContext({ ctx, workflow, inputs: resolved, fileOutputs: files })),
-      );
+      return orEmpty(type.run(new BlockContext({ ctx, workflow, inputs: resolved, fileOutputs: files })));
     },
     ...(reconcile !== undefined && {
       reconcile: (key, { state }) => reconcile(key, inputs.resolve(scopeOfState(workflow, state))),

@@ -13,7 +13,7 @@ const fetching: NodeType = {
   inputs: { url: { schema: { type: 'string' }, description: 'an address', isRequired: true } },
   outputs: {},
   effect: 'external',
-  needs: ({ url }) => [{ kind: 'net', host: url === undefined ? undefined : new URL(String(url)).host }],
+  needs: ({ url }) => [{ kind: 'net', host: typeof url === 'string' ? new URL(url).host : undefined }],
   run: ({ inputs }) => {
     journal.done.push({ key: '', value: inputs['url'], attempt: 1 });
     return {};

@@ -40,11 +40,11 @@ describe('T1 where references stand', () => {
   });
 
   it('T1 a text without references is itself, and is known to be', () => {
-    expect(parseText('plain', names)).toMatchObject({ faults: [], isReference: false, template: { isLiteral: true } });
+    expect(parseText('plain', names)).toMatchObject({ faults: [], template: { isLiteral: true } });
     expect(parseText('$${x}', names).template.isLiteral).toBe(true);
     expect(parseText('${1 + 1}', names).template.isLiteral).toBe(true);
-    expect(parseText('${name}', names)).toMatchObject({ isReference: true, template: { isLiteral: false } });
-    expect(parseText('${name} ', names)).toMatchObject({ isReference: false, template: { isLiteral: false } });
+    expect(parseText('${name}', names)).toMatchObject({ template: { isLiteral: false } });
+    expect(parseText('${name} ', names)).toMatchObject({ template: { isLiteral: false } });
   });
 });
 

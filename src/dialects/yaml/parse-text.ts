@@ -81,34 +81,31 @@ function evaluatePieces(pieces: readonly Piece[], text: string, scope: Scope): u
 export interface ParsedText {
   readonly template: Template;
   readonly faults: readonly TextFault[];
-  /** Whether the string is one reference and nothing else. */
-  readonly isReference: boolean;
 }
 
 /** Parses a string of a workflow. Without `${` it costs no more than a look for one. */
 export function parseText(text: string, names: Names): ParsedText {
   const faults: TextFault[] = text.includes('{{') || text.includes('{%') ? [...findForeignForms(text)] : [];
   if (!text.includes('${')) {
-    return { template: faults.length > 0 ? faultyTemplate(text) : literalTemplate(text), faults, isReference: false };
+    return { template: faults.length > 0 ? faultyTemplate(text) : literalTemplate(text), faults };
   }
   const mentions = createMentions();
   const pieces = splitText(text, { names, mentions, faults });
   const named = namedBy(mentions);
   if (pieces === undefined || faults.some(({ severity }) => severity !== 'warning')) {
-    return { template: faultyTemplate(text, named), faults, isReference: false };
+    return { template: faultyTemplate(text, named), faults };
   }
   const [only] = pieces;
   if (pieces.length === 1 && typeof only === 'object') {
     const { secret } = only;
     const evaluate = secret === undefined ? only.evaluate : () => new SecretReference([{ secret }]);
-    return { template: { named, isLiteral: only.isConstant, evaluate }, faults, isReference: true };
+    return { template: { named, isLiteral: only.isConstant, evaluate }, faults };
   }
   if (pieces.every((piece) => typeof piece === 'string')) {
-    return { template: literalTemplate(pieces.join('')), faults, isReference: false };
+    return { template: literalTemplate(pieces.join('')), faults };
   }
   return {
     template: { named, isLiteral: false, evaluate: (scope) => evaluatePieces(pieces, text, scope) },
     faults,
-    isReference: false,
   };
 }

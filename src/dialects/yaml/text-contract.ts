@@ -56,11 +56,6 @@ export interface Template<Value = unknown> {
   readonly evaluate: (scope: Scope) => Value;
 }
 
-/** `parseText`: one string; exactly one reference keeps its type, else it is text. With secrets it gives a SecretReference. */
-export type ParseText = (
-  text: string,
-  names: Names,
-) => { readonly template: Template; readonly faults: readonly TextFault[] };
 /** `parseCommand`: a string for a shell. */
 export type ParseCommand = (
   text: string,
