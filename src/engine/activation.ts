@@ -9,6 +9,9 @@ export type ActivationPhase = 'prepared' | 'running' | 'left' | 'retrying' | 'se
 
 const noSteps: ReadonlySet<string> = new Set();
 
+/** A key begins with a letter, since a command would read a leading `-` as an option. */
+const keyOf = (parts: readonly string[]): string => `k${hashParts(parts)}`;
+
 /** One visit of a run to a node, from the moment it leaves the queue until it settles. */
 export class Activation {
   readonly frameRun: FrameRun;
@@ -117,8 +120,8 @@ export class Activation {
 
   /** X1: the same for every attempt. */
   keyFor(runId: string, stepKey?: string): string {
-    if (stepKey !== undefined) return hashParts([runId, ...this.keyParts, stepKey]);
-    if (this.#key?.[0] !== runId) this.#key = [runId, hashParts([runId, ...this.keyParts])];
+    if (stepKey !== undefined) return keyOf([runId, ...this.keyParts, stepKey]);
+    if (this.#key?.[0] !== runId) this.#key = [runId, keyOf([runId, ...this.keyParts])];
     return this.#key[1];
   }
 
