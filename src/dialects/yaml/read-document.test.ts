@@ -48,6 +48,7 @@ test('Y1 an anchor within itself is a fault', () => {
 test('Y1 nesting without end is a fault', () => {
   expect(faultsOf(`a: ${'['.repeat(20_000)}`)).not.toEqual([]);
   expect(faultsOf(`a: ${'['.repeat(200)}${']'.repeat(200)}`).join()).toMatch(/nested deeper/);
+  expect(faultsOf(`a: ${'['.repeat(20_000)}${']'.repeat(20_000)}`).join()).toMatch(/nested too deep/);
 }, 60_000);
 
 test('Y1 a file of 50 MB is refused before it is parsed', () => {

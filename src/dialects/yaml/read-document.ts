@@ -144,6 +144,9 @@ function syntaxFaults(
     const line = text.slice(text.lastIndexOf('\n', pos[0] - 1) + 1, pos[1] + 1);
     const hasTab = code === 'TAB_AS_INDENT' || /^\s*\t/.test(line);
     if (hasTab) return fault(placeAt(pos[0]), 'a tab stands in the indentation', 'indent with spaces');
+    // The library reports where its own reading of nested lists came to an end.
+    if (message.startsWith('Maximum call stack'))
+      return fault(placeAt(pos[0]), 'the file is nested too deep to be read', `nest at most ${depthMax} deep`);
     if (code === 'TAG_RESOLVE_FAILED')
       return fault(placeAt(pos[0]), message.split('\n')[0] ?? message, 'remove the tag; values are plain YAML');
     return fault(placeAt(pos[0]), (message.split('\n')[0] ?? message).slice(0, 300), fixOf(code));
