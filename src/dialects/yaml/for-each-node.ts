@@ -8,7 +8,7 @@ import {
   type NodeImplementation,
   type StepOptions,
 } from '../../graph/node-contract.ts';
-import type { Graph } from '../../graph/graph.ts';
+import { runParts } from '../../graph/run-parts.ts';
 import type { Inputs } from '../../graph/node-type.ts';
 import { SecretReference } from '../../graph/secret-reference.ts';
 import { ItemContext, StepItemContext } from './block-context.ts';
@@ -64,8 +64,7 @@ export function forEachImplementation(
     run: async (ctx) => {
       const scope = scopeOf(parts.workflow, ctx);
       const items = readItems(evaluateBefore(over as Template, scope));
-      const slots = slotsOf(parts, effect, items.length);
-      const { iterations, areSteps } = await runItems(ctx, { parts, scope, items, slots, work });
+      const { iterations, areSteps } = await runItems(ctx, { parts, scope, items, work });
       // The steps hold the iterations: naming them keeps one copy, but only where their order is that of the items.
       const isStored = areSteps && items.length > 0 && keepsOrder(items);
       return isStored ? outcome({ output: stepsOutput }) : summarise(iterations);
@@ -74,23 +73,8 @@ export function forEachImplementation(
   };
 }
 
-/** Items that run at once in parallel mode where the file does not say. */
+/** Items at work at once in parallel mode where the file does not say. One that waits for an answer is not at work. */
 const maxParallelDefault = 5;
-
-/**
- * How many items run at once. In parallel mode all questions are open at once: one that asks holds nobody up, and workflows that ask
- * begin together unless the file says how many may.
- */
-function slotsOf({ file, call }: BlockParts, effect: EffectClass, count: number): number {
-  const { isSequential = true, maxParallel } = file.forEach ?? {};
-  if (isSequential) return 1;
-  if (effect === 'human' || (maxParallel === undefined && call !== undefined && asksPerson(call.graph))) return count;
-  return maxParallel ?? maxParallelDefault;
-}
-
-function asksPerson({ nodes }: Graph): boolean {
-  return nodes.some(({ effect, subgraph }) => effect === 'human' || (subgraph !== undefined && asksPerson(subgraph)));
-}
 
 interface Done {
   readonly iteration: Iteration;
@@ -172,41 +156,36 @@ interface Items {
   readonly parts: BlockParts;
   readonly scope: BlockScope;
   readonly items: readonly Item[];
-  /** How many run at once. */
-  readonly slots: number;
   readonly work: Work;
 }
 
 /** Whether all of them are outputs of steps is told with the iterations. */
 async function runItems(
   ctx: NodeContext,
-  { parts: { file, inputs, condition }, scope, items, slots, work }: Items,
+  { parts: { file, inputs, condition }, scope, items, work }: Items,
 ): Promise<{ readonly iterations: readonly Iteration[]; readonly areSteps: boolean }> {
+  const { isSequential = true, maxParallel: atOnce = maxParallelDefault } = file.forEach ?? {};
   const iterations: Iteration[] = [];
   const failures = new Map<string, unknown>();
-  const queue = items.entries();
   let areSteps = true;
-  const runOne = async ({ key, value }: Item, index: number): Promise<Done> => {
+  const runOne = async (part: NodeContext, { key, value }: Item, index: number): Promise<Done> => {
     const own = scope.withEach({ key, value, index, count: items.length });
     if (condition !== undefined && !evaluateBefore(condition, own))
       return { iteration: { key, status: 'skipped' }, isStep: false };
-    return work(ctx, own, key, inputs.resolve(own));
+    return work(part, own, key, inputs.resolve(own));
   };
-  const runWorker = async (): Promise<void> => {
-    for (const [index, item] of queue) {
-      try {
-        const { iteration, isStep } = await runOne(item, index);
-        iterations[index] = iteration;
-        areSteps &&= isStep;
-      } catch (error) {
-        iterations[index] = { key: item.key, status: 'failed', error: describe(error) };
-        areSteps = false;
-        failures.set(item.key, error);
-      }
-      if (failures.size > 0 && !file.continuesOnError) return;
+  await runParts(ctx, items, { atOnce, isSequential }, async (part, item, index) => {
+    try {
+      const { iteration, isStep } = await runOne(part, item, index);
+      iterations[index] = iteration;
+      areSteps &&= isStep;
+    } catch (error) {
+      iterations[index] = { key: item.key, status: 'failed', error: describe(error) };
+      areSteps = false;
+      failures.set(item.key, error);
     }
-  };
-  await Promise.all(Array.from({ length: Math.min(slots, items.length) }, runWorker));
+    return failures.size === 0 || file.continuesOnError;
+  });
   if (failures.size > 0 && !file.continuesOnError) throw itemFailure(failures);
   return { iterations, areSteps };
 }
