@@ -21,11 +21,6 @@ function offered(choice: unknown): OfferedChoice {
   return { value, label: typeof label === 'string' ? label : typeof value === 'string' ? value : encodeValue(value) };
 }
 
-/** The values a question offers, if it offers any. */
-function choiceValues(choices: readonly unknown[]): readonly unknown[] {
-  return choices.map((choice) => offered(choice).value);
-}
-
 /** The value an answer stands for: what is recorded. @throws ANSWER_INVALID with the reason; the wait stays open */
 export function checkAnswer(wait: Asked, answer: unknown): unknown {
   const { choices, matching = 'exact', schema } = wait;
