@@ -5,7 +5,7 @@ import type { FileOutput, NodeType } from '../../graph/node-type.ts';
 import { BlockScope, type OutputShape } from './block-scope.ts';
 import { evaluateBefore, type InputTemplates, type Withheld } from './input-templates.ts';
 import { runMetadata, workflowMetadata } from './run-metadata.ts';
-import type { Template } from './text-contract.ts';
+import type { Template } from './template.ts';
 import type { BlockFile } from './workflow-file.ts';
 
 /** A workflow that a block runs. */

@@ -1,6 +1,6 @@
 /** What references read while a run goes on: its state, seen as inputs and blocks. */
 import type { StateView } from '../../graph/node-contract.ts';
-import type { BlockView, Scope } from './text-contract.ts';
+import type { BlockView, Scope } from './template.ts';
 
 type Output = Readonly<Record<string, unknown>>;
 

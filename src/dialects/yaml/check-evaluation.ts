@@ -1,6 +1,6 @@
 /** Programs that take what they are given for a program: a value in it is more than data to them (T9). */
 import { baseName, type SimpleCommand, type Word } from './simple-command.ts';
-import type { TextFault } from './text-contract.ts';
+import type { TextFault } from './template.ts';
 
 const shells: readonly string[] = ['sh', 'bash', 'dash', 'ksh', 'zsh', 'ash', 'su'];
 /** By program, the option that a program follows; undefined: it is the first argument. */

@@ -1,6 +1,6 @@
 /** Where a shell takes a word for the name of a variable or for arithmetic, it evaluates what is in it, quoted or not (T8). */
 import type { SimpleCommand, Word, WordReference } from './simple-command.ts';
-import type { TextFault } from './text-contract.ts';
+import type { TextFault } from './template.ts';
 
 const declarers: readonly string[] = ['export', 'declare', 'typeset', 'local', 'readonly'];
 const testers: readonly string[] = ['test', '[', '[['];

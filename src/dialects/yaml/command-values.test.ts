@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import * as fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
 import { parseCommand } from './parse-command.ts';
-import type { Names, Scope } from './text-contract.ts';
+import type { Names, Scope } from './template.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'cairn-command-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

@@ -2,7 +2,7 @@
 import { checkEvaluation, isInterpreter, takesScript, warnOfEvaluation } from './check-evaluation.ts';
 import { checkNames } from './check-names.ts';
 import { baseName, type SimpleCommand, type Word, type WordReference } from './simple-command.ts';
-import type { TextFault } from './text-contract.ts';
+import type { TextFault } from './template.ts';
 
 const assignment = /^[A-Za-z_]\w*(?:\[[^\]]*\])?\+?=/;
 /** Words after which a command begins. */

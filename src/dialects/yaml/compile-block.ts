@@ -11,7 +11,7 @@ import { itemsFault } from './for-each-items.ts';
 import { effectOptions, forEachEffect, forEachImplementation } from './for-each-node.ts';
 import { readInputTemplates, type Withheld } from './input-templates.ts';
 import { noScope, type TemplateReader } from './template-reader.ts';
-import type { Template } from './text-contract.ts';
+import type { Template } from './template.ts';
 import type { BlockFile } from './workflow-file.ts';
 
 /** What a block is compiled with. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { names, scope, thrown } from '../../../test/text-scope.ts';
 import { parseText } from './parse-text.ts';
-import type { TextFault } from './text-contract.ts';
+import type { TextFault } from './template.ts';
 
 const valueOf = (text: string): unknown => {
   const { template, faults } = parseText(text, names);

@@ -8,7 +8,7 @@ import { blockFields } from './block-fields.ts';
 import { TextError, type Token } from './expression-tokens.ts';
 import { isListed, nameOf, pathText, resolveReference, type Mentions } from './resolve-names.ts';
 import { rewriteExpression, variablePrefix, type IsName } from './rewrite-expression.ts';
-import type { Names, Scope, TextFault } from './text-contract.ts';
+import type { Names, Scope, TextFault } from './template.ts';
 
 export interface CompiledReference {
   /** The same for two that mean the same. */

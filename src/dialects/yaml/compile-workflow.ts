@@ -25,7 +25,7 @@ import { defineOutputs, outputsId } from './outputs-node.ts';
 import { readDocument, type YamlDocument } from './read-document.ts';
 import { readFile } from './read-file.ts';
 import { TemplateReader } from './template-reader.ts';
-import type { Names } from './text-contract.ts';
+import type { Names } from './template.ts';
 import type { BlockFile, WorkflowFile } from './workflow-file.ts';
 import type { CheckpointSettings, WorkflowBlock, WorkflowInput, YamlWorkflow } from './yaml-workflow.ts';
 

@@ -20,7 +20,7 @@ import { isCall } from './call-type.ts';
 import { readItems, type Item } from './for-each-items.ts';
 import { evaluateBefore } from './input-templates.ts';
 import { isMapping } from './shape.ts';
-import type { Template } from './text-contract.ts';
+import type { Template } from './template.ts';
 
 /** What became of one item. */
 export interface Iteration {

@@ -1,5 +1,5 @@
 /** References in the forms of other versions of the format: named as faults, never text that nobody notices (T11). */
-import type { TextFault } from './text-contract.ts';
+import type { TextFault } from './template.ts';
 
 const braces = /\{\{-?\s*((?:inputs|blocks|metadata|secrets|each|tmp|memory)\b[^{}]*)\}\}/g;
 const tags =

@@ -6,7 +6,7 @@ import { schemaFault } from '../../state/json-schema.ts';
 import type { Faults } from './faults.ts';
 import type { Path } from './read-document.ts';
 import { noScope, type TemplateReader } from './template-reader.ts';
-import type { Scope, Template } from './text-contract.ts';
+import type { Scope, Template } from './template.ts';
 
 /** Why a need is not met; undefined: it is. */
 export type Withheld = (need: Need) => string | undefined;

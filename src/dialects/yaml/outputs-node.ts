@@ -4,7 +4,7 @@ import type { NodeDefinition } from '../../graph/graph.ts';
 import { scopeOf, type WorkflowParts } from './block-parts.ts';
 import { convertOutput } from './convert-output.ts';
 import type { TemplateReader } from './template-reader.ts';
-import type { Scope, Template } from './text-contract.ts';
+import type { Scope, Template } from './template.ts';
 import type { OutputFile } from './workflow-file.ts';
 
 /** Its id; a block may not have it. */

@@ -3,7 +3,7 @@ import { CairnError } from '../../errors.ts';
 import type { CommandText } from '../../graph/node-type.ts';
 import { SecretReference } from '../../graph/secret-reference.ts';
 import { parseCommand } from './parse-command.ts';
-import type { Names, Scope, TextFault } from './text-contract.ts';
+import type { Names, Scope, TextFault } from './template.ts';
 
 const names: Names = {
   inputs: ['x', 'n', 'name', 'VERSION', 'flag'],

@@ -11,7 +11,7 @@ import { asText, faultyTemplate, literalTemplate } from './parse-text.ts';
 import { createMentions, isListed, namedBy } from './resolve-names.ts';
 import { assignedNames, ownerOf } from './shell-names.ts';
 import { ShellScanner, type Place } from './shell-scanner.ts';
-import type { Names, ParseCommand, Scope, TextFault } from './text-contract.ts';
+import type { Names, ParseCommand, Scope, TextFault } from './template.ts';
 
 /** What the operating system takes for one variable, less its name. */
 const maxValueBytes = 131_000;

@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { CairnError } from '../../errors.ts';
 import { parseCondition } from './parse-condition.ts';
-import type { BlockView, Names, Scope } from './text-contract.ts';
+import type { BlockView, Names, Scope } from './template.ts';
 
 const names: Names = {
   inputs: ['n', 's', 'flag', 'list'],

@@ -5,7 +5,7 @@ import { readExpression } from './expression-tokens.ts';
 import { findForeignForms } from './foreign-forms.ts';
 import { faultyTemplate } from './parse-text.ts';
 import { createMentions, namedBy } from './resolve-names.ts';
-import type { Names, ParseCondition, Scope, Template, TextFault } from './text-contract.ts';
+import type { Names, ParseCondition, Scope, Template, TextFault } from './template.ts';
 
 function compile(text: string, names: Names, faults: TextFault[], mentions = createMentions()): Template<boolean> {
   let compiled: CompiledReference | undefined;

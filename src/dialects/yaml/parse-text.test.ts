@@ -6,7 +6,7 @@ import { names, scope, thrown } from '../../../test/text-scope.ts';
 import { parseCommand } from './parse-command.ts';
 import { parseCondition } from './parse-condition.ts';
 import { parseText } from './parse-text.ts';
-import type { Names, TextFault } from './text-contract.ts';
+import type { Names, TextFault } from './template.ts';
 
 const valueOf = (text: string): unknown => {
   const { template, faults } = parseText(text, names);

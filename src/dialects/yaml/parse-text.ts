@@ -6,7 +6,7 @@ import { compileReference, reportError, type Compilation, type CompiledReference
 import { readReference } from './expression-tokens.ts';
 import { findForeignForms } from './foreign-forms.ts';
 import { createMentions, namedBy } from './resolve-names.ts';
-import type { Named, Names, Scope, Template, TextFault } from './text-contract.ts';
+import type { Named, Names, Scope, Template, TextFault } from './template.ts';
 
 type Piece = string | CompiledReference;
 

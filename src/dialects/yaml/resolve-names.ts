@@ -3,7 +3,7 @@ import type { ExpressionReference, PathStep } from '../../graph/expression-refer
 import { nearest } from '../../graph/nearest.ts';
 import { standingFields } from './block-fields.ts';
 import { variablePrefix } from './rewrite-expression.ts';
-import type { Named, Names, TextFault } from './text-contract.ts';
+import type { Named, Names, TextFault } from './template.ts';
 
 /** Fields of `metadata`. */
 export const metadataFields: readonly string[] = ['workflow_name', 'run_id', 'started_at'];

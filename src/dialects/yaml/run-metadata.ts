@@ -1,5 +1,5 @@
 /** What texts read as `metadata`. */
-import type { Scope } from './text-contract.ts';
+import type { Scope } from './template.ts';
 
 /** Of a workflow, where no run is known: in conditions. */
 export function workflowMetadata(workflow: string): Scope['metadata'] {

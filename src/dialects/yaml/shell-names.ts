@@ -1,6 +1,6 @@
 /** Whose a `${…}` in a command is: the workflow's or the shell's (T7). */
 import { isListed, namespaces } from './resolve-names.ts';
-import type { Names } from './text-contract.ts';
+import type { Names } from './template.ts';
 
 const assignments: readonly RegExp[] = [
   /(?<![\w$-])([A-Za-z_]\w*)(?:\[[^\]\n]{0,200}\])?\+?=/g,

@@ -8,7 +8,7 @@ import { CommandWords } from './command-words.ts';
 import { ShellCursor } from './shell-cursor.ts';
 import { isCommandSubstitution } from './shell-parentheses.ts';
 import { TextError } from './expression-tokens.ts';
-import type { TextFault } from './text-contract.ts';
+import type { TextFault } from './template.ts';
 
 /** Where a `${` stands. */
 export type Place =

@@ -6,7 +6,7 @@ import { parseCondition } from './parse-condition.ts';
 import { literalTemplate, parseText } from './parse-text.ts';
 import type { Path } from './read-document.ts';
 import { isMapping } from './shape.ts';
-import type { Named, Names, Scope, Template, TextFault } from './text-contract.ts';
+import type { Named, Names, Scope, Template, TextFault } from './template.ts';
 
 /** What the texts may name beyond being known at all. */
 export interface Reach {
