@@ -21,10 +21,10 @@ function mortalEngine(bench: Bench, isDead: (method: StoreMethod) => boolean): E
 }
 
 /** One that dies at its next commit after this many have landed. */
-export function dyingEngine(bench: Bench, commits: number): Engine {
+export function dyingEngine(bench: Bench, commits: number, onDeath: () => void = () => {}): Engine {
   let left = commits;
   return mortalEngine(bench, (method) => {
-    if (method === 'commit') left -= 1;
+    if (method === 'commit' && (left -= 1) < 0) onDeath();
     return left < 0;
   });
 }

@@ -2,8 +2,14 @@
 import type { Engine, RunResult } from '../src/engine/api.ts';
 import { NodeFailure } from '../src/graph/node-contract.ts';
 import type { NodeType } from '../src/graph/node-type.ts';
-import { checkWorkflow, readWorkflow, type ReadOptions, type YamlWorkflow } from '../src/dialects/yaml/index.ts';
-import { createBench } from './engine-kit.ts';
+import {
+  checkWorkflow,
+  readWorkflow,
+  type ReadOptions,
+  type WorkflowTexts,
+  type YamlWorkflow,
+} from '../src/dialects/yaml/index.ts';
+import { createBench, resumeToRest, runToRest } from './engine-kit.ts';
 
 const any = { schema: {}, description: 'anything' };
 
@@ -71,16 +77,21 @@ export function effectType(journal: Journal): NodeType {
 export const journal: Journal = { done: [] };
 export const types: readonly NodeType[] = [note, ask, effectType(journal)];
 
-export type More = Partial<ReadOptions> & { readonly others?: Readonly<Record<string, string>> };
+/** Workflows that others may name. */
+export type Others = Readonly<Record<string, string>>;
+export type More = Partial<ReadOptions> & { readonly others?: Others };
+
+/** The same as the dialect finds them. */
+export function textsOf(others: Others): WorkflowTexts {
+  return {
+    get: (name) => (others[name] === undefined ? undefined : { text: others[name], source: `${name}.yaml` }),
+    names: () => Object.keys(others),
+  };
+}
 
 /** Options with workflows by name. */
 export function optionsOf({ others = {}, ...more }: More = {}): ReadOptions {
-  const workflows = {
-    get: (name: string) =>
-      Object.hasOwn(others, name) ? { text: others[name] as string, source: `${name}.yaml` } : undefined,
-    names: () => Object.keys(others),
-  };
-  return { nodeTypes: types, source: 'f.yaml', workflows, ...more };
+  return { nodeTypes: types, source: 'f.yaml', workflows: textsOf(others), ...more };
 }
 
 export function read(text: string, more: More = {}): YamlWorkflow {
@@ -107,8 +118,7 @@ export interface Ran {
 export async function runText(text: string, input: unknown = {}, more: More = {}): Promise<Ran> {
   const workflow = read(text, more);
   const { engine } = createBench();
-  const handle = await engine.start(workflow.graph, input);
-  return ranOf(await handle.result(), workflow, engine);
+  return ranOf(await runToRest(engine, workflow.graph, input), workflow, engine);
 }
 
 /** Answers open questions by prompt, and goes on. */
@@ -120,8 +130,7 @@ export async function answerAll(
     const answer = answerOf(prompt);
     if (answer !== undefined) await engine.answer(result.runId, waitId, answer);
   }
-  const handle = await engine.resume(result.runId, { graph: workflow.graph });
-  return ranOf(await handle.result(), workflow, engine);
+  return ranOf(await resumeToRest(engine, result.runId, workflow.graph), workflow, engine);
 }
 
 function ranOf(result: RunResult, workflow: YamlWorkflow, engine: Engine): Ran {

@@ -9,7 +9,7 @@ import { driveRun } from '../../src/testing/crash-kit-drive.ts';
 import { createEffectOracle } from '../../src/testing/effect-oracle.ts';
 import { createSeededRandom, type SeededRandom } from '../../src/testing/seeded-random.ts';
 import { SimulatedTime } from '../../src/testing/simulate-time.ts';
-import { yamlBench } from '../yaml/yaml-kit.ts';
+import { yamlBench } from '../yaml-bench.ts';
 import { answerYamlPlan, buildYamlPlan, planYaml, yamlPlanInput } from '../support/yaml-plan.ts';
 import { findPreviewFaults, outcomesAfter } from './preview-kit.ts';
 

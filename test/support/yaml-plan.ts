@@ -5,12 +5,13 @@ import type { Graph } from '../../src/graph/graph.ts';
 import type { CrashCase } from '../../src/testing/crash-kit.ts';
 import type { CrashProcess } from '../../src/testing/crash-kit-process.ts';
 import { createSeededRandom, mixNumber, type SeededRandom } from '../../src/testing/seeded-random.ts';
+import { textsOf, type Others } from '../yaml-kit.ts';
 import { yamlEffectTypes } from './yaml-effects.ts';
 
 export interface YamlPlan {
   readonly text: string;
   /** Workflows it calls, by name. */
-  readonly others: Readonly<Record<string, string>>;
+  readonly others: Others;
   /** False: a failure fails the run, so what else is done depends on the schedule. */
   readonly isScheduleFree: boolean;
 }
@@ -194,10 +195,7 @@ function drawEffect(random: SeededRandom, isEach: boolean, value: string): reado
 
 /** The graph of a plan in one process. */
 export function buildYamlPlan({ text, others }: YamlPlan, process: CrashProcess): Graph {
-  const get = (name: string): { readonly text: string; readonly source: string } | undefined =>
-    others[name] === undefined ? undefined : { text: others[name], source: `${name}.yaml` };
-  const workflows = { get, names: () => Object.keys(others) };
-  return readWorkflow(text, { nodeTypes: yamlEffectTypes(process), workflows }).graph;
+  return readWorkflow(text, { nodeTypes: yamlEffectTypes(process), workflows: textsOf(others) }).graph;
 }
 
 /** Answers follow from the prompt. */

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import type { RunResult } from '../../src/engine/api.ts';
 import type { NodeType } from '../../src/graph/node-type.ts';
 import { InteractiveBlock, interactiveNodeType, type BlockOutput } from '../../src/nodes/blocks/index.ts';
-import { outputsOf, yamlBench, type YamlBench } from './yaml-kit.ts';
+import { outputsOf, yamlBench, type YamlBench } from '../yaml-bench.ts';
 
 const any = { schema: {}, description: 'anything' };
 

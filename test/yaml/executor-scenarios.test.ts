@@ -3,9 +3,9 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import type { Store } from '../../src/ports/store.ts';
-import { changesOf, testIds } from '../engine-kit.ts';
-import { outputsOf, promptsOf, yamlBench } from './yaml-kit.ts';
+import { dyingEngine } from '../dying-engine.ts';
+import { changesOf, runToRest } from '../engine-kit.ts';
+import { outputsOf, promptsOf, yamlBench } from '../yaml-bench.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'cairn-yaml-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -86,25 +86,21 @@ test('H1 test_resume_with_missing_checkpoint: says which is not there', async ()
 
 test('P1 P2 killed at every commit point, a workflow ends as if it never was, and its effects are not repeated', async () => {
   const findings = [];
-  for (let point = 1; ; point += 1) {
-    const ledger = join(folder, `killed-${point}`);
+  for (let commits = 0; ; commits += 1) {
+    const ledger = join(folder, `killed-${commits}`);
+    const text = sequence(ledger);
     const bench = yamlBench();
-    const dying = dieAt(bench.store, point);
-    const first = yamlBench([], { store: dying.store, blobs: bench.options.blobs });
-    const hasDied = await Promise.race([
-      first.start(sequence(ledger), {}, 'run').then(
-        () => false,
-        () => true,
-      ),
-      dying.death.then(() => true),
-    ]);
+    const hasDied = await new Promise<boolean>((resolve, reject) => {
+      const first = dyingEngine(bench, commits, () => resolve(true));
+      runToRest(first, bench.read(text).graph, {}, 'run').then(() => resolve(false), reject);
+    });
     if (!hasDied) break;
-    const second = yamlBench([], { ...bench.options, ids: testIds('worker-2', ['worker-1']) });
+    const second = bench.afterDeath();
     const resumed = (await bench.store.readRun({ tenant: 'default', runId: 'run' }))
       ? await second.resume('run')
-      : await second.start(sequence(ledger), {}, 'run');
+      : await second.start(text, {}, { runId: 'run' });
     const lines = existsSync(ledger) ? readFileSync(ledger, 'utf8') : '';
-    findings.push({ point, prompts: promptsOf(resumed), lines });
+    findings.push({ prompts: promptsOf(resumed), lines });
   }
   expect(findings.length).toBeGreaterThan(3);
   for (const { prompts, lines } of findings) {
@@ -113,26 +109,3 @@ test('P1 P2 killed at every commit point, a workflow ends as if it never was, an
     expect(lines.split('\n').filter((line) => line === 'one').length).toBeLessThanOrEqual(1);
   }
 });
-
-/** A store whose process dies with its n-th commit: nothing is written or answered from then on. */
-function dieAt(store: Store, count: number): { readonly store: Store; readonly death: Promise<void> } {
-  let commits = 0;
-  let die = (): void => undefined;
-  const death = new Promise<void>((resolve) => (die = resolve));
-  const never = new Promise<never>(() => undefined);
-  const proxy = new Proxy(store, {
-    get(target, name, receiver) {
-      const member: unknown = Reflect.get(target, name, receiver);
-      if (typeof member !== 'function') return member;
-      return (...args: unknown[]): unknown => {
-        if (commits >= count) return never;
-        if (name === 'commit' && (commits += 1) >= count) {
-          die();
-          return never;
-        }
-        return (member as (...given: unknown[]) => unknown).apply(target, args);
-      };
-    },
-  });
-  return { store: proxy, death };
-}

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import type { RunResult } from '../../src/engine/api.ts';
 import { InteractiveBlock, interactiveNodeType, pause } from '../../src/nodes/blocks/index.ts';
-import { findQuestion, outputsOf, promptsOf, yamlBench } from './yaml-kit.ts';
+import { findQuestion, outputsOf, promptsOf, yamlBench } from '../yaml-bench.ts';
 
 const block = (id: string, type: string, inputs: string, more = ''): string =>
   `  - { id: ${id}, type: ${type}, inputs: { ${inputs} }${more} }`;
@@ -128,13 +128,9 @@ const parent = (name: string, called: string): string =>
     'who: "${call.who}", said: "${after.echoed}"',
   );
 
-async function startNested(bench: ReturnType<typeof yamlBench>, text: string, others: Record<string, string>) {
-  return (await bench.engine.start(bench.read(text, others).graph, {})).result();
-}
-
 test('W6 test_nested_workflow_pause_propagation: the question of a child is asked by its parent, under the name of the child', async () => {
   const bench = yamlBench();
-  const paused = await startNested(bench, parent('parent', 'child'), { child });
+  const paused = await bench.start(parent('parent', 'child'), {}, { others: { child } });
   expect(promptsOf(paused)).toEqual(["[Child workflow 'child'] Who?"]);
   expect(outputsOf(await bench.afterDeath().answer(paused.runId, 'Ada'))).toEqual({ who: 'Ada', said: 'Echo: Ada' });
 });
@@ -142,7 +138,7 @@ test('W6 test_nested_workflow_pause_propagation: the question of a child is aske
 test('W6 test_multi_level_nested_pause: at any depth', async () => {
   const bench = yamlBench();
   const others = { child, parent: parent('parent', 'child'), grandparent: parent('grandparent', 'parent') };
-  const paused = await startNested(bench, parent('top', 'grandparent'), others);
+  const paused = await bench.start(parent('top', 'grandparent'), {}, { others });
   expect(paused.status).toBe('paused');
   expect(promptsOf(paused)[0]).toContain('Who?');
   expect(outputsOf(await bench.afterDeath().answer(paused.runId, 'Ada'))).toMatchObject({ who: 'Ada' });
@@ -158,7 +154,7 @@ test('W6 a child that pauses a second time is asked a second time', async () => 
     'who: "${first.input_value} ${second.input_value}"',
   );
   const bench = yamlBench();
-  const paused = await startNested(bench, parent('parent', 'twice'), { twice });
+  const paused = await bench.start(parent('parent', 'twice'), {}, { others: { twice } });
   const again = await bench.afterDeath().answer(paused.runId, 'one');
   expect(promptsOf(again)).toEqual(["[Child workflow 'twice'] After one?"]);
   expect(outputsOf(await bench.afterDeath().answer(paused.runId, 'two'))).toMatchObject({ who: 'one two' });

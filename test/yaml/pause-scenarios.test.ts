@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import type { CairnError } from '../../src/errors.ts';
 import { openSqliteStore } from '../../src/stores/sqlite/index.ts';
-import { outputsOf, promptsOf, yamlBench, type YamlBench } from './yaml-kit.ts';
+import { outputsOf, promptsOf, yamlBench, type YamlBench } from '../yaml-bench.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'cairn-pauses-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -80,8 +80,7 @@ blocks:
     inputs: { message: "answered: \${blocks.call.succeeded}" }
 outputs: { said: "\${after.echoed}" }
 `;
-    const graph = bench.read(text, { child }).graph;
-    const paused = await (await bench.engine.start(graph, {})).result();
+    const paused = await bench.start(text, {}, { others: { child } });
     expect(promptsOf(paused)).toEqual(["[Child workflow 'child'] Who?"]);
     expect(outputsOf(await bench.answer(paused.runId, 'Ada'))).toEqual({ said: 'Echo: answered: true' });
   });
@@ -95,7 +94,7 @@ blocks:
   - { id: work, type: Shell, depends_on: [ask], inputs: { command: "echo \${ask.input_value} >&2; exit 3" } }
 `;
     const text = 'name: parent\nblocks: [{ id: call, type: Workflow, inputs: { workflow: child } }]\n';
-    const { runId } = await (await bench.engine.start(bench.read(text, { child }).graph, {})).result();
+    const { runId } = await bench.start(text, {}, { others: { child } });
     const failed = await bench.answer(runId, 'Ada');
     expect(failed).toMatchObject({ status: 'failed' });
     expect(failed.failed.join()).toContain('call');
@@ -138,7 +137,7 @@ test.each([
   ['sequential', '1 open'],
 ])('W6 questions of children in a %s loop: %s at first, answered in any order', async (mode, first) => {
   const bench = yamlBench();
-  const { runId } = await (await bench.engine.start(bench.read(loop(mode), { part }).graph, {})).result();
+  const { runId } = await bench.start(loop(mode), {}, { others: { part } });
   expect((await answerAll(bench, runId))[0]).toBe(first);
   const said = ['a', 'b', 'c'].map((name) => `<About ${name}?><Again ${name}?>`);
   expect(outputsOf(await bench.engine.inspect(runId))).toEqual({ said });

@@ -4,7 +4,7 @@ import { createMemoryBlobs } from '../../src/blobs/memory-blobs.ts';
 import { loadState } from '../../src/history/load.ts';
 import { admitValue, decodeJson, encodeValue } from '../../src/state/codec.ts';
 import { defaultLimits } from '../../src/engine/limits.ts';
-import { outputsOf, yamlBench } from './yaml-kit.ts';
+import { outputsOf, yamlBench } from '../yaml-bench.ts';
 
 const roundTrip = (value: unknown): unknown =>
   decodeJson(encodeValue(admitValue(value, ['value'], defaultLimits, undefined).value));
@@ -79,7 +79,7 @@ describe('store', () => {
   test('S3 test_concurrent_access: runs side by side are all kept', async () => {
     const { start, store } = yamlBench();
     const names = Array.from({ length: 30 }, (_, index) => `${'abc'[index % 3]}_${index}`);
-    const results = await Promise.all(names.map((runId) => start(oneBlock('side-by-side'), {}, runId)));
+    const results = await Promise.all(names.map((runId) => start(oneBlock('side-by-side'), {}, { runId })));
     expect(results.every((result) => result.status === 'completed')).toBe(true);
     expect((await store.listRuns({ tenant: 'default', limit: 100 })).rows.map(({ runId }) => runId).toSorted()).toEqual(
       names.toSorted(),

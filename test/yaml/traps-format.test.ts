@@ -10,7 +10,7 @@
  */
 import { describe, expect, test } from 'vitest';
 import { CairnError } from '../../src/errors.ts';
-import { outputsOf, yamlBench } from './yaml-kit.ts';
+import { outputsOf, yamlBench } from '../yaml-bench.ts';
 
 const { read } = yamlBench();
 const echo = '  - { id: a, type: EchoBlock, inputs: { message: hi } }';
@@ -21,7 +21,7 @@ function messagesOf(text: string): readonly string[] {
     return [];
   } catch (error) {
     const violations = CairnError.is(error) ? (error.data['violations'] as { message: string; place: string }[]) : [];
-    return violations.map(({ place, message }) => `${place.replace('test.yaml:', '')} ${message}`);
+    return violations.map(({ place, message }) => `${place.replace('f.yaml:', '')} ${message}`);
   }
 }
 

@@ -10,7 +10,7 @@
  */
 import { describe, expect, test } from 'vitest';
 import { CairnError } from '../../src/errors.ts';
-import { findQuestion, outputsOf, promptsOf, yamlBench, type YamlBench } from './yaml-kit.ts';
+import { findQuestion, outputsOf, promptsOf, yamlBench, type YamlBench } from '../yaml-bench.ts';
 
 const secrets = {
   read: (name: string) => (name === 'SHORT' ? 'ab1' : 'a-longer-secret'),
@@ -60,16 +60,16 @@ outputs: { o: "\${after.echoed}", s: "\${blocks.needs_broken.status}" }
     const bench = yamlBench();
     const kid =
       'name: kid\ninputs: { n: { type: str } }\nblocks: [{ id: q, type: Prompt, inputs: { prompt: "${n}?" } }]\noutputs: { r: "${q.response}" }';
-    const { graph } = bench.read(
+    const { runId, waits } = await bench.start(
       `
 name: x
 blocks:
   - { id: a, type: Workflow, inputs: { workflow: kid, inputs: { n: first } } }
   - { id: b, type: Workflow, inputs: { workflow: kid, inputs: { n: second } } }
 outputs: { o: "\${a.r} \${b.r}" }`,
-      { kid },
+      {},
+      { others: { kid } },
     );
-    const { runId, waits } = await (await bench.engine.start(graph, {})).result();
     expect(waits).toHaveLength(2);
     const next = await answerAll(bench, runId, (prompt) => (prompt.includes('first') ? 'A' : 'B'));
     expect(outputsOf(await next.resume(runId))).toEqual({ o: 'A B' });

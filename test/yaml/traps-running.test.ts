@@ -17,12 +17,13 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { outputsOf, yamlBench } from './yaml-kit.ts';
+import type { RunResult } from '../../src/engine/api.ts';
+import { outputsOf, yamlBench } from '../yaml-bench.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'cairn-traps-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-const start = (blocks: string, more = '', inputs: object = {}): ReturnType<ReturnType<typeof yamlBench>['start']> =>
+const start = (blocks: string, more = '', inputs: object = {}): Promise<RunResult> =>
   yamlBench().start(`name: x\n${more}\nblocks:${blocks}`, inputs);
 
 describe('failures and skips', () => {
@@ -176,14 +177,12 @@ describe('loops', () => {
 });
 
 describe('called workflows', () => {
-  const called = async (child: string, inputs: string): Promise<Awaited<ReturnType<typeof start>>> => {
-    const bench = yamlBench();
-    const graph = bench.read(
+  const called = (kid: string, inputs: string): Promise<RunResult> =>
+    yamlBench().start(
       `name: x\ninputs: { l: { type: list, default: [1, { a: 2 }] } }\nblocks:\n  - { id: c, type: Workflow, inputs: { workflow: kid, ${inputs} } }\noutputs: { o: "\${c.o}" }`,
-      { kid: child },
-    ).graph;
-    return (await bench.engine.start(graph, {})).result();
-  };
+      {},
+      { others: { kid } },
+    );
 
   test('Y11 a list given to a called workflow arrives as a list', async () => {
     const child =

@@ -1,21 +1,25 @@
-/** What tests of YAML workflows share: an engine over a store, the built-in blocks, and runs taken to where they stop. */
-import { systemClock } from '../../src/app/system-clock.ts';
-import { readBundle, readWorkflow, type YamlWorkflow } from '../../src/dialects/yaml/index.ts';
-import type { Engine, EngineOptions, OpenQuestion, RunResult } from '../../src/engine/api.ts';
-import { createEngine } from '../../src/engine/engine.ts';
-import type { NodeType } from '../../src/graph/node-type.ts';
-import { createNodeTypes } from '../../src/nodes/blocks/index.ts';
-import { createBench, testIds, type Bench } from '../engine-kit.ts';
+/** What tests of whole YAML workflows share: an engine over a store, the built-in blocks, and runs taken to where they stop. */
+import { systemClock } from '../src/app/system-clock.ts';
+import { readBundle, type YamlWorkflow } from '../src/dialects/yaml/index.ts';
+import type { Engine, EngineOptions, OpenQuestion, RunResult } from '../src/engine/api.ts';
+import type { NodeType } from '../src/graph/node-type.ts';
+import { createNodeTypes } from '../src/nodes/blocks/index.ts';
+import { afterCrash, createBench, runToRest, type Bench } from './engine-kit.ts';
+import { read, type Others } from './yaml-kit.ts';
 
 export interface YamlBench extends Bench {
-  /** Reads a workflow; `others` are the workflows it may name. */
-  readonly read: (text: string, others?: Readonly<Record<string, string>>) => YamlWorkflow;
-  readonly start: (text: string, inputs?: object, runId?: string) => Promise<RunResult>;
+  readonly read: (text: string, others?: Others) => YamlWorkflow;
+  readonly start: (text: string, inputs?: object, options?: StartOptions) => Promise<RunResult>;
   /** Answers the question of a block, or the only one there is, and goes on. */
   readonly answer: (runId: string, value: unknown, block?: string) => Promise<RunResult>;
   readonly resume: (runId: string) => Promise<RunResult>;
   /** The same store in another process, which knows that this one is dead. */
   readonly afterDeath: () => YamlBench;
+}
+
+export interface StartOptions {
+  readonly runId?: string;
+  readonly others?: Others;
 }
 
 /** @param own - blocks beside the built-in ones */
@@ -31,31 +35,20 @@ export function yamlBench(own: readonly NodeType[] = [], more: Partial<EngineOpt
 
 function overBench(bench: Bench, nodeTypes: readonly NodeType[]): YamlBench {
   const { engine } = bench;
-  const read: YamlBench['read'] = (text, others = {}) =>
-    readWorkflow(text, {
-      nodeTypes,
-      source: 'test.yaml',
-      workflows: {
-        get: (name) => (others[name] === undefined ? undefined : { text: others[name], source: `${name}.yaml` }),
-        names: () => Object.keys(others),
-      },
-    });
+  const readHere: YamlBench['read'] = (text, others = {}) => read(text, { nodeTypes, others });
   const resume = async (runId: string): Promise<RunResult> => (await engine.resume(runId)).result();
   return {
     ...bench,
-    read,
+    read: readHere,
     resume,
-    start: async (text, inputs = {}, runId) =>
-      (await engine.start(read(text).graph, inputs, runId === undefined ? {} : { runId })).result(),
+    start: async (text, inputs = {}, { runId, others } = {}) =>
+      runToRest(engine, readHere(text, others).graph, inputs, runId),
     answer: async (runId, value, block) => {
       const wait = await findQuestion(engine, runId, block);
       await engine.answer(runId, wait.waitId, value);
       return resume(runId);
     },
-    afterDeath: () => {
-      const options = { ...bench.options, ids: testIds('worker-2', ['worker-1']) };
-      return overBench({ ...bench, options, engine: createEngine(options) }, nodeTypes);
-    },
+    afterDeath: () => overBench({ ...bench, engine: afterCrash(bench) }, nodeTypes),
   };
 }
 
