@@ -1,8 +1,8 @@
 /** Asks open questions in the terminal. */
-import { isAnswerable, nodeNameOf, type OpenWaitView } from '../operations/find-wait.ts';
+import { choicesOf, isAnswerable, nodeNameOf, type Choice, type OpenWaitView } from '../operations/find-wait.ts';
 import { readAnswer } from './read-answer.ts';
 import { printable, printableLines } from './text/printable.ts';
-import { choicesOf, describeMetadata, type Choice } from './wait-text.ts';
+import { describeMetadata } from './wait-text.ts';
 
 const doubtChoices: readonly Choice[] = [
   { value: 'happened', label: 'it happened' },

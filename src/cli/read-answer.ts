@@ -1,7 +1,6 @@
 /** Reads what a person typed as the answer to a question. */
+import { choicesOf, type OpenWaitView } from '../operations/find-wait.ts';
 import { parseValue } from './parse.ts';
-import { choicesOf } from './wait-text.ts';
-import type { OpenWaitView } from '../operations/find-wait.ts';
 
 /**
  * A text that is one of the choices is that choice, whether by its value or by its label; a question for a text gets the text as

@@ -1,6 +1,5 @@
 /** How an open wait is shown: what is asked, how it may be answered, and the command that does it. */
-import { isAnswerable, nodeNameOf } from '../operations/find-wait.ts';
-import type { OpenWaitView } from '../operations/find-wait.ts';
+import { choicesOf, isAnswerable, nodeNameOf, type OpenWaitView } from '../operations/find-wait.ts';
 import type { Session } from './session.ts';
 import { printable, printableLines } from './text/printable.ts';
 import { formatAge, formatTime } from './text/time.ts';
@@ -8,22 +7,6 @@ import { formatInline } from './text/value.ts';
 import { wrap } from './text/width.ts';
 
 const shownElsewhere: ReadonlySet<string> = new Set(['choices', 'validation_pattern']);
-
-export interface Choice {
-  readonly value: unknown;
-  readonly label: string;
-}
-
-/** The choices of a question; a text stands for itself. */
-export function choicesOf({ choices }: OpenWaitView): readonly Choice[] | undefined {
-  return choices?.map((choice) => {
-    if (typeof choice === 'object' && choice !== null && 'value' in choice) {
-      const { value, label } = choice as { readonly value: unknown; readonly label?: unknown };
-      return { value, label: typeof label === 'string' ? label : String(value) };
-    }
-    return { value: choice, label: String(choice) };
-  });
-}
 
 /** The shortest name by which each wait of a list is found: its node, or its id where a run has several of a node. */
 export function namesOf<Wait extends OpenWaitView>(waits: readonly Wait[]): ReadonlyMap<Wait, string> {

@@ -1,6 +1,6 @@
 /** A question as the form that a client shows to its person, and the filled form as an answer. */
-import type { OpenWaitView } from '../operations/find-wait.ts';
-import { choicesOf, matchingOf, readAnswerText } from './question.ts';
+import { choicesOf, type OpenWaitView } from '../operations/find-wait.ts';
+import { readAnswerText } from './question.ts';
 import type { JsonSchema } from './tool.ts';
 
 /** What the protocol calls a form: fields of text, numbers, yes or no, or one of several texts. */
@@ -55,19 +55,20 @@ function isYesOrNo(labels: readonly string[]): boolean {
 
 /** @param remark - what is said before the question: why an answer was refused */
 export function formOf(wait: OpenWaitView, remark?: string): Form {
-  const schema = (wait.schema ?? {}) as AnswerSchema;
   const labels = choicesOf(wait)?.map(({ label }) => label);
   const message = remark === undefined ? (wait.prompt ?? '') : `${remark}\n\n${wait.prompt ?? ''}`;
-  if (labels === undefined)
-    return {
-      message,
-      requestedSchema: { type: 'object', properties: { [field]: fieldOf(schema) }, required: [field] },
-    };
-  const select: JsonSchema = { type: 'string', title: 'Answer', enum: labels };
-  if (matchingOf(wait) !== 'open' || isYesOrNo(labels))
-    return { message, requestedSchema: { type: 'object', properties: { [field]: select }, required: [field] } };
-  const properties = { [field]: select, [otherField]: { type: 'string', title: 'Something else' } };
-  return { message, requestedSchema: { type: 'object', properties, required: [] } };
+  const answer: JsonSchema =
+    labels === undefined ? fieldOf(wait.schema ?? {}) : { type: 'string', title: 'Answer', enum: labels };
+  const takesOther = labels !== undefined && wait.matching === 'open' && !isYesOrNo(labels);
+  const other = { [otherField]: { type: 'string', title: 'Something else' } };
+  return {
+    message,
+    requestedSchema: {
+      type: 'object',
+      properties: { [field]: answer, ...(takesOther && other) },
+      required: takesOther ? [] : [field],
+    },
+  };
 }
 
 /** The answer in a filled form; undefined: there is none in it. */

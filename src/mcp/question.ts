@@ -1,28 +1,7 @@
 /** Open questions as clients see them, and their answers as the engine takes them. */
-import { isAnswerable, nodeNameOf, type OpenWaitView } from '../operations/find-wait.ts';
+import { choicesOf, isAnswerable, nodeNameOf, type OpenWaitView } from '../operations/find-wait.ts';
 import { toJson } from '../operations/to-json.ts';
 import type { JsonSchema } from './tool.ts';
-
-export interface Choice {
-  readonly label: string;
-  readonly value: unknown;
-}
-
-/** What is offered, each with the text it goes by; undefined: nothing. */
-export function choicesOf({ choices }: OpenWaitView): readonly Choice[] | undefined {
-  return choices?.map((choice) => {
-    if (typeof choice === 'object' && choice !== null && 'value' in choice) {
-      const { value, label } = choice as { readonly value: unknown; readonly label?: unknown };
-      return { value, label: typeof label === 'string' ? label : JSON.stringify(toJson(value)) };
-    }
-    return { value: choice, label: typeof choice === 'string' ? choice : JSON.stringify(toJson(choice)) };
-  });
-}
-
-/** How answers are held against the choices; see {@link OpenWaitView}. */
-export function matchingOf(wait: OpenWaitView): 'exact' | 'lenient' | 'open' {
-  return (wait as OpenWaitView & { readonly matching?: 'exact' | 'lenient' | 'open' }).matching ?? 'exact';
-}
 
 function typesOf({ schema }: OpenWaitView): readonly string[] {
   const { type } = (schema ?? {}) as { readonly type?: string | readonly string[] };
@@ -52,7 +31,7 @@ export function questionsOf(waits: readonly OpenWaitView[]): readonly OpenWaitVi
   return waits.filter(isAnswerable);
 }
 
-/** @param extra - names of the run and the workflow, in lists over several */
+/** A question as clients are told of it. */
 export function showQuestion(wait: OpenWaitView): Readonly<Record<string, unknown>> {
   const { waitId, prompt = '', kind, metadata, schema, dueAt, defaultAnswer } = wait;
   const choices = choicesOf(wait);

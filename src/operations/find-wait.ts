@@ -1,9 +1,28 @@
 /** Finds an open wait by its id, a unique prefix of it, the name of its node or its own name. */
 import type { OpenQuestion } from '../engine/api.ts';
 import { CairnError } from '../errors.ts';
+import { toJson } from './to-json.ts';
 
 /** An open wait, as every door shows it. */
 export type OpenWaitView = OpenQuestion;
+
+/** An answer that a question offers, with the text it goes by. */
+export interface Choice {
+  readonly value: unknown;
+  readonly label: string;
+}
+
+/** What a question offers; undefined: nothing. A choice without a label goes by its value. */
+export function choicesOf({ choices }: OpenWaitView): readonly Choice[] | undefined {
+  return choices?.map((choice) => {
+    const hasValue = typeof choice === 'object' && choice !== null && 'value' in choice;
+    const { value, label }: { readonly value: unknown; readonly label?: unknown } = hasValue
+      ? choice
+      : { value: choice };
+    const text = typeof label === 'string' ? label : value;
+    return { value, label: typeof text === 'string' ? text : JSON.stringify(toJson(value)) };
+  });
+}
 
 /** Waits that a value from outside can close. */
 export function isAnswerable(wait: { readonly kind: string }): boolean {
