@@ -1,4 +1,5 @@
 /** The calls of an LLMCall: again after a failure that may pass, and after an answer that does not fit. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { NodeFailure } from '../../graph/node-contract.ts';
 import type { JsonSchema, TypedNodeContext } from '../../graph/node-type.ts';
 import type { ModelMessage, ModelRequest, ModelResponse, Models } from '../../ports/model.ts';
@@ -40,7 +41,8 @@ export async function converse(
     } catch (error) {
       if (attempt === callsMax || (error as Partial<NodeFailure>).code !== 'MODEL_UNAVAILABLE') throw error;
       const { retryAfterMs = 0 } = error as NodeFailure;
-      await pauseFor(Math.max(conversation.delayMs * 2 ** (attempt - 1), retryAfterMs), ctx.signal);
+      const delayMs = Math.max(conversation.delayMs * 2 ** (attempt - 1), retryAfterMs);
+      await sleep(delayMs, undefined, { signal: ctx.signal }).catch(() => ctx.signal.throwIfAborted());
       continue;
     }
     usage.input_tokens += response.usage.inputTokens;
@@ -105,19 +107,4 @@ function misfit(fault: string, content: string, metadata: { readonly attempts: n
     code: 'MODEL_OUTPUT_INVALID',
     data: { content, error: fault, metadata },
   });
-}
-
-/** @throws the signal's reason */
-async function pauseFor(delayMs: number, signal: AbortSignal): Promise<void> {
-  signal.throwIfAborted();
-  await new Promise<void>((resolve) => {
-    const end = (): void => {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', end);
-      resolve();
-    };
-    const timer = setTimeout(end, delayMs);
-    signal.addEventListener('abort', end);
-  });
-  signal.throwIfAborted();
 }
