@@ -72,6 +72,15 @@ export function numberOption(
   return { name, field: { schema, description, default: range.default, ...more }, read };
 }
 
+/** Of an input that is needed before anything runs. */
+export const literal = { kind: 'literal' } as const;
+
+/** Seconds, read as milliseconds. They must be written out. */
+export function secondsOption(name: string, description: string, range: NumberRange): Option<number> {
+  const { field, read } = numberOption(name, description, { isWhole: false, ...range }, literal);
+  return { name, field, read: (inputs) => Math.round(read(inputs) * 1_000) };
+}
+
 /** `true` or `false`, or the word. */
 export function flagOption(
   name: string,
@@ -126,8 +135,7 @@ export function inputFault(name: string, read: () => unknown): readonly InputFau
   }
 }
 
-/** An option in seconds as a deadline; one that cannot be read is another's to tell. */
+/** An option in milliseconds as a deadline; one that cannot be read is another's to tell. */
 export function timeoutOf(option: Option<number>): (literals: Inputs) => number | undefined {
-  return (literals) =>
-    optionFaults([option], literals).length > 0 ? undefined : Math.ceil(option.read(literals) * 1_000);
+  return (literals) => (optionFaults([option], literals).length > 0 ? undefined : option.read(literals));
 }

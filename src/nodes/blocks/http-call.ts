@@ -5,21 +5,16 @@ import { decodeText, exchangeHttp, failStatus, safeMethods, type HttpAnswer } fr
 import {
   fieldsOf,
   flagOption,
-  numberOption,
   optionFaults,
   outputField,
   readText,
+  secondsOption,
   textField,
   timeoutOf,
 } from './fields.ts';
 
 const methods = ['GET', 'HEAD', 'OPTIONS', 'POST', 'PUT', 'PATCH', 'DELETE'];
-const timeout = numberOption(
-  'timeout',
-  'Seconds until the request is given up.',
-  { default: 30, min: 1, max: 1_800, isWhole: false },
-  { kind: 'literal' },
-);
+const timeout = secondsOption('timeout', 'Seconds until the request is given up.', { default: 30, min: 1, max: 1_800 });
 const followRedirects = flagOption(
   'follow_redirects',
   'Follow redirects; false takes the redirect as the answer.',

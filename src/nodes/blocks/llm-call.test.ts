@@ -119,6 +119,10 @@ test('B55 a call that takes too long is given up', async () => {
   });
 });
 
+test('B55 any number of seconds is time for a call', async () => {
+  await expect(call(['Hi.'], { timeout: 1.001 }).output).resolves.toMatchObject({ success: true });
+});
+
 test('E6 a call that is aborted, or waits to be made again, ends with the reason', async () => {
   const abort = new AbortController();
   const { output } = call(

@@ -4,31 +4,26 @@ import type { Models } from '../../ports/model.ts';
 import { schemaDefect } from '../../state/json-schema.ts';
 import {
   fieldsOf,
+  literal,
   numberOption,
   optionFaults,
   outputField,
   readText,
   refuseInput,
   requireText,
+  secondsOption,
   textField,
 } from './fields.ts';
 import { converse, type Conversation } from './llm-call-tries.ts';
 import { answerSchema } from './llm-call-answer.ts';
 
-const literal = { kind: 'literal' } as const;
 const maxRetries = numberOption('max_retries', 'Calls in all.', { default: 3, min: 1, max: 10 }, literal);
-const retryDelay = numberOption(
+const retryDelay = secondsOption(
   'retry_delay',
   'Seconds before the second call if the first failed; twice that before the third, and so on.',
-  { default: 2, min: 0, max: 600, isWhole: false },
-  literal,
+  { default: 2, min: 0, max: 600 },
 );
-const timeout = numberOption(
-  'timeout',
-  'Seconds until a call is given up.',
-  { default: 60, min: 0.01, max: 1_800, isWhole: false },
-  literal,
-);
+const timeout = secondsOption('timeout', 'Seconds until a call is given up.', { default: 60, min: 0.01, max: 1_800 });
 const ofProfile = { default: undefined };
 const temperature = numberOption(
   'temperature',
@@ -43,7 +38,7 @@ const maxTokens = numberOption(
   ofProfile,
 );
 const bounds = [maxRetries, retryDelay, timeout];
-const settings = [temperature, maxTokens];
+const options = [...bounds, temperature, maxTokens];
 
 /** The `LLMCall` of docs/spec/blocks.md. @param models - without them, a call fails with MODEL_UNKNOWN */
 export function llmCallType(models: Models | undefined): NodeType {
@@ -63,8 +58,7 @@ export function llmCallType(models: Models | undefined): NodeType {
       validation_prompt_template: textField(
         'What the model is told of an answer that does not fit: {error}, {schema} and {response} stand for theirs.',
       ),
-      ...fieldsOf(bounds),
-      ...fieldsOf(settings),
+      ...fieldsOf(options),
     },
     outputs: {
       response: { schema: {}, description: 'The value that fits the schema, or without one `{ content }`.' },
@@ -74,24 +68,16 @@ export function llmCallType(models: Models | undefined): NodeType {
     effect: 'external',
     isIdempotent: true,
     timeoutMs: longestMs,
-    check: (inputs) => [...optionFaults(bounds, inputs), ...settingFaults(inputs), ...callFaults(inputs)],
+    check: (inputs) => [...optionFaults(options, inputs), ...callFaults(inputs)],
     run: (ctx) => converse(models, ctx, conversationOf(ctx.inputs)),
   };
-}
-
-function settingFaults(inputs: Inputs): readonly InputFault[] {
-  return optionFaults(
-    settings.filter(({ name }) => inputs[name] !== undefined),
-    inputs,
-  );
 }
 
 /** All calls and the delays between them. */
 function longestMs(literals: Inputs): number | undefined {
   if (optionFaults(bounds, literals).length > 0) return undefined;
   const calls = maxRetries.read(literals);
-  const seconds = calls * timeout.read(literals) + retryDelay.read(literals) * (2 ** (calls - 1) - 1);
-  return Math.ceil(seconds * 1_000) + 10_000;
+  return calls * timeout.read(literals) + retryDelay.read(literals) * (2 ** (calls - 1) - 1) + 10_000;
 }
 
 function callFaults(inputs: Inputs): readonly InputFault[] {
@@ -135,8 +121,8 @@ function conversationOf(inputs: Inputs): Conversation {
       ...(inputs['max_tokens'] !== undefined && { tokensMax: maxTokens.read(inputs) }),
     },
     callsMax: maxRetries.read(inputs),
-    delayMs: retryDelay.read(inputs) * 1_000,
-    callMs: timeout.read(inputs) * 1_000,
+    delayMs: retryDelay.read(inputs),
+    callMs: timeout.read(inputs),
   };
 }
 

@@ -11,27 +11,28 @@ import { resolveSecrets } from '../secret.ts';
 import {
   fieldsOf,
   flagOption,
-  numberOption,
+  literal,
   optionFaults,
   outputField,
   readText,
   refuseInput,
+  secondsOption,
   textField,
   timeoutOf,
 } from './fields.ts';
 import { readFileOutputs } from './file-outputs.ts';
 
-const timeout = numberOption(
-  'timeout',
-  'Seconds until the command and all that it started are killed.',
-  { default: 120, min: 1, max: 86_400 },
-  { kind: 'literal' },
-);
+const timeout = secondsOption('timeout', 'Seconds until the command and all that it started are killed.', {
+  default: 120,
+  min: 1,
+  max: 86_400,
+  isWhole: true,
+});
 const captureOutput = flagOption('capture_output', 'Keep stdout and stderr; false only shows them as they come.', true);
 const continueOnError = flagOption('continue-on-error', 'An exit code other than 0 is no failure.', false, {
   aliases: ['continue_on_error'],
 });
-const shell = flagOption('shell', 'Always true: the command is text for /bin/sh.', true, { kind: 'literal' });
+const shell = flagOption('shell', 'Always true: the command is text for /bin/sh.', true, literal);
 const options = [timeout, captureOutput, continueOnError, shell];
 
 /** Set by us, whatever a file says. */

@@ -6,14 +6,15 @@ import { mapLeaves } from '../map-leaves.ts';
 import type { Mask } from '../mask.ts';
 import { resolveSecrets } from '../secret.ts';
 import {
+  fieldsOf,
   flagOption,
-  numberOption,
+  literal,
   optionFaults,
   outputField,
   readText,
   refuseInput,
   requireText,
-  fieldsOf,
+  secondsOption,
 } from './fields.ts';
 import { bindParams } from './sql/bind-params.ts';
 import {
@@ -32,21 +33,16 @@ import { readSql, type Engine } from './sql/read-sql.ts';
 import { rowObjects, type SqlJob, type SqlResult } from './sql/sql-job.ts';
 import { runOnSqlite } from './sql/sqlite-run.ts';
 
-const literal = { kind: 'literal' } as const;
-const timeout = numberOption(
-  'timeout',
-  'Seconds for locks, and on Postgres for each statement.',
-  { default: 30, min: 0.01, max: 3_600, isWhole: false },
-  literal,
-);
+const timeout = secondsOption('timeout', 'Seconds for locks, and on Postgres for each statement.', {
+  default: 30,
+  min: 0.01,
+  max: 3_600,
+});
 const readOnly = flagOption(
   'read_only',
   'Whether the database is to refuse changes. Default: whether sql only reads.',
   false,
-  {
-    ...literal,
-    default: undefined,
-  },
+  { ...literal, default: undefined },
 );
 
 /** The `Sql` of docs/spec/blocks.md. */
@@ -77,9 +73,7 @@ export const sqlBlock: NodeType = {
   isIdempotent: ({ op }) => op === 'schema',
   effect: (literals) => (isReadOnly(literals) ? 'read' : 'write'),
   timeoutMs: (literals) =>
-    optionFaults([timeout], literals).length > 0
-      ? undefined
-      : Math.ceil(timeout.read(literals) * 1_000 + connectMs(literals)) + 5_000,
+    optionFaults([timeout], literals).length > 0 ? undefined : timeout.read(literals) + connectMs(literals) + 5_000,
   needs: placeNeeds,
   check,
   run,
@@ -166,7 +160,7 @@ function jobOf(ctx: TypedNodeContext, inputs: Inputs, engine: Engine, work: SqlW
     statements: work.statements,
     isReadOnly: isReadOnly(ctx.inputs),
     isAlone: work.isAlone,
-    timeoutMs: Math.ceil(timeout.read(inputs) * 1_000),
+    timeoutMs: timeout.read(inputs),
     signal: ctx.signal,
   };
 }

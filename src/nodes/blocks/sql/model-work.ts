@@ -1,7 +1,7 @@
 /** Model mode: a table that the file describes, and what to do with its rows. */
 import type { InputFault, InputField, Inputs } from '../../../graph/node-type.ts';
 import { isPlainObject } from '../../../state/plain.ts';
-import { refuseInput } from '../fields.ts';
+import { literal, refuseInput } from '../fields.ts';
 import { changedRow, decode, encodeWhere, listOf, newRows, rowsOf, type ModelSource } from './model-rows.ts';
 import type { BoundStatement } from './bind-params.ts';
 import type { SqlWork } from './raw-work.ts';
@@ -20,7 +20,6 @@ import { whereFaults, type Where } from './where-clause.ts';
 const operations = ['schema', 'insert', 'select', 'update', 'delete', 'upsert'] as const;
 type Operation = (typeof operations)[number];
 
-const literal = { kind: 'literal' } as const;
 const names = { type: 'array', items: { type: 'string' } };
 const count = { type: 'integer', minimum: 0 };
 
@@ -103,7 +102,6 @@ export function readModelWork(inputs: Inputs, engine: Engine, source: ModelSourc
     throw refuseInput('where', `is empty: ${op} needs a condition`);
   return {
     statements: statementsOf(op, model, inputs, engine, source),
-    isRead: op === 'select',
     isAlone: false,
     ...(engine === 'sqlite' && {
       decode: (column: string, value: unknown) => decode(model.columns[column]?.type, value),

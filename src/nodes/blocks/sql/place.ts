@@ -2,19 +2,27 @@
 import type { InputFault, InputField, Inputs, Need } from '../../../graph/node-type.ts';
 import { isPlainObject } from '../../../state/plain.ts';
 import { pathNeeds, resolveLocalPath } from '../../local-path.ts';
-import { fieldsOf, numberOption, optionFaults, readText, refuseInput, requireText, textField } from '../fields.ts';
+import {
+  fieldsOf,
+  literal,
+  numberOption,
+  optionFaults,
+  readText,
+  refuseInput,
+  requireText,
+  secondsOption,
+  textField,
+} from '../fields.ts';
 import type { PostgresPlace } from './postgres-run.ts';
 import type { Engine } from './read-sql.ts';
 import type { SqlitePlace } from './sqlite-run.ts';
 
-const literal = { kind: 'literal' } as const;
 const port = numberOption('port', 'Of the server.', { default: 5_432, min: 1, max: 65_535 }, literal);
-const connectTimeout = numberOption(
-  'connect_timeout',
-  'Seconds until the server is given up.',
-  { default: 10, min: 1, max: 600, isWhole: false },
-  literal,
-);
+const connectTimeout = secondsOption('connect_timeout', 'Seconds until the server is given up.', {
+  default: 10,
+  min: 1,
+  max: 600,
+});
 const isolationLevels = ['read committed', 'repeatable read', 'serializable'];
 const sslModes = ['disable', 'require', 'verify-full'] as const;
 const secret = { takesSecrets: true } as const;
@@ -24,7 +32,7 @@ const sqliteFields: Readonly<Record<string, InputField>> = {
   sqlite_pragmas: {
     schema: { type: 'object' },
     description: 'Settings of the connection, such as `{ synchronous: NORMAL }`.',
-    kind: 'literal',
+    ...literal,
   },
 };
 
@@ -43,7 +51,7 @@ const serverFields: Readonly<Record<string, InputField>> = {
   isolation_level: {
     schema: { enum: isolationLevels },
     description: 'Of the transaction. Default: that of the server.',
-    kind: 'literal',
+    ...literal,
   },
   ...fieldsOf([connectTimeout]),
 };
@@ -53,7 +61,7 @@ export const placeFields: Readonly<Record<string, InputField>> = {
     schema: { type: 'string' },
     description: '`sqlite` or `postgresql`.',
     isRequired: true,
-    kind: 'literal',
+    ...literal,
   },
   ...sqliteFields,
   ...serverFields,
@@ -67,7 +75,7 @@ export function engineOf({ engine }: Inputs): Engine | undefined {
 export function connectMs(inputs: Inputs): number {
   return engineOf(inputs) === 'sqlite' || optionFaults([connectTimeout], inputs).length > 0
     ? 0
-    : connectTimeout.read(inputs) * 1_000;
+    : connectTimeout.read(inputs);
 }
 
 export function placeNeeds(inputs: Inputs): readonly Need[] {
@@ -137,7 +145,7 @@ export function readPostgresPlace(inputs: Inputs): PostgresPlace {
   return {
     ...(inputs['connection'] === undefined ? readAddress(inputs) : readConnection(requireText(inputs, 'connection'))),
     ssl: readSsl(inputs['ssl']),
-    connectTimeoutMs: connectTimeout.read(inputs) * 1_000,
+    connectTimeoutMs: connectTimeout.read(inputs),
     isolation: readText(inputs, 'isolation_level'),
   };
 }

@@ -1,6 +1,6 @@
 /** Statements that are written out. */
 import type { InputFault, InputField, Inputs } from '../../../graph/node-type.ts';
-import { refuseInput } from '../fields.ts';
+import { literal, refuseInput } from '../fields.ts';
 import { bindParams, type BoundStatement, type Params } from './bind-params.ts';
 import { readSql, type Engine, type Statement } from './read-sql.ts';
 import { isRead, refusalOf, runsAlone } from './statement-class.ts';
@@ -9,7 +9,7 @@ export const rawFields: Readonly<Record<string, InputField>> = {
   sql: {
     schema: { type: 'string' },
     description: 'One statement, or several without params. Values belong into params.',
-    kind: 'literal',
+    ...literal,
   },
   params: {
     schema: { type: ['array', 'object'] },
@@ -21,7 +21,6 @@ export const rawFields: Readonly<Record<string, InputField>> = {
 /** What is run, and what is known of it. */
 export interface SqlWork {
   readonly statements: readonly BoundStatement[];
-  readonly isRead: boolean;
   readonly isAlone: boolean;
   /** What a value of a column means. */
   readonly decode?: (column: string, value: unknown) => unknown;
@@ -86,7 +85,6 @@ export function readRawWork(sql: string, inputs: Inputs, engine: Engine): SqlWor
   try {
     return {
       statements: bindAll(statements, inputs['params'] as Params | undefined, engine),
-      isRead: statements.every(isRead),
       isAlone: statements.some((statement) => runsAlone(statement, engine)),
     };
   } catch (error) {
