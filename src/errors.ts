@@ -27,10 +27,17 @@ export class CairnError extends Error {
     Object.defineProperty(this, Symbol.for(brandKey), { value: true });
   }
 
-  /** Whether a value is a Cairn error, of the given code if one is named; works across copies of the library. */
-  static is(value: unknown, code?: ErrorCode): value is CairnError {
+  /** Whether a value is a Cairn error, of one of the given codes if any is named; works across copies of the library. */
+  static is(value: unknown, ...codes: readonly ErrorCode[]): value is CairnError {
     if (typeof value !== 'object' || value === null || !(Symbol.for(brandKey) in value)) return false;
-    return code === undefined || (value as CairnError).code === code;
+    return codes.length === 0 || codes.includes((value as CairnError).code);
+  }
+
+  /** Any thrown value as an error of the table; what is not one is a defect of Cairn. */
+  static from(thrown: unknown): CairnError {
+    if (CairnError.is(thrown)) return thrown;
+    const reason = thrown instanceof Error ? thrown.message : String(thrown);
+    return new CairnError('INTERNAL', { reason }, { cause: thrown });
   }
 
   toJSON(): { code: ErrorCode; message: string; hint: string; retry: Retry; data: ErrorData } {

@@ -1,16 +1,12 @@
 /** Tells a fault in a way that helps: what is wrong, what to do, and the exit code of the error table. */
 import { CairnError, errorTable } from '../errors.ts';
+import type { BrokenWorkflow } from '../operations/workflows.ts';
 import type { Screen } from './screen.ts';
 import { printableLines } from './text/printable.ts';
 import { fit, wrap } from './text/width.ts';
 import { toJson } from './text/value.ts';
 
-/** Any thrown value as an error of the table; what is not one is a defect of Cairn. */
-function toCairnError(error: unknown): CairnError {
-  if (CairnError.is(error)) return error;
-  const reason = error instanceof Error ? error.message : String(error);
-  return new CairnError('INTERNAL', { reason }, { cause: error });
-}
+type Violation = BrokenWorkflow['violations'][number];
 
 function stackOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
@@ -35,13 +31,6 @@ export function exitCodeOf(error: CairnError): number {
 /** The faults of a graph, where an error lists them. */
 function violationsOf({ data: { violations } }: CairnError): readonly Violation[] | undefined {
   return Array.isArray(violations) && violations.length > 0 ? (violations as readonly Violation[]) : undefined;
-}
-
-interface Violation {
-  readonly severity: 'error' | 'warning';
-  readonly place: string;
-  readonly message: string;
-  readonly fix: string;
 }
 
 /** A fault of a graph: its place and what is wrong, and under it what to do. */
@@ -72,7 +61,7 @@ function reportViolations({ code, data }: CairnError, violations: readonly Viola
  * @returns the exit code
  */
 export function reportFailure(thrown: unknown, screen: Screen, isJson: boolean): number {
-  const error = toCairnError(thrown);
+  const error = CairnError.from(thrown);
   const { code, message, hint, retry, data } = error;
   const violations = violationsOf(error);
   if (isJson) screen.note(JSON.stringify({ error: toJson({ code, message, hint, retry, data }) }));

@@ -10,9 +10,6 @@ import { questionsOf } from './question.ts';
 import { showStanding, type StandingWords } from './standing.ts';
 import type { ToolAnswer, ToolCall, ToolQuestions } from './tool.ts';
 
-/** Somebody else was first, or the question is gone: the run is to be looked at again. */
-const overtaken: readonly string[] = ['WAIT_CLOSED', 'WAIT_NOT_FOUND', 'RUN_FINISHED'];
-
 interface Round {
   readonly talk: Talk;
   /** Why answers were refused, by wait id. */
@@ -43,7 +40,8 @@ async function takeReplies(
       hasMoved = true;
     } catch (error) {
       if (CairnError.is(error, 'ANSWER_INVALID')) remarks.set(wait.waitId, error.message);
-      else if (CairnError.is(error) && overtaken.includes(error.code)) hasMoved = true;
+      // Somebody else was first, or the question is gone: the run is to be looked at again.
+      else if (CairnError.is(error, 'WAIT_CLOSED', 'WAIT_NOT_FOUND', 'RUN_FINISHED')) hasMoved = true;
       else throw error;
     }
   }

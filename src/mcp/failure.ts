@@ -16,16 +16,9 @@ const toolHints: Partial<Record<ErrorCode, string>> = {
   HISTORY_HAS_FORKS: 'Delete the forks first, or keep the run.',
 };
 
-/** As every door tells it; anything that is no error of Cairn is a defect, told without its stack. */
-export function toCairnError(error: unknown): CairnError {
-  if (CairnError.is(error)) return error;
-  const reason = error instanceof Error ? error.message : String(error);
-  return new CairnError('INTERNAL', { reason }, { cause: error });
-}
-
 /** @param more - what the tool has to say besides */
 export function failureOf(thrown: unknown, more: Readonly<Record<string, unknown>> = {}): ToolAnswer {
-  const { code, message, hint, retry, data } = toCairnError(thrown);
+  const { code, message, hint, retry, data } = CairnError.from(thrown);
   return {
     isError: true,
     content: {

@@ -1,5 +1,6 @@
 /** Workflows and checkpoints as resources, and their names as completions. */
 import type { ReadResourceResult } from '@modelcontextprotocol/server';
+import { CairnError } from '../errors.ts';
 import { describeCheckpoint } from '../operations/describe-checkpoint.ts';
 import { listWorkflows } from '../operations/describe-workflow.ts';
 import { listCheckpoints } from '../operations/list-checkpoints.ts';
@@ -7,7 +8,6 @@ import { readWorkflowText } from '../operations/read-workflow-text.ts';
 import { showCheckpoint } from '../operations/show-checkpoint.ts';
 import { toJson } from '../operations/to-json.ts';
 import type { McpServer, ServerHouse } from './create-server.ts';
-import { toCairnError } from './failure.ts';
 
 const jsonType = 'application/json';
 const yamlType = 'application/yaml';
@@ -39,7 +39,7 @@ async function reading(
   try {
     return { contents: [{ uri: uri.href, mimeType, text: await read() }] };
   } catch (error) {
-    const { code, message, hint } = toCairnError(error);
+    const { code, message, hint } = CairnError.from(error);
     if (code.endsWith('_NOT_FOUND')) throw new sdk.ResourceNotFoundError(uri.href);
     throw new sdk.ProtocolError(sdk.ProtocolErrorCode.InternalError, `${message}. ${hint}`, { code });
   }
@@ -102,8 +102,7 @@ function registerCheckpoints(server: McpServer, house: ServerHouse): void {
       const checkpoint = `${textOf(run)}@${textOf(seq)}`;
       const details = await showCheckpoint.run(context, { checkpoint });
       const progress = await describeCheckpoint.run(context, { checkpoint });
-      const { waits, ...standing } = progress;
-      return JSON.stringify(toJson({ ...details, ...standing, waits }), null, 2);
+      return JSON.stringify(toJson({ ...details, ...progress }), null, 2);
     }),
   );
 }

@@ -21,11 +21,6 @@ export interface AnswerWaitsOutput {
 
 /** More than a run may have open. */
 const waitsLimit = 100_000;
-const refusals = ['ANSWER_INVALID', 'WAIT_CLOSED'] as const;
-
-function isRefusal(error: unknown): error is CairnError {
-  return refusals.some((code) => CairnError.is(error, code));
-}
 
 export const answerWaits: Operation<AnswerWaitsInput, AnswerWaitsOutput, WorkContext> = {
   name: 'answers',
@@ -53,7 +48,7 @@ export const answerWaits: Operation<AnswerWaitsInput, AnswerWaitsOutput, WorkCon
         await context.engine.answer(runId, wait.waitId, value, by === undefined ? {} : { by });
         answered.push(wait);
       } catch (error) {
-        if (!isRefusal(error)) throw error;
+        if (!CairnError.is(error, 'ANSWER_INVALID', 'WAIT_CLOSED')) throw error;
         refused.push({ wait, error });
       }
     }

@@ -10,9 +10,7 @@ export interface CheckpointInput {
 
 /** That there is no such checkpoint, or no more. */
 export function isMissing(error: unknown): error is CairnError {
-  return (['RUN_NOT_FOUND', 'CHECKPOINT_NOT_FOUND', 'CHECKPOINT_PRUNED'] as const).some((code) =>
-    CairnError.is(error, code),
-  );
+  return CairnError.is(error, 'RUN_NOT_FOUND', 'CHECKPOINT_NOT_FOUND', 'CHECKPOINT_PRUNED');
 }
 
 export const getCheckpointInfo: Tool<CheckpointInput> = {
