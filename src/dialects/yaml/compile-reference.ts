@@ -6,9 +6,9 @@ import { FieldReader } from '../../graph/expression-values.ts';
 import { nearest } from '../../graph/nearest.ts';
 import { blockFields } from './block-fields.ts';
 import { TextError, type Token } from './expression-tokens.ts';
-import { isListed, nameOf, pathText, resolveReference, type Mentions } from './resolve-names.ts';
+import { isListed, nameOf, pathText, resolveReference, type Compilation } from './resolve-names.ts';
 import { rewriteExpression, variablePrefix, type IsName } from './rewrite-expression.ts';
-import type { Names, Scope, TextFault } from './template.ts';
+import { isError, type Names, type Scope, type TextFault } from './template.ts';
 
 export interface CompiledReference {
   /** The same for two that mean the same. */
@@ -21,13 +21,6 @@ export interface CompiledReference {
   readonly isConstant: boolean;
   /** @throws CairnError REFERENCE_ABSENT, EXPRESSION_FAILED */
   readonly evaluate: (scope: Scope) => unknown;
-}
-
-/** What an expression is compiled for; faults and mentions are added to. */
-export interface Compilation {
-  readonly names: Names;
-  readonly mentions: Mentions;
-  readonly faults: TextFault[];
 }
 
 /** Adds what is wrong with a text's form. @throws anything else */
@@ -109,6 +102,11 @@ function absenceError(
   return new CairnError('EXPRESSION_FAILED', { text, reason });
 }
 
+/** What is wrong, with names as the author wrote them. */
+function reasonOf({ message }: ExpressionError): string {
+  return message.replaceAll(new RegExp(`\\b${variablePrefix}(?=\\w)`, 'g'), '');
+}
+
 function evaluationOf(text: string, parsed: ParsedExpression, names: Names): CompiledReference['evaluate'] {
   return (scope) => {
     const values = valuesOf(parsed.references, names, scope);
@@ -118,11 +116,7 @@ function evaluationOf(text: string, parsed: ParsedExpression, names: Names): Com
       if (!(error instanceof ExpressionError)) throw error;
       const isOurs = error.absent?.name.startsWith(variablePrefix) === true && error.absent.name in values;
       if (error.absent !== undefined && isOurs) throw absenceError(text, error.absent, names, values);
-      throw new CairnError(
-        'EXPRESSION_FAILED',
-        { text, reason: error.message.replaceAll(/\bv_(?=\w)/g, '') },
-        { cause: error },
-      );
+      throw new CairnError('EXPRESSION_FAILED', { text, reason: reasonOf(error) }, { cause: error });
     }
   };
 }
@@ -144,7 +138,7 @@ export function compileReference(
   text: string,
   compilation: Compilation,
 ): CompiledReference | undefined {
-  const { names, faults, mentions } = compilation;
+  const { names, faults } = compilation;
   const isName: IsName = (kind, name) => isListed(names[`${kind}s`], name);
   const before = faults.length;
   try {
@@ -152,10 +146,10 @@ export function compileReference(
     const parsed = parseAt(rewritten.text, rewritten.offsetOf);
     const secret = secretOf(parsed, rewritten.text.length);
     if (secret === undefined) {
-      for (const reference of parsed.references)
-        resolveReference({ names, mentions, faults, offsetOf: rewritten.offsetOf }, reference);
+      const resolution = { ...compilation, offsetOf: rewritten.offsetOf };
+      for (const reference of parsed.references) resolveReference(resolution, reference);
     } else resolveSecret(secret, tokens[0]?.start ?? 0, compilation);
-    if (faults.slice(before).some(({ severity }) => severity !== 'warning')) return undefined;
+    if (faults.slice(before).some(isError)) return undefined;
     const isConstant = parsed.references.length === 0;
     return { key: rewritten.text, type: parsed.type, secret, isConstant, evaluate: evaluationOf(text, parsed, names) };
   } catch (error) {
@@ -178,7 +172,6 @@ function parseAt(text: string, offsetOf: (offset: number) => number): ParsedExpr
     return parseExpression(text);
   } catch (error) {
     if (!(error instanceof ExpressionError)) throw error;
-    const reason = error.message.replaceAll(/\bv_(?=\w)/g, '');
-    throw new TextError(offsetOf(error.offset), `the expression cannot be read: ${reason}`, 'correct it');
+    throw new TextError(offsetOf(error.offset), `the expression cannot be read: ${reasonOf(error)}`, 'correct it');
   }
 }

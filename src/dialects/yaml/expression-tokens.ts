@@ -30,7 +30,8 @@ export type Token = Place &
     | { readonly kind: 'template'; readonly quote: string; readonly parts: readonly (string | readonly Token[])[] }
   );
 
-const closers = { '(': ')', '[': ']', '{': '}' } as const;
+/** By the bracket that opens. */
+export const closers = { '(': ')', '[': ']', '{': '}' } as const;
 const maxDepth = 100;
 const maxWords = 5000;
 

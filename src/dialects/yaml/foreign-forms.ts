@@ -6,7 +6,7 @@ const tags =
   /\{%-?\s*(?:if|elif|else|endif|for|endfor|set|endset|raw|endraw|macro|endmacro|filter|endfilter|include|block|endblock)\b[^%]*%\}/g;
 
 /** Finds such forms in a text; `{{.Names}}` and the like are none of ours. */
-export function findForeignForms(text: string): readonly TextFault[] {
+export function findForeignForms(text: string): TextFault[] {
   const faults: TextFault[] = [];
   if (text.includes('{{')) {
     for (const { 0: whole, 1: written = '', index } of text.matchAll(braces)) {

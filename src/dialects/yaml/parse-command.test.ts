@@ -262,6 +262,12 @@ describe('T9 what evaluates a value again', () => {
   ])('T9 %j is data to all', (text) => {
     expect(parseCommand(text, names).faults).toEqual([]);
   });
+
+  it('T9 warnings, however many, keep no command from loading', () => {
+    const text = 'eval ${x}\n'.repeat(150);
+    expect(warningsOf(text)).toHaveLength(150);
+    expect(compile(text).env).toEqual({ CAIRN_V1: 'value' });
+  });
 });
 
 describe('places that shells read in ways of their own', () => {

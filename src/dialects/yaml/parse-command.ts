@@ -4,20 +4,26 @@ import type { CommandText } from '../../graph/node-type.ts';
 import { SecretReference } from '../../graph/secret-reference.ts';
 import { nearest } from '../../graph/nearest.ts';
 import { arithmetic } from './check-names.ts';
-import { compileReference, reportError, type Compilation, type CompiledReference } from './compile-reference.ts';
+import { compileReference, reportError, type CompiledReference } from './compile-reference.ts';
 import { readReference, TextError, type Token } from './expression-tokens.ts';
 import { findForeignForms } from './foreign-forms.ts';
-import { asText, faultyTemplate, literalTemplate } from './parse-text.ts';
-import { createMentions, isListed, namedBy } from './resolve-names.ts';
+import { asText } from './parse-text.ts';
+import { createMentions, isListed, namedBy, type Compilation } from './resolve-names.ts';
 import { assignedNames, ownerOf } from './shell-names.ts';
 import { ShellScanner, type Place } from './shell-scanner.ts';
-import type { Names, ParseCommand, Scope, TextFault } from './template.ts';
+import {
+  faultyTemplate,
+  isError,
+  literalTemplate,
+  maxErrors,
+  type Names,
+  type ParsedTemplate,
+  type Scope,
+  type TextFault,
+} from './template.ts';
 
 /** What the operating system takes for one variable, less its name. */
 const maxValueBytes = 131_000;
-
-/** Of one text: what follows is seldom worth reading. */
-const maxFaults = 100;
 
 const refusals: Partial<Readonly<Record<Place, readonly [message: string, fix: string]>>> = {
   'quoted document': [
@@ -59,7 +65,9 @@ class CommandReader {
   readonly #pieces: (string | CompiledReference)[] = [];
   readonly #prefix: string;
   #assigned: ReadonlySet<string> | undefined;
-  isFaulty = false;
+  #errorCount = 0;
+  /** Faults that are counted. */
+  #seen = 0;
 
   constructor(text: string, compilation: Compilation) {
     this.#text = text;
@@ -81,7 +89,6 @@ class CommandReader {
       scanner.scan();
     } catch (error) {
       reportError(faults, error);
-      this.isFaulty = true;
     }
   }
 
@@ -92,20 +99,27 @@ class CommandReader {
     else this.#pieces.push(text);
   }
 
-  #names(): ReadonlySet<string> {
-    this.#assigned ??= assignedNames(this.#text);
-    return this.#assigned;
+  /** Variables of the command's own. */
+  #ownNames(): ReadonlySet<string> {
+    return (this.#assigned ??= assignedNames(this.#text));
+  }
+
+  /** Warnings may be any number. */
+  #hasTooManyErrors(): boolean {
+    const { faults } = this.#compilation;
+    for (const fault of faults.slice(this.#seen)) if (isError(fault)) this.#errorCount += 1;
+    this.#seen = faults.length;
+    return this.#errorCount >= maxErrors;
   }
 
   #fault(offset: number, rule: string, message: string, fix: string): void {
     this.#compilation.faults.push({ offset, rule, message, fix });
-    this.isFaulty = true;
   }
 
   #substitute(offset: number, place: Place): { readonly end: number } | undefined {
     const { names, faults } = this.#compilation;
-    if (faults.length >= maxFaults) throw new TextError(offset, 'more faults than are listed', 'correct those first');
-    const owner = ownerOf(this.#text, offset, names, () => this.#names());
+    if (this.#hasTooManyErrors()) throw new TextError(offset, 'more faults than are listed', 'correct those first');
+    const owner = ownerOf(this.#text, offset, names, () => this.#ownNames());
     const isText = place === 'quoted document' || place === 'backslash';
     if (owner === 'shell' || (owner === 'nobody' && isText)) return undefined;
     if (owner === 'nobody') {
@@ -117,8 +131,7 @@ class CommandReader {
       this.#place(offset, end, tokens, place);
       return { end };
     } catch (error) {
-      reportError(this.#compilation.faults, error);
-      this.isFaulty = true;
+      reportError(faults, error);
       this.#nameEscape();
       return undefined;
     }
@@ -146,10 +159,8 @@ class CommandReader {
     const text = this.#text.slice(offset, end);
     const reference = compileReference(raw ?? tokens, text, this.#compilation);
     this.#warnOfOwn(offset, tokens);
-    if (reference === undefined) {
-      this.isFaulty = true;
-      this.#nameEscape();
-    } else if (raw !== undefined) {
+    if (reference === undefined) this.#nameEscape();
+    else if (raw !== undefined) {
       if (reference.secret !== undefined) {
         this.#fault(offset, 'T10', 'raw() would write a secret into the script', 'write the reference without raw()');
       }
@@ -165,7 +176,7 @@ class CommandReader {
   #warnOfOwn(offset: number, tokens: readonly Token[]): void {
     const [only, ...others] = tokens;
     if (only?.kind !== 'word' || others.length > 0) return;
-    if (!isListed(this.#compilation.names.inputs, only.text) || !this.#names().has(only.text)) return;
+    if (!isListed(this.#compilation.names.inputs, only.text) || !this.#ownNames().has(only.text)) return;
     const message = `${only.text} is an input and a variable of the command; this is the input`;
     const fix = `write \${inputs.${only.text}}, or $${only.text} for the variable`;
     this.#compilation.faults.push({ offset, rule: 'T7', severity: 'warning', message, fix });
@@ -217,11 +228,9 @@ function distinct(faults: readonly TextFault[]): readonly TextFault[] {
   return [...new Map(faults.map((fault) => [`${fault.offset} ${fault.rule}`, fault])).values()];
 }
 
-const isError = ({ severity }: TextFault): boolean => severity !== 'warning';
-
 /** Parses a command. Without `${` it costs no more than a look for one. */
-export const parseCommand: ParseCommand = (text, names: Names) => {
-  const faults: TextFault[] = text.includes('{{') || text.includes('{%') ? [...findForeignForms(text)] : [];
+export function parseCommand(text: string, names: Names): ParsedTemplate<CommandText> {
+  const faults = findForeignForms(text);
   if (!text.includes('${')) {
     const template = faults.length > 0 ? faultyTemplate(text) : literalTemplate<CommandText>({ script: text, env: {} });
     return { template, faults };
@@ -230,8 +239,8 @@ export const parseCommand: ParseCommand = (text, names: Names) => {
   const reader = new CommandReader(text, { names, mentions, faults });
   reader.read();
   const named = namedBy(mentions);
-  if (reader.isFaulty || faults.some(isError))
-    return { template: faultyTemplate(text, named), faults: distinct(faults) };
-  const template = { named, isLiteral: reader.isLiteral, evaluate: (scope: Scope) => reader.evaluate(scope) };
+  const template = faults.some(isError)
+    ? faultyTemplate(text, named)
+    : { named, isLiteral: reader.isLiteral, evaluate: (scope: Scope) => reader.evaluate(scope) };
   return { template, faults: distinct(faults) };
-};
+}

@@ -3,11 +3,25 @@ import { CairnError } from '../../errors.ts';
 import { compileReference, reportError, type CompiledReference } from './compile-reference.ts';
 import { readExpression } from './expression-tokens.ts';
 import { findForeignForms } from './foreign-forms.ts';
-import { faultyTemplate } from './parse-text.ts';
 import { createMentions, namedBy } from './resolve-names.ts';
-import type { Names, ParseCondition, Scope, Template, TextFault } from './template.ts';
+import {
+  faultyTemplate,
+  type Names,
+  type ParsedTemplate,
+  type Scope,
+  type Template,
+  type TextFault,
+} from './template.ts';
 
-function compile(text: string, names: Names, faults: TextFault[], mentions = createMentions()): Template<boolean> {
+/** What a value that is no answer is called in messages. */
+function kindOf(value: unknown): string {
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return 'a list';
+  return typeof value === 'object' ? 'a map' : `a ${typeof value}`;
+}
+
+function compile(text: string, names: Names, faults: TextFault[]): Template<boolean> {
+  const mentions = createMentions();
   let compiled: CompiledReference | undefined;
   try {
     const tokens = readExpression(text);
@@ -29,22 +43,14 @@ function compile(text: string, names: Names, faults: TextFault[], mentions = cre
   const test = (scope: Scope): boolean => {
     const value = evaluate(scope);
     if (typeof value === 'boolean') return value;
-    const found =
-      value === null
-        ? 'null'
-        : Array.isArray(value)
-          ? 'a list'
-          : typeof value === 'object'
-            ? 'a map'
-            : `a ${typeof value}`;
-    throw new CairnError('EXPRESSION_FAILED', { text, reason: `it gives ${found}, not true or false` });
+    throw new CairnError('EXPRESSION_FAILED', { text, reason: `it gives ${kindOf(value)}, not true or false` });
   };
   return { named, isLiteral: isConstant, evaluate: test };
 }
 
 /** Parses a condition: `"${a.exit_code} == 0 and not ${b.confirmed}"`, or the same without `${}`. */
-export const parseCondition: ParseCondition = (text, names) => {
-  const faults: TextFault[] = [...findForeignForms(text)];
+export function parseCondition(text: string, names: Names): ParsedTemplate<boolean> {
+  const faults = findForeignForms(text);
   const template = faults.length > 0 ? faultyTemplate(text) : compile(text, names, faults);
   return { template, faults };
-};
+}

@@ -182,6 +182,10 @@ describe('T3 names', () => {
   it('T3 all faults of a text are found, each with its place', () => {
     expect(faultsOf('${aa1} ${name} ${bb1.x} ${1 +}').map(({ offset }) => offset)).toEqual([2, 17, 28]);
   });
+
+  it('T3 warnings, however many, leave a text as it is', () => {
+    expect(valueOf('${build}'.repeat(150))).toBe('input'.repeat(150));
+  });
 });
 
 describe('T10 secrets', () => {

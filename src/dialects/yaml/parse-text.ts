@@ -2,40 +2,31 @@
 import { CairnError } from '../../errors.ts';
 import { renderText } from '../../graph/expression-values.ts';
 import { SecretReference, type SecretPart } from '../../graph/secret-reference.ts';
-import { compileReference, reportError, type Compilation, type CompiledReference } from './compile-reference.ts';
+import { compileReference, reportError, type CompiledReference } from './compile-reference.ts';
 import { readReference } from './expression-tokens.ts';
 import { findForeignForms } from './foreign-forms.ts';
-import { createMentions, namedBy } from './resolve-names.ts';
-import type { Named, Names, Scope, Template, TextFault } from './template.ts';
+import { createMentions, namedBy, type Compilation } from './resolve-names.ts';
+import {
+  faultyTemplate,
+  isError,
+  literalTemplate,
+  maxErrors,
+  type Named,
+  type Names,
+  type ParsedTemplate,
+  type Scope,
+  type Template,
+} from './template.ts';
 
 type Piece = string | CompiledReference;
 
-const nothingNamed: Named = { inputs: [], blocks: [], secrets: [], usesEach: false };
-
-/** A template that gives one value whatever the scope. */
-export function literalTemplate<Value>(value: Value): Template<Value> {
-  return { named: nothingNamed, isLiteral: true, evaluate: () => value };
-}
-
-/** What a faulty text gives if it is evaluated all the same. */
-export function faultyTemplate(text: string, named: Named = nothingNamed): Template<never> {
-  const evaluate = (): never => {
-    throw new CairnError('EXPRESSION_FAILED', { text, reason: 'it has faults' });
-  };
-  return { named, isLiteral: false, evaluate };
-}
-
-/** Of one text: what follows is seldom worth reading. */
-const maxFaults = 100;
-
-/** Text and references in turn; undefined if one of them has faults. */
-function splitText(text: string, compilation: Compilation): readonly Piece[] | undefined {
+/** Text and references in turn, without those that have errors. */
+function splitText(text: string, compilation: Compilation): readonly Piece[] {
   const pieces: Piece[] = [];
   let plain = '';
-  let isFaulty = false;
+  let faulty = 0;
   let at = 0;
-  const { faults } = compilation;
-  for (let next = text.indexOf('${'); next >= 0 && faults.length < maxFaults; next = text.indexOf('${', at)) {
+  for (let next = text.indexOf('${'); next >= 0 && faulty < maxErrors; next = text.indexOf('${', at)) {
     plain += text.slice(at, next);
     if (next > at && text[next - 1] === '$') {
       plain = `${plain.slice(0, -1)}\${`;
@@ -47,18 +38,18 @@ function splitText(text: string, compilation: Compilation): readonly Piece[] | u
       const reference = compileReference(tokens, text.slice(next, end), compilation);
       if (plain !== '') pieces.push(plain);
       plain = '';
-      if (reference === undefined) isFaulty = true;
+      if (reference === undefined) faulty += 1;
       else pieces.push(reference);
       at = end;
     } catch (error) {
-      reportError(faults, error);
-      isFaulty = true;
+      reportError(compilation.faults, error);
+      faulty += 1;
       at = next + 2;
     }
   }
   plain += text.slice(at);
   if (plain !== '') pieces.push(plain);
-  return isFaulty ? undefined : pieces;
+  return pieces;
 }
 
 /** A value as text. @throws CairnError EXPRESSION_FAILED it is bytes */
@@ -78,34 +69,26 @@ function evaluatePieces(pieces: readonly Piece[], text: string, scope: Scope): u
   return parts.every((part) => typeof part === 'string') ? parts.join('') : new SecretReference(parts);
 }
 
-export interface ParsedText {
-  readonly template: Template;
-  readonly faults: readonly TextFault[];
+/** What faultless pieces give. */
+function templateOf(pieces: readonly Piece[], text: string, named: Named): Template {
+  if (pieces.every((piece) => typeof piece === 'string')) return literalTemplate(pieces.join(''));
+  const [only] = pieces;
+  if (pieces.length > 1 || typeof only !== 'object') {
+    return { named, isLiteral: false, evaluate: (scope) => evaluatePieces(pieces, text, scope) };
+  }
+  const { secret, isConstant } = only;
+  const evaluate = secret === undefined ? only.evaluate : () => new SecretReference([{ secret }]);
+  return { named, isLiteral: isConstant, evaluate };
 }
 
 /** Parses a string of a workflow. Without `${` it costs no more than a look for one. */
-export function parseText(text: string, names: Names): ParsedText {
-  const faults: TextFault[] = text.includes('{{') || text.includes('{%') ? [...findForeignForms(text)] : [];
+export function parseText(text: string, names: Names): ParsedTemplate {
+  const faults = findForeignForms(text);
   if (!text.includes('${')) {
     return { template: faults.length > 0 ? faultyTemplate(text) : literalTemplate(text), faults };
   }
   const mentions = createMentions();
   const pieces = splitText(text, { names, mentions, faults });
   const named = namedBy(mentions);
-  if (pieces === undefined || faults.some(({ severity }) => severity !== 'warning')) {
-    return { template: faultyTemplate(text, named), faults };
-  }
-  const [only] = pieces;
-  if (pieces.length === 1 && typeof only === 'object') {
-    const { secret } = only;
-    const evaluate = secret === undefined ? only.evaluate : () => new SecretReference([{ secret }]);
-    return { template: { named, isLiteral: only.isConstant, evaluate }, faults };
-  }
-  if (pieces.every((piece) => typeof piece === 'string')) {
-    return { template: literalTemplate(pieces.join('')), faults };
-  }
-  return {
-    template: { named, isLiteral: false, evaluate: (scope) => evaluatePieces(pieces, text, scope) },
-    faults,
-  };
+  return { template: faults.some(isError) ? faultyTemplate(text, named) : templateOf(pieces, text, named), faults };
 }

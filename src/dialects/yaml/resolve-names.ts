@@ -53,11 +53,16 @@ export function pathText(name: string, path: readonly PathStep[]): string {
   return `${name}${steps.join('')}`;
 }
 
-/** Resolves the references of one expression; what is wrong goes to `faults`, what is named to `mentions`. */
-export interface Resolution {
+/** What a text is compiled for; faults and mentions are added to. */
+export interface Compilation {
   readonly names: Names;
   readonly mentions: Mentions;
   readonly faults: TextFault[];
+}
+
+/** The same for one expression of the text. */
+export interface Resolution extends Compilation {
+  /** The offset in the author's text of one in the expression. */
   readonly offsetOf: (offset: number) => number;
 }
 

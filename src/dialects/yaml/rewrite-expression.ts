@@ -2,7 +2,7 @@
 import { functionNames, presenceFunction } from '../../graph/expression.ts';
 import { textFunction } from '../../graph/expression-functions.ts';
 import { nearest } from '../../graph/nearest.ts';
-import { TextError, type Token } from './expression-tokens.ts';
+import { closers, TextError, type Token } from './expression-tokens.ts';
 
 /** Before every variable, so that none is a word of the language: `namespace`, `type`, `list` are good names of inputs. */
 export const variablePrefix = 'v_';
@@ -13,8 +13,10 @@ export interface RewrittenExpression {
   readonly offsetOf: (offset: number) => number;
 }
 
+type NameKind = 'input' | 'block' | 'secret';
+
 /** Names with a dash in them: they are read as one word where they are known. */
-export type IsName = (kind: 'input' | 'block' | 'secret', name: string) => boolean;
+export type IsName = (kind: NameKind, name: string) => boolean;
 
 const literals: ReadonlyMap<string, string> = new Map([
   ['true', 'true'],
@@ -24,7 +26,7 @@ const literals: ReadonlyMap<string, string> = new Map([
   ['null', 'null'],
   ['None', 'null'],
 ]);
-const spaces: ReadonlyMap<string, 'input' | 'block' | 'secret'> = new Map([
+const spaces: ReadonlyMap<string, NameKind> = new Map([
   ['inputs', 'input'],
   ['blocks', 'block'],
   ['secrets', 'secret'],
@@ -35,7 +37,6 @@ const orderings: readonly string[] = ['<', '<=', '>', '>='];
 const comparisons: readonly string[] = [...orderings, '==', '!='];
 /** Words that a name with dashes is made up of at most. */
 const maxParts = 40;
-const closers = { '(': ')', '[': ']', '{': '}' } as const;
 
 const isOperator = (token: Token | undefined, ...texts: readonly string[]): boolean =>
   token?.kind === 'operator' && texts.includes(token.text);
@@ -50,7 +51,7 @@ interface Comparison {
 /** A name made up of several words. */
 interface Dashed {
   readonly name: string;
-  readonly kind: 'input' | 'block' | 'secret';
+  readonly kind: NameKind;
   /** The index after it. */
   readonly next: number;
 }
@@ -226,11 +227,7 @@ class Writer {
   }
 
   /** The longest known name that the words from an index on make up, without spaces and with dashes. */
-  #dashed(
-    tokens: readonly Token[],
-    index: number,
-    kinds: readonly ('input' | 'block' | 'secret')[],
-  ): Dashed | undefined {
+  #dashed(tokens: readonly Token[], index: number, kinds: readonly NameKind[]): Dashed | undefined {
     let name = '';
     let found: Dashed | undefined;
     for (let at = index; at < Math.min(tokens.length, index + maxParts); at += 1) {

@@ -3,10 +3,10 @@ import type { CommandText } from '../../graph/node-type.ts';
 import type { Faults } from './faults.ts';
 import { parseCommand } from './parse-command.ts';
 import { parseCondition } from './parse-condition.ts';
-import { literalTemplate, parseText } from './parse-text.ts';
+import { parseText } from './parse-text.ts';
 import type { Path } from './read-document.ts';
 import { isMapping } from './shape.ts';
-import type { Named, Names, Scope, Template, TextFault } from './template.ts';
+import { literalTemplate, type Named, type Names, type Scope, type Template, type TextFault } from './template.ts';
 
 /** What the texts may name beyond being known at all. */
 export interface Reach {
@@ -91,8 +91,7 @@ export class TemplateReader {
   }
 
   #check({ named }: Template, faults: readonly TextFault[], text: string, at: Path, takesSecrets: boolean): void {
-    for (const { offset, rule, message, fix, severity } of faults)
-      this.#faults.add(at, { rule, message, fix, offset, ...(severity === undefined ? {} : { severity }) });
+    for (const fault of faults) this.#faults.add(at, fault);
     for (const block of named.blocks) this.#checkBlock(block, text, at);
     if (takesSecrets || named.secrets.length === 0) return;
     this.#faults.add(at, {
@@ -106,11 +105,10 @@ export class TemplateReader {
   #checkBlock(name: string, text: string, at: Path): void {
     const { block, isBefore } = this.#reach;
     if (block === undefined || isBefore(name)) return;
-    const found = offsetOfWord(text, name);
     const isItself = name === block;
     this.#faults.add(at, {
       rule: 'Y4',
-      offset: found,
+      offset: offsetOfWord(text, name),
       message: isItself
         ? `block ${block} reads itself`
         : `block ${block} reads ${name}, which need not be over by then`,
@@ -141,7 +139,7 @@ function settled(template: Template): Template {
 }
 
 /** What several templates name, together. */
-export function joinNamed(templates: readonly Template[]): Named {
+function joinNamed(templates: readonly Template[]): Named {
   const all = (part: (named: Named) => readonly string[]): readonly string[] => [
     ...new Set(templates.flatMap(({ named }) => part(named))),
   ];

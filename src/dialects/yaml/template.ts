@@ -1,5 +1,5 @@
-/** Texts with references in them: what the readers of files hand to the language, and what they get back. */
-import type { CommandText } from '../../graph/node-type.ts';
+/** Texts with references in them: what they may name, what is wrong with them, and what they give. */
+import { CairnError } from '../../errors.ts';
 
 /** What a text may name. */
 export interface Names {
@@ -21,6 +21,12 @@ export interface TextFault {
   /** Default `error`. */
   readonly severity?: 'error' | 'warning';
 }
+
+/** Whether a fault keeps its text from being evaluated. */
+export const isError = ({ severity }: TextFault): boolean => severity !== 'warning';
+
+/** Errors of one text: what follows is seldom worth reading. */
+export const maxErrors = 100;
 
 /** How a block stands in a scope. */
 export interface BlockView {
@@ -56,13 +62,23 @@ export interface Template<Value = unknown> {
   readonly evaluate: (scope: Scope) => Value;
 }
 
-/** `parseCommand`: a string for a shell. */
-export type ParseCommand = (
-  text: string,
-  names: Names,
-) => { readonly template: Template<CommandText>; readonly faults: readonly TextFault[] };
-/** `parseCondition`: `"${a.exit_code} == 0 and not ${b.confirmed}"`, or an expression without `${}`. */
-export type ParseCondition = (
-  text: string,
-  names: Names,
-) => { readonly template: Template<boolean>; readonly faults: readonly TextFault[] };
+/** A text, parsed. */
+export interface ParsedTemplate<Value = unknown> {
+  readonly template: Template<Value>;
+  readonly faults: readonly TextFault[];
+}
+
+const nothingNamed: Named = { inputs: [], blocks: [], secrets: [], usesEach: false };
+
+/** A template that gives one value whatever the scope. */
+export function literalTemplate<Value>(value: Value): Template<Value> {
+  return { named: nothingNamed, isLiteral: true, evaluate: () => value };
+}
+
+/** What a faulty text gives if it is evaluated all the same. */
+export function faultyTemplate(text: string, named: Named = nothingNamed): Template<never> {
+  const evaluate = (): never => {
+    throw new CairnError('EXPRESSION_FAILED', { text, reason: 'it has faults' });
+  };
+  return { named, isLiteral: false, evaluate };
+}
