@@ -23,7 +23,6 @@ export interface GraphLoaderOptions {
 
 export interface GraphLoader {
   readonly keptSource: (source: string) => string;
-  readonly readText: (file: string) => Promise<string>;
   readonly loadGraph: (file: string, exportName?: string) => Promise<LoadedGraph>;
   readonly loadWorkflow: (file: string) => Promise<KnownWorkflow>;
   /** What the text kept with a run says of its checkpoints; undefined: it is not there, or cannot be read any more. */
@@ -87,7 +86,6 @@ export function createGraphLoader({ cwd, isMovable, openDialect, openCatalog }: 
 
   return {
     keptSource,
-    readText: async (file) => readFile(cwd, file),
     loadGraph,
     loadWorkflow,
     async readSettings(text) {

@@ -6,7 +6,7 @@ import { pruneRun } from '../history/prune.ts';
 import type { RunRow } from '../ports/store.ts';
 import { newestFirst, RunWalk } from './checkpoint-walk.ts';
 import type { Operation, WorkContext } from './operation.ts';
-import { readAllRuns } from './read-all-runs.ts';
+import { collectRuns } from './read-all-runs.ts';
 import { withClaim } from './with-claim.ts';
 
 export interface CleanUpInput {
@@ -139,12 +139,7 @@ export const cleanUp: Operation<CleanUpInput, CleanUpOutput, CleanUpContext> = {
   output: 'what went',
   isReadOnly: false,
   async run(context, { workflow, dryRun = false }) {
-    const groups = new Map<string, RunRow[]>();
-    for await (const run of readAllRuns(context, workflow === undefined ? {} : { graphId: workflow })) {
-      const group = groups.get(run.graphId);
-      if (group === undefined) groups.set(run.graphId, [run]);
-      else group.push(run);
-    }
+    const groups = Map.groupBy(await collectRuns(context, workflow), ({ graphId }) => graphId);
     const work = new CleanUp(context, dryRun);
     for (const runs of groups.values()) await work.clean(runs);
     return work.report;

@@ -6,11 +6,8 @@ import type { RunResult } from '../engine/api.ts';
 import { isAnswerable } from './find-wait.ts';
 import type { Operation, WorkContext } from './operation.ts';
 import { progressOf, type RunProgress } from './progress-of.ts';
+import { showCheckpoint, type ShowCheckpointInput } from './show-checkpoint.ts';
 import { readStandingAt } from './standing-at.ts';
-
-export interface DescribeCheckpointInput {
-  readonly checkpoint: string;
-}
 
 export interface DescribeCheckpointOutput extends RunProgress {
   readonly checkpointId: string;
@@ -31,17 +28,10 @@ export interface DescribeCheckpointOutput extends RunProgress {
   readonly prompt?: string;
 }
 
-export const describeCheckpoint: Operation<DescribeCheckpointInput, DescribeCheckpointOutput, WorkContext> = {
+export const describeCheckpoint: Operation<ShowCheckpointInput, DescribeCheckpointOutput, WorkContext> = {
   name: 'checkpoint',
   summary: 'tell how far a run was at a checkpoint, and what it waited for',
-  input: {
-    checkpoint: {
-      type: 'text',
-      description: 'the checkpoint: its id, RUN@12, RUN@tag, RUN@head~2, or RUN for the newest',
-      isRequired: true,
-      isPositional: true,
-    },
-  },
+  input: showCheckpoint.input,
   output: 'the checkpoint',
   isReadOnly: true,
   async run(context, { checkpoint: reference }) {

@@ -1,33 +1,16 @@
 /** `workflows`, and what is to be known of each: the same description for every door, without code. */
-import type { WorkflowBlock, WorkflowInput, WorkflowOutput, YamlWorkflow } from '../dialects/yaml/yaml-workflow.ts';
-import type { Violation } from '../graph/graph.ts';
+import type { YamlWorkflow } from '../dialects/yaml/yaml-workflow.ts';
 import type { Operation, WorkContext } from './operation.ts';
 import type { BrokenWorkflow, KnownWorkflow } from './workflows.ts';
 
 /** A workflow as data. */
-export interface WorkflowDescription {
-  readonly name: string;
-  readonly description: string | undefined;
-  readonly version: string;
-  readonly tags: readonly string[];
+export interface WorkflowDescription extends Omit<YamlWorkflow, 'graph' | 'checkpoint'> {
   /** Path of the file; absent: given as a text. */
   readonly source?: string;
-  readonly inputs: readonly WorkflowInput[];
-  readonly outputs: readonly WorkflowOutput[];
-  readonly blocks: readonly WorkflowBlock[];
-  /** Ids of blocks that could start together. */
-  readonly waves: readonly (readonly string[])[];
-  /** Names of the secrets it uses. */
-  readonly secrets: readonly string[];
-  readonly warnings: readonly Violation[];
 }
 
 /** A workflow in a list. */
-export interface ListedWorkflow {
-  readonly name: string;
-  readonly description: string | undefined;
-  readonly version: string;
-  readonly tags: readonly string[];
+export interface ListedWorkflow extends Pick<YamlWorkflow, 'name' | 'description' | 'version' | 'tags'> {
   readonly source: string;
   readonly blockCount: number;
   /** Whether it asks questions. */
@@ -49,20 +32,8 @@ export interface DescribeWorkflowInput {
 }
 
 export function describe(workflow: YamlWorkflow, source?: string): WorkflowDescription {
-  const { name, description, version, tags, inputs, outputs, blocks, waves, secrets, warnings } = workflow;
-  return {
-    name,
-    description,
-    version,
-    tags,
-    ...(source !== undefined && { source }),
-    inputs,
-    outputs,
-    blocks,
-    waves,
-    secrets,
-    warnings,
-  };
+  const { graph: _graph, checkpoint: _checkpoint, ...description } = workflow;
+  return source === undefined ? description : { ...description, source };
 }
 
 function toListed({ workflow, source }: KnownWorkflow): ListedWorkflow {

@@ -3,7 +3,6 @@ import type { CheckpointRef, ForkOptions, PreviewRow } from '../engine/api.ts';
 import { resolveReference } from '../history/references.ts';
 import { followRun } from './follow-run.ts';
 import type { FieldsOf, Operation, RunStanding, WorkContext } from './operation.ts';
-
 import { parsePath } from './state-path.ts';
 
 interface BranchInput {

@@ -6,7 +6,7 @@ import type { RunRow } from '../ports/store.ts';
 import { isAfter, newestFirst, RunWalk, type Position } from './checkpoint-walk.ts';
 import { isAnswerable } from './find-wait.ts';
 import type { HistoryContext, Operation } from './operation.ts';
-import { readAllRuns } from './read-all-runs.ts';
+import { collectRuns } from './read-all-runs.ts';
 
 export interface ListCheckpointsInput {
   readonly workflow?: string;
@@ -44,8 +44,12 @@ function readCursor(cursor: string | undefined): Position | undefined {
   return at === undefined ? undefined : { at: Number(at), seq: Number(seq), runId: runId.join(':') };
 }
 
+function isPause({ change }: LogEntry): boolean {
+  return change.some(({ kind }) => kind === 'pause');
+}
+
 async function toListed(context: HistoryContext, run: RunRow, entry: LogEntry, at: number): Promise<ListedCheckpoint> {
-  const isPaused = entry.change.some(({ kind }) => kind === 'pause');
+  const isPaused = isPause(entry);
   const prompt = isPaused ? await readPrompt(context, run, entry.seq) : undefined;
   return {
     checkpointId: checkpointId(run.key, entry.seq),
@@ -76,14 +80,12 @@ export const listCheckpoints: Operation<ListCheckpointsInput, ListCheckpointsOut
   output: 'the checkpoints, and where the next page begins',
   isReadOnly: true,
   async run(context, { workflow, paused = false, limit = defaultLimit, cursor }) {
-    const walks: RunWalk[] = [];
-    const query = workflow === undefined ? {} : { graphId: workflow };
-    for await (const run of readAllRuns(context, query)) walks.push(new RunWalk(context, run));
+    const walks = (await collectRuns(context, workflow)).map((run) => new RunWalk(context, run));
     const after = readCursor(cursor);
     const checkpoints: ListedCheckpoint[] = [];
     for await (const { run, entry, position } of newestFirst(walks)) {
       if (entry === undefined || (after !== undefined && !isAfter(position, after))) continue;
-      if (paused && !entry.change.some(({ kind }) => kind === 'pause')) continue;
+      if (paused && !isPause(entry)) continue;
       const last = checkpoints.at(-1);
       if (checkpoints.length >= limit && last !== undefined)
         return { checkpoints, cursor: `${last.createdAt}:${last.seq}:${last.runId}` };

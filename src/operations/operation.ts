@@ -90,8 +90,6 @@ export interface WorkContext extends HistoryContext {
    * WORKFLOW_NOT_FOUND
    */
   readonly loadGraph: (file: string, exportName?: string) => Promise<LoadedGraph>;
-  /** The text of a file of a workflow. @throws GRAPH_PARSE it cannot be read */
-  readonly readText: (file: string) => Promise<string>;
   /** How a file is named in what is kept with a run, so that a later command finds it. */
   readonly keptSource: (source: string) => string;
   /** The workflow of a YAML file, or a known one by its name. @throws GRAPH_PARSE, GRAPH_INVALID, WORKFLOW_NOT_FOUND */

@@ -1,7 +1,7 @@
 /** How far a run is: nodes settled, and the wave it works on. */
 import { START, END, type Graph } from '../graph/graph.ts';
 import { wavesOf } from '../graph/waves.ts';
-import { isFromGraphText, outputsNode } from './run-outputs.ts';
+import { outputsNode } from './run-outputs.ts';
 import type { StandingAt } from './standing-at.ts';
 
 export interface RunProgress {
@@ -20,7 +20,7 @@ export interface RunProgress {
 
 /** What the author wrote: the nodes that stand for the start, the end and the declared outputs are none of it. */
 function authoredNodes(graph: Graph): Graph['nodes'] {
-  const hidden = new Set(isFromGraphText(graph) ? [START, END, outputsNode] : [START, END]);
+  const hidden = new Set(graph.text === undefined ? [START, END] : [START, END, outputsNode]);
   return graph.nodes.filter(({ id }) => !hidden.has(id));
 }
 

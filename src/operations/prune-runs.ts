@@ -4,7 +4,7 @@ import { pruneRun, type PruneReport } from '../history/prune.ts';
 import type { RunRow } from '../ports/store.ts';
 import { findRun } from './find-run.ts';
 import type { Operation, WorkContext } from './operation.ts';
-import { readAllRuns } from './read-all-runs.ts';
+import { collectRuns } from './read-all-runs.ts';
 import { withClaim } from './with-claim.ts';
 
 export interface PruneRunsInput {
@@ -24,17 +24,13 @@ export interface PruneRunsOutput {
   readonly busy: readonly string[];
 }
 
-/** All of them are read before the first is changed, since pruning moves runs in the list. */
 async function chooseRuns(context: WorkContext, { run, all = false }: PruneRunsInput): Promise<readonly RunRow[]> {
   if ((run === undefined) !== all)
     throw new CairnError('USAGE_INVALID', {
       reason: all ? 'a run and --all were both given' : 'RUN is missing',
       hint: 'Name a run, or prune all of them with --all.',
     });
-  if (run !== undefined) return [await findRun(context, run)];
-  const rows: RunRow[] = [];
-  for await (const row of readAllRuns(context)) rows.push(row);
-  return rows;
+  return run === undefined ? collectRuns(context) : [await findRun(context, run)];
 }
 
 export const pruneRuns: Operation<PruneRunsInput, PruneRunsOutput, WorkContext> = {

@@ -16,3 +16,10 @@ export async function* readAllRuns(
     cursor = page.cursor;
   } while (cursor !== undefined);
 }
+
+/** Those of a graph, or all, newest first; for what changes runs, which moves them in the list. */
+export async function collectRuns(context: ReadContext, graphId?: string): Promise<readonly RunRow[]> {
+  const runs: RunRow[] = [];
+  for await (const run of readAllRuns(context, graphId === undefined ? {} : { graphId })) runs.push(run);
+  return runs;
+}

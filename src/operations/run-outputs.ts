@@ -14,8 +14,3 @@ export function isFromText(run: RunRow): boolean {
 export function outputsOf(run: RunRow, state: { readonly outputs: Readonly<Record<string, unknown>> }): unknown {
   return isFromText(run) ? state.outputs[outputsNode] : undefined;
 }
-
-/** The same of a graph at hand. */
-export function isFromGraphText(graph: { readonly text: string | undefined }): boolean {
-  return graph.text !== undefined;
-}

@@ -1,5 +1,6 @@
 /** `run`: starts a graph, and by default stays with it until it ends or pauses. */
-import type { RunMeta } from '../engine/api.ts';
+import type { StartOptions } from '../engine/api.ts';
+import type { Graph } from '../graph/graph.ts';
 import { followRun } from './follow-run.ts';
 import type { FieldsOf, Operation, RunStanding, WorkContext } from './operation.ts';
 
@@ -32,6 +33,18 @@ const input: FieldsOf<StartRunInput> = {
   detach: { type: 'flag', description: 'only record the run; do not stay with it' },
 };
 
+/** Starts a graph, and stays with it unless it is only to be recorded. */
+export async function startGraph(
+  context: WorkContext,
+  graph: Graph,
+  given: unknown,
+  options: StartOptions,
+): Promise<StartRunOutput> {
+  const handle = await context.engine.start(graph, given, options);
+  const started = { runId: handle.runId, isNew: handle.created };
+  return options.detach === true ? started : { ...started, result: await followRun(context, handle) };
+}
+
 export const startRun: Operation<StartRunInput, StartRunOutput, WorkContext> = {
   name: 'run',
   summary: 'start a graph and follow it until it ends or waits',
@@ -40,9 +53,7 @@ export const startRun: Operation<StartRunInput, StartRunOutput, WorkContext> = {
   isReadOnly: false,
   async run(context, { file, export: exportName, input: given, runId, detach = false }) {
     const { graph, source, exportName: name } = await context.loadGraph(file, exportName);
-    const meta: RunMeta = { source, ...(name !== undefined && { exportName: name }) };
-    const handle = await context.engine.start(graph, given, { meta, detach, ...(runId !== undefined && { runId }) });
-    const started = { runId: handle.runId, isNew: handle.created };
-    return detach ? started : { ...started, result: await followRun(context, handle) };
+    const meta = { source, ...(name !== undefined && { exportName: name }) };
+    return startGraph(context, graph, given, { meta, detach, ...(runId !== undefined && { runId }) });
   },
 };

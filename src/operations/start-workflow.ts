@@ -1,9 +1,8 @@
 /** Starts a workflow that is known by its name, or given as a text. */
 import type { Graph } from '../graph/graph.ts';
 import { CairnError } from '../errors.ts';
-import { followRun } from './follow-run.ts';
 import type { Operation, WorkContext } from './operation.ts';
-import type { StartRunOutput } from './start-run.ts';
+import { startGraph, type StartRunOutput } from './start-run.ts';
 
 export interface StartWorkflowInput {
   /** Either this or `text`. */
@@ -45,8 +44,6 @@ export const startWorkflow: Operation<StartWorkflowInput, StartRunOutput, WorkCo
     const { graph, source } = await readGraph(context, given);
     const { input = {}, runId, detach = false } = given;
     const meta = source === undefined ? {} : { source };
-    const handle = await context.engine.start(graph, input, { meta, detach, ...(runId !== undefined && { runId }) });
-    const started = { runId: handle.runId, isNew: handle.created };
-    return detach ? started : { ...started, result: await followRun(context, handle) };
+    return startGraph(context, graph, input, { meta, detach, ...(runId !== undefined && { runId }) });
   },
 };
