@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, unlinkSync, writeFileSync 
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { CairnError } from '../errors.ts';
+import { thrown } from '../../test/support/thrown.ts';
 import { openCatalog, type WorkflowCatalog } from './workflow-catalog.ts';
 import { loadYamlDialect } from './yaml-dialect.ts';
 
@@ -24,16 +24,6 @@ const workflow = (name: string, message = name): string =>
 async function open(...folders: readonly string[]): Promise<WorkflowCatalog> {
   const dialect = await loadYamlDialect({ file: undefined }, []);
   return openCatalog({ dialect, folders: folders.map((folder) => join(root, folder)), cwd: root });
-}
-
-function errorOf(act: () => unknown): CairnError {
-  try {
-    act();
-  } catch (error) {
-    if (CairnError.is(error)) return error;
-    throw error;
-  }
-  throw new Error('nothing was thrown');
 }
 
 test('D9 files are found at any depth, later folders override earlier ones, by the names of workflows', async () => {
@@ -64,7 +54,7 @@ test('D10 a file that is no workflow is listed with its faults and stops no othe
     'a/second.yaml': 'a/good.yaml has the name good too',
     'a/huge.yaml': expect.stringContaining('over the limit'),
   });
-  expect(errorOf(() => catalog.get('bad')).code).toBe('GRAPH_INVALID');
+  expect(thrown(() => catalog.get('bad')).code).toBe('GRAPH_INVALID');
 });
 
 test('D11 reload sees what was added, changed and deleted', async () => {
@@ -78,7 +68,7 @@ test('D11 reload sees what was added, changed and deleted', async () => {
   expect(catalog.get('two').workflow.name).toBe('two');
   expect(catalog.reload()).toEqual({ total: 2, broken: [] });
   expect(catalog.get('one').workflow.graph.hash).not.toBe(before);
-  const missing = errorOf(() => catalog.get('two'));
+  const missing = thrown(() => catalog.get('two'));
   expect([missing.code, missing.data['known']]).toEqual(['WORKFLOW_NOT_FOUND', ['one', 'three']]);
 });
 
@@ -95,18 +85,18 @@ test('D12 an unknown name lists those there are, the nearest first; a folder tha
   write('a/1.yaml', workflow('alpha'));
   write('a/2.yaml', workflow('deploy'));
   const catalog = await open('a');
-  expect(errorOf(() => catalog.get('deplyo')).data['known']).toEqual(['deploy', 'alpha']);
+  expect(thrown(() => catalog.get('deplyo')).data['known']).toEqual(['deploy', 'alpha']);
   await expect(open('nowhere')).rejects.toMatchObject({ code: 'CONFIG_INVALID' });
 });
 
 test('D14 workflows given as texts are refused unless they are allowed', async () => {
   write('a/1.yaml', workflow('alpha'));
   const catalog = await open('a');
-  expect(errorOf(() => catalog.readInline(workflow('mine'))).code).toBe('PERMISSION_DENIED');
+  expect(thrown(() => catalog.readInline(workflow('mine'))).code).toBe('PERMISSION_DENIED');
   const dialect = await loadYamlDialect({ file: undefined }, ['inline']);
   const open2 = openCatalog({ dialect, folders: [join(root, 'a')], cwd: root });
   expect(open2.readInline(workflow('mine')).name).toBe('mine');
   const shell = 'name: sh\nblocks:\n  - id: x\n    type: Shell\n    inputs: { command: "true" }\n';
-  expect(errorOf(() => open2.readInline(shell)).code).toBe('PERMISSION_DENIED');
+  expect(thrown(() => open2.readInline(shell)).code).toBe('PERMISSION_DENIED');
   expect(open2.check(shell).violations).toEqual([]);
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { CairnError } from '../errors.ts';
+import { thrown } from '../../test/support/thrown.ts';
 import { functionChoice, functionCondition, sourceOf } from './condition.ts';
 import { compileExpression, parseExpression } from './expression.ts';
 import type { ConditionScope } from './graph.ts';
@@ -23,16 +23,6 @@ const scope = (
 
 const holds = (text: string, parts: Parameters<typeof scope>[0] = {}): boolean =>
   compileExpression(text).evaluate(scope(parts));
-
-const thrown = (act: () => unknown): CairnError => {
-  try {
-    act();
-  } catch (error) {
-    if (CairnError.is(error)) return error;
-    throw error;
-  }
-  throw new Error('nothing was thrown');
-};
 
 describe('compileExpression', () => {
   it.each([

@@ -2,21 +2,15 @@ import { isDeepStrictEqual } from 'node:util';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { stateValues } from '../../test/state/arbitrary-value.ts';
+import { thrown } from '../../test/support/thrown.ts';
 import { CairnError } from '../errors.ts';
 import { admitValue, BlobRef, decodeJson, encodeValue, maskedText, registerCodec, type CodecLimits } from './codec.ts';
 import { isPlainObject } from './plain.ts';
 
 const limits: CodecLimits = { valueBytes: 1_000_000, valueDepth: 100 };
 
-function refusalOf(value: unknown, given: CodecLimits = limits): CairnError {
-  try {
-    admitValue(value, ['out'], given);
-  } catch (error) {
-    if (CairnError.is(error)) return error;
-    throw error;
-  }
-  throw new Error('it was admitted');
-}
+const refusalOf = (value: unknown, given: CodecLimits = limits): CairnError =>
+  thrown(() => admitValue(value, ['out'], given));
 
 function isFrozenInDepth(value: unknown): boolean {
   if (typeof value !== 'object' || value === null || value instanceof Uint8Array) return true;

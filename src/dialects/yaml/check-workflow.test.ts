@@ -1,8 +1,10 @@
 /** All that is wrong with a file is said at once, with place and fix. */
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { faultsOf, optionsOf, read } from '../../../test/yaml-kit.ts';
+import { thrown } from '../../../test/support/thrown.ts';
+import { ask, faultsOf, optionsOf, read } from '../../../test/yaml-kit.ts';
 import type { CairnError } from '../../errors.ts';
+import type { NodeType } from '../../graph/node-type.ts';
 import { checkWorkflow, readWorkflow } from './index.ts';
 
 const head = 'name: w\ndescription: d\n';
@@ -153,6 +155,17 @@ test.each<[what: string, text: string, fault: RegExp]>([
   expect(checkWorkflow(text, optionsOf()).workflow).toBeUndefined();
 });
 
+test('Y5 a required input that is empty is missing, under its other names too', () => {
+  const aliased: NodeType = {
+    ...ask,
+    inputs: { prompt: { schema: { type: 'string' }, description: 'a prompt', isRequired: true, aliases: ['message'] } },
+  };
+  const text = `${head}blocks:\n  - {id: a, type: Ask, inputs: {message: }}\n`;
+  expect(faultsOf(text, { nodeTypes: [aliased] })).toEqual([
+    expect.stringMatching(/^4:34 Ask needs the input `prompt` \| /),
+  ]);
+});
+
 test('Y3 the way round a circle of many blocks is shown, wherever the file begins', () => {
   const text = `${head}blocks:\n  - {id: x, type: Note, depends_on: [a]}\n  - {id: a, type: Note, depends_on: [c]}\n  - {id: b, type: Note, depends_on: [a]}\n  - {id: c, type: Note, depends_on: [b]}\n`;
   expect(faultsOf(text)).toEqual([expect.stringMatching(/^6:38 blocks wait for each other: a -> c -> b -> a/)]);
@@ -186,14 +199,7 @@ test('Y3 a name that only the shell knows is no input', () => {
 });
 
 test('Y1 what cannot be read is GRAPH_PARSE, what is wrong is GRAPH_INVALID, each with every violation', () => {
-  const caught = (text: string): CairnError => {
-    try {
-      readWorkflow(text, optionsOf());
-    } catch (error) {
-      return error as CairnError;
-    }
-    throw new Error('nothing was thrown');
-  };
+  const caught = (text: string): CairnError => thrown(() => readWorkflow(text, optionsOf()));
   expect(caught('a: 1\na: 2\nb: 1\nb: 2\n')).toMatchObject({ code: 'GRAPH_PARSE', data: { file: 'f.yaml', line: 2 } });
   expect(caught('a: 1\na: 2\nb: 1\nb: 2\n').data['violations']).toHaveLength(2);
   expect(caught(`${head}blocks: []\nx: 1\n`)).toMatchObject({ code: 'GRAPH_INVALID', data: { graphId: 'f.yaml' } });

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { names, scope, thrown } from '../../../test/text-scope.ts';
+import { thrown } from '../../../test/support/thrown.ts';
+import { names, scope } from '../../../test/text-scope.ts';
 import { parseText } from './parse-text.ts';
 import type { TextFault } from './template.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { CairnError } from '../../errors.ts';
 import type { CommandText } from '../../graph/node-type.ts';
 import { SecretReference } from '../../graph/secret-reference.ts';
+import { thrown } from '../../../test/support/thrown.ts';
 import { parseCommand } from './parse-command.ts';
 import type { Names, Scope, TextFault } from './template.ts';
 
@@ -28,15 +28,6 @@ const compile = (text: string): CommandText => {
 const errorsOf = (text: string): readonly TextFault[] => parseCommand(text, names).faults.filter(isError);
 const warningsOf = (text: string): readonly TextFault[] =>
   parseCommand(text, names).faults.filter((fault) => !isError(fault));
-const thrown = (act: () => unknown): CairnError => {
-  try {
-    act();
-  } catch (error) {
-    if (CairnError.is(error)) return error;
-    throw error;
-  }
-  throw new Error('nothing was thrown');
-};
 
 describe("T7 what is the workflow's", () => {
   it.each([

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { CairnError } from '../../errors.ts';
+import { thrown } from '../../../test/support/thrown.ts';
 import { parseCondition } from './parse-condition.ts';
 import type { BlockView, Names, Scope } from './template.ts';
 
@@ -31,15 +31,6 @@ const holds = (text: string, inputs: Readonly<Record<string, unknown>> = {}): bo
   const { template, faults } = parseCondition(text, names);
   expect(faults).toEqual([]);
   return template.evaluate(scopeOf(inputs));
-};
-const thrown = (act: () => unknown): CairnError => {
-  try {
-    act();
-  } catch (error) {
-    if (CairnError.is(error)) return error;
-    throw error;
-  }
-  throw new Error('nothing was thrown');
 };
 
 describe('T5 conditions', () => {
