@@ -2,13 +2,14 @@
 import { nearest } from '../../graph/nearest.ts';
 import { waveNumbers } from '../../graph/waves.ts';
 import type { Faults } from './faults.ts';
+import { namespaces } from './resolve-names.ts';
 import type { BlockFile } from './workflow-file.ts';
 
 /** So many blocks may be in a file. */
 const blocksMax = 10_000;
 
 /** Ids that texts read as something else. */
-const reservedIds: readonly string[] = ['inputs', 'outputs', 'blocks', 'metadata', 'each', 'secrets', 'raw'];
+export const reservedIds: readonly string[] = [...namespaces, 'outputs', 'raw'];
 
 export interface BlockOrder {
   /** The blocks that can be used, by id, in the order of the file. */

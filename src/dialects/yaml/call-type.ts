@@ -2,11 +2,12 @@
 import { CairnError } from '../../errors.ts';
 import type { NodeType } from '../../graph/node-type.ts';
 import { durationMs } from './duration.ts';
+import { durationPattern } from './format.ts';
 
-const seconds = {
+const duration = {
   anyOf: [
     { type: 'number', exclusiveMinimum: 0 },
-    { type: 'string', pattern: '^\\d+(\\.\\d+)?\\s*(ms|s|m|h|d)?$' },
+    { type: 'string', pattern: durationPattern.source },
   ],
 };
 
@@ -25,7 +26,7 @@ function callType(name: string): NodeType {
         description: 'its inputs, as a mapping (or the JSON text of one)',
       },
       timeout: {
-        schema: seconds,
+        schema: duration,
         kind: 'literal',
         description: 'how long it may work without waiting: seconds, or a text such as 5m',
       },
@@ -52,6 +53,7 @@ function callType(name: string): NodeType {
 
 export const callTypes: readonly NodeType[] = [callType('Workflow'), callType('ExecuteWorkflow')];
 
-export function isCall(type: string): boolean {
-  return callTypes.some(({ name }) => name === type);
+/** Whether blocks of a type run a workflow. A block of the user's own may bear the same name. */
+export function isCall(type: NodeType | undefined): boolean {
+  return type !== undefined && callTypes.includes(type);
 }

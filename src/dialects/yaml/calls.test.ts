@@ -1,7 +1,7 @@
 /** Blocks that run other workflows. */
 import { expect, test } from 'vitest';
 import { createBench, runToRest } from '../../../test/engine-kit.ts';
-import { answerAll, faultsOf, optionsOf, read, runText } from '../../../test/yaml-kit.ts';
+import { answerAll, faultsOf, note, optionsOf, read, runText } from '../../../test/yaml-kit.ts';
 import { readBundle } from './index.ts';
 
 const head = 'name: w\ndescription: d\n';
@@ -151,4 +151,10 @@ test('Y13 the text kept with a run holds every workflow that it may call, and no
     result = await (await engine.resume(result.runId, { graph })).result();
   }
   expect(result.state.outputs['outputs']).toEqual({ s: 'b' });
+});
+
+test("Y11 a block of the user's own may bear the name of ours", async () => {
+  const own = { ...note, name: 'Workflow' };
+  const text = `${head}blocks: [{ id: a, type: Workflow, effect: read, inputs: { value: 3 } }]\noutputs: { v: "\${a.value}" }\n`;
+  expect((await runText(text, {}, { nodeTypes: [own] })).outputs).toEqual({ v: 3 });
 });

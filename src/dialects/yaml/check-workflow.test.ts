@@ -162,7 +162,7 @@ test('Y5 a required input that is empty is missing, under its other names too', 
   };
   const text = `${head}blocks:\n  - {id: a, type: Ask, inputs: {message: }}\n`;
   expect(faultsOf(text, { nodeTypes: [aliased] })).toEqual([
-    expect.stringMatching(/^4:34 Ask needs the input `prompt` \| /),
+    expect.stringMatching(/^4:32 Ask needs the input `prompt` \| /),
   ]);
 });
 

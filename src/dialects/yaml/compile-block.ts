@@ -8,8 +8,8 @@ import { callImplementation } from './call-node.ts';
 import { isCall } from './call-type.ts';
 import type { Faults } from './faults.ts';
 import { itemsFault } from './for-each-items.ts';
-import { effectOptions, forEachEffect, forEachImplementation } from './for-each-node.ts';
-import { readInputTemplates, type Withheld } from './input-templates.ts';
+import { forEachEffect, forEachImplementation, isIdempotent } from './for-each-node.ts';
+import { readInputTemplates } from './input-templates.ts';
 import { noScope, type TemplateReader } from './template-reader.ts';
 import type { Template } from './template.ts';
 import type { BlockFile } from './workflow-file.ts';
@@ -23,7 +23,6 @@ export interface BlockSurroundings {
   readonly outerReader: TemplateReader;
   readonly workflow: WorkflowParts;
   readonly call: LinkedWorkflow | undefined;
-  readonly withheld: Withheld | undefined;
   readonly place: string;
 }
 
@@ -31,13 +30,12 @@ export interface BlockSurroundings {
 export interface CompiledBlock {
   readonly node: NodeDefinition;
   readonly effect: EffectClass;
-  readonly secrets: readonly string[];
 }
 
 /** Reads the texts of a block, checks all that can be known of it, and makes its node. Every fault is reported. */
 export function compileBlock(file: BlockFile, type: NodeType, around: BlockSurroundings): CompiledBlock {
   const { faults, reader, workflow } = around;
-  const inputs = readInputTemplates(faults, reader, type, file.inputs, [...file.at, 'inputs'], around.withheld);
+  const inputs = readInputTemplates(faults, reader, type, file.inputs, [...file.at, 'inputs'], workflow.withheld);
   const parts: BlockParts = {
     file,
     type,
@@ -51,7 +49,7 @@ export function compileBlock(file: BlockFile, type: NodeType, around: BlockSurro
   const effect = effectOf(parts);
   checkEffect(faults, parts, effect);
   const timeoutMs = timeoutOf(faults, parts, effect);
-  return { node: defineNode(parts, effect, timeoutMs, around.place), effect, secrets: inputs.secrets };
+  return { node: defineNode(parts, effect, timeoutMs, around.place), effect };
 }
 
 function readFileOutputs(
@@ -98,14 +96,14 @@ function readOver(faults: Faults, reader: TemplateReader, file: BlockFile): Temp
 
 function effectOf({ file, type, inputs }: BlockParts): EffectClass {
   const ofType = typeof type.effect === 'function' ? type.effect(inputs.literals) : type.effect;
-  return ofType === 'human' || isCall(file.type) ? ofType : (file.effect ?? ofType);
+  return ofType === 'human' || isCall(type) ? ofType : (file.effect ?? ofType);
 }
 
 /** What is said of an effect must say something (G9). */
 function checkEffect(faults: Faults, { file, type }: BlockParts, effect: EffectClass): void {
   const refuse = (field: string, message: string, fix: string): void =>
     faults.add([...file.at, field], { rule: 'Y5', atKey: true, message, fix });
-  if (file.effect !== undefined && (effect === 'human' || isCall(file.type)))
+  if (file.effect !== undefined && (effect === 'human' || isCall(type)))
     refuse('effect', `the effect of ${type.name} is that of what it asks or runs`, 'remove it');
   if (effect === 'write' || effect === 'external') {
     if (
@@ -128,7 +126,7 @@ function checkEffect(faults: Faults, { file, type }: BlockParts, effect: EffectC
 function timeoutOf(faults: Faults, { file, type, inputs }: BlockParts, effect: EffectClass): number | undefined {
   const timeoutMs = file.timeoutMs ?? type.timeoutMs?.(inputs.literals);
   if (timeoutMs === undefined) return undefined;
-  const isEachCall = file.forEach !== undefined && isCall(file.type);
+  const isEachCall = file.forEach !== undefined && isCall(type);
   if (effect !== 'human' && !isEachCall) return timeoutMs;
   const at = file.timeoutMs === undefined ? [...file.at, 'inputs'] : [...file.at, 'timeout'];
   const message = isEachCall
@@ -146,7 +144,6 @@ function defineNode(
 ): NodeDefinition {
   const { file, type, call, condition, workflow } = parts;
   const isEach = file.forEach !== undefined;
-  const { idempotent } = effectOptions(parts, effect);
   return {
     id: file.id,
     type: type.name,
@@ -164,7 +161,7 @@ function defineNode(
       : {
           ...(file.retry !== undefined && { retry: file.retry }),
           ...(timeoutMs !== undefined && { timeoutMs }),
-          ...(idempotent && { idempotent }),
+          ...(isIdempotent(parts, effect) && { idempotent: true }),
           ...(condition !== undefined && {
             when: {
               text: file.condition ?? '',
@@ -177,7 +174,7 @@ function defineNode(
 
 function implementationOf(parts: BlockParts, effect: EffectClass, timeoutMs: number | undefined): NodeImplementation {
   if (parts.file.forEach !== undefined) return forEachImplementation(parts, effect, timeoutMs);
-  return isCall(parts.file.type) ? callImplementation(parts) : blockImplementation(parts);
+  return isCall(parts.type) ? callImplementation(parts) : blockImplementation(parts);
 }
 
 /** The block as written: hashed, so that a changed text is a changed node. What the node itself says is left out. */
@@ -186,13 +183,7 @@ function configOf({ file }: BlockParts, effect: EffectClass, timeoutMs: number |
   return {
     inputs,
     ...(fileOutputs.length > 0 && {
-      outputs: fileOutputs.map(({ name, type, path, isRequired, isUnsafe }) => ({
-        name,
-        type,
-        path,
-        isRequired,
-        isUnsafe,
-      })),
+      outputs: fileOutputs.map(({ at: _place, ...output }) => output),
     }),
     ...(forEach !== undefined && {
       forEach: {

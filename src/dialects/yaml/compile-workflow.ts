@@ -53,7 +53,7 @@ export interface Compiled {
   readonly isUnreadable?: boolean;
 }
 
-/** What a workflow asks, of a person or of a model. */
+/** Block types that ask a model; whoever asks a person has the effect class `human`. */
 const modelTypes: readonly string[] = ['LLMCall'];
 
 export function compileWorkflow(text: string, source: string, around: Surroundings): Compiled {
@@ -93,7 +93,6 @@ function compileDocument(document: YamlDocument, around: Surroundings): Compiled
       outerReader,
       workflow,
       call: child === undefined ? undefined : linked(child),
-      withheld: around.withheld,
       place: document.placeOf(block.at),
     });
     blocks.set(block.id, compiled);
@@ -142,7 +141,7 @@ function linkChildren(faults: Faults, order: BlockOrder, around: Surroundings): 
   const children = new Map<string, YamlWorkflow>();
   for (const block of order.blocks.values()) {
     const name = block.inputs['workflow'];
-    if (!isCall(block.type) || typeof name !== 'string') continue;
+    if (!isCall(around.types.get(block.type)) || typeof name !== 'string') continue;
     if (name.includes('${')) {
       around.noteComputed();
       continue;
@@ -182,8 +181,11 @@ function fieldsOf(
   if (block.forEach !== undefined) return forEachFields;
   const type = types.get(block.type);
   if (type === undefined) return undefined;
-  const own = Object.keys(type.outputs).filter((name) => !(isCall(block.type) && name === 'outputs'));
-  if (isCall(block.type)) return child === undefined ? undefined : [...own, ...child.outputs.map(({ name }) => name)];
+  const own = Object.keys(type.outputs);
+  if (isCall(type)) {
+    const called = child?.outputs.map(({ name }) => name);
+    return called && [...own.filter((name) => name !== 'outputs'), ...called];
+  }
   if (own.length === 0) return undefined;
   return [...own, ...block.fileOutputs.map(({ name }) => name)];
 }
@@ -270,7 +272,6 @@ interface Description {
 function describeWorkflow(file: WorkflowFile, graph: Graph, parts: Description): YamlWorkflow {
   const { order, inputs, blocks, children, violations, around } = parts;
   const ids = [...order.blocks.keys()];
-  const used = new Set([...blocks.values()].flatMap(({ secrets }) => secrets));
   return {
     name: file.name,
     description: file.description,
@@ -279,7 +280,7 @@ function describeWorkflow(file: WorkflowFile, graph: Graph, parts: Description):
     inputs,
     outputs: file.outputs.map(({ name, value, type, description }) => ({
       name,
-      value: typeof value === 'string' ? value : JSON.stringify(value),
+      value: written(value),
       type,
       description,
     })),
@@ -293,9 +294,7 @@ function describeWorkflow(file: WorkflowFile, graph: Graph, parts: Description):
     ),
     waves: groupByWave(ids, order.waves),
     checkpoint: { ...around.checkpoint, ...file.checkpoint },
-    secrets: [
-      ...new Set([...file.secrets, ...used, ...[...children.values()].flatMap(({ secrets }) => secrets)]),
-    ].sort(),
+    secrets: [...new Set([file, ...children.values()].flatMap(({ secrets }) => secrets))].sort(),
     graph,
     warnings: violations,
   };
@@ -307,17 +306,20 @@ function describeBlock(
   child: YamlWorkflow | undefined,
   wave: number,
 ): WorkflowBlock {
-  const over = file.forEach?.over;
   return {
     id: file.id,
     type: file.type,
     description: file.description,
     dependsOn: file.dependsOn.map(({ block, isRequired }) => ({ block, isRequired })),
     condition: file.condition,
-    forEach: over === undefined ? undefined : typeof over === 'string' ? over : JSON.stringify(over),
+    forEach: file.forEach && written(file.forEach.over),
     effect,
     asks: effect === 'human' || modelTypes.includes(file.type) || (child?.blocks.some(({ asks }) => asks) ?? false),
     workflow: child?.name,
     wave,
   };
+}
+
+function written(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value);
 }

@@ -88,7 +88,7 @@ type Work = (ctx: NodeContext, scope: BlockScope, key: string, inputs: Inputs) =
 function chooseWork(parts: BlockParts, effect: EffectClass, timeoutMs: number | undefined): Work {
   const { file, type, workflow, fileOutputs } = parts;
   const completed = (key: string, outputs: unknown): Iteration => ({ key, status: 'completed', outputs });
-  if (isCall(file.type)) {
+  if (isCall(type)) {
     return async (ctx, _, key, inputs) => {
       const outputs = await callWorkflow(ctx, parts, inputs, key);
       return { iteration: completed(key, outputs), isStep: false };
@@ -107,12 +107,11 @@ function chooseWork(parts: BlockParts, effect: EffectClass, timeoutMs: number | 
     };
   }
   const { reconcile } = type;
-  const { idempotent } = effectOptions(parts, effect);
   const fixed: StepOptions = {
     effect,
     ...(file.retry !== undefined && { retry: file.retry }),
     ...(timeoutMs !== undefined && { timeoutMs }),
-    ...(idempotent && { idempotent }),
+    ...(isIdempotent(parts, effect) && { idempotent: true }),
   };
   return async (ctx, scope, key, inputs) => {
     const given: unknown = await ctx.step(
@@ -142,14 +141,10 @@ function isIteration(given: unknown, key: string): given is Iteration {
 }
 
 /** Whether a repetition is harmless: as the file says, else as the type says. */
-export function effectOptions(
-  { file, type, inputs }: BlockParts,
-  effect: EffectClass,
-): { readonly idempotent: boolean } {
-  if (effect !== 'write' && effect !== 'external') return { idempotent: false };
-  const { isIdempotent = false } = type;
-  const ofType = typeof isIdempotent === 'function' ? isIdempotent(inputs.literals) : isIdempotent;
-  return { idempotent: file.idempotent ?? (file.onInDoubt === 'retry' || ofType) };
+export function isIdempotent({ file, type, inputs }: BlockParts, effect: EffectClass): boolean {
+  if (effect !== 'write' && effect !== 'external') return false;
+  const ofType = typeof type.isIdempotent === 'function' ? type.isIdempotent(inputs.literals) : type.isIdempotent;
+  return file.idempotent ?? (file.onInDoubt === 'retry' || ofType === true);
 }
 
 interface Items {

@@ -1,5 +1,6 @@
 /** The format of a workflow file: the one table that checks and the JSON Schema are made from. Its meaning: docs/spec/yaml.md. */
 import type { Fields, Shape } from './shape.ts';
+import type { WorkflowInput } from './yaml-workflow.ts';
 
 const text = (wanted?: string): Shape => ({ kind: 'text', ...(wanted === undefined ? {} : { wanted }) });
 const flag: Shape = { kind: 'flag' };
@@ -13,7 +14,7 @@ const whole = (min: number, max?: number): Shape => ({
 const listOf = (of: Shape): Shape => ({ kind: 'list', of });
 
 /** Names of types, with the spellings that other files use. */
-export const typeNames: Readonly<Record<string, 'str' | 'num' | 'int' | 'bool' | 'list' | 'dict' | 'any'>> = {
+const typeNames: Readonly<Record<string, WorkflowInput['type']>> = {
   str: 'str',
   string: 'str',
   text: 'str',
@@ -32,7 +33,7 @@ export const typeNames: Readonly<Record<string, 'str' | 'num' | 'int' | 'bool' |
 };
 
 /** The type that a spelling means. */
-export function typeNamed(spelling: unknown): 'str' | 'num' | 'int' | 'bool' | 'list' | 'dict' | 'any' | undefined {
+export function typeNamed(spelling: unknown): WorkflowInput['type'] | undefined {
   return typeof spelling === 'string' && Object.hasOwn(typeNames, spelling) ? typeNames[spelling] : undefined;
 }
 
@@ -44,13 +45,14 @@ const identifier = {
 const name = { pattern: /^[A-Za-z_][A-Za-z0-9_-]{0,99}$/, wanted: 'a name of letters, digits, _ and -' };
 /** Seconds, or a number with a unit. */
 export const durationPattern: RegExp = /^(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?$/;
+const durationWanted = 'a duration: seconds, or a text such as 500ms, 30s, 5m, 2h';
 const duration: Shape = {
   kind: 'either',
   of: [
     { kind: 'number', min: 0.001, max: 30 * 86_400 },
-    { kind: 'text', pattern: durationPattern, wanted: 'a duration: seconds, or a text such as 500ms, 30s, 5m, 2h' },
+    { kind: 'text', pattern: durationPattern, wanted: durationWanted },
   ],
-  wanted: 'a duration: seconds, or a text such as 500ms, 30s, 5m, 2h',
+  wanted: durationWanted,
 };
 
 /** Keywords of JSON Schema that an input may carry beside its type. */

@@ -1,19 +1,9 @@
 /** Inputs of a workflow that declares none: the unknown names its texts read. */
+import { reservedIds } from './block-order.ts';
 import { isMapping } from './shape.ts';
 import type { WorkflowFile } from './workflow-file.ts';
 
-const namespaces: readonly string[] = [
-  'inputs',
-  'blocks',
-  'metadata',
-  'each',
-  'secrets',
-  'outputs',
-  'raw',
-  'true',
-  'false',
-  'null',
-];
+const words: readonly string[] = [...reservedIds, 'true', 'false', 'null'];
 
 /** `${name}`, `${name.field}`, `${name[`; not `$${`, and not a shell's `${name:-x}`. */
 const reference = /(?<!\$)\$\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*[.[}]/g;
@@ -32,7 +22,7 @@ export function implicitInputs(
   const add = (text: string, isShell: boolean): void => {
     for (const [, name = ''] of text.matchAll(namespaced)) found.add(name);
     for (const [, name = ''] of text.matchAll(reference)) {
-      if (namespaces.includes(name) || blocks.has(name)) continue;
+      if (words.includes(name) || blocks.has(name)) continue;
       if (isShell && (name === name.toUpperCase() || isAssigned(text, name))) continue;
       found.add(name);
     }

@@ -1,5 +1,4 @@
 /** The YAML dialect: workflows written as files. See docs/spec/yaml.md. */
-export { parsePermissions, type Grants } from '../../graph/parse-permissions.ts';
 export { isBundle } from './bundle-text.ts';
 export { jsonSchemaOf } from './input-schema.ts';
 export type { BundleOptions, ReadOptions, WorkflowText, WorkflowTexts } from './read-options.ts';

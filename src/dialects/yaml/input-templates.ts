@@ -39,6 +39,7 @@ export function readInputTemplates(
   const literals: Record<string, unknown> = {};
   const computed: Computed[] = [];
   const seen = new Set<string>();
+  const present = new Set<string>();
   const names = canonicalNames(type);
   for (const [key, value] of Object.entries(given)) {
     const name = names.get(key);
@@ -57,11 +58,14 @@ export function readInputTemplates(
         fix: 'keep one of the two',
       });
     seen.add(name);
-    readOne(faults, reader, { name, field: type.inputs[name] as InputField, value, place, type }, literals, computed);
+    const field = type.inputs[name] as InputField;
+    const takesNull = schemaFault(field.schema, null, name) === undefined;
+    if (value === null && !takesNull) continue;
+    present.add(name);
+    readOne(faults, reader, { name, field, value, place, type, takesNull }, literals, computed);
   }
   for (const [name, field] of Object.entries(type.inputs)) {
-    const isGiven = Object.hasOwn(literals, name) || computed.some((one) => one.name === name);
-    if (field.isRequired === true && !isGiven && !(seen.has(name) && given[name] !== null))
+    if (field.isRequired === true && !present.has(name))
       faults.add(at, {
         rule: 'Y5',
         message: `${type.name} needs the input \`${name}\``,
@@ -88,15 +92,23 @@ function canonicalNames(type: NodeType): ReadonlyMap<string, string> {
   );
 }
 
+interface GivenInput {
+  readonly name: string;
+  readonly field: InputField;
+  readonly value: unknown;
+  readonly place: Path;
+  readonly type: NodeType;
+  readonly takesNull: boolean;
+}
+
 function readOne(
   faults: Faults,
   reader: TemplateReader,
-  { name, field, value, place, type }: { name: string; field: InputField; value: unknown; place: Path; type: NodeType },
+  { name, field, value, place, type, takesNull }: GivenInput,
   literals: Record<string, unknown>,
   computed: Computed[],
 ): void {
   const takesSecrets = field.takesSecrets === true;
-  const takesNull = schemaFault(field.schema, null, name) === undefined;
   const isCommand = field.kind === 'command' && typeof value === 'string';
   const template = isCommand ? reader.command(value, place, takesSecrets) : reader.value(value, place, takesSecrets);
   if (!template.isLiteral) {
@@ -109,7 +121,6 @@ function readOne(
     computed.push({ name, field, template, takesNull });
     return;
   }
-  if (value === null && !takesNull) return;
   const literal = template.evaluate(noScope);
   const fault = isCommand ? undefined : schemaFault(field.schema, literal, `\`${name}\``);
   if (fault === undefined) literals[name] = literal;
@@ -138,7 +149,8 @@ function checkNeeds(
   withheld: Withheld | undefined,
 ): void {
   if (withheld === undefined) return;
-  for (const need of [...(type.needs?.(literals) ?? []), ...secretNeeds(secrets)]) {
+  const ofSecrets = secrets.map((name): Need => ({ kind: 'env', name }));
+  for (const need of [...(type.needs?.(literals) ?? []), ...ofSecrets]) {
     const reason = withheld(need);
     if (reason !== undefined)
       faults.add(at.slice(0, -1), {
@@ -147,10 +159,6 @@ function checkNeeds(
         fix: 'take the block out, or ask the operator for the grant',
       });
   }
-}
-
-function secretNeeds(secrets: readonly string[]): readonly Need[] {
-  return secrets.map((name) => ({ kind: 'env', name }));
 }
 
 function createResolve(

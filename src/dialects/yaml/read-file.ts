@@ -14,7 +14,6 @@ import type {
   OutputFile,
   WorkflowFile,
 } from './workflow-file.ts';
-import type { WorkflowInput } from './yaml-workflow.ts';
 
 type Data = Readonly<Record<string, unknown>>;
 
@@ -43,7 +42,6 @@ export function readFile(faults: Faults, document: YamlDocument): WorkflowFile {
 }
 
 function readBlock(faults: Faults, block: Data, at: Path): BlockFile {
-  const field = (name: string): unknown => readField(blockFields, block, name)?.value;
   const condition = block['condition'];
   return {
     id: textOf(block['id']) ?? '',
@@ -53,7 +51,7 @@ function readBlock(faults: Faults, block: Data, at: Path): BlockFile {
     dependsOn: listOf(block['depends_on']).flatMap((item, index) => readDependency(item, [...at, 'depends_on', index])),
     condition: typeof condition === 'boolean' ? String(condition) : textOf(condition),
     forEach: readForEach(faults, block, at),
-    continuesOnError: field('continue_on_error') === true,
+    continuesOnError: readField(blockFields, block, 'continue_on_error') === true,
     fileOutputs: isMapping(block['outputs']) ? readFileOutputs(block['outputs'], [...at, 'outputs']) : [],
     timeoutMs: durationMs(block['timeout']),
     retry: readRetry(block['retry']),
@@ -110,7 +108,6 @@ function readFileOutputs(outputs: Data, at: Path): readonly FileOutputFile[] {
         path: output['path'],
         isRequired: output['required'] !== false,
         isUnsafe: output['unsafe'] === true,
-        description: textOf(output['description']),
         at: [...at, name],
       } satisfies FileOutputFile,
     ];
@@ -137,11 +134,10 @@ function readOutputs(outputs: unknown): readonly OutputFile[] {
   if (!isMapping(outputs)) return [];
   return Object.entries(outputs).map(([name, output]) => {
     const isTyped = isMapping(output);
-    const type = isTyped ? typeNamed(output['type']) : undefined;
     return {
       name,
       value: isTyped ? output['value'] : output,
-      type: type satisfies WorkflowInput['type'] | undefined,
+      type: isTyped ? typeNamed(output['type']) : undefined,
       description: isTyped ? textOf(output['description']) : undefined,
       at: isTyped ? ['outputs', name, 'value'] : ['outputs', name],
     };

@@ -18,7 +18,7 @@ export interface WorkflowTexts {
 }
 
 export interface ReadOptions {
-  /** The blocks there are, without `Workflow` and `ExecuteWorkflow`, which belong to the dialect. */
+  /** The blocks there are beside `Workflow` and `ExecuteWorkflow`, which belong to the dialect; one of theirs names stands before it. */
   readonly nodeTypes: readonly NodeType[];
   /** Path of the file. Default `inline`. */
   readonly source?: string;

@@ -144,22 +144,14 @@ function unknownField(
 ): { readonly message: string; readonly fix: string } {
   if (Object.hasOwn(rejected, key)) return { message: `\`${key}\` has no effect here`, fix: rejected[key] as string };
   const near = nearest(key, names);
-  return {
-    message: `there is no field \`${key}\``,
-    fix: `${near === undefined ? 'remove it' : `did you mean \`${near}\`?`}${near === undefined ? ', or use' : ' There are'}: ${names.join(', ')}`,
-  };
+  const fix = near === undefined ? 'remove it, or use' : `did you mean \`${near}\`? There are`;
+  return { message: `there is no field \`${key}\``, fix: `${fix}: ${names.join(', ')}` };
 }
 
-/** A field by its name or one of its other spellings, with the spelling used. */
-export function readField(
-  fields: Fields,
-  value: Readonly<Record<string, unknown>>,
-  name: string,
-): { readonly key: string; readonly value: unknown } | undefined {
-  for (const key of [name, ...(fields[name]?.aliases ?? [])]) {
-    if (Object.hasOwn(value, key)) return { key, value: value[key] };
-  }
-  return undefined;
+/** A field by its name or one of its other spellings. */
+export function readField(fields: Fields, value: Readonly<Record<string, unknown>>, name: string): unknown {
+  const key = [name, ...(fields[name]?.aliases ?? [])].find((spelling) => Object.hasOwn(value, spelling));
+  return key === undefined ? undefined : value[key];
 }
 
 export function isMapping(value: unknown): value is Readonly<Record<string, unknown>> {

@@ -13,7 +13,6 @@ export interface DependencyFile {
 export interface FileOutputFile extends Omit<FileOutput, 'path'> {
   /** With references. */
   readonly path: string;
-  readonly description: string | undefined;
   readonly at: Path;
 }
 

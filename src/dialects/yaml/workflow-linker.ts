@@ -3,7 +3,6 @@ import { CairnError } from '../../errors.ts';
 import { nearest, nearestFirst } from '../../graph/nearest.ts';
 import type { NodeContext } from '../../graph/node-contract.ts';
 import type { NodeType } from '../../graph/node-type.ts';
-import { everythingAllowed } from '../../graph/permissions.ts';
 import { refusalOf } from '../../graph/refusal-of.ts';
 import { bundleText } from './bundle-text.ts';
 import type { LinkedWorkflow } from './block-parts.ts';
@@ -41,12 +40,7 @@ export class WorkflowLinker {
   /** Compiles the main workflow and those it names. */
   compile(): Compiled {
     const { origin = 'file', permissions = {} } = this.#options;
-    const granted = origin === 'file' ? everythingAllowed : permissions;
-    return this.#compile(
-      this.#main,
-      granted === everythingAllowed ? undefined : (need) => refusalOf(need, granted),
-      true,
-    );
+    return this.#compile(this.#main, origin === 'file' ? undefined : (need) => refusalOf(need, permissions), true);
   }
 
   #compile({ text, source }: WorkflowText, withheld: Withheld | undefined, isMain: boolean): Compiled {
