@@ -6,7 +6,7 @@ import { createHttpRequest, type HttpRequest, type ResolvedHttp } from './http/h
 import { readBody } from './http/read-body.ts';
 import { readRetryAfter } from './http/retry-after.ts';
 import { sendRequest, type RedirectRule, type SendOptions } from './http/send-request.ts';
-import type { Mask } from './mask.ts';
+import { maskFailure, type Mask } from './mask.ts';
 import { hasSecret, resolveSecrets } from './secret.ts';
 
 export { safeMethods } from './http/http-request.ts';
@@ -100,13 +100,4 @@ function listSecretHeaders(headers: unknown): string[] {
   return Object.entries(headers ?? {}).flatMap(([name, value]) =>
     value instanceof SecretReference ? [name.toLowerCase()] : [],
   );
-}
-
-function maskFailure({ message, applied, retryAfterMs, code, data }: NodeFailure, mask: Mask): NodeFailure {
-  return new NodeFailure(mask.text(message), {
-    applied,
-    code,
-    data: mask.json(data),
-    ...(retryAfterMs !== undefined && { retryAfterMs }),
-  });
 }

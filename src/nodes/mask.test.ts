@@ -23,9 +23,10 @@ test('secrets are masked plain, quoted, percent-encoded and in base64', () => {
   expect(mask.text('pin 0042!')).toBe('pin [secret:PIN]!');
 });
 
-test('secrets are masked in values and keys of JSON, and in bytes that are no text', () => {
-  expect(mask.json({ a: [token, 1, null], [token]: true })).toEqual({
-    a: ['[secret:TOKEN]', 1, null],
+test('secrets are masked in values and keys, and in bytes that are no text; all else stays', () => {
+  const when = new Date(0);
+  expect(mask.all({ a: [token, 1, null, when, Buffer.from(token)], [token]: true })).toEqual({
+    a: ['[secret:TOKEN]', 1, null, when, new Uint8Array(Buffer.from('[secret:TOKEN]'))],
     '[secret:TOKEN]': true,
   });
   const bytes = Buffer.concat([Buffer.from([0xff, 0]), Buffer.from(token), Buffer.from([0xfe])]);
@@ -58,6 +59,6 @@ test('a secret cut into pieces anywhere is masked, and nothing else is changed',
 test('without secrets nothing is held back or copied', () => {
   const none = createMask(new Map([['EMPTY', '']]));
   const value = { a: 1 };
-  expect(none.json(value)).toBe(value);
+  expect(none.all(value)).toBe(value);
   expect(none.createStream().push('all')).toBe('all');
 });

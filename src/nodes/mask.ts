@@ -1,10 +1,12 @@
 /** Takes secrets out of what a process or a server sends back, before anything is written. */
+import { NodeFailure } from '../graph/node-contract.ts';
+import { mapLeaves } from './map-leaves.ts';
 
 /** Replaces secret values, plain or encoded, by `[secret:NAME]`. */
 export interface Mask {
   text(value: string): string;
-  /** Every string of a JSON value, keys included. */
-  json(value: unknown): unknown;
+  /** Every string and all bytes in a value, keys included. */
+  all(value: unknown): unknown;
   /** Bytes that hold a secret of ASCII characters are given back with it masked. */
   bytes(value: Uint8Array): Uint8Array;
   /** For text that comes in pieces: a secret cut in two is found. */
@@ -31,7 +33,7 @@ export function createMask(secrets: ReadonlyMap<string, string>): Mask {
   return {
     text,
     bytes: (value) => (longest === 0 ? value : maskBytes(value, text)),
-    json: (value) => (longest === 0 ? value : maskJson(value, text)),
+    all: (value) => (longest === 0 ? value : mapLeaves(value, (leaf) => maskLeaf(leaf, text), text)),
     createStream: () =>
       longest === 0 ? { push: (piece) => piece, end: () => '' } : createMaskStream(pattern, longest, text),
   };
@@ -58,11 +60,19 @@ function maskBytes(bytes: Uint8Array, text: (value: string) => string): Uint8Arr
   return masked === characters ? bytes : new Uint8Array(Buffer.from(masked, 'latin1'));
 }
 
-function maskJson(value: unknown, text: (value: string) => string): unknown {
-  if (typeof value === 'string') return text(value);
-  if (Array.isArray(value)) return value.map((item) => maskJson(item, text));
-  if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [text(key), maskJson(item, text)]));
+function maskLeaf(leaf: unknown, text: (value: string) => string): unknown {
+  if (typeof leaf === 'string') return text(leaf);
+  return leaf instanceof Uint8Array ? maskBytes(leaf, text) : leaf;
+}
+
+/** The same failure, with nothing secret in what it says. */
+export function maskFailure({ message, applied, retryAfterMs, code, data }: NodeFailure, mask: Mask): NodeFailure {
+  return new NodeFailure(mask.text(message), {
+    applied,
+    code,
+    data: mask.all(data),
+    ...(retryAfterMs !== undefined && { retryAfterMs }),
+  });
 }
 
 function createMaskStream(pattern: RegExp, longest: number, text: (value: string) => string): MaskStream {

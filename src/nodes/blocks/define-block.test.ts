@@ -80,6 +80,12 @@ test('B27 secrets reach it by value, and leave it masked', async () => {
   const said = define((inputs) => ({ said: [(inputs as { token: string }).token, { when }] }));
   expect(said.inputs['token']).toMatchObject({ takesSecrets: true });
   expect(await runBlock(said, { token }, { secrets })).toEqual({ said: ['[secret:API]', { when }] });
+  const kept = define((inputs) => {
+    const { token: value } = inputs as { token: string };
+    return { said: { [value]: Buffer.from(value) } };
+  });
+  const bytes = new Uint8Array(Buffer.from('[secret:API]'));
+  expect(await runBlock(kept, { token }, { secrets })).toEqual({ said: { '[secret:API]': bytes } });
   const failing = define(() => {
     throw new NodeFailure('no s3cret-value', { code: 'X', applied: 'no', data: { a: 's3cret-value' } });
   });

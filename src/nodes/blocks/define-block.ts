@@ -12,11 +12,12 @@ import type {
   TypedNodeContext,
 } from '../../graph/node-type.ts';
 import { schemaFault } from '../../state/json-schema.ts';
+import { isPlainObject } from '../../state/plain.ts';
 import { beforeEffect } from '../before-effect.ts';
 import { refuseUnknownKeys } from '../known-keys.ts';
 import { mapLeaves } from '../map-leaves.ts';
 import { resolveSecrets } from '../secret.ts';
-import type { Mask } from '../mask.ts';
+import { maskFailure, type Mask } from '../mask.ts';
 import { readObjectSchema, type ObjectSchema } from './object-schema.ts';
 
 /** What a schema says its values are. */
@@ -122,7 +123,11 @@ async function runDefined<Schema extends ObjectSchema>(
   });
   try {
     const output = await definition.run(inputs as ValueOf<Schema>, ctx);
-    return maskLeaves(await fit(definition.outputs, output, 'output', mask), mask);
+    // What is undefined is absent.
+    const fields = mapLeaves(await fit(definition.outputs, output, 'output', mask), (leaf) => leaf);
+    if (!isPlainObject(fields)) return fields;
+    // Names of fields are the author's, and stay as they are.
+    return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, mask.all(value)]));
   } catch (error) {
     throw maskError(error, mask, ctx.signal);
   }
@@ -145,20 +150,10 @@ async function fit(schema: ObjectSchema, value: unknown, place: 'inputs' | 'outp
   throw new NodeFailure(reasons.join('; '), { code, data: { reasons } });
 }
 
-function maskLeaves(value: unknown, mask: Mask): unknown {
-  return mapLeaves(value, (leaf) => (typeof leaf === 'string' ? mask.text(leaf) : leaf));
-}
-
-/** The same error if nothing secret is in what it says; else one that says it without. */
+/** The error with nothing secret in what it says. */
 function maskError(error: unknown, mask: Mask, signal: AbortSignal): unknown {
   if (error === signal.reason || !(error instanceof Error)) return error;
+  if (error instanceof NodeFailure) return maskFailure(error, mask);
   const message = mask.text(error.message);
-  if (!(error instanceof NodeFailure)) return message === error.message ? error : new Error(message);
-  const { applied, code, data, retryAfterMs } = error;
-  return new NodeFailure(message, {
-    applied,
-    code,
-    data: maskLeaves(data, mask),
-    ...(retryAfterMs !== undefined && { retryAfterMs }),
-  });
+  return message === error.message ? error : new Error(message);
 }

@@ -23,7 +23,7 @@ export async function readFileOutputs(
   const faults: Record<string, string> = {};
   for (const output of outputs) {
     try {
-      values[output.name] = mask.json(await readFileOutput(output, folder));
+      values[output.name] = mask.all(await readFileOutput(output, folder));
     } catch (error) {
       if (output.isRequired) faults[output.name] = mask.text((error as Error).message);
     }

@@ -124,7 +124,7 @@ function describeAnswer({ status, headers, bytes, mask }: HttpAnswer): HttpCallF
   return {
     status_code: status,
     response_body: mask.text(text),
-    response_json: /^application\/([\w.-]+\+)?json\b/i.test(contentType) ? mask.json(parseJson(text)) : null,
+    response_json: /^application\/([\w.-]+\+)?json\b/i.test(contentType) ? mask.all(parseJson(text)) : null,
     headers,
     success: status >= 200 && status < 300,
   };

@@ -265,6 +265,8 @@ test('N6 a secret is masked in rows and errors', async () => {
   const options = { secrets: { TOKEN: 's3cret-value' } };
   const insert = { sql: 'insert into t (name) values ($1) returning name', params };
   expect((await run(insert, options)).rows).toEqual([{ name: '[secret:TOKEN]' }]);
+  const keyed = { sql: 'select jsonb_build_object($1::text, 1) as s3cret', params };
+  expect((await run(keyed, options)).rows).toEqual([{ s3cret: { '[secret:TOKEN]': 1 } }]);
   const failure = await failureOf(insert, options);
   expect(JSON.stringify([failure.message, failure.data])).toContain('[secret:TOKEN]');
   expect(JSON.stringify([failure.message, failure.data, failure.cause])).not.toContain('s3cret');

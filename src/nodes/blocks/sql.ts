@@ -2,8 +2,7 @@
 import { NodeFailure } from '../../graph/node-contract.ts';
 import type { InputFault, Inputs, NodeType, TypedNodeContext } from '../../graph/node-type.ts';
 import { beforeEffect } from '../before-effect.ts';
-import { mapLeaves } from '../map-leaves.ts';
-import type { Mask } from '../mask.ts';
+import { maskFailure, type Mask } from '../mask.ts';
 import { resolveSecrets } from '../secret.ts';
 import {
   fieldsOf,
@@ -165,22 +164,17 @@ function jobOf(ctx: TypedNodeContext, inputs: Inputs, engine: Engine, work: SqlW
   };
 }
 
-function describeResult(result: SqlResult, mask: Mask, decode: SqlWork['decode']): Readonly<Record<string, unknown>> {
-  const rows = mapLeaves(rowObjects(result, decode), (leaf) => {
-    if (typeof leaf === 'string') return mask.text(leaf);
-    return leaf instanceof Uint8Array ? mask.bytes(leaf) : leaf;
-  });
+function describeResult(
+  result: SqlResult,
+  mask: Mask,
+  decode: SqlWork['decode'] = (_, value) => value,
+): Readonly<Record<string, unknown>> {
   return {
-    rows,
+    rows: rowObjects(result, (column, value) => mask.all(decode(column, value))),
     columns: result.columns,
     row_count: result.rows.length,
     affected_rows: result.affected,
     last_insert_id: result.lastInsertId,
     success: true,
   };
-}
-
-function maskFailure(failure: NodeFailure, mask: Mask): NodeFailure {
-  const { message, applied, code, data } = failure;
-  return new NodeFailure(mask.text(message), { applied, code, data: mask.json(data) });
 }

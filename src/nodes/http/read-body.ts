@@ -35,7 +35,7 @@ export async function readBody(response: Response, limitBytes: number, signal: A
 /** Secrets that the receiver sends back are masked. @throws NodeFailure HTTP_PARSE */
 export function parseBody(bytes: Uint8Array, contentType: string, format: BodyFormat, mask: Mask): unknown {
   const actual = format === 'auto' ? guessFormat(contentType, bytes) : format;
-  if (actual === 'json') return mask.json(parseJson(bytes));
+  if (actual === 'json') return mask.all(parseJson(bytes));
   return actual === 'text' ? mask.text(decodeText(bytes, contentType)) : mask.bytes(bytes);
 }
 

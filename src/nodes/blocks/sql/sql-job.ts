@@ -47,7 +47,7 @@ export function distinct(columns: readonly string[]): readonly string[] {
 /** Rows as objects. */
 export function rowObjects(
   { columns, rows }: SqlResult,
-  decode: (column: string, value: unknown) => unknown = (_, value) => value,
+  decode: (column: string, value: unknown) => unknown,
 ): readonly Readonly<Record<string, unknown>>[] {
   return rows.map((row) => Object.fromEntries(columns.map((column, index) => [column, decode(column, row[index])])));
 }
