@@ -12,14 +12,14 @@ import type { EngineEnvironment } from './run-core.ts';
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
-/** @throws RUN_NOT_FOUND, WAIT_NOT_FOUND, WAIT_CLOSED, ANSWER_INVALID */
+/** @returns the value recorded: the choice that was meant. @throws RUN_NOT_FOUND, WAIT_NOT_FOUND, WAIT_CLOSED, ANSWER_INVALID */
 export async function postAnswer(
   env: EngineEnvironment,
   runId: string,
   waitId: string,
   value: unknown,
   by: string,
-): Promise<void> {
+): Promise<unknown> {
   const { store, clock, tenant, limits } = env;
   const run = await store.readRun({ tenant, runId });
   if (run === undefined) throw new CairnError('RUN_NOT_FOUND', { runId });
@@ -28,7 +28,7 @@ export async function postAnswer(
   const meant = open === undefined ? admitted.value : checkAnswer(waitOf(open), admitted.value);
   const body = encoder.encode(encodeValue({ value: meant, by }));
   const reply = await store.postMessage({ tenant, runId, kind: 'answer', name: waitId, body, at: clock.now() });
-  if (reply.status === 'accepted' || reply.status === 'equal') return;
+  if (reply.status === 'accepted' || reply.status === 'equal') return meant;
   if (reply.status !== 'taken') throw new CairnError('WAIT_NOT_FOUND', { runId, waitId });
   const first = messageBody(reply.first);
   throw new CairnError('WAIT_CLOSED', { runId, waitId, by: first.by ?? 'person', answer: first.value });

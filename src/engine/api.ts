@@ -171,8 +171,8 @@ export interface Engine {
   inspect(runId: string): Promise<RunResult>;
   /** The open waits of a run, without reading its state. @throws RUN_NOT_FOUND */
   waits(runId: string): Promise<readonly OpenQuestion[]>;
-  /** Answers an open wait; durable when it resolves. The owner takes it; a paused run goes on at the next resume. @throws WAIT_NOT_FOUND, WAIT_CLOSED, ANSWER_INVALID */
-  answer(runId: string, waitId: string, value: unknown, options?: { readonly by?: string }): Promise<void>;
+  /** Answers an open wait; durable when it resolves. The owner takes it; a paused run goes on at the next resume. @returns the value recorded: the choice that was meant. @throws WAIT_NOT_FOUND, WAIT_CLOSED, ANSWER_INVALID */
+  answer(runId: string, waitId: string, value: unknown, options?: { readonly by?: string }): Promise<unknown>;
   /** Sends a signal; kept if it comes early. `id` makes a repeated send the same signal. @throws RUN_NOT_FOUND, VALUE_UNSTORABLE */
   signal(runId: string, name: string, value: unknown, options?: { readonly id?: string }): Promise<void>;
   /** Asks the run's owner to cancel it; cancels it at once if nobody owns it. @throws RUN_NOT_FOUND, RUN_FINISHED */

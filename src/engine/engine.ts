@@ -235,9 +235,15 @@ class CairnEngine implements Engine {
     return listOpenWaits(this.#env, runId);
   }
 
-  async answer(runId: string, waitId: string, value: unknown, options: { readonly by?: string } = {}): Promise<void> {
-    await postAnswer(this.#env, runId, waitId, value, options.by ?? 'person');
+  async answer(
+    runId: string,
+    waitId: string,
+    value: unknown,
+    options: { readonly by?: string } = {},
+  ): Promise<unknown> {
+    const recorded = await postAnswer(this.#env, runId, waitId, value, options.by ?? 'person');
     this.#active.get(runId)?.runner.poke();
+    return recorded;
   }
 
   async signal(runId: string, name: string, value: unknown, options: { readonly id?: string } = {}): Promise<void> {

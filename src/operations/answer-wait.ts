@@ -1,8 +1,7 @@
 /** `answer`: closes an open question. */
 import { CairnError } from '../errors.ts';
-import { findRun } from './find-run.ts';
-import { listWaits } from './list-waits.ts';
 import { findOpenWait, type OpenWaitView } from './find-wait.ts';
+import { readQuestions } from './list-waits.ts';
 import type { Operation, ReadContext, WorkContext } from './operation.ts';
 
 export interface AnswerWaitInput {
@@ -16,11 +15,9 @@ export interface AnswerWaitOutput {
   readonly runId: string;
   /** The wait that was answered. */
   readonly wait: OpenWaitView;
+  /** What was recorded: the choice that was meant. */
   readonly value: unknown;
 }
-
-/** More than a run may have open. */
-const waitsLimit = 100_000;
 
 /**
  * Finds the run, and the open wait in it that is meant; undefined: none is open that goes by the reference.
@@ -31,8 +28,7 @@ export async function findWaitToAnswer(
   context: ReadContext,
   { run, wait }: Pick<AnswerWaitInput, 'run' | 'wait'>,
 ): Promise<{ readonly runId: string; readonly wait: OpenWaitView | undefined }> {
-  const { runId } = await findRun(context, run);
-  const { waits } = await listWaits.run(context, { run: runId, limit: waitsLimit });
+  const { runId, waits } = await readQuestions(context, run);
   return { runId, wait: findOpenWait(waits, runId, wait) };
 }
 
@@ -52,11 +48,11 @@ export const answerWait: Operation<AnswerWaitInput, AnswerWaitOutput, WorkContex
   output: 'the question that was answered',
   isReadOnly: false,
   async run(context, input) {
-    const { value, by } = input;
+    const { value: given, by } = input;
     const { runId, wait } = await findWaitToAnswer(context, input);
     const waitId = wait?.waitId ?? input.wait ?? '';
     // A wait that is not open goes through: the engine knows whether it was closed already, and by what.
-    await context.engine.answer(runId, waitId, value, by === undefined ? {} : { by });
+    const value = await context.engine.answer(runId, waitId, given, by === undefined ? {} : { by });
     if (wait === undefined) throw new CairnError('WAIT_NOT_FOUND', { runId, waitId });
     return { runId, wait, value };
   },

@@ -1,8 +1,7 @@
 /** Answers several open questions of a run at once. */
 import { CairnError } from '../errors.ts';
-import { findRun } from './find-run.ts';
 import { findOpenWait, type OpenWaitView } from './find-wait.ts';
-import { listWaits } from './list-waits.ts';
+import { readQuestions } from './list-waits.ts';
 import type { Operation, WorkContext } from './operation.ts';
 
 export interface AnswerWaitsInput {
@@ -19,9 +18,6 @@ export interface AnswerWaitsOutput {
   readonly refused: readonly { readonly wait: OpenWaitView; readonly error: CairnError }[];
 }
 
-/** More than a run may have open. */
-const waitsLimit = 100_000;
-
 export const answerWaits: Operation<AnswerWaitsInput, AnswerWaitsOutput, WorkContext> = {
   name: 'answers',
   summary: 'answer several open questions of a run',
@@ -34,8 +30,7 @@ export const answerWaits: Operation<AnswerWaitsInput, AnswerWaitsOutput, WorkCon
   isReadOnly: false,
   /** @throws WAIT_NOT_FOUND, USAGE_INVALID before any is answered, if one of the names fits none or several */
   async run(context, { run, answers, by }) {
-    const { runId } = await findRun(context, run);
-    const { waits } = await listWaits.run(context, { run: runId, limit: waitsLimit });
+    const { runId, waits } = await readQuestions(context, run);
     const given = Object.entries(answers).map(([name, value]) => {
       const wait = findOpenWait(waits, runId, name);
       if (wait === undefined) throw new CairnError('WAIT_NOT_FOUND', { runId, waitId: name });

@@ -4,7 +4,7 @@ import type { OpenWait } from '../ports/store.ts';
 import { decodeJson } from '../state/revive.ts';
 import type { WaitRecord } from '../state/tree.ts';
 import { findRun } from './find-run.ts';
-import type { Operation } from './operation.ts';
+import type { Operation, ReadContext } from './operation.ts';
 
 export interface ListWaitsInput {
   readonly run?: string;
@@ -26,6 +26,19 @@ const decoder = new TextDecoder();
 
 function toListedWait({ runId, waitId, graphId, body }: OpenWait): ListedWait {
   return { runId, waitId, graphId, ...(decodeJson(decoder.decode(body)) as WaitRecord) };
+}
+
+/** More than a run may have open. */
+const waitsOfRun = 100_000;
+
+/** The open questions of one run. @throws RUN_NOT_FOUND, CHECKPOINT_AMBIGUOUS */
+export async function readQuestions(
+  context: ReadContext,
+  reference: string,
+): Promise<{ readonly runId: string; readonly waits: readonly ListedWait[] }> {
+  const { runId } = await findRun(context, reference);
+  const { waits } = await listWaits.run(context, { run: runId, limit: waitsOfRun });
+  return { runId, waits };
 }
 
 export const listWaits: Operation<ListWaitsInput, ListWaitsOutput> = {

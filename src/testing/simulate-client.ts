@@ -106,7 +106,7 @@ function otherAnswer({ choices }: OpenQuestion, answer: unknown): unknown {
   return choices.find((choice) => choice !== answer) ?? answer;
 }
 
-async function expectTaken(world: SimulationWorld, post: () => Promise<void>): Promise<void> {
+async function expectTaken(world: SimulationWorld, post: () => Promise<unknown>): Promise<void> {
   try {
     await post();
   } catch (error) {
@@ -115,7 +115,7 @@ async function expectTaken(world: SimulationWorld, post: () => Promise<void>): P
   }
 }
 
-async function expectRefused(world: SimulationWorld, post: () => Promise<void>): Promise<void> {
+async function expectRefused(world: SimulationWorld, post: () => Promise<unknown>): Promise<void> {
   try {
     await post();
     world.faults.push('a second answer was accepted');

@@ -1,6 +1,7 @@
 /** `cairn answer` */
 import type { App } from '../../app/open-app.ts';
 import { answerWait, findWaitToAnswer, type AnswerWaitInput } from '../../operations/answer-wait.ts';
+import { nodeNameOf } from '../../operations/find-wait.ts';
 import type { FieldsOf } from '../../operations/operation.ts';
 import { resumeRun } from '../../operations/resume-run.ts';
 import { allowField } from '../app-fields.ts';
@@ -8,7 +9,6 @@ import type { Command } from '../command.ts';
 import { follow, withApp } from '../follow.ts';
 import { readAnswer } from '../read-answer.ts';
 import type { Session } from '../session.ts';
-import { nodeNameOf } from '../../operations/find-wait.ts';
 import { printable } from '../text/printable.ts';
 import { formatInline } from '../text/value.ts';
 
@@ -30,8 +30,8 @@ async function giveAnswer(
   { resume = false, allow: _allow, ...input }: AnswerArguments,
 ): Promise<string> {
   const open = await findWaitToAnswer(app, input);
-  const value = open.wait === undefined ? input.value : readAnswer(open.wait, session.texts['value']?.at(-1) ?? '');
-  const { runId, wait } = await answerWait.run(app, { ...input, run: open.runId, value });
+  const given = open.wait === undefined ? input.value : readAnswer(open.wait, session.texts['value']?.at(-1) ?? '');
+  const { runId, wait, value } = await answerWait.run(app, { ...input, run: open.runId, value: given });
   const { screen } = session;
   if (session.isJson && !resume) session.printJson({ runId, waitId: wait.waitId, node: wait.node, value });
   if (!session.isJson) {

@@ -2,8 +2,8 @@
 import type { App } from '../../app/open-app.ts';
 import { answerWaits, type AnswerWaitsInput } from '../../operations/answer-waits.ts';
 import { findOpenWait, nodeNameOf } from '../../operations/find-wait.ts';
+import { readQuestions } from '../../operations/list-waits.ts';
 import type { FieldsOf } from '../../operations/operation.ts';
-import { listWaits } from '../../operations/list-waits.ts';
 import { resumeRun } from '../../operations/resume-run.ts';
 import { allowField } from '../app-fields.ts';
 import type { Command } from '../command.ts';
@@ -33,27 +33,28 @@ interface Given {
 
 /** Typed texts are read in the light of their questions. */
 async function give(session: Session, app: App, { run, answers, by, resume }: AnswersArguments): Promise<Given> {
-  const { waits } = await listWaits.run(app, { run, limit: Number.MAX_SAFE_INTEGER });
+  const { runId, waits } = await readQuestions(app, run);
   const typed = Object.fromEntries((session.texts['answers'] ?? []).map((text) => splitAssignment(text, 'answers')));
   const values = Object.entries(answers).map(([name, value]) => {
-    const wait = findOpenWait(waits, run, name);
+    const wait = findOpenWait(waits, runId, name);
     return [name, wait === undefined ? value : readAnswer(wait, typed[name] ?? '')] as const;
   });
   const output = await answerWaits.run(app, {
-    run,
+    run: runId,
     answers: Object.fromEntries(values),
     ...(by !== undefined && { by }),
   });
-  if (session.isJson && resume !== true) session.printJson(output);
-  if (!session.isJson) {
-    for (const wait of output.answered) session.screen.print(`answered ${printable(nodeNameOf(wait))}`);
+  const { screen, isJson } = session;
+  if (!isJson) for (const wait of output.answered) screen.print(`answered ${printable(nodeNameOf(wait))}`);
+  // The one document that a resume prints is where the run stands.
+  if (isJson && resume !== true) session.printJson(output);
+  else
     for (const { wait, error } of output.refused) {
-      session.screen.note(`refused ${printable(nodeNameOf(wait))}`);
-      reportFailure(error, session.screen, false);
+      if (!isJson) screen.note(`refused ${printable(nodeNameOf(wait))}`);
+      reportFailure(error, screen, isJson);
     }
-  }
   const [first] = output.refused;
-  return { runId: output.runId, code: first === undefined ? 0 : exitCodeOf(first.error) };
+  return { runId, code: first === undefined ? 0 : exitCodeOf(first.error) };
 }
 
 export const answersCommand: Command<AnswersArguments> = {
@@ -65,10 +66,15 @@ export const answersCommand: Command<AnswersArguments> = {
   examples: [
     { line: 'cairn answers 0198c2f4 --answers approve=yes --answers name=cairn --resume', does: 'two, and go on' },
   ],
-  execute(session, input) {
+  async execute(session, input) {
     if (input.resume !== true) return withApp(session, async (app) => (await give(session, app, input)).code);
-    const resume = async (app: App): ReturnType<typeof resumeRun.run> =>
-      resumeRun.run(app, { run: (await give(session, app, input)).runId });
-    return follow(session, resume, { allow: input.allow });
+    let refusal = 0;
+    const resume = async (app: App): ReturnType<typeof resumeRun.run> => {
+      const { runId, code } = await give(session, app, input);
+      refusal = code;
+      return resumeRun.run(app, { run: runId });
+    };
+    const code = await follow(session, resume, { allow: input.allow });
+    return code === 0 ? refusal : code;
   },
 };

@@ -1,8 +1,9 @@
 /** `resume_workflow`: answers what a run asked, or goes on with one that failed or was interrupted. */
 import { CairnError } from '../../errors.ts';
-import { answerWait, findWaitToAnswer } from '../../operations/answer-wait.ts';
+import { answerWait } from '../../operations/answer-wait.ts';
 import { describeCheckpoint, type DescribeCheckpointOutput } from '../../operations/describe-checkpoint.ts';
-import type { OpenWaitView } from '../../operations/find-wait.ts';
+import { findOpenWait, nodeNameOf } from '../../operations/find-wait.ts';
+import { readQuestions } from '../../operations/list-waits.ts';
 import { converse } from '../converse.ts';
 import { failureOf } from '../failure.ts';
 import { followRun } from '../follow-run.ts';
@@ -51,16 +52,9 @@ async function giveAnswers(
   run: string,
   answers: readonly (readonly [wait: string | undefined, value: unknown])[],
 ): Promise<readonly string[]> {
-  const meant: {
-    readonly name: string | undefined;
-    readonly wait: OpenWaitView | undefined;
-    readonly value: unknown;
-  }[] = [];
+  const { waits } = await readQuestions(context, run);
   // All names are looked up before anything is answered: a mistyped one leaves the others as they were.
-  for (const [name, value] of answers) {
-    const { wait } = await findWaitToAnswer(context, { run, ...(name !== undefined && { wait: name }) });
-    meant.push({ name, wait, value });
-  }
+  const meant = answers.map(([name, value]) => ({ name, wait: findOpenWait(waits, run, name), value }));
   const refused: string[] = [];
   for (const { name, wait, value: given } of meant) {
     const id = wait?.waitId ?? name;
@@ -69,7 +63,9 @@ async function giveAnswers(
       await answerWait.run(context, { run, value, by: 'model', ...(id !== undefined && { wait: id }) });
     } catch (error) {
       if (!CairnError.is(error, 'ANSWER_INVALID')) throw error;
-      refused.push(`The answer to ${wait?.node.join('/') ?? 'the question'} was refused: ${error.message}.`);
+      refused.push(
+        `The answer to ${wait === undefined ? 'the question' : nodeNameOf(wait)} was refused: ${error.message}.`,
+      );
     }
   }
   return refused;
