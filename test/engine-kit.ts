@@ -14,7 +14,7 @@ import {
 import type { EffectClass, NodeContext } from '../src/graph/node-contract.ts';
 import type { Clock } from '../src/ports/clock.ts';
 import type { Ids } from '../src/ports/ids.ts';
-import type { Store } from '../src/ports/store.ts';
+import type { RunRow, Store } from '../src/ports/store.ts';
 import { createMemoryStore } from '../src/stores/memory/memory-store.ts';
 
 /** Virtual time: a timer fires once nothing else is left to do, and time jumps to it. */
@@ -121,6 +121,10 @@ export async function runToRest(engine: Engine, graph: Graph, input: unknown = {
 
 export async function resumeToRest(engine: Engine, runId: string, graph: Graph): Promise<RunResult> {
   return (await engine.resume(runId, { graph })).result();
+}
+
+export async function rowOf({ store }: Bench, runId: string): Promise<RunRow> {
+  return (await store.readRun({ tenant: 'default', runId })) as RunRow;
 }
 
 /** Every change of a run's history, oldest first: `settle a`, `intent b`… */

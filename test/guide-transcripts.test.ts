@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, expect, test } from 'vitest';
+import { packageDoors } from './support/package-doors.ts';
 
 const root = join(import.meta.dirname, '..');
 const top = mkdtempSync(join(tmpdir(), 'cairn-transcripts-'));
@@ -53,16 +54,11 @@ function writeFiles(guide: string, folder: string): void {
   for (const [, name = '', content = ''] of text.matchAll(/^```\w+ file=(\S+)\n(.*?)^```$/gmsu))
     writeFileSync(
       join(folder, name),
-      content.replaceAll(/from '(cairn-workflows[^']*)'/gu, (_, door: string) => `from '${placeOf(door)}'`),
+      content.replaceAll(
+        /from '(cairn-workflows[^']*)'/gu,
+        (_, name: string) => `from '${pathToFileURL(packageDoors[name] ?? name).href}'`,
+      ),
     );
-}
-
-function placeOf(door: string): string {
-  const { exports } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
-    exports: Record<string, { default: string }>;
-  };
-  const built = exports[door.replace('cairn-workflows', '.')]?.default ?? `./${door}`;
-  return pathToFileURL(join(root, built.replace('./dist/', 'src/').replace(/\.js$/u, '.ts'))).href;
 }
 
 const escaped = (text: string): string => text.replaceAll(/[.*+?^${}()|[\]\\]/gu, String.raw`\$&`);

@@ -9,17 +9,15 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, expect, test } from 'vitest';
+import { packageDoors } from './support/package-doors.ts';
 
 const root = join(import.meta.dirname, '..');
 const folder = mkdtempSync(join(tmpdir(), 'cairn-guide-'));
 const execute = promisify(execFile);
 
-/** Where the doors are in the source. */
+/** Where what the examples import is. */
 const doors: Readonly<Record<string, string>> = {
-  'cairn-workflows': join(root, 'src/index.ts'),
-  'cairn-workflows/blocks': join(root, 'src/nodes/blocks/index.ts'),
-  'cairn-workflows/stores/sqlite': join(root, 'src/stores/sqlite/index.ts'),
-  'cairn-workflows/stores/memory': join(root, 'src/stores/memory/index.ts'),
+  ...packageDoors,
   zod: join(root, 'node_modules/zod/index.js'),
 };
 

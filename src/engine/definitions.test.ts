@@ -5,7 +5,6 @@ import { outcome } from '../graph/node-contract.ts';
 import { exportRun } from '../history/export.ts';
 import { importRun } from '../history/import.ts';
 import { verifyRun } from '../history/verify.ts';
-import type { RunRow } from '../ports/store.ts';
 import { createMemoryStore } from '../stores/memory/memory-store.ts';
 import {
   afterCrash,
@@ -14,6 +13,7 @@ import {
   graphOf,
   node,
   resumeToRest,
+  rowOf,
   runToRest,
   type Bench,
 } from '../../test/engine-kit.ts';
@@ -46,10 +46,6 @@ function textual(bench: Bench): Bench {
     return text === undefined ? undefined : graphFrom(text);
   };
   return createBench({ ...bench.options, findGraph, limits: { inlineBytes: 500 } });
-}
-
-async function rowOf({ store }: Bench, runId: string): Promise<RunRow> {
-  return (await store.readRun({ tenant: 'default', runId })) as RunRow;
 }
 
 async function paused(): Promise<{ readonly bench: Bench; readonly runId: string }> {

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import type { RunResult } from './api.ts';
 import { createEngine } from './engine.ts';
 import { createWorker } from './worker.ts';
-import { dyingEngine, killableEngine, settleDown } from '../../test/dying-engine.ts';
+import { killableEngine, killedInEffect } from '../../test/dying-engine.ts';
 import {
   afterCrash,
   createBench,
@@ -17,20 +17,6 @@ import {
 
 type Graph = ReturnType<typeof graphOf>;
 const never = new Promise<never>(() => {});
-
-/** A run killed inside its effect: of a node, or of a step. */
-async function inDoubt(
-  make: (run: () => unknown) => Graph,
-): Promise<{ bench: Bench; graph: Graph; calls: () => number }> {
-  const bench = createBench();
-  let calls = 0;
-  const graph = make(() => ((calls += 1) === 1 ? never : `call ${calls}`));
-  const start = dyingEngine(bench, 1).start(graph, {}, { runId: 'r' });
-  await settleDown();
-  await start;
-  expect(calls).toBe(1);
-  return { bench, graph, calls: () => calls };
-}
 
 const ofNode = (run: () => unknown): Graph => graphOf('g', [node('a', 'write', run)], edges('> a', 'a >'));
 const ofStep = (run: () => unknown): Graph =>
@@ -47,12 +33,12 @@ test.each([
   ['node', ofNode],
   ['step', ofStep],
 ])('X what a person decides about a %s in doubt is done, and nothing else', async (_, make) => {
-  const happened = await inDoubt(make);
+  const happened = await killedInEffect(make);
   const told = await decide(happened.bench, happened.graph, { decision: 'happened', output: 'told' });
   expect([told.state.outputs['a'], happened.calls()]).toEqual(['told', 1]);
-  const again = await inDoubt(make);
+  const again = await killedInEffect(make);
   expect((await decide(again.bench, again.graph, 'run again')).state.outputs['a']).toBe('call 2');
-  const failed = await inDoubt(make);
+  const failed = await killedInEffect(make);
   const result = await decide(failed.bench, failed.graph, 'fail');
   expect([result.status, failed.calls()]).toEqual(['failed', 1]);
   expect(result.error?.cause).toMatchObject({ code: 'EFFECT_IN_DOUBT' });
@@ -70,7 +56,7 @@ test.each([
       ),
   ],
 ])('X a %s in doubt fails instead of asking, where its node says so', async (_, make) => {
-  const { bench, graph, calls } = await inDoubt(make);
+  const { bench, graph, calls } = await killedInEffect(make);
   const result = await resumeToRest(afterCrash(bench), 'r', graph);
   expect([result.status, result.waits, calls()]).toEqual(['failed', [], 1]);
   expect(result.error?.cause).toMatchObject({ code: 'EFFECT_IN_DOUBT' });
@@ -79,7 +65,7 @@ test.each([
 });
 
 test('W3 a decision that is none is refused, and the doubt stays', async () => {
-  const { bench, graph } = await inDoubt(ofNode);
+  const { bench, graph } = await killedInEffect(ofNode);
   const paused = await resumeToRest(afterCrash(bench), 'r', graph);
   const waitId = paused.waits[0]?.waitId ?? '';
   for (const answer of ['perhaps', { decision: 'perhaps' }, {}, 7])
@@ -105,7 +91,7 @@ test.each([
         ),
     ];
     for (const make of makers) {
-      const doubt = await inDoubt(make);
+      const doubt = await killedInEffect(make);
       const done = await resumeToRest(afterCrash(doubt.bench), 'r', doubt.graph);
       expect([done.state.outputs['a'], doubt.calls()]).toEqual([output, calls]);
     }
@@ -129,7 +115,7 @@ test('X an idempotent node and an idempotent step in doubt are tried again under
   ];
   for (const make of makers) {
     const keys: string[] = [];
-    const doubt = await inDoubt((run) => make((key) => (keys.push(key), run())));
+    const doubt = await killedInEffect((run) => make((key) => (keys.push(key), run())));
     expect((await resumeToRest(afterCrash(doubt.bench), 'r', doubt.graph)).state.outputs['a']).toBe('call 2');
     expect([keys.length, new Set(keys).size]).toEqual([2, 1]);
   }
@@ -141,7 +127,7 @@ test('X a reconcile that throws fails the activation; a resume asks it again', a
     if (isBroken) throw new Error('cannot ask');
     return { happened: true, output: 'found' };
   };
-  const doubt = await inDoubt((run) =>
+  const doubt = await killedInEffect((run) =>
     graphOf('g', [node('a', 'write', run, { implementation: { run, reconcile } })], edges('> a', 'a >')),
   );
   const failed = await resumeToRest(afterCrash(doubt.bench), 'r', doubt.graph);

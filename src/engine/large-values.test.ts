@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Graph } from '../graph/graph.ts';
 import { outcome } from '../graph/node-contract.ts';
-import type { RunRow } from '../ports/store.ts';
+import { killedInEffect } from '../../test/dying-engine.ts';
 import {
   afterCrash,
   createBench,
@@ -9,16 +9,13 @@ import {
   graphOf,
   node,
   resumeToRest,
+  rowOf,
   runToRest,
   type Bench,
 } from '../../test/engine-kit.ts';
 
 const big = 'large'.repeat(1_000);
 const small = { limits: { inlineBytes: 1_000 } };
-
-async function rowOf({ store }: Bench, runId: string): Promise<RunRow> {
-  return (await store.readRun({ tenant: 'default', runId })) as RunRow;
-}
 
 /** Whether any checkpoint of the run holds the large value itself. */
 async function holdsLarge(bench: Bench, runId: string): Promise<boolean> {
@@ -38,6 +35,16 @@ describe('C5 large values are kept as blobs', () => {
     await bench.engine.answer(runId, waits[0]?.waitId ?? '', big);
     expect((await resumeToRest(afterCrash(bench), runId, graph)).state.outputs['ask']).toBe(big.length);
     expect(await holdsLarge(bench, runId)).toBe(false);
+  });
+
+  test('C5 what a person says of an effect in doubt', async () => {
+    const make = (effect: () => unknown): Graph =>
+      graphOf('g', [node('a', 'read', (ctx) => ctx.step('pay', { effect: 'write' }, effect))], edges('> a', 'a >'));
+    const { bench, graph } = await killedInEffect(make, createBench(small));
+    const { waits } = await resumeToRest(afterCrash(bench), 'r', graph);
+    await bench.engine.answer('r', waits[0]?.waitId ?? '', { decision: 'happened', output: big });
+    expect((await resumeToRest(afterCrash(bench), 'r', graph)).state.outputs['a']).toBe(big);
+    expect(await holdsLarge(bench, 'r')).toBe(false);
   });
 
   test('C5 signals, those that come early too, in order of arrival', async () => {

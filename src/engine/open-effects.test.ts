@@ -4,7 +4,7 @@ import type { Graph } from '../graph/graph.ts';
 import type { NodeContext } from '../graph/node-contract.ts';
 import { loadState } from '../history/load.ts';
 import { viewState } from '../history/state-view.ts';
-import { killableEngine, settleDown } from '../../test/dying-engine.ts';
+import { killedInEffect, settleDown } from '../../test/dying-engine.ts';
 import {
   afterCrash,
   changesOf,
@@ -14,7 +14,6 @@ import {
   node,
   resumeToRest,
   runToRest,
-  type Bench,
 } from '../../test/engine-kit.ts';
 
 const never = new Promise<never>(() => {});
@@ -25,22 +24,6 @@ const composed = (run: (ctx: NodeContext) => unknown, more = {}): Graph =>
 /** A child whose only node writes. */
 const childOf = (run: () => unknown): Graph => graphOf('c', [node('w', 'write', run)], edges('> w', 'w >'));
 
-/** A run killed once its effect has begun. */
-async function killedIn(make: (effect: () => Promise<never>) => Graph): Promise<{ bench: Bench; graph: Graph }> {
-  const bench = createBench();
-  let hasBegun = false;
-  const graph = make(() => {
-    hasBegun = true;
-    return never;
-  });
-  const { engine, kill } = killableEngine(bench);
-  await engine.start(graph, {}, { runId: 'r' });
-  await expect.poll(() => hasBegun).toBe(true);
-  kill();
-  await settleDown();
-  return { bench, graph };
-}
-
 const step = (ctx: NodeContext, effect: () => unknown): Promise<unknown> =>
   ctx.step('pay', { effect: 'write' }, effect);
 const fail = (): never => {
@@ -48,7 +31,7 @@ const fail = (): never => {
 };
 
 describe('X3 an effect in doubt that is not called again', () => {
-  const cases: readonly (readonly [string, (effect: () => Promise<never>) => Graph, readonly string[]])[] = [
+  const cases: readonly (readonly [string, (effect: () => unknown) => Graph, readonly string[]])[] = [
     [
       'of a step, when its node fails and that is routed',
       (effect) => composed((ctx) => (ctx.isResumed ? fail() : step(ctx, effect)), routed),
@@ -72,7 +55,7 @@ describe('X3 an effect in doubt that is not called again', () => {
   ];
 
   test.each(cases)('X3 %s, is asked about, and settles with the answer', async (_, make, path) => {
-    const { bench, graph } = await killedIn(make);
+    const { bench, graph } = await killedInEffect(make);
     const paused = await resumeToRest(afterCrash(bench), 'r', graph);
     expect([paused.status, paused.waits.map(({ kind, node: at }) => [kind, at])]).toEqual([
       'paused',
@@ -86,7 +69,7 @@ describe('X3 an effect in doubt that is not called again', () => {
   });
 
   test('X3 is run again if a person says so, and it is called again then', async () => {
-    const { bench, graph } = await killedIn((effect) => {
+    const { bench, graph } = await killedInEffect((effect) => {
       let visits = 0;
       return composed(
         (ctx) => ((visits += 1) === 2 ? fail() : step(ctx, visits === 1 ? effect : () => 'paid')),
@@ -99,7 +82,7 @@ describe('X3 an effect in doubt that is not called again', () => {
   });
 
   test('X3 asks nobody where the node says that doubts fail', async () => {
-    const { bench, graph } = await killedIn((effect) =>
+    const { bench, graph } = await killedInEffect((effect) =>
       composed((ctx) => (ctx.isResumed ? fail() : step(ctx, effect)), { ...routed, onInDoubt: 'fail' }),
     );
     expect((await resumeToRest(afterCrash(bench), 'r', graph)).status).toBe('completed');

@@ -1,17 +1,22 @@
 /** Blocks whose effects go to the crash kit's oracle: one for each way to recover, and one that asks between its effects. */
-import type { Inputs, NodeType, TypedNodeContext } from '../../src/graph/node-type.ts';
-import { createNodeTypes } from '../../src/nodes/blocks/index.ts';
-import { InteractiveBlock, interactiveNodeType, pause, refuse } from '../../src/nodes/blocks/index.ts';
-import type { BlockOutput, InteractiveContext, Pause, Refusal } from '../../src/nodes/blocks/index.ts';
+import type { Inputs, JsonSchema, NodeType, TypedNodeContext } from '../../src/graph/node-type.ts';
+import {
+  createNodeTypes,
+  InteractiveBlock,
+  interactiveNodeType,
+  pause,
+  refuse,
+  type BlockOutput,
+  type InteractiveContext,
+  type Pause,
+  type Refusal,
+} from '../../src/nodes/blocks/index.ts';
 import type { CrashProcess } from '../../src/testing/crash-kit-process.ts';
 import type { EffectOracle } from '../../src/testing/effect-oracle.ts';
 import { performEffect } from '../../src/testing/random-graph-effect.ts';
 import type { EffectPlan } from '../../src/testing/random-graph-plan.ts';
 
-const field = (description: string, schema: object = {}): NodeType['inputs'][string] => ({
-  description,
-  schema: { ...schema },
-});
+const field = (description: string, schema: JsonSchema = {}): NodeType['inputs'][string] => ({ description, schema });
 
 const inputs: NodeType['inputs'] = {
   value: field('Given back.'),
@@ -102,16 +107,14 @@ class Interview extends InteractiveBlock {
   }
 
   override resume(ctx: InteractiveContext, answer: unknown, metadata: unknown): BlockOutput | Refusal {
-    if (String(answer).endsWith('?')) return refused(() => this.#apply(ctx, 'refuse', { refused: 'Not that' }));
+    if (String(answer).endsWith('?')) {
+      this.#apply(ctx, 'refuse', { refused: 'Not that' });
+      return refuse('Not that');
+    }
     const output = { value: `${String(answer)} ${String((metadata as { readonly round: number }).round)}` };
     this.#apply(ctx, 'resume', { output });
     return output;
   }
-}
-
-function refused(apply: () => void): Refusal {
-  apply();
-  return refuse('Not that');
 }
 
 /** The blocks of random workflows, for one process. */

@@ -113,7 +113,7 @@ function drawBlock(random: SeededRandom, { callees, mayFail }: Drawing, earlier:
 function drawCondition(random: SeededRandom, isEach: boolean, need: string | undefined): string | undefined {
   if (!random.chance(0.2)) return undefined;
   if (isEach) return '${each.index} != 1';
-  return need === undefined ? '${word} == "start"'.replaceAll('"', "'") : `\${blocks.${need}.succeeded}`;
+  return need === undefined ? "${word} == 'start'" : `\${blocks.${need}.succeeded}`;
 }
 
 function drawEach(random: SeededRandom, kind: Kind): readonly string[] {

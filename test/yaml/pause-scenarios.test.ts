@@ -188,7 +188,7 @@ describe('test_checkpoint_edge_cases', () => {
     await first.store.close();
   });
 
-  test('a secret of a paused run is neither stored nor lost', async () => {
+  test('N6 a secret of a paused run is neither stored nor lost', async () => {
     const path = join(folder, 'secret.db');
     const secrets = {
       read: (name: string) => (name === 'TOKEN' ? 'planted-7f3a9c' : undefined),
@@ -213,7 +213,7 @@ outputs: { said: "\${use.stdout}" }
     expect(readFileSync(path).includes('planted-7f3a9c')).toBe(false);
   });
 
-  test('Y workflows that call each other in a circle are refused at load, with the chain', () => {
+  test('Y7 workflows that call each other in a circle are refused at load, with the chain', () => {
     const call = (name: string, called: string): string =>
       `name: ${name}\nblocks: [{ id: call, type: Workflow, inputs: { workflow: ${called} } }]\n`;
     expect(() => yamlBench().read(call('a', 'b'), { a: call('a', 'b'), b: call('b', 'c'), c: call('c', 'a') })).toThrow(
