@@ -10,7 +10,7 @@ import { maskFailure, type Mask } from './mask.ts';
 import { hasSecret, resolveSecrets } from './secret.ts';
 
 export { safeMethods } from './http/http-request.ts';
-export { decodeText, parseBody, type BodyFormat } from './http/read-body.ts';
+export { decodeText, parseBody, saysJson, type BodyFormat } from './http/read-body.ts';
 export type { RedirectRule } from './http/send-request.ts';
 
 export interface HttpExchange {

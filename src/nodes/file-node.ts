@@ -6,7 +6,8 @@ import { NodeFailure, type NodeContext, type Reconciliation, type StateView } fr
 import { beforeEffect } from './before-effect.ts';
 import { describeConfig, resolveComputed } from './computed.ts';
 import { confinePath } from './file/confined-path.ts';
-import { describeFileError, removeLeftovers, writeAtomically } from './file/write-atomically.ts';
+import { describeFileError } from './file-failure.ts';
+import { removeLeftovers, writeAtomically } from './file/write-atomically.ts';
 import { refuseUnknownKeys } from './known-keys.ts';
 import { draftNode, type NodeDraft, type NodeOptions } from './node-draft.ts';
 import type { Computed } from './typed-context.ts';

@@ -1,8 +1,8 @@
 /** Changes files of this machine: whole or not at all, and one change of a file at a time. */
 import { dirname } from 'node:path';
-import { NodeFailure } from '../graph/node-contract.ts';
+import { describeFileError, fileFailure } from './file-failure.ts';
 import { files } from './file/files.ts';
-import { describeFileError, writeAtomically, type AtomicWrite } from './file/write-atomically.ts';
+import { writeAtomically, type AtomicWrite } from './file/write-atomically.ts';
 import { resolveLinks } from './local-path.ts';
 
 /** The end of the last change of each file that is being changed. */
@@ -36,8 +36,8 @@ export async function lookAtTarget(path: string): Promise<TargetFile | undefined
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
     throw describeFileError(error, 'written', path, 'no');
   });
-  if (found?.isSymbolicLink() === true) refuse('PATH_REFUSED', path, 'is a symbolic link');
-  if (found?.isFile() === false) refuse('NOT_A_FILE', path, 'is no file');
+  if (found?.isSymbolicLink() === true) throw fileFailure('PATH_REFUSED', path, 'is a symbolic link');
+  if (found?.isFile() === false) throw fileFailure('NOT_A_FILE', path, 'is no file');
   return found && { mode: found.mode & 0o7777 };
 }
 
@@ -63,8 +63,4 @@ export async function makeFolder(path: string): Promise<void> {
   await mkdir(path, { recursive: true }).catch((error: unknown) => {
     throw describeFileError(error, 'made', path, 'no');
   });
-}
-
-function refuse(code: string, path: string, reason: string): never {
-  throw new NodeFailure(`${path} ${reason}`, { code, applied: 'no', data: { path } });
 }

@@ -1,8 +1,8 @@
 /** Reads one file that must be a file: nothing that blocks, and no more than a limit. */
 import { constants } from 'node:fs';
 import { NodeFailure } from '../graph/node-contract.ts';
+import { describeFileError, fileFailure } from './file-failure.ts';
 import { files } from './file/files.ts';
-import { describeFileError } from './file/write-atomically.ts';
 
 export interface RegularRead {
   readonly limitBytes: number;
@@ -17,23 +17,20 @@ export async function readRegularFile(path: string, { limitBytes, refusesLink = 
   const flags = constants.O_RDONLY | constants.O_NONBLOCK | (refusesLink ? constants.O_NOFOLLOW : 0);
   const file = await open(path, flags).catch((error: unknown) => {
     if (refusesLink && (error as NodeJS.ErrnoException).code === 'ELOOP')
-      refuse('PATH_REFUSED', path, 'is a symbolic link');
+      throw fileFailure('PATH_REFUSED', path, 'is a symbolic link');
     throw describeFileError(error, 'read', path, 'no');
   });
   try {
     const stats = await file.stat();
-    if (!stats.isFile()) refuse('NOT_A_FILE', path, 'is no file');
-    if (stats.size > limitBytes) refuse('FILE_TOO_LARGE', path, `is over the limit of ${limitBytes} bytes`);
+    if (!stats.isFile()) throw fileFailure('NOT_A_FILE', path, 'is no file');
+    if (stats.size > limitBytes) throw fileFailure('FILE_TOO_LARGE', path, `is over the limit of ${limitBytes} bytes`);
     const bytes = await file.readFile();
-    if (bytes.length > limitBytes) refuse('FILE_TOO_LARGE', path, `is over the limit of ${limitBytes} bytes`);
+    if (bytes.length > limitBytes)
+      throw fileFailure('FILE_TOO_LARGE', path, `is over the limit of ${limitBytes} bytes`);
     return bytes;
   } catch (error) {
     throw error instanceof NodeFailure ? error : describeFileError(error, 'read', path, 'no');
   } finally {
     await file.close();
   }
-}
-
-function refuse(code: string, path: string, reason: string): never {
-  throw new NodeFailure(`${path} ${reason}`, { code, applied: 'no', data: { path } });
 }

@@ -1,6 +1,7 @@
 /** The operations of EditFile: each makes one text of another. */
 import { isPlainObject } from '../../state/plain.ts';
 import { findMatches, type Match } from './find-matches.ts';
+import { parseJson } from './parse-json.ts';
 import { applyUnifiedDiff } from './text-diff.ts';
 
 /** Why an operation cannot be applied. */
@@ -167,12 +168,4 @@ function readWhole(operation: Operation, name: string, min: number): number {
   if (typeof number !== 'number' || !Number.isSafeInteger(number) || number < min)
     throw new EditFault(`${name} must be a whole number of at least ${min}`);
   return number;
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return undefined;
-  }
 }

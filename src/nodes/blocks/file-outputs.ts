@@ -1,9 +1,11 @@
 /** Files that a command wrote, read as fields of its output. */
 import { isAbsolute } from 'node:path';
 import type { FileOutput } from '../../graph/node-type.ts';
+import { isPlainObject } from '../../state/plain.ts';
 import { isInside, resolveLinks, resolveLocalPath } from '../local-path.ts';
 import type { Mask } from '../mask.ts';
 import { readRegularFile } from '../read-regular-file.ts';
+import { parseJson } from './parse-json.ts';
 
 const limitBytes = 10 * 1024 * 1024;
 
@@ -44,7 +46,7 @@ async function readFileOutput({ path, type, isUnsafe }: FileOutput, folder: stri
 
 function parse(text: string, type: FileOutput['type'], path: string): unknown {
   if (type === 'str') return text;
-  const found = type === 'num' ? parseNumber(text) : type === 'bool' ? parseFlag(text) : parseJson(text, type);
+  const found = type === 'num' ? parseNumber(text) : type === 'bool' ? parseFlag(text) : parseCollection(text, type);
   if (found === undefined) throw new Error(`${path} holds no ${type}`);
   return found;
 }
@@ -59,13 +61,7 @@ function parseFlag(text: string): boolean | undefined {
   return /^(false|0|no)$/i.test(text) ? false : undefined;
 }
 
-function parseJson(text: string, type: 'list' | 'dict'): unknown {
-  try {
-    const value: unknown = JSON.parse(text);
-    const fits =
-      type === 'list' ? Array.isArray(value) : typeof value === 'object' && value !== null && !Array.isArray(value);
-    return fits ? value : undefined;
-  } catch {
-    return undefined;
-  }
+function parseCollection(text: string, type: 'list' | 'dict'): unknown {
+  const value = parseJson(text);
+  return (type === 'list' ? Array.isArray(value) : isPlainObject(value)) ? value : undefined;
 }

@@ -1,7 +1,7 @@
 /** HttpCall: one request. */
 import type { InputFault, Inputs, NodeType, TypedNodeContext } from '../../graph/node-type.ts';
 import { SecretReference } from '../../graph/secret-reference.ts';
-import { decodeText, exchangeHttp, failStatus, safeMethods, type HttpAnswer } from '../exchange-http.ts';
+import { decodeText, exchangeHttp, failStatus, safeMethods, saysJson, type HttpAnswer } from '../exchange-http.ts';
 import {
   fieldsOf,
   flagOption,
@@ -12,6 +12,7 @@ import {
   textField,
   timeoutOf,
 } from './fields.ts';
+import { parseJson } from './parse-json.ts';
 
 const methods = ['GET', 'HEAD', 'OPTIONS', 'POST', 'PUT', 'PATCH', 'DELETE'];
 const timeout = secondsOption('timeout', 'Seconds until the request is given up.', { default: 30, min: 1, max: 1_800 });
@@ -121,20 +122,13 @@ interface HttpCallFields {
 function describeAnswer({ status, headers, bytes, mask }: HttpAnswer): HttpCallFields {
   const contentType = headers['content-type'] ?? '';
   const text = decodeText(bytes, contentType);
+  // What only says that it is JSON is there as text.
+  const json = saysJson(contentType) ? parseJson(text) : undefined;
   return {
     status_code: status,
     response_body: mask.text(text),
-    response_json: /^application\/([\w.-]+\+)?json\b/i.test(contentType) ? mask.all(parseJson(text)) : null,
+    response_json: mask.all(json ?? null),
     headers,
     success: status >= 200 && status < 300,
   };
-}
-
-/** What only says that it is JSON is there as text. */
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return null;
-  }
 }

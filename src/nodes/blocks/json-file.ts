@@ -1,6 +1,7 @@
 /** JSON objects in files: read strictly, written sorted and whole. */
 import { NodeFailure } from '../../graph/node-contract.ts';
 import { isPlainObject } from '../../state/plain.ts';
+import { fileFailure } from '../file-failure.ts';
 import { writeLocalFile } from '../local-file.ts';
 import { readRegularFile } from '../read-regular-file.ts';
 import { fileLimitBytes } from './text-encoding.ts';
@@ -15,7 +16,7 @@ export async function readJsonFile(path: string): Promise<JsonObject | undefined
   });
   if (bytes === undefined) return undefined;
   const value = parse(bytes, path);
-  if (!isPlainObject(value)) throw invalid(path, 'holds no JSON object');
+  if (!isPlainObject(value)) throw fileFailure('JSON_INVALID', path, 'holds no JSON object');
   return value;
 }
 
@@ -70,7 +71,7 @@ function parse(bytes: Buffer, path: string): unknown {
     const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
     return JSON.parse(text, keepExact) as unknown;
   } catch (error) {
-    throw invalid(path, error instanceof RangeError ? error.message : 'is no valid JSON');
+    throw fileFailure('JSON_INVALID', path, error instanceof RangeError ? error.message : 'is no valid JSON');
   }
 }
 
@@ -79,8 +80,4 @@ function keepExact(_key: string, value: unknown, context?: { readonly source?: s
   const isRounded = typeof value === 'number' && !Number.isSafeInteger(value) && /^-?\d+$/.test(context?.source ?? '');
   if (isRounded) throw new RangeError(`holds ${context?.source ?? ''}, which is too large to be kept exactly`);
   return value;
-}
-
-function invalid(path: string, reason: string): NodeFailure {
-  return new NodeFailure(`${path} ${reason}`, { code: 'JSON_INVALID', applied: 'no', data: { path } });
 }

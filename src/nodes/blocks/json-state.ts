@@ -2,11 +2,11 @@
 import type { InputField, Inputs, NodeType } from '../../graph/node-type.ts';
 import { isPlainObject } from '../../state/plain.ts';
 import { beforeEffect } from '../before-effect.ts';
+import { fileFailure } from '../file-failure.ts';
 import { changeInTurn, lookAtTarget } from '../local-file.ts';
 import { pathNeeds, resolveLocalPath } from '../local-path.ts';
 import { fieldsOf, flagOption, optionFaults, outputField, refuseInput, requireText, textField } from './fields.ts';
 import { mergeDeep, readJsonFile, writeJsonFile, type JsonObject } from './json-file.ts';
-import { NodeFailure } from '../../graph/node-contract.ts';
 
 const path: InputField = textField('The file; `~/` is the home folder.', { isRequired: true });
 const pathOutput = outputField('string', 'Absolute.');
@@ -32,7 +32,7 @@ export const readJsonState: NodeType = {
     signal.throwIfAborted();
     const file = resolveLocalPath(requireText(inputs, 'path'));
     const data = await readJsonFile(file);
-    if (data === undefined && required.read(inputs)) throw missing(file);
+    if (data === undefined && required.read(inputs)) throw fileFailure('ENOENT', file, 'is not there');
     return { data: data ?? {}, found: data !== undefined, path: file };
   },
 };
@@ -90,7 +90,7 @@ export const mergeJsonState: NodeType = {
       signal.throwIfAborted();
       await lookAtTarget(file);
       const before = await readJsonFile(file);
-      if (before === undefined && !createIfMissing.read(inputs)) throw missing(file);
+      if (before === undefined && !createIfMissing.read(inputs)) throw fileFailure('ENOENT', file, 'is not there');
       const data = mergeDeep(before ?? {}, updates);
       await writeJsonFile({ path: file, data, createParents: createParents.read(inputs), key });
       return { path: file, created: before === undefined, merged_data: data };
@@ -102,8 +102,4 @@ function readInputs(inputs: Inputs, name: string): { readonly file: string; read
   const object = inputs[name];
   if (!isPlainObject(object)) throw refuseInput(name, 'is no object');
   return { file: resolveLocalPath(requireText(inputs, 'path')), object };
-}
-
-function missing(path: string): NodeFailure {
-  return new NodeFailure(`${path} is not there`, { code: 'ENOENT', applied: 'no', data: { path } });
 }

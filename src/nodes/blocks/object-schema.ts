@@ -18,7 +18,7 @@ interface TellsJsonSchema {
 /** @throws TypeError it is neither, or not one of an object */
 export function readObjectSchema(schema: unknown, side: 'input' | 'output', place: string): ObjectParts {
   const json = isStandard(schema) ? tellJsonSchema(schema, side, place) : schema;
-  if (!isRecord(json) || json['type'] !== 'object' || !isRecord(json['properties'] ?? {}))
+  if (!isPlainObject(json) || json['type'] !== 'object' || !isPlainObject(json['properties'] ?? {}))
     throw new TypeError(`${place} must be the schema of an object: { type: 'object', properties: { … } }`);
   const { properties = {}, required = [] } = json as Partial<ObjectParts>;
   return { properties, required };
@@ -26,10 +26,6 @@ export function readObjectSchema(schema: unknown, side: 'input' | 'output', plac
 
 function isStandard(schema: unknown): schema is StandardSchema {
   return (typeof schema === 'object' || typeof schema === 'function') && schema !== null && '~standard' in schema;
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return isPlainObject(value);
 }
 
 function tellJsonSchema(schema: StandardSchema, side: 'input' | 'output', place: string): unknown {

@@ -17,6 +17,7 @@ import {
 import { checkPatterns, findFiles } from './find-files.ts';
 import { createIgnoreRules } from './ignored-files.ts';
 import { describeEntries, readEntries, readEntry, type LineRange, type Reading } from './file-entries.ts';
+import { parseJson } from './parse-json.ts';
 import { encodingOption } from './text-encoding.ts';
 
 const mode = choiceOption('mode', 'The whole text, its outline, or its beginning and outermost sections.', [
@@ -152,12 +153,4 @@ async function readMany(inputs: Inputs, reading: Reading, signal: AbortSignal): 
     });
   const { entries, skipped } = await readEntries(folder, matched, maxFiles.read(inputs), reading, signal);
   return describeEntries(entries, skipped, matched.length, reading.mode);
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return undefined;
-  }
 }

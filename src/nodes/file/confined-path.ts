@@ -1,6 +1,7 @@
 /** Resolves the path of a file node, and keeps it inside a folder if one is given. */
-import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
+import { basename, dirname, isAbsolute, join, resolve } from 'node:path';
 import { NodeFailure } from '../../graph/node-contract.ts';
+import { isInside } from '../local-path.ts';
 import { files } from './files.ts';
 
 /**
@@ -17,9 +18,7 @@ export async function confinePath(path: unknown, root: string | undefined): Prom
   if (path.split(/[\\/]/).includes('..')) refuse(path, 'holds `..`');
   const top = await (await files()).realpath(root).catch(() => refuse(root, 'is the root, and does not exist'));
   const real = await resolveExisting(join(top, path));
-  const inside = relative(top, real);
-  if (inside === '..' || inside.startsWith(`..${sep}`) || isAbsolute(inside))
-    refuse(path, 'leads out of the root over a symbolic link');
+  if (!isInside(top, real)) refuse(path, 'leads out of the root over a symbolic link');
   return real;
 }
 

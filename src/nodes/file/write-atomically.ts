@@ -1,7 +1,7 @@
 /** Writes a file so that it is there whole, or as it was before; durable when it resolves. */
 import { createHash, randomBytes } from 'node:crypto';
 import { basename, dirname, join } from 'node:path';
-import { NodeFailure } from '../../graph/node-contract.ts';
+import { describeFileError } from '../file-failure.ts';
 import { files } from './files.ts';
 
 export interface AtomicWrite {
@@ -49,11 +49,6 @@ export async function removeLeftovers(path: string, key: string): Promise<void> 
       .filter((name) => name.startsWith(prefix))
       .map(async (name) => (await files()).rm(join(folder, name), { force: true })),
   );
-}
-
-export function describeFileError(error: unknown, verb: string, path: string, applied: 'no' | 'unknown'): NodeFailure {
-  const code = (error as NodeJS.ErrnoException).code ?? 'unknown';
-  return new NodeFailure(`${path} could not be ${verb} (${code})`, { code, applied, data: { path } });
 }
 
 /** A long name keeps room for what is put before and after it. */

@@ -40,13 +40,22 @@ export function parseBody(bytes: Uint8Array, contentType: string, format: BodyFo
 }
 
 function guessFormat(contentType: string, bytes: Uint8Array): Exclude<BodyFormat, 'auto'> {
-  const type = contentType.split(';')[0]?.trim().toLowerCase() ?? '';
-  if (type === 'application/json' || type.endsWith('+json')) return bytes.length === 0 ? 'text' : 'json';
+  if (saysJson(contentType)) return bytes.length === 0 ? 'text' : 'json';
+  const type = mediaType(contentType);
   const isText =
     type === '' ||
     type.startsWith('text/') ||
     /^application\/(xml|javascript|x-www-form-urlencoded|x-ndjson|yaml)$|\+xml$/.test(type);
   return isText ? 'text' : 'bytes';
+}
+
+/** Whether a content type says that its content is JSON. */
+export function saysJson(contentType: string): boolean {
+  return /^application\/json$|\+json$/.test(mediaType(contentType));
+}
+
+function mediaType(contentType: string): string {
+  return contentType.split(';')[0]?.trim().toLowerCase() ?? '';
 }
 
 function parseJson(bytes: Uint8Array): unknown {

@@ -2,6 +2,7 @@
 import { hashText } from '../../../state/hash.ts';
 import { isPlainObject } from '../../../state/plain.ts';
 import { refuseInput } from '../fields.ts';
+import { parseJson } from '../parse-json.ts';
 import type { RowData } from './row-statements.ts';
 import { jsonText } from './sql-job.ts';
 import type { ColumnType, TableModel } from './table-model.ts';
@@ -81,16 +82,11 @@ function encode(type: ColumnType | undefined, value: unknown): unknown {
 /** What SQLite keeps as a number or a text becomes what the model says. */
 export function decode(type: ColumnType | undefined, value: unknown): unknown {
   if (type === 'boolean' && typeof value === 'number') return value !== 0;
-  if (type === 'json' && typeof value === 'string') return parseOr(value, () => JSON.parse(value) as unknown);
+  if (type === 'json' && typeof value === 'string') {
+    const parsed = parseJson(value);
+    return parsed === undefined ? value : parsed;
+  }
   if (type !== 'timestamp' || typeof value !== 'string') return value;
   const time = new Date(value);
   return Number.isNaN(time.getTime()) ? value : time;
-}
-
-function parseOr(value: unknown, parse: () => unknown): unknown {
-  try {
-    return parse();
-  } catch {
-    return value;
-  }
 }
