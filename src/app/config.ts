@@ -4,7 +4,7 @@ import { CairnError } from '../errors.ts';
 import type { NodeType } from '../graph/node-type.ts';
 import type { ModelProfile } from '../models/index.ts';
 import type { Models } from '../ports/model.ts';
-import { schemaFault, type Schema } from '../state/json-schema.ts';
+import { schemaFaults, type Schema } from '../state/json-schema.ts';
 
 /** The configuration of a working folder: docs/guide/cli.md. Options of a command come before it. */
 export interface Config {
@@ -65,13 +65,8 @@ function unknownKeys(value: object, known: readonly string[], path: string): rea
 function fieldFaults(value: object, fields: Readonly<Record<string, Schema>>, path: string): readonly string[] {
   return Object.entries(fields).flatMap(([name, schema]) => {
     const given = (value as Readonly<Record<string, unknown>>)[name];
-    return given === undefined ? [] : faultsOf(schema, given, `${path}${name}`);
+    return given === undefined ? [] : schemaFaults(schema, given, `${path}${name}`);
   });
-}
-
-function faultsOf(schema: Schema, given: unknown, path: string): readonly string[] {
-  const fault = schemaFault(schema, given, path);
-  return fault === undefined ? [] : [fault];
 }
 
 function nodeTypeFaults(nodeTypes: unknown, isCode: boolean): readonly string[] {
@@ -88,7 +83,7 @@ function modelFaults(models: unknown): readonly string[] {
   if (isModels(models as ModelNames)) return [];
   return Object.entries(models).flatMap(([name, given]: readonly [string, unknown]) => {
     const path = `models.${name}`;
-    if (typeof given !== 'object' || given === null) return faultsOf(modelName, given, path);
+    if (typeof given !== 'object' || given === null) return schemaFaults(modelName, given, path);
     return [
       ...unknownKeys(given, Object.keys(modelFields), `${path}.`),
       ...fieldFaults(given, modelFields, `${path}.`),

@@ -41,7 +41,7 @@ test.each([
 test('D15 every fault is told at once', async () => {
   write(
     'cairn.config.json',
-    '{ "stores": 1, "workflows": [5], "checkpoint": { "max_per_workflow": 0, "keep": true }, "models": { "a": "x", "b": { "modl": "y:z" } } }',
+    '{ "stores": 1, "workflows": [5, ""], "checkpoint": { "max_per_workflow": 0, "keep": true }, "models": { "a": "x", "b": { "modl": "y:z" } } }',
   );
   await expect(readConfig({ cwd })).rejects.toMatchObject({
     code: 'CONFIG_INVALID',
@@ -50,6 +50,7 @@ test('D15 every fault is told at once', async () => {
       faults: [
         expect.stringMatching(/^stores is not known; known are store, /),
         'workflows[0] is integer, not string',
+        'workflows[1] is shorter than 1',
         expect.stringMatching(/^checkpoint\.keep is not known/),
         'checkpoint.max_per_workflow is below 1',
         'models.a does not match ^[^:]+:.+$',

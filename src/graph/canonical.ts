@@ -14,7 +14,8 @@ export class NotDataError extends Error {
   }
 }
 
-const isPlainObject = (value: object): value is Record<string, unknown> => {
+/** Whether an object is no more than its keys. */
+export const isPlainObject = (value: object): value is Record<string, unknown> => {
   const prototype: unknown = Object.getPrototypeOf(value);
   return prototype === null || prototype === Object.prototype;
 };

@@ -1,4 +1,5 @@
 /** Values on their way into an expression and out of it. */
+import { isPlainObject } from './canonical.ts';
 
 /** A map whose entries are read when an expression asks for them; an entry that is undefined is absent. */
 export class FieldReader extends Map<unknown, unknown> {
@@ -17,11 +18,6 @@ export class FieldReader extends Map<unknown, unknown> {
     return typeof key === 'string' || typeof key === 'number' ? this.#read(key) : undefined;
   }
 }
-
-const isPlainObject = (value: object): value is Record<string, unknown> => {
-  const prototype: unknown = Object.getPrototypeOf(value);
-  return prototype === null || prototype === Object.prototype;
-};
 
 const dataClasses = [Date, Uint8Array, Map, Set, URL, Error] as const;
 

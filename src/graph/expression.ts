@@ -17,7 +17,7 @@ const arithmetic: Readonly<Record<string, (a: number, b: number) => number>> = {
   '%': (a, b) => a % b,
 };
 
-/** The language of both: one way to reckon and compare. */
+/** The language of conditions and of texts: one way to reckon and compare. */
 function createLanguage(): Environment {
   const environment = new Environment({ homogeneousAggregateLiterals: false, enableOptionalTypes: true });
   // Numbers of the state are doubles and whole numbers of an expression are ints; the language itself does not mix the two.

@@ -1,5 +1,4 @@
 /** What workflows may reach for: granted by whoever runs the process, least by default. */
-import type { Need } from './node-type.ts';
 
 /** Grants. A grant that is absent is withheld. */
 export interface Permissions {
@@ -14,6 +13,3 @@ export interface Permissions {
 
 /** Everything: for workflows that the operator chose. */
 export const everythingAllowed: Permissions = Object.freeze({ shell: true, net: true, fs: true, env: true });
-
-/** Why a need is not granted, with the option that would grant it; undefined: it is. A need that is not known before the run is granted if any of its kind is. */
-export type Refusal = (need: Need, permissions: Permissions) => string | undefined;

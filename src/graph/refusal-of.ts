@@ -1,9 +1,12 @@
 /** Whether a need is granted (rule Y6 of docs/spec/yaml.md). */
 import type { Need } from './node-type.ts';
-import type { Permissions, Refusal } from './permissions.ts';
+import type { Permissions } from './permissions.ts';
 
-/** Says why a need is not granted, with the option that would grant it; undefined: it is. */
-export const refusalOf: Refusal = (need, permissions) => {
+/**
+ * Why a need is not granted, with the option that would grant it; undefined: it is. A need that is not known before the run is
+ * granted if any of its kind is.
+ */
+export function refusalOf(need: Need, permissions: Permissions): string | undefined {
   switch (need.kind) {
     case 'shell':
       return permissions.shell === true ? undefined : 'it runs commands (--allow shell)';
@@ -14,7 +17,7 @@ export const refusalOf: Refusal = (need, permissions) => {
     default:
       return envRefusal(need, permissions.env);
   }
-};
+}
 
 function netRefusal(host: string | undefined, granted: Permissions['net']): string | undefined {
   if (granted === true) return undefined;

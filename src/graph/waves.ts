@@ -27,11 +27,11 @@ export function waveNumbers(nodeCount: number, edges: readonly Arrow[]): readonl
 
 /**
  * The waves of a stored graph, as lists of node ids in the order of the structure.
- * @param isCounted - which nodes are shown; by default all but the one that computes a workflow's outputs
+ * @param isShown - whether a node is in the lists
  */
 export function wavesOf(
   structure: GraphStructure,
-  isCounted: (node: Readonly<Record<string, unknown>>) => boolean = (node) => node['type'] !== 'outputs',
+  isShown: (node: Readonly<Record<string, unknown>>) => boolean,
 ): readonly (readonly string[])[] {
   // All nodes take part, the start too: what is not shown may still be what a loop is entered from.
   const ids = [START, ...structure.nodes.map((node) => String(node['id']))];
@@ -42,7 +42,7 @@ export function wavesOf(
     return from === undefined || to === undefined ? [] : [{ from, to }];
   });
   const waves = waveNumbers(ids.length, edges);
-  const shown = structure.nodes.flatMap((node, index) => (isCounted(node) ? [index + 1] : []));
+  const shown = structure.nodes.flatMap((node, index) => (isShown(node) ? [index + 1] : []));
   return groupByWave(
     shown.map((index) => ids[index] ?? ''),
     shown.map((index) => waves[index] ?? 0),

@@ -87,12 +87,8 @@ export class Channels {
     this.#changes += 1;
     this.#touchShown('outputs', nodeId, showsOutput);
     // Few nodes fail, and few ask for failures.
-    if (this.#hasFailures || showsFailure) this.#touchFailure(nodeId, showsFailure);
-  }
-
-  #touchFailure(nodeId: string, showsFailure: boolean): void {
-    this.#hasFailures = true;
-    this.#touchShown('failures', nodeId, showsFailure);
+    this.#hasFailures ||= showsFailure;
+    if (this.#hasFailures) this.#touchShown('failures', nodeId, showsFailure);
   }
 
   #touchShown(area: NodeArea, nodeId: string, willShow: boolean): void {

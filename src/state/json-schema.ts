@@ -3,13 +3,11 @@ import { fitsPattern } from '../graph/fits-pattern.ts';
 import { canonicalText } from './canonical.ts';
 import { encodeValue } from './codec.ts';
 import { resolvePointer } from './json-schema-defects.ts';
-import { getOwn } from './plain.ts';
+import { getOwn, type PlainObject } from './plain.ts';
 
 export { schemaDefect } from './json-schema-defects.ts';
 
 export type Schema = Readonly<Record<string, unknown>>;
-
-type Keyed = Readonly<Record<string, unknown>>;
 
 /** Where a value stands, and which references led to its schema without going into the value. */
 interface Place {
@@ -62,7 +60,7 @@ function* faultsOf(schema: unknown, value: unknown, at: Place): Generator<string
   if (typeof value === 'string') yield* textFaults(rules, value, at);
   else if (typeof value === 'number') yield* numberFaults(rules, value, at);
   else if (Array.isArray(value)) yield* listFaults(rules, value, at);
-  else if (typeof value === 'object' && value !== null) yield* objectFaults(rules, value as Keyed, at);
+  else if (typeof value === 'object' && value !== null) yield* objectFaults(rules, value as PlainObject, at);
 }
 
 /** What is said of the same value by other schemas. */
@@ -125,7 +123,7 @@ function* listFaults(rules: Schema, value: readonly unknown[], at: Place): Gener
   }
 }
 
-function* objectFaults(rules: Schema, value: Keyed, at: Place): Generator<string> {
+function* objectFaults(rules: Schema, value: Readonly<PlainObject>, at: Place): Generator<string> {
   const { minProperties, maxProperties } = rules as { minProperties?: number; maxProperties?: number };
   const names = Object.keys(value);
   if (minProperties !== undefined && names.length < minProperties)
@@ -134,7 +132,7 @@ function* objectFaults(rules: Schema, value: Keyed, at: Place): Generator<string
     yield `${at.path} has more than ${maxProperties} properties`;
   for (const name of listOf(rules['required']) as readonly string[])
     if (!Object.hasOwn(value, name)) yield `${at.path}.${name} is missing`;
-  const properties = (rules['properties'] ?? {}) as Keyed;
+  const properties = (rules['properties'] ?? {}) as Readonly<PlainObject>;
   for (const name of names) {
     const isKnown = Object.hasOwn(properties, name);
     const schema = isKnown ? properties[name] : rules['additionalProperties'];
