@@ -4,7 +4,7 @@ import { Outcome, partitions, stepsOutput, type OutcomeParts, type Partition } f
 import type { Graph, StandardSchema } from '../graph/graph.ts';
 import { admitValue, maskedText, type Admitted } from '../state/codec.ts';
 import type { Activation } from './activation.ts';
-import { checkpointBytesOf, checkSize, type SizedPart } from './checkpoint-size.ts';
+import { checkWritten, type SizedPart } from './checkpoint-size.ts';
 import type { RunCore } from './run-core.ts';
 
 /** Updates by partition and key. */
@@ -22,8 +22,7 @@ export interface AdmittedOutcome {
 /** @throws VALUE_UNSTORABLE, VALUE_TOO_LARGE, CHECKPOINT_TOO_LARGE, STATE_INVALID, STATE_UNKNOWN_CHANNEL */
 export function admitOutcome(core: RunCore, activation: Activation, returned: unknown): AdmittedOutcome {
   const outcome = takeIn(core, activation, returned);
-  const limitBytes = checkpointBytesOf(core, activation.frameRun);
-  if (limitBytes !== undefined) checkSize(limitBytes, activation.path.join('/'), partsOf(activation, outcome));
+  checkWritten(core, activation, () => partsOf(activation, outcome));
   return outcome;
 }
 

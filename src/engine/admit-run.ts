@@ -73,7 +73,7 @@ export async function admitRun(
   const runId = options.runId ?? ids.createRunId(clock.now());
   checkId('run id', runId, limits.idBytes);
   const tree = await newFrame(graph, input, limits, redactorOf(env));
-  checkAdmission(graph, tree.input, tree.channels);
+  checkAdmission(graph, tree);
   settleStart(rootFrameRun(graph, tree));
   const root: RunTree = { status: 'running', graphHash: graph.hash, codeHash: graph.codeHash, waits: {}, frame: tree };
   const key = runKeyOf(tenant, runId);

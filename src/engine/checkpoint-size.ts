@@ -3,7 +3,8 @@ import { CairnError } from '../errors.ts';
 import type { Graph } from '../graph/graph.ts';
 import { encodeValue } from '../state/codec.ts';
 import { isPlainObject } from '../state/plain.ts';
-import type { FrameRun } from './frame-run.ts';
+import type { FrameTree } from '../state/tree.ts';
+import type { Activation } from './activation.ts';
 import type { RunCore } from './run-core.ts';
 
 /** A value that would be written, and its encoding. */
@@ -20,18 +21,25 @@ interface Place {
 
 const listedPlaces = 5;
 
-/** The limit in a frame: its own graph's, or that of the run it is part of, whichever is less. */
-export function checkpointBytesOf(core: RunCore, { graph }: FrameRun): number | undefined {
-  const own = graph.policies.checkpointBytes;
+/** The limit is that of the frame's own graph, or of the run it is part of, whichever is less. @throws CHECKPOINT_TOO_LARGE */
+export function checkWritten(
+  core: RunCore,
+  activation: Activation,
+  parts: () => readonly SizedPart[],
+  stepKey?: string,
+): void {
+  const own = activation.frameRun.graph.policies.checkpointBytes;
   const whole = core.rootFrame.graph.policies.checkpointBytes;
-  return own === undefined || whole === undefined ? (own ?? whole) : Math.min(own, whole);
+  if (own === undefined && whole === undefined) return;
+  const node = stepKey === undefined ? activation.path : [...activation.path, stepKey];
+  checkSize(Math.min(own ?? Infinity, whole ?? Infinity), node.join('/'), parts());
 }
 
-/** Checks what the input and the defaults of a new frame take. @throws CHECKPOINT_TOO_LARGE */
-export function checkAdmission(graph: Graph, input: unknown, channels: unknown): void {
+/** Checks what the input and the defaults of a new run take. @throws CHECKPOINT_TOO_LARGE */
+export function checkAdmission(graph: Graph, { input, channels }: FrameTree): void {
   const limitBytes = graph.policies.checkpointBytes;
   if (limitBytes === undefined) return;
-  const parts = Object.entries({ input, ...(channels as object) });
+  const parts = Object.entries({ input, ...channels });
   checkSize(
     limitBytes,
     'input',
@@ -40,7 +48,7 @@ export function checkAdmission(graph: Graph, input: unknown, channels: unknown):
 }
 
 /** @param node - who would write it @throws CHECKPOINT_TOO_LARGE naming the largest places */
-export function checkSize(limitBytes: number, node: string, parts: readonly SizedPart[]): void {
+function checkSize(limitBytes: number, node: string, parts: readonly SizedPart[]): void {
   const units = parts.reduce((sum, { json }) => sum + json.length, 0);
   // A UTF-16 unit takes at most three bytes.
   if (units * 3 <= limitBytes) return;

@@ -16,7 +16,7 @@ import type { RunCore } from './run-core.ts';
 import { settleStart } from './settle-start.ts';
 import { ensureSteps } from './step-record.ts';
 import { keyAcrossSaves, never, nextStepKey } from './step-calls.ts';
-import { treePathOf } from './tree-path.ts';
+import { recordPathOf } from './tree-path.ts';
 
 /** Runs a graph as a child, or goes on with the one recorded under this name; resolves when it has ended. */
 export async function runChild(
@@ -88,7 +88,7 @@ async function openChild(
   const frameRun = new FrameRun({
     graph,
     tree,
-    treePath: [...treePathOf(activation.path), 'nodes', activation.node.id, 'children', key],
+    treePath: [...recordPathOf(activation.path), 'children', key],
     delta: core.delta,
     nodePath,
     keyParts: [...activation.keyParts, keyAcrossSaves(activation, key)],

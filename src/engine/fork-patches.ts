@@ -11,7 +11,7 @@ import { storedForm } from './offload.ts';
 import { pathKeyOf } from './recorded-outcomes.ts';
 import { redactorOf } from './redact.ts';
 import type { EngineEnvironment } from './run-core.ts';
-import { treePathOf } from './tree-path.ts';
+import { recordPathOf } from './tree-path.ts';
 
 /** A wait is named by its id, or by its node. */
 export function isNamed(waitId: string | undefined, node: readonly string[], name: string): boolean {
@@ -86,7 +86,7 @@ export class ForkPatches {
     const value = checkAnswer(wait, admitValue(given, ['answer'], this.#env.limits, redactorOf(this.#env)).value);
     delete waits[waitId];
     this.#delta.delete(pathJson(['waits', waitId]));
-    const nodeAt = [...treePathOf(wait.node), 'nodes', wait.node.at(-1) as string];
+    const nodeAt = recordPathOf(wait.node);
     const at = wait.step === undefined ? nodeAt : [...nodeAt, 'steps', wait.step];
     if (wait.kind === 'doubt') return this.#setLarge([...at, 'decision'], value);
     const { wait: _, ...open } = readPath(this.#root, at) as StepRecord;

@@ -116,19 +116,18 @@ async function quickFork(
   }
   if (patches.length > 0) delta.set('["patched"]', JSON.stringify(patches.map(({ path }) => path.join('.'))));
   if (options.rerunPure === true) delta.set('["rerunPure"]', 'true');
-  const { graphHash } = run;
   return {
     from: seq,
     checksum: link,
     delta,
     waits: [],
     pending: patches.length > 0 ? 1 : 0,
-    graphHash,
+    graphHash: run.graphHash,
     differences: [],
   };
 }
 
-/** The state a fork begins with, and the delta that makes it. Writes nothing. */
+/** The state a fork begins with, and the delta that makes it. Writes nothing but the blobs of large values. */
 export async function draftFork(
   env: EngineEnvironment,
   run: RunRow,

@@ -15,7 +15,7 @@ export function retryLater(core: RunCore, activation: Activation, retryAt: numbe
   activation.phase = 'retrying';
   core.setBusy(activation, false);
   const delayMs = retryAt - core.env.clock.now();
-  const wait = retryWait(activation, activation.attempt, retryAt);
+  const wait = retryWait(activation.path, activation.attempt, retryAt);
   if (delayMs > core.env.limits.holdTimersMs || isRetryOpen(core, wait)) {
     activation.cancelTimer = undefined;
     openWait(core, activation, undefined, wait);

@@ -1,4 +1,4 @@
-/** Resume under another graph: compared against the run's live positions (H3). */
+/** Going on under another graph, in a resume or a fork: compared against the run's live positions (H3). */
 import { CairnError } from '../errors.ts';
 import { compareStructures, type LivePositions } from '../graph/compare-graphs.ts';
 import type { Graph, GraphStructure } from '../graph/graph.ts';
@@ -42,8 +42,12 @@ export async function applyGraphChange(
   const { verdict, differences } = compareStructures(stored, graph, livePositions(root.frame, root.codeHash));
   if (verdict === 'refused')
     throw changedError(run, differences, 'what it waits for or works on is gone or is something else');
-  const isMigrated = verdict === 'needs-migration';
-  if (isMigrated && migrate === undefined) throw changedError(run, differences, 'its state needs a migration');
+  const { channels } = root.frame;
+  let migrated: FrameTree['channels'] = {};
+  if (verdict === 'needs-migration') {
+    if (migrate === undefined) throw changedError(run, differences, 'its state needs a migration');
+    migrated = admitMigrated(env, migrate(channels));
+  }
   root.graphHash = graph.hash;
   root.definition = definitionOf(graph);
   const sets: SetOp[] = [
@@ -51,8 +55,6 @@ export async function applyGraphChange(
     setCode(root, graph),
     ['["definition"]', encodeValue(await storedForms(env, { ...root.definition }))],
   ];
-  const { channels } = root.frame;
-  const migrated = isMigrated && migrate !== undefined ? admitMigrated(env, migrate(channels)) : {};
   root.frame.channels = { ...channels, ...migrated };
   for (const [partition, values] of Object.entries(migrated))
     sets.push([pathJson(['frame', 'channels', partition]), encodeValue(await storedForms(env, values))]);

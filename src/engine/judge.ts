@@ -23,8 +23,8 @@ export interface DoubtfulEffect {
   /** What becomes of it if nothing else decides. */
   readonly onInDoubt: 'ask' | 'fail';
   readonly reconcile: ((key: string) => Promise<Reconciliation> | Reconciliation) | undefined;
-  /** In a fork: what the original says by now. */
-  readonly original: (() => Promise<Verdict | undefined>) | undefined;
+  /** What the original of a fork says by now. */
+  readonly original: () => Promise<Verdict | undefined>;
 }
 
 /** What becomes of an effect in doubt. */
@@ -38,10 +38,10 @@ export type Verdict =
 
 /** Judges an open effect once its first owner can no longer be inside it (O2). */
 export async function judgeEffect(core: RunCore, effect: DoubtfulEffect): Promise<Verdict> {
-  const before = await effect.original?.();
+  const before = await effect.original();
   if (before !== undefined) return before;
   if (await ownerGone(core, effect.intent)) {
-    const since = await effect.original?.();
+    const since = await effect.original();
     if (since !== undefined) return since;
   }
   if (effect.decision !== undefined) {
@@ -80,9 +80,8 @@ async function ownerGone(core: RunCore, intent: Intent): Promise<boolean> {
 export function judgeActivation(core: RunCore, activation: Activation, record: NodeRecord): void {
   const { node } = activation;
   const intent = record.intent as Intent;
-  const { replay } = core;
   const original = async (): Promise<Verdict | undefined> =>
-    (await replay?.takesOverOpen(core, activation, intent)) === undefined ? undefined : { kind: 'none' };
+    (await core.replay?.takesOverOpen(core, activation, intent)) === true ? { kind: 'none' } : undefined;
   if (core.isDry) return void foresee(core, activation, record, original);
   const { reconcile } = node.implementation;
   const effect: DoubtfulEffect = {
@@ -90,7 +89,7 @@ export function judgeActivation(core: RunCore, activation: Activation, record: N
     isIdempotent: node.idempotent,
     applied: record.applied,
     decision: record.decision,
-    original: replay === undefined ? undefined : original,
+    original,
     onInDoubt: node.onInDoubt,
     reconcile:
       reconcile === undefined
@@ -147,7 +146,7 @@ function applyVerdict(core: RunCore, activation: Activation, verdict: Verdict): 
     core,
     activation,
     undefined,
-    doubtWait(activation.path, 'in doubt', activation.node.effect, record.intent as Intent),
+    doubtWait({ node: activation.path, effect: activation.node.effect, intent: record.intent as Intent }),
   );
   activation.phase = 'left';
   core.setBusy(activation, false);

@@ -46,10 +46,16 @@ export function leave(core: RunCore, activation: Activation): void {
 
 /** Tells who started a child run that it does nothing but wait now, and so on up. */
 export function tellWaiting(core: RunCore, frameRun: FrameRun): void {
+  // Whether something is at work is a search, and mostly nobody asks.
+  if (!isListenedTo(frameRun)) return;
   for (let frame = frameRun; frame.parent !== undefined; frame = frame.parent) {
     if (frame.plan.isDone || frame.hasFailed || isAtWork(core, frame)) return;
     if (frame.onWaiting !== undefined) queueMicrotask(frame.onWaiting);
   }
+}
+
+function isListenedTo(frameRun: FrameRun | undefined): boolean {
+  return frameRun !== undefined && (frameRun.onWaiting !== undefined || isListenedTo(frameRun.parent));
 }
 
 function isAtWork(core: RunCore, frameRun: FrameRun): boolean {

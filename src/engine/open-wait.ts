@@ -7,7 +7,7 @@ import type { Activation } from './activation.ts';
 import type { RunCore } from './run-core.ts';
 import { keyAcrossSaves } from './step-calls.ts';
 import { recordAt, setStep } from './step-record.ts';
-import { treePathOf } from './tree-path.ts';
+import { recordPathOf } from './tree-path.ts';
 import { holdTimer, watchTimer } from './timers.ts';
 import { doubtWait, waitIdOf, waitRowOf, type DoubtedEffect } from './wait.ts';
 
@@ -62,9 +62,8 @@ function openDoubtOf(core: RunCore, wait: WaitRecord, stepKey: string | undefine
 
 /** Asks whether an effect below an activation happened, as nobody else will; if that is asked already, only waits for the answer. */
 export function openDoubt(core: RunCore, activation: Activation, effect: DoubtedEffect): void {
-  const { node, step, intent } = effect;
-  const name = step === undefined ? 'in doubt' : `in doubt: ${step}`;
-  const wait = doubtWait(node, name, effect.effect, intent);
+  const { step, intent } = effect;
+  const wait = doubtWait(effect);
   const waitId = openDoubtOf(core, wait, step) ?? waitIdOf(core.runId, [intent.key], nameInId(wait));
   openWait(core, activation, step, wait, waitId);
 }
@@ -143,7 +142,7 @@ export function closeWait(core: RunCore, waitId: string, closing: Closing): void
     endDelay(core, wait, record);
     return wake(core, waitId);
   }
-  if (wait.kind === 'doubt') recordDecision(core, wait, closing);
+  if (wait.kind === 'doubt') recordDecision(core, wait, record, closing);
   else {
     const step: StepRecord = {
       ...(record.steps?.[wait.step as string] as StepRecord),
@@ -178,7 +177,7 @@ function endDelay(core: RunCore, wait: WaitRecord, record: NodeRecord): void {
   }
   if (record.retryAt === undefined) return;
   delete record.retryAt;
-  core.delta.delete(pathJson([...treePathOf(wait.node), 'nodes', wait.node.at(-1) as string, 'retryAt']));
+  core.delta.delete(pathJson([...recordPathOf(wait.node), 'retryAt']));
 }
 
 function answerPart(wait: WaitRecord, waitId: string, closing: Closing, hash: string | undefined): string {
@@ -194,19 +193,18 @@ function answerPart(wait: WaitRecord, waitId: string, closing: Closing, hash: st
 }
 
 /** A person's decision about an effect in doubt is kept until the effect is judged again. */
-function recordDecision(core: RunCore, wait: WaitRecord, { output: decision, outputJson }: Closing): void {
-  const record = recordAt(core, wait.node);
-  if (record === undefined) return;
+function recordDecision(core: RunCore, wait: WaitRecord, record: NodeRecord, closing: Closing): void {
+  const { output: decision, outputJson = encodeValue(decision) } = closing;
+  const path = recordPathOf(wait.node);
   const doubtful = wait.step === undefined ? undefined : record.steps?.[wait.step];
-  if (wait.step !== undefined && doubtful !== undefined) {
-    const { wait: _, ...step } = doubtful;
-    return setStep(core, wait.node, record, wait.step, { ...step, decision });
+  if (wait.step === undefined || doubtful === undefined) {
+    record.decision = decision;
+    return core.delta.set(pathJson([...path, 'decision']), outputJson);
   }
-  record.decision = decision;
-  core.delta.set(
-    pathJson([...treePathOf(wait.node), 'nodes', wait.node.at(-1) as string, 'decision']),
-    outputJson ?? encodeValue(decision),
-  );
+  const { wait: _, ...step } = doubtful;
+  setStep(core, wait.node, record, wait.step, step);
+  step.decision = decision;
+  core.delta.set(pathJson([...path, 'steps', wait.step, 'decision']), outputJson);
 }
 
 function wake(core: RunCore, waitId: string): void {

@@ -9,7 +9,7 @@ import type { RunRow } from '../ports/store.ts';
 import { setOwn } from '../state/plain.ts';
 import type { KeptOutcome, NodeRecord, StepRecord } from '../state/tree.ts';
 import type { EngineEnvironment } from './run-core.ts';
-import { treePathOf } from './tree-path.ts';
+import { recordPathOf, treePathOf } from './tree-path.ts';
 
 /** Where an outcome was recorded. */
 export interface Recorded {
@@ -133,7 +133,7 @@ export class RecordedOutcomes {
   async readStep(recorded: Recorded): Promise<StepRecord | undefined> {
     const { ops } = await this.#read(recorded);
     const path = recorded.part.node as readonly string[];
-    const at = [...treePathOf(path), 'nodes', path.at(-1) as string, 'steps', recorded.part.step as string];
+    const at = [...recordPathOf(path), 'steps', recorded.part.step as string];
     return ops.findLast(([kind, place]) => kind === 's' && place.length === at.length && startsWith(place, at))?.[2] as
       StepRecord | undefined;
   }

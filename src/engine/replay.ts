@@ -175,23 +175,24 @@ export class ReplaySource {
   }
 
   /**
-   * An effect that was open at the fork point is taken from the original if that has recorded it by now; `refused`: the original is
-   * worked on, and may still record it, so the fork goes no further here.
+   * An effect that was open at the fork point is taken from the original if that has recorded it by now. If the original is worked on, and
+   * may still record it, the fork goes no further here.
    */
-  async takesOverOpen(core: RunCore, activation: Activation, intent: Intent): Promise<'taken' | 'refused' | undefined> {
+  async takesOverOpen(core: RunCore, activation: Activation, intent: Intent): Promise<boolean> {
     const origin = this.#originOf(intent, (runId) => activation.keyFor(runId));
-    if (origin === undefined) return undefined;
+    if (origin === undefined) return false;
     const isClaimed = await this.#isClaimed(origin);
-    if (activation.isOver) return 'taken';
+    if (activation.isOver) return true;
     const recorded = this.#outcomes
       .ofNode(activation.path)
       .find(({ part }) => part.status === undefined && (part.visit ?? 1) === activation.visit);
     if (recorded !== undefined) {
       this.#pending.push({ activation, recorded });
       core.requestTurn();
-      return 'taken';
+      return true;
     }
-    return isClaimed ? this.#refuse(core, origin, activation) : undefined;
+    if (isClaimed) this.#refuse(core, origin, activation);
+    return isClaimed;
   }
 
   #originOf(intent: Intent, keyIn: (runId: string) => string): RunRow | undefined {
@@ -208,9 +209,8 @@ export class ReplaySource {
     }
   }
 
-  #refuse(core: RunCore, { runId }: RunRow, { path }: Activation): 'refused' {
+  #refuse(core: RunCore, { runId }: RunRow, { path }: Activation): void {
     core.fail(new CairnError('ORIGINAL_CLAIMED', { runId, node: path.join('/') }));
-    return 'refused';
   }
 
   /** What is recorded of a step of equal input, if its class lets a fork take it over. `hash`: of the input it was given, if any. */
@@ -274,7 +274,9 @@ export class ReplaySource {
     const recorded = this.#outcomes.ofStep(activation.path, key).find((entry) => entry.part.status === undefined);
     const step = recorded === undefined ? undefined : await this.#outcomes.readStep(recorded);
     if (step !== undefined && step.status === 'done') return { output: step.output };
-    return isClaimed ? this.#refuse(core, origin, activation) : undefined;
+    if (!isClaimed) return undefined;
+    this.#refuse(core, origin, activation);
+    return 'refused';
   }
 }
 

@@ -4,7 +4,7 @@ import { admitValue, type Admitted } from '../state/codec.ts';
 import type { NodeRecord, StepRecord } from '../state/tree.ts';
 import type { Activation } from './activation.ts';
 import { checkId } from './admit-run.ts';
-import { checkpointBytesOf, checkSize } from './checkpoint-size.ts';
+import { checkWritten } from './checkpoint-size.ts';
 import { isEffect } from './effect.ts';
 import { maybeLeave } from './leave.ts';
 import type { RunCore } from './run-core.ts';
@@ -71,8 +71,7 @@ export function checkStepCount(core: RunCore, record: NodeRecord): void {
 export function admitStep(core: RunCore, activation: Activation, key: string, value: unknown): Admitted {
   const path = ['outputs', activation.node.id, key];
   const admitted = admitValue(value, path, core.env.limits, core.redact);
-  const limitBytes = checkpointBytesOf(core, activation.frameRun);
-  if (limitBytes !== undefined) checkSize(limitBytes, [...activation.path, key].join('/'), [{ path, ...admitted }]);
+  checkWritten(core, activation, () => [{ path, ...admitted }], key);
   return admitted;
 }
 

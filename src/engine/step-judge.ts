@@ -21,9 +21,8 @@ export async function judgeStep(
 ): Promise<{ readonly output: unknown } | undefined> {
   const { generation } = activation;
   const intent = recorded.intent as NonNullable<StepRecord['intent']>;
-  const { replay } = core;
   const original = async (): Promise<Verdict | undefined> => {
-    const taken = await replay?.openStepOutcome(core, activation, key, intent);
+    const taken = await core.replay?.openStepOutcome(core, activation, key, intent);
     if (taken === 'refused') return { kind: 'none' };
     return taken === undefined ? undefined : { kind: 'happened', output: taken.output, by: 'replay' };
   };
@@ -32,7 +31,7 @@ export async function judgeStep(
     isIdempotent: options.idempotent === true,
     applied: recorded.applied,
     decision: recorded.decision,
-    original: replay === undefined ? undefined : original,
+    original,
     onInDoubt: activation.node.onInDoubt,
     reconcile: options.reconcile,
   });
@@ -63,7 +62,7 @@ export async function judgeStep(
     core,
     activation,
     key,
-    doubtWait(path, `in doubt: ${key}`, recorded.effect ?? 'write', intent),
+    doubtWait({ node: path, step: key, effect: recorded.effect ?? 'write', intent }),
     recorded.wait,
   );
   if (recorded.wait === undefined) setStep(core, path, ensureSteps(activation), key, { ...recorded, wait: waitId });

@@ -6,7 +6,7 @@ import type { Activation } from './activation.ts';
 import { isEffect } from './effect.ts';
 import { openRecord } from './open-record.ts';
 import type { RunCore } from './run-core.ts';
-import { treePathOf } from './tree-path.ts';
+import { recordPathOf, treePathOf } from './tree-path.ts';
 
 /** The record of the node a path names, in the run's own tree, live frame or not. */
 export function recordAt(core: RunCore, nodePath: readonly string[]): NodeRecord | undefined {
@@ -46,7 +46,7 @@ export function setStep(
 ): void {
   const steps = record.steps as Record<string, StepRecord>;
   Object.defineProperty(steps, key, { value: step, writable: true, enumerable: true, configurable: true });
-  const path = [...treePathOf(nodePath), 'nodes', nodePath.at(-1) as string, 'steps', key];
+  const path = [...recordPathOf(nodePath), 'steps', key];
   core.delta.set(pathJson(path), outputJson === undefined ? encodeValue(step) : stepJson(step, outputJson));
 }
 
@@ -58,7 +58,7 @@ function stepJson(step: StepRecord, outputJson: string): string {
 /** Takes one step back. */
 export function deleteStep(core: RunCore, nodePath: readonly string[], record: NodeRecord, key: string): void {
   delete (record.steps as Record<string, StepRecord>)[key];
-  core.delta.delete(pathJson([...treePathOf(nodePath), 'nodes', nodePath.at(-1) as string, 'steps', key]));
+  core.delta.delete(pathJson([...recordPathOf(nodePath), 'steps', key]));
 }
 
 /** Before another attempt: failed steps and child runs go on, except effects that may have happened, which are in doubt (X3). */

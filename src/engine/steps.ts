@@ -140,7 +140,7 @@ async function untilRetry(
   if (delayMs <= 0) return;
   if (delayMs <= core.env.limits.holdTimersMs)
     return new Promise<void>((resolve) => void holdTimer(core, delayMs, resolve));
-  openWait(core, activation, key, retryWait(activation, attempt, retryAt));
+  openWait(core, activation, key, retryWait(activation.path, attempt, retryAt));
   await leaveAtWait(core, activation, key);
 }
 

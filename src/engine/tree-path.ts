@@ -8,3 +8,8 @@ export function treePathOf(nodePath: readonly string[]): readonly string[] {
   }
   return path;
 }
+
+/** Keys from the run's root tree to the record of the node a path names. */
+export function recordPathOf(nodePath: readonly string[]): readonly string[] {
+  return [...treePathOf(nodePath), 'nodes', nodePath.at(-1) as string];
+}

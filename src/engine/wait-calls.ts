@@ -5,7 +5,7 @@ import { admitValue, encodeValue, type Admitted } from '../state/codec.ts';
 import type { NodeRecord, StepKind, StepRecord, WaitRecord } from '../state/tree.ts';
 import type { Activation } from './activation.ts';
 import { defaultAnswerOf } from './check-answer.ts';
-import { checkpointBytesOf, checkSize } from './checkpoint-size.ts';
+import { checkWritten } from './checkpoint-size.ts';
 import { schemaDefect } from '../state/json-schema.ts';
 import { takeEarlySignal } from './early-signals.ts';
 import { offloadForm, offloadValue } from './offload.ts';
@@ -39,24 +39,11 @@ async function waitFor(core: RunCore, activation: Activation, call: WaitCall): P
   if (recorded?.status === 'failed') throw recorded.error;
   activation.stepsInFlight += 1;
   try {
-    if (recorded === undefined && call.kind === 'signal') {
-      const early = await takeEarlySignal(core, call.name, (value) =>
-        offloadValue(core, admitStep(core, activation, key, value)),
-      );
-      if (early !== undefined) {
-        activation.stepsInFlight -= 1;
-        const step: StepRecord = { kind: 'signal', status: 'done', by: early.by };
-        return finishStep(core, activation, key, step, early.admitted);
-      }
-    }
-    const replayed =
-      recorded === undefined ? await core.replay?.stepOutcome(core, activation, key, 'human', undefined) : undefined;
-    if (replayed !== undefined) {
-      const output = await offloadValue(core, admitStep(core, activation, key, replayed.output));
-      core.replay?.noteTaken(core, replayed);
+    const known = recorded === undefined ? await takeKnown(core, activation, key, call) : undefined;
+    if (known !== undefined) {
       activation.stepsInFlight -= 1;
-      const step: StepRecord = { kind: call.kind, status: 'done', by: replayed.by ?? 'replay' };
-      return finishStep(core, activation, key, step, output);
+      const step: StepRecord = { kind: call.kind, status: 'done', by: known.by };
+      return finishStep(core, activation, key, step, known.admitted);
     }
     openCall(core, activation, key, call, recorded);
   } catch (error) {
@@ -64,6 +51,23 @@ async function waitFor(core: RunCore, activation: Activation, call: WaitCall): P
     throw error;
   }
   return leaveAtWait(core, activation, key);
+}
+
+/** What ends a wait before it is opened: a signal that came early, or what an ancestor of a fork recorded. */
+async function takeKnown(
+  core: RunCore,
+  activation: Activation,
+  key: string,
+  { kind, name }: WaitCall,
+): Promise<{ readonly admitted: Admitted; readonly by: string } | undefined> {
+  const admit = (value: unknown): Promise<Admitted> => offloadValue(core, admitStep(core, activation, key, value));
+  const early = kind === 'signal' ? await takeEarlySignal(core, name, admit) : undefined;
+  if (early !== undefined) return early;
+  const replayed = await core.replay?.stepOutcome(core, activation, key, 'human', undefined);
+  if (replayed === undefined) return undefined;
+  const admitted = await admit(replayed.output);
+  core.replay?.noteTaken(core, replayed);
+  return { admitted, by: replayed.by ?? 'replay' };
 }
 
 function openCall(
@@ -112,11 +116,12 @@ const matchings: readonly string[] = ['exact', 'lenient', 'open'];
 
 /** What could never be answered, or never be due, is refused before it is asked. */
 function checkQuestion(activation: Activation, { schema, deadlineAt, matching = 'exact' }: Question): void {
-  const reason = !(deadlineAt === undefined || Number.isFinite(deadlineAt))
-    ? 'its deadline is no time'
-    : matchings.includes(matching)
-      ? schemaDefect(schema)
-      : `its matching is none of ${matchings.join(', ')}`;
+  const reason =
+    deadlineAt !== undefined && !Number.isFinite(deadlineAt)
+      ? 'its deadline is no time'
+      : matchings.includes(matching)
+        ? schemaDefect(schema)
+        : `its matching is none of ${matchings.join(', ')}`;
   if (reason !== undefined)
     throw new CairnError('NODE_CALL_REFUSED', { call: 'ask', node: activation.path.join('/'), reason });
 }
@@ -161,17 +166,12 @@ export async function receive(
   });
 }
 
-function checkSaved(core: RunCore, activation: Activation, admitted: Admitted): void {
-  const limitBytes = checkpointBytesOf(core, activation.frameRun);
-  if (limitBytes === undefined) return;
-  checkSize(limitBytes, activation.path.join('/'), [{ path: [...activation.path, 'saved'], ...admitted }]);
-}
-
 /** Commits the node's inner state; the steps recorded so far are retired with it. @throws NODE_CALL_REFUSED, VALUE_UNSTORABLE, CHECKPOINT_TOO_LARGE */
 export async function save(core: RunCore, activation: Activation, state: unknown): Promise<void> {
   const { generation } = activation;
-  const admitted = admitValue(state, [...activation.path, 'saved'], core.env.limits, core.redact);
-  checkSaved(core, activation, admitted);
+  const path = [...activation.path, 'saved'];
+  const admitted = admitValue(state, path, core.env.limits, core.redact);
+  checkWritten(core, activation, () => [{ path, ...admitted }]);
   const saved = await offloadForm(core, admitted.value);
   guardCall(activation, generation, 'save');
   const record = ensureSteps(activation);

@@ -65,21 +65,17 @@ export interface DoubtedEffect {
 }
 
 /** What a distant next attempt waits for. An answer to it makes the attempt at once. */
-export function retryWait(
-  { path }: { readonly path: readonly string[] },
-  attempt: number,
-  retryAt: number,
-): WaitRecord {
-  return { kind: 'retry', node: path, name: `attempt ${attempt}`, dueAt: retryAt };
+export function retryWait(node: readonly string[], attempt: number, retryAt: number): WaitRecord {
+  return { kind: 'retry', node, name: `attempt ${attempt}`, dueAt: retryAt };
 }
 
 /** The question about an effect in doubt. */
-export function doubtWait(path: readonly string[], name: string, effect: string, intent: Intent): WaitRecord {
+export function doubtWait({ node, step, effect, intent }: DoubtedEffect): WaitRecord {
   return {
     kind: 'doubt',
-    node: path,
-    name,
-    prompt: `It is not known whether the ${effect} effect of ${path.join('/')} happened. Did it?`,
+    node,
+    name: step === undefined ? 'in doubt' : `in doubt: ${step}`,
+    prompt: `It is not known whether the ${effect} effect of ${node.join('/')} happened. Did it?`,
     schema: doubtSchema,
     // Who is asked can look the key up at the receiver.
     metadata: { choices: doubtChoices, key: intent.key, deadlineAt: intent.deadlineAt },
