@@ -10,8 +10,7 @@ export interface ProcessState {
 }
 
 interface Timer {
-  readonly dueMs: number;
-  readonly order: number;
+  dueMs: number;
   readonly owner: ProcessState;
   readonly callback: () => void;
 }
@@ -24,20 +23,18 @@ const horizonMs = 24 * 3_600_000;
 
 export class SimulatedTime {
   nowMs: number = startMs;
-  /** Sorted by due time, then order. */
+  /** Sorted by due time, and by when they were set. */
   readonly #timers: Timer[] = [];
   #deferred: Timer[] = [];
-  #order = 0;
 
   /** The clock of one process: it calls back neither the dead nor, before they thaw, the frozen. */
   openClock(owner: ProcessState): Clock {
     return {
       now: () => this.nowMs,
       monotonic: () => this.nowMs - startMs,
-      setTimer: (delayMs, callback) => this.#schedule(owner, this.nowMs + Math.max(0, delayMs), callback),
+      setTimer: (delayMs, callback) => this.#schedule({ dueMs: this.nowMs + Math.max(0, delayMs), owner, callback }),
       defer: (callback) => {
-        this.#order += 1;
-        this.#deferred.push({ dueMs: this.nowMs, order: this.#order, owner, callback });
+        this.#deferred.push({ dueMs: this.nowMs, owner, callback });
       },
     };
   }
@@ -45,7 +42,7 @@ export class SimulatedTime {
   /** Resolves after a delay on a process's clock; never, if it is dead by then. */
   sleep(owner: ProcessState, delayMs: number): Promise<void> {
     return new Promise((resolve) => {
-      this.#schedule(owner, this.nowMs + delayMs, resolve);
+      this.#schedule({ dueMs: this.nowMs + delayMs, owner, callback: resolve });
     });
   }
 
@@ -72,11 +69,9 @@ export class SimulatedTime {
     }
   }
 
-  #schedule(owner: ProcessState, dueMs: number, callback: () => void): () => void {
-    this.#order += 1;
-    const timer: Timer = { dueMs, order: this.#order, owner, callback };
+  #schedule(timer: Timer): () => void {
     let at = this.#timers.length;
-    while (at > 0 && (this.#timers[at - 1] as Timer).dueMs > dueMs) at -= 1;
+    while (at > 0 && (this.#timers[at - 1] as Timer).dueMs > timer.dueMs) at -= 1;
     this.#timers.splice(at, 0, timer);
     return () => {
       const index = this.#timers.indexOf(timer);
@@ -97,11 +92,16 @@ export class SimulatedTime {
   }
 
   #callBack(timers: readonly Timer[]): void {
-    for (const { owner, callback } of timers) {
-      if (owner.isDead) continue;
-      const { frozenUntilMs } = owner;
-      if (frozenUntilMs !== undefined && frozenUntilMs > this.nowMs) this.#schedule(owner, frozenUntilMs, callback);
-      else callback();
+    for (const timer of timers) {
+      const { isDead, frozenUntilMs } = timer.owner;
+      if (isDead) continue;
+      if (frozenUntilMs === undefined || frozenUntilMs <= this.nowMs) {
+        timer.callback();
+        continue;
+      }
+      // It is the same timer that waits for the thaw: whoever set it may still cancel it.
+      timer.dueMs = frozenUntilMs;
+      this.#schedule(timer);
     }
   }
 }

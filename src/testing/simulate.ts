@@ -80,7 +80,9 @@ export async function simulate(seed: number, options: SimulationOptions): Promis
   const faults = [
     ...world.faults,
     ...witness.faults,
-    ...(await endFaults(world, witness, oracle, expected, plan, status)),
+    ...(status === 'stuck'
+      ? [`the run does not end, though nothing fails any more: ${await where(world)}`]
+      : await endFaults(world, witness, oracle, expected, plan, cancelAfterMs !== undefined)),
   ];
   world.isOver = true;
   await time.run(Promise.all(workers));
@@ -107,10 +109,9 @@ async function endFaults(
   oracle: EffectOracle,
   expected: CrashTrial,
   plan: RandomGraphPlan,
-  status: string,
+  mayBeCancelled: boolean,
 ): Promise<readonly string[]> {
   const { time } = world;
-  if (status === 'stuck') return [`the run does not end, though nothing fails any more: ${await where(world)}`];
   // Whoever still believes to own the run has the time to write: it must be refused.
   await time.run(time.sleep(always, 60_000));
   const inspector = openProcess(world, 'inspector', createSeededRandom(1));
@@ -118,7 +119,8 @@ async function endFaults(
   const summary = await summariseRun(witness.store, tenant, result);
   const open = await witness.store.listWaits({ tenant, runId });
   const faults = open.rows.map(({ waitId }) => `wait ${waitId} is open though the run has ended`);
-  if (status === 'cancelled') return [...faults, ...findEffectFaults(oracle.entries, undefined, Infinity)];
+  if (mayBeCancelled && result.status === 'cancelled')
+    return [...faults, ...findEffectFaults(oracle.entries, undefined, Infinity)];
   return [
     ...faults,
     ...compareTrials(plan.isScheduleFree, Infinity, expected, { summary, effects: oracle.entries }),
@@ -139,11 +141,12 @@ async function where({ store }: SimulationWorld): Promise<string> {
   });
 }
 
-/** What may be stored beyond what a quiet run stores: the checkpoints that faults made necessary, each small (P3). */
+/** What may be stored beyond what a quiet run stores: the checkpoints and the questions that faults made necessary, each small (P3). */
 const extraBytesMost = 4_096;
+const waitBytesMost = 1_024;
 
 function storedFaults({ stored }: StoreWitness, expected: CrashTrial): readonly string[] {
   const extra = Math.max(0, stored.checkpoints - expected.checkpoints);
-  const boundBytes = 2 * expected.bytes + extraBytesMost * (extra + 2);
+  const boundBytes = 2 * expected.bytes + extraBytesMost * (extra + 2) + waitBytesMost * stored.waits;
   return stored.bytes > boundBytes ? [`${stored.bytes} bytes are stored, over ${boundBytes}`] : [];
 }
