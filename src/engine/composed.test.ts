@@ -221,29 +221,37 @@ test.each([1, 64])(
   },
 );
 
-test('E9 under the policy none an activation that is resumed sees what it saw, not what joined its checkpoint later', async () => {
-  const bench = createBench();
-  const graph = graphOf(
-    'g',
-    [
-      node('first', 'pure', () => outcome({ scratch: { x: 'old' } })),
-      node('a', 'read', async (ctx) => {
-        const saw = ctx.state.scratch['x'];
-        await Promise.resolve();
-        await ctx.ask({ prompt: '?' });
-        return [saw, ctx.state.scratch['x']];
-      }),
-      node('b', 'pure', () => outcome({ scratch: { x: 'new' } })),
-      node('end', 'pure', (ctx) => ctx.state.outputs['a']),
-    ],
-    edges('> first', 'first > a', 'first > b', 'a > end', 'b > end', 'end >'),
-    { policies: { checkpoint: 'none' } },
-  );
-  const paused = await runToRest(bench.engine, graph);
-  const next = afterCrash(bench);
-  await next.answer(paused.runId, paused.waits[0]?.waitId ?? '', 1);
-  expect((await resumeToRest(next, paused.runId, graph)).state.outputs['end']).toEqual(['old', 'old']);
-});
+// In the second order `b` has settled before `a` began: it had left the queue by then (simulation, seed 23195).
+test.each([
+  ['read', ['a', 'b']],
+  ['read', ['b', 'a']],
+  ['pure', ['a', 'b']],
+  ['pure', ['b', 'a']],
+] as const)(
+  'E9 under the policy none a %s activation that is resumed sees what it saw, not what joined its checkpoint later (%j)',
+  async (effect, order) => {
+    const bench = createBench();
+    const graph = graphOf(
+      'g',
+      [
+        node('first', 'pure', () => outcome({ scratch: { x: 'old' } })),
+        node('a', effect, async (ctx) => {
+          const saw = await ctx.step('look', {}, () => ctx.state.scratch['x']);
+          await ctx.receive('go');
+          return [saw, ctx.state.scratch['x']];
+        }),
+        node('b', 'pure', () => outcome({ scratch: { x: 'new' } })),
+        node('end', 'pure', (ctx) => ctx.state.outputs['a']),
+      ],
+      edges('> first', ...order.map((id) => `first > ${id}`), 'a > end', 'b > end', 'end >'),
+      { policies: { checkpoint: 'none' } },
+    );
+    const paused = await runToRest(bench.engine, graph);
+    const next = afterCrash(bench);
+    await next.signal(paused.runId, 'go', 1);
+    expect((await resumeToRest(next, paused.runId, graph)).state.outputs['end']).toEqual(['old', 'old']);
+  },
+);
 
 test('P2 a function that returns before an effect it began has ended is settled after it', async () => {
   const { engine } = createBench();

@@ -12,12 +12,7 @@ export function sealViews(core: RunCore, settling: Activation): void {
   let isSeen = false;
   for (const other of core.unsealed) {
     if (other.isOver || other.viewSeq <= core.committer.seq) core.unsealed.delete(other);
-    else if (other !== settling && other.frameRun === settling.frameRun && mayRunAgain(other)) isSeen = true;
+    else if (other !== settling && other.frameRun === settling.frameRun) isSeen = true;
   }
   if (isSeen) core.seal();
-}
-
-/** A pure node that has not begun, or ended at once, leaves no step and no wait behind. */
-function mayRunAgain({ phase, node }: Activation): boolean {
-  return phase === 'running' || node.effect !== 'pure';
 }
