@@ -119,6 +119,30 @@ test('H2 a patched outcome stands in for the node, wherever the fork was asked f
   }
 });
 
+test.each(['a', 'b'])(
+  'H2 a patched outcome of %s stands in for it also where it has begun, at every checkpoint',
+  async (id) => {
+    const calls: string[] = [];
+    const bench = createBench();
+    const graph = composed(calls);
+    const { runId, seq } = await answered(bench, graph);
+    const value = ['1', '2', 'patched'];
+    for (let at = 0; at <= seq; at += 1) {
+      calls.length = 0;
+      const options = { set: [{ path: ['outputs', id], value }] };
+      const rows = await bench.engine.preview({ runId, seq: at }, { ...options, graph });
+      if (id === 'a') expect(rows[0]).toMatchObject({ node: ['a'], prediction: 'restored' });
+      const fork = await bench.engine.fork({ runId, seq: at }, options);
+      const done = await finish(bench, fork.runId, graph);
+      expect(done.state.outputs).toEqual(
+        id === 'a' ? { a: value, b: 'patched' } : { a: ['one', 'two', 'yes', 'three'], b: value },
+      );
+      expect(done.waits).toEqual([]);
+      expect(calls).toEqual(id === 'a' ? ['b'] : []);
+    }
+  },
+);
+
 test('H2 a patch takes a routing decision again if none of its targets has started', async () => {
   const { engine } = createBench();
   const calls: string[] = [];

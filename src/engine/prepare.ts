@@ -61,14 +61,20 @@ function startFresh(core: RunCore, activation: Activation): void {
     return settleFailed(core, activation, error);
   }
   if (node.when !== undefined && !passesWhen(core, activation)) return;
-  const supplied = core.root.supplied?.[JSON.stringify(activation.path)];
-  if (supplied !== undefined) {
-    core.deleteRootEntry('supplied', JSON.stringify(activation.path));
-    core.onSupplied(activation);
-    return void settleOutcome(core, activation, admitKept(core, activation, supplied as object), { by: 'fork' });
-  }
+  if (takesSupplied(core, activation)) return;
   if (core.replay !== undefined && core.replay.takesOver(core, activation)) return;
   launchOrGate(core, activation);
+}
+
+/** An outcome that the fork was given stands in for whatever the activation would do, or has begun. Says whether there is one. */
+function takesSupplied(core: RunCore, activation: Activation): boolean {
+  const key = JSON.stringify(activation.path);
+  const supplied = core.root.supplied?.[key];
+  if (supplied === undefined) return false;
+  core.deleteRootEntry('supplied', key);
+  core.onSupplied(activation);
+  void settleOutcome(core, activation, admitKept(core, activation, supplied as object), { by: 'fork' });
+  return true;
 }
 
 /** Evaluates the node's own condition; a node it turns away is skipped, and the skip is recorded, since the state moves on. */
@@ -108,6 +114,7 @@ function recordSkip({ frameRun, node, visit }: Activation): void {
 
 /** An activation that left something behind: a kept outcome, an intent, a retry that is due later, steps, waits. */
 function startAgain(core: RunCore, activation: Activation, record: NodeRecord): void {
+  if (takesSupplied(core, activation)) return;
   if (record.kept !== undefined) return void settleOutcome(core, activation, admitKept(core, activation, record.kept));
   if (record.intent !== undefined && isEffect(activation.node)) return judgeActivation(core, activation, record);
   const { retryAt = 0 } = record;

@@ -38,7 +38,8 @@ export function settleCompleted(
   source: SettleSource = {},
 ): void {
   const { frame } = activation.frameRun;
-  if (askOpenEffects(core, activation)) return;
+  // What a fork was given stands in for all that had begun.
+  if (source.by !== 'fork' && askOpenEffects(core, activation)) return;
   if (core.unsealed.size > 0) sealViews(core, activation);
   if (outcome.updates !== undefined) {
     const conflict = findConflict(activation, outcome);
