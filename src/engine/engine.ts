@@ -23,7 +23,7 @@ import { cancelUnowned } from './cancel-run.ts';
 import { findGraphOf } from './find-graph.ts';
 import { streamEvents } from './event-stream.ts';
 import { forkRun } from './fork.ts';
-import { defaultLimits } from './limits.ts';
+import { limitsOf } from './limits.ts';
 import { previewRun } from './preview.ts';
 import { redactorOf } from './redact.ts';
 import { claimForResume, prepareRunner, type RunnerRequest } from './resume-run.ts';
@@ -65,7 +65,7 @@ class CairnEngine implements Engine {
       clock: options.clock,
       ids: options.ids,
       secrets: options.secrets,
-      limits: { ...defaultLimits, ...options.limits },
+      limits: limitsOf(options.limits),
       tenant: options.tenant ?? 'default',
       leaseMs: options.leaseMs ?? 30_000,
       effectsInFlight: new Set(),
@@ -270,7 +270,12 @@ class CairnEngine implements Engine {
 
   async fork(from: CheckpointRef, options: ForkOptions = {}): Promise<CheckpointRef> {
     const run = await this.#requireRun(from.runId);
-    return forkRun(this.#env, run, from.seq, options);
+    const findGraph = (): Promise<Graph | undefined> =>
+      findGraphOf(this.#options, run).catch((error: unknown) => {
+        if (CairnError.is(error, 'CONFIG_INVALID')) return undefined;
+        throw error;
+      });
+    return forkRun(this.#env, run, from.seq, options, findGraph);
   }
 
   async preview(

@@ -1,4 +1,5 @@
 /** Every limit of the engine, by name, with its default (E8). Hitting one is RUN_LIMIT or VALUE_TOO_LARGE. */
+import { CairnError } from '../errors.ts';
 
 /** Limits of one engine. Units last in the names. */
 export interface Limits {
@@ -46,3 +47,16 @@ export const defaultLimits: Limits = {
   holdTimersMs: 10_000,
   messagePollMs: 500,
 };
+
+/** All limits: those given, and the defaults of the others. @throws CONFIG_INVALID one that does not exist, or is no number (G9) */
+export function limitsOf(given: Partial<Limits> = {}): Limits {
+  for (const [name, value] of Object.entries(given)) {
+    const reason = !Object.hasOwn(defaultLimits, name)
+      ? `there is no such limit; there are ${Object.keys(defaultLimits).join(', ')}`
+      : value >= 0
+        ? undefined
+        : 'a limit is a number, 0 or more';
+    if (reason !== undefined) throw new CairnError('CONFIG_INVALID', { path: `limits.${name}`, reason });
+  }
+  return { ...defaultLimits, ...given };
+}

@@ -1,5 +1,7 @@
 /** Steps: the recorded finer units of a composed node, with their intents, retries and timeouts (X4). */
+import { CairnError } from '../errors.ts';
 import type { StepContext, StepOptions } from '../graph/node-contract.ts';
+import { stepFault } from '../graph/validate-calls.ts';
 import { admitValue } from '../state/codec.ts';
 import { hashText } from '../state/hash.ts';
 import type { StepRecord } from '../state/tree.ts';
@@ -62,6 +64,12 @@ export async function runStep<T>(
   }
 }
 
+/** @throws NODE_CALL_REFUSED an option that a step does not have, or a value that it cannot be */
+function checkOptions({ path }: Activation, options: StepOptions): void {
+  const reason = stepFault(options);
+  if (reason !== undefined) throw new CairnError('NODE_CALL_REFUSED', { call: 'step', node: path.join('/'), reason });
+}
+
 async function performStep<T>(
   core: RunCore,
   activation: Activation,
@@ -73,6 +81,7 @@ async function performStep<T>(
   const { generation } = activation;
   const isCurrent = (): boolean => activation.generation === generation && activation.phase === 'running';
   const effect = options.effect ?? 'pure';
+  checkOptions(activation, options);
   const record = ensureSteps(activation);
   checkStepCount(core, record);
   const hash = stepHash(core, activation, key, options);

@@ -1,6 +1,7 @@
 /** Questions, timers, signals and saves of a composed node (X4, W). */
 import { CairnError } from '../errors.ts';
 import type { Question } from '../graph/node-contract.ts';
+import { questionFault } from '../graph/validate-calls.ts';
 import { admitValue, encodeValue, type Admitted } from '../state/codec.ts';
 import type { NodeRecord, StepKind, StepRecord, WaitRecord } from '../state/tree.ts';
 import type { Activation } from './activation.ts';
@@ -112,16 +113,13 @@ export function ask(
   return waitFor(core, activation, { kind: 'ask', name, wait: admitted, onWaiting });
 }
 
-const matchings: readonly string[] = ['exact', 'lenient', 'open'];
-
 /** What could never be answered, or never be due, is refused before it is asked. */
-function checkQuestion(activation: Activation, { schema, deadlineAt, matching = 'exact' }: Question): void {
+function checkQuestion(activation: Activation, question: Question): void {
+  const { schema, deadlineAt } = question;
   const reason =
     deadlineAt !== undefined && !Number.isFinite(deadlineAt)
       ? 'its deadline is no time'
-      : matchings.includes(matching)
-        ? schemaDefect(schema)
-        : `its matching is none of ${matchings.join(', ')}`;
+      : (questionFault(question) ?? schemaDefect(schema));
   if (reason !== undefined)
     throw new CairnError('NODE_CALL_REFUSED', { call: 'ask', node: activation.path.join('/'), reason });
 }

@@ -50,8 +50,8 @@ function completeNode(linked: LinkedNode, index: number, policies: GraphPolicies
     implementation: definition.implementation,
     definitionHash: hashNode(parts),
     loops: linked.loops,
-    outgoing: linked.outgoing,
-    incoming: linked.incoming,
+    outgoing: Object.freeze(linked.outgoing),
+    incoming: Object.freeze(linked.incoming),
   });
 }
 
@@ -68,10 +68,10 @@ export function compileGraph(definition: GraphDefinition): Graph {
   const policies: GraphPolicies = Object.freeze({ ...defaultPolicies, ...definition.policies });
   return describeGraph({
     id: definition.id,
-    nodes: linked.nodes.map((node, index) => completeNode(node, index, policies)),
-    edges: linked.edges,
+    nodes: Object.freeze(linked.nodes.map((node, index) => completeNode(node, index, policies))),
+    edges: Object.freeze(linked.edges),
     nodeIndex: linked.nodeIndex,
-    loops: linked.loops,
+    loops: Object.freeze(linked.loops),
     reducers: Object.freeze({ ...definition.reducers }),
     schemas: Object.freeze({ ...definition.schemas }),
     policies,

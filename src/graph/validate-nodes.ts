@@ -6,7 +6,8 @@ import type { EffectClass } from './node-contract.ts';
 import type { Report } from './violations.ts';
 import { checkFields, checkOneOf, checkRange, idFault } from './violations.ts';
 
-const effects: readonly EffectClass[] = ['pure', 'read', 'write', 'external', 'human'];
+/** Every effect class. */
+export const effects: readonly EffectClass[] = ['pure', 'read', 'write', 'external', 'human'];
 const nodeFields = [
   'id',
   'type',
@@ -61,7 +62,8 @@ function checkConfig(report: Report, node: NodeDefinition): void {
   }
 }
 
-function checkRetry(report: Report, place: string, retry: NodeDefinition['retry']): void {
+/** Checks a retry policy, of a node or of a step. */
+export function checkRetry(report: Report, place: string, retry: NodeDefinition['retry']): void {
   if (retry === undefined) return;
   checkFields(report, place, retry, retryFields);
   checkRange(report, place, 'retry.attempts', retry.attempts ?? Number.NaN, { min: 1, max: 1_000_000 });

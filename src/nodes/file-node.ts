@@ -65,8 +65,7 @@ export function fileNode<S extends StateView = StateView>(
   options: NodeOptions = {},
 ): NodeDraft {
   checkConfig(config);
-  const { data, codeText } = describeConfig(config);
-  const own = config as FileReadConfig | FileWriteConfig;
+  const { config: own, data, codeText } = describeConfig(config as FileReadConfig | FileWriteConfig);
   const isRead = own.action === 'read';
   return draftNode(
     {

@@ -84,11 +84,12 @@ export function httpNode<S extends StateView = StateView>(
 ): NodeDraft {
   refuseUnknownKeys('httpNode', config, configKeys);
   if (config.url === undefined) throw new TypeError('httpNode: url is missing');
-  const { timeoutMs = 30_000, retry, method = 'GET', ...own } = config as HttpNodeConfig;
+  const { timeoutMs = 30_000, retry, method = 'GET', url, ...given } = config as HttpNodeConfig;
   const isRead = safeMethods.has(method);
   const effect = options.effectClass ?? (isRead ? 'read' : 'external');
   const mayRepeat = effect === 'read' || effect === 'pure' || options.idempotent === true;
-  const { data, codeText } = describeConfig({ method, ...own, url: own.url instanceof URL ? own.url.href : own.url });
+  const plain = { method, ...given, url: url instanceof URL ? url.href : url };
+  const { config: own, data, codeText } = describeConfig(plain);
   return draftNode(
     {
       type: 'http',

@@ -61,8 +61,8 @@ export function humanNode<S extends StateView = StateView>(
 ): NodeDraft {
   refuseUnknownKeys('humanNode', config, configKeys);
   checkConfig(config as HumanNodeConfig);
-  const { policy, outputAs, ...asked } = config as HumanNodeConfig;
-  const { data, codeText } = describeConfig(asked);
+  const { policy, outputAs, ...given } = config as HumanNodeConfig;
+  const { config: asked, data, codeText } = describeConfig(given);
   return draftNode(
     {
       type: 'human',

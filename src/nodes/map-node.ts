@@ -12,6 +12,7 @@ import {
   type StepContext,
 } from '../graph/node-contract.ts';
 import { runParts } from '../graph/run-parts.ts';
+import { describeConfig } from './computed.ts';
 import { refuseUnknownKeys } from './known-keys.ts';
 import { draftNode, type NodeDraft, type NodeOptions } from './node-draft.ts';
 import { runChild } from './subgraph-node.ts';
@@ -68,27 +69,20 @@ export function mapNode<S extends StateView = StateView, Item = unknown>(
   options: Omit<NodeOptions, 'effectClass' | 'idempotent'> = {},
 ): NodeDraft {
   refuseUnknownKeys('mapNode', config, configKeys);
-  const {
-    over,
-    each,
-    key,
-    effectClass = 'pure',
-    concurrency = 8,
-    retry,
-    timeoutMs,
-    idempotent,
-    continueOnError,
-  } = config as unknown as MapNodeConfig;
-  checkConfig(config as unknown as MapNodeConfig, concurrency);
+  const { over, each, key, reconcile, ...given } = config as unknown as MapNodeConfig;
+  const { config: settings } = describeConfig(given);
+  const { effectClass = 'pure', concurrency = 8, ...rest } = settings;
+  const own: MapNodeConfig = { over, each, ...settings, ...definedOnly({ key, reconcile }) };
+  checkConfig(own, concurrency);
   const isGraph = typeof each !== 'function';
   return draftNode(
     {
       type: 'map',
       effect: isGraph || effectClass !== 'pure' ? 'read' : 'pure',
-      config: definedOnly({ effectClass, concurrency, retry, timeoutMs, idempotent, continueOnError }),
+      config: { effectClass, concurrency, ...rest },
       ...(isGraph && { subgraph: each }),
       implementation: {
-        run: (ctx) => mapItems(ctx, over(ctx.state), config as unknown as MapNodeConfig, concurrency),
+        run: (ctx) => mapItems(ctx, over(ctx.state), own, concurrency),
         codeText: [over, key, isGraph ? undefined : each].map(String).join('\n'),
       },
     },

@@ -27,16 +27,15 @@ export function routerNode<S extends StateView = StateView>(
   refuseUnknownKeys('routerNode', config, configKeys);
   const choose = toFunction(route as FromState<Targets> | Choice);
   const { text, version } = typeof route === 'function' ? {} : route;
-  const data = Object.entries({ route: text, version, targets: config.targets }).filter(
-    ([, value]) => value !== undefined,
-  );
+  const targets = config.targets && [...config.targets];
+  const data = Object.entries({ route: text, version, targets }).filter(([, value]) => value !== undefined);
   return draftNode(
     {
       type: 'router',
       effect: 'pure',
       config: Object.fromEntries(data),
       implementation: {
-        run: (ctx) => routeTo(ctx, choose(ctx.state), config.targets),
+        run: (ctx) => routeTo(ctx, choose(ctx.state), targets),
         codeText: typeof route === 'function' ? String(route) : '',
       },
     },

@@ -72,8 +72,8 @@ export function shellNode<S extends StateView = StateView>(
 ): NodeDraft {
   refuseUnknownKeys('shellNode', config, configKeys);
   checkConfig(config);
-  const { timeoutMs, retry, ...own } = config as ShellNodeConfig;
-  const { data, codeText } = describeConfig(own);
+  const { timeoutMs, retry, ...given } = config as ShellNodeConfig;
+  const { config: own, data, codeText } = describeConfig(given);
   return draftNode(
     {
       type: 'shell',

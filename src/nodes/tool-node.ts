@@ -55,8 +55,7 @@ export function toolNode<S extends StateView = StateView, Args = unknown>(
 ): NodeDraft {
   checkTool(tool);
   refuseUnknownKeys('toolNode', config, configKeys);
-  const given = config.args ?? {};
-  const { data, codeText } = describeConfig(given);
+  const { config: given, data, codeText } = describeConfig(config.args ?? {});
   const { reconcile } = tool;
   const readArgs = (state: StateView): Promise<Args> => parseArgs(tool, resolveComputed(given, state));
   return draftNode(

@@ -33,6 +33,28 @@ const engineSettingNames = [
   'leaseMs',
   'findGraph',
 ] as const satisfies readonly (keyof EngineSettings)[];
+const invokeOptionNames = ['runId', 'meta', 'signal'] as const satisfies readonly (keyof InvokeOptions)[];
+const forkOptionNames = [
+  'runId',
+  'set',
+  'answers',
+  'graph',
+  'rerunPure',
+] as const satisfies readonly (keyof BranchOptions)[];
+
+/** What may be said in each call; anything else is refused (G9), since plain JavaScript has no type checker to do it. */
+const optionNames = {
+  compile: ['engine', ...engineSettingNames],
+  invoke: invokeOptionNames,
+  start: ['runId', 'meta', 'detach'],
+  stream: [...invokeOptionNames, 'after', 'live'],
+  resume: ['answers', 'retryFailed', 'migrate', 'by'] satisfies readonly (keyof ContinueOptions)[],
+  fork: forkOptionNames,
+  preview: [...forkOptionNames, 'asFork'],
+  answer: ['by'],
+  signal: ['id'],
+  events: ['after'],
+} as const;
 
 /**
  * Where a run stands: completed, failed, paused at `waits`, or cancelled. `status` says which: that a run failed or waits is a
@@ -51,6 +73,11 @@ export interface InvokeOptions {
   readonly meta?: RunMeta;
   /** Cancels the run when it is aborted. */
   readonly signal?: AbortSignal;
+}
+
+/** What `start` takes. With `detach` the run is only recorded, for another process to advance. */
+interface BeginOptions extends Omit<InvokeOptions, 'signal'> {
+  readonly detach?: boolean;
 }
 
 export interface StreamOptions extends InvokeOptions {
@@ -72,7 +99,10 @@ export interface BranchOptions extends Omit<ForkOptions, 'set' | 'graph'> {
   readonly graph?: Graph;
 }
 
-/** A graph that can be run. Every method takes up runs of this and of earlier processes alike. */
+/**
+ * A graph that can be run. Every method takes up runs of this and of earlier processes alike, and throws CONFIG_INVALID, before it
+ * does anything, for an option that it does not have.
+ */
 export class CompiledGraph<Input = unknown, Result extends GraphResult<unknown> = RunResult> {
   readonly graph: Graph;
   readonly #makeEngine: () => Engine;
@@ -86,7 +116,8 @@ export class CompiledGraph<Input = unknown, Result extends GraphResult<unknown> 
    */
   constructor(graph: Graph, options: CompileOptions, present: (result: RunResult) => Result) {
     const { engine, ...settings } = options;
-    checkSettings(settings, engine !== undefined);
+    refuseUnknownOptions('compile', options);
+    if (engine !== undefined) refuseSettings(settings);
     this.graph = graph;
     this.#present = present;
     this.#ownsEngine = engine === undefined;
@@ -102,15 +133,17 @@ export class CompiledGraph<Input = unknown, Result extends GraphResult<unknown> 
 
   /** Starts a run and returns where it stands once it has ended or is paused. @throws INPUT_INVALID, RUN_EXISTS, ID_INVALID */
   async invoke(input: Input, options: InvokeOptions = {}): Promise<Result> {
-    return this.#finish(await this.start(input, options), options.signal);
+    refuseUnknownOptions('invoke', options);
+    return this.#finish(await this.#begin(input, options), options.signal);
   }
 
   /** Starts a run and returns at once, when the run is recorded. @throws INPUT_INVALID, RUN_EXISTS, ID_INVALID */
-  async start(
-    input: Input,
-    options: Omit<InvokeOptions, 'signal'> & { readonly detach?: boolean } = {},
-  ): Promise<RunHandle> {
-    const { runId, meta, detach } = options;
+  async start(input: Input, options: BeginOptions = {}): Promise<RunHandle> {
+    refuseUnknownOptions('start', options);
+    return this.#begin(input, options);
+  }
+
+  #begin(input: Input, { runId, meta, detach }: BeginOptions): Promise<RunHandle> {
     return this.engine.start(this.graph, input, {
       ...(runId === undefined ? {} : { runId }),
       ...(meta === undefined ? {} : { meta }),
@@ -120,8 +153,9 @@ export class CompiledGraph<Input = unknown, Result extends GraphResult<unknown> 
 
   /** Starts a run and gives its events, until it ends or is paused. Leaving the loop early does not stop the run. */
   async *stream(input: Input, options: StreamOptions = {}): AsyncGenerator<StreamEvent, void, undefined> {
+    refuseUnknownOptions('stream', options);
     const { after, live, signal } = options;
-    const handle = await this.start(input, options);
+    const handle = await this.#begin(input, options);
     const stopListening = this.#cancelOnAbort(handle.runId, signal);
     try {
       yield* handle.events({ ...(after === undefined ? {} : { after }), ...(live === undefined ? {} : { live }) });
@@ -136,6 +170,7 @@ export class CompiledGraph<Input = unknown, Result extends GraphResult<unknown> 
    * @throws RUN_NOT_FOUND, CLAIM_TAKEN, RUN_GRAPH_CHANGED, RUN_CANCELLED, WAIT_NOT_FOUND, WAIT_CLOSED, ANSWER_INVALID
    */
   async resume(target: RunTarget, options: ContinueOptions = {}): Promise<Result> {
+    refuseUnknownOptions('resume', options);
     const { answers, ...rest } = options;
     const runId = answers === undefined ? await this.#runToResume(target) : runIdOf(target);
     await this.#answerAll(runId, answers ?? {}, options.by);
@@ -144,6 +179,7 @@ export class CompiledGraph<Input = unknown, Result extends GraphResult<unknown> 
 
   /** Makes a new run that goes on from a checkpoint, by default the newest; `resume` it to run it. @throws CHECKPOINT_NOT_FOUND, CHECKPOINT_PRUNED */
   async fork(from: RunTarget, options: BranchOptions = {}): Promise<CheckpointRef> {
+    refuseUnknownOptions('fork', options);
     return this.engine.fork(await this.#refOf(from), this.#forkOptions(options));
   }
 
@@ -152,6 +188,7 @@ export class CompiledGraph<Input = unknown, Result extends GraphResult<unknown> 
     from: RunTarget,
     options: BranchOptions & { readonly asFork?: boolean } = {},
   ): Promise<readonly PreviewRow[]> {
+    refuseUnknownOptions('preview', options);
     const { asFork } = options;
     return this.engine.preview(await this.#refOf(from), {
       ...this.#forkOptions(options),
@@ -161,11 +198,13 @@ export class CompiledGraph<Input = unknown, Result extends GraphResult<unknown> 
 
   /** Answers an open wait, named as in `resume`; durable when it resolves. The run goes on at the next `resume`. */
   async answer(runId: string, wait: string, value: unknown, options: { readonly by?: string } = {}): Promise<void> {
+    refuseUnknownOptions('answer', options);
     await this.#answerAll(runId, { [wait]: value }, options.by);
   }
 
   /** Sends a signal that a node waits for, or will. */
   async signal(runId: string, name: string, value: unknown, options: { readonly id?: string } = {}): Promise<void> {
+    refuseUnknownOptions('signal', options);
     await this.engine.signal(runId, name, value, options);
   }
 
@@ -180,6 +219,7 @@ export class CompiledGraph<Input = unknown, Result extends GraphResult<unknown> 
 
   /** Events of a run that was started anywhere; ends when the run is paused or has ended. */
   events(runId: string, options: { readonly after?: number } = {}): AsyncIterable<StreamEvent> {
+    refuseUnknownOptions('events', options);
     return this.engine.events(runId, options);
   }
 
@@ -246,16 +286,15 @@ function asPatches(set: Readonly<Record<string, unknown>> | readonly Patch[]): r
   return Object.entries(set).map(([path, value]) => ({ path: path.split('.'), value }));
 }
 
-function checkSettings(settings: object, hasEngine: boolean): void {
-  for (const key of Object.keys(settings)) {
-    if (!(engineSettingNames as readonly string[]).includes(key)) {
-      throw new CairnError('CONFIG_INVALID', {
-        path: key,
-        reason: `compile has no such option; it has engine, ${engineSettingNames.join(', ')}`,
-      });
-    }
-    if (hasEngine) {
-      throw new CairnError('CONFIG_INVALID', { path: key, reason: 'the engine given has its own settings' });
-    }
-  }
+function refuseUnknownOptions(call: keyof typeof optionNames, options: object): void {
+  const known: readonly string[] = optionNames[call];
+  const path = Object.keys(options).find((key) => !known.includes(key));
+  if (path === undefined) return;
+  throw new CairnError('CONFIG_INVALID', { path, reason: `${call} has no such option; it has ${known.join(', ')}` });
+}
+
+function refuseSettings(settings: object): void {
+  const [path] = Object.keys(settings);
+  if (path === undefined) return;
+  throw new CairnError('CONFIG_INVALID', { path, reason: 'the engine given has its own settings' });
 }

@@ -17,7 +17,7 @@ import {
 import { createVirtualClock } from '../../testing/virtual-clock.ts';
 
 describe('people', () => {
-  test('trap 16 (W2) an answer reaches the node that asked, by node, by wait id, or beforehand', async () => {
+  test('W2 an answer reaches the node that asked, by node, by wait id, or beforehand', async () => {
     const build = () =>
       chain(
         open()
@@ -44,7 +44,7 @@ describe('people', () => {
     expect((await other.resume(runId)).state.outputs['act']).toBe('said no');
   });
 
-  test('trap 17 (W5) a question has a deadline without any judge, also when nobody was there as it passed', async () => {
+  test('W5 a question has a deadline without any judge, also when nobody was there as it passed', async () => {
     const clock = createVirtualClock();
     const graph = chain(
       open().addNode('ask', humanNode({ prompt: '?', timeoutMs: 60_000, defaultAnswer: 'go' })),
@@ -62,7 +62,7 @@ describe('people', () => {
 });
 
 describe('failures', () => {
-  test('trap 19 (G10) completed, failed and paused are told apart by the status', async () => {
+  test('G10 completed, failed and paused are told apart by the status', async () => {
     const statusOf = async (graph: AgentGraph): Promise<string> =>
       (await chain(graph, 'a').compile().invoke({})).status;
     expect(await statusOf(open().addNode('a', () => 1))).toBe('completed');
@@ -70,7 +70,7 @@ describe('failures', () => {
     expect(await statusOf(open().addNode('a', humanNode({ prompt: '?' })))).toBe('paused');
   });
 
-  test('trap 20 (E6, G6) what is thrown is retried, recorded and returned; it does not escape', async () => {
+  test('E6 G6 what is thrown is retried, recorded and returned; it does not escape', async () => {
     let calls = 0;
     const retried = open().addNode(
       'a',
@@ -97,12 +97,12 @@ describe('failures', () => {
     expect(failed.error).toBeInstanceOf(CairnError);
   });
 
-  test('trap 22 (G7) what is not there does not pretend to work: a tool, a child graph', () => {
+  test('G7 what is not there does not pretend to work: a tool, a child graph', () => {
     expect(() => toolNode('search' as never)).toThrow(/search/);
     expect(() => subgraphNode({ id: 'child' } as never)).toThrow(/graph/);
   });
 
-  test('trap 23 (G8) a guardrail blocks only when it says block: warn goes on, sanitize mends, reroute reroutes', async () => {
+  test('G8 a guardrail blocks only when it says block: warn goes on, sanitize mends, reroute reroutes', async () => {
     const run = async (onViolation: 'block' | 'warn' | 'sanitize' | 'reroute') => {
       const guard = guardrailNode({
         check: () => ({ passed: false, reason: 'secret', sanitized: { scratch: { text: 'clean' } } }),
@@ -124,7 +124,7 @@ describe('failures', () => {
     expect(await run('reroute')).toEqual(['completed', undefined, 'mended']);
   });
 
-  test('trap 40 (C2) an error keeps its code, its data and its cause', async () => {
+  test('C2 an error keeps its code, its data and its cause', async () => {
     const failing = () => {
       throw Object.assign(new Error('quota', { cause: new Error('429') }), { code: 'QUOTA' });
     };
@@ -142,7 +142,7 @@ describe('failures', () => {
 });
 
 describe('policies', () => {
-  test('trap 18 (G9) schemas are enforced, and what would have no effect is refused', async () => {
+  test('G9 schemas are enforced, and what would have no effect is refused', async () => {
     const schemas = { input: z.object({ n: z.number().default(3) }), scratch: z.object({ n: z.number() }) };
     const compiled = new AgentGraph(schemas)
       .addNode('a', ({ state }) => outcome({ scratch: { n: state.input.n === 3 ? 1 : 'many' } }))
@@ -165,7 +165,7 @@ describe('policies', () => {
     expect('addDiscoveryEdge' in AgentGraph.prototype || 'addPersonalityEdge' in AgentGraph.prototype).toBe(false);
   });
 
-  test('trap 26 (G3) a workflow waits for any arm or a quorum, cancels the rest, and hears onFailure', async () => {
+  test('G3 a workflow waits for any arm or a quorum, cancels the rest, and hears onFailure', async () => {
     const aborted: string[] = [];
     const slow =
       (id: string) =>
@@ -219,7 +219,7 @@ describe('policies', () => {
     ).toThrow(/timeout/);
   });
 
-  test('trap 41 (E9) a tool takes its arguments from the state', async () => {
+  test('E9 a tool takes its arguments from the state', async () => {
     const tool = { name: 'greet', execute: ({ name }: { name: string }) => `Hello ${name}` };
     const graph = open()
       .addNode('who', () => 'Ada')
@@ -229,7 +229,7 @@ describe('policies', () => {
 });
 
 describe('ownership and time', () => {
-  test('trap 32 (P4) resuming twice at once does each effect once', async () => {
+  test('P4 resuming twice at once does each effect once', async () => {
     const calls: string[] = [];
     const tool = {
       name: 'pay',
@@ -256,7 +256,7 @@ describe('ownership and time', () => {
     expect(calls).toEqual(['pay']);
   });
 
-  test('trap 34 (E6) a timeout ends the work through its signal, and leaves no timer behind', async () => {
+  test('E6 a timeout ends the work through its signal, and leaves no timer behind', async () => {
     const clock = createVirtualClock();
     let isAborted = false;
     const graph = open().addNode(
@@ -282,7 +282,7 @@ describe('ownership and time', () => {
     expect(clock.timerCount).toBe(0);
   });
 
-  test('trap 35 (E7, E8, G4) a run can be cancelled and is bounded: visits, concurrency', async () => {
+  test('E7 E8 G4 a run can be cancelled and is bounded: visits, concurrency', async () => {
     const abort = new AbortController();
     const hang = ({ signal }: { readonly signal: AbortSignal }) =>
       new Promise<void>((_, reject) => {
@@ -315,7 +315,7 @@ describe('ownership and time', () => {
     expect(most).toBe(2);
   });
 
-  test('trap 36 (E1) a quick line does not wait for a slow one beside it, and its events come at once', async () => {
+  test('E1 a quick line does not wait for a slow one beside it, and its events come at once', async () => {
     let release = (): void => undefined;
     const gate = new Promise<void>((resolve) => {
       release = resolve;
@@ -338,7 +338,7 @@ describe('ownership and time', () => {
     expect(settled).toEqual(['quick', 'after', 'slow']);
   });
 
-  test('trap 37 (E2) the caller may name the run, and learns its name; naming it twice is one run', async () => {
+  test('E2 the caller may name the run, and learns its name; naming it twice is one run', async () => {
     let calls = 0;
     const compiled = chain(
       open().addNode('a', () => (calls += 1)),

@@ -1,7 +1,6 @@
 /**
- * Faults that users of an earlier graph library met, one test each; here they must not be. Numbers are those of our list of them.
- * Not here, since they are about things that Cairn does not offer: 21 (model turns), 24 (discovery), 27 to 29 (missions that plan
- * and expand themselves), and the voice half of 42. Asking for such a thing is refused: see trap 18.
+ * Ways in which graph runtimes go wrong without a word, each shown not to be here: effects and resumes, routing, history. The rest:
+ * traps-of-runs.test.ts for people, failures, policies, ownership and time; test/traps.test.ts for what is not of this dialect alone.
  */
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
@@ -25,7 +24,7 @@ function failingOnce(calls: string[], failure: () => Error) {
 }
 
 describe('effects and resume', () => {
-  test('trap 1 (X3) a failed effect that did not happen is tried again by resume, not passed over', async () => {
+  test('X3 a failed effect that did not happen is tried again by resume, not passed over', async () => {
     const calls: string[] = [];
     const graph = open().addNode('pay', toolNode(failingOnce(calls, () => new NodeFailure('down', { applied: 'no' }))));
     const compiled = chain(
@@ -39,7 +38,7 @@ describe('effects and resume', () => {
     expect([resumed.status, resumed.state.outputs['next'], calls.length]).toEqual(['completed', 'paid!', 2]);
   });
 
-  test('trap 1 (X3) a failed effect that may have happened becomes a question, not a success', async () => {
+  test('X3 a failed effect that may have happened becomes a question, not a success', async () => {
     const calls: string[] = [];
     const graph = chain(
       open().addNode('pay', toolNode(failingOnce(calls, () => new Error('connection reset')))),
@@ -53,7 +52,7 @@ describe('effects and resume', () => {
     expect([answered.status, answered.state.outputs['pay'], calls.length]).toEqual(['completed', 'by hand', 1]);
   });
 
-  test('trap 2 (E5) artifacts written side by side are all kept', async () => {
+  test('E5 artifacts written side by side are all kept', async () => {
     const graph = open();
     for (const id of ['x', 'y', 'z']) graph.addNode(id, () => outcome({ artifacts: { [id]: id } }));
     const { state } = await diamond(
@@ -67,7 +66,7 @@ describe('effects and resume', () => {
     expect(state.outputs['end']).toEqual(['x', 'y', 'z']);
   });
 
-  test('trap 3 (G8) what siblings of a failed node did is kept, and not done again', async () => {
+  test('G8 what siblings of a failed node did is kept, and not done again', async () => {
     const calls = { good: 0, bad: 0 };
     const graph = open()
       .addNode('good', async () => {
@@ -89,7 +88,7 @@ describe('effects and resume', () => {
     expect(calls).toEqual({ good: 1, bad: 2 });
   });
 
-  test('trap 4 (C1) every checkpoint of parallel work holds what it says is done: from each, the join sees all arms', async () => {
+  test('C1 every checkpoint of parallel work holds what it says is done: from each, the join sees all arms', async () => {
     const graph = open({ checkpointPolicy: 'every_node' });
     for (const id of ['x', 'y', 'z']) graph.addNode(id, () => outcome({ scratch: { [id]: true }, output: id }));
     graph.addNode('join', ({ state }) => Object.keys(state.scratch).sort().join(''), { join: 'all' });
@@ -102,7 +101,7 @@ describe('effects and resume', () => {
     }
   });
 
-  test('trap 5 (E5) parallel updates merge through a reducer once each', async () => {
+  test('E5 parallel updates merge through a reducer once each', async () => {
     const graph = open({ reducers: { 'scratch.sum': 'sum', 'scratch.mean': 'avg', 'scratch.list': 'append' } });
     graph.addNode('first', () => outcome({ scratch: { sum: 5, mean: 1, list: ['first'] } })).addEdge(START, 'first');
     for (const [id, value] of [
@@ -126,7 +125,7 @@ describe('routing', () => {
     return { ran, node: (id: string) => () => void ran.push(id) };
   };
 
-  test('trap 6 (G3) what hangs on a branch that was not taken does not run', async () => {
+  test('G3 what hangs on a branch that was not taken does not run', async () => {
     const { ran, node } = recorder();
     const graph = open();
     for (const id of ['a', 'b', 'c', 'd', 'e']) graph.addNode(id, node(id));
@@ -137,7 +136,7 @@ describe('routing', () => {
     expect([...result.skipped].sort()).toEqual(['c', 'd', 'e']);
   });
 
-  test('trap 7 (G3) a node that one parent does not choose runs if another does', async () => {
+  test('G3 a node that one parent does not choose runs if another does', async () => {
     const { ran, node } = recorder();
     const graph = open();
     for (const id of ['a', 'b', 'shared']) graph.addNode(id, node(id)).addEdge(id, END);
@@ -147,7 +146,7 @@ describe('routing', () => {
     expect(ran.sort()).toEqual(['a', 'b', 'shared']);
   });
 
-  test('trap 8 (G3) a workflow branch runs the arm that was chosen, and what comes after it', async () => {
+  test('G3 a workflow branch runs the arm that was chosen, and what comes after it', async () => {
     const { ran, node } = recorder();
     const flow = workflow('orders')
       .input(z.object({ total: z.number() }))
@@ -161,7 +160,7 @@ describe('routing', () => {
     expect([result.status, result.output, ran]).toEqual(['completed', 'done', ['review', 'ship']]);
   });
 
-  test('trap 9 (G6) a conditional edge leads on from any node, and from START', async () => {
+  test('G6 a conditional edge leads on from any node, and from START', async () => {
     const { ran, node } = recorder();
     const graph = open();
     for (const id of ['a', 'b', 'c']) graph.addNode(id, node(id)).addEdge(id, id === 'a' ? 'c' : END);
@@ -172,7 +171,7 @@ describe('routing', () => {
     expect([result.status, ran]).toEqual(['completed', ['a', 'c']]);
   });
 
-  test('trap 10 (G4) cycles run until their condition ends them', async () => {
+  test('G4 cycles run until their condition ends them', async () => {
     const graph = open({ reducers: { 'scratch.tries': 'sum' } })
       .addNode('try', ({ visit }) => outcome({ output: visit, scratch: { tries: 1 } }))
       .addNode('done', ({ state }) => state.scratch['tries'])
@@ -183,7 +182,7 @@ describe('routing', () => {
     expect([status, state.outputs['try'], state.outputs['done']]).toEqual(['completed', 4, 4]);
   });
 
-  test('trap 13 (G6) a route to nowhere fails the run and names what was asked for', async () => {
+  test('G6 a route to nowhere fails the run and names what was asked for', async () => {
     for (const [id, build] of [
       [
         'router',
@@ -213,7 +212,7 @@ describe('routing', () => {
     }
   });
 
-  test('trap 14 (G10) a choice of END ends that line, and nothing that was not chosen runs', async () => {
+  test('G10 a choice of END ends that line, and nothing that was not chosen runs', async () => {
     const { ran, node } = recorder();
     const graph = open();
     for (const id of ['a', 'b', 'c']) graph.addNode(id, node(id));
@@ -226,7 +225,7 @@ describe('routing', () => {
     expect([result.status, ran, [...result.skipped].sort()]).toEqual(['completed', ['a'], ['b', 'c']]);
   });
 
-  test('trap 25 (G6) a condition is a function or is refused: nothing guesses what text may mean', async () => {
+  test('G6 a condition is a function or is refused: nothing guesses what text may mean', async () => {
     const graph = chain(
       open().addNode('a', () => 1),
       'a',
@@ -242,7 +241,7 @@ describe('routing', () => {
 });
 
 describe('history', () => {
-  test('trap 11 (C3) the newest checkpoint is the one with the highest seq, however fast they were made', async () => {
+  test('C3 the newest checkpoint is the one with the highest seq, however fast they were made', async () => {
     const clock = createVirtualClock();
     const graph = open({ checkpointPolicy: 'every_node' });
     const ids = Array.from({ length: 8 }, (_, index) => `n${index}`);
@@ -255,7 +254,7 @@ describe('history', () => {
     expect([head.seq, head.state.outputs['n7']]).toEqual([events.length - 1, 'n7']);
   });
 
-  test('trap 12 (C2) history is not shared with anyone: later nodes and callers cannot rewrite it', async () => {
+  test('C2 history is not shared with anyone: later nodes and callers cannot rewrite it', async () => {
     const kept = { list: [1] };
     const graph = open({ checkpointPolicy: 'every_node' })
       .addNode('a', () => outcome({ scratch: { kept } }))
@@ -271,7 +270,7 @@ describe('history', () => {
     expect(forked.state.scratch).toEqual({ kept: { list: [1] } });
   });
 
-  test('trap 15 (C1) a resumed run goes on making checkpoints', async () => {
+  test('C1 a resumed run goes on making checkpoints', async () => {
     let isDown = true;
     const graph = open({ checkpointPolicy: 'every_node' })
       .addNode('a', () => {
@@ -286,7 +285,7 @@ describe('history', () => {
     expect(resumed.seq).toBeGreaterThanOrEqual(failed.seq + 3);
   });
 
-  test('trap 30 (C10) policy none writes the start and the end; a node of every_node can opt out', async () => {
+  test('C10 policy none writes the start and the end; a node of every_node can opt out', async () => {
     const build = (checkpointPolicy: 'every_node' | 'none', checkpoint?: 'none') => {
       const graph = open({ checkpointPolicy });
       for (const id of ['a', 'b', 'c', 'd'])
@@ -300,7 +299,7 @@ describe('history', () => {
     expect(none.state.outputs).toEqual({ a: 'a', b: 'b', c: 'c', d: 'd' });
   });
 
-  test('trap 31 (H2) a fork takes a routing decision again when the patch touches what it read', async () => {
+  test('H2 a fork takes a routing decision again when the patch touches what it read', async () => {
     const graph = open({ checkpointPolicy: 'every_node' })
       .addNode('judge', () => outcome({ scratch: { confidence: 0.2 } }))
       .addNode('again', () => 'again')
@@ -325,7 +324,7 @@ describe('history', () => {
     expect((await compiled.inspect(run.runId)).state.scratch).toEqual({ confidence: 0.2 });
   });
 
-  test('trap 33 (G1, H3) ids and hashes are stable, and a run does not go on silently under another graph', async () => {
+  test('G1 H3 ids and hashes are stable, and a run does not go on silently under another graph', async () => {
     const build = (version: string) =>
       chain(
         open({ id: 'mailer' })
@@ -346,7 +345,7 @@ describe('history', () => {
     expect((await first.resume(runId, { answers: { ask: 'yes' } })).status).toBe('completed');
   });
 
-  test('trap 38 (C2) values beyond JSON come back as they were', async () => {
+  test('C2 values beyond JSON come back as they were', async () => {
     const values = {
       big: 2n ** 70n,
       when: new Date(5),
@@ -363,7 +362,7 @@ describe('history', () => {
     expect(state.outputs['a']).toEqual(values);
   });
 
-  test('trap 39 (C1) diagnostics are state: a pause and a resume keep them', async () => {
+  test('C1 diagnostics are state: a pause and a resume keep them', async () => {
     const graph = open({ reducers: { 'diagnostics.tokens': 'sum' } })
       .addNode('a', () => outcome({ diagnostics: { tokens: 7 } }))
       .addNode('ask', humanNode({ prompt: '?' }))
@@ -373,7 +372,7 @@ describe('history', () => {
     expect((await compiled.resume(runId, { answers: { ask: 'ok' } })).state.diagnostics).toEqual({ tokens: 12 });
   });
 
-  test('trap 42 (C2) live objects are refused with their path, and what was committed stays', async () => {
+  test('C2 live objects are refused with their path, and what was committed stays', async () => {
     const graph = chain(
       open()
         .addNode('a', () => 1)
