@@ -133,7 +133,7 @@ export const errorTable: Readonly<Record<ErrorCode, ErrorRow>> = {
   ROUTE_UNKNOWN: row(422, 3, 'no', 'node {node} routed to {target}, which is none of its targets {targets}', 'Return one of the declared targets.'),
   EFFECT_IN_DOUBT: row(409, 3, 'no', 'it is not known whether the effect of {node} happened', 'Find out whether it did. Then answer its question, or fork the run with its output.'),
   STATE_WRITE_CONFLICT: row(409, 3, 'no', 'nodes {nodes} both wrote {channel}, which has no reducer', 'Give the channel a reducer, or order the nodes with an edge.'),
-  STATE_UNKNOWN_CHANNEL: row(422, 3, 'no', '{channel} is no part of the state', 'Write to scratch, artifacts or diagnostics.'),
+  STATE_UNKNOWN_CHANNEL: row(422, 3, 'no', '{channel} is no part of the state that can be set{: |reason}', '{There are: |known|Write to scratch, artifacts or diagnostics}.'),
   STATE_INVALID: row(422, 3, 'no', 'the state does not fit its schema{ at |path}{: |reason}', 'Correct the node that wrote it, then resume the run.'),
   WAIT_NOT_FOUND: row(404, 3, 'no', 'run {runId} has no wait {waitId}', 'List open waits with: cairn inbox'),
   WAIT_CLOSED: row(409, 3, 'no', 'wait {waitId} of run {runId} was closed already by {by} with {answer}', 'Fork the run to answer otherwise.'),

@@ -1,6 +1,7 @@
 /** Forks in odd places, of forks, with patches; what a refresh runs again (H2, X2, X6). */
 import { expect, test } from 'vitest';
-import type { RunResult } from './api.ts';
+import type { StandardSchema } from '../graph/graph.ts';
+import type { ForkOptions, RunResult } from './api.ts';
 import { outcome } from '../graph/node-contract.ts';
 import {
   afterCrash,
@@ -131,7 +132,7 @@ test.each(['a', 'b'])(
       calls.length = 0;
       const options = { set: [{ path: ['outputs', id], value }] };
       const rows = await bench.engine.preview({ runId, seq: at }, { ...options, graph });
-      if (id === 'a') expect(rows[0]).toMatchObject({ node: ['a'], prediction: 'restored' });
+      expect(rows[0]).toMatchObject(id === 'a' ? { node: ['a'], prediction: 'restored' } : {});
       const fork = await bench.engine.fork({ runId, seq: at }, options);
       const done = await finish(bench, fork.runId, graph);
       expect(done.state.outputs).toEqual(
@@ -236,6 +237,43 @@ test('P6 a fork of what is not there, or with what does not fit, says which', as
   await expect(patch(['scratch'])).rejects.toMatchObject({ code: 'STATE_UNKNOWN_CHANNEL' });
   await expect(patch([])).rejects.toMatchObject({ code: 'STATE_UNKNOWN_CHANNEL' });
   await expect(patch(['scratch', 'f'], () => 1)).rejects.toMatchObject({ code: 'VALUE_UNSTORABLE' });
+  for (const path of [['outputs'], ['outputs', 'q', 'part'], ['outputs', 'nobody']])
+    await expect(patch(path)).rejects.toMatchObject({ code: 'STATE_UNKNOWN_CHANNEL' });
+  await expect(patch(['outputs', 'nobody'])).rejects.toMatchObject({ hint: 'There are: outputs.q.' });
   await expect(engine.fork({ runId, seq }, { runId })).rejects.toMatchObject({ code: 'RUN_EXISTS' });
   expect((await resumeToRest(engine, runId, graph)).status).toBe('paused');
+});
+
+test('H2 a patch of the input fits its schema as the input did', async () => {
+  const text = (value: unknown): boolean => typeof (value as { topic?: unknown } | null)?.topic === 'string';
+  const schemaOf = (fits: (value: unknown) => boolean): StandardSchema => ({
+    '~standard': {
+      version: 1,
+      vendor: 'test',
+      validate: (value) => (fits(value) ? { value } : { issues: [{ message: 'is no text', path: ['topic'] }] }),
+    },
+  });
+  const graphWith = (schema: StandardSchema): Graph =>
+    graphOf('g', [node('a', 'pure', (ctx) => ctx.input)], edges('> a', 'a >'), { schemas: { input: schema } });
+  const graph = graphWith(schemaOf(text));
+  const { engine } = createBench({ findGraph: async (id) => (id === 'g' ? graph : undefined) });
+  const done = await runToRest(engine, graph, { topic: 'old' });
+  const fork = (path: readonly string[], value: unknown, more: ForkOptions = {}): Promise<unknown> =>
+    engine.fork({ runId: done.runId, seq: 0 }, { set: [{ path, value }], ...more });
+  for (const [path, value] of [
+    [['input', 'topic'], 5],
+    [['input'], 5],
+  ] as const) {
+    await expect(fork(path, value)).rejects.toMatchObject({
+      code: 'INPUT_INVALID',
+      data: { reason: 'topic: is no text' },
+    });
+    const options = { set: [{ path, value }] };
+    await expect(engine.preview(done, options)).rejects.toMatchObject({ code: 'INPUT_INVALID' });
+  }
+  await expect(fork(['input', 'topic'], 'new')).resolves.toMatchObject({ seq: 1 });
+  // A schema that does not take what it once made, as one does that turns a text into a date, is not asked again.
+  await expect(fork(['input', 'topic'], 5, { graph: graphWith(schemaOf(() => false)) })).resolves.toMatchObject({
+    seq: 1,
+  });
 });

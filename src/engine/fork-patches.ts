@@ -71,7 +71,11 @@ export class ForkPatches {
     }
     const channels = partition === undefined ? undefined : frame.channels[partition];
     if (partition === undefined || channels === undefined || key === undefined)
-      throw new CairnError('STATE_UNKNOWN_CHANNEL', { channel: patch.path.join('.') });
+      throw new CairnError('STATE_UNKNOWN_CHANNEL', {
+        channel: patch.path.join('.'),
+        ...(partition === 'outputs' && key !== undefined && { reason: `set the whole outcome, outputs.${key}` }),
+        ...(channels !== undefined && { reason: `name one of its channels, ${partition}.NAME` }),
+      });
     const next = rest.length === 0 ? value : setPath(readPath(channels, [key]), rest, value);
     await this.#setLarge(['frame', 'channels', partition, key], next);
     return `${partition}.${key}`;

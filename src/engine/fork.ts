@@ -3,13 +3,16 @@ import { CairnError } from '../errors.ts';
 import { checkpointId, decodeCheckpoint, encodeCheckpoint, runKeyOf } from '../history/checkpoint.ts';
 import { loadState, readHistory, readOwner, type LoadedState } from '../history/load.ts';
 import { metaOf } from '../history/stored-meta.ts';
+import type { Graph } from '../graph/graph.ts';
 import type { RunRow, WaitRow } from '../ports/store.ts';
 import { encodeValue } from '../state/codec.ts';
 import { DeltaBuilder, pathJson } from '../state/delta.ts';
+import type { RunTree } from '../state/tree.ts';
 import { checkId } from './admit-run.ts';
-import type { CheckpointRef, ForkOptions } from './api.ts';
+import type { CheckpointRef, ForkOptions, Patch } from './api.ts';
 import { admitPatch, ForkPatches, isNamed, isWholeChannel } from './fork-patches.ts';
-import { applyGraphChange } from './graph-change.ts';
+import { applyGraphChange, keptStructure } from './graph-change.ts';
+import { checkPatchedInput } from './new-frame.ts';
 import { storedForm } from './offload.ts';
 import { pendingOf } from './pending.ts';
 import type { EngineEnvironment } from './run-core.ts';
@@ -25,18 +28,22 @@ export interface DraftFork {
   readonly differences: readonly unknown[];
 }
 
-/** @throws CHECKPOINT_NOT_FOUND, CHECKPOINT_PRUNED, WAIT_NOT_FOUND, ANSWER_INVALID, STATE_UNKNOWN_CHANNEL, RUN_EXISTS, RUN_GRAPH_CHANGED it cannot go on under the graph given */
+/** Finds the graph of the run that is forked; undefined: it is not known here. */
+export type FindGraph = () => Promise<Graph | undefined>;
+
+/** @throws CHECKPOINT_NOT_FOUND, CHECKPOINT_PRUNED, WAIT_NOT_FOUND, ANSWER_INVALID, INPUT_INVALID, STATE_UNKNOWN_CHANNEL, RUN_EXISTS, RUN_GRAPH_CHANGED it cannot go on under the graph given */
 export async function forkRun(
   env: EngineEnvironment,
   run: RunRow,
   seq: number,
   options: ForkOptions,
+  findGraph: FindGraph,
 ): Promise<CheckpointRef> {
   const { store, clock, ids, tenant, limits } = env;
   const runId = options.runId ?? ids.createRunId(clock.now());
   checkId('run id', runId, limits.idBytes);
   const { from, checksum, delta, waits, pending, graphHash, differences } =
-    (await quickFork(env, run, seq, options)) ?? (await fullFork(env, run, seq, options));
+    (await quickFork(env, run, seq, options)) ?? (await fullFork(env, run, seq, options, findGraph));
   const owner = await readOwner(store, run, from);
   const key = runKeyOf(tenant, runId);
   const at = clock.now();
@@ -85,8 +92,14 @@ interface NewFork {
   readonly differences: readonly unknown[];
 }
 
-async function fullFork(env: EngineEnvironment, run: RunRow, seq: number, options: ForkOptions): Promise<NewFork> {
-  const { from, loaded, delta, differences } = await draftFork(env, run, seq, options);
+async function fullFork(
+  env: EngineEnvironment,
+  run: RunRow,
+  seq: number,
+  options: ForkOptions,
+  findGraph: FindGraph,
+): Promise<NewFork> {
+  const { from, loaded, delta, differences } = await draftFork(env, run, seq, options, findGraph);
   const { root, checksum } = loaded;
   const waits = Object.entries(root.waits).map(([waitId, wait]) => waitRowOf(waitId, wait));
   return { from, checksum, delta, waits, pending: pendingOf(root), graphHash: root.graphHash, differences };
@@ -133,6 +146,7 @@ export async function draftFork(
   run: RunRow,
   seq: number,
   options: ForkOptions,
+  findGraph: FindGraph,
 ): Promise<DraftFork> {
   const from = await forkPoint(env, run, seq, options);
   const loaded = await loadState(env.store, env.blobs, run, from);
@@ -146,14 +160,36 @@ export async function draftFork(
   }
   const differences = await changeGraph(env, run, loaded, options, patches, delta);
   const patched: string[] = [...(root.patched ?? [])];
-  for (const patch of options.set ?? []) {
+  const set = options.set ?? [];
+  if (set.some(isOfOutput)) await checkNodes(env, run, root, set);
+  const { input } = root.frame;
+  for (const patch of set) {
     const channel = await patches.apply(patch);
     if (channel !== undefined) patched.push(channel);
+  }
+  if (root.frame.input !== input) {
+    const graph = options.graph ?? (await findGraph());
+    if (graph !== undefined) await checkPatchedInput(graph, input, root.frame.input);
   }
   if (patched.length > 0) patches.set(['patched'], patched);
   for (const [name, value] of Object.entries(options.answers ?? {})) await patches.answer(run.runId, name, value);
   if (options.rerunPure === true) patches.set(['rerunPure'], true);
   return { from, loaded, delta, differences };
+}
+
+function isOfOutput({ path }: Patch): boolean {
+  return path[0] === 'outputs';
+}
+
+/** An outcome that is set for no node would never be read. @throws STATE_UNKNOWN_CHANNEL */
+async function checkNodes(env: EngineEnvironment, run: RunRow, root: RunTree, set: readonly Patch[]): Promise<void> {
+  const structure = await keptStructure(env, run, root);
+  if (structure === undefined) return;
+  const known = structure.nodes.map(({ id }) => `outputs.${String(id)}`);
+  for (const { path } of set.filter(isOfOutput)) {
+    const channel = path.slice(0, 2).join('.');
+    if (!known.includes(channel)) throw new CairnError('STATE_UNKNOWN_CHANNEL', { channel, known });
+  }
 }
 
 /** Puts the forked state under the graph given, and says what differs. Where its code is other code, pure outcomes are not reused (X2). */
@@ -179,7 +215,7 @@ function isSeqOf(run: RunRow, seq: number): boolean {
 
 /** Patching an outcome or an answer forks just before it. */
 async function forkPoint(env: EngineEnvironment, run: RunRow, seq: number, options: ForkOptions): Promise<number> {
-  const nodes = (options.set ?? []).filter((patch) => patch.path[0] === 'outputs').map((patch) => patch.path[1]);
+  const nodes = (options.set ?? []).filter(isOfOutput).map((patch) => patch.path[1]);
   const names = Object.keys(options.answers ?? {});
   if (!isSeqOf(run, seq)) throw new CairnError('CHECKPOINT_NOT_FOUND', { checkpoint: checkpointId(run.key, seq) });
   if (nodes.length + names.length === 0) return seq;

@@ -91,9 +91,20 @@ function changedError(run: RunRow, differences: readonly unknown[], reason: stri
 }
 
 async function storedStructure(env: EngineEnvironment, run: RunRow, root: RunTree): Promise<GraphStructure> {
+  const structure = await keptStructure(env, run, root);
+  if (structure === undefined) throw changedError(run, [], 'the definition it was started with is not kept');
+  return structure;
+}
+
+/** The structure of the graph that a state is under; undefined: it is not kept. */
+export async function keptStructure(
+  env: EngineEnvironment,
+  run: RunRow,
+  root: RunTree,
+): Promise<GraphStructure | undefined> {
   if (root.definition !== undefined) return JSON.parse(root.definition.structure) as GraphStructure;
   const { structure } = metaOf(run);
-  if (structure === undefined) throw changedError(run, [], 'the definition it was started with is not kept');
+  if (structure === undefined) return undefined;
   return JSON.parse(await readBlobText(env.blobs, env.tenant, structure)) as GraphStructure;
 }
 

@@ -21,6 +21,18 @@ export function newFrame(
   return frameOf(graph, accepted(result), limits, redact);
 }
 
+/**
+ * A fork's patch of the input fits the schema as the input before it did. What the schema has made into something else is not
+ * checked again: it was never meant to read its own output.
+ *
+ * @throws INPUT_INVALID
+ */
+export async function checkPatchedInput({ schemas }: Graph, before: unknown, after: unknown): Promise<void> {
+  const schema = schemas.input?.['~standard'];
+  if (schema === undefined || (await schema.validate(before)).issues !== undefined) return;
+  accepted(await schema.validate(after));
+}
+
 function accepted(result: StandardResult<unknown>): unknown {
   if (result.issues === undefined) return result.value;
   const reason = result.issues.map((issue) => {

@@ -34,7 +34,7 @@ export async function previewRun(
     options.asFork === true || options.set !== undefined || options.answers !== undefined || seq < run.head;
   // What is large stays where it is: a preview writes nothing.
   const limits = { ...env.limits, inlineBytes: Number.POSITIVE_INFINITY };
-  const draft = isFork ? await draftFork({ ...env, limits }, run, seq, options) : undefined;
+  const draft = isFork ? await draftFork({ ...env, limits }, run, seq, options, async () => graph) : undefined;
   const loaded = draft?.loaded ?? (await loadState(env.store, env.blobs, run, seq));
   const core = dryCore(env, run, graph, loaded);
   if (draft !== undefined)
