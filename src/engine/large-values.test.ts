@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { Graph } from '../graph/graph.ts';
 import { outcome } from '../graph/node-contract.ts';
-import { killedInEffect } from '../../test/dying-engine.ts';
+import { createEngine } from './engine.ts';
+import { killedInEffect, settleDown } from '../../test/dying-engine.ts';
 import {
   afterCrash,
   createBench,
@@ -16,6 +17,7 @@ import {
 
 const big = 'large'.repeat(1_000);
 const small = { limits: { inlineBytes: 1_000 } };
+const pause = <T>(value: T): Promise<T> => new Promise((resolve) => setTimeout(resolve, 5, value));
 
 /** Whether any checkpoint of the run holds the large value itself. */
 async function holdsLarge(bench: Bench, runId: string): Promise<boolean> {
@@ -125,6 +127,29 @@ describe('C5 large values are kept as blobs', () => {
     await resumeToRest(afterCrash(bench), replayed.runId, graph);
     for (const id of [fork.runId, supplied.runId, replayed.runId])
       expect([id, await holdsLarge(bench, id)]).toEqual([id, false]);
+  });
+
+  test('X2 an outcome that a fork takes over or sets is taken once its value is kept, though the process dies in between', async () => {
+    const bench = createBench(small);
+    let calls = 0;
+    const graph = graphOf(
+      'g',
+      [node('w', 'write', () => ((calls += 1), big)), node('side', 'read', () => pause('side'))],
+      edges('> w', '> side', 'w >', 'side >'),
+    );
+    const { runId } = await runToRest(bench.engine, graph);
+    const set = [{ path: ['outputs', 'w'], value: `${big}!` }];
+    for (const [options, expected] of [[{}, big] as const, [{ set }, `${big}!`] as const]) {
+      const fork = await bench.engine.fork({ runId, seq: 0 }, options);
+      const put = (): Promise<string> => new Promise(() => {});
+      const stuck = createEngine({ ...bench.options, blobs: { ...bench.options.blobs, put } });
+      await stuck.resume(fork.runId, { graph });
+      await pause(undefined);
+      await settleDown();
+      expect((await rowOf(bench, fork.runId)).head, 'what runs beside it is recorded').toBeGreaterThan(fork.seq);
+      const done = await resumeToRest(afterCrash(bench), fork.runId, graph);
+      expect([calls, done.state.outputs['w'] === expected, done.state.outputs['side']]).toEqual([1, true, 'side']);
+    }
   });
 
   test('C5 channels that a migration made, and an outcome kept for a retry', async () => {

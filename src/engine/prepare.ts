@@ -71,9 +71,9 @@ function takesSupplied(core: RunCore, activation: Activation): boolean {
   const key = JSON.stringify(activation.path);
   const supplied = core.root.supplied?.[key];
   if (supplied === undefined) return false;
-  core.deleteRootEntry('supplied', key);
   core.onSupplied(activation);
-  void settleOutcome(core, activation, admitKept(core, activation, supplied as object), { by: 'fork' });
+  const source = { by: 'fork', note: () => core.deleteRootEntry('supplied', key) };
+  void settleOutcome(core, activation, admitKept(core, activation, supplied as object), source);
   return true;
 }
 

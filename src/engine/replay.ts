@@ -135,17 +135,16 @@ export class ReplaySource {
     const from = { runId: recorded.run.runId, seq: recorded.seq };
     const input = { hash: recorded.part.hash ?? '', reads: recorded.part.reads };
     const { record } = outcome;
-    core.setRootEntry(
-      'replayed',
-      pathKeyOf(activation.path),
-      [from.runId, from.seq],
-      JSON.stringify([from.runId, from.seq]),
-    );
-    if (record.status === 'cancelled' || (record.status === 'failed' && record.fired === undefined))
+    const place = [from.runId, from.seq] as const;
+    const note = (): void => core.setRootEntry('replayed', pathKeyOf(activation.path), place, JSON.stringify(place));
+    if (record.status === 'cancelled' || (record.status === 'failed' && record.fired === undefined)) {
+      note();
       return this.#doubt(core, activation, recorded.run, record);
+    }
     core.onReplay(activation, from);
-    if (record.status === 'failed') return settleFailed(core, activation, record.error, undefined, { from, input });
-    await settleOutcome(core, activation, admitKept(core, activation, outcome), { from, input });
+    const source = { from, input, note };
+    if (record.status === 'failed') return settleFailed(core, activation, record.error, undefined, source);
+    await settleOutcome(core, activation, admitKept(core, activation, outcome), source);
   }
 
   /** Where the original's records are damaged, an effect of it may have happened: it is asked about, not run in silence (X3). */

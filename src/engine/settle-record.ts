@@ -14,6 +14,8 @@ export interface SettleSource {
   readonly from?: { readonly runId: string; readonly seq: number };
   /** The input as the recorded activation had it, for an outcome taken over. */
   readonly input?: ActivationInput;
+  /** Writes what must be in one checkpoint with the outcome: that it has been taken. */
+  readonly note?: () => void;
 }
 
 /** What equal input means for a fork (X2). */

@@ -43,7 +43,7 @@ export function settleCompleted(
   if (core.unsealed.size > 0) sealViews(core, activation);
   if (outcome.updates !== undefined) {
     const conflict = findConflict(activation, outcome);
-    if (conflict !== undefined) return recordConflict(core, activation, outcome, conflict);
+    if (conflict !== undefined) return recordConflict(core, activation, outcome, source, conflict);
     try {
       const applied = frame.applyUpdates(outcome.updates);
       core.committer.noteOutcome(JSON.stringify(activation.path), givenJson(outcome), applied.isTransformed);
@@ -148,13 +148,19 @@ function overlaps(a: string, b: string): boolean {
   return a === b || a.startsWith(`${b}.`) || b.startsWith(`${a}.`);
 }
 
-function recordConflict(core: RunCore, activation: Activation, outcome: AdmittedOutcome, conflict: Conflict): void {
+function recordConflict(
+  core: RunCore,
+  activation: Activation,
+  outcome: AdmittedOutcome,
+  source: SettleSource,
+  conflict: Conflict,
+): void {
   const error = new CairnError('STATE_WRITE_CONFLICT', {
     channel: conflict.channel,
     nodes: [conflict.other, activation.node.id],
   });
   core.committer.noteOutcome(JSON.stringify(activation.path), givenJson(outcome), true);
-  settleFailed(core, activation, error, outcome);
+  settleFailed(core, activation, error, outcome, source.note === undefined ? {} : { note: source.note });
 }
 
 function noteWriters(activation: Activation, plainWrites: readonly string[]): void {
@@ -170,6 +176,7 @@ function noteWriters(activation: Activation, plainWrites: readonly string[]): vo
 function finish(core: RunCore, activation: Activation, ending: Ending): void {
   const { frameRun, node } = activation;
   if (core.unsealed.size > 0) sealViews(core, activation);
+  ending.source.note?.();
   const { hash, reads } = ending.source.input ?? inputHashOf(activation);
   const hasError = ending.error !== undefined || ending.status === 'failed';
   const error = hasError ? admitError(core, ending.error, activation.path) : undefined;
