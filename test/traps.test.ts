@@ -1,7 +1,7 @@
 /**
  * Ways in which systems of this kind go wrong without a word, each shown not to be here. More of them, for graphs written in
  * TypeScript: src/dialects/code/traps.test.ts and traps-of-runs.test.ts; for options that nothing reads: unread-options.test.ts; for
- * files that the package lacks: package.test.ts; for YAML: test/yaml/traps-*.test.ts.
+ * files that the package lacks: package.test.ts; for YAML: yaml/traps-*.test.ts.
  */
 import { Readable } from 'node:stream';
 import { describe, expect, test } from 'vitest';
@@ -19,6 +19,8 @@ import {
   type NodeContext,
 } from '../src/index.ts';
 import { compileChoice } from '../src/graph/expression.ts';
+import { createScriptedModels } from '../src/models/scripted.ts';
+import { createNodeTypes } from '../src/nodes/blocks/index.ts';
 import { createMemoryStore } from '../src/stores/memory/index.ts';
 import { chain, collect, diamond, later, open } from './support/small-graphs.ts';
 import { runText } from './yaml-kit.ts';
@@ -35,6 +37,25 @@ describe('bounds', () => {
     const result = await graph.compile().invoke({});
     expect([result.status, result.failed, turns]).toEqual(['failed', ['turn'], 3]);
     expect(causeOf(result)).toMatchObject({ code: 'RUN_LIMIT', data: { limit: 'maxVisits', value: 3 } });
+  });
+
+  test('B50 one block that asks a model makes one turn, whatever the answer asks for; with a schema, max_retries at most', async () => {
+    const models = createScriptedModels(() => ({
+      text: 'Let me use a tool. Shall I go on?',
+      finishReason: 'tool-calls',
+    }));
+    const ask = (inputs: string) =>
+      runText(
+        `name: w\ndescription: d\nblocks: [{ id: m, type: LLMCall, inputs: { prompt: hi, model: "a:b"${inputs} } }]\noutputs: { m: "\${m.metadata}" }\n`,
+        {},
+        { nodeTypes: createNodeTypes({ models }) },
+      );
+    const plain = await ask('');
+    expect([plain.result.status, models.requests.length]).toEqual(['completed', 1]);
+    expect(plain.outputs).toMatchObject({ m: { attempts: 1, finish_reason: 'tool-calls' } });
+    const { result } = await ask(', response_schema: { type: object }, max_retries: 4, retry_delay: 0');
+    expect([result.status, models.requests.length]).toEqual(['failed', 1 + 4]);
+    expect(result.error?.data).toMatchObject({ node: 'm', code: 'MODEL_OUTPUT_INVALID' });
   });
 
   test('E6 a node that keeps failing makes the attempts of its policy, and no more', async () => {
@@ -252,6 +273,7 @@ describe('what was refused changes nothing', () => {
       await compiled.inspect(runId),
     ];
     const before = await written();
+    expect(before[0]).toHaveLength(1);
     const good = { 'scratch.n': 2 };
     for (const [options, code] of [
       [{ set: { ...good, 'nowhere.n': 1 } }, 'STATE_UNKNOWN_CHANNEL'],

@@ -100,6 +100,36 @@ test('X6 a call carries the messages, the settings and the key, and is counted b
   });
 });
 
+test.each([false, true])(
+  'B50 one call is one turn: a model that asks for tools, or for more, is not answered (streamed: %s)',
+  async (isStreamed) => {
+    const message = {
+      role: 'assistant',
+      content: 'I will look that up. Shall I go on?',
+      tool_calls: [{ index: 0, id: 't1', type: 'function', function: { name: 'search', arguments: '{"q":"tea"}' } }],
+    };
+    const head = { id: '1', created: 1, model: 'small-2026' };
+    respond = isStreamed
+      ? (response) => {
+          response.writeHead(200, { 'content-type': 'text/event-stream' });
+          const chunk = {
+            ...head,
+            object: 'chat.completion.chunk',
+            choices: [{ index: 0, delta: message, finish_reason: 'tool_calls' }],
+          };
+          response.end(`data: ${JSON.stringify(chunk)}\n\ndata: [DONE]\n\n`);
+        }
+      : json(200, {
+          ...head,
+          object: 'chat.completion',
+          choices: [{ index: 0, message, finish_reason: 'tool_calls' }],
+        });
+    const answer = models.generate(request(isStreamed ? { onText: () => undefined } : {}));
+    await expect(answer).resolves.toMatchObject({ text: message.content, finishReason: 'tool-calls' });
+    expect(calls).toHaveLength(1);
+  },
+);
+
 test('a profile names a model, and its settings hold where the request has none', async () => {
   respond = completion('Hi.');
   await models.generate(request({ model: 'cheap', temperature: 1 }));
