@@ -139,7 +139,7 @@ function applyVerdict(core: RunCore, activation: Activation, verdict: Verdict): 
     return settleFailed(core, activation, error);
   }
   const known = activation.frameRun.openRecordOf(activation.node);
-  const record: NodeRecord = { ...openRecord(activation), ...known, status: 'waiting' };
+  const record: NodeRecord = { ...known, ...openRecord(activation), status: 'waiting' };
   // Asked already, before a crash or in the original: then nothing changes.
   if (known?.status !== 'waiting') activation.frameRun.frame.setNode(activation.node.id, record, encodeValue(record));
   openWait(

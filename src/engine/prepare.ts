@@ -10,7 +10,7 @@ import { dropActivation, launchOrGate, retryLater } from './gate.ts';
 import { judgeActivation } from './judge.ts';
 import { openPinnedView } from './pinned-view.ts';
 import type { QueuedStart, RunCore } from './run-core.ts';
-import { clearFailedSteps } from './step-record.ts';
+import { reopenFailed } from './step-record.ts';
 import { advancePlan, settleFailed } from './settle.ts';
 import { noteView } from './seal-views.ts';
 import { settleOutcome } from './settle-outcome.ts';
@@ -38,7 +38,7 @@ export function prepareStart(core: RunCore, queued: QueuedStart): void {
   noteView(core, activation);
   core.setBusy(activation, true);
   if (record === undefined) return startFresh(core, activation);
-  if (isRetried) clearFailedSteps(core, activation);
+  if (isRetried) reopenFailed(core, activation);
   if (record.view === undefined || record.view >= core.resumedSeq) return startAgain(core, activation, record);
   // It saw an older state than the present one: it must see that one again (E9).
   openPinnedView(core, activation, record.view).then(

@@ -37,10 +37,14 @@ export function takeRoutesAgain(root: RunTree, graph: Graph): readonly Rerouted[
 export function recordRoutes(core: RunCore, rerouted: readonly Rerouted[]): void {
   if (core.root.patched === undefined) return;
   core.deleteRootField('patched');
+  const { frame } = core.rootFrame;
   for (const { nodeId } of rerouted) {
     const record = core.root.frame.nodes[nodeId] as NodeRecord;
-    core.rootFrame.frame.setNode(nodeId, record, encodeValue(record));
+    frame.setNode(nodeId, record, encodeValue(record));
   }
+  // What failed is tried anew, under what was patched (E9).
+  for (const [nodeId, { status, fired }] of Object.entries(frame.tree.nodes))
+    if (status === 'failed' && fired === undefined) frame.deleteNodeField(nodeId, 'view');
 }
 
 function isOpenToChange(frameRun: FrameRun, node: GraphNode): boolean {

@@ -1,7 +1,7 @@
 /** Retries and timeouts of nodes and steps (E6, X3). */
-import { expect, test } from 'vitest';
-import type { RetryPolicy } from '../graph/node-contract.ts';
-import { NodeFailure } from '../graph/node-contract.ts';
+import { describe, expect, test } from 'vitest';
+import type { EffectClass, NodeContext, RetryPolicy } from '../graph/node-contract.ts';
+import { NodeFailure, outcome } from '../graph/node-contract.ts';
 import { dyingEngine, settleDown } from '../../test/dying-engine.ts';
 import { afterCrash, createBench, edges, graphOf, node, resumeToRest, runToRest } from '../../test/engine-kit.ts';
 import { factsOf, retryDelayMs } from './retry.ts';
@@ -255,4 +255,132 @@ test('E6 a step that takes too long is told so, and fails its node with the code
   const failed = await runToRest(engine, graph);
   expect(failed.error).toMatchObject({ code: 'NODE_TIMED_OUT', data: { timeoutMs: 50 } });
   expect(reason).toMatchObject({ code: 'NODE_TIMED_OUT' });
+});
+
+test('G8 P1 a resume of a failed run makes one attempt of what failed it, whatever pauses come in between', async () => {
+  const bench = createBench();
+  const calls: string[] = [];
+  const graph = graphOf(
+    'g',
+    [
+      node('a', 'read', async (ctx) => {
+        await ctx.step('first', {}, () => 1);
+        if (ctx.attempt === 1) throw new Error('no');
+        const tried = await ctx
+          .step('try', {}, () => {
+            calls.push('try');
+            throw new Error('not this time');
+          })
+          .catch(() => 'caught');
+        return [tried, await ctx.ask({ prompt: '?' }), ctx.attempt];
+      }),
+      node('b', 'read', async (ctx) => {
+        if (ctx.attempt === 1) throw new Error('no');
+        return [await ctx.ask({ prompt: '?' }), ctx.attempt];
+      }),
+    ],
+    edges('> a', '> b', 'a >', 'b >'),
+  );
+  await runToRest(bench.engine, graph, {}, 'r');
+  const paused = await resumeToRest(bench.engine, 'r', graph);
+  expect(paused.status).toBe('paused');
+  for (const { waitId } of paused.waits) await bench.engine.answer('r', waitId, 'yes');
+  const done = await resumeToRest(afterCrash(bench), 'r', graph);
+  expect(done.state.outputs).toEqual({ a: ['caught', 'yes', 2], b: ['yes', 2] });
+  expect(calls).toEqual(['try']);
+});
+
+test('G8 an attempt that a resume of a failed run begins has a budget that a crash does not renew', async () => {
+  const bench = createBench();
+  const seen: number[] = [];
+  const fail = async (attempt: number): Promise<never> => {
+    seen.push(attempt);
+    throw new Error('no');
+  };
+  const graph = graphOf(
+    'g',
+    [
+      node('a', 'read', (ctx) => ctx.step('one', {}, () => 1).then(() => fail(ctx.attempt)), {
+        retry: { attempts: 2, delayMs: 60_000 },
+      }),
+    ],
+    links,
+  );
+  const toEnd = async (): Promise<string> => {
+    const { status } = await resumeToRest(afterCrash(bench), 'r', graph);
+    if (status === 'failed') return status;
+    bench.clock.timeMs += 60_000;
+    return (await resumeToRest(afterCrash(bench), 'r', graph)).status;
+  };
+  expect((await runToRest(bench.engine, graph, {}, 'r')).status).toBe('paused');
+  bench.clock.timeMs += 60_000;
+  expect(await toEnd()).toBe('failed');
+  expect(seen).toEqual([1, 2]);
+  expect(await toEnd()).toBe('failed');
+  expect(seen).toEqual([1, 2, 3, 4]);
+});
+
+test('G8 X3 a failed effect that a person runs again counts its attempt on, asked in this process or in another', async () => {
+  const bench = createBench();
+  const seen: number[] = [];
+  const graph = graphOf(
+    'g',
+    [
+      node('a', 'write', (ctx) => {
+        seen.push(ctx.attempt);
+        if (ctx.attempt < 3) throw new Error('no');
+        return 1;
+      }),
+    ],
+    links,
+  );
+  await runToRest(bench.engine, graph, {}, 'r');
+  for (const expected of ['failed', 'completed']) {
+    const { waits } = await resumeToRest(afterCrash(bench), 'r', graph);
+    await bench.engine.answer('r', waits[0]?.waitId ?? '', 'run again');
+    expect((await resumeToRest(afterCrash(bench), 'r', graph)).status).toBe(expected);
+  }
+  expect(seen).toEqual([1, 2, 3]);
+});
+
+describe('E9 a new attempt after a failed run sees what the first saw, if that left steps or an intent', () => {
+  const cases: [string, (ctx: NodeContext, fail: () => void) => unknown, EffectClass][] = [
+    ['an intent', (_, fail) => fail(), 'external'],
+    ['a step', (ctx, fail) => ctx.step('s', {}, () => 1).then(fail), 'read'],
+  ];
+  test.each(cases)('E9 %s', async (_, work, effect) => {
+    const bench = createBench();
+    const seen: unknown[] = [];
+    const failed = Promise.withResolvers<void>();
+    const graph = graphOf(
+      'g',
+      [
+        node(
+          'a',
+          effect,
+          async (ctx) => {
+            seen.push(ctx.state.scratch['x']);
+            await work(ctx, () => {
+              failed.resolve();
+              if (ctx.attempt === 1) throw new Error('no');
+            });
+          },
+          { idempotent: true },
+        ),
+        node('b', 'pure', async () => {
+          await failed.promise;
+          await settleDown();
+          return outcome({ scratch: { x: 'new' } });
+        }),
+      ],
+      edges('> a', '> b', 'a >', 'b >'),
+    );
+    const first = await runToRest(bench.engine, graph, {}, 'r');
+    expect([first.status, first.state.scratch['x']]).toEqual(['failed', 'new']);
+    const fork = await bench.engine.fork(first, { set: [{ path: ['scratch', 'x'], value: 'patched' }] });
+    expect((await resumeToRest(afterCrash(bench), fork.runId, graph)).status).toBe('completed');
+    expect(seen, 'what failed is tried anew under a patch').toEqual([undefined, 'patched']);
+    expect((await resumeToRest(afterCrash(bench), 'r', graph)).status).toBe('completed');
+    expect(seen).toEqual([undefined, 'patched', undefined]);
+  });
 });

@@ -99,6 +99,7 @@ function keepForRetry(
   field: (name: keyof NodeRecord, value: unknown, json: string) => void,
 ): void {
   const previous = activation.frameRun.openRecordOf(activation.node);
+  if (previous?.view !== undefined) field('view', previous.view, String(previous.view));
   if (previous?.intent !== undefined) field('intent', previous.intent, JSON.stringify(previous.intent));
   if ((ending.error as { applied?: unknown } | undefined)?.applied === 'no') field('applied', 'no', '"no"');
   if (activation.budgetFrom > 0) field('budgetFrom', activation.budgetFrom, String(activation.budgetFrom));

@@ -25,9 +25,10 @@ export function ensureSteps(activation: Activation): NodeRecord {
   const { frameRun, node } = activation;
   const known = frameRun.openRecordOf(node);
   if (known?.steps !== undefined) return known;
+  const { error: _, applied: __, ...left } = known ?? {};
   const record: NodeRecord = {
+    ...left,
     ...openRecord(activation),
-    ...known,
     view: known?.view ?? activation.viewSeq,
     steps: {},
   };
@@ -59,6 +60,19 @@ function stepJson(step: StepRecord, outputJson: string): string {
 export function deleteStep(core: RunCore, nodePath: readonly string[], record: NodeRecord, key: string): void {
   delete (record.steps as Record<string, StepRecord>)[key];
   core.delta.delete(pathJson([...recordPathOf(nodePath), 'steps', key]));
+}
+
+/** A failed visit that a resume tries again is under way, with its new attempt and budget: no crash or pause begins another (G8, E6). */
+export function reopenFailed(core: RunCore, activation: Activation): void {
+  const { frameRun, node } = activation;
+  // Without steps it is written anew when it leaves something behind.
+  if (frameRun.openRecordOf(node)?.steps === undefined) return;
+  const { frame } = frameRun;
+  const fields = { status: 'started', attempt: activation.attempt, budgetFrom: activation.budgetFrom };
+  for (const [name, value] of Object.entries(fields)) frame.setNodeField(node.id, name, value, JSON.stringify(value));
+  frame.deleteNodeField(node.id, 'error');
+  frame.deleteNodeField(node.id, 'applied');
+  clearFailedSteps(core, activation);
 }
 
 /** Before another attempt: failed steps and child runs go on, except effects that may have happened, which are in doubt (X3). */
