@@ -84,7 +84,9 @@ test('P6 a module gives its graph, or says what is wrong and where', () => {
     expect.stringMatching(/^GRAPH_PARSE: cannot read missing-import\.ts: .*no-such-package-anywhere/),
     'GRAPH_PARSE: cannot read nowhere.ts: there is no such file',
     'GRAPH_PARSE: cannot read .: it is not a file',
-    expect.stringMatching(/^GRAPH_PARSE: cannot read note\.md: a graph module ends with \.ts/),
+    expect.stringMatching(
+      /^GRAPH_PARSE: cannot read note\.md: a workflow ends with \.yaml or \.yml, a module with \.ts/,
+    ),
   ]);
   expect(replies[4]?.hint).toBe('Name one of them: --export first');
 });

@@ -104,7 +104,8 @@ export async function loadGraphModule(root: string, file: string, exportName?: s
   const path = resolve(root, file);
   if (!existsSync(path)) throw unreadable(file, 'there is no such file');
   if (!statSync(path).isFile()) throw unreadable(file, 'it is not a file');
-  if (!extensions.includes(extname(path))) throw unreadable(file, `a graph module ends with ${extensions.join(', ')}`);
+  if (!extensions.includes(extname(path)))
+    throw unreadable(file, `a workflow ends with .yaml or .yml, a module with ${extensions.join(', ')}`);
   let module: Readonly<Record<string, unknown>>;
   try {
     module = await importModule(pathToFileURL(path).href);

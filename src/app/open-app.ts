@@ -1,5 +1,5 @@
 /** Opens a store with an engine over it, for commands that move runs. */
-import { existsSync, mkdirSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { createFileBlobs } from '../blobs/file-blobs.ts';
 import type { EngineOptions } from '../engine/api.ts';
@@ -17,6 +17,7 @@ import { environmentSecrets } from './environment-secrets.ts';
 import { createGraphLoader } from './graph-loader.ts';
 import { defaultTenant, type StoreChoice } from './open-reading.ts';
 import { parseStoreUrl, type StorePlace } from './store-url.ts';
+import { makeFolder } from './make-folder.ts';
 import { isWorkerDead } from './process-name.ts';
 import { cleanUpAfter, cleanUpEvery, mergeSettings } from './keep-clean.ts';
 import { readConfig, type FoundConfig } from './read-config.ts';
@@ -24,12 +25,14 @@ import { systemClock } from './system-clock.ts';
 import { createSystemIds } from './system-ids.ts';
 
 export interface AppOptions extends StoreChoice {
-  /** Folders of workflows, later ones before earlier ones; default: those of the configuration, else `workflows`. */
+  /** Folders of workflows, later ones override earlier ones; default: those of the configuration, else `workflows`. */
   readonly workflows?: readonly string[] | undefined;
   /** What workflows given as texts may reach for, `inline` included; default: as the configuration says, else nothing. */
   readonly allow?: readonly string[] | undefined;
   /** Cleans up now and then while the app is open: so many milliseconds apart, or as the configuration says. Default: never. */
   readonly cleanUpEvery?: number | 'configured';
+  /** Whether a store that is not there is made. Default: it is. */
+  readonly makesStore?: boolean;
   /** Told of what went wrong while cleaning up. */
   readonly report?: (error: unknown) => void;
   /** Told of each event of runs that operations follow. */
@@ -46,15 +49,19 @@ export interface App extends CleanUpContext {
   close(): Promise<void>;
 }
 
-async function openPlace(place: StorePlace): Promise<{ readonly store: Store; readonly blobs: BlobStore }> {
-  if (place.kind === 'memory') {
+/** An empty store stands for one that is not there and is not to be made: a mistyped id in another folder leaves nothing behind. */
+async function openPlace(
+  place: StorePlace,
+  makesStore: boolean,
+): Promise<{ readonly store: Store; readonly blobs: BlobStore }> {
+  if (place.kind === 'memory' || !(makesStore || existsSync(place.path))) {
     const [{ createMemoryStore }, { createMemoryBlobs }] = await Promise.all([
       import('../stores/memory/index.ts'),
       import('../blobs/memory-blobs.ts'),
     ]);
     return { store: createMemoryStore(), blobs: createMemoryBlobs() };
   }
-  if (place.isDefault) mkdirSync(dirname(place.path), { recursive: true, mode: 0o700 });
+  makeFolder(dirname(place.path), `sqlite:${place.path}`);
   return { store: openSqliteStore({ path: place.path }), blobs: createFileBlobs(place.blobs) };
 }
 
@@ -93,7 +100,7 @@ export async function openApp(options: AppOptions): Promise<App> {
     openDialect,
     openCatalog: openWorkflows,
   });
-  const { store, blobs } = await openPlace(place);
+  const { store, blobs } = await openPlace(place, options.makesStore ?? true);
   const engineOptions: EngineOptions = {
     // Whoever stays with a run stays for its next attempt, too: a retry waits a minute at the most unless its file says otherwise.
     limits: { holdTimersMs: 90_000 },

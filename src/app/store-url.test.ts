@@ -25,6 +25,7 @@ test.each([
   ['postgres://x/y', /postgres are not known/],
   ['sqlite:', /needs the path/],
   ['sqlite:folder/', /needs the path/],
+  ['sqlite:..', /\.\. is a folder/],
 ])('P6 %s is refused', (url, message) => {
   expect(() => parseStoreUrl(url, '/here')).toThrow(message);
 });

@@ -1,4 +1,5 @@
 /** Where runs are kept, as people write it: `sqlite:PATH`, `sqlite:///absolute/path`, `memory:`. */
+import { statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { CairnError } from '../errors.ts';
 
@@ -27,7 +28,7 @@ function sqlitePlace(path: string, isDefault: boolean): StorePlace {
  * Reads a store URL; undefined is the default, SQLite at `.cairn/cairn.db` under the working folder.
  * A path without a scheme is a SQLite database.
  *
- * @throws CONFIG_INVALID the scheme is not known, or the path is empty
+ * @throws CONFIG_INVALID the scheme is not known, the path is empty, or a folder is there
  */
 export function parseStoreUrl(url: string | undefined, cwd: string): StorePlace {
   if (url === undefined) return sqlitePlace(join(cwd, defaultFolder, 'cairn.db'), true);
@@ -44,5 +45,8 @@ export function parseStoreUrl(url: string | undefined, cwd: string): StorePlace 
       path: '--store',
       reason: 'a store needs the path of a database: sqlite:PATH',
     });
-  return sqlitePlace(resolve(cwd, path), false);
+  const file = resolve(cwd, path);
+  if (statSync(file, { throwIfNoEntry: false })?.isDirectory() === true)
+    throw new CairnError('CONFIG_INVALID', { path: '--store', reason: `${path} is a folder; name a file in it` });
+  return sqlitePlace(file, false);
 }

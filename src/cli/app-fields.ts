@@ -3,7 +3,7 @@ import type { Field } from '../operations/operation.ts';
 
 export const workflowsField: Field = {
   type: 'texts',
-  description: 'folders of workflows, later ones before earlier ones; default: the configuration, else workflows',
+  description: 'folders of workflows, later ones override earlier ones; default: the configuration, else workflows',
 };
 
 export const allowField: Field = {

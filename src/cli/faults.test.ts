@@ -1,4 +1,5 @@
 /** The command line as a process: what a person's mistakes get. */
+import { existsSync, statSync } from 'node:fs';
 import { expect, test, vi } from 'vitest';
 import { openFolder, releaseGraph } from '../../test/cli/cairn.ts';
 
@@ -40,7 +41,16 @@ test.each([
     /^cairn: the input does not fit at input\.json: .* \[INPUT_INVALID\]$/,
     /schema/,
   ],
+  [
+    ['run', releaseGraph, '--input-file', 'nowhere.json'],
+    2,
+    'cairn: cannot read nowhere.json: there is no such file [USAGE_INVALID]',
+    'Name a file of JSON, or - for standard input.',
+  ],
   [['run', releaseGraph, '--run-id', 'x'.repeat(10_000)], 2, /\[ID_INVALID\]$/, /shorter/],
+  [['tag', 'r', ''], 2, 'cairn: tag  cannot be used: it is empty [ID_INVALID]', 'Use a name without @, ~ and dots.'],
+  [['tag', 'r', 'x'.repeat(10_000)], 2, /longer than 200 characters/, 'Use a name without @, ~ and dots.'],
+  [['run', releaseGraph, '--store', '.'], 2, /--store: \. is a folder; name a file in it/, 'Correct the option named.'],
   [
     ['log', 'r'],
     3,
@@ -86,9 +96,36 @@ test('P6 with --json a fault is JSON, and CAIRN_DEBUG=1 shows the stack', () => 
   expect(code).toBe(3);
 });
 
-test('O3 reading makes no store', () => {
+test('O3 reading makes no store, nor does what needs a run that is there', () => {
   const empty = openFolder();
+  for (const args of [
+    ['resume', 'r'],
+    ['answer', 'r', 'yes'],
+    ['cancel', 'r'],
+    ['rm', 'r'],
+    ['fork', 'r', '--run'],
+  ])
+    expect(empty.cairn(...args).code).toBe(3);
+  expect(empty.cairn('prune', '--all').err).toBe('No runs here.\n');
   expect(empty.cairn('ls').err).toBe('No runs here.\n');
   expect(empty.cairn('doctor').out).toMatch(/not there yet/);
   expect(empty.lines('.cairn/cairn.db')).toEqual([]);
 });
+
+const hasFullDevice = existsSync('/dev/full');
+
+test.runIf(hasFullDevice)(
+  'P6 output that cannot be written is told in one line, and no device is replaced by a file',
+  () => {
+    folder.cairn('run', releaseGraph, '--run-id', 'full', '--input', 'topic=x');
+    for (const command of ['log full', 'ls', 'export full -', 'ls --json']) {
+      const { err, code } = folder.shell(`${command} > /dev/full`);
+      expect(err).toMatch(/^cairn: the output cannot be written: ENOSPC[^\n]*\n$/);
+      expect(code).toBe(6);
+    }
+    const { err, code } = folder.cairn('export', 'full', '/dev/full');
+    expect([err.split('\n')[0], code]).toEqual([expect.stringMatching(/cannot write \/dev\/full: ENOSPC/), 2]);
+    expect(statSync('/dev/full').isCharacterDevice()).toBe(true);
+    expect(folder.cairn('export', 'full', folder.path).err).toMatch(/EISDIR.*\[USAGE_INVALID\]/);
+  },
+);

@@ -12,8 +12,8 @@ import { type LiveView, openLiveView } from './live-view.ts';
 import { printStanding } from './result-text.ts';
 import type { Session } from './session.ts';
 
-/** Which workflows there are for a command, and what they may do. */
-export type FolderOptions = Pick<AppOptions, 'workflows' | 'allow'>;
+/** Which workflows there are for a command, what they may do, and whether it brings in runs: others need a store that is there. */
+export type FolderOptions = Pick<AppOptions, 'workflows' | 'allow' | 'makesStore'>;
 
 export interface FollowOptions extends FolderOptions {
   /** How to go on after an answer. */
@@ -31,7 +31,7 @@ export async function withApp(
   act: (app: App) => Promise<number>,
   options: FolderOptions = {},
 ): Promise<number> {
-  const app = await openApp({ ...session, ...options, report: reportTo(session) });
+  const app = await openApp({ ...session, makesStore: false, ...options, report: reportTo(session) });
   try {
     return await act(app);
   } finally {
@@ -122,7 +122,13 @@ export async function follow(
   { resume = {}, ...options }: FollowOptions = {},
 ): Promise<number> {
   const following = new Following(session);
-  const app = await openApp({ ...session, ...options, watch: following.watch, report: reportTo(session) });
+  const app = await openApp({
+    ...session,
+    makesStore: false,
+    ...options,
+    watch: following.watch,
+    report: reportTo(session),
+  });
   const interrupt = listenForInterrupt();
   // The engine's timers keep no process alive; a person who follows a run does.
   const stay = setInterval(() => undefined, 60_000);

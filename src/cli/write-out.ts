@@ -3,6 +3,7 @@
  * more time than listing runs.
  */
 import { fstatSync, writeSync } from 'node:fs';
+import { errorTable } from '../errors.ts';
 
 const retryMs = 5;
 
@@ -15,20 +16,25 @@ export function mayBeTerminal(descriptor: number): boolean {
   }
 }
 
-/** A reader that went away (`| head`) is no fault: the process ends quietly. */
-function endWithoutReader(error: unknown): never {
-  if ((error as NodeJS.ErrnoException).code === 'EPIPE') process.exit(process.exitCode ?? 0);
-  throw error;
+/** A reader that went away (`| head`) is no fault: the process ends quietly. Where nothing can be written, nothing more can be told. */
+function endUnwritten(error: unknown, descriptor: 1 | 2): never {
+  const { code, message } = error as NodeJS.ErrnoException;
+  if (code === 'EPIPE') process.exit(process.exitCode ?? 0);
+  try {
+    if (descriptor === 1) writeAll(2, `cairn: the output cannot be written: ${message}\n`);
+  } finally {
+    process.exit(errorTable.STORE_FULL.exit);
+  }
 }
 
-/** Writes all of a text at once; waits for a reader that is slower. */
-function writeAll(descriptor: number, text: string): void {
+/** Writes all of a text at once; waits for a reader that is slower. @throws what the system says */
+export function writeAll(descriptor: number, text: string): void {
   let bytes = Buffer.from(text);
   while (bytes.length > 0) {
     try {
       bytes = bytes.subarray(writeSync(descriptor, bytes));
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') endWithoutReader(error);
+      if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') throw error;
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, retryMs);
     }
   }
@@ -36,8 +42,15 @@ function writeAll(descriptor: number, text: string): void {
 
 /** A function that writes to a descriptor, 1 or 2. */
 export function openWriter(descriptor: 1 | 2): (text: string) => void {
-  if (!mayBeTerminal(descriptor)) return (text) => writeAll(descriptor, text);
+  if (!mayBeTerminal(descriptor))
+    return (text) => {
+      try {
+        writeAll(descriptor, text);
+      } catch (error) {
+        endUnwritten(error, descriptor);
+      }
+    };
   const stream = descriptor === 1 ? process.stdout : process.stderr;
-  stream.on('error', endWithoutReader);
+  stream.on('error', (error) => endUnwritten(error, descriptor));
   return (text) => void stream.write(text);
 }

@@ -18,7 +18,14 @@ export interface TagCheckpointOutput {
 }
 
 /** Names that would be read as something else in `RUN@name`. */
-const reserved = /^(?:head|\d+)$|[@~.]|^$/;
+const reserved = /^(?:head|\d+)$|[@~.]/;
+const longestName = 200;
+
+function faultOf(name: string): string | undefined {
+  if (name === '') return 'it is empty';
+  if (name.length > longestName) return `it is longer than ${longestName} characters`;
+  return reserved.test(name) ? 'it would be read as another checkpoint' : undefined;
+}
 
 export const tagCheckpoint: Operation<TagCheckpointInput, TagCheckpointOutput> = {
   name: 'tag',
@@ -51,8 +58,14 @@ export const tagCheckpoint: Operation<TagCheckpointInput, TagCheckpointOutput> =
       await store.removeTag(run, name);
       return { runId: run.runId, name };
     }
-    if (reserved.test(name))
-      throw new CairnError('ID_INVALID', { kind: 'tag', id: name, reason: 'it would be read as another checkpoint' });
+    const reason = faultOf(name);
+    if (reason !== undefined)
+      throw new CairnError('ID_INVALID', {
+        kind: 'tag',
+        id: name.slice(0, 60),
+        reason,
+        hint: 'Use a name without @, ~ and dots.',
+      });
     const { run, seq } = await resolveReference(store, tenant, checkpoint);
     await store.tagCheckpoint(run, { name, seq });
     return { runId: run.runId, name, seq };

@@ -1,12 +1,12 @@
 /** `cairn export` */
-import { closeSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
+import { closeSync, fsyncSync, openSync, renameSync, rmSync, statSync } from 'node:fs';
 import { CairnError } from '../../errors.ts';
 import { exportRun, type ExportRunInput } from '../../operations/move-runs.ts';
 import type { FieldsOf } from '../../operations/operation.ts';
 import type { Command } from '../command.ts';
 import { withApp } from '../follow.ts';
 import { printable } from '../text/printable.ts';
-import { openWriter } from '../write-out.ts';
+import { openWriter, writeAll } from '../write-out.ts';
 
 interface ExportArguments extends ExportRunInput {
   readonly file: string;
@@ -19,28 +19,47 @@ const fields: FieldsOf<ExportArguments> = {
   move,
 };
 
-/** Writes a file that is there whole or not at all, for the owner's eyes only. */
-async function writeWhole(file: string, fill: (write: (text: string) => void) => Promise<void>): Promise<void> {
-  const part = `${file}.${process.pid}.part`;
-  let descriptor: number;
+type Fill = (write: (text: string) => void) => Promise<void>;
+
+/** Does one thing to the file, and says which file it was if that fails. */
+function reach<Result>(file: string, act: () => Result): Result {
   try {
-    descriptor = openSync(part, 'wx', 0o600);
+    return act();
   } catch (error) {
-    throw new CairnError(
-      'USAGE_INVALID',
-      { reason: `cannot write ${file}: ${(error as Error).message}` },
-      { cause: error },
-    );
+    const reason = `cannot write ${file}: ${(error as Error).message}`;
+    throw new CairnError('USAGE_INVALID', { reason, hint: 'Name another file.' }, { cause: error });
   }
+}
+
+/** Writes a file that is there whole or not at all, for the owner's eyes only. */
+async function writeWhole(file: string, fill: Fill): Promise<void> {
+  const part = `${file}.${process.pid}.part`;
+  const descriptor = reach(file, () => openSync(part, 'wx', 0o600));
   try {
-    await fill((text) => void writeSync(descriptor, text));
-    fsyncSync(descriptor);
-    closeSync(descriptor);
-    renameSync(part, file);
+    await fill((text) => reach(file, () => writeAll(descriptor, text)));
+    reach(file, () => {
+      fsyncSync(descriptor);
+      closeSync(descriptor);
+      renameSync(part, file);
+    });
   } catch (error) {
     rmSync(part, { force: true });
     throw error;
   }
+}
+
+/** A pipe or a device is written to; a file put in its place would never reach its reader. */
+async function writeInto(file: string, fill: Fill): Promise<void> {
+  const descriptor = reach(file, () => openSync(file, 'w'));
+  try {
+    await fill((text) => reach(file, () => writeAll(descriptor, text)));
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+function isOtherThanFile(file: string): boolean {
+  return statSync(file, { throwIfNoEntry: false })?.isFile() === false;
 }
 
 export const exportCommand: Command<ExportArguments> = {
@@ -61,7 +80,7 @@ export const exportCommand: Command<ExportArguments> = {
         await act(openWriter(1));
         return 0;
       }
-      await writeWhole(file, async (write) => {
+      await (isOtherThanFile(file) ? writeInto : writeWhole)(file, async (write) => {
         const { runId, seq, isMoved } = await act(write);
         if (session.isJson) session.printJson({ runId, seq, isMoved, file });
         else session.screen.print(`${isMoved ? 'moved' : 'exported'} ${printable(runId)}@${seq} to ${printable(file)}`);

@@ -1,5 +1,6 @@
 /** `cairn import` */
 import { createReadStream } from 'node:fs';
+import type { App } from '../../app/open-app.ts';
 import { CairnError } from '../../errors.ts';
 import { importRun, type ImportRunInput } from '../../operations/move-runs.ts';
 import type { FieldsOf } from '../../operations/operation.ts';
@@ -42,7 +43,7 @@ export const importCommand: Command<ImportArguments> = {
     { line: 'cairn import run.jsonl --move', does: 'the run itself' },
   ],
   execute(session, { file, ...input }) {
-    return withApp(session, async (app) => {
+    const act = async (app: App): Promise<number> => {
       const output = await importRun.run({ ...app, text: readText(file) }, input);
       if (session.isJson) session.printJson(output);
       else {
@@ -51,6 +52,7 @@ export const importCommand: Command<ImportArguments> = {
         session.screen.print(`See: ${session.commandLine('log', runId)}`);
       }
       return 0;
-    });
+    };
+    return withApp(session, act, { makesStore: true });
   },
 };

@@ -23,6 +23,7 @@ export const pruneCommand: Command<PruneRunsInput> = {
       }
       for (const { runId, removed, folded, oldest } of output.pruned)
         session.screen.print(`${printable(runId)}  ${removed} removed, ${folded} folded, the oldest is ${oldest}`);
+      if (output.pruned.length + output.busy.length === 0) session.screen.note('No runs here.');
       for (const runId of output.busy)
         session.screen.note(`${printable(runId)} is being worked on and was left as it is`);
       return 0;

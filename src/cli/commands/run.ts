@@ -37,16 +37,16 @@ function readInputFile(file: string): unknown {
   try {
     text = readFileSync(file === '-' ? 0 : file, 'utf8');
   } catch (error) {
-    throw new CairnError(
-      'USAGE_INVALID',
-      { reason: `cannot read ${file}: ${(error as Error).message}` },
-      { cause: error },
-    );
+    const { code, message } = error as NodeJS.ErrnoException;
+    const faults: Readonly<Record<string, string>> = { ENOENT: 'there is no such file', EISDIR: 'it is a folder' };
+    const reason = `cannot read ${file}: ${faults[code ?? ''] ?? message}`;
+    throw new CairnError('USAGE_INVALID', { reason, hint: 'Name a file of JSON, or - for standard input.' });
   }
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new CairnError('INPUT_INVALID', { path: file, reason: (error as Error).message }, { cause: error });
+    const reason = `it is no JSON: ${(error as Error).message.replaceAll(/\s+/g, ' ')}`;
+    throw new CairnError('INPUT_INVALID', { path: file, reason }, { cause: error });
   }
 }
 
@@ -136,6 +136,6 @@ export const runRunCommand: Command<RunArguments> = {
       else session.screen.print(`started ${printable(runId)}; see: ${session.commandLine('log', runId)}`);
       return undefined;
     };
-    return follow(session, start, { workflows });
+    return follow(session, start, { workflows, makesStore: true });
   },
 };
