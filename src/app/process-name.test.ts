@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { expect, test } from 'vitest';
-import { isProcessDead, ownProcessName } from './process-name.ts';
+import { describeWorker, isProcessDead, ownProcessName } from './process-name.ts';
 import { createSystemIds } from './system-ids.ts';
 
 test('O2 this process is alive, under the name it gives itself', () => {
@@ -39,4 +39,10 @@ test('E2 run ids are UUIDs of version 7 in the order they were made, whatever th
   expect([...made].sort()).toEqual(made);
   for (const id of made) expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
   expect(parseInt(ids.createRunId(1_700_000_000_000).replaceAll('-', '').slice(0, 12), 16)).toBe(1_700_000_000_000);
+});
+
+test('O3 who holds a run is told as a process, whatever else its name holds', () => {
+  expect(describeWorker('desk/1b2c/4026:6192:2942351:1')).toBe('process 6192 on desk');
+  expect(describeWorker(createSystemIds().workerId)).toMatch(new RegExp(`^process ${process.pid} on .`));
+  expect(describeWorker('worker-1')).toBe('worker-1');
 });

@@ -26,6 +26,12 @@ export function isWorkerDead(workerId: string): boolean | undefined {
   return isProcessDead(workerId.slice(0, workerId.lastIndexOf(':')));
 }
 
+/** A worker in words, for people: its process and host. Other ids than those of this format stay as they are. */
+export function describeWorker(workerId: string): string {
+  const [place = '', pid = '', ...rest] = workerId.split(':');
+  return rest.length > 0 && /^\d+$/.test(pid) ? `process ${pid} on ${place.split('/', 1)[0]}` : workerId;
+}
+
 let place: string | undefined;
 
 function placeName(): string {

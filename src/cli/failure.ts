@@ -1,4 +1,5 @@
 /** Tells a fault in a way that helps: what is wrong, what to do, and the exit code of the error table. */
+import { describeWorker } from '../app/process-name.ts';
 import { CairnError, errorTable } from '../errors.ts';
 import type { BrokenWorkflow } from '../operations/workflows.ts';
 import type { Screen } from './screen.ts';
@@ -55,6 +56,13 @@ function reportViolations({ code, data }: CairnError, violations: readonly Viola
   for (const violation of violations) screen.note(...formatViolation(violation, screen));
 }
 
+/** The message, with the worker that holds a run in words. */
+function messageFor({ code, message, data }: CairnError): string {
+  const { owner } = data;
+  if (code !== 'CLAIM_TAKEN' || typeof owner !== 'string') return message;
+  return new CairnError(code, { ...data, owner: describeWorker(owner) }).message;
+}
+
 /**
  * Prints an error to standard error: one line and its hint, or one JSON document; the stack only under CAIRN_DEBUG=1.
  *
@@ -67,7 +75,7 @@ export function reportFailure(thrown: unknown, screen: Screen, isJson: boolean):
   if (isJson) screen.note(JSON.stringify({ error: toJson({ code, message, hint, retry, data }) }));
   else if (violations !== undefined) reportViolations(error, violations, screen);
   else {
-    screen.note(`${screen.paint('bad', 'cairn:')} ${readable(message)} ${screen.paint('dim', `[${code}]`)}`);
+    screen.note(`${screen.paint('bad', 'cairn:')} ${readable(messageFor(error))} ${screen.paint('dim', `[${code}]`)}`);
     screen.note(readable(hint));
   }
   if (process.env['CAIRN_DEBUG'] === '1') screen.note(printableLines(stackOf(thrown)));

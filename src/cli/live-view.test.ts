@@ -1,8 +1,10 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
+import type { OpenWaitView } from '../operations/find-wait.ts';
 import type { WatchedEvent } from '../operations/operation.ts';
-import { formatRow } from './live-view.ts';
+import { formatRow, openLiveView } from './live-view.ts';
 import { Progress } from './progress.ts';
+import type { Screen } from './screen.ts';
 import { plain } from './text/style.ts';
 import { widthOf } from './text/width.ts';
 
@@ -69,4 +71,17 @@ test('H1 no line of the view is wider than the screen', () => {
       expect(widthOf(formatRow(row, Math.floor(width / 3), { width, paint: plain }, 5_000))).toBeLessThanOrEqual(width);
     }),
   );
+});
+
+test('H1 elsewhere than in a terminal, what a node waits for is said once, at the latest when the run is at rest', () => {
+  const lines: string[] = [];
+  const screen = { isTerminal: false, width: 80, paint: plain, note: (...more: string[]) => void lines.push(...more) };
+  const view = openLiveView(screen as unknown as Screen);
+  const open = (node: string): OpenWaitView =>
+    ({ runId: 'r', waitId: `w_${node}`, node: [node], kind: 'question', name: 'question' }) as unknown as OpenWaitView;
+  for (const node of ['told', 'untold']) view.watch(checkpoint(1, 1_000, { kind: 'wait', node: [node], wait: 'w' }));
+  view.watch(live('waiting', 'told', { wait: open('told') }));
+  expect(lines).toEqual(['  ? told      waiting    waits for an answer']);
+  view.stop([open('told'), open('untold')]);
+  expect(lines.slice(1)).toEqual(['  ? untold    waiting    waits for an answer']);
 });

@@ -83,17 +83,16 @@ export interface LiveView {
 function openPlainView(screen: Screen): LiveView {
   const progress = new Progress();
   const said = new Set<string>();
+  const say = (row: ProgressRow): void => {
+    // That a node waits is said once it is known what for.
+    if (row.state === 'running' || (row.state === 'waiting' && row.note === undefined)) return;
+    const key = `${row.node} ${row.visit} ${row.attempt} ${row.state} ${row.note ?? ''}`;
+    if (!said.has(key)) screen.note(formatRow(row, nameWidthOf(progress.rows, screen.width), screen, Date.now()));
+    said.add(key);
+  };
   return {
-    watch(event) {
-      for (const row of progress.take(event, Date.now())) {
-        if (row.state === 'running') continue;
-        const line = formatRow(row, nameWidthOf(progress.rows, screen.width), screen, Date.now());
-        const key = `${row.node} ${row.visit} ${row.attempt} ${row.state} ${row.note ?? ''}`;
-        if (!said.has(key)) screen.note(line);
-        said.add(key);
-      }
-    },
-    stop: () => undefined,
+    watch: (event) => progress.take(event, Date.now()).forEach(say),
+    stop: (waits) => progress.rest(waits, Date.now()).forEach(say),
   };
 }
 

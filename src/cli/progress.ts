@@ -97,9 +97,11 @@ export class Progress {
     });
   }
 
-  /** Takes in where the run came to rest: a node that was left at its wait works no more. */
-  rest(waits: readonly OpenWaitView[], now: number): void {
-    for (const wait of waits) this.#set(wait.node, now, { state: 'waiting', until: wait.dueAt, note: purposeOf(wait) });
+  /** Takes in where the run came to rest: a node that was left at its wait works no more. @returns the rows of what waits */
+  rest(waits: readonly OpenWaitView[], now: number): readonly ProgressRow[] {
+    return waits.map((wait) =>
+      this.#set(wait.node, now, { state: 'waiting', until: wait.dueAt, note: purposeOf(wait) }),
+    );
   }
 
   #set(path: readonly string[], since: number, change: RowChange): ProgressRow {

@@ -7,6 +7,8 @@ import { formatInline } from './text/value.ts';
 import { wrap } from './text/width.ts';
 
 const shownElsewhere: ReadonlySet<string> = new Set(['choices', 'validation_pattern']);
+/** A doubt is told once nobody is in the effect any more: its deadline says nothing then. */
+const leftOutOfDoubts: ReadonlySet<string> = new Set([...shownElsewhere, 'deadlineAt']);
 
 /** The shortest name by which each wait of a list is found: its node, or its id where a run has several of a node. */
 export function namesOf<Wait extends OpenWaitView>(waits: readonly Wait[]): ReadonlyMap<Wait, string> {
@@ -52,10 +54,11 @@ function describeSchema(schema: Readonly<Record<string, unknown>>): string | und
 }
 
 /** What else the asker says, a line each; what is shown elsewhere is left out. */
-export function describeMetadata({ metadata }: OpenWaitView): readonly string[] {
+export function describeMetadata({ kind, metadata }: OpenWaitView): readonly string[] {
   if (typeof metadata !== 'object' || metadata === null || Array.isArray(metadata)) return [];
+  const leftOut = kind === 'doubt' ? leftOutOfDoubts : shownElsewhere;
   return Object.entries(metadata)
-    .filter(([name, value]) => !shownElsewhere.has(name) && !isEmpty(value))
+    .filter(([name, value]) => !leftOut.has(name) && !isEmpty(value))
     .map(
       ([name, value]) => `${printable(name)}: ${typeof value === 'string' ? printable(value) : formatInline(value)}`,
     );

@@ -108,6 +108,6 @@ export const forkRun: Operation<ForkRunInput, ForkRunOutput, WorkContext> = {
     const fork = await context.engine.fork(from, { ...options, ...(runId !== undefined && { runId }) });
     if (!run) return { fork, from };
     const handle = await context.engine.resume(fork.runId, options.graph === undefined ? {} : { graph: options.graph });
-    return { fork, from, result: await followRun(context, handle) };
+    return { fork, from, result: await followRun(context, handle, fork.seq) };
   },
 };
