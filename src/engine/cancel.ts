@@ -3,6 +3,7 @@ import { CairnError } from '../errors.ts';
 import type { GraphNode } from '../graph/graph.ts';
 import { Activation } from './activation.ts';
 import type { FrameRun } from './frame-run.ts';
+import { stopChildren } from './open-effects.ts';
 import type { RunCore } from './run-core.ts';
 
 /** Aborts an activation that may run or runs; it settles as cancelled, firing nothing, when its attempt has ended. */
@@ -10,7 +11,10 @@ export function cancelActivation(core: RunCore, frameRun: FrameRun, index: numbe
   const activation = frameRun.activations.get(index) ?? takeUnprepared(core, frameRun, index);
   if (activation === undefined || activation.isCancelled) return;
   activation.isCancelled = true;
+  // Effects that it called for and that have not begun do not begin.
+  activation.isStopped = true;
   activation.abort(new CairnError('NODE_CANCELLED', { node: activation.node.id }));
+  stopChildren(core, activation);
   core.cancelled.push(activation);
   core.requestTurn();
 }

@@ -15,7 +15,7 @@ import { offloadForm } from './offload.ts';
 import type { RunCore } from './run-core.ts';
 import { settleStart } from './settle-start.ts';
 import { ensureSteps } from './step-record.ts';
-import { keyAcrossSaves, never, nextStepKey } from './step-calls.ts';
+import { guardCall, keyAcrossSaves, never, nextStepKey } from './step-calls.ts';
 import { recordPathOf } from './tree-path.ts';
 
 /** Runs a graph as a child, or goes on with the one recorded under this name; resolves when it has ended. */
@@ -84,6 +84,7 @@ async function openChild(
   const tree = known ?? (await newFrame(graph, input, core.env.limits, core.redact));
   const written = known ?? { ...tree, input: await offloadForm(core, tree.input) };
   if (!isRunning(activation, generation)) return undefined;
+  if (activation.isCancelled) guardCall(activation, generation, 'run');
   const nodePath = [...activation.path, key];
   const frameRun = new FrameRun({
     graph,

@@ -42,6 +42,8 @@ export function leave(core: RunCore, activation: Activation): void {
   if (activation.frameRun.hasFailed) activation.frameRun.onEnd?.();
   tellWaiting(core, activation.frameRun);
   if (activation.mustRunAgain) core.wakeUps.push(activation);
+  // It was told to end, and asked something instead: nobody is to wait for that.
+  if (activation.isCancelled) core.cancelled.push(activation);
 }
 
 /** Tells who started a child run that it does nothing but wait now, and so on up. */

@@ -49,9 +49,25 @@ export function takeHolds(core: RunCore): void {
   for (const [activation, again] of holds) if (activation.phase === 'running') again();
 }
 
+/** Stops the child runs of an activation whose function goes on: it is told that they have failed, once the effects in them have ended. */
+export function stopChildren(core: RunCore, activation: Activation): void {
+  stopFrames(core, activation);
+  const failure = new CairnError('NODE_CANCELLED', { node: activation.path.join('/') });
+  for (const frameRun of core.childFrames) {
+    if (!isBelow(frameRun, activation)) continue;
+    frameRun.failure ??= failure;
+    frameRun.onEnd?.();
+  }
+}
+
 /** Stops what runs below an activation, but for effects: they are told to stop, and end by themselves. Says whether there are any. */
 function stopBelow(core: RunCore, activation: Activation): boolean {
-  let isHeld = activation.effectSteps.size > 0;
+  return stopFrames(core, activation) || activation.effectSteps.size > 0;
+}
+
+/** Says whether an effect in a child run has not ended. */
+function stopFrames(core: RunCore, activation: Activation): boolean {
+  let isHeld = false;
   if (activation.childrenInFlight === 0) return isHeld;
   for (const frameRun of core.childFrames) {
     if (!isBelow(frameRun, activation)) continue;

@@ -43,7 +43,7 @@ export function prepareStart(core: RunCore, queued: QueuedStart): void {
   // It saw an older state than the present one: it must see that one again (E9).
   openPinnedView(core, activation, record.view).then(
     () => {
-      startAgain(core, activation, record);
+      if (!activation.isOver) startAgain(core, activation, record);
       core.requestTurn();
     },
     (error: unknown) => core.fail(error),

@@ -272,8 +272,8 @@ export class Runner {
   }
 
   #takeCancelled(activation: Activation): void {
-    if (activation.phase === 'left' || activation.phase === 'retrying') return settleCancelled(this.core, activation);
-    if (activation.phase !== 'running') return;
+    if (activation.isOver) return;
+    if (activation.phase !== 'running') return settleCancelled(this.core, activation);
     // It may still end by itself; after the grace period it is settled without it.
     const { generation } = activation;
     holdTimer(this.core, this.core.env.limits.cancelGraceMs, () => {

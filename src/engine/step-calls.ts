@@ -20,6 +20,7 @@ export function guardCall(activation: Activation, generation: number, call: stri
   };
   if (activation.generation !== generation || activation.phase !== 'running' || activation.isEnding)
     refuse('this attempt is over');
+  if (activation.isCancelled) refuse('it was cancelled, since a join needs it no more');
   if (isEffect(activation.node))
     refuse(
       `a node of class ${activation.node.effect} cannot be composed; make it read, and its steps ${activation.node.effect}`,
