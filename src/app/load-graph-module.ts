@@ -53,8 +53,12 @@ function lineOf(error: Error, path: string): number | undefined {
   return match?.[1] === undefined ? undefined : Number(match[1]);
 }
 
-/** What went wrong while a module was read or ran. An error of Cairn (a graph with faults) stays what it is. */
+/** What went wrong while a module was read or ran. An error of Cairn (a graph with faults) stays what it is, and is told its line. */
 function explainImport(error: unknown, path: string, file: string): unknown {
+  if (CairnError.is(error, 'CONFIG_INVALID') && error.data['path'] === undefined) {
+    const line = lineOf(error, path);
+    return line === undefined ? error : new CairnError(error.code, { ...error.data, path: `${file}:${line}` });
+  }
   if (CairnError.is(error)) return error;
   if (!(error instanceof Error)) return unreadable(file, `it threw ${String(error)}`, { cause: error });
   const reason = error.message.split('\n').find((text) => text.trim() !== '') ?? '';

@@ -25,15 +25,21 @@ const storedGraphs = new WeakMap<EngineEnvironment, WeakMap<Graph, Promise<Store
 /** @throws ID_INVALID */
 export function checkId(kind: string, id: string, limitBytes: number): void {
   const fault =
-    id === ''
-      ? 'it is empty'
-      : encoder.encode(id).byteLength > limitBytes
-        ? `it is longer than ${limitBytes} bytes`
-        : id.isWellFormed()
-          ? undefined
-          : 'it is not well-formed Unicode';
+    typeof id !== 'string'
+      ? 'it is no text'
+      : id === ''
+        ? 'it is empty'
+        : encoder.encode(id).byteLength > limitBytes
+          ? `it is longer than ${limitBytes} bytes`
+          : id.isWellFormed()
+            ? undefined
+            : 'it is not well-formed Unicode';
   if (fault !== undefined)
-    throw new CairnError('ID_INVALID', { kind, id: id.length > 60 ? `${id.slice(0, 60)}…` : id, reason: fault });
+    throw new CairnError('ID_INVALID', {
+      kind,
+      id: String(id).length > 60 ? `${id.slice(0, 60)}…` : id,
+      reason: fault,
+    });
 }
 
 /** Structure and text of a graph are kept once per engine and graph, by content. */

@@ -51,7 +51,12 @@ function collectReads(report: Report, definition: GraphDefinition, linked: Linke
       );
     }
   };
-  for (const node of definition.nodes) for (const channel of node.reads ?? []) collect(node, channel);
+  for (const node of definition.nodes) {
+    const channels: unknown = node.reads ?? [];
+    const isList = Array.isArray(channels) && channels.every((channel) => typeof channel === 'string');
+    if (isList) for (const channel of channels as readonly string[]) collect(node, channel);
+    else report.error('G2', nodePlace(node), 'reads is no list of texts', "list what it reads: ['scratch.plan']");
+  }
   return reads;
 }
 

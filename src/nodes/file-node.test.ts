@@ -15,6 +15,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeEach, expect, test } from 'vitest';
+import { CairnError } from '../errors.ts';
 import type { NodeFailure, Reconciliation } from '../graph/node-contract.ts';
 import { createFakeContext, createStateView, type FakeContextOptions } from '../testing/fake-context.ts';
 import { fileNode, type FileOutput, type FileReadConfig, type FileWriteConfig } from './index.ts';
@@ -228,7 +229,7 @@ test('P6 names at the limits of the file system are written', async () => {
 });
 
 test('G9 a configuration that misses something, or has too much, is refused', () => {
-  expect(() => fileNode({ action: 'move', path: 'a' } as never)).toThrow(TypeError);
+  expect(() => fileNode({ action: 'move', path: 'a' } as never)).toThrow(CairnError);
   expect(() => fileNode({ action: 'read' } as never)).toThrow(/path/);
   expect(() => fileNode({ action: 'write', path: 'a' } as never)).toThrow(/content/);
   expect(() => fileNode({ action: 'read', path: 'a', content: 'x' } as never)).toThrow(/knows no option "content"/);

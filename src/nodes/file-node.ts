@@ -1,4 +1,5 @@
 /** The file node: reads, writes or appends to one file. */
+import { CairnError } from '../errors.ts';
 import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
 import { dirname } from 'node:path';
@@ -83,12 +84,14 @@ export function fileNode<S extends StateView = StateView>(
 }
 
 function checkConfig(config: { readonly action: unknown; readonly path: unknown; readonly content?: unknown }): void {
+  refuseUnknownKeys('fileNode', config, [...readKeys, ...writeKeys]);
   const { action, path, content } = config;
   if (action !== 'read' && action !== 'write' && action !== 'append')
-    throw new TypeError("fileNode: action must be 'read', 'write' or 'append'");
+    throw new CairnError('CONFIG_INVALID', { reason: "fileNode: action must be 'read', 'write' or 'append'" });
   refuseUnknownKeys('fileNode', config, action === 'read' ? readKeys : writeKeys);
-  if (path === undefined) throw new TypeError('fileNode: path is missing');
-  if (action !== 'read' && content === undefined) throw new TypeError('fileNode: content is missing');
+  if (path === undefined) throw new CairnError('CONFIG_INVALID', { reason: 'fileNode: path is missing' });
+  if (action !== 'read' && content === undefined)
+    throw new CairnError('CONFIG_INVALID', { reason: 'fileNode: content is missing' });
 }
 
 async function readWhole({ state, signal }: NodeContext, config: FileReadConfig): Promise<string | Uint8Array> {

@@ -1,4 +1,5 @@
 /** The function node: the author's own code. */
+import { CairnError } from '../errors.ts';
 import { draftNode, type NodeDraft, type NodeOptions } from './node-draft.ts';
 import type { StateView } from '../graph/node-contract.ts';
 import type { TypedContext } from './typed-context.ts';
@@ -7,13 +8,13 @@ import type { TypedContext } from './typed-context.ts';
  * A node that runs a function. What it returns is the node's output, or an `outcome(…)` with updates of the state and routing.
  * Effect class `pure` unless said otherwise; a function that calls `ctx.step`, `ask`, `sleepUntil`, `receive` or `run` must be
  * `pure`, `read` or `human` (X4).
- * @throws TypeError `fn` is no function
+ * @throws CONFIG_INVALID `fn` is no function
  */
 export function functionNode<S extends StateView = StateView>(
   fn: (ctx: TypedContext<S>) => unknown,
   options: NodeOptions = {},
 ): NodeDraft {
-  if (typeof fn !== 'function') throw new TypeError('functionNode(fn) needs a function');
+  if (typeof fn !== 'function') throw new CairnError('CONFIG_INVALID', { reason: 'functionNode(fn) needs a function' });
   const run = fn as unknown as NodeDraft['implementation']['run'];
   return draftNode({ type: 'function', effect: 'pure', implementation: { run } }, options);
 }

@@ -1,4 +1,5 @@
 /** The guardrail node: checks the state and lets the run go on, or not. */
+import { CairnError } from '../errors.ts';
 import type { Condition } from '../graph/graph.ts';
 import { NodeFailure, outcome, type NodeContext, type StateUpdates, type StateView } from '../graph/node-contract.ts';
 import { refuseUnknownKeys } from './known-keys.ts';
@@ -37,7 +38,7 @@ const configKeys = ['check', 'onViolation', 'rerouteTarget'] as const satisfies 
 
 /**
  * A node that checks the state; its output is the finding `{ passed, reason? }`.
- * @throws TypeError `reroute` without a target, or a target without `reroute`
+ * @throws CONFIG_INVALID `reroute` without a target, or a target without `reroute`
  */
 export function guardrailNode<S extends StateView = StateView>(
   config: GuardrailNodeConfig<S>,
@@ -45,9 +46,12 @@ export function guardrailNode<S extends StateView = StateView>(
 ): NodeDraft {
   refuseUnknownKeys('guardrailNode', config, configKeys);
   const { check, onViolation = 'block', rerouteTarget } = config as unknown as GuardrailNodeConfig;
-  if (typeof check !== 'function') throw new TypeError('guardrailNode: check must be a function of the state');
+  if (typeof check !== 'function')
+    throw new CairnError('CONFIG_INVALID', { reason: 'guardrailNode: check must be a function of the state' });
   if ((onViolation === 'reroute') !== (rerouteTarget !== undefined)) {
-    throw new TypeError("guardrailNode: onViolation 'reroute' and rerouteTarget need each other");
+    throw new CairnError('CONFIG_INVALID', {
+      reason: "guardrailNode: onViolation 'reroute' and rerouteTarget need each other",
+    });
   }
   return draftNode(
     {

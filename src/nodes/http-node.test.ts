@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { Readable } from 'node:stream';
 import { gzipSync } from 'node:zlib';
 import { afterAll, expect, test } from 'vitest';
+import { CairnError } from '../errors.ts';
 import type { NodeFailure } from '../graph/node-contract.ts';
 import { createFakeContext, type FakeContextOptions } from '../testing/fake-context.ts';
 import { httpNode, httpRetry, secret, type HttpNodeConfig, type HttpOutput } from './index.ts';
@@ -133,7 +134,7 @@ test('P6 what cannot be sent is refused before it is, and no value is quoted', a
     expect(failure).toMatchObject({ code: 'REQUEST_INVALID', applied: 'no', data: { place } });
     expect(failure.message).not.toContain('hidden');
   }
-  expect(() => httpNode({} as never)).toThrow(TypeError);
+  expect(() => httpNode({} as never)).toThrow(CairnError);
 });
 
 test('a response is parsed by its type, or as told; cookies are not kept', async () => {

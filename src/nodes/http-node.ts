@@ -1,4 +1,5 @@
 /** The http node: one request, with limits, retries and nothing secret left behind. */
+import { CairnError } from '../errors.ts';
 import type { NodeContext, RetryPolicy, StateView } from '../graph/node-contract.ts';
 import type { SecretReference } from '../graph/secret-reference.ts';
 import { describeConfig, resolveComputed } from './computed.ts';
@@ -83,7 +84,7 @@ export function httpNode<S extends StateView = StateView>(
   options: NodeOptions = {},
 ): NodeDraft {
   refuseUnknownKeys('httpNode', config, configKeys);
-  if (config.url === undefined) throw new TypeError('httpNode: url is missing');
+  if (config.url === undefined) throw new CairnError('CONFIG_INVALID', { reason: 'httpNode: url is missing' });
   const { timeoutMs = 30_000, retry, method = 'GET', url, ...given } = config as HttpNodeConfig;
   const isRead = safeMethods.has(method);
   const effect = options.effectClass ?? (isRead ? 'read' : 'external');

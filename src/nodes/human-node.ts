@@ -1,4 +1,5 @@
 /** The human node: asks a person and waits, for days if need be. */
+import { CairnError } from '../errors.ts';
 import { NodeFailure, type NodeContext, type Question, type StateView } from '../graph/node-contract.ts';
 import { describeConfig, resolveComputed } from './computed.ts';
 import { refuseUnknownKeys } from './known-keys.ts';
@@ -53,7 +54,7 @@ const configKeys = [
 
 /**
  * A node that asks a question; the answer is its output. Effect class `human`: a recorded answer is never asked for again.
- * @throws TypeError a configuration that contradicts itself
+ * @throws CONFIG_INVALID a configuration that contradicts itself
  */
 export function humanNode<S extends StateView = StateView>(
   config: HumanNodeConfig<S>,
@@ -131,7 +132,7 @@ function checkChoice(answer: unknown, { choices }: Question): unknown {
 
 function checkConfig(config: HumanNodeConfig): void {
   const refuse = (reason: string): never => {
-    throw new TypeError(`humanNode: ${reason}`);
+    throw new CairnError('CONFIG_INVALID', { reason: `humanNode: ${reason}` });
   };
   if (typeof config.prompt !== 'string' && typeof config.prompt !== 'function')
     refuse('prompt must be a text or a function');

@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
+import { CairnError } from '../errors.ts';
 import { compileGraph } from '../graph/compile-graph.ts';
 import { END, START } from '../graph/graph.ts';
 import { stepsOutput, type NodeFailure, type Outcome } from '../graph/node-contract.ts';
@@ -148,7 +149,7 @@ test('P6 keys that repeat, items that are no list, and options without effect ar
     { each: child, effectClass: 'write' },
     { each: child, retry: { attempts: 2 } },
   ];
-  for (const config of bad) expect(() => mapNode({ over, each: () => 1, ...config })).toThrow(TypeError);
+  for (const config of bad) expect(() => mapNode({ over, each: () => 1, ...config })).toThrow(CairnError);
 });
 
 test('E8 ten thousand items cost one step each, and no more than `concurrency` are ever started ahead', async () => {

@@ -1,4 +1,5 @@
 /** The map node: does the same for every item of a list, each with a record of its own. */
+import { CairnError } from '../errors.ts';
 import type { Graph } from '../graph/graph.ts';
 import {
   NodeFailure,
@@ -62,7 +63,7 @@ const configKeys = [
 /**
  * A node whose output is the list of its items' outputs, in the order of the items. A resume runs only what is missing or failed.
  * When an item fails, items that are running finish, no others start, and the node fails with code `ITEM_FAILED`.
- * @throws TypeError a configuration that cannot work
+ * @throws CONFIG_INVALID a configuration that cannot work
  */
 export function mapNode<S extends StateView = StateView, Item = unknown>(
   config: MapNodeConfig<S, Item>,
@@ -94,15 +95,18 @@ function checkConfig(
   { over, each, effectClass, retry, timeoutMs, idempotent, reconcile }: MapNodeConfig,
   concurrency: number,
 ): void {
-  if (typeof over !== 'function') throw new TypeError('mapNode: over must be a function of the state');
+  if (typeof over !== 'function')
+    throw new CairnError('CONFIG_INVALID', { reason: 'mapNode: over must be a function of the state' });
   if (!(Number.isInteger(concurrency) && concurrency > 0))
-    throw new TypeError('mapNode: concurrency must be a whole number above 0');
+    throw new CairnError('CONFIG_INVALID', { reason: 'mapNode: concurrency must be a whole number above 0' });
   if (typeof each === 'function') return;
-  if (each?.nodeIndex === undefined) throw new TypeError('mapNode: each must be a function or a compiled graph');
+  if (each?.nodeIndex === undefined)
+    throw new CairnError('CONFIG_INVALID', { reason: 'mapNode: each must be a function or a compiled graph' });
   if ([effectClass, retry, timeoutMs, idempotent, reconcile].some((option) => option !== undefined)) {
-    throw new TypeError(
-      "mapNode: effectClass, retry, timeoutMs, idempotent and reconcile belong to the graph's own nodes when each is a graph",
-    );
+    throw new CairnError('CONFIG_INVALID', {
+      reason:
+        "mapNode: effectClass, retry, timeoutMs, idempotent and reconcile belong to the graph's own nodes when each is a graph",
+    });
   }
 }
 

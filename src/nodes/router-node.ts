@@ -1,4 +1,5 @@
 /** The router node: reads the state and says where the run goes on. */
+import { CairnError } from '../errors.ts';
 import type { Choice } from '../graph/graph.ts';
 import { NodeFailure, outcome, type NodeContext, type Outcome, type StateView } from '../graph/node-contract.ts';
 import { refuseUnknownKeys } from './known-keys.ts';
@@ -47,7 +48,7 @@ export function routerNode<S extends StateView = StateView>(
 function toFunction(route: FromState<Targets> | Choice): FromState<Targets> {
   if (typeof route === 'function') return route;
   if (typeof route?.choose !== 'function')
-    throw new TypeError('routerNode(route) needs a function of the state or a choice');
+    throw new CairnError('CONFIG_INVALID', { reason: 'routerNode(route) needs a function of the state or a choice' });
   const outcome = { status: 'completed', output: undefined, error: undefined } as const;
   return (state) => route.choose({ state, outcome });
 }

@@ -1,4 +1,5 @@
 /** References to secrets: resolved when an attempt starts, never written. */
+import { CairnError } from '../errors.ts';
 import type { SecretReader } from '../graph/node-contract.ts';
 import { SecretReference } from '../graph/secret-reference.ts';
 import { mapLeaves } from './map-leaves.ts';
@@ -9,7 +10,8 @@ import { createMask, type Mask } from './mask.ts';
  * @param options.prefix - put before the value: `secret('TOKEN', { prefix: 'Bearer ' })`
  */
 export function secret(name: string, options: { readonly prefix?: string } = {}): SecretReference {
-  if (typeof name !== 'string' || name === '') throw new TypeError('secret(name) needs the name of a secret');
+  if (typeof name !== 'string' || name === '')
+    throw new CairnError('CONFIG_INVALID', { reason: 'secret(name) needs the name of a secret' });
   const { prefix = '' } = options;
   return new SecretReference([...(prefix === '' ? [] : [prefix]), { secret: name }]);
 }

@@ -3,6 +3,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
+import { CairnError } from '../errors.ts';
 import type { NodeFailure } from '../graph/node-contract.ts';
 import { createFakeContext, type FakeContextOptions } from '../testing/fake-context.ts';
 import { secret, shellNode, type ShellNodeConfig, type ShellOutput } from './index.ts';
@@ -91,10 +92,10 @@ test('P6 what cannot be an argument is refused before anything is started', asyn
 });
 
 test('P6 a command or an environment that comes from the state is refused when the graph is written', () => {
-  expect(() => shellNode({ command: ((state: { input: string }) => state.input) as never })).toThrow(TypeError);
-  expect(() => shellNode({ command: [((state: { input: string }) => state.input) as never] })).toThrow(TypeError);
-  expect(() => shellNode({ command: [] as never })).toThrow(TypeError);
-  expect(() => shellNode({ command: 'env', env: (() => ({})) as never })).toThrow(TypeError);
+  expect(() => shellNode({ command: ((state: { input: string }) => state.input) as never })).toThrow(CairnError);
+  expect(() => shellNode({ command: [((state: { input: string }) => state.input) as never] })).toThrow(CairnError);
+  expect(() => shellNode({ command: [] as never })).toThrow(CairnError);
+  expect(() => shellNode({ command: 'env', env: (() => ({})) as never })).toThrow(CairnError);
   expect(() => shellNode({ command: 'env', env: { 'A=B': 'x' } })).toThrow(/A=B/);
 });
 

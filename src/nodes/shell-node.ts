@@ -1,4 +1,5 @@
 /** The shell node: runs a program, and never lets a value become shell syntax. */
+import { CairnError } from '../errors.ts';
 import { NodeFailure, type NodeContext, type RetryPolicy, type StateView } from '../graph/node-contract.ts';
 import { beforeEffect } from './before-effect.ts';
 import { describeConfig, resolveComputed } from './computed.ts';
@@ -64,7 +65,7 @@ const configKeys = [
 /**
  * A node that runs a program; its output is a {@link ShellOutput}. Effect class `external`.
  * Fails with code `EXIT_CODE` (data: the output), or before anything happened with `SPAWN_FAILED` or `ARGUMENT_INVALID`.
- * @throws TypeError the command is neither a list that begins with a file nor a script, or `env` holds a bad name
+ * @throws CONFIG_INVALID the command is neither a list that begins with a file nor a script, or `env` holds a bad name
  */
 export function shellNode<S extends StateView = StateView>(
   config: ShellNodeConfig<S>,
@@ -90,12 +91,18 @@ export function shellNode<S extends StateView = StateView>(
 function checkConfig({ command, env = {} }: { readonly command: unknown; readonly env?: unknown }): void {
   const file: unknown = Array.isArray(command) ? command[0] : command;
   if (typeof file !== 'string' || file === '')
-    throw new TypeError('shellNode: command must be [file, ...arguments] or the text of a script');
+    throw new CairnError('CONFIG_INVALID', {
+      reason: 'shellNode: command must be [file, ...arguments] or the text of a script',
+    });
   if (typeof env !== 'object' || env === null)
-    throw new TypeError('shellNode: env must be an object; its values may be functions of the state');
+    throw new CairnError('CONFIG_INVALID', {
+      reason: 'shellNode: env must be an object; its values may be functions of the state',
+    });
   const badName = Object.keys(env).find((name) => !/^[A-Za-z_][A-Za-z0-9_]*$/.test(name));
   if (badName !== undefined)
-    throw new TypeError(`shellNode: ${JSON.stringify(badName)} cannot name an environment variable`);
+    throw new CairnError('CONFIG_INVALID', {
+      reason: `shellNode: ${JSON.stringify(badName)} cannot name an environment variable`,
+    });
 }
 
 async function runShell(ctx: NodeContext, config: ShellNodeConfig): Promise<ShellOutput> {

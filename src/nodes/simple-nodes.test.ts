@@ -1,6 +1,7 @@
 /** Function, tool, human, router, guardrail and subgraph nodes. */
 import { expect, test } from 'vitest';
 import { z } from 'zod';
+import { CairnError } from '../errors.ts';
 import { compileGraph } from '../graph/compile-graph.ts';
 import { compileChoice } from '../graph/expression.ts';
 import { END, START, type ConditionScope, type Graph } from '../graph/graph.ts';
@@ -94,12 +95,12 @@ test('X a function is pure unless it says otherwise, and is started directly', (
 });
 
 test('P6 a missing function or tool is refused when the graph is written', () => {
-  expect(() => functionNode(undefined as never)).toThrow(TypeError);
+  expect(() => functionNode(undefined as never)).toThrow(CairnError);
   expect(() => toolNode('web_search' as never)).toThrow(/got the name 'web_search'/);
   expect(() => toolNode({ name: 'x' } as never)).toThrow(/tool 'x' has no execute/);
-  expect(() => toolNode({ name: '', execute: () => 1 })).toThrow(TypeError);
-  expect(() => routerNode(undefined as never)).toThrow(TypeError);
-  expect(() => subgraphNode({} as never)).toThrow(TypeError);
+  expect(() => toolNode({ name: '', execute: () => 1 })).toThrow(CairnError);
+  expect(() => routerNode(undefined as never)).toThrow(CairnError);
+  expect(() => subgraphNode({} as never)).toThrow(CairnError);
 });
 
 test('X1 a tool gets its arguments from the state, and the key of the activation', async () => {
@@ -288,8 +289,8 @@ test('G8 a guardrail blocks, reroutes, warns or mends', async () => {
   expect(await failureOf(guardrailNode({ check: () => 'yes' as never }))).toMatchObject({
     code: 'NODE_OUTPUT_INVALID',
   });
-  expect(() => guardrailNode({ check, onViolation: 'reroute' })).toThrow(TypeError);
-  expect(() => guardrailNode({ check, rerouteTarget: 'x' })).toThrow(TypeError);
+  expect(() => guardrailNode({ check, onViolation: 'reroute' })).toThrow(CairnError);
+  expect(() => guardrailNode({ check, rerouteTarget: 'x' })).toThrow(CairnError);
 });
 
 test('G3 the condition of the edge to a reroute target holds for violations only', () => {

@@ -1,4 +1,5 @@
 /** The subgraph node: runs another graph as a child, inside its parent's history. */
+import { CairnError } from '../errors.ts';
 import type { Graph } from '../graph/graph.ts';
 import { NodeFailure, outcome, type NodeContext, type OutcomeParts, type StateView } from '../graph/node-contract.ts';
 import { refuseUnknownKeys } from './known-keys.ts';
@@ -24,7 +25,8 @@ export function subgraphNode<S extends StateView = StateView>(
   options: NodeOptions = {},
 ): NodeDraft {
   refuseUnknownKeys('subgraphNode', config, configKeys);
-  if (graph?.nodeIndex === undefined) throw new TypeError('subgraphNode(graph) needs a compiled graph');
+  if (graph?.nodeIndex === undefined)
+    throw new CairnError('CONFIG_INVALID', { reason: 'subgraphNode(graph) needs a compiled graph' });
   const { input = (state) => state.input, output = (child) => ({ output: child.artifacts }) } =
     config as unknown as SubgraphNodeConfig;
   return draftNode(

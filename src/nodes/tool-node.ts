@@ -1,4 +1,5 @@
 /** The tool node: calls a tool with arguments taken from the state. */
+import { CairnError } from '../errors.ts';
 import {
   NodeFailure,
   type EffectClass,
@@ -46,7 +47,7 @@ const configKeys = ['args', 'retry', 'timeoutMs'] as const satisfies readonly (k
 /**
  * A node that calls a tool; what the tool returns is the output. Effect class: the option, else the tool's, else `external`.
  * Arguments that miss the tool's schema fail with code `INPUT_INVALID`, before the tool is called.
- * @throws TypeError the tool is missing, or has no name or `execute`
+ * @throws CONFIG_INVALID the tool is missing, or has no name or `execute`
  */
 export function toolNode<S extends StateView = StateView, Args = unknown>(
   tool: Tool<Args>,
@@ -80,13 +81,15 @@ export function toolNode<S extends StateView = StateView, Args = unknown>(
 
 function checkTool(tool: unknown): void {
   if (typeof tool !== 'object' || tool === null) {
-    throw new TypeError(
-      `toolNode(tool) needs a tool object { name, execute }, got ${typeof tool === 'string' ? `the name '${tool}'` : String(tool)}`,
-    );
+    throw new CairnError('CONFIG_INVALID', {
+      reason: `toolNode(tool) needs a tool object { name, execute }, got ${typeof tool === 'string' ? `the name '${tool}'` : String(tool)}`,
+    });
   }
   const { name, execute } = tool as Partial<Tool>;
-  if (typeof name !== 'string' || name === '') throw new TypeError('a tool needs a name');
-  if (typeof execute !== 'function') throw new TypeError(`tool '${name}' has no execute function`);
+  if (typeof name !== 'string' || name === '')
+    throw new CairnError('CONFIG_INVALID', { reason: 'a tool needs a name' });
+  if (typeof execute !== 'function')
+    throw new CairnError('CONFIG_INVALID', { reason: `tool '${name}' has no execute function` });
 }
 
 async function parseArgs<Args>(tool: Tool<Args>, args: unknown): Promise<Args> {

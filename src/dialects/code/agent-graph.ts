@@ -155,7 +155,14 @@ export class AgentGraph<const Schemas extends GraphSchemas = GraphSchemas, Nodes
         fix: 'list every node it may lead to',
       });
     }
-    const { on, version, name = choose.name === '' ? `choice of ${from}` : choose.name } = options;
+    if (typeof choose !== 'function')
+      this.#faults.add({
+        rule: 'G6',
+        place,
+        message: `the choice of ${from} is no function`,
+        fix: 'write it as (state) => label',
+      });
+    const { on, version, name = (choose as { name?: string } | undefined)?.name || `choice of ${from}` } = options;
     const choice = asChoice(choose as Choose<TypedState<Schemas, Nodes>, string>, name, version);
     for (const [label, to] of entries) {
       this.#edges.push({

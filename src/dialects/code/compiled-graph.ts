@@ -115,8 +115,8 @@ export class CompiledGraph<Input = unknown, Result extends GraphResult<unknown> 
    * @throws CONFIG_INVALID an option that does not exist, or an engine with settings beside it
    */
   constructor(graph: Graph, options: CompileOptions, present: (result: RunResult) => Result) {
-    const { engine, ...settings } = options;
     refuseUnknownOptions('compile', options);
+    const { engine, ...settings } = options;
     if (engine !== undefined) refuseSettings(settings);
     this.graph = graph;
     this.#present = present;
@@ -246,8 +246,9 @@ export class CompiledGraph<Input = unknown, Result extends GraphResult<unknown> 
   }
 
   async #runToResume(target: RunTarget): Promise<string> {
+    const runId = runIdOf(target);
     if (typeof target === 'string') return target;
-    const head = await this.engine.inspect(target.runId);
+    const head = await this.engine.inspect(runId);
     if (head.seq === target.seq) return target.runId;
     return (await this.engine.fork({ runId: target.runId, seq: target.seq }, { graph: this.graph })).runId;
   }
@@ -262,7 +263,7 @@ export class CompiledGraph<Input = unknown, Result extends GraphResult<unknown> 
   }
 
   async #refOf(target: RunTarget): Promise<CheckpointRef> {
-    if (typeof target !== 'string') return { runId: target.runId, seq: target.seq };
+    if (typeof target !== 'string') return { runId: runIdOf(target), seq: target.seq };
     return { runId: target, seq: (await this.engine.inspect(target)).seq };
   }
 
@@ -277,16 +278,27 @@ export class CompiledGraph<Input = unknown, Result extends GraphResult<unknown> 
   }
 }
 
+/** @throws CONFIG_INVALID it names no run */
 function runIdOf(target: RunTarget): string {
-  return typeof target === 'string' ? target : target.runId;
+  const runId: unknown = typeof target === 'string' ? target : (target as { runId?: unknown } | undefined)?.runId;
+  if (typeof runId === 'string') return runId;
+  throw new CairnError('CONFIG_INVALID', { reason: 'a run is named by its id, a checkpoint by { runId, seq }' });
 }
 
 function asPatches(set: Readonly<Record<string, unknown>> | readonly Patch[]): readonly Patch[] {
+  const isPatch = (patch: Partial<Patch> | undefined): boolean => Array.isArray(patch?.path);
+  if (typeof set !== 'object' || set === null || (Array.isArray(set) && !set.every(isPatch)))
+    throw new CairnError('CONFIG_INVALID', {
+      path: 'set',
+      reason: 'give values by path, or a list of { path, value }',
+    });
   if (Array.isArray(set)) return set as readonly Patch[];
   return Object.entries(set).map(([path, value]) => ({ path: path.split('.'), value }));
 }
 
-function refuseUnknownOptions(call: keyof typeof optionNames, options: object): void {
+function refuseUnknownOptions(call: keyof typeof optionNames, options: unknown): void {
+  if (typeof options !== 'object' || options === null)
+    throw new CairnError('CONFIG_INVALID', { reason: `${call} takes its options as an object` });
   const known: readonly string[] = optionNames[call];
   const path = Object.keys(options).find((key) => !known.includes(key));
   if (path === undefined) return;

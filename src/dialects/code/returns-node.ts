@@ -15,6 +15,8 @@ export function defineReturns(
   second: ReturnsFunction<never, unknown> | undefined,
   place: string | undefined,
 ): NodeDefinition {
+  if ((typeof first !== 'function' && !isSchema(first)) || (second !== undefined && typeof second !== 'function'))
+    throw new CairnError('CONFIG_INVALID', { reason: 'returns takes a schema, a function of the state, or both' });
   const schema = isSchema(first) ? first : undefined;
   const compute = (isSchema(first) ? second : first) as ReturnsFunction<unknown, unknown> | undefined;
   return {
@@ -45,6 +47,6 @@ async function check(schema: StandardSchema, value: unknown): Promise<unknown> {
 }
 
 /** ArkType's schemas are functions, so a function may be either. */
-function isSchema(value: object): value is StandardSchema {
-  return '~standard' in value;
+function isSchema(value: unknown): value is StandardSchema {
+  return (typeof value === 'object' || typeof value === 'function') && value !== null && '~standard' in value;
 }

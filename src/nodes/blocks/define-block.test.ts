@@ -1,5 +1,6 @@
 import { expect, expectTypeOf, test } from 'vitest';
 import { z } from 'zod';
+import { CairnError } from '../../errors.ts';
 import { NodeFailure } from '../../graph/node-contract.ts';
 import { SecretReference } from '../../graph/secret-reference.ts';
 import { failBlock, runBlock } from '../../../test/support/run-block.ts';
@@ -111,5 +112,5 @@ test('B25 a definition that contradicts itself is refused where it is written', 
     { effekt: 'pure' },
     { inputs: { '~standard': { version: 1, vendor: 'other', validate: () => ({ value: {} }) } } },
   ])
-    expect(() => defineBlock({ ...right, ...wrong } as never)).toThrow(TypeError);
+    expect(() => defineBlock({ ...right, ...wrong } as never)).toThrow(CairnError);
 });

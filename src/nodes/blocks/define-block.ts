@@ -1,4 +1,5 @@
 /** Makes a block of a function and a schema of its inputs. */
+import { CairnError } from '../../errors.ts';
 import type { StandardSchema } from '../../graph/graph.ts';
 import { NodeFailure, type EffectClass, type Reconciliation } from '../../graph/node-contract.ts';
 import type {
@@ -58,18 +59,22 @@ const keys =
 
 /**
  * A node type of your own, to be registered beside the built-in ones (rules B25 to B27 of docs/spec/blocks.md).
- * @throws TypeError the definition is no such thing, or a schema is not one of an object
+ * @throws CONFIG_INVALID the definition is no such thing, or a schema is not one of an object
  */
 export function defineBlock<const Schema extends ObjectSchema>(definition: BlockDefinition<Schema>): NodeType {
   refuseUnknownKeys('defineBlock', definition, keys);
   const { name, version, description, effect = 'external', isIdempotent, timeoutMs, secretInputs = [] } = definition;
   if (typeof name !== 'string' || !/^[A-Z][A-Za-z0-9]*$/.test(name))
-    throw new TypeError('defineBlock: name must be letters and digits, the first a capital');
-  if (typeof definition.run !== 'function') throw new TypeError(`defineBlock: ${name} has no run`);
+    throw new CairnError('CONFIG_INVALID', {
+      reason: 'defineBlock: name must be letters and digits, the first a capital',
+    });
+  if (typeof definition.run !== 'function')
+    throw new CairnError('CONFIG_INVALID', { reason: `defineBlock: ${name} has no run` });
   const inputs = readObjectSchema(definition.inputs, 'input', `${name}.inputs`);
   const outputs = readObjectSchema(definition.outputs, 'output', `${name}.outputs`);
   const stray = secretInputs.find((input) => !Object.hasOwn(inputs.properties, input));
-  if (stray !== undefined) throw new TypeError(`defineBlock: ${name} has no input ${stray}`);
+  if (stray !== undefined)
+    throw new CairnError('CONFIG_INVALID', { reason: `defineBlock: ${name} has no input ${stray}` });
   const { needs, check, reconcile } = definition;
   return {
     name,

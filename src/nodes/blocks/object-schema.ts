@@ -1,4 +1,5 @@
 /** Schemas of objects, in the two forms that a block may give them. */
+import { CairnError } from '../../errors.ts';
 import type { StandardSchema } from '../../graph/graph.ts';
 import type { JsonSchema } from '../../graph/node-type.ts';
 import { isPlainObject } from '../../state/plain.ts';
@@ -15,11 +16,13 @@ interface TellsJsonSchema {
   readonly jsonSchema?: Readonly<Record<'input' | 'output', (options: { readonly target: string }) => unknown>>;
 }
 
-/** @throws TypeError it is neither, or not one of an object */
+/** @throws CONFIG_INVALID it is neither, or not one of an object */
 export function readObjectSchema(schema: unknown, side: 'input' | 'output', place: string): ObjectParts {
   const json = isStandard(schema) ? tellJsonSchema(schema, side, place) : schema;
   if (!isPlainObject(json) || json['type'] !== 'object' || !isPlainObject(json['properties'] ?? {}))
-    throw new TypeError(`${place} must be the schema of an object: { type: 'object', properties: { … } }`);
+    throw new CairnError('CONFIG_INVALID', {
+      reason: `${place} must be the schema of an object: { type: 'object', properties: { … } }`,
+    });
   const { properties = {}, required = [] } = json as Partial<ObjectParts>;
   return { properties, required };
 }
@@ -31,6 +34,8 @@ function isStandard(schema: unknown): schema is StandardSchema {
 function tellJsonSchema(schema: StandardSchema, side: 'input' | 'output', place: string): unknown {
   const standard = schema['~standard'] as StandardSchema['~standard'] & TellsJsonSchema;
   if (standard.jsonSchema === undefined)
-    throw new TypeError(`${place} cannot tell its JSON Schema: use Zod 4.2 or later, or write JSON Schema`);
+    throw new CairnError('CONFIG_INVALID', {
+      reason: `${place} cannot tell its JSON Schema: use Zod 4.2 or later, or write JSON Schema`,
+    });
   return standard.jsonSchema[side]({ target: 'draft-2020-12' });
 }

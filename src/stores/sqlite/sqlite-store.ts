@@ -67,11 +67,16 @@ function copyCommit(commit: Commit): PendingCommit {
  *
  * Reads are made at once; writes are gathered until the event loop has turned, 128 are waiting, or they take 256 KiB, and share a transaction.
  *
+ * @throws CONFIG_INVALID there is no path
  * @throws STORE_UNAVAILABLE, STORE_BUSY, STORE_CORRUPT, STORE_READ_ONLY, STORE_FULL
  * @throws STORE_VERSION_UNKNOWN the file was written by a newer version
  */
 export function openSqliteStore(options: SqliteStoreOptions): Store {
-  const path = resolve(options.path);
+  // Plain JavaScript has no type checker to say so.
+  const given: unknown = (options as Partial<SqliteStoreOptions> | undefined)?.path;
+  if (typeof given !== 'string' || given === '')
+    throw new CairnError('CONFIG_INVALID', { path: 'path', reason: 'a store needs the path of a database' });
+  const path = resolve(given);
   const name = `sqlite:${path}`;
   const { durability = 'default', readOnly: isReadOnly = false, busyTimeoutMs = 5000, now = Date.now } = options;
   const { walAutoCheckpointPages = 256 } = options;

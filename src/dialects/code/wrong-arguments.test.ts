@@ -1,0 +1,58 @@
+/** What plain JavaScript can pass where no type checker looks: an error with a code, never one of the engine's insides. */
+import { expect, test } from 'vitest';
+import { CairnError } from '../../errors.ts';
+import { END, START } from '../../graph/graph.ts';
+import { fileNode, httpNode, humanNode, mapNode, shellNode } from '../../nodes/index.ts';
+import { createMemoryStore } from '../../stores/memory/index.ts';
+import { openSqliteStore } from '../../stores/sqlite/index.ts';
+import { AgentGraph } from './agent-graph.ts';
+import { workflow } from './workflow.ts';
+
+// oxlint-disable-next-line typescript/no-explicit-any
+type Untyped = any;
+
+const graph = (): Untyped =>
+  new AgentGraph({}, { id: 'g' })
+    .addNode('a', () => 1)
+    .addEdge(START, 'a')
+    .addEdge('a', END);
+const ran = async (act: (compiled: Untyped) => unknown): Promise<unknown> => {
+  const compiled = graph().compile({ store: createMemoryStore() });
+  await compiled.invoke({}, { runId: 'r' });
+  return act(compiled);
+};
+
+test.each<readonly [string, () => unknown]>([
+  [
+    'a list that is none',
+    () =>
+      graph()
+        .addNode('b', () => 1, { reads: 5 })
+        .compile(),
+  ],
+  ['a choice that is no function', () => graph().addConditionalEdge('a', undefined, ['a', END]).compile()],
+  ['no choice at all', () => graph().addConditionalEdge().compile()],
+  ['compile without options', () => graph().compile(null)],
+  ['options that are none', () => graph().compile(5)],
+  ['a result that is none', () => (workflow('w') as Untyped).returns(5)],
+  ['no result', () => (workflow('w') as Untyped).returns()],
+  ['a question without words', () => (humanNode as Untyped)()],
+  ['a file of nothing', () => (fileNode as Untyped)()],
+  ['a file without a path', () => (fileNode as Untyped)({ action: 'read' })],
+  ['a request to nowhere', () => (httpNode as Untyped)({})],
+  ['a command that is none', () => (shellNode as Untyped)({})],
+  ['a map of nothing', () => (mapNode as Untyped)({ each: () => 1 })],
+  ['a store without options', () => (openSqliteStore as Untyped)()],
+  ['a store without a path', () => (openSqliteStore as Untyped)({ path: '' })],
+  ['a run id that is no text', () => ran((compiled) => compiled.invoke({}, { runId: 5 }))],
+  ['options that are a number', () => ran((compiled) => compiled.invoke({}, 5))],
+  ['a resume of nothing', () => ran((compiled) => compiled.resume())],
+  ['a resume of a number', () => ran((compiled) => compiled.resume(5))],
+  ['a fork of nothing', () => ran((compiled) => compiled.fork())],
+  ['a fork with a number set', () => ran((compiled) => compiled.fork('r', { set: 5 }))],
+  ['a fork with a list of numbers set', () => ran((compiled) => compiled.fork('r', { set: [5] }))],
+])('P6 %s is refused by a code', async (_, act) => {
+  const error = await (async () => act())().catch((thrown: unknown) => thrown);
+  expect(error).toBeInstanceOf(CairnError);
+  expect((error as CairnError).code).toMatch(/^(CONFIG|GRAPH|ID)_INVALID$/);
+});
