@@ -10,19 +10,19 @@ export function keepSignal(core: RunCore, id: string, body: MessageBody, form: u
   core.mustCommit = true;
 }
 
-/** Takes the oldest of a name, if there is one. `admit` may take a moment, in which another call may take it first: then the next is taken. */
-export async function takeEarlySignal(
+/** The oldest of a name, if there is one. To admit it may take a moment, in which another call may take it: `take` says whether it is there still. */
+export async function findEarlySignal(
   core: RunCore,
   name: string,
   admit: (value: unknown) => Promise<Admitted>,
-): Promise<{ readonly admitted: Admitted; readonly by: string } | undefined> {
-  for (;;) {
-    const found = Object.entries(core.root.signals ?? {}).find(([, body]) => body.signal === name);
-    if (found === undefined) return undefined;
-    const [id, body] = found;
-    const admitted = await admit(body.value);
-    if (core.root.signals === undefined || !Object.hasOwn(core.root.signals, id)) continue;
+): Promise<{ readonly admitted: Admitted; readonly by: string; readonly take: () => boolean } | undefined> {
+  const found = Object.entries(core.root.signals ?? {}).find(([, body]) => body.signal === name);
+  if (found === undefined) return undefined;
+  const [id, body] = found;
+  const take = (): boolean => {
+    if (core.root.signals === undefined || !Object.hasOwn(core.root.signals, id)) return false;
     core.deleteRootEntry('signals', id);
-    return { admitted, by: body.by ?? 'signal' };
-  }
+    return true;
+  };
+  return { admitted: await admit(body.value), by: body.by ?? 'signal', take };
 }

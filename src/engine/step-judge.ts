@@ -35,7 +35,8 @@ export async function judgeStep(
     onInDoubt: activation.node.onInDoubt,
     reconcile: options.reconcile,
   });
-  if (activation.generation !== generation || activation.phase !== 'running' || verdict.kind === 'none') return never();
+  const isOver = (): boolean => activation.generation !== generation || activation.phase !== 'running';
+  if (isOver() || verdict.kind === 'none') return never();
   if (verdict.kind === 'run') return undefined;
   if (verdict.kind === 'happened') {
     const step: StepRecord = {
@@ -45,15 +46,9 @@ export async function judgeStep(
       ...(recorded.hash === undefined ? {} : { hash: recorded.hash }),
       by: verdict.by,
     };
-    return {
-      output: finishStep(
-        core,
-        activation,
-        key,
-        step,
-        await offloadValue(core, admitStep(core, activation, key, verdict.output)),
-      ),
-    };
+    const admitted = await offloadValue(core, admitStep(core, activation, key, verdict.output));
+    if (isOver()) return never();
+    return { output: finishStep(core, activation, key, step, admitted) };
   }
   if (verdict.kind === 'failed')
     throw new CairnError('EFFECT_IN_DOUBT', { node: [...activation.path, key].join('/'), decided: 'fail' });

@@ -53,6 +53,8 @@ export async function runStep<T>(
   if (isEffect({ effect: options.effect ?? 'pure' })) activation.beginEffect(key);
   try {
     if (core.committer.isFull) await core.drained();
+    // It may be over by now: what it called for changes nothing any more.
+    if (activation.generation !== generation || activation.phase !== 'running') return await never<T>();
     return await performStep(core, activation, key, options, fn, recorded);
   } finally {
     if (activation.generation === generation) {
@@ -112,6 +114,7 @@ async function performStep<T>(
   let attempt = begun?.attempt ?? 1;
   await untilRetry(core, activation, key, attempt, begun?.retryAt ?? 0);
   for (;;) {
+    if (!isCurrent()) return never<T>();
     if (isEffect({ effect })) await writeStepIntent(core, activation, call, attempt);
     if (!isCurrent()) return never<T>();
     try {

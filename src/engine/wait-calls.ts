@@ -8,7 +8,7 @@ import type { Activation } from './activation.ts';
 import { defaultAnswerOf } from './check-answer.ts';
 import { checkWritten } from './checkpoint-size.ts';
 import { schemaDefect } from '../state/json-schema.ts';
-import { takeEarlySignal } from './early-signals.ts';
+import { findEarlySignal } from './early-signals.ts';
 import { offloadForm, offloadValue } from './offload.ts';
 import { openWait } from './open-wait.ts';
 import type { RunCore } from './run-core.ts';
@@ -19,6 +19,7 @@ import {
   finishStep,
   guardCall,
   leaveAtWait,
+  never,
   nextStepKey,
   recordedStep,
 } from './step-calls.ts';
@@ -38,37 +39,43 @@ async function waitFor(core: RunCore, activation: Activation, call: WaitCall): P
   const recorded = recordedStep(activation, key);
   if (recorded?.status === 'done') return recorded.output;
   if (recorded?.status === 'failed') throw recorded.error;
+  const { generation } = activation;
   activation.stepsInFlight += 1;
   try {
-    const known = recorded === undefined ? await takeKnown(core, activation, key, call) : undefined;
-    if (known !== undefined) {
+    while (recorded === undefined) {
+      const known = await findKnown(core, activation, key, call);
+      if (activation.generation !== generation || activation.phase !== 'running') return never();
+      if (known === undefined) break;
+      if (!known.take()) continue;
       activation.stepsInFlight -= 1;
       const step: StepRecord = { kind: call.kind, status: 'done', by: known.by };
       return finishStep(core, activation, key, step, known.admitted);
     }
     openCall(core, activation, key, call, recorded);
   } catch (error) {
-    activation.stepsInFlight -= 1;
+    if (activation.generation === generation) activation.stepsInFlight -= 1;
     throw error;
   }
   return leaveAtWait(core, activation, key);
 }
 
-/** What ends a wait before it is opened: a signal that came early, or what an ancestor of a fork recorded. */
-async function takeKnown(
+/** What ends a wait before it is opened: a signal that came early, or what an ancestor of a fork recorded. It is taken together with what records it. */
+async function findKnown(
   core: RunCore,
   activation: Activation,
   key: string,
   { kind, name }: WaitCall,
-): Promise<{ readonly admitted: Admitted; readonly by: string } | undefined> {
+): Promise<{ readonly admitted: Admitted; readonly by: string; readonly take: () => boolean } | undefined> {
   const admit = (value: unknown): Promise<Admitted> => offloadValue(core, admitStep(core, activation, key, value));
-  const early = kind === 'signal' ? await takeEarlySignal(core, name, admit) : undefined;
+  const early = kind === 'signal' ? await findEarlySignal(core, name, admit) : undefined;
   if (early !== undefined) return early;
   const replayed = await core.replay?.stepOutcome(core, activation, key, 'human', undefined);
   if (replayed === undefined) return undefined;
-  const admitted = await admit(replayed.output);
-  core.replay?.noteTaken(core, replayed);
-  return { admitted, by: replayed.by ?? 'replay' };
+  const take = (): boolean => {
+    core.replay?.noteTaken(core, replayed);
+    return true;
+  };
+  return { admitted: await admit(replayed.output), by: replayed.by ?? 'replay', take };
 }
 
 function openCall(
