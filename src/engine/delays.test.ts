@@ -2,6 +2,8 @@
 import { describe, expect, test } from 'vitest';
 import type { Graph } from '../graph/graph.ts';
 import type { NodeContext } from '../graph/node-contract.ts';
+import { CairnError } from '../errors.ts';
+import type { OpenQuestion } from './api.ts';
 import { createEngine } from './engine.ts';
 import { createWorker } from './worker.ts';
 import {
@@ -149,4 +151,54 @@ test('E6 a delay that is near is still waited for here, and a step waits out the
   const done = await resumeToRest(afterCrash(bench), 'r', graph);
   expect(done.state.outputs['a']).toBe(2);
   expect((at[1] ?? 0) - (at[0] ?? 0)).toBe(8_000);
+});
+
+test('W5 a deadline that passes while the opening of its question is sent again is met all the same', async () => {
+  const bench = createBench();
+  let isAway = true;
+  const commit: typeof bench.store.commit = (given) => {
+    if (!isAway || given.openWaits === undefined) return bench.store.commit(given);
+    isAway = false;
+    return Promise.reject(new CairnError('STORE_UNAVAILABLE', { store: 'test', reason: 'it is away' }));
+  };
+  const engine = createEngine({ ...bench.options, store: { ...bench.store, commit } });
+  const graph = graphOf(
+    'g',
+    [node('a', 'human', (ctx) => ctx.ask({ prompt: '?', deadlineAt: ctx.now(), defaultAnswer: 'none' }))],
+    links,
+  );
+  expect((await runToRest(engine, graph)).state.outputs['a']).toBe('none');
+});
+
+test('E6 an answer does not cut short the delay before the next attempt', async () => {
+  const { engine } = createBench();
+  const at: number[] = [];
+  const graph = graphOf(
+    'g',
+    [
+      node(
+        'a',
+        'read',
+        async (ctx) => {
+          at.push(ctx.now());
+          const answer = ctx.ask({ prompt: '?' });
+          if (ctx.attempt > 1) return answer;
+          await ctx.step('work', {}, () => undefined);
+          throw new Error('no');
+        },
+        { retry: { attempts: 2, delayMs: 5_000 } },
+      ),
+      node('b', 'read', async () => {
+        let asked: OpenQuestion | undefined;
+        while (asked === undefined) {
+          await new Promise((resolve) => setImmediate(resolve));
+          [asked] = await engine.waits('r');
+        }
+        await engine.answer('r', asked.waitId, 'yes');
+      }),
+    ],
+    edges('> a', '> b', 'a >', 'b >'),
+  );
+  expect((await runToRest(engine, graph, {}, 'r')).state.outputs['a']).toBe('yes');
+  expect(at.map((time) => time - (at[0] ?? 0))).toEqual([0, 5_000]);
 });

@@ -108,12 +108,22 @@ export function fireDueWait(core: RunCore, waitId: string): void {
   core.timerCount += 1;
   store
     .postMessage({ tenant, runId: core.runId, kind: 'answer', name: waitId, body, at: clock.now() })
-    .then(() => core.readMessages())
+    .then(async ({ status }) => {
+      await core.readMessages();
+      // The store had not heard of the wait yet: its commit is on the way, or sent again.
+      if (status === 'closed') fireLater(core, waitId);
+    })
     .catch((error: unknown) => core.fail(error))
     .finally(() => {
       core.timerCount -= 1;
       core.requestTurn();
     });
+}
+
+function fireLater(core: RunCore, waitId: string): void {
+  holdTimer(core, core.env.limits.messagePollMs, () => {
+    if (!core.isStopping && Object.hasOwn(core.root.waits, waitId)) fireDueWait(core, waitId);
+  });
 }
 
 /** A question that time ended without a default answer fails the call that asked it. */
@@ -140,7 +150,7 @@ export function closeWait(core: RunCore, waitId: string, closing: Closing): void
   core.committer.closeWait(waitId);
   if (wait.kind === 'retry') {
     endDelay(core, wait, record);
-    return wake(core, waitId);
+    return wake(core, waitId, wait);
   }
   if (wait.kind === 'doubt') recordDecision(core, wait, record, closing);
   else {
@@ -165,7 +175,7 @@ export function closeWait(core: RunCore, waitId: string, closing: Closing): void
   core.committer.note(answerPart(wait, waitId, closing, record.steps?.[wait.step ?? '']?.hash));
   core.mustCommit = true;
   core.holdsEffect = true;
-  wake(core, waitId);
+  wake(core, waitId, wait);
 }
 
 /** The next attempt is due: its checkpoint, or the next, says that nothing is waited for any more. */
@@ -207,11 +217,13 @@ function recordDecision(core: RunCore, wait: WaitRecord, record: NodeRecord, clo
   core.delta.set(pathJson([...path, 'steps', wait.step, 'decision']), outputJson);
 }
 
-function wake(core: RunCore, waitId: string): void {
+function wake(core: RunCore, waitId: string, { kind }: WaitRecord): void {
   const activation = core.waiters.get(waitId);
   core.waiters.delete(waitId);
   if (activation === undefined) return;
-  if (activation.phase === 'left' || activation.phase === 'retrying') core.wakeUps.push(activation);
+  // One that waits for its next attempt finds then what was answered meanwhile.
+  if (activation.phase === 'left' || (activation.phase === 'retrying' && kind === 'retry'))
+    core.wakeUps.push(activation);
   else activation.mustRunAgain = true;
 }
 
