@@ -33,7 +33,9 @@ test('H1 a run stops at its question, is answered and goes on; its write happens
     'cairn: the answer does not fit: "maybe" is none of "yes", "no" [ANSWER_INVALID]',
   ]);
   expect(folder.cairn('answer', 'r1', 'yes').out).toMatch(/^answered approve: "yes"\nGo on: node .* resume r1\n$/);
-  expect(folder.cairn('ls').out).toMatch(/r1 +answered +release/);
+  for (const status of ['answered', 'paused', 'stopped,answered'])
+    expect(folder.cairn('ls', '--status', status).out).toMatch(/r1 +answered +release/);
+  expect(folder.cairn('ls', '--status', 'stopped').err).toBe('No runs here.\n');
   const other = folder.cairn('answer', 'r1', 'no');
   expect([other.code, other.err]).toEqual([
     3,
@@ -124,7 +126,7 @@ test('O3 a killed run shows as stopped at once, is resumed by the next command, 
   expect([taken.code, taken.err]).toEqual([4, expect.stringMatching(/run k is held by .* \[CLAIM_TAKEN\]/)]);
   child.kill('SIGKILL');
   await once(child, 'exit');
-  expect(folder.cairn('ls').out).toMatch(/k +stopped +release/);
+  expect(folder.cairn('ls', '--status', 'stopped').out).toMatch(/k +stopped +release/);
   expect(folder.cairn('doctor').out).toMatch(/look {2}stopped runs +1 without a process: k\n/);
   expect(folder.cairn('resume', 'k').out).toMatch(/^paused k@/);
   expect(folder.lines('drafting.txt')).toHaveLength(2);

@@ -33,13 +33,32 @@ export interface ListRunsOutput {
   readonly hasMore: boolean;
 }
 
-const statuses: readonly StoredStatus[] = ['running', 'paused', 'completed', 'failed', 'cancelled'];
+/** What a run is shown as: more than its record says. */
+export type ShownStatus = StoredStatus | 'stopped' | 'answered';
+
+const statuses: readonly ShownStatus[] = [
+  'running',
+  'stopped',
+  'paused',
+  'answered',
+  'completed',
+  'failed',
+  'cancelled',
+];
+/** What the record says of those that are shown as something else. */
+const recorded: Partial<Readonly<Record<string, StoredStatus>>> = { stopped: 'running', answered: 'paused' };
 const defaultLimit = 20;
 const pageSize = 500;
 
 /** Whether a run is running by its record while nobody works on it. */
 export function isStopped({ status, claim }: RunRow, isWorkerDead: ReadContext['isWorkerDead']): boolean {
   return status === 'running' && (claim === undefined || isWorkerDead(claim.workerId) === true);
+}
+
+/** As people are told it: a run is `stopped` if its process has died, and `answered` if an answer waits to be taken. */
+export function shownStatusOf({ status, isStopped, hasMessages }: ListedRun): ShownStatus {
+  if (isStopped) return 'stopped';
+  return status === 'paused' && hasMessages ? 'answered' : status;
 }
 
 function toListedRun(run: RunRow, isWorkerDead: ReadContext['isWorkerDead']): ListedRun {
@@ -71,17 +90,20 @@ export const listRuns: Operation<ListRunsInput, ListRunsOutput> = {
   isReadOnly: true,
   async run({ store, tenant, isWorkerDead }, { status, graph, limit = defaultLimit, all = false }) {
     const wanted = all ? Number.POSITIVE_INFINITY : limit;
+    const stored = status && [...new Set(status.map((name) => recorded[name] ?? (name as StoredStatus)))];
+    const isWanted = (run: ListedRun): boolean =>
+      status === undefined || status.includes(run.status) || status.includes(shownStatusOf(run));
     const runs: ListedRun[] = [];
     let cursor: string | undefined;
     do {
       const page = await store.listRuns({
         tenant,
         limit: Math.min(pageSize, wanted - runs.length),
-        ...(status !== undefined && { status: status as readonly StoredStatus[] }),
+        ...(stored !== undefined && { status: stored }),
         ...(graph !== undefined && { graphId: graph }),
         ...(cursor !== undefined && { cursor }),
       });
-      runs.push(...page.rows.map((row) => toListedRun(row, isWorkerDead)));
+      runs.push(...page.rows.map((row) => toListedRun(row, isWorkerDead)).filter(isWanted));
       cursor = page.cursor;
     } while (cursor !== undefined && runs.length < wanted);
     return { runs, hasMore: cursor !== undefined };

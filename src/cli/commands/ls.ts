@@ -1,6 +1,12 @@
 /** `cairn ls` */
 import { withReading } from '../../app/open-reading.ts';
-import { listRuns, type ListedRun, type ListRunsInput, type ListRunsOutput } from '../../operations/list-runs.ts';
+import {
+  listRuns,
+  shownStatusOf,
+  type ListedRun,
+  type ListRunsInput,
+  type ListRunsOutput,
+} from '../../operations/list-runs.ts';
 import type { Command } from '../command.ts';
 import type { Session } from '../session.ts';
 import { printable } from '../text/printable.ts';
@@ -16,10 +22,10 @@ const columns = [
   { title: 'AGE', isRight: true },
 ] as const;
 
-function statusOf({ status, isStopped, hasMessages }: ListedRun): Cell {
-  if (isStopped) return { text: 'stopped', tone: 'warn' };
-  if (status === 'paused' && hasMessages) return { text: 'answered', tone: 'good' };
-  return { text: status, tone: toneOf(status) };
+function statusOf(run: ListedRun): Cell {
+  const text = shownStatusOf(run);
+  const tones = { stopped: 'warn', answered: 'good' } as const;
+  return { text, tone: text === 'stopped' || text === 'answered' ? tones[text] : toneOf(run.status) };
 }
 
 function printRuns({ screen, commandLine }: Session, { runs, hasMore }: ListRunsOutput, now: number): void {
