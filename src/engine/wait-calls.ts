@@ -42,21 +42,34 @@ async function waitFor(core: RunCore, activation: Activation, call: WaitCall): P
   const { generation } = activation;
   activation.stepsInFlight += 1;
   try {
-    while (recorded === undefined) {
-      const known = await findKnown(core, activation, key, call);
-      if (activation.generation !== generation || activation.phase !== 'running') return never();
-      if (known === undefined) break;
-      if (!known.take()) continue;
-      activation.stepsInFlight -= 1;
-      const step: StepRecord = { kind: call.kind, status: 'done', by: known.by };
-      return finishStep(core, activation, key, step, known.admitted);
-    }
+    const known = recorded === undefined ? await finishKnown(core, activation, key, call) : undefined;
+    if (known !== undefined) return known.output;
+    if (activation.generation !== generation || activation.phase !== 'running') return never();
     openCall(core, activation, key, call, recorded);
   } catch (error) {
     if (activation.generation === generation) activation.stepsInFlight -= 1;
     throw error;
   }
   return leaveAtWait(core, activation, key);
+}
+
+/** Records what ends a wait before it is opened, if anything does; one that was taken by another call meanwhile is passed over. */
+async function finishKnown(
+  core: RunCore,
+  activation: Activation,
+  key: string,
+  call: WaitCall,
+): Promise<{ readonly output: unknown } | undefined> {
+  const { generation } = activation;
+  for (;;) {
+    const known = await findKnown(core, activation, key, call);
+    if (known === undefined) return undefined;
+    if (activation.generation !== generation || activation.phase !== 'running') return never();
+    if (!known.take()) continue;
+    activation.stepsInFlight -= 1;
+    const step: StepRecord = { kind: call.kind, status: 'done', by: known.by };
+    return { output: finishStep(core, activation, key, step, known.admitted) };
+  }
 }
 
 /** What ends a wait before it is opened: a signal that came early, or what an ancestor of a fork recorded. It is taken together with what records it. */
