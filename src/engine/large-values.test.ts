@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { Graph } from '../graph/graph.ts';
+import type { Condition, Graph } from '../graph/graph.ts';
 import { outcome } from '../graph/node-contract.ts';
 import { createEngine } from './engine.ts';
 import { killedInEffect, settleDown } from '../../test/dying-engine.ts';
@@ -150,6 +150,39 @@ describe('C5 large values are kept as blobs', () => {
       const done = await resumeToRest(afterCrash(bench), fork.runId, graph);
       expect([calls, done.state.outputs['w'] === expected, done.state.outputs['side']]).toEqual([1, true, 'side']);
     }
+  });
+
+  test('C5 an output that stays when its node is skipped, or when a fork takes its decision again', async () => {
+    const bench = createBench(small);
+    const holds = (text: string, evaluate: Condition['evaluate']): Condition => ({ text, evaluate });
+    const skipped = graphOf(
+      'g',
+      [
+        node('w', 'pure', () => big, { when: holds('first', ({ state }) => state.scratch['n'] === undefined) }),
+        node('c', 'pure', (ctx) => outcome({ scratch: { n: Number(ctx.state.scratch['n'] ?? 0) + 1 } })),
+      ],
+      [
+        ...edges('> w'),
+        { from: 'w', to: 'c', always: true },
+        { from: 'c', to: 'w', condition: holds('again', ({ state }) => state.scratch['n'] === 1) },
+      ],
+    );
+    const done = await runToRest(bench.engine, skipped);
+    expect([done.status, done.state.scratch['n'], done.state.outputs['w'] === big]).toEqual(['completed', 2, true]);
+    const routed = graphOf(
+      'h',
+      [node('a', 'pure', () => big), node('b', 'pure', () => 'b'), node('c', 'pure', () => 'c')],
+      [
+        ...edges('> a', 'b >', 'c >'),
+        { from: 'a', to: 'b', condition: holds('b', ({ state }) => state.scratch['to'] !== 'c') },
+        { from: 'a', to: 'c', condition: holds('c', ({ state }) => state.scratch['to'] === 'c') },
+      ],
+    );
+    const { runId } = await runToRest(bench.engine, routed);
+    const fork = await bench.engine.fork({ runId, seq: 1 }, { set: [{ path: ['scratch', 'to'], value: 'c' }] });
+    const other = await resumeToRest(afterCrash(bench), fork.runId, routed);
+    expect([other.state.outputs['c'], other.state.outputs['b']]).toEqual(['c', undefined]);
+    for (const id of [done.runId, fork.runId]) expect([id, await holdsLarge(bench, id)]).toEqual([id, false]);
   });
 
   test('C5 channels that a migration made, and an outcome kept for a retry', async () => {

@@ -1,7 +1,6 @@
 /** Decides how a due activation starts: skipped, refused, replayed, retried later, judged as in doubt, or run (E3, X). */
 import { CairnError } from '../errors.ts';
 import type { GraphNode } from '../graph/graph.ts';
-import { encodeValue } from '../state/codec.ts';
 import type { NodeRecord } from '../state/tree.ts';
 import { Activation } from './activation.ts';
 import { admitKept } from './admit-kept.ts';
@@ -96,20 +95,25 @@ function passesWhen(core: RunCore, activation: Activation): boolean {
   return false;
 }
 
-/** What the last completed visit left stays: a skip changes only where the node stands. */
+/** What a completed visit leaves for others to see. */
+const shownFields: readonly string[] = ['output', 'as'];
+
+/** What the last completed visit left stays where it is, large or not (C5): a skip changes only where the node stands. */
 function recordSkip({ frameRun, node, visit }: Activation): void {
   const { frame, plan } = frameRun;
   const { fired, epoch, held } = plan.settledFields(node.index, []);
-  const { output } = frameRun.recordOf(node) ?? {};
   const record: NodeRecord = {
     status: 'skipped',
     fired,
     ...(visit > 1 ? { visits: visit } : {}),
     ...(epoch > 0 ? { epoch } : {}),
     ...(held === undefined ? {} : { held }),
-    ...(output === undefined ? {} : { output }),
   };
-  frame.setNode(node.id, record, encodeValue(record));
+  const left = frameRun.recordOf(node);
+  if (left?.output === undefined) return frame.setNode(node.id, record, JSON.stringify(record));
+  for (const name of Object.keys(left))
+    if (!(name in record) && !shownFields.includes(name)) frame.deleteNodeField(node.id, name);
+  for (const [name, value] of Object.entries(record)) frame.setNodeField(node.id, name, value, JSON.stringify(value));
 }
 
 /** An activation that left something behind: a kept outcome, an intent, a retry that is due later, steps, waits. */

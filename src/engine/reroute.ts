@@ -1,6 +1,6 @@
 /** Routing decisions that a fork's patch touches are taken again, if none of their targets has started (H2). */
 import type { Graph, GraphEdge, GraphNode } from '../graph/graph.ts';
-import { encodeValue } from '../state/codec.ts';
+import { pathJson } from '../state/delta.ts';
 import type { NodeRecord, RunTree } from '../state/tree.ts';
 import { type FrameRun, rootFrameRun } from './frame-run.ts';
 import type { SettledFields } from './plan.ts';
@@ -11,6 +11,8 @@ import type { RunCore } from './run-core.ts';
 export interface Rerouted {
   readonly nodeId: string;
   readonly fields: SettledFields;
+  /** Whether the decision before held some firings back. */
+  readonly hadHeld: boolean;
 }
 
 /** Takes decisions again under the patched state and puts them into the tree, before anything is planned from it. */
@@ -22,7 +24,9 @@ export function takeRoutesAgain(root: RunTree, graph: Graph): readonly Rerouted[
   for (const node of graph.nodes) {
     if (!isOpenToChange(frameRun, node)) continue;
     const fired = decideAgain(frameRun, node, patched);
-    if (fired !== undefined) rerouted.push({ nodeId: node.id, fields: frameRun.plan.settledFields(node.index, fired) });
+    if (fired === undefined) continue;
+    const hadHeld = frameRun.recordOf(node)?.held !== undefined;
+    rerouted.push({ nodeId: node.id, fields: frameRun.plan.settledFields(node.index, fired), hadHeld });
   }
   for (const { nodeId, fields } of rerouted) {
     const record = root.frame.nodes[nodeId] as NodeRecord;
@@ -38,9 +42,11 @@ export function recordRoutes(core: RunCore, rerouted: readonly Rerouted[]): void
   if (core.root.patched === undefined) return;
   core.deleteRootField('patched');
   const { frame } = core.rootFrame;
-  for (const { nodeId } of rerouted) {
-    const record = core.root.frame.nodes[nodeId] as NodeRecord;
-    frame.setNode(nodeId, record, encodeValue(record));
+  for (const { nodeId, fields, hadHeld } of rerouted) {
+    const { fired, held } = fields;
+    frame.setNodeField(nodeId, 'fired', fired, JSON.stringify(fired));
+    if (held !== undefined) frame.setNodeField(nodeId, 'held', held, JSON.stringify(held));
+    else if (hadHeld) core.delta.delete(pathJson(['frame', 'nodes', nodeId, 'held']));
   }
   // What failed is tried anew, under what was patched (E9).
   for (const [nodeId, { status, fired }] of Object.entries(frame.tree.nodes))
