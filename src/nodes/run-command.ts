@@ -1,9 +1,8 @@
 /** Runs one program to its end: what comes back is masked, bounded and shown as it comes. */
-import { StringDecoder } from 'node:string_decoder';
 import { NodeFailure, type NodeContext } from '../graph/node-contract.ts';
 import type { Mask } from './mask.ts';
 import { createBoundedText, type BoundedText } from './shell/bounded-text.ts';
-import { runProcess, type ProcessEnd } from './shell/run-process.ts';
+import type { ProcessEnd } from './shell/run-process.ts';
 import type { ShellRequest } from './shell/shell-request.ts';
 
 export { createShellRequest, type ResolvedShell, type ShellRequest } from './shell/shell-request.ts';
@@ -61,7 +60,7 @@ function collectStream(
   mask: Mask,
   kept: BoundedText,
 ): Collector {
-  const decoder = new StringDecoder('utf8');
+  const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
   const masked = mask.createStream();
   const take = (text: string): void => {
     if (text === '') return;
@@ -69,9 +68,9 @@ function collectStream(
     ctx.emit({ kind: 'output', stream, text });
   };
   return {
-    push: (bytes) => take(masked.push(decoder.write(bytes))),
+    push: (bytes) => take(masked.push(decoder.decode(bytes, { stream: true }))),
     end() {
-      take(masked.push(decoder.end()));
+      take(masked.push(decoder.decode()));
       take(masked.end());
       return kept.end();
     },
@@ -84,6 +83,8 @@ async function start(
   killGraceMs: number,
   collectors: Readonly<Record<'stdout' | 'stderr', Collector>>,
 ): Promise<ProcessEnd> {
+  // Whoever runs no programs does not load what that takes.
+  const { runProcess } = await import('./shell/run-process.ts');
   signal.throwIfAborted();
   try {
     return await runProcess({

@@ -1,6 +1,7 @@
 /** A request whose receiver may show any certificate: what the platform's `fetch` cannot be told for one request. */
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
+import { request } from 'node:https';
 import { Readable } from 'node:stream';
 import type { ReadableStream } from 'node:stream/web';
 import type { HttpRequest } from './http-request.ts';
@@ -13,7 +14,6 @@ export async function fetchUnverified(
   { url, method, headers, body }: HttpRequest,
   signal: AbortSignal,
 ): Promise<Response> {
-  const { request } = await import('node:https');
   // What comes back is not decompressed here, so nothing compressed is asked for.
   const sent = request(url, {
     method,

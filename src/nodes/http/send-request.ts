@@ -1,6 +1,5 @@
 /** Sends one request and follows redirects by rule. */
 import { NodeFailure } from '../../graph/node-contract.ts';
-import { fetchUnverified } from './fetch-unverified.ts';
 import type { HttpRequest } from './http-request.ts';
 
 /** `same-origin`: follow within the origin, fail at its border; `follow`: cross it without credentials; `manual`: the redirect is the answer. */
@@ -51,7 +50,10 @@ async function send(request: HttpRequest, { signal, isUnverified }: SendOptions,
   signal.throwIfAborted();
   const { url, method, headers, body } = request;
   try {
-    if (isUnverified && url.protocol === 'https:') return await fetchUnverified(request, signal);
+    if (isUnverified && url.protocol === 'https:') {
+      const { fetchUnverified } = await import('./fetch-unverified.ts');
+      return await fetchUnverified(request, signal);
+    }
     return await fetch(url, { method, headers, signal, redirect: 'manual', ...(body !== undefined && { body }) });
   } catch (error) {
     signal.throwIfAborted();

@@ -1,5 +1,5 @@
 /** Sees to it that process groups do not outlive this process, even if it is killed. */
-import type { spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import type { Writable } from 'node:stream';
 
 /**
@@ -17,16 +17,14 @@ done
 for id in $groups; do kill -s KILL -- "-$id"; done
 `;
 
-type Spawn = typeof spawn;
-
 let watcher: Writable | undefined;
 
 /** Tells the watcher of a group. What it returns is to be called when the group is dead, since its id may then be given to another. */
 export type WatchForDeath = (group: number) => () => void;
 
 /** Call it before a group is started, so that as little as can be passes between its start and the watcher's knowing of it. */
-export function openDeathWatch(spawn: Spawn): WatchForDeath {
-  watcher ??= startWatcher(spawn);
+export function openDeathWatch(): WatchForDeath {
+  watcher ??= startWatcher();
   const told = watcher;
   return (group) => {
     told?.write(`add ${group}\n`);
@@ -35,7 +33,7 @@ export function openDeathWatch(spawn: Spawn): WatchForDeath {
 }
 
 /** It has a group of its own, so that what is typed at our terminal does not end it, and it never keeps us from ending. */
-function startWatcher(spawn: Spawn): Writable | undefined {
+function startWatcher(): Writable | undefined {
   const child = spawn('/bin/sh', ['-c', script], { detached: true, stdio: ['pipe', 'ignore', 'ignore'], env: {} });
   const pipe = child.stdin;
   const forget = (): void => {

@@ -1,5 +1,5 @@
 /** Runs one process in a group of its own, and leaves nothing of that group behind. POSIX only. */
-import type { ChildProcess } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { openDeathWatch } from './group-watcher.ts';
 
@@ -32,10 +32,7 @@ let isExitWatched = false;
  * the promise still resolves only after that. Rejects only if the process could not be started.
  */
 export async function runProcess(request: ProcessRequest): Promise<ProcessEnd> {
-  // Loaded when the first process is started: programs that start none begin sooner.
-  const { spawn } = await import('node:child_process');
-  request.signal.throwIfAborted();
-  const watchForDeath = openDeathWatch(spawn);
+  const watchForDeath = openDeathWatch();
   const child = spawn(request.file, request.args, {
     detached: true,
     env: request.env,
