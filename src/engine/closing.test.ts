@@ -163,3 +163,25 @@ test.each(['answer', 'signal', 'cancel'] as const)(
     expect((await bench.store.readRun({ tenant: 'default', runId: 'r' }))?.claim).toBeUndefined();
   },
 );
+
+test('E7 a run that is cancelled while its owner looks whether to go on stays cancelled', async () => {
+  const bench = createBench();
+  const graph = graphOf('g', [node('a', 'human', (ctx) => ctx.ask({ prompt: '?' }))], edges('> a', 'a >'));
+  const other = createEngine({ ...bench.options, findGraph: () => graph, ids: testIds('worker-2') });
+  let isPosted = false;
+  const releaseClaim: typeof bench.store.releaseClaim = async (claim) => {
+    if (!isPosted) await other.signal('r', 'go', 'yes');
+    isPosted = true;
+    return bench.store.releaseClaim(claim);
+  };
+  const claimRun: typeof bench.store.claimRun = async (request) => {
+    // It was seen paused, with a message.
+    if (isPosted) await other.cancel('r');
+    return bench.store.claimRun(request);
+  };
+  const owner = createEngine({ ...bench.options, store: { ...bench.store, releaseClaim, claimRun } });
+  await (await owner.start(graph, {}, { runId: 'r' })).result();
+  await owner.close();
+  const row = await bench.store.readRun({ tenant: 'default', runId: 'r' });
+  expect([row?.status, row?.claim]).toEqual(['cancelled', undefined]);
+});

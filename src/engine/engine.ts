@@ -189,6 +189,11 @@ class CairnEngine implements Engine {
       const claimedAtMs = this.#env.clock.monotonic();
       const { claim, run } = await claimForResume(this.#env, found);
       const options = { retryFailed: false };
+      // Somebody may have ended it between the look at it and the claim.
+      if (hasEnded(run, options)) {
+        await this.#env.store.releaseClaim(claim).catch(() => {});
+        return false;
+      }
       active.runner = await this.#prepare({ run, claim, claimedAtMs, graph, feed, options }, undefined);
       return true;
     } catch {
