@@ -3,6 +3,7 @@ import { CairnError } from '../errors.ts';
 import { checkpointId, decodeCheckpoint, encodeCheckpoint, runKeyOf } from '../history/checkpoint.ts';
 import { loadState, readHistory, readOwner, type LoadedState } from '../history/load.ts';
 import { metaOf } from '../history/stored-meta.ts';
+import { openWaitRows } from '../history/wait-row.ts';
 import type { Graph } from '../graph/graph.ts';
 import type { RunRow, WaitRow } from '../ports/store.ts';
 import { encodeValue } from '../state/codec.ts';
@@ -16,7 +17,6 @@ import { checkPatchedInput } from './new-frame.ts';
 import { storedForm } from './offload.ts';
 import { pendingOf } from './pending.ts';
 import type { EngineEnvironment } from './run-core.ts';
-import { waitRowOf } from './wait.ts';
 
 /** A fork before it is admitted. */
 export interface DraftFork {
@@ -101,7 +101,7 @@ async function fullFork(
 ): Promise<NewFork> {
   const { from, loaded, delta, differences } = await draftFork(env, run, seq, options, findGraph);
   const { root, checksum } = loaded;
-  const waits = Object.entries(root.waits).map(([waitId, wait]) => waitRowOf(waitId, wait));
+  const waits = openWaitRows(root);
   return { from, checksum, delta, waits, pending: pendingOf(root), graphHash: root.graphHash, differences };
 }
 

@@ -1,5 +1,6 @@
 /** Opens and closes waits: a row in the tree, a row in the index, and who waits here for it (W2, W5). */
 import { CairnError } from '../errors.ts';
+import { waitRowOf } from '../history/wait-row.ts';
 import { encodeValue } from '../state/codec.ts';
 import { pathJson } from '../state/delta.ts';
 import type { NodeRecord, StepRecord, WaitRecord } from '../state/tree.ts';
@@ -9,7 +10,7 @@ import { keyAcrossSaves } from './step-calls.ts';
 import { recordAt, setStep } from './step-record.ts';
 import { recordPathOf } from './tree-path.ts';
 import { holdTimer, watchTimer } from './timers.ts';
-import { doubtWait, waitIdOf, waitRowOf, type DoubtedEffect } from './wait.ts';
+import { doubtWait, waitIdOf, type DoubtedEffect } from './wait.ts';
 
 const encoder = new TextEncoder();
 

@@ -2,6 +2,7 @@
 import { CairnError } from '../errors.ts';
 import type { Graph } from '../graph/graph.ts';
 import { loadState, type LoadedState } from '../history/load.ts';
+import { waitRowOf } from '../history/wait-row.ts';
 import type { Claim, RunRow } from '../ports/store.ts';
 import type { ResumeOptions } from './api.ts';
 import { launchOrGate } from './gate.ts';
@@ -12,7 +13,6 @@ import { recordRoutes, takeRoutesAgain } from './reroute.ts';
 import type { EngineEnvironment } from './run-core.ts';
 import type { RunFeed } from './run-feed.ts';
 import { Runner } from './runner.ts';
-import { waitRowOf } from './wait.ts';
 
 /** @throws CLAIM_TAKEN somebody else is working on it */
 export async function claimForResume(

@@ -1,22 +1,12 @@
-/** Identities and index rows of waits (W1, W2). */
-import type { WaitRow } from '../ports/store.ts';
-import { encodeValue } from '../state/codec.ts';
+/** Identities of waits, and what is waited for where an effect is in doubt or tried again later (W1, W2). */
 import { hashParts } from '../state/hash.ts';
 import type { Intent, WaitRecord } from '../state/tree.ts';
-
-const encoder = new TextEncoder();
 
 /** Depends on the run where it was opened, the place and the name only, so that it survives crashes and forks. */
 export function waitIdOf(runId: string, keyParts: readonly string[], name: string): string {
   return `w_${hashParts([runId, ...keyParts, name])
     .replaceAll(/[-_]/g, '')
     .slice(0, 12)}`;
-}
-
-/** The index row of an open wait: what an inbox shows and an answer is checked against. */
-export function waitRowOf(waitId: string, wait: WaitRecord): WaitRow {
-  const body = encoder.encode(encodeValue(wait));
-  return { waitId, kind: wait.kind, body, ...(wait.dueAt === undefined ? {} : { dueAt: wait.dueAt }) };
 }
 
 /** What a message of kind `answer` or `signal` carries. */

@@ -97,7 +97,7 @@ async function writeSmall(): Promise<ModelRun> {
     runId: 'r',
     kind: 'signal',
     name: 's1',
-    body: Buffer.from('early'),
+    body: Buffer.from('{"value":"early"}'),
     at: 5,
   });
   return run;
@@ -189,6 +189,46 @@ test('H4 another run under the id is left alone', async () => {
   expect((await loadState(target.store, target.blobs, await other.row())).root).toEqual(other.state);
 });
 
+test('H4 a header that says other than the checkpoints is refused, since no checksum covers it', async () => {
+  const [header, ...rest] = await exportLines(await writeSmall());
+  const fields = JSON.parse(header!) as Record<string, unknown>;
+  const wrong = {
+    status: 'completed',
+    graphHash: 'other',
+    waits: [],
+    meta: Buffer.from('{no json').toString('base64'),
+  };
+  for (const as of [move, copy]) {
+    for (const [name, value] of Object.entries(wrong)) {
+      const target = new ModelHistory();
+      const lines = [`${JSON.stringify({ ...fields, [name]: value })}\n`, ...rest];
+      await expect(importLines(target, lines, as)).rejects.toMatchObject({
+        code: 'INPUT_INVALID',
+        data: { path: 'line 1' },
+      });
+      expect((await target.store.listRuns({ tenant })).rows).toEqual([]);
+    }
+  }
+});
+
+test('H4 the index is told of waits by the state: an ended run has none that are open', async () => {
+  const run = await writeSmall();
+  const wait = { kind: 'question', node: ['n'], name: 'question', prompt: 'Really?' };
+  const [header, ...rest] = await exportLines(run);
+  const fields = JSON.parse(header!) as { waits: object[] };
+  const body = Buffer.from(JSON.stringify({ ...wait, prompt: 'Altered?' })).toString('base64');
+  const altered = `${JSON.stringify({ ...fields, waits: [{ ...fields.waits[0], body }] })}\n`;
+  const target = new ModelHistory();
+  await importLines(target, [altered, ...rest]);
+  const [row] = (await target.store.listWaits({ tenant })).rows;
+  expect(JSON.parse(Buffer.from(row!.body).toString())).toEqual(wait);
+  await run.commit([['s', ['status'], 'failed']]);
+  const ended = new ModelHistory();
+  await importLines(ended, await exportLines(run));
+  expect(await ended.readRun('r')).toMatchObject({ status: 'failed' });
+  expect((await ended.store.listWaits({ tenant })).rows).toEqual([]);
+});
+
 test('C7 an export of a newer version is refused by name', async () => {
   const [header, ...rest] = await exportLines(await writeSmall());
   const newer = [header!.replace('"v":1', '"v":2'), ...rest];
@@ -276,6 +316,7 @@ test('H4 what is no export is refused with the line', async () => {
   await refuse([header!, header!], 'line 2');
   await refuse([header!, '{"unknown":1}\n'], 'line 2');
   await refuse([header!, '{"checkpoint":0,"run":7}\n'], 'line 2');
+  await refuse([header!, '{"message":"answer","name":"w1","body":"x","at":1}\n'], 'line 2');
   await refuse([header!, ...rest, '{"tag":"late","seq":0}\n'], `line ${rest.length + 2}`);
   await refuse([header!, ...rest.slice(0, -1), '{"end":3}\n'], `line ${rest.length + 1}`);
   const { as, tenant: owner, workerId } = copy;

@@ -1,7 +1,6 @@
 /** Writes a run as text, to be copied or moved to another store (H4). */
 import type { BlobStore } from '../ports/blobs.ts';
 import type { CheckpointRow, Claim, RunRow, Store } from '../ports/store.ts';
-import { encodeValue } from '../state/codec.ts';
 import type { RunTree } from '../state/tree.ts';
 import { checkpointId, decodeCheckpoint, encodeCheckpoint } from './checkpoint.ts';
 import { asBuffer, toHex } from './checksum.ts';
@@ -12,6 +11,7 @@ import { loadState } from './load.ts';
 import { listBlobs } from './resolve-values.ts';
 import { decodeSnapshot } from './snapshot.ts';
 import { listMetaBlobs } from './stored-meta.ts';
+import { openWaitRows } from './wait-row.ts';
 
 export interface ExportOptions {
   /** The last checkpoint to export. Default: the head. */
@@ -88,12 +88,7 @@ function headerOf(run: RunRow, head: number, parts: readonly LineagePart[], root
     first: parts[0] === undefined ? 0 : startOf(parts[0].run),
     lineage: parts.map((part) => ({ runId: part.run.runId, key: part.run.key, upTo: part.upTo })),
     meta: toBase64(run.meta),
-    waits: Object.entries(root.waits).map(([waitId, wait]) => ({
-      waitId,
-      kind: wait.kind,
-      ...(wait.dueAt === undefined ? {} : { dueAt: wait.dueAt }),
-      body: Buffer.from(encodeValue(wait)).toString('base64'),
-    })),
+    waits: openWaitRows(root).map((row) => ({ ...row, body: toBase64(row.body) })),
   };
 }
 

@@ -1,8 +1,9 @@
 /** Puts the checkpoints of an imported run into a store, under a claim, so that it can be cut off anywhere and repeated (H4). */
 import { CairnError } from '../errors.ts';
-import type { Admission, CheckpointRow, Claim, SnapshotRow, Store, WaitRow } from '../ports/store.ts';
+import type { CheckpointRow, Claim, Commit, SnapshotRow, Store } from '../ports/store.ts';
 import { encodeCheckpoint, rootChecksum, runKeyOf } from './checkpoint.ts';
 import type { HeaderLine, MessageLine, TagLine } from './export-format.ts';
+import type { Standing } from './imported-state.ts';
 
 export interface ImportWriterOptions {
   readonly tenant: string;
@@ -10,6 +11,9 @@ export interface ImportWriterOptions {
   readonly workerId: string;
   readonly leaseMs: number;
 }
+
+/** What a run comes alive with. */
+type LastWrite = Required<Pick<Commit, 'status' | 'graphHash' | 'openWaits'>>;
 
 const renewEvery = 256;
 /** Nobody goes on with a cancelled run, so this stands until the last checkpoint is there. */
@@ -43,17 +47,13 @@ export class ImportWriter {
 
   /** @throws RUN_EXISTS, CLAIM_TAKEN */
   write(row: CheckpointRow): Promise<void> {
-    return this.#write(row, unfinished, []);
+    return this.#write(row);
   }
 
   /** The checkpoint with which the run comes alive: its status and its waits. */
-  async writeLast(row: CheckpointRow): Promise<void> {
+  async writeLast(row: CheckpointRow, { status, graphHash, waits }: Standing): Promise<void> {
     if (row.seq > this.#known) await this.#removePlaceholders();
-    const waits = this.#header.waits.map(({ body, ...wait }): WaitRow => ({
-      ...wait,
-      body: Buffer.from(body, 'base64'),
-    }));
-    await this.#write(row, this.#header.status, waits);
+    await this.#write(row, { status, graphHash, openWaits: waits });
   }
 
   /** Sets tags, hands over messages, and gives the run free. */
@@ -79,19 +79,17 @@ export class ImportWriter {
     return { tenant: this.#options.tenant, runId: this.#options.runId };
   }
 
-  async #write(row: CheckpointRow, status: Admission['status'], waits: readonly WaitRow[]): Promise<void> {
-    if (!this.#isAdmitted) return this.#admit(row, status, waits);
+  async #write(row: CheckpointRow, last?: LastWrite): Promise<void> {
+    if (!this.#isAdmitted) return this.#admit(row, last);
     await this.#fillGap(row);
     this.#last = row.seq;
     if (row.seq <= this.#known) return this.#compare(row);
     const claim = await this.#renew(row.seq);
-    const isLast = status !== unfinished || waits.length > 0;
     await this.#store.commit({
       claim,
       checkpoint: row,
-      status,
-      ...(isLast ? { openWaits: waits, graphHash: this.#header.graphHash } : {}),
-      durability: isLast ? this.#store.capabilities.durability : 'none',
+      ...(last ?? { status: unfinished }),
+      durability: last === undefined ? 'none' : this.#store.capabilities.durability,
     });
   }
 
@@ -115,7 +113,7 @@ export class ImportWriter {
     await this.#store.pruneRun({ ...this.#runId, ...nothing, token, remove: this.#placeholders });
   }
 
-  async #admit(row: CheckpointRow, status: Admission['status'], waits: readonly WaitRow[]): Promise<void> {
+  async #admit(row: CheckpointRow, last: LastWrite | undefined): Promise<void> {
     const { workerId, leaseMs } = this.#options;
     const { graphId, graphHash, meta } = this.#header;
     const reply = await this.#store.admitRun({
@@ -123,10 +121,10 @@ export class ImportWriter {
       key: this.runKey,
       graphId,
       graphHash,
-      status,
+      status: last?.status ?? unfinished,
       meta: Buffer.from(meta, 'base64'),
       checkpoint: row,
-      waits,
+      waits: last?.openWaits ?? [],
       claim: { workerId, leaseMs },
       durability: this.#store.capabilities.durability,
     });

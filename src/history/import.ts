@@ -5,6 +5,7 @@ import type { Store } from '../ports/store.ts';
 import { exportVersion, invalidLine, parseLine, textOf, type BlobLine, type HeaderLine } from './export-format.ts';
 import { ImportWriter } from './import-writer.ts';
 import { ImportedRun } from './imported-run.ts';
+import { headerMeta, ImportedState } from './imported-state.ts';
 
 export interface ImportOptions {
   readonly tenant: string;
@@ -31,7 +32,7 @@ export interface ImportReport {
  * Every line is verified before it is written. The run shows as cancelled until its last checkpoint is durable, so nobody goes on with a
  * part of it; an import that was cut off goes on where it stopped when it is repeated.
  * @param lines - lines of {@link exportRun}, or pieces of them in order
- * @throws INPUT_INVALID a line is no line of an export, or the end is missing; CHECKPOINT_CORRUPT; CHECKPOINT_VERSION_UNKNOWN;
+ * @throws INPUT_INVALID a line is no line of an export, the end is missing, or the header says other than the checkpoints; CHECKPOINT_CORRUPT; CHECKPOINT_VERSION_UNKNOWN;
  * RUN_EXISTS another run has the id; CLAIM_TAKEN; USAGE_INVALID a copy without an id
  */
 export async function importRun(
@@ -58,7 +59,7 @@ export async function importRun(
         const header = readHeader(line, number);
         runId = as === 'copy' && newRunId !== undefined ? newRunId : header.runId;
         writer = new ImportWriter(store, header, { tenant, runId, workerId, leaseMs });
-        run = new ImportedRun(header, writer);
+        run = new ImportedRun(header, writer, new ImportedState(blobs, tenant));
       } else if (run === undefined) throw invalidLine(number, 'it comes before the header');
       else if ('end' in line) isEnded = checkEnd(line.end, number);
       else if ('blob' in line) await putBlob(blobs, tenant, line, number);
@@ -101,6 +102,7 @@ function readHeader(line: HeaderLine, number: number): HeaderLine {
     typeof line.meta === 'string' &&
     statuses.has(line.status);
   if (!isComplete) throw invalidLine(number, 'the header is not complete');
+  headerMeta(line);
   return line;
 }
 

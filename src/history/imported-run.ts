@@ -1,7 +1,8 @@
 /** A run as an import writes it: verified by the identities it had, sealed under the one it gets (H4, C6). */
 import type { CheckpointRow, SnapshotRow } from '../ports/store.ts';
-import { Chain, decodeOrNothing } from './chain.ts';
-import { encodeCheckpoint, rootChecksum, sealBody, type DecodedCheckpoint } from './checkpoint.ts';
+import { decodeJson } from '../state/codec.ts';
+import { Chain } from './chain.ts';
+import { decodeCheckpoint, encodeCheckpoint, rootChecksum, sealBody, type DecodedCheckpoint } from './checkpoint.ts';
 import {
   invalidLine,
   textOf,
@@ -13,6 +14,7 @@ import {
   type TagLine,
 } from './export-format.ts';
 import type { ImportWriter } from './import-writer.ts';
+import type { ImportedState } from './imported-state.ts';
 import { decodeSnapshot, encodeSnapshot, type DecodedSnapshot } from './snapshot.ts';
 
 const messageKinds = new Set(['answer', 'signal', 'cancel']);
@@ -20,6 +22,7 @@ const messageKinds = new Set(['answer', 'signal', 'cancel']);
 export class ImportedRun {
   readonly #header: HeaderLine;
   readonly #writer: ImportWriter;
+  readonly #state: ImportedState;
   #chain: Chain | undefined;
   #snapshot: DecodedSnapshot | undefined;
   /** Link of the last checkpoint as it is written here. */
@@ -30,9 +33,10 @@ export class ImportedRun {
   readonly #tags: TagLine[] = [];
   readonly #messages: MessageLine[] = [];
 
-  constructor(header: HeaderLine, writer: ImportWriter) {
+  constructor(header: HeaderLine, writer: ImportWriter, state: ImportedState) {
     this.#header = header;
     this.#writer = writer;
+    this.#state = state;
   }
 
   /** @throws INPUT_INVALID, CHECKPOINT_CORRUPT, CHECKPOINT_VERSION_UNKNOWN, RUN_EXISTS, CLAIM_TAKEN */
@@ -42,7 +46,7 @@ export class ImportedRun {
     else if ('tag' in line && Number.isSafeInteger(line.seq))
       this.#tags.push({ ...line, tag: textOf(line.tag, number) });
     else if ('message' in line && messageKinds.has(line.message)) {
-      this.#messages.push({ ...line, name: textOf(line.name, number), body: textOf(line.body, number) });
+      this.#messages.push({ ...line, name: textOf(line.name, number), body: messageBodyOf(line, number) });
     } else throw invalidLine(number, 'it is of no known kind');
   }
 
@@ -51,11 +55,12 @@ export class ImportedRun {
     const held = this.#held;
     const { head, runId } = this.#header;
     if (held === undefined || held.seq !== head) throw invalidLine(number, `checkpoint ${head} is missing`);
+    const standing = await this.#state.standing(this.#header);
     if (isCopy) {
       await this.#writer.write(held);
-      await this.#writer.writeLast(this.#markCopy(held, { runId, seq: head }));
+      await this.#writer.writeLast(this.#markCopy(held, { runId, seq: head }), standing);
     } else {
-      await this.#writer.writeLast(held);
+      await this.#writer.writeLast(held, standing);
     }
     await this.#writer.finish(this.#tags, this.#messages);
     const extra = isCopy ? 1 : 0;
@@ -72,22 +77,25 @@ export class ImportedRun {
     const owner = this.#header.lineage[line.run];
     if (owner === undefined) throw invalidLine(number, 'its run is not in the header');
     const row: CheckpointRow = { seq: line.checkpoint, at: line.at, ...bytesOf(line, number) };
-    const checkpoint = this.#verify(owner, row);
+    const checkpoint = await this.#verify(owner, row);
     const checksum = sealBody({ runKey: this.#writer.runKey, seq: row.seq }, this.#link, row.at, row.body);
-    this.#link = checkpoint?.fold?.covers ?? checksum;
+    this.#link = checkpoint.fold?.covers ?? checksum;
     if (this.#held !== undefined) await this.#writer.write(this.#held);
     else if (this.#snapshot !== undefined) this.#writer.beginAt(this.#sealSnapshot(this.#snapshot));
     this.#held = { ...row, checksum };
     this.#count += 1;
   }
 
-  #verify(owner: { readonly key: string }, row: CheckpointRow): DecodedCheckpoint | undefined {
+  async #verify(owner: { readonly key: string }, row: CheckpointRow): Promise<DecodedCheckpoint> {
     if (this.#chain === undefined && this.#snapshot !== undefined) {
       this.#chain = Chain.from(owner, row, this.#snapshot);
-      return decodeOrNothing(owner, row);
+      this.#state.beginAt(this.#snapshot);
+      return decodeCheckpoint({ runKey: owner.key, seq: row.seq }, undefined, row);
     }
     this.#chain ??= new Chain(-1, rootChecksum);
-    return this.#chain.verify(owner, row);
+    const checkpoint = this.#chain.verify(owner, row);
+    await this.#state.apply(owner, checkpoint);
+    return checkpoint;
   }
 
   #sealSnapshot(snapshot: DecodedSnapshot): SnapshotRow {
@@ -102,6 +110,17 @@ export class ImportedRun {
     const change = JSON.stringify([{ kind: 'fork', from }]);
     const encoded = encodeCheckpoint({ runKey: this.#writer.runKey, seq }, this.#link, held.at, change, '[]');
     return { seq, at: held.at, ...encoded };
+  }
+}
+
+/** Whoever resumes the run reads it: what could not be read would stop it. */
+function messageBodyOf({ message, body }: MessageLine, number: number): string {
+  const base64 = textOf(body, number);
+  try {
+    if (message !== 'cancel') decodeJson(Buffer.from(base64, 'base64').toString());
+    return base64;
+  } catch (error) {
+    throw invalidLine(number, 'its body cannot be read', error);
   }
 }
 

@@ -17,12 +17,12 @@ export interface StoredMeta {
 const decoder = new TextDecoder();
 
 /** What a run's row keeps beside the run. */
-export function metaOf(run: RunRow): StoredMeta {
+export function metaOf(run: Pick<RunRow, 'meta'>): StoredMeta {
   return run.meta.byteLength === 0 ? {} : (JSON.parse(decoder.decode(run.meta)) as StoredMeta);
 }
 
 /** The blobs that a run's row names: they belong to the run as those that its checkpoints name do. */
-export function listMetaBlobs(run: RunRow): ReadonlySet<string> {
+export function listMetaBlobs(run: Pick<RunRow, 'meta'>): ReadonlySet<string> {
   const { structure, text } = metaOf(run);
   return new Set([structure, text].filter((hash) => hash !== undefined));
 }

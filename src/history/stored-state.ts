@@ -7,6 +7,9 @@ import { getOwn, setOwn } from '../state/plain.ts';
 import { checkpointId, type DecodedCheckpoint } from './checkpoint.ts';
 import { blobHash, readBlobText } from './resolve-values.ts';
 
+/** The run whose state it is, as far as it is read. */
+export type StateOwner = Pick<RunRow, 'key' | 'tenant'>;
+
 export class StoredState {
   readonly root: Record<string, unknown>;
   /** Whether any value may be a type tag. */
@@ -18,14 +21,14 @@ export class StoredState {
   }
 
   /** Applies a checkpoint's ops; returns a promise only where a blob may have to be read. @throws CHECKPOINT_CORRUPT, BLOB_NOT_FOUND, BLOB_CORRUPT */
-  apply(blobs: BlobStore, run: RunRow, checkpoint: DecodedCheckpoint): Promise<void> | undefined {
+  apply(blobs: BlobStore, run: StateOwner, checkpoint: DecodedCheckpoint): Promise<void> | undefined {
     if (checkpoint.hasTags) this.hasTags = true;
     if (this.hasTags) return this.#applyWithBlobs(blobs, run, checkpoint);
     applyOps(this.root, run, checkpoint, checkpoint.ops);
     return undefined;
   }
 
-  async #applyWithBlobs(blobs: BlobStore, run: RunRow, checkpoint: DecodedCheckpoint): Promise<void> {
+  async #applyWithBlobs(blobs: BlobStore, run: StateOwner, checkpoint: DecodedCheckpoint): Promise<void> {
     for (const op of checkpoint.ops) {
       await inlineGrownBlob(this.root, blobs, run.tenant, op);
       applyOps(this.root, run, checkpoint, [op]);
@@ -65,7 +68,7 @@ function findGrownBlob(root: object, op: unknown): BlobPlace | undefined {
 
 function applyOps(
   root: Record<string, unknown>,
-  run: RunRow,
+  run: StateOwner,
   { seq, fold }: DecodedCheckpoint,
   ops: readonly unknown[],
 ): void {
