@@ -1,5 +1,5 @@
 /** Routing decisions that a fork's patch touches are taken again, if none of their targets has started (H2). */
-import type { Graph, GraphEdge, GraphNode } from '../graph/graph.ts';
+import { END, type Graph, type GraphEdge, type GraphNode, type Loop } from '../graph/graph.ts';
 import { pathJson } from '../state/delta.ts';
 import type { NodeRecord, RunTree } from '../state/tree.ts';
 import { type FrameRun, rootFrameRun } from './frame-run.ts';
@@ -63,11 +63,28 @@ function isOpenToChange(frameRun: FrameRun, node: GraphNode): boolean {
   )
     return false;
   if (!node.outgoing.some((edge) => edge.condition !== undefined || edge.choice !== undefined)) return false;
-  return node.outgoing.every((edge) => {
-    const target = frameRun.graph.nodes[edge.to] as GraphNode;
-    const state = frameRun.plan.stateOf(edge.to);
-    return state === 'idle' || state === 'skipped' || (state === 'open' && frameRun.openRecordOf(target) === undefined);
-  });
+  return node.outgoing.every(({ to, backOf }) =>
+    backOf === undefined ? isUnstarted(frameRun, to) : !isLeft(frameRun, backOf),
+  );
+}
+
+function isUnstarted(frameRun: FrameRun, index: number): boolean {
+  const state = frameRun.plan.stateOf(index);
+  const target = frameRun.graph.nodes[index] as GraphNode;
+  // END may be reached, but nothing starts there.
+  if (state === 'settled') return target.id === END;
+  return state !== 'open' || frameRun.openRecordOf(target) === undefined;
+}
+
+/**
+ * Whether what follows a loop has started, or what follows a loop around it: it cannot go round again. Of an edge that leads back the
+ * visit counts that it would start: had that round opened, its source would not be settled any more.
+ */
+function isLeft(frameRun: FrameRun, index: number): boolean {
+  const { graph } = frameRun;
+  const exits = graph.edges.filter(({ exitOf }) => exitOf === index);
+  const { parent } = graph.loops[index] as Loop;
+  return !exits.every(({ to }) => isUnstarted(frameRun, to)) || (parent !== undefined && isLeft(frameRun, parent));
 }
 
 /** Undefined: the decision read nothing that was patched, or comes out the same. */
