@@ -2,9 +2,10 @@
 import { loadState, readHistory } from '../history/load.ts';
 import { compileChannels } from '../state/channel-table.ts';
 import { DeltaBuilder } from '../state/delta.ts';
-import { Frame } from '../state/frame.ts';
+import { Frame, type OpenView } from '../state/frame.ts';
 import type { FrameTree, RunTree } from '../state/tree.ts';
 import type { Activation } from './activation.ts';
+import type { FrameRun } from './frame-run.ts';
 import type { RunCore } from './run-core.ts';
 import { mayChangeState } from './shown-state.ts';
 
@@ -23,22 +24,19 @@ export async function openPinnedView(core: RunCore, activation: Activation, seq:
     loading = loadState(core.env.store, core.env.blobs, core.run, seq).then((loaded) => loaded.root);
     core.pinnedRoots.set(seq, loading);
   }
-  const tree = frameTreeAt(await loading, frameRun.treePath);
-  const outputNames = new Map(
-    frameRun.graph.nodes
-      .filter((node) => node.outputAs !== undefined)
-      .map((node) => [node.outputAs as string, node.id]),
-  );
-  const frame = new Frame(
-    tree,
-    frameRun.treePath,
-    new DeltaBuilder(),
-    compileChannels(frameRun.graph.reducers),
-    outputNames,
-  );
+  const root = await loading;
   activation.view.close();
-  activation.view = frame.openView();
+  activation.view = viewOf(root, frameRun);
   activation.viewSeq = seq;
+}
+
+/** A view of a frame in a state that was loaded. */
+export function viewOf(root: RunTree, { graph, treePath }: FrameRun): OpenView {
+  const outputNames = new Map(
+    graph.nodes.filter((node) => node.outputAs !== undefined).map((node) => [node.outputAs as string, node.id]),
+  );
+  const channels = compileChannels(graph.reducers);
+  return new Frame(frameTreeAt(root, treePath), treePath, new DeltaBuilder(), channels, outputNames).openView();
 }
 
 /** Whether the activation's view, which was just opened, shows the state that this process loaded. */

@@ -37,13 +37,14 @@ export async function previewRun(
   const draft = isFork ? await draftFork({ ...env, limits }, run, seq, options, async () => graph) : undefined;
   const loaded = draft?.loaded ?? (await loadState(env.store, env.blobs, run, seq));
   const core = dryCore(env, run, graph, loaded);
-  if (draft !== undefined)
+  if (draft !== undefined) {
+    core.isPatched = options.set !== undefined || options.answers !== undefined || draft.differences.length > 0;
     core.replay = await ReplaySource.load(env, {
       ...run,
       runId: `${run.runId}\0preview`,
       parent: { runId: run.runId, seq: draft.from },
     });
-  else if (run.parent !== undefined) core.replay = await ReplaySource.load(env, run);
+  } else if (run.parent !== undefined) core.replay = await ReplaySource.load(env, run);
   return new Preview(core).predict();
 }
 

@@ -3,11 +3,12 @@ import { CairnError } from '../errors.ts';
 import type { ChangePart } from '../history/change.ts';
 import type { HistoryEntry } from '../history/lineage.ts';
 import { decodeCheckpoint } from '../history/checkpoint.ts';
-import { readHistory, readLineage } from '../history/load.ts';
+import { loadState, readHistory, readLineage } from '../history/load.ts';
 import { resolveValues } from '../history/resolve-values.ts';
-import type { RunRow } from '../ports/store.ts';
+import type { BlobStore } from '../ports/blobs.ts';
+import type { RunRow, Store } from '../ports/store.ts';
 import { setOwn } from '../state/plain.ts';
-import type { KeptOutcome, NodeRecord, StepRecord } from '../state/tree.ts';
+import type { KeptOutcome, NodeRecord, RunTree, StepRecord } from '../state/tree.ts';
 import type { EngineEnvironment } from './run-core.ts';
 import { recordPathOf, treePathOf } from './tree-path.ts';
 
@@ -25,6 +26,9 @@ export function pathKeyOf(path: readonly string[]): string {
 
 const stepKeyOf = (path: readonly string[], step: string): string => `${pathKeyOf(path)}\0${step}`;
 
+/** Changes after which an effect that was announced is not open. */
+const endings: ReadonlySet<string> = new Set(['settle', 'replay', 'step', 'withdraw']);
+
 type Op = readonly [kind: string, path: readonly string[], value?: unknown];
 
 /** An index over the changes of all ancestors; outcomes themselves are read when they are asked for. */
@@ -32,6 +36,9 @@ export class RecordedOutcomes {
   readonly #env: EngineEnvironment;
   readonly #nodes = new Map<string, Recorded[]>();
   readonly #steps = new Map<string, Recorded[]>();
+  /** Effects that were announced after the fork point, and of whose end nothing is recorded, by place. */
+  readonly #announced = new Map<string, Recorded>();
+  readonly #states = new Map<string, Promise<RunTree>>();
   /** How far each ancestor was read, by run id. */
   readonly #heads = new Map<string, number>();
   /** The run each fork point belongs to, nearest first. */
@@ -72,6 +79,7 @@ export class RecordedOutcomes {
       for (const part of checkpoint.change) {
         if (part.node === undefined) continue;
         const recorded = { run: ancestor, seq: checkpoint.seq, part };
+        this.#noteAnnounced(recorded, part.node);
         if (part.kind === 'settle' || part.kind === 'replay') push(nodes, pathKeyOf(part.node), recorded);
         else if ((part.kind === 'step' || part.kind === 'answer') && part.step !== undefined)
           push(steps, stepKeyOf(part.node, part.step), recorded);
@@ -79,6 +87,15 @@ export class RecordedOutcomes {
     }
     for (const [key, list] of nodes) this.#add(this.#nodes, key, list);
     for (const [key, list] of steps) this.#add(this.#steps, key, list);
+  }
+
+  #noteAnnounced(recorded: Recorded, node: readonly string[]): void {
+    const { kind, step } = recorded.part;
+    const place = step === undefined ? pathKeyOf(node) : stepKeyOf(node, step);
+    const known = this.#announced.get(place);
+    if (known !== undefined && known.run !== recorded.run) return;
+    if (kind === 'intent') this.#announced.set(place, recorded);
+    else if (endings.has(kind)) this.#announced.delete(place);
   }
 
   /** The nearest ancestor that has a record of a place is the one that counts. */
@@ -108,6 +125,20 @@ export class RecordedOutcomes {
 
   ofStep(path: readonly string[], step: string): readonly Recorded[] {
     return this.#steps.get(stepKeyOf(path, step)) ?? [];
+  }
+
+  /** Where an effect was announced whose end is not recorded. */
+  announced(path: readonly string[], step?: string): Recorded | undefined {
+    return this.#announced.get(step === undefined ? pathKeyOf(path) : stepKeyOf(path, step));
+  }
+
+  /** The state of an ancestor at a seq; default: as far as it was read. */
+  stateOf(run: RunRow, seq: number = this.#heads.get(run.runId) ?? run.head): Promise<RunTree> {
+    const key = `${seq} ${run.runId}`;
+    const { store, blobs } = this.#env;
+    let state = this.#states.get(key);
+    if (state === undefined) this.#states.set(key, (state = loadTree(store, blobs, run, seq)));
+    return state;
   }
 
   /** The outcome as the node gave it: output, updates, routing hints; undefined if the record does not hold one whole. */
@@ -147,6 +178,10 @@ export class RecordedOutcomes {
     if (!checkpoint.hasTags) return { ops: ops as readonly Op[], given };
     return (await resolveValues(blobs, tenant, { ops, given })) as { ops: readonly Op[]; given: unknown };
   }
+}
+
+async function loadTree(store: Store, blobs: BlobStore, run: RunRow, seq: number): Promise<RunTree> {
+  return (await loadState(store, blobs, { ...run, head: Math.max(run.head, seq) }, seq)).root;
 }
 
 function push(table: Map<string, Recorded[]>, key: string, recorded: Recorded): void {

@@ -7,6 +7,7 @@ import type { Activation } from './activation.ts';
 import { admitKept } from './admit-kept.ts';
 import { isEffect } from './effect.ts';
 import { dropActivation } from './gate.ts';
+import { openNodeOf, openStepOf, originOf } from './open-originals.ts';
 import { openRecord } from './open-record.ts';
 import { pathKeyOf, RecordedOutcomes, type Recorded } from './recorded-outcomes.ts';
 import type { EngineEnvironment, RunCore } from './run-core.ts';
@@ -65,7 +66,7 @@ export class ReplaySource {
     const { node } = activation;
     if (node.effect === 'read') return false;
     if (node.effect === 'pure' && (core.root.rerunPure === true || core.isCodeChanged)) return false;
-    const recorded = this.#find(core.root, activation);
+    const recorded = this.#find(core.root, activation) ?? this.#announced(activation);
     if (recorded === undefined) return this.#takesUnread(core, activation);
     const isFailure = recorded.part.status !== undefined && recorded.part.status !== 'completed';
     if (isFailure && !isEffect(node)) return false;
@@ -82,6 +83,11 @@ export class ReplaySource {
       if (recorded.part.hash === hashWith(activation, recorded.part.reads)) return recorded;
     }
     return undefined;
+  }
+
+  /** Where the original announced an effect of this place, and nothing of its end. */
+  #announced({ node, path }: Activation): Recorded | undefined {
+    return isEffect(node) ? this.#outcomes.announced(path) : undefined;
   }
 
   /** Takes over the earliest recorded of those that wait for no one recorded before them. */
@@ -106,11 +112,21 @@ export class ReplaySource {
   }
 
   async #take(core: RunCore, { activation, recorded }: Pending): Promise<void> {
+    if (recorded.part.kind === 'intent') return this.#takeOpen(core, activation, recorded);
     const outcome = await this.#outcomes.readOutcome(recorded);
     if (activation.isOver) return;
     if (core.isStopping) return dropActivation(core, activation);
     if (outcome === undefined) return this.startAnyway(core, activation);
     await this.#settle(core, activation, { recorded, outcome });
+  }
+
+  /** An effect that is open in the original is open here too; one that is not, or had another input, begins. */
+  async #takeOpen(core: RunCore, activation: Activation, announced: Recorded): Promise<void> {
+    const record = await openNodeOf(core, this.#outcomes, activation, announced);
+    if (activation.isOver) return;
+    if (core.isStopping) return dropActivation(core, activation);
+    if (record === undefined) return this.startAnyway(core, activation);
+    this.#doubt(core, activation, announced.run, record);
   }
 
   /** Whether an activation recorded before the candidate runs now; those it is part of do not count, since they wait for it. */
@@ -151,18 +167,18 @@ export class ReplaySource {
   #takesUnread(core: RunCore, activation: Activation): boolean {
     const { unread } = this.#outcomes;
     if (unread === undefined || !isEffect(activation.node)) return false;
-    this.#doubt(core, activation, unread, {});
+    this.#doubt(core, activation, unread, { status: 'started' });
     return true;
   }
 
-  /** An effect that failed or was cancelled in the original may have happened there: in doubt under the original's key, never run again unasked (X3). */
+  /** An effect that failed, was cancelled or is open in the original may have happened there: in doubt under the original's key, never run again unasked (X3). */
   #doubt(
     core: RunCore,
     activation: Activation,
     original: RunRow,
-    record: Pick<NodeRecord, 'attempt' | 'applied'>,
+    record: Pick<NodeRecord, 'attempt' | 'applied' | 'intent' | 'status'>,
   ): void {
-    const intent: Intent = { key: activation.keyFor(original.runId), attempt: record.attempt ?? 1, deadlineAt: 0 };
+    const intent = intentFrom(record, activation.keyFor(original.runId));
     const open: NodeRecord = {
       ...openRecord(activation),
       view: activation.viewSeq,
@@ -178,7 +194,7 @@ export class ReplaySource {
    * may still record it, the fork goes no further here.
    */
   async takesOverOpen(core: RunCore, activation: Activation, intent: Intent): Promise<boolean> {
-    const origin = this.#originOf(intent, (runId) => activation.keyFor(runId));
+    const origin = originOf(this.#outcomes, intent, (runId) => activation.keyFor(runId));
     if (origin === undefined) return false;
     const isClaimed = await this.#isClaimed(origin);
     if (activation.isOver) return true;
@@ -194,11 +210,6 @@ export class ReplaySource {
     return isClaimed;
   }
 
-  #originOf(intent: Intent, keyIn: (runId: string) => string): RunRow | undefined {
-    return this.#outcomes.ancestors.find(({ runId }) => keyIn(runId) === intent.key);
-  }
-
-  /** Read when it is asked: an original may be taken up, and may go on, while a fork of it is advanced. */
   async #isClaimed(origin: RunRow): Promise<boolean> {
     this.#asking += 1;
     try {
@@ -229,13 +240,29 @@ export class ReplaySource {
       .filter(({ run, seq }) => last === undefined || run.runId !== last[0] || seq > last[1])
       .filter((entry) => this.#hasEqualInput(activation, entry, hash));
     const recorded = open.find(({ part }) => part.status === undefined) ?? (isEffect({ effect }) ? open[0] : undefined);
-    if (recorded === undefined) return this.#unreadStep(activation, key, effect, place);
+    if (recorded === undefined)
+      return (await this.#openStep(activation, key, effect, hash)) ?? this.#unreadStep(activation, key, effect, place);
     const step = await this.#outcomes.readStep(recorded);
     if (step === undefined) return undefined;
     const from = [recorded.run.runId, recorded.seq] as const;
     if (step.status === 'done') return { place, from, output: step.output, by: step.by };
     if (step.status !== 'failed') return undefined;
     return { place, from, output: undefined, by: undefined, doubt: doubtOf(activation, key, recorded, step) };
+  }
+
+  /** The like of {@link #takeOpen} for a step. */
+  async #openStep(
+    activation: Activation,
+    key: string,
+    effect: string,
+    hash: string | undefined,
+  ): Promise<TakenStep | undefined> {
+    const announced = isEffect({ effect }) ? this.#outcomes.announced(activation.path, key) : undefined;
+    if (announced === undefined) return undefined;
+    const doubt = await openStepOf(this.#outcomes, activation, key, hash, announced);
+    if (doubt === undefined) return undefined;
+    const from = [announced.run.runId, announced.seq] as const;
+    return { place: `${pathKeyOf(activation.path)}\0${key}`, from, output: undefined, by: undefined, doubt };
   }
 
   /** The like of {@link #takesUnread} for a step. */
@@ -267,7 +294,7 @@ export class ReplaySource {
     key: string,
     intent: Intent,
   ): Promise<{ readonly output: unknown } | 'refused' | undefined> {
-    const origin = this.#originOf(intent, (runId) => effectKey(activation, key, runId));
+    const origin = originOf(this.#outcomes, intent, (runId) => effectKey(activation, key, runId));
     if (origin === undefined) return undefined;
     const isClaimed = await this.#isClaimed(origin);
     const recorded = this.#outcomes.ofStep(activation.path, key).find((entry) => entry.part.status === undefined);
@@ -277,6 +304,12 @@ export class ReplaySource {
     this.#refuse(core, origin, activation);
     return 'refused';
   }
+}
+
+/** The intent of an effect that is open there; one that has ended there waits for no deadline. */
+function intentFrom({ intent, status, attempt }: Partial<NodeRecord>, key: string): Intent {
+  if (intent !== undefined && status !== 'failed' && status !== 'cancelled') return intent;
+  return { key: intent?.key ?? key, attempt: attempt ?? 1, deadlineAt: 0 };
 }
 
 /** A step that failed in the original, as one that was begun there under its key. */

@@ -89,6 +89,8 @@ export class RunCore {
   isDry = false;
   /** Some function's text differs from the one the run last ran under: pure outcomes are not reused. */
   isCodeChanged = false;
+  /** Whether the fork that is previewed changes anything. Undefined: the run's own first checkpoint tells. */
+  isPatched: boolean | undefined;
   /** Told, in a preview, of an effect that would be judged. */
   onDoubt: (activation: Activation, record: NodeRecord) => void = () => {};
   /** Told when an outcome that a fork sets stands in for an activation. */

@@ -1,7 +1,7 @@
 /** Step records in the tree: where they are, how they are written, what a retry keeps of them (X4). */
 import { encodeValue } from '../state/codec.ts';
 import { pathJson } from '../state/delta.ts';
-import type { FrameTree, NodeRecord, StepRecord } from '../state/tree.ts';
+import type { FrameTree, NodeRecord, RunTree, StepRecord } from '../state/tree.ts';
 import type { Activation } from './activation.ts';
 import { isEffect } from './effect.ts';
 import { openRecord } from './open-record.ts';
@@ -9,8 +9,13 @@ import type { RunCore } from './run-core.ts';
 import { recordPathOf, treePathOf } from './tree-path.ts';
 
 /** The record of the node a path names, in the run's own tree, live frame or not. */
-export function recordAt(core: RunCore, nodePath: readonly string[]): NodeRecord | undefined {
-  let value: unknown = core.root;
+export function recordAt({ root }: RunCore, nodePath: readonly string[]): NodeRecord | undefined {
+  return recordIn(root, nodePath);
+}
+
+/** The record of the node a path names, in any tree. */
+export function recordIn(root: RunTree, nodePath: readonly string[]): NodeRecord | undefined {
+  let value: unknown = root;
   for (const key of treePathOf(nodePath)) {
     if (typeof value !== 'object' || value === null || !Object.hasOwn(value, key)) return undefined;
     value = (value as Record<string, unknown>)[key];

@@ -4,6 +4,7 @@ import { createMemoryBlobs } from '../../src/blobs/memory-blobs.ts';
 import type { Engine, ForkOptions, OpenQuestion } from '../../src/engine/api.ts';
 import { createEngine } from '../../src/engine/engine.ts';
 import { CairnError } from '../../src/errors.ts';
+import { END, START } from '../../src/graph/graph.ts';
 import { createMemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { driveRun } from '../../src/testing/crash-kit-drive.ts';
 import { createEffectOracle } from '../../src/testing/effect-oracle.ts';
@@ -65,7 +66,8 @@ async function findFaults(seed: number): Promise<readonly string[]> {
     const now = (): number => clock.now();
     return driveRun({ engine, graph, runId, oracle, sleep, input: yamlPlanInput, users, now, isThere: isThere(runId) });
   };
-  const blocks = graph.nodes.map(({ id }) => id).filter((id) => id !== 'outputs');
+  const others: readonly string[] = [START, END, 'outputs'];
+  const blocks = graph.nodes.map(({ id }) => id).filter((id) => !others.includes(id));
   const tryFork = async (seq: number): Promise<readonly string[]> => {
     const at = random.integer(seq + 1);
     const change = drawChange(random, blocks, asked);
