@@ -37,7 +37,7 @@ export function checkId(kind: string, id: string, limitBytes: number): void {
   if (fault !== undefined)
     throw new CairnError('ID_INVALID', {
       kind,
-      id: String(id).length > 60 ? `${id.slice(0, 60)}…` : id,
+      id: typeof id === 'string' && id.length > 60 ? `${id.slice(0, 60)}…` : id,
       reason: fault,
     });
 }
