@@ -5,6 +5,7 @@ import type { Activation } from './activation.ts';
 import { admitOutcome, type AdmittedOutcome } from './admit-outcome.ts';
 import { Context } from './context.ts';
 import { isEffect } from './effect.ts';
+import { enterEffect } from './effects-in-flight.ts';
 import { dropChildren } from './drop-children.ts';
 import { dropActivation, retryLater } from './gate.ts';
 import { holdAttempt } from './open-effects.ts';
@@ -44,7 +45,7 @@ export function launch(core: RunCore, activation: Activation): void {
   const goesOn = isThenable(returned) || activation.effectSteps.size > 0 || activation.childrenInFlight > 0;
   if (goesOn && isCurrent()) armTimeout(core, activation);
   if (!isThenable(returned)) return attemptReturned(core, activation, returned);
-  const leaveEffect = enterEffect(core, activation);
+  const leaveEffect = isEffect(node) ? enterEffect(core.env.effectsInFlight, intentKeyOf(core, activation)) : () => {};
   returned.then(
     (value) => {
       leaveEffect();
@@ -67,14 +68,6 @@ function giveUp(core: RunCore, activation: Activation): void {
 /** The key under which the present effect was announced. */
 function intentKeyOf(core: RunCore, activation: Activation): string {
   return activation.frameRun.openRecordOf(activation.node)?.intent?.key ?? activation.keyFor(core.runId);
-}
-
-/** While an effect runs here, nobody in this process takes it for one whose owner is gone (O2). */
-function enterEffect(core: RunCore, activation: Activation): () => void {
-  if (!isEffect(activation.node)) return () => {};
-  const key = intentKeyOf(core, activation);
-  core.env.effectsInFlight.add(key);
-  return () => core.env.effectsInFlight.delete(key);
 }
 
 function isThenable(value: unknown): value is PromiseLike<unknown> {

@@ -7,6 +7,7 @@ import { hashText } from '../state/hash.ts';
 import type { StepRecord } from '../state/tree.ts';
 import type { Activation } from './activation.ts';
 import { isEffect } from './effect.ts';
+import { enterEffect } from './effects-in-flight.ts';
 import { admitError } from './encode-error.ts';
 import { maybeLeave } from './leave.ts';
 import { offloadValue } from './offload.ts';
@@ -182,11 +183,11 @@ function countAttempt(
 
 async function inEffect<T>(core: RunCore, call: StepCall, run: () => Promise<T>): Promise<T> {
   if (!isEffect(call)) return run();
-  core.env.effectsInFlight.add(call.idempotencyKey);
+  const leaveEffect = enterEffect(core.env.effectsInFlight, call.idempotencyKey);
   try {
     return await run();
   } finally {
-    core.env.effectsInFlight.delete(call.idempotencyKey);
+    leaveEffect();
   }
 }
 
