@@ -2,6 +2,7 @@
 import type { GraphNode } from '../graph/graph.ts';
 import type { OpenView } from '../state/frame.ts';
 import { hashParts } from '../state/hash.ts';
+import type { NodeRecord } from '../state/tree.ts';
 import type { FrameRun } from './frame-run.ts';
 
 /** Where an activation stands: about to start, at work, left at a wait, waiting for its next attempt, over. */
@@ -37,6 +38,8 @@ export class Activation {
   isStopped = false;
   /** Its intent is written, and its effect has not begun. */
   isAnnounced = false;
+  /** What was in doubt of it when its intent was written: an earlier attempt that may have happened. */
+  doubtBefore: Pick<NodeRecord, 'intent' | 'decision' | 'applied'> | undefined;
   childrenInFlight = 0;
   /** Waits opened by the present generation and not yet closed. */
   openWaits = 0;

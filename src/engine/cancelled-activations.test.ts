@@ -3,7 +3,16 @@ import { expect, test } from 'vitest';
 import type { NodeContext } from '../graph/node-contract.ts';
 import type { Graph } from '../graph/graph.ts';
 import { killedInEffect, settleDown } from '../../test/dying-engine.ts';
-import { afterCrash, createBench, edges, graphOf, node, resumeToRest, runToRest } from '../../test/engine-kit.ts';
+import {
+  afterCrash,
+  changesOf,
+  createBench,
+  edges,
+  graphOf,
+  node,
+  resumeToRest,
+  runToRest,
+} from '../../test/engine-kit.ts';
 
 /** A slow node loses against one that ends when `begun` is called; `ends` resolves when that has won. */
 function race(slow: (ctx: NodeContext, begun: () => void, ends: Promise<void>) => unknown): Graph {
@@ -92,4 +101,32 @@ test('E7 nobody is asked, or waited for, about an effect in doubt that is cancel
   await engine.answer('r', asked?.waitId ?? '', 'yes');
   const result = await resumeToRest(engine, 'r', graph);
   expect([result.status, result.waits, calls()]).toEqual(['completed', [], 1]);
+});
+
+test('X3 one that is cancelled after its intent and before it began did not happen: a fork asks nobody about it', async () => {
+  const memory = createBench();
+  const announced = Promise.withResolvers<void>();
+  const calls: string[] = [];
+  const graph = graphOf(
+    'g',
+    [
+      node('first', 'read', () => 1),
+      node('slow', 'write', () => calls.push('slow')),
+      node('fast', 'pure', () => announced.promise),
+      node('join', 'pure', () => 1, { join: { first: 1, cancelRest: true } }),
+    ],
+    edges('> first', 'first > slow', 'first > fast', 'slow > join', 'fast > join', 'join >'),
+  );
+  // The other one ends while the commit that holds the intent is under way.
+  const commit: typeof memory.store.commit = async (given) => {
+    announced.resolve();
+    await settleDown();
+    return memory.store.commit(given);
+  };
+  const { engine } = createBench({ store: { ...memory.store, commit }, clock: memory.clock, findGraph: () => graph });
+  const done = await runToRest(engine, graph, {}, 'r');
+  const changes = await changesOf(engine, 'r');
+  expect([done.status, calls, changes.join()]).toEqual(['completed', [], expect.stringContaining('withdraw slow')]);
+  const fork = await engine.fork({ runId: 'r', seq: 0 });
+  expect(await resumeToRest(engine, fork.runId, graph)).toMatchObject({ status: 'completed', waits: [] });
 });

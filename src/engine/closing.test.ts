@@ -1,6 +1,7 @@
 /** The end of what a process does with a run: it comes to rest, or its engine is closed. */
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { CairnError } from '../errors.ts';
+import type { Graph } from '../graph/graph.ts';
 import type { RunHandle } from './api.ts';
 import { createEngine } from './engine.ts';
 import {
@@ -11,8 +12,10 @@ import {
   graphOf,
   node,
   resumeToRest,
+  rowOf,
   testIds,
 } from '../../test/engine-kit.ts';
+import { killedInEffect, settleDown } from '../../test/dying-engine.ts';
 
 const never = new Promise<never>(() => {});
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
@@ -60,6 +63,61 @@ test('E3 closing withdraws intents that were not started, so that nothing of the
   expect(await changesOf(next, 'r')).toEqual(['start', 'intent a + intent b', 'withdraw a', 'withdraw b']);
   expect((await resumeToRest(next, 'r', graph)).status).toBe('completed');
   expect(calls.sort()).toEqual(['a', 'b']);
+});
+
+describe('X3 closing before another attempt of an effect in doubt begins leaves it in doubt as it was', () => {
+  type Effect = (key: string) => unknown;
+  const forms: Readonly<Record<string, (effect: Effect) => Graph>> = {
+    node: (effect) =>
+      graphOf(
+        'g',
+        [
+          node('first', 'write', () => 1),
+          node('pay', 'write', ({ idempotencyKey }) => effect(idempotencyKey), { idempotent: true }),
+        ],
+        edges('> first', 'first > pay', 'pay >'),
+      ),
+    step: (effect) =>
+      graphOf(
+        'g',
+        [
+          node('first', 'write', () => 1),
+          node('pay', 'read', (ctx) =>
+            ctx.step('s', { effect: 'write', idempotent: true }, ({ idempotencyKey }) => effect(idempotencyKey)),
+          ),
+        ],
+        edges('> first', 'first > pay', 'pay >'),
+      ),
+  };
+
+  test.each(
+    Object.entries(forms).flatMap(([name, make]) => [
+      [name, 'in a fork of it', make] as const,
+      [name, 'for a fork from before it', make] as const,
+    ]),
+  )('%s, %s', async (_, where, make) => {
+    const keys: string[] = [];
+    const { bench, graph } = await killedInEffect((effect) => make((key) => (keys.push(key), effect())));
+    const options = { ...bench.options, findGraph: () => graph, ids: testIds('worker-2', ['worker-1']) };
+    const other = createEngine(options);
+    const { head } = await rowOf(bench, 'r');
+    const isFork = where === 'in a fork of it';
+    const runId = isFork ? (await other.fork({ runId: 'r', seq: head })).runId : 'r';
+    let engine = other;
+    let closing: Promise<void> | undefined;
+    const commit: typeof bench.store.commit = async (given) => {
+      closing ??= engine.close();
+      await settleDown();
+      return bench.store.commit(given);
+    };
+    engine = createEngine({ ...options, store: { ...bench.store, commit } });
+    await expect(resumeToRest(engine, runId, graph)).rejects.toMatchObject({ code: 'STORE_CLOSED' });
+    await closing;
+    expect(keys).toHaveLength(1);
+    const last = isFork ? runId : (await other.fork({ runId, seq: 1 })).runId;
+    expect((await resumeToRest(other, last, graph)).status).toBe('completed');
+    expect(new Set(keys).size).toBe(1);
+  });
 });
 
 test('O2 a run that is being opened when its engine closes is given back and not begun', async () => {

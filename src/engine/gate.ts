@@ -9,6 +9,7 @@ import { noteView } from './seal-views.ts';
 import { isRetryOpen, openWait } from './open-wait.ts';
 import { holdTimer } from './timers.ts';
 import { retryWait } from './wait.ts';
+import { doubtOf } from './withdraw-intent.ts';
 
 /** Puts an activation off until its next attempt is due: here if that is soon, else as a wait, so that the run may pause (E6). */
 export function retryLater(core: RunCore, activation: Activation, retryAt: number): void {
@@ -70,6 +71,7 @@ function writeIntent(core: RunCore, activation: Activation): void {
     intent: { key, attempt: activation.attempt, deadlineAt, by: core.env.ids.workerId },
   };
   frameRun.frame.setNode(node.id, record, JSON.stringify(record));
+  activation.doubtBefore = doubtOf(previous);
   activation.isAnnounced = true;
   core.committer.note(
     `{"kind":"intent","node":${JSON.stringify(activation.path)},"attempt":${activation.attempt},"effect":"${node.effect}"}`,

@@ -17,6 +17,7 @@ import type { RunCore } from './run-core.ts';
 import { sealViews } from './seal-views.ts';
 import { settledState } from './settled-state.ts';
 import { givenJson, writeRecord, type ActivationInput, type Ending, type SettleSource } from './settle-record.ts';
+import { withdrawIntent } from './withdraw-intent.ts';
 
 /** Where a policy makes no checkpoint, the delta joins the next one (C10), but not without end. */
 const deltaBytesMax = 1024 * 1024;
@@ -242,6 +243,7 @@ function endActivation(core: RunCore, activation: Activation): void {
 /** An attempt whose result is no longer needed: it settles and fires nothing (G3 `cancelRest`). */
 export function settleCancelled(core: RunCore, activation: Activation): void {
   const error = new CairnError('NODE_CANCELLED', { node: activation.path.join('/') });
+  if (activation.isAnnounced) withdrawIntent(core, activation);
   finish(core, activation, {
     status: 'cancelled',
     fired: activation.node.outgoing.filter((edge) => edge.always),

@@ -6,6 +6,7 @@ import type { Activation } from './activation.ts';
 import type { RunCore } from './run-core.ts';
 import { guardCall, never, recordedStep } from './step-calls.ts';
 import { deleteStep, ensureSteps, setStep } from './step-record.ts';
+import { noteWithdrawal } from './withdraw-intent.ts';
 
 /** One call of `ctx.step`, as all its attempts share it. */
 export interface StepCall {
@@ -52,7 +53,7 @@ export async function writeStepIntent(
   const isOver = isStopped(activation, generation);
   if (!isOver && (!core.isStopping || core.isOnlyFailing)) return;
   if (activation.generation === generation && activation.phase === 'running')
-    withdrawStep(core, activation, key, before);
+    withdrawStep(core, activation, call, before);
   if (isOver) guardCall(activation, generation, 'step');
   await never();
 }
@@ -62,11 +63,15 @@ function isStopped(activation: Activation, generation: number): boolean {
 }
 
 /** The step was announced and does not begin: it is as it was before. */
-function withdrawStep(core: RunCore, activation: Activation, key: string, before: StepRecord | undefined): void {
+function withdrawStep(
+  core: RunCore,
+  activation: Activation,
+  { key, effect }: StepCall,
+  before: StepRecord | undefined,
+): void {
   const record = ensureSteps(activation);
   if (before === undefined) deleteStep(core, activation.path, record, key);
   else setStep(core, activation.path, record, key, before);
-  core.committer.note(`{"kind":"withdraw","node":${JSON.stringify(activation.path)},"step":${JSON.stringify(key)}}`);
-  core.mustCommit = true;
+  noteWithdrawal(core, { node: activation.path, step: key, effect }, before?.intent !== undefined);
   core.requestTurn();
 }
