@@ -30,6 +30,8 @@ export class RunWrites {
   readonly #renewLease: Statement;
   readonly #releaseClaim: Statement;
   readonly #hasMessages: Statement;
+  readonly #selectRemovedToken: Statement;
+  readonly #keepRemovedToken: Statement;
   readonly #deletes: readonly Statement[];
 
   constructor(parts: WriteParts) {
@@ -49,6 +51,10 @@ export class RunWrites {
       'update runs set token = ?, owner = null, lease_until = 0 where tenant = ? and run_id = ?',
     );
     this.#hasMessages = prepare('select 1 from messages where run = ? and is_taken = 0 limit 1');
+    this.#selectRemovedToken = prepare('select up_to from placed where one = 2');
+    this.#keepRemovedToken = prepare(
+      'insert into placed (one, up_to) values (2, ?) on conflict (one) do update set up_to = max(up_to, excluded.up_to)',
+    );
     this.#deletes = tablesOfRun.map((table) => prepare(`delete from ${table} where run = ?`));
   }
 
@@ -100,9 +106,10 @@ export class RunWrites {
     return run;
   }
 
-  /** Tokens begin at the time, so that a run that was removed and admitted again has none that it had before. */
+  /** A run's first token comes after those of all runs that were removed, since it may have been one of them. */
   #nextToken(newest: number): number {
-    return Math.max(newest + 1, Math.floor(this.#parts.now()));
+    const before = newest > 0 ? newest : Number(this.#selectRemovedToken().get()?.['up_to'] ?? 0);
+    return Math.max(before + 1, Math.floor(this.#parts.now()));
   }
 
   removeRun(key: RunKey): void {
@@ -115,7 +122,8 @@ export class RunWrites {
       .all(tenant, runId)
       .map((row) => readText(row['run_id'] as Uint8Array));
     if (forks.length > 0) throw new CairnError('HISTORY_HAS_FORKS', { runId, forks });
-    const no = this.#parts.heads.read(key)?.no ?? 0;
+    const { no = 0, token = 0 } = this.#parts.heads.read(key) ?? {};
+    this.#keepRemovedToken().run(token);
     for (const remove of this.#deletes) remove().run(no);
     this.#parts.places.removeRun(no);
     this.#deleteRun().run(tenant, runId);

@@ -17,6 +17,8 @@ const pageBytes = 16_384;
  * Runs are clustered by id and have few indexes, as an admission is waited for and writes a page for each: a run's
  * key, which people type, is looked for along the index of statuses, in which a listing also tells graphs apart.
  *
+ * The second row of `placed` holds the largest token of a run that was removed: none is given again.
+ *
  * `no` is a run's short number in the other tables. What of a run's row changes stands before what may be long. A wait that is never due has
  * the largest due time.
  */
