@@ -133,6 +133,12 @@ describe('calls', () => {
     ['the effect class of a step under another name', (ctx) => ctx.step('s', { effectClass: 'write' } as object, one)],
     ['an effect class that is none', (ctx) => ctx.step('s', { effect: 'writes' as 'write' }, one)],
     ['retries of a step without a bound', (ctx) => ctx.step('s', { retry: { maxAttempts: 3 } as never }, one)],
+    ['a question that is none', (ctx) => ctx.ask(undefined as never)],
+    ['a prompt that is no text', (ctx) => ctx.ask({ prompt: 5 as never })],
+    ['choices that are none', (ctx) => ctx.ask({ prompt: '?', choices: 5 as never })],
+    ['no choice at all', (ctx) => ctx.ask({ prompt: '?', choices: [] })],
+    ['options of a step that are none', (ctx) => ctx.step('s', 5 as never, one)],
+    ['idempotent that is a word', (ctx) => ctx.step('s', { idempotent: 'no' as never }, one)],
     ['a field of a question', (ctx) => ctx.ask({ prompt: '?', ...odd })],
     ['a part of an outcome', () => outcome({ ...odd })],
   ])('G9 of what a node asks for: %s fails the node', async (_, run) => {
@@ -148,7 +154,9 @@ describe('calls', () => {
     expect([result.status, calls]).toEqual(['failed', 1]);
     expect(result.error?.cause).toMatchObject({
       code: expect.stringMatching(/^(NODE_CALL_REFUSED|STATE_UNKNOWN_CHANNEL)$/) as unknown,
-      message: expect.stringMatching(/maxSteps|effectClass|"writes"|retry.attempts|maxAttempts/) as unknown,
+      message: expect.stringMatching(
+        /maxSteps|effectClass|"writes"|retry.attempts|maxAttempts|no object|prompt|choices|idempotent/,
+      ) as unknown,
     });
   });
 });

@@ -115,8 +115,8 @@ export function ask(
   onWaiting: (() => void) | undefined,
 ): Promise<unknown> {
   guardCall(activation, activation.generation, 'ask');
-  const name = question.name ?? 'question';
   checkQuestion(activation, question);
+  const name = question.name ?? 'question';
   const wait: WaitRecord = {
     kind: 'question',
     node: activation.path,
@@ -133,13 +133,13 @@ export function ask(
   return waitFor(core, activation, { kind: 'ask', name, wait: admitted, onWaiting });
 }
 
+function deadlineFault({ deadlineAt }: Question): string | undefined {
+  return deadlineAt === undefined || Number.isFinite(deadlineAt) ? undefined : 'its deadline is no time';
+}
+
 /** What could never be answered, or never be due, is refused before it is asked. */
 function checkQuestion(activation: Activation, question: Question): void {
-  const { schema, deadlineAt } = question;
-  const reason =
-    deadlineAt !== undefined && !Number.isFinite(deadlineAt)
-      ? 'its deadline is no time'
-      : (questionFault(question) ?? schemaDefect(schema));
+  const reason = questionFault(question) ?? deadlineFault(question) ?? schemaDefect(question.schema);
   if (reason !== undefined)
     throw new CairnError('NODE_CALL_REFUSED', { call: 'ask', node: activation.path.join('/'), reason });
 }

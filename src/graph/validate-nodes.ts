@@ -4,7 +4,7 @@ import type { GraphDefinition, NodeDefinition } from './graph.ts';
 import { END, START } from './graph.ts';
 import type { EffectClass } from './node-contract.ts';
 import type { Report } from './violations.ts';
-import { checkFields, checkOneOf, checkRange, idFault } from './violations.ts';
+import { checkFields, checkOneOf, checkRange, checkType, idFault } from './violations.ts';
 
 /** Every effect class. */
 export const effects: readonly EffectClass[] = ['pure', 'read', 'write', 'external', 'human'];
@@ -124,6 +124,7 @@ function checkNode(report: Report, node: NodeDefinition): void {
   checkRange(report, place, 'maxVisits', node.maxVisits, { min: 1 });
   checkOneOf(report, 'G8', place, 'onFailure', node.onFailure, ['fail-run', 'skip-dependents', 'continue']);
   checkOneOf(report, 'C10', place, 'checkpoint', node.checkpoint, ['before', 'after', 'both', 'none']);
+  checkType(report, place, 'idempotent', node.idempotent, 'boolean');
   checkOneOf(report, 'G9', place, 'onInDoubt', node.onInDoubt, ['ask', 'fail']);
   if (node.outputAs === '') report.error('G2', place, 'outputAs is empty', 'give the output a name, or leave it out');
 }

@@ -58,6 +58,19 @@ export function checkOneOf(
   report.error(rule, place, `${field} is ${shown(value)}`, `use one of: ${allowed.join(', ')}`);
 }
 
+/** Reports a value of another type. */
+export function checkType(
+  report: Report,
+  place: string,
+  field: string,
+  value: unknown,
+  type: 'string' | 'boolean' | 'function',
+): void {
+  const name = type === 'string' ? 'text' : type === 'boolean' ? 'true or false' : 'a function';
+  if (value !== undefined && typeof value !== type)
+    report.error('G9', place, `${field} is ${shown(value)}`, `give ${name}`);
+}
+
 /** Reports a number outside its range; `isWhole` asks for an integer. */
 export function checkRange(
   report: Report,

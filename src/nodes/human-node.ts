@@ -134,8 +134,20 @@ function checkConfig(config: HumanNodeConfig): void {
   const refuse = (reason: string): never => {
     throw new CairnError('CONFIG_INVALID', { reason: `humanNode: ${reason}` });
   };
-  if (typeof config.prompt !== 'string' && typeof config.prompt !== 'function')
-    refuse('prompt must be a text or a function');
+  const isOf = (value: unknown, ...types: readonly string[]): boolean => types.includes(typeof value);
+  if (!isOf(config.prompt, 'string', 'function')) refuse('prompt must be a text or a function');
+  if (!isOf(config.choices, 'undefined', 'function') && !Array.isArray(config.choices))
+    refuse('choices must be a list or a function');
+  if (!isOf(config.timeoutMs, 'undefined') && !(Number(config.timeoutMs) > 0 && isOf(config.timeoutMs, 'number')))
+    refuse('timeoutMs must be a number over 0');
+  if (!isOf(config.deadlineAt, 'undefined', 'function') && !Number.isFinite(config.deadlineAt))
+    refuse('deadlineAt must be a time in epoch ms or a function');
+  if (!['accept', 'reject', 'error', undefined].includes(config.onTimeout))
+    refuse("onTimeout must be 'accept', 'reject' or 'error'");
+  if (!isOf(config.autoAccept, 'undefined', 'boolean')) refuse('autoAccept must be true or false');
+  if (!isOf(config.autoReject, 'undefined', 'boolean', 'string')) refuse('autoReject must be true, false or a reason');
+  if (!isOf(config.policy, 'undefined', 'function')) refuse('policy must be a function');
+  if (!isOf(config.outputAs, 'undefined', 'string')) refuse('outputAs must be a text');
   if (config.timeoutMs !== undefined && config.deadlineAt !== undefined)
     refuse('give timeoutMs or deadlineAt, not both');
   const hasDeadline = config.timeoutMs !== undefined || config.deadlineAt !== undefined;

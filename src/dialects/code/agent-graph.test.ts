@@ -182,5 +182,6 @@ test('G3 the edge to where a guardrail reroutes fires on a violation only', () =
 test('G9 compile refuses options that it does not have, and an engine with settings beside it', () => {
   const graph = open().addNode('a', draft).addEdge(START, 'a').addEdge('a', END);
   expect(() => graph.compile({ checkpointStore: {} } as never)).toThrow(/checkpointStore/);
-  expect(() => graph.compile({ engine: {}, leaseMs: 5 } as never)).toThrow(/leaseMs/);
+  const engine = { start: () => 1, resume: () => 1, fork: () => 1 };
+  expect(() => graph.compile({ engine, leaseMs: 5 } as never)).toThrow(/leaseMs/);
 });

@@ -13,6 +13,7 @@ import type {
 } from '../../engine/api.ts';
 import { CairnError } from '../../errors.ts';
 import type { Graph } from '../../graph/graph.ts';
+import { refuseWrongOptions } from './call-options.ts';
 import { createDefaultEngine, type EngineSettings } from './default-engine.ts';
 import { findWait } from './find-wait.ts';
 
@@ -42,7 +43,7 @@ const forkOptionNames = [
   'rerunPure',
 ] as const satisfies readonly (keyof BranchOptions)[];
 
-/** What may be said in each call; anything else is refused (G9), since plain JavaScript has no type checker to do it. */
+/** What may be said in each call. */
 const optionNames = {
   compile: ['engine', ...engineSettingNames],
   invoke: invokeOptionNames,
@@ -101,7 +102,7 @@ export interface BranchOptions extends Omit<ForkOptions, 'set' | 'graph'> {
 
 /**
  * A graph that can be run. Every method takes up runs of this and of earlier processes alike, and throws CONFIG_INVALID, before it
- * does anything, for an option that it does not have.
+ * does anything, for an option that it does not have, or that is not what it must be.
  */
 export class CompiledGraph<Input = unknown, Result extends GraphResult<unknown> = RunResult> {
   readonly graph: Graph;
@@ -112,10 +113,10 @@ export class CompiledGraph<Input = unknown, Result extends GraphResult<unknown> 
 
   /**
    * @param present - makes what the methods return of the engine's result
-   * @throws CONFIG_INVALID an option that does not exist, or an engine with settings beside it
+   * @throws CONFIG_INVALID an option that does not exist or is something else than it must be, or an engine with settings beside it
    */
   constructor(graph: Graph, options: CompileOptions, present: (result: RunResult) => Result) {
-    refuseUnknownOptions('compile', options);
+    checkOptions('compile', options);
     const { engine, ...settings } = options;
     if (engine !== undefined) refuseSettings(settings);
     this.graph = graph;
@@ -133,13 +134,13 @@ export class CompiledGraph<Input = unknown, Result extends GraphResult<unknown> 
 
   /** Starts a run and returns where it stands once it has ended or is paused. @throws INPUT_INVALID, RUN_EXISTS, ID_INVALID */
   async invoke(input: Input, options: InvokeOptions = {}): Promise<Result> {
-    refuseUnknownOptions('invoke', options);
+    checkOptions('invoke', options);
     return this.#finish(await this.#begin(input, options), options.signal);
   }
 
   /** Starts a run and returns at once, when the run is recorded. @throws INPUT_INVALID, RUN_EXISTS, ID_INVALID */
   async start(input: Input, options: BeginOptions = {}): Promise<RunHandle> {
-    refuseUnknownOptions('start', options);
+    checkOptions('start', options);
     return this.#begin(input, options);
   }
 
@@ -153,7 +154,7 @@ export class CompiledGraph<Input = unknown, Result extends GraphResult<unknown> 
 
   /** Starts a run and gives its events, until it ends or is paused. Leaving the loop early does not stop the run. */
   async *stream(input: Input, options: StreamOptions = {}): AsyncGenerator<StreamEvent, void, undefined> {
-    refuseUnknownOptions('stream', options);
+    checkOptions('stream', options);
     const { after, live, signal } = options;
     const handle = await this.#begin(input, options);
     const stopListening = this.#cancelOnAbort(handle.runId, signal);
@@ -170,7 +171,7 @@ export class CompiledGraph<Input = unknown, Result extends GraphResult<unknown> 
    * @throws RUN_NOT_FOUND, CLAIM_TAKEN, RUN_GRAPH_CHANGED, RUN_CANCELLED, WAIT_NOT_FOUND, WAIT_CLOSED, ANSWER_INVALID
    */
   async resume(target: RunTarget, options: ContinueOptions = {}): Promise<Result> {
-    refuseUnknownOptions('resume', options);
+    checkOptions('resume', options);
     const { answers, ...rest } = options;
     const runId = answers === undefined ? await this.#runToResume(target) : runIdOf(target);
     await this.#answerAll(runId, answers ?? {}, options.by);
@@ -179,7 +180,7 @@ export class CompiledGraph<Input = unknown, Result extends GraphResult<unknown> 
 
   /** Makes a new run that goes on from a checkpoint, by default the newest; `resume` it to run it. @throws CHECKPOINT_NOT_FOUND, CHECKPOINT_PRUNED */
   async fork(from: RunTarget, options: BranchOptions = {}): Promise<CheckpointRef> {
-    refuseUnknownOptions('fork', options);
+    checkOptions('fork', options);
     return this.engine.fork(await this.#refOf(from), this.#forkOptions(options));
   }
 
@@ -188,7 +189,7 @@ export class CompiledGraph<Input = unknown, Result extends GraphResult<unknown> 
     from: RunTarget,
     options: BranchOptions & { readonly asFork?: boolean } = {},
   ): Promise<readonly PreviewRow[]> {
-    refuseUnknownOptions('preview', options);
+    checkOptions('preview', options);
     const { asFork } = options;
     return this.engine.preview(await this.#refOf(from), {
       ...this.#forkOptions(options),
@@ -198,13 +199,13 @@ export class CompiledGraph<Input = unknown, Result extends GraphResult<unknown> 
 
   /** Answers an open wait, named as in `resume`; durable when it resolves. The run goes on at the next `resume`. */
   async answer(runId: string, wait: string, value: unknown, options: { readonly by?: string } = {}): Promise<void> {
-    refuseUnknownOptions('answer', options);
+    checkOptions('answer', options);
     await this.#answerAll(runId, { [wait]: value }, options.by);
   }
 
   /** Sends a signal that a node waits for, or will. */
   async signal(runId: string, name: string, value: unknown, options: { readonly id?: string } = {}): Promise<void> {
-    refuseUnknownOptions('signal', options);
+    checkOptions('signal', options);
     await this.engine.signal(runId, name, value, options);
   }
 
@@ -219,7 +220,7 @@ export class CompiledGraph<Input = unknown, Result extends GraphResult<unknown> 
 
   /** Events of a run that was started anywhere; ends when the run is paused or has ended. */
   events(runId: string, options: { readonly after?: number } = {}): AsyncIterable<StreamEvent> {
-    refuseUnknownOptions('events', options);
+    checkOptions('events', options);
     return this.engine.events(runId, options);
   }
 
@@ -286,23 +287,12 @@ function runIdOf(target: RunTarget): string {
 }
 
 function asPatches(set: Readonly<Record<string, unknown>> | readonly Patch[]): readonly Patch[] {
-  const isPatch = (patch: Partial<Patch> | undefined): boolean => Array.isArray(patch?.path);
-  if (typeof set !== 'object' || set === null || (Array.isArray(set) && !set.every(isPatch)))
-    throw new CairnError('CONFIG_INVALID', {
-      path: 'set',
-      reason: 'give values by path, or a list of { path, value }',
-    });
   if (Array.isArray(set)) return set as readonly Patch[];
   return Object.entries(set).map(([path, value]) => ({ path: path.split('.'), value }));
 }
 
-function refuseUnknownOptions(call: keyof typeof optionNames, options: unknown): void {
-  if (typeof options !== 'object' || options === null)
-    throw new CairnError('CONFIG_INVALID', { reason: `${call} takes its options as an object` });
-  const known: readonly string[] = optionNames[call];
-  const path = Object.keys(options).find((key) => !known.includes(key));
-  if (path === undefined) return;
-  throw new CairnError('CONFIG_INVALID', { path, reason: `${call} has no such option; it has ${known.join(', ')}` });
+function checkOptions(call: keyof typeof optionNames, options: unknown): void {
+  refuseWrongOptions(call, options, optionNames[call]);
 }
 
 function refuseSettings(settings: object): void {

@@ -42,9 +42,54 @@ test.each<readonly [string, () => unknown]>([
   ['a request to nowhere', () => (httpNode as Untyped)({})],
   ['a command that is none', () => (shellNode as Untyped)({})],
   ['a map of nothing', () => (mapNode as Untyped)({ each: () => 1 })],
+  ...(['store', 'blobs', 'clock', 'ids', 'secrets', 'engine', 'findGraph', 'limits', 'tenant', 'leaseMs'] as const).map(
+    (option) => [`a number for ${option}`, () => graph().compile({ [option]: -5 })] as const,
+  ),
+  ['a store that is an empty object', () => graph().compile({ store: {} })],
+  [
+    'idempotent that is a word',
+    () =>
+      graph()
+        .addNode('b', () => 1, { idempotent: 'no' })
+        .compile(),
+  ],
+  ['choices that are a number', () => (humanNode as Untyped)({ prompt: '?', choices: 5 })],
+  ['a timeout that is a word', () => (humanNode as Untyped)({ prompt: '?', timeoutMs: 'soon' })],
+  ['a deadline that is a date', () => (humanNode as Untyped)({ prompt: '?', deadlineAt: new Date(0) })],
+  ['an end of time that is none', () => (humanNode as Untyped)({ prompt: '?', timeoutMs: 5, onTimeout: 'x' })],
+  ['approval by a word', () => (humanNode as Untyped)({ prompt: '?', autoAccept: 'yes' })],
+  ['a policy that is no function', () => (humanNode as Untyped)({ prompt: '?', policy: 5 })],
+  ['a durability that is misspelt', () => (openSqliteStore as Untyped)({ path: '/nowhere/s.db', durabilty: 'full' })],
+  ['a durability that is none', () => (openSqliteStore as Untyped)({ path: '/nowhere/s.db', durability: 'ful' })],
+  ['a timeout that is text', () => (openSqliteStore as Untyped)({ path: '/nowhere/s.db', busyTimeoutMs: '5' })],
+  [
+    'pages that are a statement',
+    () => (openSqliteStore as Untyped)({ path: '/nowhere/s.db', walAutoCheckpointPages: 'x' }),
+  ],
+  ['a clock of a store', () => (openSqliteStore as Untyped)({ path: '/nowhere/s.db', now: 5 })],
+  ['an option of a store in memory', () => (createMemoryStore as Untyped)({ nam: 'x' })],
+  ['a store in memory of nothing', () => (createMemoryStore as Untyped)(null)],
   ['a store without options', () => (openSqliteStore as Untyped)()],
   ['a store without a path', () => (openSqliteStore as Untyped)({ path: '' })],
   ['a run id that is no text', () => ran((compiled) => compiled.invoke({}, { runId: 5 }))],
+  ...(
+    [
+      ['resume', { answers: 5 }],
+      ['resume', { answers: ['yes'] }],
+      ['resume', { retryFailed: 'no' }],
+      ['resume', { migrate: 5 }],
+      ['resume', { by: 5 }],
+      ['fork', { answers: 5 }],
+      ['fork', { graph: graph() }],
+      ['preview', { answers: 'yes' }],
+    ] as const
+  ).map(
+    ([call, options]) =>
+      [`${call} with ${Object.keys(options).join()}`, () => ran((compiled) => compiled[call]('r', options))] as const,
+  ),
+  ['a signal that is none', () => ran((compiled) => compiled.invoke({}, { signal: 5 }))],
+  ['meta that is none', () => ran((compiled) => compiled.invoke({}, { meta: 5 }))],
+  ['events after a word', () => ran((compiled) => compiled.events('r', { after: 'x' }))],
   ['options that are a number', () => ran((compiled) => compiled.invoke({}, 5))],
   ['a resume of nothing', () => ran((compiled) => compiled.resume())],
   ['a resume of a number', () => ran((compiled) => compiled.resume(5))],

@@ -1,5 +1,6 @@
 /** The store that keeps everything in this process: for tests, trials, and runs that need not outlive it. */
 
+import { CairnError } from '../../errors.ts';
 import type { CommitReply, Store } from '../../ports/store.ts';
 import { listRuns } from './memory-queries.ts';
 import { MemoryTables } from './memory-tables.ts';
@@ -11,15 +12,30 @@ export interface MemoryStoreOptions {
   readonly now?: () => number;
 }
 
+/** Plain JavaScript has no type checker to do it. @throws CONFIG_INVALID */
+function checkOptions(options: unknown): void {
+  const refuse = (path: string, reason: string): never => {
+    throw new CairnError('CONFIG_INVALID', { path, reason });
+  };
+  if (typeof options !== 'object' || options === null) return refuse('', 'a store takes its options as an object');
+  const { name, now, ...others }: { name?: unknown; now?: unknown } = options;
+  if (name !== undefined && typeof name !== 'string') refuse('name', 'it must be text');
+  if (now !== undefined && typeof now !== 'function') refuse('now', 'it must be a function');
+  for (const other of Object.keys(others)) refuse(other, 'the store has no such option; it has name, now');
+}
+
 /** One promise for every accepted commit: it is resolved already and its value cannot be changed. */
 const held: Promise<CommitReply> = Promise.resolve(Object.freeze({ isHeld: true }));
 
 /**
  * Creates a store in memory with the semantics of every other store, deep isolation included; it survives nothing.
  *
+ * @throws CONFIG_INVALID an option that is none, or is not what it must be
+ *
  * All work is done before the call returns, so calls take effect in the order in which they are made.
  */
 export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
+  checkOptions(options);
   const tables = new MemoryTables(options.now ?? Date.now, options.name ?? 'memory:');
   const reply = <Reply>(work: () => Reply): Promise<Reply> => {
     try {

@@ -1,3 +1,4 @@
 /** The door of the SQLite store. */
 
-export { openSqliteStore, type SqliteStoreOptions } from './sqlite-store.ts';
+export type { SqliteStoreOptions } from './sqlite-options.ts';
+export { openSqliteStore } from './sqlite-store.ts';

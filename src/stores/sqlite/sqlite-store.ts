@@ -16,27 +16,9 @@ import { RunHeads } from './run-heads.ts';
 import { RunReads } from './run-reads.ts';
 import { RunWrites } from './run-writes.ts';
 import { mapSqliteError } from './sqlite-errors.ts';
+import { checkOptions, type SqliteStoreOptions } from './sqlite-options.ts';
 import { WaitReads } from './wait-reads.ts';
 import { WriteQueue } from './write-queue.ts';
-
-export interface SqliteStoreOptions {
-  /** The database file. It and its folder are created if they are not there, for the owner's eyes only. */
-  readonly path: string;
-  /**
-   * What an acknowledged write survives. Default is `default`: a write that asks for it survives a power cut (synchronous FULL), any other
-   * survives a killed process (NORMAL), and a power cut may take the newest of those. With `normal` no write is waited for and a power cut
-   * may take the newest ones of all kinds; with `full` every write survives it. The file stays whole in each case.
-   */
-  readonly durability?: 'default' | 'normal' | 'full';
-  /** Opens a store that exists, in about a millisecond; writes are STORE_READ_ONLY. Default is `false`. */
-  readonly readOnly?: boolean;
-  /** How long a write waits for another process before it is STORE_BUSY. Default is 5000. */
-  readonly busyTimeoutMs?: number;
-  /** Pages in the log at which a commit copies them into the database, as it does after 1.5 MiB of rows; 0: never. Default is 256, which is 4 MiB. */
-  readonly walAutoCheckpointPages?: number;
-  /** Epoch ms; leases are measured with it, so it must be the same for every process that opens the file. Default is the system's clock. */
-  readonly now?: () => number;
-}
 
 const copyBytes = (bytes: Uint8Array): Uint8Array => Buffer.from(bytes);
 const copyBody = <Row extends { readonly body: Uint8Array }>(row: Row): Row => ({ ...row, body: copyBytes(row.body) });
@@ -67,16 +49,13 @@ function copyCommit(commit: Commit): PendingCommit {
  *
  * Reads are made at once; writes are gathered until the event loop has turned, 128 are waiting, or they take 256 KiB, and share a transaction.
  *
- * @throws CONFIG_INVALID there is no path
+ * @throws CONFIG_INVALID there is no path, or an option is none or not what it must be
  * @throws STORE_UNAVAILABLE, STORE_BUSY, STORE_CORRUPT, STORE_READ_ONLY, STORE_FULL
  * @throws STORE_VERSION_UNKNOWN the file was written by a newer version
  */
 export function openSqliteStore(options: SqliteStoreOptions): Store {
-  // Plain JavaScript has no type checker to say so.
-  const given: unknown = (options as Partial<SqliteStoreOptions> | undefined)?.path;
-  if (typeof given !== 'string' || given === '')
-    throw new CairnError('CONFIG_INVALID', { path: 'path', reason: 'a store needs the path of a database' });
-  const path = resolve(given);
+  checkOptions(options);
+  const path = resolve(options.path);
   const name = `sqlite:${path}`;
   const { durability = 'default', readOnly: isReadOnly = false, busyTimeoutMs = 5000, now = Date.now } = options;
   const { walAutoCheckpointPages = 256 } = options;

@@ -1,0 +1,94 @@
+/** What may be said in each call of a compiled graph; anything else is refused (G9, P6), since plain JavaScript has no type checker to do it. */
+import { CairnError } from '../../errors.ts';
+import type { BranchOptions, ContinueOptions, InvokeOptions } from './compiled-graph.ts';
+import type { EngineSettings } from './default-engine.ts';
+
+const isText = (value: unknown): boolean => typeof value === 'string';
+const isFlag = (value: unknown): boolean => typeof value === 'boolean';
+const isNumber = (value: unknown): boolean => Number.isFinite(value);
+const isObject = (value: unknown): value is object =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+const has =
+  (...methods: readonly string[]) =>
+  (value: unknown): boolean =>
+    isObject(value) && methods.every((method) => typeof (value as Record<string, unknown>)[method] === 'function');
+const isFunction = (value: unknown): boolean => typeof value === 'function';
+
+interface Kind {
+  readonly fits: (value: unknown) => boolean;
+  /** What it is, for messages. */
+  readonly name: string;
+}
+
+const text: Kind = { fits: isText, name: 'text' };
+const flag: Kind = { fits: isFlag, name: 'true or false' };
+const number: Kind = { fits: isNumber, name: 'a number' };
+const object: Kind = { fits: isObject, name: 'an object' };
+const graph: Kind = {
+  fits: (value) => isObject(value) && Array.isArray((value as { nodes?: unknown }).nodes) && 'hash' in value,
+  name: 'a compiled graph: what `toGraph()` returns',
+};
+const callback: Kind = { fits: isFunction, name: 'a function' };
+
+/** Options of `compile` and of the calls. */
+export type OptionName =
+  | 'engine'
+  | keyof EngineSettings
+  | keyof InvokeOptions
+  | keyof ContinueOptions
+  | keyof BranchOptions
+  | 'detach'
+  | 'after'
+  | 'live'
+  | 'asFork'
+  | 'id';
+
+/** Every option has one meaning, whichever call it is given in. */
+const kinds: Readonly<Record<OptionName, Kind>> = {
+  engine: { fits: has('start', 'resume', 'fork'), name: 'an engine' },
+  store: { fits: has('admitRun', 'commit'), name: 'a store' },
+  blobs: { fits: has('put', 'get'), name: 'a blob store' },
+  clock: { fits: has('now', 'setTimer'), name: 'a clock' },
+  ids: { fits: has('createRunId'), name: 'a source of ids' },
+  secrets: { fits: has('read'), name: 'a source of secrets' },
+  limits: object,
+  tenant: text,
+  leaseMs: { fits: (value) => isNumber(value) && (value as number) > 0, name: 'a number over 0' },
+  findGraph: callback,
+  runId: text,
+  meta: object,
+  detach: flag,
+  signal: { fits: has('addEventListener'), name: 'an AbortSignal' },
+  after: number,
+  live: flag,
+  answers: { fits: isObject, name: 'an object: answers by the name of their wait' },
+  retryFailed: flag,
+  migrate: callback,
+  by: text,
+  set: {
+    fits: (value) =>
+      Array.isArray(value)
+        ? value.every((patch: unknown) => isObject(patch) && Array.isArray((patch as { path?: unknown }).path))
+        : isObject(value),
+    name: 'values by path, or a list of { path, value }',
+  },
+  graph,
+  rerunPure: flag,
+  asFork: flag,
+  id: text,
+};
+
+/** @throws CONFIG_INVALID an option that the call does not have, or one that is something else than it must be */
+export function refuseWrongOptions(call: string, options: unknown, known: readonly OptionName[]): void {
+  if (!isObject(options)) throw new CairnError('CONFIG_INVALID', { reason: `${call} takes its options as an object` });
+  for (const [path, value] of Object.entries(options)) {
+    const name = known.find((option) => option === path);
+    if (name === undefined) {
+      const reason = `${call} has no such option; it has ${known.join(', ')}`;
+      throw new CairnError('CONFIG_INVALID', { path, reason });
+    }
+    const kind: Kind = kinds[name];
+    if (value !== undefined && !kind.fits(value))
+      throw new CairnError('CONFIG_INVALID', { path, reason: `it must be ${kind.name}` });
+  }
+}
