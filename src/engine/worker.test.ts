@@ -95,3 +95,17 @@ describe('W5 runs that cannot be advanced here', () => {
     await worker.stop();
   });
 });
+
+test('W5 a worker keeps its process, between two looks too, until it is stopped', async () => {
+  const { engine, store, clock } = createBench();
+  let isHeld = false;
+  const stay = (): (() => void) => {
+    isHeld = true;
+    return () => (isHeld = false);
+  };
+  const worker = createWorker({ engine, store, clock: { ...clock, setTimer: () => () => {}, stay } });
+  await worker.look();
+  expect(isHeld).toBe(true);
+  await worker.stop();
+  expect(isHeld).toBe(false);
+});

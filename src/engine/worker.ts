@@ -42,6 +42,8 @@ class PollingWorker implements Worker {
   readonly #options: WorkerOptions;
   readonly #running = new Map<string, Promise<void>>();
   #cancel: (() => void) | undefined;
+  /** Between two looks nothing else may hold the process. */
+  readonly #leave: (() => void) | undefined;
   /** Runs that could not be advanced, how often, and until when they are left alone. */
   readonly #faults = new Map<string, { readonly count: number; readonly until: number }>();
   /** Where the next look goes on. */
@@ -50,6 +52,7 @@ class PollingWorker implements Worker {
 
   constructor(options: WorkerOptions) {
     this.#options = options;
+    this.#leave = options.clock.stay?.();
     this.#poll();
   }
 
@@ -126,5 +129,6 @@ class PollingWorker implements Worker {
     this.#isStopped = true;
     this.#cancel?.();
     await Promise.all(this.#running.values());
+    this.#leave?.();
   }
 }
