@@ -8,6 +8,7 @@ import type { Engine } from '../src/engine/api.ts';
 import { createEngine } from '../src/engine/engine.ts';
 import { compileGraph } from '../src/graph/compile-graph.ts';
 import { END, START, type Graph } from '../src/graph/graph.ts';
+import { NodeFailure } from '../src/graph/node-contract.ts';
 import {
   fileNode,
   functionNode,
@@ -163,3 +164,28 @@ test('N5 N21 a program that runs out of time is killed, and the run says so', as
     'NODE_TIMED_OUT',
   );
 });
+
+test.each(['pure', 'read', 'write'] as const)(
+  'X4 outputs of a map of %s items with keys of their own come in the order of the items, whichever ends or fails first',
+  async (effectClass) => {
+    const keys = ['a', 'b', 'c', 'd'];
+    let isSick = true;
+    const each = async (item: unknown): Promise<unknown> => {
+      // The first ends last.
+      for (let turn = keys.indexOf(String(item)); turn < keys.length; turn += 1) await new Promise(setImmediate);
+      if (isSick && item === 'b') throw new NodeFailure('not yet', { applied: 'no' });
+      return String(item).toUpperCase();
+    };
+    const graph = chain({ all: mapNode({ over: () => keys, key: String, effectClass, each }) });
+    const engine = openEngine();
+    const failed = await (await engine.start(graph, {}, { runId: effectClass })).result();
+    isSick = false;
+    const done = await (await engine.resume(effectClass, { graph })).result();
+    const whole = await (await engine.start(graph, {})).result();
+    expect([failed.status, done.status]).toEqual(['failed', 'completed']);
+    expect([done.state.outputs['all'], whole.state.outputs['all']]).toEqual([
+      ['A', 'B', 'C', 'D'],
+      ['A', 'B', 'C', 'D'],
+    ]);
+  },
+);

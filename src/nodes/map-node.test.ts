@@ -31,6 +31,7 @@ test('X4 each item is a step known by its key, with its class, its input and its
   const draft = mapNode<{ input: unknown } & ReturnType<typeof createStateView>, { id: string }>({
     over: over as never,
     key: ({ id }) => id,
+    concurrency: 1,
     effectClass: 'write',
     idempotent: true,
     timeoutMs: 7,
@@ -56,11 +57,19 @@ test('X4 each item is a step known by its key, with its class, its input and its
 test('X4 outputs come in the order of the items, whatever order records put keys in', async () => {
   // Objects put keys that look like indices first: here the steps cannot stand for the list.
   const draft = mapNode({ over, key: String, each: (item) => item });
-  expect(await runOver(draft, ['b', '10', '2', 'a'])).toEqual(['b', '10', '2', 'a']);
-  expect(await runOver(draft, ['10', '2'])).toEqual(['10', '2']);
-  for (const ordered of [['2', '10', 'b', 'a'], [], ['7']]) {
-    expect((await runOver(draft, ordered)) as Outcome).toMatchObject({ parts: { output: stepsOutput } });
+  const sequential = mapNode({ over, key: String, concurrency: 1, each: (item) => item });
+  const stands = { parts: { output: stepsOutput } };
+  for (const unordered of [
+    ['b', '10', '2', 'a'],
+    ['10', '2'],
+    ['4294967295', '4294967296'],
+  ]) {
+    expect(await runOver(draft, unordered)).toEqual(unordered);
   }
+  expect(await runOver(draft, ['2', '10', 'b', 'a'])).toEqual(['2', '10', 'b', 'a']);
+  expect(await runOver(sequential, ['2', '10', 'b', 'a'])).toMatchObject(stands);
+  expect(await runOver(sequential, ['b', '10'])).toEqual(['b', '10']);
+  for (const ordered of [['2', '10'], [], ['7'], ['a']]) expect(await runOver(draft, ordered)).toMatchObject(stands);
 });
 
 test('E8 no more items than `concurrency` run at once, and all of them run', async () => {

@@ -12,7 +12,7 @@ import {
   type StateView,
   type StepContext,
 } from '../graph/node-contract.ts';
-import { runParts } from '../graph/run-parts.ts';
+import { keepsItemOrder, runParts } from '../graph/run-parts.ts';
 import { describeConfig } from './computed.ts';
 import { refuseUnknownKeys } from './known-keys.ts';
 import { draftNode, type NodeDraft, type NodeOptions } from './node-draft.ts';
@@ -133,7 +133,8 @@ async function mapItems(
   if (hasFailed) throw describeFailure(keys, results);
   if (config.continueOnError === true) return results;
   // The steps hold the outputs: naming them keeps one copy, but only where their order is the items' order.
-  if (typeof config.each === 'function' && keepsOrder(keys)) return outcome({ output: stepsOutput });
+  if (typeof config.each === 'function' && keepsItemOrder(keys, concurrency === 1))
+    return outcome({ output: stepsOutput });
   return results.map((result) => (result.status === 'completed' ? result.value : undefined));
 }
 
@@ -162,22 +163,6 @@ function nameItems(items: readonly unknown[], key: MapNodeConfig['key']): readon
     seen.add(name);
     return name;
   });
-}
-
-/** Records put keys that look like array indices first, in ascending order, whatever order they came in. */
-function keepsOrder(keys: readonly string[]): boolean {
-  const last = keys.length - 1;
-  return (
-    keys.every((key, index) => {
-      if (!isIndexLike(key)) return true;
-      const before = index === 0 ? undefined : keys[index - 1];
-      return before === undefined || (isIndexLike(before) && Number(before) < Number(key));
-    }) || last < 1
-  );
-}
-
-function isIndexLike(key: string): boolean {
-  return /^(0|[1-9]\d{0,9})$/.test(key);
 }
 
 function describeFailure(keys: readonly string[], results: readonly MapResult[]): NodeFailure {

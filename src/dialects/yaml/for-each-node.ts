@@ -8,7 +8,7 @@ import {
   type NodeImplementation,
   type StepOptions,
 } from '../../graph/node-contract.ts';
-import { runParts } from '../../graph/run-parts.ts';
+import { keepsItemOrder, runParts } from '../../graph/run-parts.ts';
 import type { Inputs } from '../../graph/node-type.ts';
 import { SecretReference } from '../../graph/secret-reference.ts';
 import { ItemContext, StepItemContext } from './block-context.ts';
@@ -66,7 +66,8 @@ export function forEachImplementation(
       const items = readItems(evaluateBefore(over as Template, scope));
       const { iterations, areSteps } = await runItems(ctx, { parts, scope, items, work });
       // The steps hold the iterations: naming them keeps one copy, but only where their order is that of the items.
-      const isStored = areSteps && items.length > 0 && keepsOrder(items);
+      const keys = items.map(({ key }) => key);
+      const isStored = areSteps && items.length > 0 && keepsItemOrder(keys, parts.file.forEach?.isSequential ?? true);
       return isStored ? outcome({ output: stepsOutput }) : summarise(iterations);
     },
     codeText: String(type.run),
@@ -208,19 +209,6 @@ function itemFailure(failures: ReadonlyMap<string, unknown>): NodeFailure {
     data: { failed: [...failures.keys()].slice(0, 100), count: failures.size },
     cause,
   });
-}
-
-/** Records put keys that look like positions first, in ascending order, whatever order they came in. */
-function keepsOrder(items: readonly Item[]): boolean {
-  return items.every(({ key }, index) => {
-    if (!isPosition(key)) return true;
-    const before = items[index - 1]?.key;
-    return before === undefined || (isPosition(before) && Number(before) < Number(key));
-  });
-}
-
-function isPosition(key: string): boolean {
-  return /^(0|[1-9]\d{0,9})$/.test(key);
 }
 
 /** Inputs as they are hashed: a secret by its name. */

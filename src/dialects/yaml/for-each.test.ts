@@ -216,3 +216,23 @@ test('Y10 thousands of items go through', async () => {
   const { state } = await runToRest(engine, graph, { n: 3_000 });
   expect(state.outputs['outputs']).toEqual({ n: 3_000, last: 2_999 });
 }, 60_000);
+
+test('Y10 iterations over a mapping, side by side, come in its order, whichever ends first', async () => {
+  const late: NodeType = {
+    name: 'Late',
+    description: 'Ends later the smaller its value is.',
+    inputs: { value: { schema: {}, description: 'a number' } },
+    outputs: { value: { schema: {}, description: 'the number' } },
+    effect: 'pure',
+    run: async ({ inputs }) => {
+      for (let turn = Number(inputs['value']); turn < 4; turn += 1) await new Promise(setImmediate);
+      return { value: inputs['value'] };
+    },
+  };
+  const text = `${head}blocks:
+  - { id: a, type: Late, for_each: { x: 1, y: 2, z: 3 }, for_each_mode: parallel, inputs: { value: "\${each.value}" } }
+outputs: { all: "\${a.iterations}", y: '\${blocks.a["y"].value}' }
+`;
+  const { outputs } = await runText(text, {}, { nodeTypes: [late] });
+  expect(outputs).toMatchObject({ all: [{ key: 'x' }, { key: 'y' }, { key: 'z' }], y: 2 });
+});
