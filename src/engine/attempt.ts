@@ -4,7 +4,7 @@ import type { NodeRecord } from '../state/tree.ts';
 import type { Activation } from './activation.ts';
 import { admitOutcome, type AdmittedOutcome } from './admit-outcome.ts';
 import { Context } from './context.ts';
-import { isEffect } from './effect.ts';
+import { isEffect, keptIntent } from './effect.ts';
 import { enterEffect } from './effects-in-flight.ts';
 import { dropChildren } from './drop-children.ts';
 import { dropActivation, retryLater } from './gate.ts';
@@ -177,10 +177,11 @@ function scheduleRetry(core: RunCore, activation: Activation, error: unknown, de
   // What may have happened keeps its intent, and so its key, in a fork too (X3).
   const mayHaveHappened =
     isEffect(node) && node.idempotent && (error as { applied?: unknown } | undefined)?.applied !== 'no';
-  const intent = mayHaveHappened ? previous?.intent : undefined;
+  const kept = keptIntent(previous?.intent, activation.keyFor(core.runId), mayHaveHappened);
   const record: NodeRecord = {
     ...openRecord(activation),
-    ...(intent === undefined || previous?.view === undefined ? {} : { view: previous.view, intent }),
+    ...(mayHaveHappened && previous?.view !== undefined ? { view: previous.view } : {}),
+    ...kept,
     retryAt,
   };
   if (previous?.steps === undefined) frameRun.frame.setNode(node.id, record, JSON.stringify(record));

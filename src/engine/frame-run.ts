@@ -6,6 +6,7 @@ import { Frame } from '../state/frame.ts';
 import type { FrameTree, NodeRecord } from '../state/tree.ts';
 import type { Activation } from './activation.ts';
 import { Plan } from './plan.ts';
+import { outerVisits } from './visit-part.ts';
 
 interface GraphTables {
   readonly channels: ChannelTable;
@@ -96,10 +97,15 @@ export class FrameRun {
     return [...this.nodePath, node.id];
   }
 
+  #outerPart(): string {
+    const outer = outerVisits(this);
+    return outer.some((visit) => visit > 1) ? `,"outer":${JSON.stringify(outer)}` : '';
+  }
+
   /** The constant head of a node's `settle` part: made once, since it is written at every visit. */
   settlePrefix(node: GraphNode): string {
     return (this.#partPrefixes[node.index] ??=
-      `{"kind":"settle","node":${JSON.stringify(this.pathOf(node))}${node.effect === 'pure' ? '' : `,"effect":"${node.effect}"`}`);
+      `{"kind":"settle","node":${JSON.stringify(this.pathOf(node))}${node.effect === 'pure' ? '' : `,"effect":"${node.effect}"`}${this.#outerPart()}`);
   }
 }
 

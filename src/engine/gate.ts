@@ -10,6 +10,7 @@ import { isRetryOpen, openWait } from './open-wait.ts';
 import { holdTimer } from './timers.ts';
 import { retryWait } from './wait.ts';
 import { doubtOf } from './withdraw-intent.ts';
+import { visitText } from './visit-part.ts';
 
 /** Puts an activation off until its next attempt is due: here if that is soon, else as a wait, so that the run may pause (E6). */
 export function retryLater(core: RunCore, activation: Activation, retryAt: number): void {
@@ -74,7 +75,7 @@ function writeIntent(core: RunCore, activation: Activation): void {
   activation.doubtBefore = doubtOf(previous);
   activation.isAnnounced = true;
   core.committer.note(
-    `{"kind":"intent","node":${JSON.stringify(activation.path)},"attempt":${activation.attempt},"effect":"${node.effect}"}`,
+    `{"kind":"intent","node":${JSON.stringify(activation.path)},"attempt":${activation.attempt},"effect":"${node.effect}"${visitText(activation)}}`,
   );
   core.mustCommit = true;
 }

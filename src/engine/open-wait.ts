@@ -10,6 +10,7 @@ import { keyAcrossSaves } from './step-calls.ts';
 import { recordAt, setStep } from './step-record.ts';
 import { recordPathOf } from './tree-path.ts';
 import { holdTimer, watchTimer } from './timers.ts';
+import { visitAt, type VisitPart } from './visit-part.ts';
 import { doubtWait, waitIdOf, type DoubtedEffect } from './wait.ts';
 
 const encoder = new TextEncoder();
@@ -173,7 +174,8 @@ export function closeWait(core: RunCore, waitId: string, closing: Closing): void
       closing.output === undefined ? undefined : closing.outputJson,
     );
   }
-  core.committer.note(answerPart(wait, waitId, closing, record.steps?.[wait.step ?? '']?.hash));
+  const hash = record.steps?.[wait.step ?? '']?.hash;
+  core.committer.note(answerPart(wait, waitId, closing, hash, visitAt(core.root, wait.node)));
   core.mustCommit = true;
   core.holdsEffect = true;
   wake(core, waitId, wait);
@@ -191,12 +193,19 @@ function endDelay(core: RunCore, wait: WaitRecord, record: NodeRecord): void {
   core.delta.delete(pathJson([...recordPathOf(wait.node), 'retryAt']));
 }
 
-function answerPart(wait: WaitRecord, waitId: string, closing: Closing, hash: string | undefined): string {
+function answerPart(
+  wait: WaitRecord,
+  waitId: string,
+  closing: Closing,
+  hash: string | undefined,
+  visit: VisitPart,
+): string {
   const part = {
     kind: 'answer',
     node: wait.node,
     wait: waitId,
     by: closing.by,
+    ...visit,
     ...(wait.step === undefined || wait.kind === 'doubt' ? {} : { step: wait.step }),
     ...(hash === undefined ? {} : { hash }),
   };

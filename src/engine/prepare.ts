@@ -120,7 +120,12 @@ function recordSkip({ frameRun, node, visit }: Activation): void {
 function startAgain(core: RunCore, activation: Activation, record: NodeRecord): void {
   if (takesSupplied(core, activation)) return;
   if (record.kept !== undefined) return void settleOutcome(core, activation, admitKept(core, activation, record.kept));
-  if (record.intent !== undefined && isEffect(activation.node)) return judgeActivation(core, activation, record);
+  if (record.intent !== undefined && isEffect(activation.node)) {
+    if (core.replay?.reopens(core, activation) === true) return;
+    return judgeActivation(core, activation, record);
+  }
+  // Tried again at the fork point: the original may have got further with it.
+  if (isEffect(activation.node) && core.replay?.takesOver(core, activation) === true) return;
   const { retryAt = 0 } = record;
   // A preview tells what would be, not when.
   if (retryAt <= core.env.clock.now() || core.isDry) return launchOrGate(core, activation);

@@ -9,13 +9,17 @@ import type { BlobStore } from '../ports/blobs.ts';
 import type { RunRow, Store } from '../ports/store.ts';
 import { setOwn } from '../state/plain.ts';
 import type { KeptOutcome, NodeRecord, RunTree, StepRecord } from '../state/tree.ts';
+import type { Activation } from './activation.ts';
 import type { EngineEnvironment } from './run-core.ts';
 import { recordPathOf, treePathOf } from './tree-path.ts';
+import { placeIn, placeOf } from './visit-part.ts';
 
 /** Where an outcome was recorded. */
 export interface Recorded {
   readonly run: RunRow;
   readonly seq: number;
+  /** Which of the records of its node, or of steps of its name, in that checkpoint, counted from 0. */
+  readonly nth: number;
   readonly part: ChangePart;
 }
 
@@ -24,7 +28,16 @@ export function pathKeyOf(path: readonly string[]): string {
   return JSON.stringify(path);
 }
 
-const stepKeyOf = (path: readonly string[], step: string): string => `${pathKeyOf(path)}\0${step}`;
+/** The key of an outcome's updates, as its node gave them: several visits may settle in one checkpoint. */
+export function outcomeKeyOf(path: readonly string[], visit: number): string {
+  return visit === 1 ? pathKeyOf(path) : `${pathKeyOf(path)}#${visit}`;
+}
+
+/** Names steps of a key, of whatever visit. */
+export const stepKeyOf = (path: readonly string[], step: string): string => `${pathKeyOf(path)}\0${step}`;
+
+/** Updates as nodes gave them, by {@link outcomeKeyOf}. */
+type Given = Readonly<Record<string, KeptOutcome['updates']>>;
 
 /** Changes after which an effect that was announced is not open. */
 const endings: ReadonlySet<string> = new Set(['settle', 'replay', 'step', 'withdraw']);
@@ -38,6 +51,7 @@ export class RecordedOutcomes {
   readonly #steps = new Map<string, Recorded[]>();
   /** Effects that were announced after the fork point, and of whose end nothing is recorded, by place. */
   readonly #announced = new Map<string, Recorded>();
+  readonly #paths = new Set<string>();
   readonly #states = new Map<string, Promise<RunTree>>();
   /** How far each ancestor was read, by run id. */
   readonly #heads = new Map<string, number>();
@@ -76,22 +90,27 @@ export class RecordedOutcomes {
     const nodes = new Map<string, Recorded[]>();
     const steps = new Map<string, Recorded[]>();
     for await (const { checkpoint } of this.#readable(ancestor, after, head)) {
+      const counts = new Map<string, number>();
       for (const part of checkpoint.change) {
-        if (part.node === undefined) continue;
-        const recorded = { run: ancestor, seq: checkpoint.seq, part };
-        this.#noteAnnounced(recorded, part.node);
-        if (part.kind === 'settle' || part.kind === 'replay') push(nodes, pathKeyOf(part.node), recorded);
-        else if ((part.kind === 'step' || part.kind === 'answer') && part.step !== undefined)
-          push(steps, stepKeyOf(part.node, part.step), recorded);
+        const { kind, node, step } = part;
+        if (node === undefined) continue;
+        const place = placeOf(node, part, step);
+        this.#noteAnnounced({ run: ancestor, seq: checkpoint.seq, nth: 0, part }, place);
+        const isOfNode = kind === 'settle' || kind === 'replay';
+        if (!isOfNode && (step === undefined || (kind !== 'step' && kind !== 'answer'))) continue;
+        if (isOfNode) this.#paths.add(pathKeyOf(node));
+        const key = isOfNode ? pathKeyOf(node) : stepKeyOf(node, step as string);
+        const nth = counts.get(key) ?? 0;
+        counts.set(key, nth + 1);
+        push(isOfNode ? nodes : steps, place, { run: ancestor, seq: checkpoint.seq, nth, part });
       }
     }
     for (const [key, list] of nodes) this.#add(this.#nodes, key, list);
     for (const [key, list] of steps) this.#add(this.#steps, key, list);
   }
 
-  #noteAnnounced(recorded: Recorded, node: readonly string[]): void {
-    const { kind, step } = recorded.part;
-    const place = step === undefined ? pathKeyOf(node) : stepKeyOf(node, step);
+  #noteAnnounced(recorded: Recorded, place: string): void {
+    const { kind } = recorded.part;
     const known = this.#announced.get(place);
     if (known !== undefined && known.run !== recorded.run) return;
     if (kind === 'intent') this.#announced.set(place, recorded);
@@ -119,17 +138,23 @@ export class RecordedOutcomes {
     }
   }
 
-  ofNode(path: readonly string[]): readonly Recorded[] {
-    return this.#nodes.get(pathKeyOf(path)) ?? [];
+  /** Whether any visit of a node is recorded. */
+  hasNode(path: readonly string[]): boolean {
+    return this.#paths.has(pathKeyOf(path));
   }
 
-  ofStep(path: readonly string[], step: string): readonly Recorded[] {
-    return this.#steps.get(stepKeyOf(path, step)) ?? [];
+  /** What is recorded of the end of a visit. */
+  ofNode(activation: Activation): readonly Recorded[] {
+    return this.#nodes.get(placeIn(activation)) ?? [];
+  }
+
+  ofStep(activation: Activation, step: string): readonly Recorded[] {
+    return this.#steps.get(placeIn(activation, step)) ?? [];
   }
 
   /** Where an effect was announced whose end is not recorded. */
-  announced(path: readonly string[], step?: string): Recorded | undefined {
-    return this.#announced.get(step === undefined ? pathKeyOf(path) : stepKeyOf(path, step));
+  announced(activation: Activation, step?: string): Recorded | undefined {
+    return this.#announced.get(placeIn(activation, step));
   }
 
   /** The state of an ancestor at a seq; default: as far as it was read. */
@@ -145,14 +170,12 @@ export class RecordedOutcomes {
   async readOutcome(recorded: Recorded): Promise<(KeptOutcome & { readonly record: NodeRecord }) | undefined> {
     const { ops, given } = await this.#read(recorded);
     const path = recorded.part.node as readonly string[];
-    const frame = treePathOf(path);
-    const id = path.at(-1) as string;
-    const isRecord = ([kind, at]: Op): boolean =>
-      kind === 's' && at.length === frame.length + 2 && startsWith(at, [...frame, 'nodes', id]);
-    const record = ops.find(isRecord)?.[2] as NodeRecord | undefined;
+    const visit = recorded.part.visit ?? 1;
+    const record = setsOf(ops, recordPathOf(path)).findLast((value) => isSettled(value as NodeRecord, visit)) as
+      NodeRecord | undefined;
+    // Kept with its steps, it was written field by field: its steps are taken over, one by one.
     if (record === undefined) return undefined;
-    const kept = (given as Readonly<Record<string, KeptOutcome['updates']>> | undefined)?.[pathKeyOf(path)];
-    const updates = kept ?? updatesOf(ops, frame);
+    const updates = given === undefined ? updatesOf(ops, treePathOf(path)) : given[outcomeKeyOf(path, visit)];
     return {
       record,
       ...('output' in record ? { output: record.output } : {}),
@@ -164,19 +187,18 @@ export class RecordedOutcomes {
   async readStep(recorded: Recorded): Promise<StepRecord | undefined> {
     const { ops } = await this.#read(recorded);
     const path = recorded.part.node as readonly string[];
-    const at = [...recordPathOf(path), 'steps', recorded.part.step as string];
-    return ops.findLast(([kind, place]) => kind === 's' && place.length === at.length && startsWith(place, at))?.[2] as
-      StepRecord | undefined;
+    const steps = setsOf(ops, [...recordPathOf(path), 'steps', recorded.part.step as string]) as readonly StepRecord[];
+    return steps.filter(({ status }) => status === 'done' || status === 'failed')[recorded.nth];
   }
 
-  async #read({ run, seq }: Recorded): Promise<{ readonly ops: readonly Op[]; readonly given: unknown }> {
+  async #read({ run, seq }: Recorded): Promise<{ readonly ops: readonly Op[]; readonly given: Given | undefined }> {
     const { store, blobs, tenant } = this.#env;
     const [row] = await store.readCheckpoints(run, { from: seq, to: seq });
     if (row === undefined) return { ops: [], given: undefined };
     const checkpoint = decodeCheckpoint({ runKey: run.key, seq }, undefined, row);
     const { ops, given } = checkpoint;
-    if (!checkpoint.hasTags) return { ops: ops as readonly Op[], given };
-    return (await resolveValues(blobs, tenant, { ops, given })) as { ops: readonly Op[]; given: unknown };
+    const read = checkpoint.hasTags ? await resolveValues(blobs, tenant, { ops, given }) : { ops, given };
+    return read as { ops: readonly Op[]; given: Given | undefined };
   }
 }
 
@@ -188,6 +210,17 @@ function push(table: Map<string, Recorded[]>, key: string, recorded: Recorded): 
   const list = table.get(key);
   if (list === undefined) table.set(key, [recorded]);
   else list.push(recorded);
+}
+
+/** What was set at a place as a whole, in order. */
+function setsOf(ops: readonly Op[], at: readonly string[]): readonly unknown[] {
+  return ops
+    .filter(([kind, path]) => kind === 's' && path.length === at.length && startsWith(path, at))
+    .map(([, , value]) => value);
+}
+
+function isSettled({ status, visits = 1 }: NodeRecord, visit: number): boolean {
+  return status !== 'started' && status !== 'waiting' && visits === visit;
 }
 
 function startsWith(path: readonly string[], prefix: readonly string[]): boolean {

@@ -9,7 +9,7 @@ import { isEffect } from './effect.ts';
 import { dropActivation } from './gate.ts';
 import { openNodeOf, openStepOf, originOf } from './open-originals.ts';
 import { openRecord } from './open-record.ts';
-import { pathKeyOf, RecordedOutcomes, type Recorded } from './recorded-outcomes.ts';
+import { pathKeyOf, RecordedOutcomes, stepKeyOf, type Recorded } from './recorded-outcomes.ts';
 import type { EngineEnvironment, RunCore } from './run-core.ts';
 import { effectKey } from './step-calls.ts';
 import { inputHashOf, settleFailed } from './settle.ts';
@@ -21,7 +21,7 @@ type Found = { readonly recorded: Recorded; readonly outcome: KeptOutcome & { re
 /** What a fork takes over for a step: its output, or an effect that failed in the original and may have happened (X3). */
 export interface TakenStep {
   readonly place: string;
-  readonly from: readonly [runId: string, seq: number];
+  readonly from: TakenPlace;
   readonly output: unknown;
   readonly by: string | undefined;
   readonly doubt?: StepRecord;
@@ -58,7 +58,7 @@ export class ReplaySource {
 
   /** Whether some ancestor recorded this place at all. */
   hasRecord(path: readonly string[]): boolean {
-    return this.#outcomes.ofNode(path).length > 0;
+    return this.#outcomes.hasNode(path);
   }
 
   /** Whether a recorded outcome of equal input stands in for this activation; it is then settled with it, in recorded order. */
@@ -66,7 +66,7 @@ export class ReplaySource {
     const { node } = activation;
     if (node.effect === 'read') return false;
     if (node.effect === 'pure' && (core.root.rerunPure === true || core.isCodeChanged)) return false;
-    const recorded = this.#find(core.root, activation) ?? this.#announced(activation);
+    const recorded = this.#find(core.root, activation) ?? this.#announced(core.root, activation);
     if (recorded === undefined) return this.#takesUnread(core, activation);
     const isFailure = recorded.part.status !== undefined && recorded.part.status !== 'completed';
     if (isFailure && !isEffect(node)) return false;
@@ -78,16 +78,28 @@ export class ReplaySource {
   /** The first record of this place not yet taken whose input is equal to the activation's. */
   #find(root: RunTree, activation: Activation): Recorded | undefined {
     const last = root.replayed?.[pathKeyOf(activation.path)];
-    for (const recorded of this.#outcomes.ofNode(activation.path)) {
-      if (last !== undefined && recorded.run.runId === last[0] && recorded.seq <= last[1]) continue;
+    for (const recorded of this.#outcomes.ofNode(activation)) {
+      if (isTaken(recorded, last)) continue;
       if (recorded.part.hash === hashWith(activation, recorded.part.reads)) return recorded;
     }
     return undefined;
   }
 
+  /** Whether an effect that was open at the fork point was begun again in the original: what was decided about it before is used up there. */
+  reopens(core: RunCore, activation: Activation): boolean {
+    const recorded = this.#announced(core.root, activation);
+    if (recorded === undefined) return false;
+    this.#pending.push({ activation, recorded });
+    core.requestTurn();
+    return true;
+  }
+
   /** Where the original announced an effect of this place, and nothing of its end. */
-  #announced({ node, path }: Activation): Recorded | undefined {
-    return isEffect(node) ? this.#outcomes.announced(path) : undefined;
+  #announced(root: RunTree, activation: Activation, step?: string): Recorded | undefined {
+    if (step === undefined && !isEffect(activation.node)) return undefined;
+    const announced = this.#outcomes.announced(activation, step);
+    const taken = root.replayed?.[intentPlaceOf(activation.path, step)];
+    return announced === undefined || isTaken(announced, taken) ? undefined : announced;
   }
 
   /** Takes over the earliest recorded of those that wait for no one recorded before them. */
@@ -120,12 +132,17 @@ export class ReplaySource {
     await this.#settle(core, activation, { recorded, outcome });
   }
 
-  /** An effect that is open in the original is open here too; one that is not, or had another input, begins. */
+  /** An effect that is open in the original is open here too; one that is not, or had another input, goes on as it would have. */
   async #takeOpen(core: RunCore, activation: Activation, announced: Recorded): Promise<void> {
     const record = await openNodeOf(core, this.#outcomes, activation, announced);
     if (activation.isOver) return;
     if (core.isStopping) return dropActivation(core, activation);
+    const own = activation.frameRun.openRecordOf(activation.node);
+    if (record === undefined && own?.intent !== undefined) return this.judge(core, activation, own);
     if (record === undefined) return this.startAnyway(core, activation);
+    // It is the same attempt that goes on.
+    activation.attempt = record.attempt ?? 1;
+    this.noteTaken(core, { place: intentPlaceOf(activation.path), from: placeOf(announced) });
     this.#doubt(core, activation, announced.run, record);
   }
 
@@ -136,7 +153,7 @@ export class ReplaySource {
       for (const other of frameRun.activations.values()) {
         if (other === activation || !other.isBusy || this.#waits(other)) continue;
         if (other.path.every((part, index) => activation.path[index] === part)) continue;
-        const own = this.#outcomes.ofNode(other.path).find(({ part }) => (part.visit ?? 1) === other.visit);
+        const [own] = this.#outcomes.ofNode(other);
         if (own !== undefined && own.run === recorded.run && own.seq < recorded.seq) return true;
       }
     }
@@ -151,8 +168,7 @@ export class ReplaySource {
     const from = { runId: recorded.run.runId, seq: recorded.seq };
     const input = { hash: recorded.part.hash ?? '', reads: recorded.part.reads };
     const { record } = outcome;
-    const place = [from.runId, from.seq] as const;
-    const note = (): void => core.setRootEntry('replayed', pathKeyOf(activation.path), place, JSON.stringify(place));
+    const note = (): void => this.noteTaken(core, { place: pathKeyOf(activation.path), from: placeOf(recorded) });
     if (record.status === 'cancelled' || (record.status === 'failed' && record.fired === undefined)) {
       note();
       return this.#doubt(core, activation, recorded.run, record);
@@ -198,9 +214,7 @@ export class ReplaySource {
     if (origin === undefined) return false;
     const isClaimed = await this.#isClaimed(origin);
     if (activation.isOver) return true;
-    const recorded = this.#outcomes
-      .ofNode(activation.path)
-      .find(({ part }) => part.status === undefined && (part.visit ?? 1) === activation.visit);
+    const recorded = this.#outcomes.ofNode(activation).find(({ part }) => part.status === undefined);
     if (recorded !== undefined) {
       this.#pending.push({ activation, recorded });
       core.requestTurn();
@@ -233,36 +247,39 @@ export class ReplaySource {
   ): Promise<TakenStep | undefined> {
     if (effect === 'read' || (effect === 'pure' && (core.root.rerunPure === true || core.isCodeChanged)))
       return undefined;
-    const place = `${pathKeyOf(activation.path)}\0${key}`;
+    const place = stepKeyOf(activation.path, key);
     const last = core.root.replayed?.[place];
     const open = this.#outcomes
-      .ofStep(activation.path, key)
-      .filter(({ run, seq }) => last === undefined || run.runId !== last[0] || seq > last[1])
-      .filter((entry) => this.#hasEqualInput(activation, entry, hash));
+      .ofStep(activation, key)
+      .filter((entry) => !isTaken(entry, last))
+      .filter((entry) => this.#hasEqualInput(activation, entry, effect, hash));
     const recorded = open.find(({ part }) => part.status === undefined) ?? (isEffect({ effect }) ? open[0] : undefined);
     if (recorded === undefined)
-      return (await this.#openStep(activation, key, effect, hash)) ?? this.#unreadStep(activation, key, effect, place);
+      return (
+        (await this.openStep(core, activation, key, effect, hash)) ?? this.#unreadStep(activation, key, effect, place)
+      );
     const step = await this.#outcomes.readStep(recorded);
     if (step === undefined) return undefined;
-    const from = [recorded.run.runId, recorded.seq] as const;
+    const from = placeOf(recorded);
     if (step.status === 'done') return { place, from, output: step.output, by: step.by };
     if (step.status !== 'failed') return undefined;
     return { place, from, output: undefined, by: undefined, doubt: doubtOf(activation, key, recorded, step) };
   }
 
-  /** The like of {@link #takeOpen} for a step. */
-  async #openStep(
+  /** A step whose effect the original announced, with nothing of its end: open here too. The like of {@link reopens}, if it is begun. */
+  async openStep(
+    core: RunCore,
     activation: Activation,
     key: string,
     effect: string,
     hash: string | undefined,
   ): Promise<TakenStep | undefined> {
-    const announced = isEffect({ effect }) ? this.#outcomes.announced(activation.path, key) : undefined;
+    const announced = isEffect({ effect }) ? this.#announced(core.root, activation, key) : undefined;
     if (announced === undefined) return undefined;
     const doubt = await openStepOf(this.#outcomes, activation, key, hash, announced);
     if (doubt === undefined) return undefined;
-    const from = [announced.run.runId, announced.seq] as const;
-    return { place: `${pathKeyOf(activation.path)}\0${key}`, from, output: undefined, by: undefined, doubt };
+    const from = placeOf(announced);
+    return { place: intentPlaceOf(activation.path, key), from, output: undefined, by: undefined, doubt };
   }
 
   /** The like of {@link #takesUnread} for a step. */
@@ -275,16 +292,21 @@ export class ReplaySource {
   }
 
   /** Each record is taken once, after a crash too: call it together with what records the step. */
-  noteTaken(core: RunCore, { place, from }: TakenStep): void {
+  noteTaken(core: RunCore, { place, from }: Pick<TakenStep, 'place' | 'from'>): void {
     core.setRootEntry('replayed', place, from, JSON.stringify(from));
   }
 
-  /** A step that was given no input has its activation's: all that the recorded activation read by its end, if it ended. */
-  #hasEqualInput(activation: Activation, { run, seq, part }: Recorded, hash: string | undefined): boolean {
+  /**
+   * A step that was given no input has its activation's: all that the recorded activation read by its end. Of one that has not ended it is
+   * not known what it read, which a pure step may well have done: it is run again, and what is not pure is compared by what is known.
+   */
+  #hasEqualInput(activation: Activation, recorded: Recorded, effect: string, hash: string | undefined): boolean {
+    const { run, seq, part } = recorded;
     if (hash !== undefined) return part.hash === hash;
-    const settled = this.#outcomes.ofNode(activation.path).find((other) => other.run === run && other.seq >= seq);
-    const whole = settled === undefined ? inputHashOf(activation).hash : hashWith(activation, settled.part.reads);
-    return (settled ?? { part }).part.hash === whole;
+    const settled = this.#outcomes.ofNode(activation).find((other) => other.run === run && other.seq >= seq);
+    if (settled !== undefined) return settled.part.hash === hashWith(activation, settled.part.reads);
+    if (effect === 'pure' && activation.node.reads === undefined) return false;
+    return part.hash === inputHashOf(activation).hash;
   }
 
   /** The like of {@link takesOverOpen} for a step. */
@@ -297,13 +319,30 @@ export class ReplaySource {
     const origin = originOf(this.#outcomes, intent, (runId) => effectKey(activation, key, runId));
     if (origin === undefined) return undefined;
     const isClaimed = await this.#isClaimed(origin);
-    const recorded = this.#outcomes.ofStep(activation.path, key).find((entry) => entry.part.status === undefined);
+    const recorded = this.#outcomes.ofStep(activation, key).find(({ part }) => part.status === undefined);
     const step = recorded === undefined ? undefined : await this.#outcomes.readStep(recorded);
     if (step !== undefined && step.status === 'done') return { output: step.output };
     if (!isClaimed) return undefined;
     this.#refuse(core, origin, activation);
     return 'refused';
   }
+}
+
+/** Which record of a place was taken: each is taken once, and those before it no more. */
+type TakenPlace = NonNullable<RunTree['replayed']>[string];
+
+/** An announcement is taken by itself: it may share its checkpoint with the outcome of the visit before. */
+function intentPlaceOf(path: readonly string[], step?: string): string {
+  return `intent ${step === undefined ? pathKeyOf(path) : stepKeyOf(path, step)}`;
+}
+
+function placeOf({ run, seq, nth }: Recorded): TakenPlace {
+  return nth === 0 ? [run.runId, seq] : [run.runId, seq, nth];
+}
+
+function isTaken({ run, seq, nth }: Recorded, last: TakenPlace | undefined): boolean {
+  if (run.runId !== last?.[0]) return false;
+  return seq < last[1] || (seq === last[1] && nth <= (last[2] ?? 0));
 }
 
 /** The intent of an effect that is open there; one that has ended there waits for no deadline. */

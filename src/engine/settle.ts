@@ -16,6 +16,7 @@ import { routeEdges } from './route.ts';
 import type { RunCore } from './run-core.ts';
 import { sealViews } from './seal-views.ts';
 import { settledState } from './settled-state.ts';
+import { outcomeKeyOf } from './recorded-outcomes.ts';
 import { givenJson, writeRecord, type ActivationInput, type Ending, type SettleSource } from './settle-record.ts';
 import { withdrawIntent } from './withdraw-intent.ts';
 
@@ -47,7 +48,11 @@ export function settleCompleted(
     if (conflict !== undefined) return recordConflict(core, activation, outcome, source, conflict);
     try {
       const applied = frame.applyUpdates(outcome.updates);
-      core.committer.noteOutcome(JSON.stringify(activation.path), givenJson(outcome), applied.isTransformed);
+      core.committer.noteOutcome(
+        outcomeKeyOf(activation.path, activation.visit),
+        givenJson(outcome),
+        applied.isTransformed,
+      );
       noteWriters(activation, applied.plainWrites);
     } catch (error) {
       return settleFailed(core, activation, error, outcome, source);
@@ -160,7 +165,7 @@ function recordConflict(
     channel: conflict.channel,
     nodes: [conflict.other, activation.node.id],
   });
-  core.committer.noteOutcome(JSON.stringify(activation.path), givenJson(outcome), true);
+  core.committer.noteOutcome(outcomeKeyOf(activation.path, activation.visit), givenJson(outcome), true);
   settleFailed(core, activation, error, outcome, source.note === undefined ? {} : { note: source.note });
 }
 

@@ -9,6 +9,7 @@ import { isEffect } from './effect.ts';
 import { maybeLeave } from './leave.ts';
 import type { RunCore } from './run-core.ts';
 import { ensureSteps, setStep } from './step-record.ts';
+import { visitText } from './visit-part.ts';
 
 /** A promise for what will never come in this attempt: the function is left where it stands. */
 export const never = <T>(): Promise<T> => new Promise<T>(() => {});
@@ -106,7 +107,7 @@ export function noteStep(core: RunCore, activation: Activation, key: string, ste
   const status = step.status === 'done' ? '' : `,"status":"${step.status}"`;
   const hash = step.hash === undefined ? '' : `,"hash":"${step.hash}"`;
   core.committer.note(
-    `{"kind":"step","node":${JSON.stringify(activation.path)},"step":${JSON.stringify(key)},"effect":"${step.effect ?? 'pure'}"${attempt}${status}${hash}}`,
+    `{"kind":"step","node":${JSON.stringify(activation.path)},"step":${JSON.stringify(key)},"effect":"${step.effect ?? 'pure'}"${attempt}${status}${hash}${visitText(activation)}}`,
   );
   core.requestFlush();
 }

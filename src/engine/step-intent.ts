@@ -7,6 +7,7 @@ import type { RunCore } from './run-core.ts';
 import { guardCall, never, recordedStep } from './step-calls.ts';
 import { deleteStep, ensureSteps, setStep } from './step-record.ts';
 import { noteWithdrawal } from './withdraw-intent.ts';
+import { visitOf, visitText } from './visit-part.ts';
 
 /** One call of `ctx.step`, as all its attempts share it. */
 export interface StepCall {
@@ -41,7 +42,7 @@ export async function writeStepIntent(
   };
   setStep(core, activation.path, ensureSteps(activation), key, step);
   core.committer.note(
-    `{"kind":"intent","node":${JSON.stringify(activation.path)},"step":${JSON.stringify(key)},"effect":"${effect}"}`,
+    `{"kind":"intent","node":${JSON.stringify(activation.path)},"step":${JSON.stringify(key)},"effect":"${effect}"${visitText(activation)}}`,
   );
   core.gatedCount += 1;
   await core.durable();
@@ -72,6 +73,10 @@ function withdrawStep(
   const record = ensureSteps(activation);
   if (before === undefined) deleteStep(core, activation.path, record, key);
   else setStep(core, activation.path, record, key, before);
-  noteWithdrawal(core, { node: activation.path, step: key, effect }, before?.intent !== undefined);
+  noteWithdrawal(
+    core,
+    { node: activation.path, step: key, effect, ...visitOf(activation) },
+    before?.intent !== undefined,
+  );
   core.requestTurn();
 }

@@ -6,7 +6,7 @@ import { admitValue } from '../state/codec.ts';
 import { hashText } from '../state/hash.ts';
 import type { StepRecord } from '../state/tree.ts';
 import type { Activation } from './activation.ts';
-import { isEffect } from './effect.ts';
+import { isEffect, keptIntent } from './effect.ts';
 import { enterEffect } from './effects-in-flight.ts';
 import { admitError } from './encode-error.ts';
 import { maybeLeave } from './leave.ts';
@@ -89,9 +89,12 @@ async function performStep<T>(
   checkStepCount(core, record);
   const hash = stepHash(core, activation, key, options);
   let begun = recorded;
-  if (recorded?.intent === undefined && core.replay !== undefined) {
+  if (core.replay !== undefined) {
     const given = 'input' in options ? hash : undefined;
-    const taken = await core.replay.stepOutcome(core, activation, key, effect, given);
+    const { replay } = core;
+    const taken = await (recorded?.intent === undefined
+      ? replay.stepOutcome(core, activation, key, effect, given)
+      : replay.openStep(core, activation, key, effect, given));
     if (!isCurrent()) return never<T>();
     if (taken !== undefined) {
       if (taken.doubt === undefined) {
@@ -167,7 +170,11 @@ function countAttempt(
   const { key, effect, hash, options } = call;
   const { attempt, retryAt, error } = next;
   const mayHaveHappened = isEffect({ effect }) && options.idempotent === true && !isUnapplied(error);
-  const intent = mayHaveHappened ? recordedStep(activation, key)?.intent : undefined;
+  const kept = keptIntent(
+    recordedStep(activation, key)?.intent,
+    effectKey(activation, key, core.runId),
+    mayHaveHappened,
+  );
   setStep(core, activation.path, ensureSteps(activation), key, {
     kind: 'step',
     status: 'started',
@@ -175,7 +182,7 @@ function countAttempt(
     hash,
     attempt,
     retryAt,
-    ...(intent === undefined ? {} : { intent }),
+    ...kept,
   });
   core.committer.note(JSON.stringify({ kind: 'retry', node: activation.path, step: key, attempt }));
   core.requestFlush();

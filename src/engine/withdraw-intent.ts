@@ -3,6 +3,7 @@ import type { NodeRecord } from '../state/tree.ts';
 import { encodeValue } from '../state/codec.ts';
 import type { Activation } from './activation.ts';
 import type { RunCore } from './run-core.ts';
+import { visitOf, type VisitPart } from './visit-part.ts';
 
 /** What a record says of an effect that began before and may have happened; undefined: there was none. */
 export function doubtOf(record: NodeRecord | undefined): Activation['doubtBefore'] {
@@ -23,13 +24,13 @@ export function withdrawIntent(core: RunCore, activation: Activation): void {
   const { intent: _, ...withdrawn } = record;
   const restored: NodeRecord = { ...withdrawn, ...doubtBefore };
   frameRun.frame.setNode(node.id, restored, encodeValue(restored));
-  noteWithdrawal(core, { node: path, effect: node.effect }, doubtBefore?.intent !== undefined);
+  noteWithdrawal(core, { node: path, effect: node.effect, ...visitOf(activation) }, doubtBefore?.intent !== undefined);
 }
 
 /** Writes that what was announced did not begin, and that an earlier attempt of it is still open, if one is. */
 export function noteWithdrawal(
   core: RunCore,
-  place: { readonly node: readonly string[]; readonly step?: string; readonly effect: string },
+  place: VisitPart & { readonly node: readonly string[]; readonly step?: string; readonly effect: string },
   isStillOpen: boolean,
 ): void {
   const { effect: _, ...where } = place;

@@ -37,7 +37,12 @@ export interface ChangePart {
   readonly kind: ChangeKind;
   /** Node ids from the root; child frames and map items included. */
   readonly node?: readonly string[];
+  /** Absent: the first. */
   readonly visit?: number;
+  /** Visits of the nodes above it, outermost first. Absent: first visits. */
+  readonly outer?: readonly number[];
+  /** Of a step: after how many saves. Absent: none. */
+  readonly saves?: number;
   readonly attempt?: number;
   /** Effect class. Absent from a `settle`: pure. */
   readonly effect?: string;

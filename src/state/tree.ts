@@ -141,7 +141,7 @@ export interface RunTree {
   /** Outcomes given to a fork in place of recorded ones, by node path key. */
   supplied?: Record<string, unknown>;
   /** The last recorded outcome a fork took over, by node path key: [run id, seq] (X2: each record once, in recorded order). */
-  replayed?: Record<string, readonly [string, number]>;
+  replayed?: Record<string, readonly [runId: string, seq: number, nth?: number]>;
   /** A fork that runs pure nodes again even where a recorded outcome could be reused. */
   rerunPure?: boolean;
   frame: FrameTree;

@@ -43,7 +43,8 @@ function lineOf({ kind, node = [], visit = 1, status = 'completed', step }: Chan
   return undefined;
 }
 
-function stateText({ state, failed, skipped }: RunResult): string {
+/** The final state as text, keys and channel lists sorted. */
+export function stateText({ state, failed, skipped }: RunResult): string {
   const { input, scratch, artifacts, diagnostics, outputs } = state;
   const channels = [scratch, artifacts, diagnostics].map((channel) => canonicalText(channel, true));
   return [

@@ -1,0 +1,121 @@
+/** Random graphs, killed anywhere, and forked from anywhere before, again and again: the last fork does what the run would have done, and nothing happened twice (P1, P2, X2). */
+import { expect, it } from 'vitest';
+import { createMemoryBlobs } from '../../src/blobs/memory-blobs.ts';
+import type { Engine, RunResult } from '../../src/engine/api.ts';
+import { createEngine } from '../../src/engine/engine.ts';
+import { createMemoryStore } from '../../src/stores/memory/index.ts';
+import { compareTrials, crashFree, type CrashTrial } from '../../src/testing/crash-kit.ts';
+import { driveRun } from '../../src/testing/crash-kit-drive.ts';
+import { Life, mortalOracle, type CrashPoint } from '../../src/testing/crash-kit-process.ts';
+import { mortalStore } from '../../src/testing/crash-kit-store.ts';
+import { stateText } from '../../src/testing/crash-kit-summary.ts';
+import { createEffectOracle } from '../../src/testing/effect-oracle.ts';
+import { randomGraphCase } from '../../src/testing/random-graph.ts';
+import { planRandomGraph } from '../../src/testing/random-graph-plan.ts';
+import { createSeededRandom, type SeededRandom } from '../../src/testing/seeded-random.ts';
+import { SimulatedTime } from '../../src/testing/simulate-time.ts';
+
+/** Repeat one graph with CAIRN_SEED=N CAIRN_GRAPHS=1. */
+const firstSeed = Number(process.env['CAIRN_SEED'] ?? 1);
+const graphs = Number(process.env['CAIRN_GRAPHS'] ?? 200);
+/** Trials of each graph. */
+const trials = 4;
+
+const tenant = 'default';
+/** Longer than a lease and than any effect: whoever was killed is surely gone. */
+const restMs = 3_600_000;
+
+type Case = ReturnType<typeof randomGraphCase>;
+
+function drawPoint(random: SeededRandom, { firstLife: { counts } }: CrashTrial): CrashPoint {
+  const kind = counts.effect > 0 && random.chance(0.5) ? 'effect' : 'write';
+  return { kind, number: 1 + random.integer(counts[kind]), when: random.pick(['before', 'after'] as const) };
+}
+
+/** Kills a run at a point, and most often its fork too; brings the last fork to its end. Each fork begins somewhere in the run before. */
+async function findFaults(random: SeededRandom, crashCase: Case, expected: CrashTrial): Promise<readonly string[]> {
+  const points = [drawPoint(random, expected), ...(random.chance(0.6) ? [drawPoint(random, expected)] : [])];
+  const time = new SimulatedTime();
+  const store = createMemoryStore({ now: () => time.nowMs });
+  const blobs = createMemoryBlobs(() => time.nowMs);
+  const effects = createEffectOracle();
+  const lives = [...points.map((point) => new Life(point)), new Life()];
+  const workerOf = (life: Life): string => `worker-${lives.indexOf(life)}`;
+  const open = (life: Life): { readonly engine: Engine; readonly drive: (runId: string) => Promise<RunResult> } => {
+    const clock = time.openClock(life);
+    const oracle = mortalOracle(effects, life);
+    const sleep = (delayMs: number): Promise<void> => time.sleep(life, delayMs);
+    const ids = {
+      workerId: workerOf(life),
+      createRunId: () => 'unused',
+      random: () => 0.5,
+      isWorkerDead: (workerId: string) => lives.some((other) => other.isDead && workerOf(other) === workerId),
+    };
+    const engine = createEngine({ store: mortalStore(store, life), blobs, clock, ids });
+    const graph = crashCase.graph({ oracle, sleep });
+    const options = { engine, graph, oracle, sleep, input: crashCase.input, users: crashCase, now: () => clock.now() };
+    const isThere = (runId: string) => async (): Promise<boolean> =>
+      (await store.readRun({ tenant, runId })) !== undefined;
+    return { engine, drive: (runId) => driveRun({ ...options, runId, isThere: isThere(runId) }) };
+  };
+  const told = points.map(({ when, kind, number }) => `killed ${when} ${kind} ${number}`);
+  const work = async (): Promise<readonly string[]> => {
+    let before = 'original';
+    for (const [index, life] of lives.entries()) {
+      const { engine, drive } = open(life);
+      let runId = before;
+      const run = await store.readRun({ tenant, runId });
+      if (run !== undefined) {
+        // What lies before a fork's own checkpoints is its original's: a fork from there knows nothing of it.
+        const first = (run.parent?.seq ?? -1) + 1;
+        const seq = first + random.integer(run.head - first + 1);
+        runId = `fork-${index}`;
+        told.push(`${before} forked at ${seq}`);
+        const forked = engine.fork({ runId: before, seq }, { runId }).then(() => true);
+        if ((await Promise.race([forked, life.death])) === undefined) continue;
+      }
+      const result = await Promise.race([drive(runId), life.death]);
+      await time.sleep({ isDead: false }, restMs);
+      before = runId;
+      if (result === undefined) continue;
+      // A fork's history tells of itself only.
+      const summary = { ...expected.summary, status: result.status, state: stateText(result) };
+      const found = { summary, effects: effects.entries };
+      return compareTrials(crashCase.isScheduleFree ?? true, points.length, expected, found);
+    }
+    return ['nobody lived'];
+  };
+  try {
+    return (await time.run(work())).map((fault) => `${told.join(', ')}: ${fault}`);
+  } catch (error) {
+    return [`${told.join(', ')}: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`];
+  }
+}
+
+async function forkSeed(seed: number): Promise<readonly string[]> {
+  const random = createSeededRandom(seed * 11 + 3);
+  const crashCase = randomGraphCase(planRandomGraph(seed, { nodesMost: 6 }));
+  const open = (
+    now: () => number,
+  ): { store: ReturnType<typeof createMemoryStore>; blobs: ReturnType<typeof createMemoryBlobs> } => ({
+    store: createMemoryStore({ now }),
+    blobs: createMemoryBlobs(now),
+  });
+  const expected = await crashFree(crashCase, { open });
+  const found: string[] = [];
+  for (let trial = 0; trial < trials; trial += 1)
+    for (const fault of await findFaults(random, crashCase, expected))
+      found.push(`CAIRN_SEED=${seed} CAIRN_GRAPHS=1: ${fault}`);
+  return found;
+}
+
+it(
+  'P2 X2 forks of killed runs end as the run would have, and repeat none of its effects',
+  { timeout: 600_000 },
+  async () => {
+    const found: string[] = [];
+    for (let seed = firstSeed; seed < firstSeed + graphs; seed += 1) found.push(...(await forkSeed(seed)));
+    console.log(`killed and forked ${graphs} graphs from seed ${firstSeed}, ${trials} times each`);
+    expect(found.slice(0, 8)).toEqual([]);
+  },
+);
