@@ -1,10 +1,10 @@
-/** Random graphs, killed anywhere, and forked from anywhere before, again and again: the last fork does what the run would have done, and nothing happened twice (P1, P2, X2). */
+/** Random graphs and YAML workflows, killed anywhere, and forked from anywhere before, again and again: the last fork does what the run would have done, and nothing happened twice (P1, P2, X2). */
 import { expect, it } from 'vitest';
 import { createMemoryBlobs } from '../../src/blobs/memory-blobs.ts';
 import type { Engine, RunResult } from '../../src/engine/api.ts';
 import { createEngine } from '../../src/engine/engine.ts';
 import { createMemoryStore } from '../../src/stores/memory/index.ts';
-import { compareTrials, crashFree, type CrashTrial } from '../../src/testing/crash-kit.ts';
+import { compareTrials, crashFree, type CrashCase, type CrashTrial } from '../../src/testing/crash-kit.ts';
 import { driveRun } from '../../src/testing/crash-kit-drive.ts';
 import { Life, mortalOracle, type CrashPoint } from '../../src/testing/crash-kit-process.ts';
 import { mortalStore } from '../../src/testing/crash-kit-store.ts';
@@ -14,10 +14,10 @@ import { randomGraphCase } from '../../src/testing/random-graph.ts';
 import { planRandomGraph } from '../../src/testing/random-graph-plan.ts';
 import { createSeededRandom, type SeededRandom } from '../../src/testing/seeded-random.ts';
 import { SimulatedTime } from '../../src/testing/simulate-time.ts';
+import { planYaml, yamlPlanCase } from '../support/yaml-plan.ts';
 
 /** Repeat one graph with CAIRN_SEED=N CAIRN_GRAPHS=1. */
 const firstSeed = Number(process.env['CAIRN_SEED'] ?? 1);
-const graphs = Number(process.env['CAIRN_GRAPHS'] ?? 200);
 /** Trials of each graph. */
 const trials = 4;
 
@@ -30,15 +30,17 @@ function withoutStepOrder(state: string): string {
   return state.replaceAll(/\[[\d,]+\]/gu, (list) => `[${list.slice(1, -1).split(',').toSorted().join()}]`);
 }
 
-type Case = ReturnType<typeof randomGraphCase>;
-
 function drawPoint(random: SeededRandom, { firstLife: { counts } }: CrashTrial): CrashPoint {
   const kind = counts.effect > 0 && random.chance(0.5) ? 'effect' : 'write';
   return { kind, number: 1 + random.integer(counts[kind]), when: random.pick(['before', 'after'] as const) };
 }
 
 /** Kills a run at a point, and most often its fork too; brings the last fork to its end. Each fork begins somewhere in the run before. */
-async function findFaults(random: SeededRandom, crashCase: Case, expected: CrashTrial): Promise<readonly string[]> {
+async function findFaults(
+  random: SeededRandom,
+  crashCase: CrashCase,
+  expected: CrashTrial,
+): Promise<readonly string[]> {
   const points = [drawPoint(random, expected), ...(random.chance(0.6) ? [drawPoint(random, expected)] : [])];
   const time = new SimulatedTime();
   const store = createMemoryStore({ now: () => time.nowMs });
@@ -98,9 +100,8 @@ async function findFaults(random: SeededRandom, crashCase: Case, expected: Crash
   }
 }
 
-async function forkSeed(seed: number): Promise<readonly string[]> {
+async function forkSeed(seed: number, crashCase: CrashCase): Promise<readonly string[]> {
   const random = createSeededRandom(seed * 11 + 3);
-  const crashCase = randomGraphCase(planRandomGraph(seed, { nodesMost: 6 }));
   const open = (
     now: () => number,
   ): { store: ReturnType<typeof createMemoryStore>; blobs: ReturnType<typeof createMemoryBlobs> } => ({
@@ -115,13 +116,19 @@ async function forkSeed(seed: number): Promise<readonly string[]> {
   return found;
 }
 
-it(
-  'P2 X2 forks of killed runs end as the run would have, and repeat none of its effects',
+const makers: Readonly<Record<string, readonly [graphs: number, make: (seed: number) => CrashCase]>> = {
+  graphs: [200, (seed) => randomGraphCase(planRandomGraph(seed, { nodesMost: 6 }))],
+  workflows: [60, (seed) => yamlPlanCase(planYaml(seed))],
+};
+
+it.each(Object.entries(makers))(
+  'P2 X2 forks of killed runs end as the run would have, and repeat none of its effects (%s)',
   { timeout: 600_000 },
-  async () => {
+  async (name, [usual, make]) => {
+    const count = Number(process.env['CAIRN_GRAPHS'] ?? usual);
     const found: string[] = [];
-    for (let seed = firstSeed; seed < firstSeed + graphs; seed += 1) found.push(...(await forkSeed(seed)));
-    console.log(`killed and forked ${graphs} graphs from seed ${firstSeed}, ${trials} times each`);
+    for (let seed = firstSeed; seed < firstSeed + count; seed += 1) found.push(...(await forkSeed(seed, make(seed))));
+    console.log(`killed and forked ${count} ${name} from seed ${firstSeed}, ${trials} times each`);
     expect(found.slice(0, 8)).toEqual([]);
   },
 );
