@@ -18,14 +18,30 @@ export async function foldStored(store: Store, blobs: BlobStore, run: RunRow, se
     throw new CairnError('CHECKPOINT_NOT_FOUND', { checkpoint: checkpointId(run.key, seq) });
   }
   const plan = await planLoad(store, run, seq);
-  const folded = new FoldedState(run, blobs, plan.base);
   try {
-    for (const span of plan.spans) {
-      for await (const rows of readRows(store, span.run, span.from, span.to)) await folded.apply(span.run, rows);
-      if (folded.chain?.seq !== span.to) throw await explainMissing(store, span, folded.chain);
-    }
+    return await foldPlan(store, blobs, run, plan);
+  } catch (error) {
+    if (!CairnError.is(error, 'CHECKPOINT_CORRUPT')) throw error;
+    return foldAgain(store, blobs, run, seq);
+  }
+}
+
+/** What was pruned between two reads looks like damage, so what looks like damage is read twice. */
+async function foldAgain(store: Store, blobs: BlobStore, known: RunRow, seq: number): Promise<FoldedState> {
+  const run = (await store.readRun(known)) ?? known;
+  const plan = await planLoad(store, run, seq);
+  try {
+    return await foldPlan(store, blobs, run, plan);
   } catch (error) {
     throw await nameIntact(store, blobs, run, error, plan);
+  }
+}
+
+async function foldPlan(store: Store, blobs: BlobStore, run: RunRow, plan: LoadPlan): Promise<FoldedState> {
+  const folded = new FoldedState(run, blobs, plan.base);
+  for (const span of plan.spans) {
+    for await (const rows of readRows(store, span.run, span.from, span.to)) await folded.apply(span.run, rows);
+    if (folded.chain?.seq !== span.to) throw await explainMissing(store, span, folded.chain);
   }
   return folded;
 }

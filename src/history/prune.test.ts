@@ -1,7 +1,8 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { anySteps, writeHistory, type ModelRun } from '../../test/history/model-history.ts';
+import { anySteps, ModelHistory, writeHistory, type ModelRun } from '../../test/history/model-history.ts';
 import { CairnError } from '../errors.ts';
+import type { Store } from '../ports/store.ts';
 import type { Change } from './change.ts';
 import { loadState, readHistory } from './load.ts';
 import { pruneRun } from './prune.ts';
@@ -120,4 +121,35 @@ test('O1 pruning without the claim is refused', async () => {
   const stale = { ...run!.claim, token: run!.claim.token - 1 };
   await expect(pruneRun(store, blobs, stale, await run!.row())).rejects.toMatchObject({ code: 'CLAIM_FENCED' });
   expect(await seqsOf(run!)).toEqual([0, 1, 2, 3]);
+});
+
+test('C8 what is pruned while it is read is no damage', async () => {
+  let pruned = 0;
+  for (let reads = 1; reads <= 8; reads += 1) {
+    for (const seq of [11, 5]) {
+      const history = new ModelHistory();
+      const run = await history.start('r');
+      for (let i = 1; i <= 11; i += 1) await run.commit([['s', ['codeHash'], `${i}`]]);
+      const fork = await history.fork(run, 11, 'f');
+      const { store, blobs } = history;
+      let left = reads;
+      const pruning = async (): Promise<void> => {
+        if ((left -= 1) !== 0) return;
+        await pruneRun(store, blobs, run.claim, await run.row());
+        pruned += 1;
+      };
+      const reading: Store = {
+        ...store,
+        readRun: async (...args) => (await pruning(), store.readRun(...args)),
+        readSnapshot: async (...args) => (await pruning(), store.readSnapshot(...args)),
+        readCheckpoints: async (...args) => (await pruning(), store.readCheckpoints(...args)),
+      };
+      const loading = loadState(reading, blobs, await fork.row(), seq);
+      const told = await loading.then(({ root }): unknown => root).catch((error: CairnError) => error.code);
+      expect([run.states.get(seq), ...(seq === 5 ? ['CHECKPOINT_PRUNED'] : [])]).toContainEqual(told);
+      left = left > 0 ? left : reads;
+      expect((await verifyRun(reading, blobs, await fork.row())).faults).toEqual([]);
+    }
+  }
+  expect(pruned).toBeGreaterThan(10);
 });
