@@ -7,7 +7,7 @@ import type { DatabaseSync, DatabaseSyncOptions } from 'node:sqlite';
 import { CairnError } from '../../errors.ts';
 import { growWal } from './grow-wal.ts';
 import { checkLayout, createLayout, layoutVersion, readAsNewest } from './schema.ts';
-import { isCannotOpen, mapSqliteError } from './sqlite-errors.ts';
+import { isLogRefused, mapSqliteError } from './sqlite-errors.ts';
 
 export interface DatabaseOptions {
   readonly path: string;
@@ -53,7 +53,7 @@ function openReadOnly(open: Open, { path, store, busyTimeoutMs }: DatabaseOption
     db.prepare('pragma user_version').get();
   } catch (error) {
     db.close();
-    if (!isCannotOpen(error) || existsSync(`${path}-wal`)) throw error;
+    if (!isLogRefused(error) || existsSync(`${path}-wal`)) throw error;
     db = openImmutable(open, path);
   }
   const version = checkLayout(db, store);

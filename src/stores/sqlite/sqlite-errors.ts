@@ -27,8 +27,10 @@ export function isBusy(error: unknown): boolean {
   return code === 5 || code === 6;
 }
 
-export function isCannotOpen(error: unknown): boolean {
-  return readResultCode(error) === 14;
+/** A reader may not make the log's files beside the database: CANTOPEN, or READONLY where the database itself may be written to. */
+export function isLogRefused(error: unknown): boolean {
+  const code = readResultCode(error);
+  return code === 14 || code === 8;
 }
 
 /** Whether one job's values, rather than the state of the store, are to blame: CONSTRAINT, TOOBIG, or what cannot be bound. */

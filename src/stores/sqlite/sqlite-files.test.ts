@@ -277,9 +277,14 @@ function runUnprivileged(script: string): string | undefined {
 
 test('P6 a file that may not be written to is STORE_READ_ONLY, and can still be read, its folder closed or not', async (context) => {
   await makeStore();
-  chmodSync(path, 0o400);
   if (process.getuid?.() === 0) for (const one of [path, folder]) chownSync(one, 65_534, 65_534);
-  for (const mode of [0o700, 0o500]) {
+  const modes = [
+    [0o700, 0o400],
+    [0o500, 0o400],
+    [0o500, 0o600],
+  ] as const;
+  for (const [mode, ofFile] of modes) {
+    chmodSync(path, ofFile);
     chmodSync(folder, mode);
     const said = runUnprivileged(`
       try { openSqliteStore({ path }); } catch (error) { console.log(error.code); }
