@@ -32,7 +32,12 @@ export interface RandomOutput {
 
 /** A number made of what surely settled before: the same whatever the schedule. */
 export function readSettled(state: StateView, settledBefore: readonly string[]): number {
-  return mixNumber(...settledBefore.map((id) => JSON.stringify(state.outputs[id] ?? null)));
+  return mixNumber(...settledBefore.map((id) => outputText(state.outputs[id])));
+}
+
+/** The steps of a map stand in the order in which they were recorded, which depends on the schedule. */
+export function outputText(output: unknown): string {
+  return JSON.stringify(Array.isArray(output) ? (output as readonly unknown[]).toSorted() : (output ?? null));
 }
 
 /** Names an activation whatever the engine calls it: children know by their input where they were started. */
@@ -217,7 +222,7 @@ async function runPart(
 
 async function runChild(ctx: NodeContext, graph: Graph, place: string): Promise<string> {
   const { status, state } = await ctx.run(graph, { trail: place });
-  const outputs = Object.entries(state.outputs).map(([id, output]) => `${id}=${JSON.stringify(output)}`);
+  const outputs = Object.entries(state.outputs).map(([id, output]) => `${id}=${outputText(output)}`);
   return `${status} ${outputs.toSorted().join()}`;
 }
 

@@ -15,7 +15,7 @@ import type { OpenQuestion } from '../engine/api.ts';
 import type { CrashCase } from './crash-kit.ts';
 import type { CrashProcess } from './crash-kit-process.ts';
 import { hangTimeoutMs } from './random-graph-effect.ts';
-import { implementNode, readSettled } from './random-graph-node.ts';
+import { implementNode, readSettled, outputText } from './random-graph-node.ts';
 import type { RandomOutput } from './random-graph-node.ts';
 import type { EdgePlan, NodePlan, RandomGraphPlan } from './random-graph-plan.ts';
 import { mixNumber } from './seeded-random.ts';
@@ -143,7 +143,9 @@ function defineNode(plan: NodePlan, process: CrashProcess, facts: Facts): NodeDe
     ...(plan.kind === 'plain' && effect.recovery === 'idempotent' ? { idempotent: true } : {}),
     ...(plan.checkpoint === undefined ? {} : { checkpoint: plan.checkpoint }),
     ...(plan.hasWhen ? { when: whenOf(plan.id, facts) } : {}),
-    ...(plan.declaresReads ? { reads: ['input.trail', ...facts.settledBefore.map((id) => `outputs.${id}`)] } : {}),
+    ...(plan.declaresReads && plan.parts.every(({ kind }) => kind !== 'peek')
+      ? { reads: ['input.trail', ...facts.settledBefore.map((id) => `outputs.${id}`)] }
+      : {}),
     ...(childGraph === undefined ? {} : { subgraph: childGraph }),
   };
 }
@@ -164,10 +166,7 @@ function defineEdge({ from, to, on, always, condition, roundsMost }: EdgePlan): 
   const { modulus, rest } = condition ?? { modulus: 1, rest: 0 };
   const evaluate = ({ outcome }: ConditionScope): boolean => {
     const visit = (outcome.output as Partial<RandomOutput> | undefined)?.visit ?? Infinity;
-    return (
-      mixNumber(JSON.stringify(outcome.output ?? null)) % modulus === rest &&
-      (roundsMost === undefined || visit < roundsMost)
-    );
+    return mixNumber(outputText(outcome.output)) % modulus === rest && (roundsMost === undefined || visit < roundsMost);
   };
   return { from, to, on, condition: { text: `${modulus} ${rest} ${roundsMost ?? ''}`, evaluate } };
 }
