@@ -68,7 +68,7 @@ class CairnEngine implements Engine {
       limits: limitsOf(options.limits),
       tenant: options.tenant ?? 'default',
       leaseMs: options.leaseMs ?? 30_000,
-      effectsInFlight: new Set(),
+      effectsInFlight: new Map(),
     };
   }
 

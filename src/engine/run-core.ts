@@ -9,6 +9,7 @@ import type { NodeRecord, RunTree } from '../state/tree.ts';
 import type { Activation } from './activation.ts';
 import type { LiveEvent } from './api.ts';
 import type { Committer } from './committer.ts';
+import type { EffectsInFlight } from './effects-in-flight.ts';
 import type { FrameRun } from './frame-run.ts';
 import type { Limits } from './limits.ts';
 import type { PlanStart } from './plan.ts';
@@ -26,7 +27,7 @@ export interface EngineEnvironment {
   readonly tenant: string;
   readonly leaseMs: number;
   /** Keys of effects that run in this process now, whoever advances their runs. */
-  readonly effectsInFlight: Set<string>;
+  readonly effectsInFlight: EffectsInFlight;
 }
 
 /** An activation that may start, in order of decision. */

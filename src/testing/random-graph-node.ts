@@ -37,7 +37,8 @@ export function readSettled(state: StateView, settledBefore: readonly string[]):
 
 /** The steps of a map stand in the order in which they were recorded, which depends on the schedule. */
 export function outputText(output: unknown): string {
-  return JSON.stringify(Array.isArray(output) ? (output as readonly unknown[]).toSorted() : (output ?? null));
+  if (!Array.isArray(output)) return JSON.stringify(output ?? null);
+  return JSON.stringify(output.map((item) => JSON.stringify(item)).toSorted());
 }
 
 /** Names an activation whatever the engine calls it: children know by their input where they were started. */
