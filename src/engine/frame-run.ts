@@ -97,7 +97,8 @@ export class FrameRun {
     return [...this.nodePath, node.id];
   }
 
-  #outerPart(): string {
+  get #outerPart(): string {
+    if (this.parent === undefined) return '';
     const outer = outerVisits(this);
     return outer.some((visit) => visit > 1) ? `,"outer":${JSON.stringify(outer)}` : '';
   }
@@ -105,7 +106,7 @@ export class FrameRun {
   /** The constant head of a node's `settle` part: made once, since it is written at every visit. */
   settlePrefix(node: GraphNode): string {
     return (this.#partPrefixes[node.index] ??=
-      `{"kind":"settle","node":${JSON.stringify(this.pathOf(node))}${node.effect === 'pure' ? '' : `,"effect":"${node.effect}"`}${this.#outerPart()}`);
+      `{"kind":"settle","node":${JSON.stringify(this.pathOf(node))}${node.effect === 'pure' ? '' : `,"effect":"${node.effect}"`}${this.#outerPart}`);
   }
 }
 

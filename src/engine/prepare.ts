@@ -67,8 +67,9 @@ function startFresh(core: RunCore, activation: Activation): void {
 
 /** An outcome that the fork was given stands in for whatever the activation would do, or has begun. Says whether there is one. */
 function takesSupplied(core: RunCore, activation: Activation): boolean {
+  if (core.root.supplied === undefined) return false;
   const key = JSON.stringify(activation.path);
-  const supplied = core.root.supplied?.[key];
+  const supplied = core.root.supplied[key];
   if (supplied === undefined) return false;
   core.onSupplied(activation);
   const source = { by: 'fork', note: () => core.deleteRootEntry('supplied', key) };
