@@ -7,10 +7,10 @@ import { loadState, readHistory, readLineage } from '../history/load.ts';
 import { resolveValues } from '../history/resolve-values.ts';
 import type { BlobStore } from '../ports/blobs.ts';
 import type { RunRow, Store } from '../ports/store.ts';
-import { setOwn } from '../state/plain.ts';
 import type { KeptOutcome, NodeRecord, RunTree, StepRecord } from '../state/tree.ts';
 import type { Activation } from './activation.ts';
 import type { EngineEnvironment } from './run-core.ts';
+import { isSettled, setsOf, updatesOf, type Op } from './recorded-ops.ts';
 import { recordPathOf, treePathOf } from './tree-path.ts';
 import { placeIn, placeOf } from './visit-part.ts';
 
@@ -41,8 +41,6 @@ type Given = Readonly<Record<string, KeptOutcome['updates']>>;
 
 /** Changes after which an effect that was announced is not open. */
 const endings: ReadonlySet<string> = new Set(['settle', 'replay', 'step', 'withdraw']);
-
-type Op = readonly [kind: string, path: readonly string[], value?: unknown];
 
 /** An index over the changes of all ancestors; outcomes themselves are read when they are asked for. */
 export class RecordedOutcomes {
@@ -210,36 +208,4 @@ function push(table: Map<string, Recorded[]>, key: string, recorded: Recorded): 
   const list = table.get(key);
   if (list === undefined) table.set(key, [recorded]);
   else list.push(recorded);
-}
-
-/** What was set at a place as a whole, in order. */
-function setsOf(ops: readonly Op[], at: readonly string[]): readonly unknown[] {
-  return ops
-    .filter(([kind, path]) => kind === 's' && path.length === at.length && startsWith(path, at))
-    .map(([, , value]) => value);
-}
-
-function isSettled({ status, visits = 1 }: NodeRecord, visit: number): boolean {
-  return status !== 'started' && status !== 'waiting' && visits === visit;
-}
-
-function startsWith(path: readonly string[], prefix: readonly string[]): boolean {
-  return prefix.every((key, index) => path[index] === key);
-}
-
-/** The updates that a delta of plain sets and appends tells. */
-function updatesOf(ops: readonly Op[], frame: readonly string[]): KeptOutcome['updates'] {
-  const updates: Record<string, Record<string, unknown>> = {};
-  const prefix = [...frame, 'channels'];
-  for (const [kind, path, value] of ops) {
-    if (!startsWith(path, prefix) || kind === 'd') continue;
-    const [partition, ...keys] = path.slice(prefix.length) as [string, ...string[]];
-    let target = (updates[partition] ??= {});
-    for (const key of keys.slice(0, -1)) {
-      if (!Object.hasOwn(target, key)) setOwn(target, key, {});
-      target = target[key] as Record<string, unknown>;
-    }
-    setOwn(target, keys.at(-1) as string, value);
-  }
-  return Object.keys(updates).length === 0 ? undefined : updates;
 }

@@ -14,6 +14,7 @@ import type { EngineEnvironment, RunCore } from './run-core.ts';
 import { effectKey } from './step-calls.ts';
 import { inputHashOf, settleFailed } from './settle.ts';
 import { settleOutcome } from './settle-outcome.ts';
+import { intentKeyOf, isTaken, takenRecordOf, type TakenRecord } from './taken-records.ts';
 
 /** What became of a due activation's recorded outcome. */
 type Found = { readonly recorded: Recorded; readonly outcome: KeptOutcome & { readonly record: NodeRecord } };
@@ -21,10 +22,18 @@ type Found = { readonly recorded: Recorded; readonly outcome: KeptOutcome & { re
 /** What a fork takes over for a step: its output, or an effect that failed in the original and may have happened (X3). */
 export interface TakenStep {
   readonly place: string;
-  readonly from: TakenPlace;
+  readonly from: TakenRecord;
   readonly output: unknown;
   readonly by: string | undefined;
   readonly doubt?: StepRecord;
+}
+
+/** A step that is called for. */
+export interface DueStep {
+  readonly key: string;
+  readonly effect: string;
+  /** Of the input that it was given, if any. */
+  readonly hash: string | undefined;
 }
 
 interface Pending {
@@ -70,7 +79,12 @@ export class ReplaySource {
     if (recorded === undefined) return this.#takesUnread(core, activation);
     const isFailure = recorded.part.status !== undefined && recorded.part.status !== 'completed';
     if (isFailure && !isEffect(node)) return false;
-    this.#pending.push({ activation, recorded });
+    return this.#queue(core, { activation, recorded });
+  }
+
+  /** It is taken over in a turn of its own. */
+  #queue(core: RunCore, pending: Pending): true {
+    this.#pending.push(pending);
     core.requestTurn();
     return true;
   }
@@ -88,17 +102,14 @@ export class ReplaySource {
   /** Whether an effect that was open at the fork point was begun again in the original: what was decided about it before is used up there. */
   reopens(core: RunCore, activation: Activation): boolean {
     const recorded = this.#announced(core.root, activation);
-    if (recorded === undefined) return false;
-    this.#pending.push({ activation, recorded });
-    core.requestTurn();
-    return true;
+    return recorded !== undefined && this.#queue(core, { activation, recorded });
   }
 
   /** Where the original announced an effect of this place, and nothing of its end. */
   #announced(root: RunTree, activation: Activation, step?: string): Recorded | undefined {
     if (step === undefined && !isEffect(activation.node)) return undefined;
     const announced = this.#outcomes.announced(activation, step);
-    const taken = root.replayed?.[intentPlaceOf(activation.path, step)];
+    const taken = root.replayed?.[intentKeyOf(activation.path, step)];
     return announced === undefined || isTaken(announced, taken) ? undefined : announced;
   }
 
@@ -142,7 +153,7 @@ export class ReplaySource {
     if (record === undefined) return this.startAnyway(core, activation);
     // It is the same attempt that goes on.
     activation.attempt = record.attempt ?? 1;
-    this.noteTaken(core, { place: intentPlaceOf(activation.path), from: placeOf(announced) });
+    this.noteTaken(core, { place: intentKeyOf(activation.path), from: takenRecordOf(announced) });
     this.#doubt(core, activation, announced.run, record);
   }
 
@@ -168,7 +179,7 @@ export class ReplaySource {
     const from = { runId: recorded.run.runId, seq: recorded.seq };
     const input = { hash: recorded.part.hash ?? '', reads: recorded.part.reads };
     const { record } = outcome;
-    const note = (): void => this.noteTaken(core, { place: pathKeyOf(activation.path), from: placeOf(recorded) });
+    const note = (): void => this.noteTaken(core, { place: pathKeyOf(activation.path), from: takenRecordOf(recorded) });
     if (record.status === 'cancelled' || (record.status === 'failed' && record.fired === undefined)) {
       note();
       return this.#doubt(core, activation, recorded.run, record);
@@ -215,11 +226,7 @@ export class ReplaySource {
     const isClaimed = await this.#isClaimed(origin);
     if (activation.isOver) return true;
     const recorded = this.#outcomes.ofNode(activation).find(({ part }) => part.status === undefined);
-    if (recorded !== undefined) {
-      this.#pending.push({ activation, recorded });
-      core.requestTurn();
-      return true;
-    }
+    if (recorded !== undefined) return this.#queue(core, { activation, recorded });
     if (isClaimed) this.#refuse(core, origin, activation);
     return isClaimed;
   }
@@ -237,14 +244,9 @@ export class ReplaySource {
     core.fail(new CairnError('ORIGINAL_CLAIMED', { runId, node: path.join('/') }));
   }
 
-  /** What is recorded of a step of equal input, if its class lets a fork take it over. `hash`: of the input it was given, if any. */
-  async stepOutcome(
-    core: RunCore,
-    activation: Activation,
-    key: string,
-    effect: string,
-    hash: string | undefined,
-  ): Promise<TakenStep | undefined> {
+  /** What is recorded of a step of equal input, if its class lets a fork take it over. */
+  async stepOutcome(core: RunCore, activation: Activation, step: DueStep): Promise<TakenStep | undefined> {
+    const { key, effect } = step;
     if (effect === 'read' || (effect === 'pure' && (core.root.rerunPure === true || core.isCodeChanged)))
       return undefined;
     const place = stepKeyOf(activation.path, key);
@@ -252,38 +254,31 @@ export class ReplaySource {
     const open = this.#outcomes
       .ofStep(activation, key)
       .filter((entry) => !isTaken(entry, last))
-      .filter((entry) => this.#hasEqualInput(activation, entry, effect, hash));
+      .filter((entry) => this.#hasEqualInput(activation, entry, step));
     const recorded = open.find(({ part }) => part.status === undefined) ?? (isEffect({ effect }) ? open[0] : undefined);
     if (recorded === undefined)
-      return (
-        (await this.openStep(core, activation, key, effect, hash)) ?? this.#unreadStep(activation, key, effect, place)
-      );
-    const step = await this.#outcomes.readStep(recorded);
-    if (step === undefined) return undefined;
-    const from = placeOf(recorded);
-    if (step.status === 'done') return { place, from, output: step.output, by: step.by };
-    if (step.status !== 'failed') return undefined;
-    return { place, from, output: undefined, by: undefined, doubt: doubtOf(activation, key, recorded, step) };
+      return (await this.openStep(core, activation, step)) ?? this.#unreadStep(activation, step, place);
+    const ended = await this.#outcomes.readStep(recorded);
+    if (ended === undefined) return undefined;
+    const from = takenRecordOf(recorded);
+    if (ended.status === 'done') return { place, from, output: ended.output, by: ended.by };
+    if (ended.status !== 'failed') return undefined;
+    return { place, from, output: undefined, by: undefined, doubt: openedFrom(activation, key, recorded, ended) };
   }
 
   /** A step whose effect the original announced, with nothing of its end: open here too. The like of {@link reopens}, if it is begun. */
-  async openStep(
-    core: RunCore,
-    activation: Activation,
-    key: string,
-    effect: string,
-    hash: string | undefined,
-  ): Promise<TakenStep | undefined> {
+  async openStep(core: RunCore, activation: Activation, step: DueStep): Promise<TakenStep | undefined> {
+    const { key, effect, hash } = step;
     const announced = isEffect({ effect }) ? this.#announced(core.root, activation, key) : undefined;
     if (announced === undefined) return undefined;
     const doubt = await openStepOf(this.#outcomes, activation, key, hash, announced);
     if (doubt === undefined) return undefined;
-    const from = placeOf(announced);
-    return { place: intentPlaceOf(activation.path, key), from, output: undefined, by: undefined, doubt };
+    const from = takenRecordOf(announced);
+    return { place: intentKeyOf(activation.path, key), from, output: undefined, by: undefined, doubt };
   }
 
   /** The like of {@link #takesUnread} for a step. */
-  #unreadStep(activation: Activation, key: string, effect: string, place: string): TakenStep | undefined {
+  #unreadStep(activation: Activation, { key, effect }: DueStep, place: string): TakenStep | undefined {
     const { unread } = this.#outcomes;
     if (unread === undefined || !isEffect({ effect })) return undefined;
     const intent: Intent = { key: effectKey(activation, key, unread.runId), attempt: 1, deadlineAt: 0 };
@@ -300,8 +295,7 @@ export class ReplaySource {
    * A step that was given no input has its activation's: all that the recorded activation read by its end. Of one that has not ended it is
    * not known what it read, which a pure step may well have done: it is run again, and what is not pure is compared by what is known.
    */
-  #hasEqualInput(activation: Activation, recorded: Recorded, effect: string, hash: string | undefined): boolean {
-    const { run, seq, part } = recorded;
+  #hasEqualInput(activation: Activation, { run, seq, part }: Recorded, { effect, hash }: DueStep): boolean {
     if (hash !== undefined) return part.hash === hash;
     const settled = this.#outcomes.ofNode(activation).find((other) => other.run === run && other.seq >= seq);
     if (settled !== undefined) return settled.part.hash === hashWith(activation, settled.part.reads);
@@ -328,23 +322,6 @@ export class ReplaySource {
   }
 }
 
-/** Which record of a place was taken: each is taken once, and those before it no more. */
-type TakenPlace = NonNullable<RunTree['replayed']>[string];
-
-/** An announcement is taken by itself: it may share its checkpoint with the outcome of the visit before. */
-function intentPlaceOf(path: readonly string[], step?: string): string {
-  return `intent ${step === undefined ? pathKeyOf(path) : stepKeyOf(path, step)}`;
-}
-
-function placeOf({ run, seq, nth }: Recorded): TakenPlace {
-  return nth === 0 ? [run.runId, seq] : [run.runId, seq, nth];
-}
-
-function isTaken({ run, seq, nth }: Recorded, last: TakenPlace | undefined): boolean {
-  if (run.runId !== last?.[0]) return false;
-  return seq < last[1] || (seq === last[1] && nth <= (last[2] ?? 0));
-}
-
 /** The intent of an effect that is open there; one that has ended there waits for no deadline. */
 function intentFrom({ intent, status, attempt }: Partial<NodeRecord>, key: string): Intent {
   if (intent !== undefined && status !== 'failed' && status !== 'cancelled') return intent;
@@ -352,7 +329,7 @@ function intentFrom({ intent, status, attempt }: Partial<NodeRecord>, key: strin
 }
 
 /** A step that failed in the original, as one that was begun there under its key. */
-function doubtOf(activation: Activation, key: string, { run }: Recorded, failed: StepRecord): StepRecord {
+function openedFrom(activation: Activation, key: string, { run }: Recorded, failed: StepRecord): StepRecord {
   const intent: Intent = {
     key: failed.intent?.key ?? effectKey(activation, key, run.runId),
     attempt: failed.attempt ?? 1,

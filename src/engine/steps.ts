@@ -90,11 +90,11 @@ async function performStep<T>(
   const hash = stepHash(core, activation, key, options);
   let begun = recorded;
   if (core.replay !== undefined) {
-    const given = 'input' in options ? hash : undefined;
+    const due = { key, effect, hash: 'input' in options ? hash : undefined };
     const { replay } = core;
     const taken = await (recorded?.intent === undefined
-      ? replay.stepOutcome(core, activation, key, effect, given)
-      : replay.openStep(core, activation, key, effect, given));
+      ? replay.stepOutcome(core, activation, due)
+      : replay.openStep(core, activation, due));
     if (!isCurrent()) return never<T>();
     if (taken !== undefined) {
       if (taken.doubt === undefined) {

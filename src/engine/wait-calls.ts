@@ -82,7 +82,7 @@ async function findKnown(
   const admit = (value: unknown): Promise<Admitted> => offloadValue(core, admitStep(core, activation, key, value));
   const early = kind === 'signal' ? await findEarlySignal(core, name, admit) : undefined;
   if (early !== undefined) return early;
-  const replayed = await core.replay?.stepOutcome(core, activation, key, 'human', undefined);
+  const replayed = await core.replay?.stepOutcome(core, activation, { key, effect: 'human', hash: undefined });
   if (replayed === undefined) return undefined;
   const take = (): boolean => {
     core.replay?.noteTaken(core, replayed);

@@ -1,0 +1,20 @@
+/** Which recorded outcomes a fork has taken: each is taken once, and those before it no more, after a crash too (X2). */
+import type { RunTree } from '../state/tree.ts';
+import { pathKeyOf, stepKeyOf, type Recorded } from './recorded-outcomes.ts';
+
+/** The last record taken of a node, or of the steps of a name. */
+export type TakenRecord = NonNullable<RunTree['replayed']>[string];
+
+/** Under which key of `replayed` an announcement is noted: by itself, as it may share its checkpoint with the outcome of the visit before. */
+export function intentKeyOf(path: readonly string[], step?: string): string {
+  return `intent ${step === undefined ? pathKeyOf(path) : stepKeyOf(path, step)}`;
+}
+
+export function takenRecordOf({ run, seq, nth }: Recorded): TakenRecord {
+  return nth === 0 ? [run.runId, seq] : [run.runId, seq, nth];
+}
+
+export function isTaken({ run, seq, nth }: Recorded, last: TakenRecord | undefined): boolean {
+  if (run.runId !== last?.[0]) return false;
+  return seq < last[1] || (seq === last[1] && nth <= (last[2] ?? 0));
+}
