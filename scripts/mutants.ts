@@ -1,0 +1,52 @@
+/**
+ * `npm run mutants [-- --only TEXT]`: breaks the code on purpose, one change of meaning at a time, in a copy of the project, and tells
+ * which of them no test noticed. Slow, and so no part of the gate. Each kill names the test that made it.
+ */
+import { resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { engineMutants } from './mutants/engine.ts';
+import type { Mutant } from './mutants/mutant.ts';
+import { ScratchCopy } from './mutants/scratch-copy.ts';
+
+const rooms: Readonly<Record<string, readonly Mutant[]>> = { engine: engineMutants };
+
+const { values } = parseArgs({ options: { only: { type: 'string', default: '' } } });
+const mutants = Object.entries(rooms)
+  .flatMap(([room, list]) => list.map((mutant) => ({ ...mutant, name: `${room}: ${mutant.name}` })))
+  .filter(({ name }) => name.includes(values.only));
+
+/** What becomes of the tests when the change is made: the test that noticed it, or why it counts as unnoticed. */
+async function tryMutant(
+  copy: ScratchCopy,
+  mutant: Mutant,
+): Promise<{ readonly killer?: string; readonly fault?: string }> {
+  const text = copy.read(mutant.file);
+  const found = text.split(mutant.old).length - 1;
+  if (found !== 1) return { fault: `its old text is ${found} times in ${mutant.file}` };
+  copy.write(
+    mutant.file,
+    text.replace(mutant.old, () => mutant.new),
+  );
+  const { hasPassed, failed, output } = await copy.runTests(mutant.tests);
+  copy.write(mutant.file, text);
+  if (hasPassed) return { fault: `${mutant.tests.join(', ')} passed` };
+  return failed === undefined ? { fault: `no test failed, but:\n${output}` } : { killer: failed };
+}
+
+let killed = 0;
+const copy = new ScratchCopy(resolve(import.meta.dirname, '..'));
+try {
+  const unchanged = await copy.runTests([...new Set(mutants.flatMap(({ tests }) => tests))]);
+  if (!unchanged.hasPassed) throw new Error(`these tests fail without any change:\n${unchanged.output}`);
+  for (const mutant of mutants) {
+    const { killer, fault } = await tryMutant(copy, mutant);
+    if (killer !== undefined) killed += 1;
+    process.stdout.write(
+      killer === undefined ? `LIVED   ${mutant.name}: ${fault}\n` : `killed  ${mutant.name}: ${killer}\n`,
+    );
+  }
+} finally {
+  copy.remove();
+}
+process.stdout.write(`${killed} killed, ${mutants.length - killed} lived\n`);
+process.exitCode = killed === mutants.length && killed > 0 ? 0 : 1;

@@ -1,0 +1,103 @@
+/** Changes of meaning in the engine. */
+import type { Mutant } from './mutant.ts';
+
+export const engineMutants: readonly Mutant[] = [
+  {
+    name: 'a renewal does not move the end of the lease',
+    file: 'src/engine/claim-keeper.ts',
+    old: 'core.leaseUntilMs = askedAtMs + claim.leaseMs;',
+    new: '',
+    tests: ['src/engine/leases.test.ts'],
+  },
+  {
+    name: 'the lease is counted from after a slow renewal',
+    file: 'src/engine/claim-keeper.ts',
+    old: 'core.leaseUntilMs = askedAtMs + claim.leaseMs;',
+    new: 'core.leaseUntilMs = env.clock.monotonic() + claim.leaseMs + 0 * askedAtMs;',
+    tests: ['src/engine/leases.test.ts'],
+  },
+  {
+    name: 'the effect of a node begins after the lease ran out',
+    file: 'src/engine/attempt.ts',
+    old: 'if (isEffect(node) && core.env.clock.monotonic() >= core.leaseUntilMs)',
+    new: 'if (isEffect(node) && core.leaseUntilMs < 0)',
+    tests: ['src/engine/leases.test.ts'],
+  },
+  {
+    name: 'the effect of a step begins after the lease ran out',
+    file: 'src/engine/step-intent.ts',
+    old: 'if (clock.monotonic() >= core.leaseUntilMs)',
+    new: 'if (core.leaseUntilMs < 0)',
+    tests: ['src/engine/leases.test.ts'],
+  },
+  {
+    name: 'the lease is counted from after a slow admission',
+    file: 'src/engine/engine.ts',
+    old: 'this.#advance(run, claim as Claim, claimedAtMs, graph, { graph }, created, loaded),',
+    new: 'this.#advance(run, claim as Claim, this.#env.clock.monotonic(), graph, { graph }, created, loaded),',
+    tests: ['src/engine/leases.test.ts'],
+  },
+  {
+    name: 'the lease is counted from after a slow claim',
+    file: 'src/engine/engine.ts',
+    old: 'return this.#advance(claimed, claim, claimedAtMs, graph, options, false);',
+    new: 'return this.#advance(claimed, claim, this.#env.clock.monotonic() + 0 * claimedAtMs, graph, options, false);',
+    tests: ['src/engine/leases.test.ts'],
+  },
+  {
+    name: 'the lease is counted from after a slow claim of a run that goes on',
+    file: 'src/engine/engine.ts',
+    old: 'active.runner = await this.#prepare({ run, claim, claimedAtMs, graph, feed, options }, undefined);',
+    new: 'active.runner = await this.#prepare({ run, claim, claimedAtMs: claimedAtMs + 1e9, graph, feed, options }, undefined);',
+    tests: ['src/engine/leases.test.ts'],
+  },
+  {
+    name: 'intents are not kept through a power cut',
+    file: 'src/engine/runner.ts',
+    old: 'const isPower = starters.length > 0 || core.holdsEffect || this.#wantsPower;',
+    new: 'const isPower = core.holdsEffect || this.#wantsPower;',
+    tests: ['src/engine/durability.test.ts'],
+  },
+  {
+    name: 'intents of steps are not kept through a power cut',
+    file: 'src/engine/runner.ts',
+    old: 'this.#wantsPower = true;',
+    new: '',
+    tests: ['src/engine/durability.test.ts'],
+  },
+  {
+    name: 'outcomes of effects are not kept through a power cut',
+    file: 'src/engine/runner.ts',
+    old: 'const isPower = starters.length > 0 || core.holdsEffect || this.#wantsPower;',
+    new: 'const isPower = starters.length > 0 || this.#wantsPower;',
+    tests: ['src/engine/durability.test.ts'],
+  },
+  {
+    name: 'the end of a run is not kept through a power cut',
+    file: 'src/engine/runner.ts',
+    old: "core.committer.commit('power');",
+    new: "core.committer.commit('process');",
+    tests: ['src/engine/durability.test.ts'],
+  },
+  {
+    name: 'the cancel of a resting run is not kept through a power cut',
+    file: 'src/engine/cancel-run.ts',
+    old: "committer.commit('power');",
+    new: "committer.commit('process');",
+    tests: ['src/engine/durability.test.ts'],
+  },
+  {
+    name: 'an admission is not kept through a power cut',
+    file: 'src/engine/admit-run.ts',
+    old: "durability: 'power',",
+    new: "durability: 'process',",
+    tests: ['src/engine/durability.test.ts'],
+  },
+  {
+    name: 'the admission of a fork is not kept through a power cut',
+    file: 'src/engine/fork.ts',
+    old: "durability: 'power',",
+    new: "durability: 'process',",
+    tests: ['src/engine/durability.test.ts'],
+  },
+];
