@@ -2,7 +2,7 @@
 import { parseArgs } from 'node:util';
 import { createMemoryBlobs } from '../src/blobs/memory-blobs.ts';
 import { createMemoryStore } from '../src/stores/memory/index.ts';
-import { simulate } from '../src/testing/simulate.ts';
+import { simulate } from '../test/simulation/simulate.ts';
 
 const { values } = parseArgs({
   options: { seeds: { type: 'string', default: '1000' }, from: { type: 'string', default: '1' } },

@@ -12,49 +12,10 @@ import {
   type NodeDefinition,
 } from '../src/graph/graph.ts';
 import type { EffectClass, NodeContext } from '../src/graph/node-contract.ts';
-import type { Clock } from '../src/ports/clock.ts';
 import type { Ids } from '../src/ports/ids.ts';
 import type { RunRow, Store } from '../src/ports/store.ts';
 import { createMemoryStore } from '../src/stores/memory/memory-store.ts';
-
-/** Virtual time: a timer fires once nothing else is left to do, and time jumps to it. */
-export function jumpingClock(): Clock & { timeMs: number } {
-  let order = 0;
-  const timers: { at: number; order: number; callback: () => void }[] = [];
-  const clock = {
-    timeMs: 1_700_000_000_000,
-    now: () => clock.timeMs,
-    monotonic: () => clock.timeMs,
-    defer: (callback: () => void) => void setImmediate(callback),
-    setTimer(delayMs: number, callback: () => void) {
-      const timer = { at: clock.timeMs + delayMs, order: (order += 1), callback };
-      timers.push(timer);
-      idle();
-      return () => {
-        const index = timers.indexOf(timer);
-        if (index >= 0) timers.splice(index, 1);
-      };
-    },
-  };
-  let isWatching = false;
-  const idle = (): void => {
-    if (isWatching) return;
-    isWatching = true;
-    let rounds = 0;
-    const turn = (): void => {
-      if ((rounds += 1) < 8) return void setImmediate(turn);
-      isWatching = false;
-      timers.sort((a, b) => a.at - b.at || a.order - b.order);
-      const next = timers.shift();
-      if (next === undefined) return;
-      clock.timeMs = Math.max(clock.timeMs, next.at);
-      next.callback();
-      if (timers.length > 0) idle();
-    };
-    setImmediate(turn);
-  };
-  return clock;
-}
+import { createVirtualClock, type VirtualClock } from '../src/testing/virtual-clock.ts';
 
 let runCount = 0;
 
@@ -71,12 +32,12 @@ export interface Bench {
   readonly engine: Engine;
   readonly store: Store;
   readonly options: EngineOptions;
-  readonly clock: ReturnType<typeof jumpingClock>;
+  readonly clock: VirtualClock;
 }
 
 export function createBench(more: Partial<EngineOptions> = {}): Bench {
-  const clock = jumpingClock();
-  const store = more.store ?? createMemoryStore({ now: () => clock.timeMs });
+  const clock = createVirtualClock({ isAutomatic: true });
+  const store = more.store ?? createMemoryStore({ now: clock.now });
   // Virtual time runs ahead of effects that take real time: they have no deadline within reach unless a test sets one.
   const limits = { effectMs: 1e12, ...more.limits };
   const options: EngineOptions = { store, blobs: createMemoryBlobs(), clock, ids: testIds(), ...more, limits };

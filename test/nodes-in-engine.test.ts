@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
+import { systemClock } from '../src/app/system-clock.ts';
 import { createMemoryBlobs } from '../src/blobs/memory-blobs.ts';
 import type { Engine } from '../src/engine/api.ts';
 import { createEngine } from '../src/engine/engine.ts';
@@ -31,15 +32,7 @@ function openEngine(store: Store = createMemoryStore()): Engine {
   return createEngine({
     store,
     blobs: createMemoryBlobs(),
-    clock: {
-      now: () => Date.now(),
-      monotonic: () => performance.now(),
-      setTimer: (delayMs, callback) => {
-        const timer = setTimeout(callback, delayMs);
-        return () => clearTimeout(timer);
-      },
-      defer: (callback) => void setImmediate(callback),
-    },
+    clock: systemClock,
     ids: { createRunId: () => `run-${(runs += 1)}`, workerId: 'w', random: () => 0.5, isWorkerDead: () => undefined },
     secrets: { read: (name) => (name === 'TOKEN' ? 't-s3cret' : undefined), redactedKeys: new Set() },
   });

@@ -4,7 +4,7 @@ import { systemClock } from '../../src/app/system-clock.ts';
 import { createMemoryBlobs } from '../../src/blobs/memory-blobs.ts';
 import { createEngine } from '../../src/engine/engine.ts';
 import { openSqliteStore } from '../../src/stores/sqlite/index.ts';
-import { runCrashScript } from '../../src/testing/crash-kit-script.ts';
+import { runCrashScript } from '../../src/testing/crash-kit/crash-script.ts';
 import { graph } from './graph.ts';
 import { readLedger } from './ledger.ts';
 

@@ -3,8 +3,8 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { crashProcesses } from '../../src/testing/crash-kit-real.ts';
-import type { CrashResult } from '../../src/testing/crash-kit-script.ts';
+import { crashProcesses } from '../../src/testing/crash-kit/crash-processes.ts';
+import type { CrashResult } from '../../src/testing/crash-kit/crash-script.ts';
 import type { WorkflowCrashCase } from './crash-script.ts';
 
 const top = mkdtempSync(join(tmpdir(), 'cairn-workflows-'));

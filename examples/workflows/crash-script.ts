@@ -11,7 +11,7 @@ import { createEngine } from '../../src/engine/engine.ts';
 import { createNodeTypes } from '../../src/nodes/blocks/index.ts';
 import type { Store } from '../../src/ports/store.ts';
 import { openSqliteStore } from '../../src/stores/sqlite/index.ts';
-import { runCrashScript, type CrashResult } from '../../src/testing/crash-kit-script.ts';
+import { runCrashScript, type CrashResult } from '../../src/testing/crash-kit/crash-script.ts';
 import { git, makeRepository } from '../release-notes/test-repository.ts';
 
 export interface WorkflowCrashCase {

@@ -2,8 +2,9 @@
 import { expect, test } from 'vitest';
 import { CairnError } from '../errors.ts';
 import type { Store } from '../ports/store.ts';
+import { createVirtualClock } from '../testing/virtual-clock.ts';
 import { settleDown } from '../../test/dying-engine.ts';
-import { createBench, edges, graphOf, jumpingClock, node } from '../../test/engine-kit.ts';
+import { createBench, edges, graphOf, node } from '../../test/engine-kit.ts';
 
 test('O2 an attempt that ends after its time does not make the next one, still at work, look given up', async () => {
   const calls: PromiseWithResolvers<string>[] = [];
@@ -25,7 +26,7 @@ test('O2 an attempt that ends after its time does not make the next one, still a
     edges('> pay', 'pay >', '> sibling', 'sibling > after', 'after >'),
   );
   // Time stands still once the second attempt has begun: its deadline is not what lets another one begin.
-  const jumping = jumpingClock();
+  const jumping = createVirtualClock({ isAutomatic: true });
   let stoppedAt: number | undefined;
   const now = (): number => stoppedAt ?? jumping.timeMs;
   const setTimer: typeof jumping.setTimer = (delayMs, callback) =>

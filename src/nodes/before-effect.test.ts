@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { NodeFailure } from '../graph/node-contract.ts';
-import { createFakeContext } from '../testing/fake-context.ts';
+import { createFakeContext } from '../testing/node-suite/fake-context.ts';
 import { fileNode, httpNode, shellNode, toolNode, type NodeDraft } from './index.ts';
 
 const breaks = (): never => {

@@ -6,7 +6,7 @@ import { gzipSync } from 'node:zlib';
 import { afterAll, expect, test } from 'vitest';
 import { CairnError } from '../errors.ts';
 import type { NodeFailure } from '../graph/node-contract.ts';
-import { createFakeContext, type FakeContextOptions } from '../testing/fake-context.ts';
+import { createFakeContext, type FakeContextOptions } from '../testing/node-suite/fake-context.ts';
 import { httpNode, httpRetry, secret, type HttpNodeConfig, type HttpOutput } from './index.ts';
 
 const servers: Server[] = [];

@@ -4,7 +4,7 @@ import { CairnError } from '../errors.ts';
 import { compileGraph } from '../graph/compile-graph.ts';
 import { END, START } from '../graph/graph.ts';
 import { stepsOutput, type NodeFailure, type Outcome } from '../graph/node-contract.ts';
-import { createFakeContext, createStateView, type FakeContext } from '../testing/fake-context.ts';
+import { createFakeContext, createStateView, type FakeContext } from '../testing/node-suite/fake-context.ts';
 import { functionNode, mapNode, type MapNodeConfig, type NodeDraft } from './index.ts';
 
 const over = (state: { readonly input: unknown }): readonly unknown[] => state.input as readonly unknown[];

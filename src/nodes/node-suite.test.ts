@@ -8,7 +8,7 @@ import { setTimeout } from 'node:timers/promises';
 import { afterAll, expect, test } from 'vitest';
 import { compileGraph } from '../graph/compile-graph.ts';
 import { END, START } from '../graph/graph.ts';
-import { nodeSuite, type NodeSuiteOptions } from '../testing/node-suite.ts';
+import { nodeSuite, type NodeSuiteOptions } from '../testing/node-suite/node-suite.ts';
 import {
   fileNode,
   functionNode,

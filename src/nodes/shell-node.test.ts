@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { CairnError } from '../errors.ts';
 import type { NodeFailure } from '../graph/node-contract.ts';
-import { createFakeContext, type FakeContextOptions } from '../testing/fake-context.ts';
+import { createFakeContext, type FakeContextOptions } from '../testing/node-suite/fake-context.ts';
 import { secret, shellNode, type ShellNodeConfig, type ShellOutput } from './index.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'cairn-shell-'));

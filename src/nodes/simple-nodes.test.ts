@@ -6,7 +6,7 @@ import { compileGraph } from '../graph/compile-graph.ts';
 import { compileChoice } from '../graph/expression.ts';
 import { END, START, type ConditionScope, type Graph } from '../graph/graph.ts';
 import { Outcome, type NodeFailure, type OutcomeParts } from '../graph/node-contract.ts';
-import { createFakeContext, createStateView, type FakeContextOptions } from '../testing/fake-context.ts';
+import { createFakeContext, createStateView, type FakeContextOptions } from '../testing/node-suite/fake-context.ts';
 import {
   functionNode,
   guardrailNode,

@@ -2,7 +2,6 @@ import { beforeEach, expect, test } from 'vitest';
 import type { Claim, Store } from '../ports/store.ts';
 import { createMemoryStore } from '../stores/memory/index.ts';
 import { createFaultyStore, type FaultyStoreOptions } from './faulty-store.ts';
-import { createSeededRandom } from './seeded-random.ts';
 import { admission, checkpoint, commitOf, keyOf, message, readSeqs, startRun } from './store-suite/examples.ts';
 import { createVirtualClock, type VirtualClock } from './virtual-clock.ts';
 
@@ -16,8 +15,8 @@ beforeEach(async () => {
   claim = await startRun(inner, 'run');
 });
 
-const wrap = (faults: Omit<FaultyStoreOptions, 'clock' | 'random'>, seed = 1): Store =>
-  createFaultyStore(inner, { clock, random: createSeededRandom(seed), ...faults });
+const wrap = (faults: Omit<FaultyStoreOptions, 'clock' | 'seed'>, seed = 1): Store =>
+  createFaultyStore(inner, { clock, seed, ...faults });
 
 /** Lets the network's time pass until the calls have settled. */
 async function settle<Reply>(calls: readonly Promise<Reply>[]): Promise<PromiseSettledResult<Reply>[]> {

@@ -3,7 +3,7 @@
 import { CairnError } from '../errors.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Commit, Store } from '../ports/store.ts';
-import type { SeededRandom } from './seeded-random.ts';
+import { createSeededRandom, type SeededRandom } from './seeded-random.ts';
 
 export type StoreMethod = Exclude<keyof Store, 'name' | 'capabilities' | 'close'>;
 
@@ -13,8 +13,8 @@ export type FaultRate = number | ((method: StoreMethod) => number);
 export interface FaultyStoreOptions {
   /** Latency is waited for on it. */
   readonly clock: Clock;
-  /** Decides every fault, so that a seed repeats them. */
-  readonly random: SeededRandom;
+  /** Decides every fault: the same seed repeats them. */
+  readonly seed: number;
   /** The most a call takes on its way there, and again on its way back. Default is 0: calls are passed on at once. */
   readonly latencyMs?: number;
   /** Whether a call may overtake one made before it. Commits of one run never overtake each other. Default is `false`. */
@@ -70,6 +70,7 @@ export function createFaultyStore(store: Store, options: FaultyStoreOptions): St
 class Network {
   readonly #store: string;
   readonly #options: FaultyStoreOptions;
+  readonly #random: SeededRandom;
   /** Calls that have not been replied to. */
   readonly #underWay = new Set<Promise<unknown>>();
   /** The last call sent on each lane; those of one lane arrive in order. */
@@ -78,6 +79,7 @@ class Network {
   constructor(store: string, options: FaultyStoreOptions) {
     this.#store = store;
     this.#options = options;
+    this.#random = createSeededRandom(options.seed);
   }
 
   carry(method: StoreMethod, args: readonly unknown[], call: Call): Promise<unknown> {
@@ -133,14 +135,14 @@ class Network {
   }
 
   #delay(): Promise<void> {
-    const { clock, random, latencyMs = 0 } = this.#options;
+    const { clock, latencyMs = 0 } = this.#options;
     if (latencyMs === 0) return Promise.resolve();
-    const delayMs = random.integer(latencyMs + 1);
+    const delayMs = this.#random.integer(latencyMs + 1);
     return new Promise((resolve) => void clock.setTimer(delayMs, resolve));
   }
 
   #happens(rate: FaultRate, method: StoreMethod): boolean {
-    return this.#options.random.chance(typeof rate === 'number' ? rate : rate(method));
+    return this.#random.chance(typeof rate === 'number' ? rate : rate(method));
   }
 
   #isDead(): boolean {

@@ -1,25 +1,18 @@
-/** The door for tests: what adapters and graphs are held to, and what stands in for the outside. */
+/** The door for tests: what stores, blobs, nodes and graphs are held to, and what stands in for the outside. */
 
-export { blobSuite, type BlobsUnderTest, type BlobSuiteOptions } from './blob-suite.ts';
-export { createFaultyStore, type FaultRate, type FaultyStoreOptions, type StoreMethod } from './faulty-store.ts';
-export { networkFaults, putNetworkBefore, type NetworkFaults } from './network-under-test.ts';
-export { createSeededRandom, type SeededRandom } from './seeded-random.ts';
-export { storeSuite } from './store-suite.ts';
-export type { StoreSuiteOptions, StoreSupport, StoreUnderTest } from './store-suite/suite.ts';
-export { createVirtualClock, type VirtualClock, type VirtualClockOptions } from './virtual-clock.ts';
-
-export {
-  crashEverywhere,
-  type CrashCase,
-  type CrashFault,
-  type CrashKitOptions,
-  type CrashReport,
-  type CrashStorage,
-} from './crash-kit.ts';
-export type { CrashUsers } from './crash-kit-drive.ts';
-export type { CrashPoint, CrashProcess } from './crash-kit-process.ts';
-export { crashProcesses, type CrashProcessesOptions } from './crash-kit-real.ts';
-export { runCrashScript, type CrashResult, type CrashScript } from './crash-kit-script.ts';
+// Crash a graph at every point of its run.
+export { crashEverywhere } from './crash-kit/crash-everywhere.ts';
+export type {
+  CrashCase,
+  CrashFault,
+  CrashKitOptions,
+  CrashReport,
+  CrashStorage,
+} from './crash-kit/crash-everywhere.ts';
+export { crashProcesses, type CrashProcessesOptions } from './crash-kit/crash-processes.ts';
+export { runCrashScript, type CrashResult, type CrashScript } from './crash-kit/crash-script.ts';
+export type { CrashUsers } from './crash-kit/drive-run.ts';
+export type { CrashPoint, CrashProcess } from './crash-kit/process-life.ts';
 export {
   createEffectOracle,
   findEffectFaults,
@@ -27,8 +20,19 @@ export {
   type EffectEntry,
   type EffectOracle,
   type EffectPromise,
-} from './effect-oracle.ts';
-export { buildRandomGraph, randomGraphCase, randomGraphInput } from './random-graph.ts';
-export { planRandomGraph, type RandomGraphOptions, type RandomGraphPlan } from './random-graph-plan.ts';
-export { simulate, type SimulationOptions, type SimulationReport } from './simulate.ts';
+} from './crash-kit/effect-oracle.ts';
+
+// Hold an adapter to its port.
+export { storeSuite } from './store-suite/store-suite.ts';
+export type { StoreSuiteOptions, StoreSupport, StoreUnderTest } from './store-suite/suite.ts';
+export { networkFaults, putNetworkBefore, type NetworkFaults } from './store-suite/network-under-test.ts';
+export { blobSuite, type BlobsUnderTest, type BlobSuiteOptions } from './blob-suite.ts';
+export { nodeSuite, type NodeSuiteOptions } from './node-suite/node-suite.ts';
+
+// Stand in for the outside.
+export { createFakeContext } from './node-suite/fake-context.ts';
+export type { FakeContext, FakeContextOptions, FakeRecord, FakeStep } from './node-suite/fake-context.ts';
+export { createFaultyStore, type FaultRate, type FaultyStoreOptions, type StoreMethod } from './faulty-store.ts';
+export { createVirtualClock } from './virtual-clock.ts';
+export type { ProcessClock, VirtualClock, VirtualClockOptions, VirtualProcess } from './virtual-clock.ts';
 export { createScriptedModels, type Script, type ScriptedAnswer, type ScriptedModels } from '../models/scripted.ts';

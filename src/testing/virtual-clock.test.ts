@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest';
-import { createSeededRandom } from './seeded-random.ts';
 import { createVirtualClock } from './virtual-clock.ts';
 
 test('E1 time stands still until it is told to go on, and then goes from timer to timer', async () => {
@@ -38,7 +37,7 @@ test('E1 what a timer wakes runs before the next timer, promises and deferred wo
 
 test('E1 timers of one instant are called in an order that the seed decides', async () => {
   const orderOf = async (seed: number): Promise<number[]> => {
-    const clock = createVirtualClock({ random: createSeededRandom(seed) });
+    const clock = createVirtualClock({ seed });
     const order: number[] = [];
     for (let index = 0; index < 8; index += 1) clock.setTimer(5, () => order.push(index));
     await clock.runUntilIdle();

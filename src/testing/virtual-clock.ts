@@ -1,88 +1,212 @@
-/** A clock whose time goes on only when told to, in an order that a seed decides. */
-
+/** The clock of tests: time stands still while anything is being done, and goes from one timer to the next when told to, or by itself. */
+import { CairnError } from '../errors.ts';
 import type { Clock } from '../ports/clock.ts';
-import { createSeededRandom, type SeededRandom } from './seeded-random.ts';
+import { createSeededRandom } from './seeded-random.ts';
 
 export interface VirtualClockOptions {
   /** Epoch ms at the start. Default is 1_700_000_000_000. */
   readonly startMs?: number;
-  /** Decides the order of timers that are due at one instant. Default is the seed 0. */
-  readonly random?: SeededRandom;
+  /** Decides the order of timers that are due at one instant. Default: they are called in the order in which they were set. */
+  readonly seed?: number;
+  /** Time goes on by itself to the next timer, once nothing else is left to do. Default is `false`: it waits to be told. */
+  readonly isAutomatic?: boolean;
 }
 
-export interface VirtualClock extends Clock {
+/** A simulated process, as its clock sees it. */
+export interface VirtualProcess {
+  /** Nothing is called back in a dead process. */
+  readonly isDead: boolean;
+  /** Epoch ms until which nothing is called back; undefined: the process is not frozen. */
+  readonly frozenUntilMs?: number | undefined;
+}
+
+/** The clock of one simulated process. */
+export interface ProcessClock extends Clock {
+  readonly now: () => number;
+  /** Resolves after a delay; never, if the process is dead by then. */
+  readonly sleep: (delayMs: number) => Promise<void>;
+}
+
+export interface VirtualClock extends ProcessClock {
+  /** Epoch ms. Set it to let time pass without a timer being called, as for a machine that sleeps: what is due by then is called when time next goes on. */
+  timeMs: number;
   /** Lets time go on by so many ms: calls each timer at its time, and lets what it woke run before the next. */
   advance(byMs: number): Promise<void>;
   /** Lets time go on until no timer is left. A call while another is under way joins it. */
   runUntilIdle(): Promise<void>;
+  /**
+   * Lets time go on until a promise has settled, and returns or throws what it settled with.
+   * @throws INTERNAL no timer is left, or a day has passed: the promise would never settle
+   */
+  run<Value>(promise: Promise<Value>): Promise<Value>;
+  /** A clock that shares this one's time and stops with its process. */
+  openProcess(process: VirtualProcess): ProcessClock;
   /** How many timers have not been called or cancelled. */
   readonly timerCount: number;
 }
 
 interface Timer {
-  readonly dueMs: number;
-  /** Drawn when the timer is set; timers of one instant are called in order of it. */
+  dueMs: number;
+  /** Timers of one instant are called in this order. */
   readonly order: number;
+  readonly process: VirtualProcess;
   readonly callback: () => void;
 }
 
-/**
- * Creates a clock for tests. Two clocks with one seed call the same timers in the same order.
- *
- * What is deferred is called back in the next turn of the event loop, without being told to.
- */
+/** How far `run` goes before it gives up: a day. */
+const horizonMs = 24 * 3_600_000;
+
+/** Turns of the event loop in which nothing was deferred, after which nothing is left to do: what is called back may itself take a few. */
+const quietTurns = 8;
+
+/** Neither dies nor freezes. */
+const immortal: VirtualProcess = { isDead: false };
+
+/** Creates a clock for tests. Two clocks with one seed call the same timers in the same order. */
 export function createVirtualClock(options: VirtualClockOptions = {}): VirtualClock {
-  const { startMs = 1_700_000_000_000, random = createSeededRandom(0) } = options;
-  const timers = new Set<Timer>();
-  let nowMs = startMs;
-  let running: Promise<void> | undefined;
-
-  const isBefore = (a: Timer, b: Timer): boolean => a.dueMs < b.dueMs || (a.dueMs === b.dueMs && a.order < b.order);
-
-  const takeNext = (untilMs: number): Timer | undefined => {
-    let next: Timer | undefined;
-    for (const timer of timers) if (next === undefined || isBefore(timer, next)) next = timer;
-    if (next === undefined || next.dueMs > untilMs) return undefined;
-    timers.delete(next);
-    return next;
+  const { startMs = 1_700_000_000_000, seed, isAutomatic = false } = options;
+  const time = new VirtualTime(startMs, seed, isAutomatic);
+  const clock = {
+    ...time.openProcess(immortal),
+    advance: async (byMs: number) => {
+      const untilMs = time.nowMs + byMs;
+      await time.runTimers(untilMs);
+      time.nowMs = Math.max(time.nowMs, untilMs);
+    },
+    runUntilIdle: () => time.runUntilIdle(),
+    run: <Value>(promise: Promise<Value>) => time.run(promise),
+    openProcess: (process: VirtualProcess) => time.openProcess(process),
   };
-
-  const run = async (untilMs: number): Promise<void> => {
-    await settle();
-    for (let timer = takeNext(untilMs); timer !== undefined; timer = takeNext(untilMs)) {
-      nowMs = Math.max(nowMs, timer.dueMs);
-      timer.callback();
-      await settle();
-    }
-  };
-
-  return {
-    now: () => nowMs,
-    monotonic: () => nowMs - startMs,
-    setTimer: (delayMs, callback) => {
-      const timer = { dueMs: nowMs + Math.max(0, delayMs), order: random.next(), callback };
-      timers.add(timer);
-      return () => void timers.delete(timer);
+  return Object.defineProperties(clock, {
+    timeMs: {
+      get: () => time.nowMs,
+      set: (timeMs: number) => {
+        time.nowMs = timeMs;
+      },
+      enumerable: true,
     },
-    defer: (callback) => void setImmediate(callback),
-    advance: async (byMs) => {
-      const untilMs = nowMs + byMs;
-      await run(untilMs);
-      nowMs = untilMs;
-    },
-    runUntilIdle: () => {
-      running ??= run(Infinity).finally(() => {
-        running = undefined;
-      });
-      return running;
-    },
-    get timerCount() {
-      return timers.size;
-    },
-  };
+    timerCount: { get: () => time.timerCount, enumerable: true },
+  }) as VirtualClock;
 }
 
-/** Lets promise callbacks run, and two turns of the event loop: what was deferred, and what that deferred. */
-async function settle(): Promise<void> {
-  for (let turn = 0; turn < 2; turn += 1) await new Promise<void>((resolve) => void setImmediate(resolve));
+class VirtualTime {
+  nowMs: number;
+  readonly #startMs: number;
+  readonly #isAutomatic: boolean;
+  readonly #drawOrder: () => number;
+  /** By due time, then by order. */
+  readonly #timers: Timer[] = [];
+  /** Callbacks deferred and not yet called. */
+  #deferredCount = 0;
+  #running: Promise<void> | undefined;
+
+  constructor(startMs: number, seed: number | undefined, isAutomatic: boolean) {
+    this.nowMs = startMs;
+    this.#startMs = startMs;
+    this.#isAutomatic = isAutomatic;
+    let count = 0;
+    const random = createSeededRandom(seed ?? 0);
+    this.#drawOrder = () => (seed === undefined ? (count += 1) : random.next());
+  }
+
+  get timerCount(): number {
+    return this.#timers.length;
+  }
+
+  openProcess(process: VirtualProcess): ProcessClock {
+    const setTimer = (delayMs: number, callback: () => void): (() => void) => {
+      const timer = { dueMs: this.nowMs + Math.max(0, delayMs), order: this.#drawOrder(), process, callback };
+      this.#insert(timer);
+      if (this.#isAutomatic) void this.runUntilIdle();
+      return () => {
+        const index = this.#timers.indexOf(timer);
+        if (index >= 0) this.#timers.splice(index, 1);
+      };
+    };
+    return {
+      now: () => this.nowMs,
+      monotonic: () => this.nowMs - this.#startMs,
+      setTimer,
+      defer: (callback) => this.#defer(process, callback),
+      sleep: (delayMs) => new Promise((resolve) => void setTimer(delayMs, resolve)),
+    };
+  }
+
+  runUntilIdle(): Promise<void> {
+    this.#running ??= this.runTimers(Infinity).finally(() => {
+      this.#running = undefined;
+    });
+    return this.#running;
+  }
+
+  async runTimers(untilMs: number): Promise<void> {
+    await this.#settle();
+    while (this.#callNext(untilMs)) await this.#settle();
+  }
+
+  async run<Value>(promise: Promise<Value>): Promise<Value> {
+    let isSettled = false;
+    const settled = (): void => {
+      isSettled = true;
+    };
+    promise.then(settled, settled);
+    const endMs = this.nowMs + horizonMs;
+    for (;;) {
+      await this.#settle(() => isSettled);
+      if (isSettled) return promise;
+      if (this.#callNext(endMs)) continue;
+      throw new CairnError('INTERNAL', {
+        reason: this.#timers.length === 0 ? 'nothing is due any more' : 'a day has passed',
+      });
+    }
+  }
+
+  /** Lets everything that is ready run, or until there is no need. */
+  async #settle(isEnough: () => boolean = () => false): Promise<void> {
+    for (let turns = 0; turns < quietTurns && !isEnough(); turns += 1) {
+      await turn();
+      if (this.#deferredCount > 0) turns = -1;
+    }
+  }
+
+  /** Lets time go on to the next timer. @returns whether there was one by then */
+  #callNext(untilMs: number): boolean {
+    const timer = this.#timers[0];
+    if (timer === undefined || timer.dueMs > untilMs) return false;
+    this.#timers.shift();
+    this.nowMs = Math.max(this.nowMs, timer.dueMs);
+    this.#callBack(timer);
+    return true;
+  }
+
+  #callBack(timer: Timer): void {
+    const { isDead, frozenUntilMs = 0 } = timer.process;
+    if (isDead) return;
+    if (frozenUntilMs <= this.nowMs) return timer.callback();
+    // It is the same timer that waits for the thaw: whoever set it may still cancel it.
+    timer.dueMs = frozenUntilMs;
+    this.#insert(timer);
+  }
+
+  #defer(process: VirtualProcess, callback: () => void): void {
+    this.#deferredCount += 1;
+    setImmediate(() => {
+      this.#deferredCount -= 1;
+      this.#callBack({ dueMs: this.nowMs, order: this.#drawOrder(), process, callback });
+    });
+  }
+
+  #insert(timer: Timer): void {
+    const isBefore = (other: Timer): boolean =>
+      other.dueMs < timer.dueMs || (other.dueMs === timer.dueMs && other.order <= timer.order);
+    let at = this.#timers.length;
+    while (at > 0 && !isBefore(this.#timers[at - 1] as Timer)) at -= 1;
+    this.#timers.splice(at, 0, timer);
+  }
+}
+
+function turn(): Promise<void> {
+  return new Promise((resolve) => {
+    setImmediate(resolve);
+  });
 }

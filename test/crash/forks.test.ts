@@ -4,16 +4,21 @@ import { createMemoryBlobs } from '../../src/blobs/memory-blobs.ts';
 import type { Engine, RunResult } from '../../src/engine/api.ts';
 import { createEngine } from '../../src/engine/engine.ts';
 import { createMemoryStore } from '../../src/stores/memory/index.ts';
-import { compareTrials, crashFree, type CrashCase, type CrashTrial } from '../../src/testing/crash-kit.ts';
-import { driveRun } from '../../src/testing/crash-kit-drive.ts';
-import { Life, mortalOracle, type CrashPoint } from '../../src/testing/crash-kit-process.ts';
-import { mortalStore } from '../../src/testing/crash-kit-store.ts';
-import { stateText } from '../../src/testing/crash-kit-summary.ts';
-import { createEffectOracle } from '../../src/testing/effect-oracle.ts';
-import { randomGraphCase } from '../../src/testing/random-graph.ts';
-import { planRandomGraph } from '../../src/testing/random-graph-plan.ts';
+import {
+  compareTrials,
+  crashFree,
+  type CrashCase,
+  type CrashTrial,
+} from '../../src/testing/crash-kit/crash-everywhere.ts';
+import { driveRun } from '../../src/testing/crash-kit/drive-run.ts';
+import { Life, mortalOracle, type CrashPoint } from '../../src/testing/crash-kit/process-life.ts';
+import { mortalStore } from '../../src/testing/crash-kit/mortal-store.ts';
+import { stateText } from '../../src/testing/crash-kit/run-summary.ts';
+import { createEffectOracle } from '../../src/testing/crash-kit/effect-oracle.ts';
+import { randomGraphCase } from '../random-graph/random-graph.ts';
+import { planRandomGraph } from '../random-graph/plan-random-graph.ts';
 import { createSeededRandom, type SeededRandom } from '../../src/testing/seeded-random.ts';
-import { SimulatedTime } from '../../src/testing/simulate-time.ts';
+import { createVirtualClock } from '../../src/testing/virtual-clock.ts';
 import { planYaml, yamlPlanCase } from '../support/yaml-plan.ts';
 
 /** Repeat one graph with CAIRN_SEED=N CAIRN_GRAPHS=1. */
@@ -42,16 +47,16 @@ async function findFaults(
   expected: CrashTrial,
 ): Promise<readonly string[]> {
   const points = [drawPoint(random, expected), ...(random.chance(0.6) ? [drawPoint(random, expected)] : [])];
-  const time = new SimulatedTime();
-  const store = createMemoryStore({ now: () => time.nowMs });
-  const blobs = createMemoryBlobs(() => time.nowMs);
+  const time = createVirtualClock();
+  const store = createMemoryStore({ now: time.now });
+  const blobs = createMemoryBlobs(time.now);
   const effects = createEffectOracle();
   const lives = [...points.map((point) => new Life(point)), new Life()];
   const workerOf = (life: Life): string => `worker-${lives.indexOf(life)}`;
   const open = (life: Life): { readonly engine: Engine; readonly drive: (runId: string) => Promise<RunResult> } => {
-    const clock = time.openClock(life);
+    const clock = time.openProcess(life);
     const oracle = mortalOracle(effects, life);
-    const sleep = (delayMs: number): Promise<void> => time.sleep(life, delayMs);
+    const { sleep } = clock;
     const ids = {
       workerId: workerOf(life),
       createRunId: () => 'unused',
@@ -82,7 +87,7 @@ async function findFaults(
         if ((await Promise.race([forked, life.death])) === undefined) continue;
       }
       const result = await Promise.race([drive(runId), life.death]);
-      await time.sleep({ isDead: false }, restMs);
+      await time.sleep(restMs);
       before = runId;
       if (result === undefined) continue;
       // A fork's history tells of itself only.

@@ -2,11 +2,11 @@
 import { describe, expect, it } from 'vitest';
 import { createMemoryBlobs } from '../../src/blobs/memory-blobs.ts';
 import { createMemoryStore } from '../../src/stores/memory/index.ts';
-import { crashEverywhere } from '../../src/testing/crash-kit.ts';
-import type { CrashKitOptions } from '../../src/testing/crash-kit.ts';
-import type { CrashPoint } from '../../src/testing/crash-kit-process.ts';
-import { randomGraphCase } from '../../src/testing/random-graph.ts';
-import { planRandomGraph } from '../../src/testing/random-graph-plan.ts';
+import { crashEverywhere } from '../../src/testing/crash-kit/crash-everywhere.ts';
+import type { CrashKitOptions } from '../../src/testing/crash-kit/crash-everywhere.ts';
+import type { CrashPoint } from '../../src/testing/crash-kit/process-life.ts';
+import { randomGraphCase } from '../random-graph/random-graph.ts';
+import { planRandomGraph } from '../random-graph/plan-random-graph.ts';
 import { createSeededRandom } from '../../src/testing/seeded-random.ts';
 
 /** Repeat one graph with CAIRN_SEED=N CAIRN_GRAPHS=1. */

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { createMemoryBlobs } from '../../src/blobs/memory-blobs.ts';
 import { createMemoryStore } from '../../src/stores/memory/index.ts';
-import { crashEverywhere } from '../../src/testing/crash-kit.ts';
+import { crashEverywhere } from '../../src/testing/crash-kit/crash-everywhere.ts';
 import { planYaml, yamlPlanCase } from '../support/yaml-plan.ts';
 
 /** Repeat one workflow with CAIRN_SEED=N CAIRN_GRAPHS=1. */

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { crashProcesses } from '../../src/testing/crash-kit-real.ts';
+import { crashProcesses } from '../../src/testing/crash-kit/crash-processes.ts';
 
 let folder = '';
 beforeAll(() => {

@@ -5,12 +5,12 @@ import { createEngine } from '../../src/engine/engine.ts';
 import type { Graph } from '../../src/graph/graph.ts';
 import { createMemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { createMemoryBlobs } from '../../src/blobs/memory-blobs.ts';
-import { driveRun } from '../../src/testing/crash-kit-drive.ts';
-import { createEffectOracle, type EffectOracle } from '../../src/testing/effect-oracle.ts';
-import { buildRandomGraph, randomGraphCase } from '../../src/testing/random-graph.ts';
-import { planRandomGraph } from '../../src/testing/random-graph-plan.ts';
+import { driveRun } from '../../src/testing/crash-kit/drive-run.ts';
+import { createEffectOracle, type EffectOracle } from '../../src/testing/crash-kit/effect-oracle.ts';
+import { buildRandomGraph, randomGraphCase } from '../random-graph/random-graph.ts';
+import { planRandomGraph } from '../random-graph/plan-random-graph.ts';
 import { createSeededRandom } from '../../src/testing/seeded-random.ts';
-import { SimulatedTime } from '../../src/testing/simulate-time.ts';
+import { createVirtualClock, type VirtualClock } from '../../src/testing/virtual-clock.ts';
 import { findPreviewFaults, outcomesAfter } from './preview-kit.ts';
 
 /** Repeat one graph with CAIRN_SEED=N CAIRN_GRAPHS=1. */
@@ -24,14 +24,12 @@ interface Trial {
   readonly drive: (runId: string) => Promise<RunResult>;
 }
 
-function openTrial(seed: number, time: SimulatedTime): Trial {
+function openTrial(seed: number, clock: VirtualClock): Trial {
   const plan = planRandomGraph(seed, { nodesMost: 7 });
   const crashCase = randomGraphCase(plan);
-  const state = { isDead: false };
-  const clock = time.openClock(state);
-  const store = createMemoryStore({ now: () => time.nowMs });
+  const store = createMemoryStore({ now: clock.now });
   const oracle = createEffectOracle();
-  const sleep = (delayMs: number): Promise<void> => time.sleep(state, delayMs);
+  const { sleep } = clock;
   const graph = buildRandomGraph(plan, { oracle, sleep });
   const random = createSeededRandom(seed);
   let runs = 0;
@@ -41,7 +39,7 @@ function openTrial(seed: number, time: SimulatedTime): Trial {
     random: () => random.next(),
     isWorkerDead: () => undefined,
   };
-  const engine = createEngine({ store, blobs: createMemoryBlobs(() => time.nowMs), clock, ids });
+  const engine = createEngine({ store, blobs: createMemoryBlobs(clock.now), clock, ids });
   const drive = (runId: string): Promise<RunResult> =>
     driveRun({
       engine,
@@ -51,7 +49,7 @@ function openTrial(seed: number, time: SimulatedTime): Trial {
       sleep,
       input: crashCase.input,
       users: crashCase,
-      now: () => clock.now(),
+      now: clock.now,
       isThere: async () => (await store.readRun({ tenant: 'default', runId })) !== undefined,
     });
   return { engine, graph, oracle, drive };
@@ -59,8 +57,8 @@ function openTrial(seed: number, time: SimulatedTime): Trial {
 
 async function previewSeed(seed: number): Promise<readonly string[]> {
   const random = createSeededRandom(seed * 7 + 1);
-  const time = new SimulatedTime();
-  const { engine, graph, drive } = openTrial(seed, time);
+  const clock = createVirtualClock();
+  const { engine, graph, drive } = openTrial(seed, clock);
   const work = async (): Promise<readonly string[]> => {
     await drive('original');
     const { seq } = await engine
@@ -82,7 +80,7 @@ async function previewSeed(seed: number): Promise<readonly string[]> {
       (fault) => `CAIRN_SEED=${seed} CAIRN_GRAPHS=1 at ${at} ${JSON.stringify(options)}: ${fault}`,
     );
   };
-  return time.run(work());
+  return clock.run(work());
 }
 
 test('X5 a preview predicts what a fork then does, over random graphs and patches', { timeout: 120_000 }, async () => {

@@ -6,10 +6,10 @@ import { createEngine } from '../../src/engine/engine.ts';
 import { CairnError } from '../../src/errors.ts';
 import { END, START } from '../../src/graph/graph.ts';
 import { createMemoryStore } from '../../src/stores/memory/memory-store.ts';
-import { driveRun } from '../../src/testing/crash-kit-drive.ts';
-import { createEffectOracle } from '../../src/testing/effect-oracle.ts';
+import { driveRun } from '../../src/testing/crash-kit/drive-run.ts';
+import { createEffectOracle } from '../../src/testing/crash-kit/effect-oracle.ts';
 import { createSeededRandom, type SeededRandom } from '../../src/testing/seeded-random.ts';
-import { SimulatedTime } from '../../src/testing/simulate-time.ts';
+import { createVirtualClock } from '../../src/testing/virtual-clock.ts';
 import { yamlBench } from '../yaml-bench.ts';
 import { answerYamlPlan, buildYamlPlan, planYaml, yamlPlanInput } from '../support/yaml-plan.ts';
 import { findPreviewFaults, outcomesAfter } from './preview-kit.ts';
@@ -33,12 +33,10 @@ function drawChange(random: SeededRandom, blocks: readonly string[], asked: read
 async function findFaults(seed: number): Promise<readonly string[]> {
   const random = createSeededRandom(seed * 7 + 1);
   const plan = planYaml(seed, { blocksMost: 6 });
-  const time = new SimulatedTime();
-  const state = { isDead: false };
-  const clock = time.openClock(state);
-  const store = createMemoryStore({ now: () => time.nowMs });
+  const clock = createVirtualClock();
+  const store = createMemoryStore({ now: clock.now });
   const oracle = createEffectOracle();
-  const sleep = (delayMs: number): Promise<void> => time.sleep(state, delayMs);
+  const { sleep } = clock;
   const graph = buildYamlPlan(plan, { oracle, sleep });
   let runs = 0;
   const ids = {
@@ -49,7 +47,7 @@ async function findFaults(seed: number): Promise<readonly string[]> {
   };
   const engine: Engine = createEngine({
     store,
-    blobs: createMemoryBlobs(() => time.nowMs),
+    blobs: createMemoryBlobs(clock.now),
     clock,
     ids,
     findGraph: () => graph,
@@ -90,7 +88,7 @@ async function findFaults(seed: number): Promise<readonly string[]> {
     for (let count = 0; count < forks; count += 1) faults.push(...(await tryFork(seq)));
     return faults;
   };
-  return time.run(work());
+  return clock.run(work());
 }
 
 test('X5 a preview predicts what a fork of a workflow then does', { timeout: 120_000 }, async () => {

@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest';
 import { createMemoryBlobs } from '../../src/blobs/memory-blobs.ts';
 import { createMemoryStore } from '../../src/stores/memory/index.ts';
-import { simulate } from '../../src/testing/simulate.ts';
+import { simulate } from './simulate.ts';
 
 const firstSeed = Number(process.env['CAIRN_SEED'] ?? 1);
 const count = Number(process.env['CAIRN_SIMULATIONS'] ?? 1_000);

@@ -1,7 +1,11 @@
 /** Runs the code behind one block without an engine. */
 import type { FileOutput, Inputs, Need, NodeType, TypedNodeContext } from '../../src/graph/node-type.ts';
 import type { NodeFailure } from '../../src/graph/node-contract.ts';
-import { createFakeContext, type FakeContext, type FakeContextOptions } from '../../src/testing/fake-context.ts';
+import {
+  createFakeContext,
+  type FakeContext,
+  type FakeContextOptions,
+} from '../../src/testing/node-suite/fake-context.ts';
 
 export interface BlockOptions extends FakeContextOptions {
   readonly fileOutputs?: readonly FileOutput[];

@@ -11,10 +11,10 @@ import {
   type Pause,
   type Refusal,
 } from '../../src/nodes/blocks/index.ts';
-import type { CrashProcess } from '../../src/testing/crash-kit-process.ts';
-import type { EffectOracle } from '../../src/testing/effect-oracle.ts';
-import { performEffect } from '../../src/testing/random-graph-effect.ts';
-import type { EffectPlan } from '../../src/testing/random-graph-plan.ts';
+import type { CrashProcess } from '../../src/testing/crash-kit/process-life.ts';
+import type { EffectOracle } from '../../src/testing/crash-kit/effect-oracle.ts';
+import { performEffect } from '../random-graph/random-effect.ts';
+import type { EffectPlan } from '../random-graph/plan-random-graph.ts';
 
 const field = (description: string, schema: JsonSchema = {}): NodeType['inputs'][string] => ({ description, schema });
 

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import type { Inputs, NodeType } from '../../graph/node-type.ts';
 import { schemaFault } from '../../state/json-schema.ts';
-import { createFakeContext, type FakeContext } from '../../testing/fake-context.ts';
+import { createFakeContext, type FakeContext } from '../../testing/node-suite/fake-context.ts';
 import { askChoice } from './ask-choice.ts';
 import { confirmOperation } from './confirm-operation.ts';
 import { getInput } from './get-input.ts';

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { NodeFailure } from '../../graph/node-contract.ts';
 import type { Inputs } from '../../graph/node-type.ts';
-import { createFakeContext, type FakeContext } from '../../testing/fake-context.ts';
+import { createFakeContext, type FakeContext } from '../../testing/node-suite/fake-context.ts';
 import { createScriptedModels, type ScriptedModels, type Script } from '../../models/scripted.ts';
 import { llmCallType } from './llm-call.ts';
 

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startPostgres, type PostgresServer } from '../../../test/support/postgres-server.ts';
 import type { NodeFailure } from '../../graph/node-contract.ts';
 import type { Inputs } from '../../graph/node-type.ts';
-import { createFakeContext } from '../../testing/fake-context.ts';
+import { createFakeContext } from '../../testing/node-suite/fake-context.ts';
 import { sqlBlock } from './sql.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'cairn-model-'));

@@ -8,7 +8,7 @@ import type { NodeFailure } from '../../graph/node-contract.ts';
 import type { Inputs } from '../../graph/node-type.ts';
 import { SecretReference } from '../../graph/secret-reference.ts';
 import { admitValue } from '../../state/codec.ts';
-import { createFakeContext, type FakeContextOptions } from '../../testing/fake-context.ts';
+import { createFakeContext, type FakeContextOptions } from '../../testing/node-suite/fake-context.ts';
 import { sqlBlock } from './sql.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'cairn-sql-'));

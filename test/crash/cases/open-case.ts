@@ -5,7 +5,7 @@ import { systemClock } from '../../../src/app/system-clock.ts';
 import { createMemoryBlobs } from '../../../src/blobs/memory-blobs.ts';
 import { createEngine } from '../../../src/engine/engine.ts';
 import { openSqliteStore } from '../../../src/stores/sqlite/index.ts';
-import type { CrashScript } from '../../../src/testing/crash-kit-script.ts';
+import type { CrashScript } from '../../../src/testing/crash-kit/crash-script.ts';
 
 export const sqliteCase: Pick<CrashScript, 'openStore' | 'openEngine'> = {
   openStore: (folder) => openSqliteStore({ path: join(folder, 'runs.db') }),

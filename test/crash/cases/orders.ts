@@ -2,8 +2,8 @@
 import { AgentGraph, END, START, outcome } from '../../../src/index.ts';
 import type { Graph, NodeContext } from '../../../src/index.ts';
 import { stepsOutput } from '../../../src/graph/node-contract.ts';
-import { runCrashScript } from '../../../src/testing/crash-kit-script.ts';
-import type { CrashProcess } from '../../../src/testing/crash-kit-process.ts';
+import { runCrashScript } from '../../../src/testing/crash-kit/crash-script.ts';
+import type { CrashProcess } from '../../../src/testing/crash-kit/process-life.ts';
 import { sqliteCase } from './open-case.ts';
 
 const items = ['one', 'two', 'three', 'four'];

@@ -1,22 +1,22 @@
 /** The crash kit: runs a graph once, then once for every point at which its process could be killed, and compares (P1, P2). */
-import type { RunResult } from '../engine/api.ts';
-import { createEngine } from '../engine/engine.ts';
-import { CairnError } from '../errors.ts';
-import type { Limits } from '../engine/limits.ts';
-import type { Graph } from '../graph/graph.ts';
-import type { BlobStore } from '../ports/blobs.ts';
-import type { Store } from '../ports/store.ts';
-import { driveRun } from './crash-kit-drive.ts';
-import type { CrashUsers } from './crash-kit-drive.ts';
-import { Life, mortalOracle } from './crash-kit-process.ts';
-import type { CrashPoint, CrashProcess } from './crash-kit-process.ts';
-import { mortalStore } from './crash-kit-store.ts';
-import { checksumsOf, compareSummaries, summariseRun } from './crash-kit-summary.ts';
-import type { RunSummary } from './crash-kit-summary.ts';
+import type { RunResult } from '../../engine/api.ts';
+import { createEngine } from '../../engine/engine.ts';
+import { CairnError } from '../../errors.ts';
+import type { Limits } from '../../engine/limits.ts';
+import type { Graph } from '../../graph/graph.ts';
+import type { BlobStore } from '../../ports/blobs.ts';
+import type { Store } from '../../ports/store.ts';
+import { driveRun } from './drive-run.ts';
+import type { CrashUsers } from './drive-run.ts';
+import { Life, mortalOracle } from './process-life.ts';
+import type { CrashPoint, CrashProcess } from './process-life.ts';
+import { mortalStore } from './mortal-store.ts';
+import { checksumsOf, compareSummaries, summariseRun } from './run-summary.ts';
+import type { RunSummary } from './run-summary.ts';
 import { createEffectOracle, findEffectFaults } from './effect-oracle.ts';
 import type { EffectEntry, EffectOracle } from './effect-oracle.ts';
-import { createSeededRandom } from './seeded-random.ts';
-import { SimulatedTime } from './simulate-time.ts';
+import { createSeededRandom } from '../seeded-random.ts';
+import { createVirtualClock, type VirtualClock } from '../virtual-clock.ts';
 
 /** What is run and crashed. */
 export interface CrashCase extends CrashUsers {
@@ -146,8 +146,8 @@ async function runTrial(
   options: CrashKitOptions,
   points: readonly CrashPoint[],
 ): Promise<CrashTrial> {
-  const time = new SimulatedTime();
-  const { store, blobs = noBlobs } = await options.open(() => time.nowMs);
+  const time = createVirtualClock();
+  const { store, blobs = noBlobs } = await options.open(time.now);
   const effects = createEffectOracle();
   const lives: Life[] = [];
   const committed: string[] = [];
@@ -187,7 +187,7 @@ interface LifeOptions {
   readonly blobs: BlobStore;
   readonly crashCase: CrashCase;
   readonly limits: Partial<Limits> | undefined;
-  readonly time: SimulatedTime;
+  readonly time: VirtualClock;
   readonly lives: readonly Life[];
   readonly life: Life;
   readonly effects: EffectOracle;
@@ -195,9 +195,9 @@ interface LifeOptions {
 
 /** One process: opens an engine of its own on what the others left, and brings the run as far as it lives. */
 async function live({ crashCase, limits, time, store, blobs, lives, life, effects }: LifeOptions): Promise<RunResult> {
-  const clock = time.openClock(life);
+  const clock = time.openProcess(life);
   const oracle = mortalOracle(effects, life);
-  const sleep = (delayMs: number): Promise<void> => time.sleep(life, delayMs);
+  const { sleep } = clock;
   const process: CrashProcess = { oracle, sleep };
   const random = createSeededRandom(lives.length);
   const engine = createEngine({

@@ -1,6 +1,6 @@
 /** The store as a process under test reaches it: writes are counted, and nothing comes or goes once the process is dead. */
-import type { Store } from '../ports/store.ts';
-import type { Life } from './crash-kit-process.ts';
+import type { Store } from '../../ports/store.ts';
+import type { Life } from './process-life.ts';
 
 /** Never resolves: what a killed process waits for. */
 function never<Value>(): Promise<Value> {

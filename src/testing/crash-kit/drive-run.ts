@@ -1,7 +1,7 @@
 /** Brings a run to its end as its users would: starts or resumes it, answers its questions, sends its signals. */
-import type { Engine, OpenQuestion, RunResult } from '../engine/api.ts';
-import { CairnError } from '../errors.ts';
-import type { Graph } from '../graph/graph.ts';
+import type { Engine, OpenQuestion, RunResult } from '../../engine/api.ts';
+import { CairnError } from '../../errors.ts';
+import type { Graph } from '../../graph/graph.ts';
 import type { EffectOracle } from './effect-oracle.ts';
 
 /** Who is asked while a run goes on. All of it is a function of the question, so that a crash does not change what is said. */

@@ -1,21 +1,21 @@
 /** A simulated worker: one process after another, each advancing whatever run it can claim. */
-import type { Engine } from '../engine/api.ts';
-import { createEngine } from '../engine/engine.ts';
-import { CairnError } from '../errors.ts';
-import type { Graph } from '../graph/graph.ts';
-import type { BlobStore } from '../ports/blobs.ts';
-import type { Store } from '../ports/store.ts';
-import { mortalOracle, Life } from './crash-kit-process.ts';
-import type { CrashProcess } from './crash-kit-process.ts';
-import type { EffectOracle } from './effect-oracle.ts';
-import type { SeededRandom } from './seeded-random.ts';
-import { createNetworkStore } from './simulate-store.ts';
-import type { FaultRates, SimulatedProcess } from './simulate-store.ts';
-import type { SimulatedTime } from './simulate-time.ts';
+import type { Engine } from '../../src/engine/api.ts';
+import { createEngine } from '../../src/engine/engine.ts';
+import { CairnError } from '../../src/errors.ts';
+import type { Graph } from '../../src/graph/graph.ts';
+import type { BlobStore } from '../../src/ports/blobs.ts';
+import type { Store } from '../../src/ports/store.ts';
+import { mortalOracle, Life } from '../../src/testing/crash-kit/process-life.ts';
+import type { CrashProcess } from '../../src/testing/crash-kit/process-life.ts';
+import type { EffectOracle } from '../../src/testing/crash-kit/effect-oracle.ts';
+import type { SeededRandom } from '../../src/testing/seeded-random.ts';
+import { createNetworkStore } from './network.ts';
+import type { FaultRates, SimulatedProcess } from './network.ts';
+import type { VirtualClock } from '../../src/testing/virtual-clock.ts';
 
 /** What the processes of a simulation share. */
 export interface SimulationWorld {
-  readonly time: SimulatedTime;
+  readonly time: VirtualClock;
   /** The store behind all faults. */
   readonly store: Store;
   readonly blobs: BlobStore;
@@ -46,10 +46,9 @@ export interface SimulatedNode extends SimulatedProcess {
 export function openProcess(world: SimulationWorld, name: string, random: SeededRandom): SimulatedNode {
   const { time, blobs, tenant, deaths } = world;
   const process: SimulatedProcess = { isDead: false, frozenUntilMs: undefined, freezesLeft: 2 };
-  const clock = time.openClock(process);
+  const clock = time.openProcess(process);
   const store = createNetworkStore({
     store: world.store,
-    time,
     clock,
     random: random.fork(),
     process,
@@ -59,7 +58,7 @@ export function openProcess(world: SimulationWorld, name: string, random: Seeded
   const life = new Life();
   Object.defineProperty(life, 'isDead', { get: () => process.isDead });
   const oracle = mortalOracle(world.oracle, life);
-  const graph = world.graph({ oracle, sleep: (delayMs) => time.sleep(process, delayMs) });
+  const graph = world.graph({ oracle, sleep: clock.sleep });
   const ids = random.fork();
   const engine = createEngine({
     store,
@@ -96,19 +95,16 @@ export async function work(world: SimulationWorld, name: string, random: SeededR
     while (!world.isOver && !process.isDead) {
       // The poll is the worker's own loop: if the process dies in it, the next tick of the simulation goes on here.
       void poll(world, process, active);
-      await time.sleep(always, 100 + random.integer(900));
+      await time.sleep(100 + random.integer(900));
     }
     if (process.isDead) world.deaths.add(process.name);
-    await time.sleep(always, random.integer(2_000));
+    await time.sleep(random.integer(2_000));
   }
 }
 
-/** What carries the simulation itself: it neither dies nor freezes. */
-export const always: { readonly isDead: false } = { isDead: false };
-
 async function poll(world: SimulationWorld, { engine, name }: SimulatedNode, active: Set<string>): Promise<void> {
   const { time, store, tenant } = world;
-  const { rows } = await store.listRuns({ tenant, claimableAt: time.nowMs });
+  const { rows } = await store.listRuns({ tenant, claimableAt: time.timeMs });
   await Promise.all(
     rows.map(async ({ runId }) => {
       if (active.has(runId)) return;

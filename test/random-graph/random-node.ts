@@ -1,5 +1,5 @@
 /** The code of a random graph's nodes: functions of the state they read, that reach the outside through the process only. */
-import type { Graph } from '../graph/graph.ts';
+import type { Graph } from '../../src/graph/graph.ts';
 import type {
   NodeContext,
   NodeImplementation,
@@ -7,12 +7,12 @@ import type {
   OutcomeParts,
   StateView,
   StepOptions,
-} from '../graph/node-contract.ts';
-import { outcome, stepsOutput } from '../graph/node-contract.ts';
-import type { CrashProcess } from './crash-kit-process.ts';
-import { performEffect } from './random-graph-effect.ts';
-import type { EffectPlan, NodePlan, PartPlan } from './random-graph-plan.ts';
-import { mixNumber } from './seeded-random.ts';
+} from '../../src/graph/node-contract.ts';
+import { outcome, stepsOutput } from '../../src/graph/node-contract.ts';
+import type { CrashProcess } from '../../src/testing/crash-kit/process-life.ts';
+import { performEffect } from './random-effect.ts';
+import type { EffectPlan, NodePlan, PartPlan } from './plan-random-graph.ts';
+import { mixNumber } from './mix-number.ts';
 
 /** What a node's functions know besides their context. */
 export interface NodeSurroundings {

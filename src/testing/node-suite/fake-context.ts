@@ -1,6 +1,6 @@
 /** A node's context without an engine: for testing the code behind one node. */
-import { CairnError } from '../errors.ts';
-import type { ChildResult, NodeContext, Question, StateView, StepOptions } from '../graph/node-contract.ts';
+import { CairnError } from '../../errors.ts';
+import type { ChildResult, NodeContext, Question, StateView, StepOptions } from '../../graph/node-contract.ts';
 
 export interface FakeContextOptions extends Partial<Omit<NodeContext, 'state' | 'secrets'>> {
   readonly state?: Partial<StateView>;

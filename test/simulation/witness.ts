@@ -1,5 +1,5 @@
 /** Stands at the store and sees what it accepts from whom: one owner at a time, one checkpoint a seq, and how much is stored (P3, P4). */
-import type { Claim, Commit, Store } from '../ports/store.ts';
+import type { Claim, Commit, Store } from '../../src/ports/store.ts';
 
 interface Accepted {
   /** How the run ended, once it has. */

@@ -1,9 +1,8 @@
 /** The way between a simulated worker and the store: calls take time, get lost, are acknowledged in vain, and kill or freeze the worker. */
-import type { Clock } from '../ports/clock.ts';
-import type { Store } from '../ports/store.ts';
-import { createFaultyStore } from './faulty-store.ts';
-import type { SeededRandom } from './seeded-random.ts';
-import type { ProcessState, SimulatedTime } from './simulate-time.ts';
+import type { Store } from '../../src/ports/store.ts';
+import { createFaultyStore } from '../../src/testing/faulty-store.ts';
+import type { SeededRandom } from '../../src/testing/seeded-random.ts';
+import type { ProcessClock, VirtualProcess } from '../../src/testing/virtual-clock.ts';
 
 /** What may go wrong, drawn once for each simulation so that some are rough in one way and some in another. */
 export interface FaultRates {
@@ -33,7 +32,7 @@ export function drawFaultRates(random: SeededRandom): FaultRates {
 }
 
 /** A process as the simulation treats it: it may die, and it may be frozen for a while and go on. */
-export interface SimulatedProcess extends ProcessState {
+export interface SimulatedProcess extends VirtualProcess {
   isDead: boolean;
   frozenUntilMs: number | undefined;
   /** Freezes it may still suffer; they are few, so that what it had begun ends before its deadlines. */
@@ -42,8 +41,7 @@ export interface SimulatedProcess extends ProcessState {
 
 export interface NetworkOptions {
   readonly store: Store;
-  readonly time: SimulatedTime;
-  readonly clock: Clock;
+  readonly clock: ProcessClock;
   readonly random: SeededRandom;
   readonly process: SimulatedProcess;
   /** The rates that hold now: faults end some time, so that liveness can be checked. */
@@ -57,7 +55,7 @@ export function createNetworkStore(options: NetworkOptions): Store {
   const { clock, random, process, rates } = options;
   const network = createFaultyStore(options.store, {
     clock,
-    random: random.fork(),
+    seed: random.integer(2 ** 32),
     latencyMs: rates().latencyMsMost,
     reorder: random.chance(0.5),
     failBefore: () => rates().lostBefore,
@@ -75,21 +73,21 @@ export function createNetworkStore(options: NetworkOptions): Store {
 }
 
 async function travel(options: NetworkOptions, work: () => Promise<unknown>): Promise<unknown> {
-  const { process, random, rates, time } = options;
+  const { process, random, rates, clock } = options;
   const { killed, frozen } = rates();
   if (random.chance(killed / 2)) return die(process);
   if (random.chance(frozen)) freeze(options);
   const [reply] = await Promise.allSettled([work()]);
   if (random.chance(killed / 2)) return die(process);
-  if (process.frozenUntilMs !== undefined && process.frozenUntilMs > time.nowMs) await time.sleep(process, 0);
+  if (process.frozenUntilMs !== undefined && process.frozenUntilMs > clock.now()) await clock.sleep(0);
   if (reply.status === 'rejected') throw reply.reason;
   return reply.value;
 }
 
-function freeze({ process, time, random, freezeMsMost }: NetworkOptions): void {
+function freeze({ process, clock, random, freezeMsMost }: NetworkOptions): void {
   if (process.freezesLeft === 0) return;
   process.freezesLeft -= 1;
-  process.frozenUntilMs = time.nowMs + random.integer(freezeMsMost);
+  process.frozenUntilMs = clock.now() + random.integer(freezeMsMost);
 }
 
 function die(process: SimulatedProcess): Promise<never> {

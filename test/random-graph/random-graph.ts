@@ -1,6 +1,6 @@
 /** Random graphs for property tests: every effect class, loops, joins, waits, maps, children, retries and failures, from one seed. */
-import { compileGraph } from '../graph/compile-graph.ts';
-import { END, START } from '../graph/graph.ts';
+import { compileGraph } from '../../src/graph/compile-graph.ts';
+import { END, START } from '../../src/graph/graph.ts';
 import type {
   Condition,
   ConditionScope,
@@ -10,15 +10,15 @@ import type {
   Join,
   NodeDefinition,
   Reducer,
-} from '../graph/graph.ts';
-import type { OpenQuestion } from '../engine/api.ts';
-import type { CrashCase } from './crash-kit.ts';
-import type { CrashProcess } from './crash-kit-process.ts';
-import { hangTimeoutMs } from './random-graph-effect.ts';
-import { implementNode, readSettled, outputText } from './random-graph-node.ts';
-import type { RandomOutput } from './random-graph-node.ts';
-import type { EdgePlan, NodePlan, RandomGraphPlan } from './random-graph-plan.ts';
-import { mixNumber } from './seeded-random.ts';
+} from '../../src/graph/graph.ts';
+import type { OpenQuestion } from '../../src/engine/api.ts';
+import type { CrashCase } from '../../src/testing/crash-kit/crash-everywhere.ts';
+import type { CrashProcess } from '../../src/testing/crash-kit/process-life.ts';
+import { hangTimeoutMs } from './random-effect.ts';
+import { implementNode, readSettled, outputText } from './random-node.ts';
+import type { RandomOutput } from './random-node.ts';
+import type { EdgePlan, NodePlan, RandomGraphPlan } from './plan-random-graph.ts';
+import { mixNumber } from './mix-number.ts';
 
 /** The input every random graph is started with: nodes name themselves by it. */
 export const randomGraphInput: { readonly trail: string } = { trail: 'run' };

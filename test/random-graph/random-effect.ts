@@ -1,7 +1,7 @@
 /** What the effects and steps of a random graph do: fail so often, take so long, and reach the oracle. */
-import { NodeFailure } from '../graph/node-contract.ts';
-import type { CrashProcess } from './crash-kit-process.ts';
-import type { EffectPlan } from './random-graph-plan.ts';
+import { NodeFailure } from '../../src/graph/node-contract.ts';
+import type { CrashProcess } from '../../src/testing/crash-kit/process-life.ts';
+import type { EffectPlan } from './plan-random-graph.ts';
 
 /** Where and as what an effect is sent. */
 export interface EffectCall {

@@ -1,20 +1,21 @@
 /** Seeded simulation: several workers over one store that fails, in virtual time; one seed is one run (P1 to P4). */
-import { compareTrials, crashFree, noBlobs } from './crash-kit.ts';
-import type { CrashStorage, CrashTrial } from './crash-kit.ts';
-import { summariseRun } from './crash-kit-summary.ts';
-import { createEffectOracle, findEffectFaults } from './effect-oracle.ts';
-import type { EffectOracle } from './effect-oracle.ts';
-import { randomGraphCase, randomGraphInput } from './random-graph.ts';
-import { planRandomGraph } from './random-graph-plan.ts';
-import type { RandomGraphOptions, RandomGraphPlan } from './random-graph-plan.ts';
-import { createSeededRandom, mixNumber } from './seeded-random.ts';
-import { attendRun } from './simulate-client.ts';
-import { drawFaultRates, noFaults } from './simulate-store.ts';
-import { SimulatedTime } from './simulate-time.ts';
-import { createWitness } from './simulate-witness.ts';
-import type { StoreWitness } from './simulate-witness.ts';
-import { always, openProcess, work } from './simulate-worker.ts';
-import type { SimulationWorld } from './simulate-worker.ts';
+import { compareTrials, crashFree, noBlobs } from '../../src/testing/crash-kit/crash-everywhere.ts';
+import type { CrashStorage, CrashTrial } from '../../src/testing/crash-kit/crash-everywhere.ts';
+import { summariseRun } from '../../src/testing/crash-kit/run-summary.ts';
+import { createEffectOracle, findEffectFaults } from '../../src/testing/crash-kit/effect-oracle.ts';
+import type { EffectOracle } from '../../src/testing/crash-kit/effect-oracle.ts';
+import { randomGraphCase, randomGraphInput } from '../random-graph/random-graph.ts';
+import { planRandomGraph } from '../random-graph/plan-random-graph.ts';
+import type { RandomGraphOptions, RandomGraphPlan } from '../random-graph/plan-random-graph.ts';
+import { mixNumber } from '../random-graph/mix-number.ts';
+import { createSeededRandom } from '../../src/testing/seeded-random.ts';
+import { attendRun } from './client.ts';
+import { drawFaultRates, noFaults } from './network.ts';
+import { createVirtualClock, type VirtualClock } from '../../src/testing/virtual-clock.ts';
+import { createWitness } from './witness.ts';
+import type { StoreWitness } from './witness.ts';
+import { openProcess, work } from './worker.ts';
+import type { SimulationWorld } from './worker.ts';
 
 export interface SimulationOptions {
   /** Opens an empty store and blobs. @param now - epoch ms, virtual: leases are measured with it */
@@ -46,9 +47,9 @@ export async function simulate(seed: number, options: SimulationOptions): Promis
   const crashCase = randomGraphCase(plan);
   const expected = await crashFree(crashCase, options);
   const random = createSeededRandom(mixNumber('simulation', seed) + seed * 1_000);
-  const time = new SimulatedTime();
-  const startedAtMs = time.nowMs;
-  const storage = options.open(() => time.nowMs);
+  const time = createVirtualClock();
+  const startedAtMs = time.timeMs;
+  const storage = options.open(time.now);
   const witness = createWitness(storage.store);
   const oracle = createEffectOracle();
   const drawn = drawFaultRates(random);
@@ -61,7 +62,7 @@ export async function simulate(seed: number, options: SimulationOptions): Promis
     oracle,
     graph: crashCase.graph,
     tenant,
-    rates: () => (time.nowMs - startedAtMs < roughMs ? rates : noFaults),
+    rates: () => (time.timeMs - startedAtMs < roughMs ? rates : noFaults),
     deaths: new Set(),
     knowsDeaths: random.chance(0.5),
     faults: [],
@@ -78,7 +79,7 @@ export async function simulate(seed: number, options: SimulationOptions): Promis
   } catch (error) {
     world.faults.push(String(error));
   }
-  const elapsedMs = time.nowMs - startedAtMs;
+  const elapsedMs = time.timeMs - startedAtMs;
   const faults = [
     ...world.faults,
     ...witness.faults,
@@ -91,8 +92,8 @@ export async function simulate(seed: number, options: SimulationOptions): Promis
   return { seed, faults, status, deaths: world.deaths.size, checkpoints: witness.stored.checkpoints, elapsedMs };
 }
 
-async function tooLate(time: SimulatedTime): Promise<string> {
-  await time.sleep(always, 24 * 3_600_000);
+async function tooLate(time: VirtualClock): Promise<string> {
+  await time.sleep(24 * 3_600_000);
   return 'stuck';
 }
 
@@ -121,7 +122,7 @@ async function endFaults(
 ): Promise<readonly string[]> {
   const { time } = world;
   // Whoever still believes to own the run has the time to write: it must be refused.
-  await time.run(time.sleep(always, 60_000));
+  await time.run(time.sleep(60_000));
   const inspector = openProcess(world, 'inspector', createSeededRandom(1));
   const result = await time.run(inspector.engine.inspect(runId));
   const summary = await summariseRun(witness.store, tenant, result);

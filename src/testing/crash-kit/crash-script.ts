@@ -1,15 +1,15 @@
 /** The child's side of a real crash: a script that brings a run as far as it lives, and is killed with SIGKILL on the way. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Engine } from '../engine/api.ts';
-import type { Store } from '../ports/store.ts';
-import { driveRun } from './crash-kit-drive.ts';
-import { Life, mortalOracle } from './crash-kit-process.ts';
-import type { CrashPoint } from './crash-kit-process.ts';
-import type { CrashCase } from './crash-kit.ts';
-import { mortalStore } from './crash-kit-store.ts';
-import { checksumsOf, summariseRun } from './crash-kit-summary.ts';
-import type { RunSummary } from './crash-kit-summary.ts';
+import type { Engine } from '../../engine/api.ts';
+import type { Store } from '../../ports/store.ts';
+import { driveRun } from './drive-run.ts';
+import { Life, mortalOracle } from './process-life.ts';
+import type { CrashPoint } from './process-life.ts';
+import type { CrashCase } from './crash-everywhere.ts';
+import { mortalStore } from './mortal-store.ts';
+import { checksumsOf, summariseRun } from './run-summary.ts';
+import type { RunSummary } from './run-summary.ts';
 import { openEffectJournal } from './effect-oracle.ts';
 import type { EffectEntry } from './effect-oracle.ts';
 

@@ -1,11 +1,11 @@
 /** A simulated client: starts a run, answers its questions, often twice, sends its signals, often early, and may cancel it. */
-import type { OpenQuestion } from '../engine/api.ts';
-import { CairnError } from '../errors.ts';
-import type { CrashUsers } from './crash-kit-drive.ts';
-import { decideDoubt } from './crash-kit-drive.ts';
-import type { SeededRandom } from './seeded-random.ts';
-import { always, isExpected, openProcess } from './simulate-worker.ts';
-import type { SimulatedNode, SimulationWorld } from './simulate-worker.ts';
+import type { OpenQuestion } from '../../src/engine/api.ts';
+import { CairnError } from '../../src/errors.ts';
+import type { CrashUsers } from '../../src/testing/crash-kit/drive-run.ts';
+import { decideDoubt } from '../../src/testing/crash-kit/drive-run.ts';
+import type { SeededRandom } from '../../src/testing/seeded-random.ts';
+import { isExpected, openProcess } from './worker.ts';
+import type { SimulatedNode, SimulationWorld } from './worker.ts';
 
 export interface ClientOptions extends CrashUsers {
   readonly runId: string;
@@ -23,7 +23,7 @@ export async function attendRun(world: SimulationWorld, options: ClientOptions, 
   let process = openProcess(world, 'client.0', random.fork());
   let isBusy = false;
   const sent = new Set<string>();
-  const startedAtMs = time.nowMs;
+  const startedAtMs = time.timeMs;
   for (let round = 1; ; round += 1) {
     if (process.isDead) {
       process = openProcess(world, `client.${round}`, random.fork());
@@ -33,12 +33,12 @@ export async function attendRun(world: SimulationWorld, options: ClientOptions, 
     if (run !== undefined && ['completed', 'failed', 'cancelled'].includes(run.status)) return run.status;
     if (!isBusy) {
       isBusy = true;
-      const mustCancel = options.cancelAfterMs !== undefined && time.nowMs - startedAtMs > options.cancelAfterMs;
+      const mustCancel = options.cancelAfterMs !== undefined && time.timeMs - startedAtMs > options.cancelAfterMs;
       void attendOnce(world, process, options, { random, sent, mustCancel, isThere: run !== undefined }).finally(() => {
         isBusy = false;
       });
     }
-    await time.sleep(always, 50 + random.integer(500));
+    await time.sleep(50 + random.integer(500));
   }
 }
 

@@ -1,13 +1,13 @@
 /** Puts a network between the store suite and the store it tests, and asks again for what it lost. */
 
-import { CairnError } from '../errors.ts';
-import type { Store } from '../ports/store.ts';
-import { createFaultyStore, storeMethods, type FaultyStoreOptions, type StoreMethod } from './faulty-store.ts';
-import { createSeededRandom } from './seeded-random.ts';
-import type { StoreUnderTest } from './store-suite/suite.ts';
-import { createVirtualClock, type VirtualClock } from './virtual-clock.ts';
+import { CairnError } from '../../errors.ts';
+import type { Store } from '../../ports/store.ts';
+import { createFaultyStore, storeMethods, type FaultyStoreOptions, type StoreMethod } from '../faulty-store.ts';
+import { createSeededRandom } from '../seeded-random.ts';
+import type { StoreUnderTest } from './suite.ts';
+import { createVirtualClock, type VirtualClock } from '../virtual-clock.ts';
 
-export type NetworkFaults = Omit<FaultyStoreOptions, 'clock' | 'random' | 'isDead'>;
+export type NetworkFaults = Omit<FaultyStoreOptions, 'clock' | 'seed' | 'isDead'>;
 
 /** Calls whose reply to a repeat is the same: they may lose it. The repeat of another tells that it was done before, as tests of it show. */
 const repeatable: ReadonlySet<StoreMethod> = new Set([
@@ -36,9 +36,9 @@ export const networkFaults: NetworkFaults = {
 /** The same store behind a network of its own, for the store suite. */
 export function putNetworkBefore(made: StoreUnderTest, faults: NetworkFaults, seed: number): StoreUnderTest {
   const random = createSeededRandom(seed);
-  const clock = createVirtualClock({ random: random.fork() });
+  const clock = createVirtualClock({ seed: random.integer(2 ** 32) });
   const wrap = (store: Store): Store =>
-    askAgain(createFaultyStore(store, { ...faults, clock, random: random.fork() }), clock);
+    askAgain(createFaultyStore(store, { ...faults, clock, seed: random.integer(2 ** 32) }), clock);
   const { reopen } = made;
   return { ...made, store: wrap(made.store), ...(reopen && { reopen: async () => wrap(await reopen()) }) };
 }

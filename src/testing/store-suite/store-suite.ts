@@ -1,0 +1,55 @@
+/**
+ * The suite that every store passes (S2): a function of a test runner and a factory, so that an adapter kept elsewhere can use it too.
+ *
+ * @see docs/spec/stores.md
+ */
+
+import { admissionTests } from './admission.ts';
+import { claimsTests } from './claims.ts';
+import { commitsTests } from './commits.ts';
+import { historyReadsTests } from './history-reads.ts';
+import { isolationTests } from './isolation.ts';
+import { limitsTests } from './limits.ts';
+import { linearizabilityTests } from './linearizability.ts';
+import { lostAcknowledgementsTests } from './lost-acknowledgements.ts';
+import { messagesTests } from './messages.ts';
+import { pagingTests } from './paging.ts';
+import { pruningTests } from './pruning.ts';
+import { randomUseTests } from './random-use.ts';
+import { removalTests } from './removal.ts';
+import { reopeningTests } from './reopening.ts';
+import { registerPart, type StoreSuiteOptions, type SuitePart } from './suite.ts';
+import { tagsTests } from './tags.ts';
+import { takeoverTests } from './takeover.ts';
+import { tenantsTests } from './tenants.ts';
+import { waitsTests } from './waits.ts';
+
+const parts: readonly SuitePart[] = [
+  admissionTests,
+  commitsTests,
+  lostAcknowledgementsTests,
+  historyReadsTests,
+  claimsTests,
+  takeoverTests,
+  waitsTests,
+  messagesTests,
+  tenantsTests,
+  pagingTests,
+  tagsTests,
+  pruningTests,
+  removalTests,
+  limitsTests,
+  isolationTests,
+  reopeningTests,
+  randomUseTests,
+  linearizabilityTests,
+];
+
+/**
+ * Registers the tests of the store port. Titles begin with the rule they prove; random parts name their seed when they fail.
+ *
+ * A store that leaves something out says so in `supports`, and is then held to refuse it with STORE_UNSUPPORTED.
+ */
+export function storeSuite(options: StoreSuiteOptions): void {
+  for (const part of parts) registerPart(part, options);
+}
