@@ -26,7 +26,8 @@ export {
 } from './graph/node-contract.ts';
 export { compileGraph } from './graph/compile-graph.ts';
 export { CairnError, type ErrorCode } from './errors.ts';
-export type { CompiledGraph, CompileOptions, GraphResult } from './dialects/code/compiled-graph.ts';
+export type { CompiledGraph, GraphResult } from './dialects/code/compiled-graph.ts';
+export type { CompileOptions } from './dialects/code/run-options.ts';
 export type { TypedState } from './dialects/code/typed-state.ts';
 export type { Workflow, WorkflowResult, WorkflowState } from './dialects/code/workflow.ts';
 export type { CheckpointRef, Engine, StreamEvent } from './engine/api.ts';

@@ -2,11 +2,12 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { allows, readImportTable } from './architecture/import-table.ts';
+import { allows, foldersWithRooms, readImportTable, readRoomTable, roomOf } from './architecture/import-table.ts';
 import { findCycles, readSources, type Source } from './architecture/sources.ts';
 
 const root = join(import.meta.dirname, '..');
-const table = readImportTable(readFileSync(join(root, 'ARCHITECTURE.md'), 'utf8'));
+const page = readFileSync(join(root, 'ARCHITECTURE.md'), 'utf8');
+const table = readImportTable(page);
 const everything = readSources(root, ['src', 'test', 'examples', 'bench']);
 const sources = everything.filter(({ path }) => path.startsWith('src/') && !path.endsWith('.test.ts'));
 
@@ -70,6 +71,26 @@ test('folders import only what the import table allows', () => {
       .filter(({ target }) => target !== undefined && !allows(table, source.path, target))
       .map(({ target, line }) => `${describePlace(source, line)} imports ${target}`),
   );
+  expect(violations).toEqual([]);
+});
+
+test('rooms of a folder import only what its table allows', () => {
+  const folders = foldersWithRooms(page);
+  expect(folders).toContain('src/engine');
+  const violations = folders.flatMap((folder) => {
+    const rooms = readRoomTable(page, folder);
+    return sources.flatMap((source) => {
+      const from = roomOf(folder, source.path);
+      if (from === undefined) return [];
+      const allowed = rooms.get(from);
+      if (allowed === undefined) return [`${source.path} is in no room of ${folder}`];
+      return source.imports.flatMap(({ target, line }) => {
+        const to = target === undefined ? undefined : roomOf(folder, target);
+        const isAllowed = to === undefined || to === from || allowed === 'everything' || allowed.has(to);
+        return isAllowed ? [] : [`${describePlace(source, line)} imports ${target}`];
+      });
+    });
+  });
   expect(violations).toEqual([]);
 });
 

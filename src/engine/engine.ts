@@ -4,8 +4,9 @@ import type { Graph } from '../graph/graph.ts';
 import { loadState, type LoadedState } from '../history/load.ts';
 import type { Claim, RunRow } from '../ports/store.ts';
 import { admitValue, encodeValue } from '../state/codec.ts';
-import { admitRun, checkId } from './admit-run.ts';
-import { listOpenWaits, postAnswer } from './answer.ts';
+import { admitRun } from './runs/admit-run.ts';
+import { checkId } from './admit/check-id.ts';
+import { listOpenWaits, postAnswer } from './runs/answer.ts';
 import type {
   CheckpointRef,
   Engine,
@@ -19,18 +20,18 @@ import type {
   StartOptions,
   StreamEvent,
 } from './api.ts';
-import { cancelUnowned } from './cancel-run.ts';
-import { findGraphOf } from './find-graph.ts';
-import { streamEvents } from './event-stream.ts';
-import { forkRun } from './fork.ts';
+import { cancelUnowned } from './runs/cancel-run.ts';
+import { findGraphOf } from './runs/find-graph.ts';
+import { streamEvents } from './runs/event-stream.ts';
+import { forkRun } from './runs/fork.ts';
 import { limitsOf } from './limits.ts';
-import { previewRun } from './preview.ts';
-import { redactorOf } from './redact.ts';
-import { claimForResume, prepareRunner, type RunnerRequest } from './resume-run.ts';
-import type { EngineEnvironment } from './run-core.ts';
-import { RunFeed } from './run-feed.ts';
-import { restingFrame, resultOf } from './run-result.ts';
-import type { Runner } from './runner.ts';
+import { previewRun } from './runs/preview.ts';
+import { redactorOf } from './run/redact.ts';
+import { claimForResume, prepareRunner, type RunnerRequest } from './runs/resume-run.ts';
+import type { EngineEnvironment } from './run/run-core.ts';
+import { RunFeed } from './run/run-feed.ts';
+import { restingFrame, resultOf } from './runs/run-result.ts';
+import type { Runner } from './drive/runner.ts';
 
 const encoder = new TextEncoder();
 

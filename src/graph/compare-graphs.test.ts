@@ -2,15 +2,16 @@ import { describe, expect, it } from 'vitest';
 import { compareStructures, type LiveNode, type LivePositions } from './compare-graphs.ts';
 import { compileGraph } from './compile-graph.ts';
 import { compileExpression } from './expression.ts';
-import type {
-  EdgeDefinition,
-  Graph,
-  GraphDefinition,
-  GraphStructure,
-  NodeDefinition,
-  StandardSchema,
+import {
+  type EdgeDefinition,
+  type Graph,
+  type GraphDefinition,
+  type GraphStructure,
+  type NodeDefinition,
+  type StandardSchema,
+  END,
+  START,
 } from './graph.ts';
-import { END, START } from './graph.ts';
 
 const implementation = { run: (): undefined => undefined };
 const node = (id: string, parts: Partial<NodeDefinition> = {}): NodeDefinition => ({

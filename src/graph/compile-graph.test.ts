@@ -5,8 +5,15 @@ import { CairnError } from '../errors.ts';
 import { compileGraph } from './compile-graph.ts';
 import { functionCondition } from './condition.ts';
 import { compileExpression } from './expression.ts';
-import type { EdgeDefinition, Graph, GraphDefinition, NodeDefinition, Violation } from './graph.ts';
-import { END, START } from './graph.ts';
+import {
+  type EdgeDefinition,
+  type Graph,
+  type GraphDefinition,
+  type NodeDefinition,
+  type Violation,
+  END,
+  START,
+} from './graph.ts';
 
 const implementation = { run: (): undefined => undefined };
 const node = (id: string, parts: Partial<NodeDefinition> = {}): NodeDefinition => ({

@@ -2,10 +2,16 @@
 import { CairnError } from '../errors.ts';
 import { freezeCopy } from './canonical.ts';
 import { describeGraph, hashNode } from './describe-graph.ts';
-import type { Graph, GraphDefinition, GraphNode, GraphPolicies, NodeDefinition } from './graph.ts';
-import { END, START } from './graph.ts';
-import type { LinkedNode } from './link-graph.ts';
-import { linkGraph } from './link-graph.ts';
+import {
+  type Graph,
+  type GraphDefinition,
+  type GraphNode,
+  type GraphPolicies,
+  type NodeDefinition,
+  END,
+  START,
+} from './graph.ts';
+import { type LinkedNode, linkGraph } from './link-graph.ts';
 import { validateGraph } from './validate-graph.ts';
 
 export const defaultPolicies: GraphPolicies = Object.freeze({

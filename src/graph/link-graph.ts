@@ -1,6 +1,13 @@
 /** The shape of a graph: which node is linked to which, and the loops that makes. Faulty edges are left out; validation reports them. */
-import type { EdgeDefinition, GraphDefinition, GraphEdge, Loop, NodeDefinition } from './graph.ts';
-import { END, START } from './graph.ts';
+import {
+  type EdgeDefinition,
+  type GraphDefinition,
+  type GraphEdge,
+  type Loop,
+  type NodeDefinition,
+  END,
+  START,
+} from './graph.ts';
 import { findLoops } from './loops.ts';
 
 /** A node with its edges. START is the first, END the second; they have no definition. */

@@ -1,8 +1,7 @@
 /** Checks of reducers, schemas and policies (G9, E5). */
 import type { GraphDefinition, Reducer, ReducerName } from './graph.ts';
 import { partitions } from './node-contract.ts';
-import type { Report } from './violations.ts';
-import { checkFields, checkOneOf, checkRange } from './violations.ts';
+import { type Report, checkFields, checkOneOf, checkRange } from './violations.ts';
 
 const policyFields = ['routing', 'checkpoint', 'concurrency', 'maxVisits', 'durability', 'checkpointBytes'];
 

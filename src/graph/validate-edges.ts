@@ -1,9 +1,7 @@
 /** Checks of each edge by itself and among the edges of its source (G3, G5, G9). */
-import type { Choice, EdgeDefinition, GraphDefinition } from './graph.ts';
-import { END, START } from './graph.ts';
+import { type Choice, type EdgeDefinition, type GraphDefinition, END, START } from './graph.ts';
 import { edgePlace } from './link-graph.ts';
-import type { Report } from './violations.ts';
-import { checkFields, checkOneOf } from './violations.ts';
+import { type Report, checkFields, checkOneOf } from './violations.ts';
 
 const edgeFields = ['from', 'to', 'on', 'condition', 'choice', 'label', 'weight', 'always', 'place'];
 

@@ -3,8 +3,7 @@ import { CairnError } from '../errors.ts';
 import { compileGraph } from './compile-graph.ts';
 import { functionChoice } from './condition.ts';
 import { compileExpression } from './expression.ts';
-import type { EdgeDefinition, GraphDefinition, NodeDefinition, Violation } from './graph.ts';
-import { END, START } from './graph.ts';
+import { type EdgeDefinition, type GraphDefinition, type NodeDefinition, type Violation, END, START } from './graph.ts';
 
 const implementation = { run: (): undefined => undefined };
 const node = (id: string, parts: object = {}): NodeDefinition => ({

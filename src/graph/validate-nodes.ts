@@ -1,10 +1,8 @@
 /** Checks of each node by itself (G2, G9). */
 import { canonicalText, NotDataError } from './canonical.ts';
-import type { GraphDefinition, NodeDefinition } from './graph.ts';
-import { END, START } from './graph.ts';
+import { type GraphDefinition, type NodeDefinition, END, START } from './graph.ts';
 import type { EffectClass } from './node-contract.ts';
-import type { Report } from './violations.ts';
-import { checkFields, checkOneOf, checkRange, checkType, idFault } from './violations.ts';
+import { type Report, checkFields, checkOneOf, checkRange, checkType, idFault } from './violations.ts';
 
 /** Every effect class. */
 export const effects: readonly EffectClass[] = ['pure', 'read', 'write', 'external', 'human'];

@@ -1,7 +1,7 @@
 /** A question as the form that a client shows to its person, and the filled form as an answer. */
 import { choicesOf, type OpenWaitView } from '../operations/find-wait.ts';
 import { readAnswerText } from './question.ts';
-import type { JsonSchema } from './tool.ts';
+import type { JsonSchema } from './json-schema.ts';
 
 /** What the protocol calls a form: fields of text, numbers, yes or no, or one of several texts. */
 export interface Form {

@@ -1,7 +1,7 @@
 /** Who may speak to the server over HTTP: looked at before anything of a request's body is read. */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
-import type { Sdk } from './create-server.ts';
+import type { Sdk } from './server-house.ts';
 
 export interface GuardOptions {
   /** Names that the server goes by, without ports; others in a Host or Origin header are refused (DNS rebinding). */

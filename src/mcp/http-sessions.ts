@@ -1,7 +1,7 @@
 /** Sessions of clients that open with `initialize`: bounded, and forgotten when nobody has used them for long. */
 import { randomUUID } from 'node:crypto';
 import type { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/server';
-import type { McpServer, Sdk } from './create-server.ts';
+import type { McpServer, Sdk } from './server-house.ts';
 
 export interface SessionLimits {
   /** The most there may be at once. */

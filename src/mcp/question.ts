@@ -1,7 +1,7 @@
 /** Open questions as clients see them, and their answers as the engine takes them. */
 import { choicesOf, isAnswerable, nodeNameOf, type OpenWaitView } from '../operations/find-wait.ts';
 import { toJson } from '../operations/to-json.ts';
-import type { JsonSchema } from './tool.ts';
+import type { JsonSchema } from './json-schema.ts';
 
 function typesOf({ schema }: OpenWaitView): readonly string[] {
   const { type } = (schema ?? {}) as { readonly type?: string | readonly string[] };

@@ -1,7 +1,7 @@
 /** Puts the tools on a server of the SDK, and turns its calls into calls of tools. */
 import type { CallToolResult, ClientCapabilities, InputRequiredResult } from '@modelcontextprotocol/server';
 import { takeUp } from './converse.ts';
-import type { McpServer, Sdk, ServerContext, ServerHouse } from './create-server.ts';
+import type { McpServer, Sdk, ServerContext, ServerHouse } from './server-house.ts';
 import type { Form } from './elicitation-form.ts';
 import { failureOf } from './failure.ts';
 import { createLiveInterview, createRepeatedInterview, type Interview } from './interview.ts';

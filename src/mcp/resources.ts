@@ -7,7 +7,7 @@ import { listCheckpoints } from '../operations/list-checkpoints.ts';
 import { readWorkflowText } from '../operations/read-workflow-text.ts';
 import { showCheckpoint } from '../operations/show-checkpoint.ts';
 import { toJson } from '../operations/to-json.ts';
-import type { McpServer, ServerHouse } from './create-server.ts';
+import type { McpServer, ServerHouse } from './server-house.ts';
 
 const jsonType = 'application/json';
 const yamlType = 'application/yaml';

@@ -2,7 +2,7 @@
 import { createServer as createHttpServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { CairnError } from '../errors.ts';
-import type { McpServer, Sdk } from './create-server.ts';
+import type { McpServer, Sdk } from './server-house.ts';
 import { createGuard, type HttpRefusal } from './http-guard.ts';
 import { createHttpSessions, type SessionLimits } from './http-sessions.ts';
 import { loadNodeAdapter } from './load-sdk.ts';

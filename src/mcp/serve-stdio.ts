@@ -1,6 +1,6 @@
 /** Serves one client over standard input and output. */
 import type { Writable } from 'node:stream';
-import type { McpServer } from './create-server.ts';
+import type { McpServer } from './server-house.ts';
 import { loadStdio } from './load-sdk.ts';
 import type { Serving } from './serving.ts';
 

@@ -4,7 +4,8 @@ import type { RunStanding, WorkContext } from '../operations/operation.ts';
 import { nameCheckpoint } from '../operations/name-checkpoint.ts';
 import { toJson } from '../operations/to-json.ts';
 import { questionSchema, questionsOf, showQuestion } from './question.ts';
-import type { JsonSchema, ToolAnswer } from './tool.ts';
+import type { JsonSchema } from './json-schema.ts';
+import type { ToolAnswer } from './tool.ts';
 
 type Content = Readonly<Record<string, unknown>>;
 

@@ -1,8 +1,7 @@
 /** What a tool is: data that is listed, checked and called alike for all of them. */
 import type { WorkContext } from '../operations/operation.ts';
 import type { Interview } from './interview.ts';
-
-export type JsonSchema = Readonly<Record<string, unknown>>;
+import type { JsonSchema } from './json-schema.ts';
 
 /** What a client may think of a tool before it calls it. */
 export interface ToolHints {

@@ -1,6 +1,6 @@
 /** Where a run stands now, without advancing it. */
 import type { RunResult } from '../engine/api.ts';
-import { metaOf } from '../engine/find-graph.ts';
+import { metaOf } from '../engine/runs/find-graph.ts';
 import { checkpointId } from '../history/checkpoint.ts';
 import { findRun } from './find-run.ts';
 import { isStopped } from './list-runs.ts';

@@ -1,5 +1,5 @@
 /** `resume`: goes on with a run that is paused, failed or was left by a dead process. */
-import { metaOf } from '../engine/find-graph.ts';
+import { metaOf } from '../engine/runs/find-graph.ts';
 import { CairnError } from '../errors.ts';
 import type { RunRow } from '../ports/store.ts';
 import { findRun } from './find-run.ts';

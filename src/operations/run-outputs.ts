@@ -1,5 +1,5 @@
 /** What came of a run, where its definition says what that is. */
-import { metaOf } from '../engine/find-graph.ts';
+import { metaOf } from '../engine/runs/find-graph.ts';
 import type { RunRow } from '../ports/store.ts';
 
 /** The node of a graph made from a text that computes what the text declares as outputs. */

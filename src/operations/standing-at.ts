@@ -1,6 +1,6 @@
 /** Where a run stood at a checkpoint, read under its graph: so what was skipped is known too. */
 import type { RunResult } from '../engine/api.ts';
-import { restingFrame, resultOf } from '../engine/run-result.ts';
+import { restingFrame, resultOf } from '../engine/runs/run-result.ts';
 import type { Graph } from '../graph/graph.ts';
 import { loadState } from '../history/load.ts';
 import type { RunRow } from '../ports/store.ts';

@@ -1,7 +1,6 @@
 /** The live frame: one mutable tree, and the one place where it is changed; each change is recorded as an op (C4). */
 import { CairnError } from '../errors.ts';
-import type { StateView } from '../graph/node-contract.ts';
-import { partitions } from '../graph/node-contract.ts';
+import { type StateView, partitions } from '../graph/node-contract.ts';
 import { absent } from './cell.ts';
 import { Channels, now, type Area } from './channels.ts';
 import type { ChannelTable } from './channel-table.ts';

@@ -1,4 +1,4 @@
-/** Reads the table `| folder | may import |` and answers who may import whom. */
+/** Reads the tables of ARCHITECTURE.md, `| folder | may import |` and one of rooms a folder, and answers who may import whom. */
 
 const doors: readonly string[] = ['cli', 'mcp', 'http'];
 
@@ -37,14 +37,23 @@ function readRow(names: readonly string[], cell: string): (readonly [string, Rul
   });
 }
 
-/** @throws Error when the table is missing, cannot be read, or names a folder it has no row for */
-export function readImportTable(markdown: string): ImportTable {
+/** The cells of the table whose first column has this header; undefined: there is none. */
+function readRows(markdown: string, firstColumn: string): readonly (readonly string[])[] | undefined {
   const lines = markdown.split('\n');
-  const header = lines.findIndex((line) => /^\|\s*folder\s*\|\s*may import\s*\|/.test(line));
-  if (header === -1) throw new Error('ARCHITECTURE.md has no table `| folder | may import |`');
+  const header = lines.findIndex((line) => {
+    const [, first, second] = line.split('|').map((cell) => cell.trim());
+    return first === firstColumn && second === 'may import';
+  });
+  if (header === -1) return undefined;
   const rest = lines.slice(header + 2);
   const end = rest.findIndex((line) => !line.startsWith('|'));
-  const rows = rest.slice(0, end === -1 ? undefined : end).map((line) => line.split('|').map((cell) => cell.trim()));
+  return rest.slice(0, end === -1 ? undefined : end).map((line) => line.split('|').map((cell) => cell.trim()));
+}
+
+/** @throws Error when the table is missing, cannot be read, or names a folder it has no row for */
+export function readImportTable(markdown: string): ImportTable {
+  const rows = readRows(markdown, 'folder');
+  if (rows === undefined) throw new Error('ARCHITECTURE.md has no table `| folder | may import |`');
   const table = new Map(rows.flatMap(([, names = '', cell = '']) => readRow(splitWords(names), cell)));
   for (const { allowed, extra } of table.values()) {
     const named = [
@@ -73,4 +82,39 @@ export function allows(table: ImportTable, from: string, to: string): boolean {
   if (rule.allowed === 'all-but-doors') return !doors.includes(target);
   const subfolder = (from.split('/')[2] ?? '').replace(/\.ts$/, '');
   return rule.allowed.has(target) || rule.extra.get(subfolder)?.has(target) === true;
+}
+
+/** Of a folder that is divided into rooms: what each room may import of the others. `everything`: the roof. */
+export type RoomTable = ReadonlyMap<string, ReadonlySet<string> | 'everything'>;
+
+/**
+ * Reads the table `| room of FOLDER | may import |`. A room is a folder, or a file that stands beside the folders.
+ * @param folder - from the root: `src/engine`
+ * @throws Error when the table is missing or names a room it has no row for
+ */
+export function readRoomTable(markdown: string, folder: string): RoomTable {
+  const rows = readRows(markdown, `room of ${folder}`);
+  if (rows === undefined) throw new Error(`ARCHITECTURE.md has no table \`| room of ${folder} | may import |\``);
+  const table = new Map(
+    rows.flatMap(([, names = '', cell = '']) => {
+      const allowed = cell === 'everything' ? cell : new Set(splitWords(cell));
+      return splitWords(names).map((name) => [name, allowed] as const);
+    }),
+  );
+  for (const allowed of table.values()) {
+    const unknown = allowed === 'everything' ? undefined : [...allowed].find((room) => !table.has(room));
+    if (unknown !== undefined) throw new Error(`ARCHITECTURE.md: "${unknown}" is no room of ${folder}`);
+  }
+  return table;
+}
+
+/** Folders that have a table of rooms, as ARCHITECTURE.md names them. */
+export function foldersWithRooms(markdown: string): readonly string[] {
+  return [...markdown.matchAll(/^\|\s*room of (\S+)\s*\|\s*may import\s*\|/gm)].map(([, folder]) => folder ?? '');
+}
+
+/** The room of a file below a folder: the name of the folder it is in, or its own: `src/engine/api.ts` → `api`. */
+export function roomOf(folder: string, path: string): string | undefined {
+  if (!path.startsWith(`${folder}/`)) return undefined;
+  return (path.slice(folder.length + 1).split('/')[0] ?? '').replace(/\.ts$/, '');
 }

@@ -92,7 +92,7 @@ export function readSources(root: string, folders: readonly string[]): Source[] 
     .map((path) => readSource(root, path));
 }
 
-/** Import cycles between files, each as `a.ts → b.ts → a.ts`; an import of types alone closes none. */
+/** Import cycles between files, each as `a.ts → b.ts → a.ts`. An import of types alone counts: who reads one file must read the other. */
 export function findCycles(sources: readonly Source[]): string[] {
   const byPath = new Map(sources.map((source) => [source.path, source]));
   const cycles: string[] = [];
@@ -103,8 +103,8 @@ export function findCycles(sources: readonly Source[]): string[] {
     if (start !== -1) cycles.push([...trail.slice(start), path].join(' → '));
     if (start !== -1 || done.has(path)) return;
     trail.push(path);
-    for (const { target, isTypeOnly } of byPath.get(path)?.imports ?? []) {
-      if (target !== undefined && !isTypeOnly) visit(target);
+    for (const { target } of byPath.get(path)?.imports ?? []) {
+      if (target !== undefined) visit(target);
     }
     trail.pop();
     done.add(path);

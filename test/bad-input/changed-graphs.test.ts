@@ -2,8 +2,7 @@
 import { expect, test } from 'vitest';
 import type { Graph, NodeDefinition } from '../../src/graph/graph.ts';
 import { outcome } from '../../src/graph/node-contract.ts';
-import type { Bench } from '../engine-kit.ts';
-import { afterCrash, changesOf, createBench, edges, graphOf, node, runToRest } from '../engine-kit.ts';
+import { type Bench, afterCrash, changesOf, createBench, edges, graphOf, node, runToRest } from '../engine-kit.ts';
 
 const first = node('first', 'pure', () => outcome({ output: 1, scratch: { count: 1 } }));
 const ask = node('ask', 'human', (ctx) => ctx.ask({ prompt: '?' }));

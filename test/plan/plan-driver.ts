@@ -1,6 +1,5 @@
 /** Drives a plan as an engine does: keeps the tree, settles open activations in some order, and may begin again from the tree. */
-import type { SettledFields } from '../../src/engine/plan.ts';
-import { Plan, type PlanStep } from '../../src/engine/plan.ts';
+import { type SettledFields, Plan, type PlanStep } from '../../src/engine/plan/plan.ts';
 import type { Graph, GraphEdge } from '../../src/graph/graph.ts';
 import type { FrameTree, NodeRecord } from '../../src/state/tree.ts';
 

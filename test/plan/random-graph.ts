@@ -1,6 +1,5 @@
 /** Random graphs with loops, several heads, nested loops, `always` edges and every kind of join; the same seed gives the same one. */
-import type { EdgeDefinition, GraphDefinition, Join } from '../../src/graph/graph.ts';
-import { END, START } from '../../src/graph/graph.ts';
+import { type EdgeDefinition, type GraphDefinition, type Join, END, START } from '../../src/graph/graph.ts';
 import { findLoops } from '../../src/graph/loops.ts';
 
 export interface Sketch {

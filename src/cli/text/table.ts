@@ -1,6 +1,5 @@
 /** Rows of text in columns that fit the screen. */
-import type { Tone } from './style.ts';
-import type { Paint } from './style.ts';
+import type { Tone, Paint } from './style.ts';
 import { fit, pad, widthOf } from './width.ts';
 
 /** A cell: printable text without colours, and the tone it is painted in. */

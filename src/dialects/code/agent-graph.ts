@@ -11,7 +11,8 @@ import type {
   Reducer,
 } from '../../graph/graph.ts';
 import { callPlace } from './call-place.ts';
-import { CompiledGraph, type CompileOptions, type GraphResult } from './compiled-graph.ts';
+import { CompiledGraph, type GraphResult } from './compiled-graph.ts';
+import type { CompileOptions } from './run-options.ts';
 import { Faults } from './faults.ts';
 import { completeGuardrailEdge } from './guardrail-edge.ts';
 import { defineNode, type NodeDraft, type NodeSettings } from './node-draft.ts';

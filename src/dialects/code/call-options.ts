@@ -1,6 +1,6 @@
 /** What may be said in each call of a compiled graph; anything else is refused (G9, P6), since plain JavaScript has no type checker to do it. */
 import { CairnError } from '../../errors.ts';
-import type { BranchOptions, ContinueOptions, InvokeOptions } from './compiled-graph.ts';
+import type { BranchOptions, ContinueOptions, InvokeOptions } from './run-options.ts';
 import type { EngineSettings } from './default-engine.ts';
 
 const isText = (value: unknown): boolean => typeof value === 'string';

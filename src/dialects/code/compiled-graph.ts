@@ -5,23 +5,24 @@ import type {
   ForkOptions,
   Patch,
   PreviewRow,
-  ResumeOptions,
   RunHandle,
-  RunMeta,
   RunResult,
   StreamEvent,
 } from '../../engine/api.ts';
 import { CairnError } from '../../errors.ts';
 import type { Graph } from '../../graph/graph.ts';
 import { refuseWrongOptions } from './call-options.ts';
+import type {
+  BeginOptions,
+  BranchOptions,
+  CompileOptions,
+  ContinueOptions,
+  InvokeOptions,
+  RunTarget,
+  StreamOptions,
+} from './run-options.ts';
 import { createDefaultEngine, type EngineSettings } from './default-engine.ts';
 import { findWait } from './find-wait.ts';
-
-/** What `compile` takes: an engine that is there already, or what to make one of. */
-export type CompileOptions =
-  | (EngineSettings & { readonly engine?: never })
-  /** Keeps runs of several graphs in one place. `close` leaves such an engine open. */
-  | ({ readonly engine: Engine } & { readonly [Setting in keyof EngineSettings]?: never });
 
 const engineSettingNames = [
   'store',
@@ -63,41 +64,6 @@ const optionNames = {
  */
 export interface GraphResult<State> extends Omit<RunResult, 'state'> {
   readonly state: State;
-}
-
-/** A run, or a checkpoint of it: a run id, or `{ runId, seq }`, which every durable event and every result is. */
-export type RunTarget = string | CheckpointRef;
-
-export interface InvokeOptions {
-  /** Default: a fresh one. Invoking twice with one id is the same run (E2). */
-  readonly runId?: string;
-  readonly meta?: RunMeta;
-  /** Cancels the run when it is aborted. */
-  readonly signal?: AbortSignal;
-}
-
-/** What `start` takes. With `detach` the run is only recorded, for another process to advance. */
-interface BeginOptions extends Omit<InvokeOptions, 'signal'> {
-  readonly detach?: boolean;
-}
-
-export interface StreamOptions extends InvokeOptions {
-  /** Durable events after this seq. Default: all. */
-  readonly after?: number;
-  /** Also events that are never stored: started, emitted, retrying. Default true. */
-  readonly live?: boolean;
-}
-
-export interface ContinueOptions extends Omit<ResumeOptions, 'graph'> {
-  /** Answers to open waits, by wait id, by question name, or by the id or path (`a/b`) of the node that asks. */
-  readonly answers?: Readonly<Record<string, unknown>>;
-}
-
-export interface BranchOptions extends Omit<ForkOptions, 'set' | 'graph'> {
-  /** Changes of state: `{ 'scratch.confidence': 0.95 }`, or patches, where a key has a dot in it. */
-  readonly set?: Readonly<Record<string, unknown>> | readonly Patch[];
-  /** Go on under another graph. Default: this one. */
-  readonly graph?: Graph;
 }
 
 /**

@@ -1,6 +1,17 @@
 /** The text of a YAML file as plain data, with the place of every part of it. The only file that knows the YAML library. */
-import type { Alias, Document, ParsedNode, Scalar, YAMLMap } from 'yaml';
-import { isAlias, isMap, isScalar, isSeq, LineCounter, parseAllDocuments } from 'yaml';
+import {
+  type Alias,
+  type Document,
+  type ParsedNode,
+  type Scalar,
+  type YAMLMap,
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  LineCounter,
+  parseAllDocuments,
+} from 'yaml';
 import type { Violation } from '../../graph/graph.ts';
 import { offsetInScalar } from './offset-in-scalar.ts';
 

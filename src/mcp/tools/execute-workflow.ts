@@ -5,15 +5,8 @@ import { startWorkflow, type StartWorkflowInput } from '../../operations/start-w
 import { converse } from '../converse.ts';
 import { followRun } from '../follow-run.ts';
 import { showStanding, standingSchema } from '../standing.ts';
-import {
-  runsWorkflows,
-  text,
-  type JsonSchema,
-  type Tool,
-  type ToolAnswer,
-  type ToolCall,
-  type ToolQuestions,
-} from '../tool.ts';
+import { runsWorkflows, text, type Tool, type ToolAnswer, type ToolCall, type ToolQuestions } from '../tool.ts';
+import type { JsonSchema } from '../json-schema.ts';
 
 interface Common {
   readonly inputs?: Readonly<Record<string, unknown>> | null;

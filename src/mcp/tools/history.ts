@@ -6,7 +6,8 @@ import { toJson } from '../../operations/to-json.ts';
 import { converse } from '../converse.ts';
 import { followRun } from '../follow-run.ts';
 import { showStanding, standingSchema } from '../standing.ts';
-import { readsOnly, runsWorkflows, text, type JsonSchema, type Tool } from '../tool.ts';
+import { readsOnly, runsWorkflows, text, type Tool } from '../tool.ts';
+import type { JsonSchema } from '../json-schema.ts';
 
 interface BranchInput {
   readonly checkpoint_id: string;

@@ -5,7 +5,8 @@ import { listRuns as list } from '../../operations/list-runs.ts';
 import { listWaits } from '../../operations/list-waits.ts';
 import { toJson } from '../../operations/to-json.ts';
 import { questionSchema, questionsOf, showQuestion } from '../question.ts';
-import { readsOnly, text, type JsonSchema, type Tool } from '../tool.ts';
+import { readsOnly, text, type Tool } from '../tool.ts';
+import type { JsonSchema } from '../json-schema.ts';
 
 const statuses = ['running', 'paused', 'completed', 'failed', 'cancelled'] as const;
 

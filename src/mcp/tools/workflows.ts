@@ -6,7 +6,8 @@ import {
   type WorkflowDescription,
 } from '../../operations/describe-workflow.ts';
 import { toJson } from '../../operations/to-json.ts';
-import { readsOnly, text, type AnyTool, type JsonSchema, type Tool } from '../tool.ts';
+import { readsOnly, text, type AnyTool, type Tool } from '../tool.ts';
+import type { JsonSchema } from '../json-schema.ts';
 
 type Violation = WorkflowDescription['warnings'][number];
 

@@ -1,6 +1,5 @@
 /** A crash case of what is nested: a map with effects, a child run, a composed node with steps, a timer and a signal. */
-import { AgentGraph, END, START, outcome } from '../../../src/index.ts';
-import type { Graph, NodeContext } from '../../../src/index.ts';
+import { AgentGraph, END, START, outcome, type Graph, type NodeContext } from '../../../src/index.ts';
 import { stepsOutput } from '../../../src/graph/node-contract.ts';
 import { runCrashScript } from '../../../src/testing/crash-kit/crash-script.ts';
 import type { CrashProcess } from '../../../src/testing/crash-kit/process-life.ts';

@@ -1,0 +1,22 @@
+/** An outcome read back from the tree, made ready to be settled again. */
+import { admitValue, type Admitted } from '../../state/codec.ts';
+import type { KeptOutcome } from '../../state/tree.ts';
+import type { Activation } from '../run/frame-run.ts';
+import type { AdmittedOutcome, AdmittedUpdates } from './admit-outcome.ts';
+import type { RunCore } from '../run/run-core.ts';
+
+/** Values that were taken in once are only encoded again. */
+export function admitKept(core: RunCore, activation: Activation, kept: KeptOutcome): AdmittedOutcome {
+  const admit = (value: unknown, path: readonly string[]): Admitted => admitValue(value, path, core.env.limits);
+  const updates: AdmittedUpdates = {};
+  for (const [partition, given] of Object.entries(kept.updates ?? {})) {
+    updates[partition] = Object.fromEntries(
+      Object.entries(given).map(([key, value]) => [key, admit(value, [partition, key])]),
+    );
+  }
+  return {
+    ...(kept.output === undefined ? {} : { output: admit(kept.output, ['outputs', activation.node.id]) }),
+    ...(kept.updates === undefined ? {} : { updates }),
+    ...(kept.goto === undefined ? {} : { goto: kept.goto }),
+  };
+}

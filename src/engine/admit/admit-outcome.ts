@@ -1,0 +1,132 @@
+/** Takes an outcome in: checked, copied, frozen and encoded once (C2). */
+import { CairnError } from '../../errors.ts';
+import { Outcome, partitions, stepsOutput, type OutcomeParts, type Partition } from '../../graph/node-contract.ts';
+import type { Graph, StandardSchema } from '../../graph/graph.ts';
+import { admitValue, maskedText, type Admitted } from '../../state/codec.ts';
+import type { Activation } from '../run/frame-run.ts';
+import { checkWritten, type SizedPart } from './checkpoint-size.ts';
+import type { RunCore } from '../run/run-core.ts';
+
+/** Updates by partition and key. */
+export type AdmittedUpdates = Record<string, Record<string, Admitted>>;
+
+/** An outcome as the engine holds it from here on. */
+export interface AdmittedOutcome {
+  /** Absent: undefined, which is not stored. */
+  readonly output?: Admitted;
+  readonly isStepsOutput?: boolean;
+  readonly updates?: AdmittedUpdates;
+  readonly goto?: readonly string[];
+}
+
+/** @throws VALUE_UNSTORABLE, VALUE_TOO_LARGE, CHECKPOINT_TOO_LARGE, STATE_INVALID, STATE_UNKNOWN_CHANNEL */
+export function admitOutcome(core: RunCore, activation: Activation, returned: unknown): AdmittedOutcome {
+  const outcome = takeIn(core, activation, returned);
+  checkWritten(core, activation, () => partsOf(activation, outcome));
+  return outcome;
+}
+
+function partsOf({ node }: Activation, { output, updates = {} }: AdmittedOutcome): readonly SizedPart[] {
+  const written = Object.entries(updates).flatMap(([partition, given]) =>
+    Object.entries(given).map(([key, admitted]) => ({ path: [partition, key], ...admitted })),
+  );
+  return output === undefined ? written : [{ path: ['outputs', node.id], ...output }, ...written];
+}
+
+function takeIn(core: RunCore, activation: Activation, returned: unknown): AdmittedOutcome {
+  const { node, frameRun } = activation;
+  if (!(returned instanceof Outcome)) {
+    return returned === undefined
+      ? {}
+      : { output: admitValue(returned, ['outputs', node.id], core.env.limits, core.redact) };
+  }
+  const { parts } = returned;
+  const updates = admitUpdates(core, parts, frameRun.graph);
+  return {
+    ...(parts.output === undefined || parts.output === stepsOutput
+      ? {}
+      : { output: admitValue(parts.output, ['outputs', node.id], core.env.limits, core.redact) }),
+    ...(parts.output === stepsOutput ? { isStepsOutput: true } : {}),
+    ...(updates === undefined ? {} : { updates }),
+    ...(parts.goto === undefined ? {} : { goto: typeof parts.goto === 'string' ? [parts.goto] : parts.goto }),
+  };
+}
+
+const knownParts: readonly string[] = ['output', 'goto', ...partitions];
+
+function admitUpdates(core: RunCore, parts: OutcomeParts, graph: Graph): AdmittedUpdates | undefined {
+  for (const part of Object.keys(parts)) {
+    if (!knownParts.includes(part)) throw new CairnError('STATE_UNKNOWN_CHANNEL', { channel: part, known: knownParts });
+  }
+  let updates: AdmittedUpdates | undefined;
+  for (const partition of partitions) {
+    const given = parts[partition];
+    if (given === undefined) continue;
+    const admitted: [string, Admitted][] = [];
+    for (const [key, value] of Object.entries(given)) {
+      checkUpdate(graph, partition, key, value);
+      const kept = core.redact(key) ? maskedText : value;
+      admitted.push([key, admitValue(kept, [partition, key], core.env.limits, core.redact)]);
+    }
+    if (admitted.length > 0) (updates ??= {})[partition] = Object.fromEntries(admitted);
+  }
+  return updates;
+}
+
+type ObjectSchema = StandardSchema & { readonly shape?: Readonly<Record<string, StandardSchema>> };
+
+/** An update must fit its channel's schema, where the partition's schema tells the schemas of its keys. */
+function checkUpdate(graph: Graph, partition: Partition, key: string, value: unknown): void {
+  const schemas: Readonly<Partial<Record<Partition, ObjectSchema>>> = graph.schemas;
+  const shape = schemas[partition]?.shape;
+  if (shape === undefined) return;
+  if (!Object.hasOwn(shape, key)) {
+    throw new CairnError('STATE_UNKNOWN_CHANNEL', { channel: `${partition}.${key}`, known: Object.keys(shape) });
+  }
+  const reducer = graph.reducers[`${partition}.${key}`];
+  const fault = updateFault(shape[key] as ObjectSchema, value, typeof reducer === 'object' ? 'custom' : reducer);
+  if (fault !== undefined)
+    throw new CairnError('STATE_INVALID', { path: [partition, key, ...fault.path], reason: fault.message });
+}
+
+/** What an update must fit depends on what its reducer makes of it: an item of a list, a part of an object, the whole. */
+function updateFault(
+  schema: ObjectSchema,
+  value: unknown,
+  reducer: string | undefined,
+): ReturnType<typeof schemaIssue> {
+  if (reducer === 'custom') return undefined;
+  if (reducer === 'append' && !Array.isArray(value)) return schemaIssue(schema, value) && schemaIssue(schema, [value]);
+  if (reducer !== 'merge') return schemaIssue(schema, value);
+  const { shape } = schema;
+  if (shape === undefined || typeof value !== 'object' || value === null)
+    return shape === undefined ? undefined : schemaIssue(schema, value);
+  for (const [key, part] of Object.entries(value)) {
+    const fault = Object.hasOwn(shape, key)
+      ? (updateFault(shape[key] as ObjectSchema, part, 'merge') ?? leafFault(shape[key] as ObjectSchema, part))
+      : undefined;
+    if (fault !== undefined) return { path: [key, ...fault.path], message: fault.message };
+  }
+  return undefined;
+}
+
+/** Below an object that is merged, what is no object itself must fit as a whole. */
+function leafFault(schema: ObjectSchema, value: unknown): ReturnType<typeof schemaIssue> {
+  return schema.shape === undefined ? schemaIssue(schema, value) : undefined;
+}
+
+/** The first way in which a value misses a schema. Schemas that answer later are for input only. */
+export function schemaIssue(
+  schema: StandardSchema,
+  value: unknown,
+): { readonly path: readonly string[]; readonly message: string } | undefined {
+  const result = schema['~standard'].validate(value);
+  if (result instanceof Promise)
+    throw new CairnError('CONFIG_INVALID', { reason: 'a schema of the state must answer at once' });
+  const issue = result.issues?.[0];
+  if (issue === undefined) return undefined;
+  return {
+    path: (issue.path ?? []).map((key) => String(typeof key === 'object' ? key.key : key)),
+    message: issue.message,
+  };
+}

@@ -1,0 +1,71 @@
+/** How much one outcome may add to a run: more fails before anything of it is written (`policies.checkpointBytes`). */
+import { CairnError } from '../../errors.ts';
+import type { Graph } from '../../graph/graph.ts';
+import { encodeValue } from '../../state/codec.ts';
+import { isPlainObject } from '../../state/plain.ts';
+import type { FrameTree } from '../../state/tree.ts';
+import type { Activation } from '../run/frame-run.ts';
+import type { RunCore } from '../run/run-core.ts';
+
+/** A value that would be written, and its encoding. */
+export interface SizedPart {
+  readonly path: readonly string[];
+  readonly value: unknown;
+  readonly json: string;
+}
+
+interface Place {
+  readonly path: string;
+  readonly bytes: number;
+}
+
+const listedPlaces = 5;
+
+/** The limit is that of the frame's own graph, or of the run it is part of, whichever is less. @throws CHECKPOINT_TOO_LARGE */
+export function checkWritten(
+  core: RunCore,
+  activation: Activation,
+  parts: () => readonly SizedPart[],
+  stepKey?: string,
+): void {
+  const own = activation.frameRun.graph.policies.checkpointBytes;
+  const whole = core.rootFrame.graph.policies.checkpointBytes;
+  if (own === undefined && whole === undefined) return;
+  const node = stepKey === undefined ? activation.path : [...activation.path, stepKey];
+  checkSize(Math.min(own ?? Infinity, whole ?? Infinity), node.join('/'), parts());
+}
+
+/** Checks what the input and the defaults of a new run take. @throws CHECKPOINT_TOO_LARGE */
+export function checkAdmission(graph: Graph, { input, channels }: FrameTree): void {
+  const limitBytes = graph.policies.checkpointBytes;
+  if (limitBytes === undefined) return;
+  const parts = Object.entries({ input, ...channels });
+  checkSize(
+    limitBytes,
+    'input',
+    parts.map(([name, value]) => ({ path: [name], value, json: encodeValue(value) })),
+  );
+}
+
+/** @param node - who would write it @throws CHECKPOINT_TOO_LARGE naming the largest places */
+function checkSize(limitBytes: number, node: string, parts: readonly SizedPart[]): void {
+  const units = parts.reduce((sum, { json }) => sum + json.length, 0);
+  // A UTF-16 unit takes at most three bytes.
+  if (units * 3 <= limitBytes) return;
+  const bytes = parts.reduce((sum, { json }) => sum + Buffer.byteLength(json), 0);
+  if (bytes <= limitBytes) return;
+  const places = parts.flatMap(({ path, value, json }) => placesOf(path, value, Buffer.byteLength(json)));
+  const much = places.filter((place) => place.bytes * 100 >= bytes);
+  const largest = much.toSorted((a, b) => b.bytes - a.bytes).slice(0, listedPlaces);
+  throw new CairnError('CHECKPOINT_TOO_LARGE', { node, bytes, limitBytes, largest });
+}
+
+/** What is large is told apart only where some part of it makes much of it: a long list of small items is one place. */
+function placesOf(path: readonly string[], value: unknown, bytes: number): readonly Place[] {
+  const isContainer = Array.isArray(value) || isPlainObject(value);
+  const inner = isContainer
+    ? Object.entries(value).map(([key, item]) => ({ key, item, size: Buffer.byteLength(encodeValue(item)) }))
+    : [];
+  if (!inner.some(({ size }) => size * listedPlaces >= bytes)) return [{ path: path.join('.'), bytes }];
+  return inner.flatMap(({ key, item, size }) => placesOf([...path, key], item, size));
+}

@@ -1,0 +1,29 @@
+/** Errors as values of the tree: name, message, code, data, cause; never a stack, and never a reason to lose an outcome. */
+import { admitValue, type Admitted } from '../../state/codec.ts';
+import type { RunCore } from '../run/run-core.ts';
+
+/** Whatever was thrown, as an error. */
+export function asError(thrown: unknown): Error {
+  if (thrown instanceof Error) return thrown;
+  return new Error(typeof thrown === 'string' ? thrown : `thrown: ${textOf(thrown)}`);
+}
+
+function textOf(value: unknown): string {
+  try {
+    return String(value);
+  } catch {
+    return `a value of type ${typeof value}`;
+  }
+}
+
+/** Whatever was thrown, ready to be stored and redacted; what cannot be stored of it is left out. */
+export function admitError(core: RunCore, error: unknown, path: readonly string[]): Admitted {
+  const thrown = asError(error);
+  try {
+    return admitValue(thrown, path, core.env.limits, core.redact);
+  } catch {
+    const plain = new Error(textOf(thrown.message).slice(0, 10_000));
+    plain.name = textOf(thrown.name);
+    return admitValue(plain, path, core.env.limits);
+  }
+}

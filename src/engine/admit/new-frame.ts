@@ -1,0 +1,78 @@
+/** A frame before its first node: validated input, defaults of the state's schemas (C1). */
+import { CairnError } from '../../errors.ts';
+import type { Graph, StandardResult, StandardSchema } from '../../graph/graph.ts';
+import { partitions } from '../../graph/node-contract.ts';
+import { admitValue, type CodecLimits } from '../../state/codec.ts';
+import type { FrameTree } from '../../state/tree.ts';
+
+type Redact = (key: string) => boolean;
+
+/** @throws INPUT_INVALID the input misses its schema; VALUE_UNSTORABLE */
+export function newFrame(
+  graph: Graph,
+  input: unknown,
+  limits: CodecLimits,
+  redact: Redact,
+): FrameTree | Promise<FrameTree> {
+  const schema = graph.schemas.input;
+  if (schema === undefined) return frameOf(graph, input, limits, redact);
+  const result = schema['~standard'].validate(input);
+  if (result instanceof Promise) return result.then((checked) => frameOf(graph, accepted(checked), limits, redact));
+  return frameOf(graph, accepted(result), limits, redact);
+}
+
+/**
+ * A fork's patch of the input fits the schema as the input before it did. What the schema has made into something else is not
+ * checked again: it was never meant to read its own output.
+ *
+ * @throws INPUT_INVALID
+ */
+export async function checkPatchedInput({ schemas }: Graph, before: unknown, after: unknown): Promise<void> {
+  const schema = schemas.input?.['~standard'];
+  if (schema === undefined || (await schema.validate(before)).issues !== undefined) return;
+  accepted(await schema.validate(after));
+}
+
+function accepted(result: StandardResult<unknown>): unknown {
+  if (result.issues === undefined) return result.value;
+  const reason = result.issues.map((issue) => {
+    const path = (issue.path ?? []).map((key) => String(typeof key === 'object' ? key.key : key)).join('.');
+    return path === '' ? issue.message : `${path}: ${issue.message}`;
+  });
+  throw new CairnError('INPUT_INVALID', { reason: reason.join('; ') });
+}
+
+function frameOf(graph: Graph, input: unknown, limits: CodecLimits, redact: Redact): FrameTree {
+  const schemas: Readonly<Record<string, StandardSchema | undefined>> = { ...graph.schemas };
+  const channels: Record<string, Record<string, unknown>> = {};
+  for (const partition of partitions) channels[partition] = defaultsOf(schemas[partition], partition, limits, redact);
+  return { input: admitValue(input, ['input'], limits, redact).value, channels, nodes: {} };
+}
+
+type ObjectSchema = StandardSchema & { readonly shape?: Readonly<Record<string, StandardSchema>> };
+
+/** The defaults a partition's schema names; keys without a default stay absent until a node writes them. */
+function defaultsOf(
+  schema: StandardSchema | undefined,
+  partition: string,
+  limits: CodecLimits,
+  redact: Redact,
+): Record<string, unknown> {
+  if (schema === undefined) return {};
+  const { shape } = schema as ObjectSchema;
+  if (shape === undefined) {
+    return { ...(plainCopy(schema, {}, partition, limits, redact) as Record<string, unknown> | undefined) };
+  }
+  const values: [string, unknown][] = [];
+  for (const [key, channel] of Object.entries(shape)) {
+    const value = plainCopy(channel, undefined, `${partition}.${key}`, limits, redact);
+    if (value !== undefined) values.push([key, value]);
+  }
+  return Object.fromEntries(values);
+}
+
+function plainCopy(schema: StandardSchema, value: unknown, path: string, limits: CodecLimits, redact: Redact): unknown {
+  const result = schema['~standard'].validate(value);
+  if (result instanceof Promise || result.issues !== undefined) return undefined;
+  return admitValue(result.value, path.split('.'), limits, redact).value;
+}

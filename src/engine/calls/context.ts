@@ -1,0 +1,129 @@
+/** What a node's function is handed: the NodeContext of one attempt. */
+import { CairnError } from '../../errors.ts';
+import type {
+  BlobAccess,
+  ChildResult,
+  NodeContext,
+  Question,
+  SecretReader,
+  StateView,
+  StepContext,
+  StepOptions,
+} from '../../graph/node-contract.ts';
+import type { Graph } from '../../graph/graph.ts';
+import type { Activation } from '../run/frame-run.ts';
+import { runChild } from './child.ts';
+import type { RunCore } from '../run/run-core.ts';
+import { guardCall } from '../run/guard-call.ts';
+import { runStep } from './steps.ts';
+import { ask, receive, save, sleepUntil } from './wait-calls.ts';
+
+/** Belongs to one attempt: calls made after it are refused. */
+export class Context implements NodeContext {
+  readonly #core: RunCore;
+  readonly #activation: Activation;
+  readonly #generation: number;
+  readonly #onWaiting: (() => void) | undefined;
+
+  constructor(core: RunCore, activation: Activation, onWaiting?: () => void) {
+    this.#core = core;
+    this.#activation = activation;
+    this.#generation = activation.generation;
+    this.#onWaiting = onWaiting;
+  }
+
+  get runId(): string {
+    return this.#core.runId;
+  }
+  get nodeId(): string {
+    return this.#activation.node.id;
+  }
+  get nodePath(): readonly string[] {
+    return this.#activation.path;
+  }
+  get visit(): number {
+    return this.#activation.visit;
+  }
+  get attempt(): number {
+    return this.#activation.attempt;
+  }
+  get isResumed(): boolean {
+    return this.#activation.isResumed;
+  }
+  get input(): unknown {
+    return this.#activation.view.state.input;
+  }
+  get state(): StateView {
+    return this.#activation.view.state;
+  }
+  get config(): unknown {
+    return this.#activation.node.config;
+  }
+  get idempotencyKey(): string {
+    const intent = this.#activation.frameRun.openRecordOf(this.#activation.node)?.intent;
+    return intent?.key ?? this.#activation.keyFor(this.#core.runId);
+  }
+  get signal(): AbortSignal {
+    return this.#activation.signal;
+  }
+  get savedState(): unknown {
+    return this.#activation.frameRun.openRecordOf(this.#activation.node)?.saved;
+  }
+
+  /** Calls of an attempt that is over are refused, whichever attempt runs now (X4). */
+  #guard(call: string): void {
+    guardCall(this.#activation, this.#generation, call);
+  }
+
+  async step<T>(name: string, options: StepOptions, fn: (step: StepContext) => Promise<T> | T): Promise<T> {
+    this.#guard('step');
+    return runStep(this.#core, this.#activation, name, options, fn, this.#onWaiting);
+  }
+  async ask(question: Question): Promise<unknown> {
+    this.#guard('ask');
+    return ask(this.#core, this.#activation, question, this.#onWaiting);
+  }
+  async sleepUntil(time: number | Date, name = 'sleep'): Promise<void> {
+    this.#guard('sleepUntil');
+    return sleepUntil(this.#core, this.#activation, time, name, this.#onWaiting);
+  }
+  async receive(signal: string): Promise<unknown> {
+    this.#guard('receive');
+    return receive(this.#core, this.#activation, signal, this.#onWaiting);
+  }
+  async save(state: unknown): Promise<void> {
+    this.#guard('save');
+    return save(this.#core, this.#activation, state);
+  }
+  async run(graph: object, input: unknown, options: { readonly name?: string } = {}): Promise<ChildResult> {
+    this.#guard('run');
+    return runChild(this.#core, this.#activation, graph as Graph, input, {
+      name: options.name ?? 'run',
+      onWaiting: this.#onWaiting,
+    });
+  }
+  part(onWaiting: () => void): NodeContext {
+    this.#guard('part');
+    return new Context(this.#core, this.#activation, onWaiting);
+  }
+  emit(event: unknown): void {
+    this.#core.publishLive('emitted', this.#activation, event);
+  }
+  get secrets(): SecretReader {
+    const { secrets } = this.#core.env;
+    return {
+      get: (name) => {
+        const value = secrets?.read(name);
+        if (value === undefined) throw new CairnError('SECRET_MISSING', { name });
+        return value;
+      },
+    };
+  }
+  get blobs(): BlobAccess {
+    const { blobs, tenant } = this.#core.env;
+    return { put: (bytes) => blobs.put(tenant, bytes), get: (hash) => blobs.get(tenant, hash) };
+  }
+  now(): number {
+    return this.#core.env.clock.now();
+  }
+}

@@ -1,0 +1,204 @@
+/** Questions, timers, signals and saves of a composed node (X4, W). */
+import { CairnError } from '../../errors.ts';
+import type { Question } from '../../graph/node-contract.ts';
+import { questionFault } from '../../graph/validate-calls.ts';
+import { admitValue, encodeValue, type Admitted } from '../../state/codec.ts';
+import type { NodeRecord, StepKind, StepRecord, WaitRecord } from '../../state/tree.ts';
+import type { Activation } from '../run/frame-run.ts';
+import { defaultAnswerOf } from '../admit/check-answer.ts';
+import { checkWritten } from '../admit/checkpoint-size.ts';
+import { schemaDefect } from '../../state/json-schema.ts';
+import { findEarlySignal } from '../waits/early-signals.ts';
+import { offloadForm, offloadValue } from '../admit/offload.ts';
+import { openWait } from '../waits/open-wait.ts';
+import type { RunCore } from '../run/run-core.ts';
+import { inputHashOf } from '../settle/settle.ts';
+import { admitStep, checkStepCount, finishStep } from '../record/finish-step.ts';
+import { guardCall, never } from '../run/guard-call.ts';
+import { leaveAtWait } from '../waits/leave.ts';
+import { nextStepKey, recordedStep } from '../record/step-keys.ts';
+import { ensureSteps, setStep } from '../record/step-record.ts';
+
+interface WaitCall {
+  readonly kind: StepKind;
+  readonly name: string;
+  readonly wait: WaitRecord;
+  readonly onWaiting: (() => void) | undefined;
+}
+
+/** Returns what ended the wait if that is recorded, else opens it and leaves the function. */
+async function waitFor(core: RunCore, activation: Activation, call: WaitCall): Promise<unknown> {
+  const key = nextStepKey(core, activation, call.name);
+  activation.notePart(key, call.onWaiting);
+  const recorded = recordedStep(activation, key);
+  if (recorded?.status === 'done') return recorded.output;
+  if (recorded?.status === 'failed') throw recorded.error;
+  const { generation } = activation;
+  activation.stepsInFlight += 1;
+  try {
+    const known = recorded === undefined ? await finishKnown(core, activation, key, call) : undefined;
+    if (known !== undefined) return known.output;
+    if (activation.generation !== generation || activation.phase !== 'running') return never();
+    openCall(core, activation, key, call, recorded);
+  } catch (error) {
+    if (activation.generation === generation) activation.stepsInFlight -= 1;
+    throw error;
+  }
+  return leaveAtWait(core, activation, key);
+}
+
+/** Records what ends a wait before it is opened, if anything does; one that was taken by another call meanwhile is passed over. */
+async function finishKnown(
+  core: RunCore,
+  activation: Activation,
+  key: string,
+  call: WaitCall,
+): Promise<{ readonly output: unknown } | undefined> {
+  const { generation } = activation;
+  for (;;) {
+    const known = await findKnown(core, activation, key, call);
+    if (known === undefined) return undefined;
+    if (activation.generation !== generation || activation.phase !== 'running') return never();
+    if (!known.take()) continue;
+    activation.stepsInFlight -= 1;
+    const step: StepRecord = { kind: call.kind, status: 'done', by: known.by };
+    return { output: finishStep(core, activation, key, step, known.admitted) };
+  }
+}
+
+/** What ends a wait before it is opened: a signal that came early, or what an ancestor of a fork recorded. It is taken together with what records it. */
+async function findKnown(
+  core: RunCore,
+  activation: Activation,
+  key: string,
+  { kind, name }: WaitCall,
+): Promise<{ readonly admitted: Admitted; readonly by: string; readonly take: () => boolean } | undefined> {
+  const admit = (value: unknown): Promise<Admitted> => offloadValue(core, admitStep(core, activation, key, value));
+  const early = kind === 'signal' ? await findEarlySignal(core, name, admit) : undefined;
+  if (early !== undefined) return early;
+  const replayed = await core.replay?.stepOutcome(activation, { key, effect: 'human', hash: undefined });
+  if (replayed === undefined) return undefined;
+  const take = (): boolean => {
+    core.replay?.noteTaken(replayed);
+    return true;
+  };
+  return { admitted: await admit(replayed.output), by: replayed.by ?? 'replay', take };
+}
+
+function openCall(
+  core: RunCore,
+  activation: Activation,
+  key: string,
+  call: WaitCall,
+  recorded: StepRecord | undefined,
+): void {
+  const record = ensureSteps(activation);
+  checkStepCount(core, record);
+  const waitId = openWait(core, activation, key, call.wait, recorded?.wait);
+  if (recorded !== undefined) return;
+  const { hash } = inputHashOf(activation);
+  const due = call.wait.dueAt === undefined ? {} : { dueAt: call.wait.dueAt };
+  setStep(core, activation.path, record, key, { kind: call.kind, status: 'open', wait: waitId, hash, ...due });
+}
+
+/** `ctx.ask`. @throws NODE_CALL_REFUSED, VALUE_UNSTORABLE, RUN_LIMIT, NODE_TIMED_OUT (its deadline passed without a default answer) */
+export function ask(
+  core: RunCore,
+  activation: Activation,
+  question: Question,
+  onWaiting: (() => void) | undefined,
+): Promise<unknown> {
+  guardCall(activation, activation.generation, 'ask');
+  checkQuestion(activation, question);
+  const name = question.name ?? 'question';
+  const wait: WaitRecord = {
+    kind: 'question',
+    node: activation.path,
+    name,
+    prompt: question.prompt,
+    ...(question.choices === undefined ? {} : { choices: question.choices }),
+    ...(question.matching === undefined || question.matching === 'exact' ? {} : { matching: question.matching }),
+    ...(question.schema === undefined ? {} : { schema: question.schema }),
+    ...(question.metadata === undefined ? {} : { metadata: question.metadata }),
+    ...(question.deadlineAt === undefined ? {} : { dueAt: question.deadlineAt }),
+    ...('defaultAnswer' in question ? { defaultAnswer: defaultAnswerOf(question) } : {}),
+  };
+  const admitted = admitValue(wait, [...activation.path, name], core.env.limits, core.redact).value as WaitRecord;
+  return waitFor(core, activation, { kind: 'ask', name, wait: admitted, onWaiting });
+}
+
+function deadlineFault({ deadlineAt }: Question): string | undefined {
+  return deadlineAt === undefined || Number.isFinite(deadlineAt) ? undefined : 'its deadline is no time';
+}
+
+/** What could never be answered, or never be due, is refused before it is asked. */
+function checkQuestion(activation: Activation, question: Question): void {
+  const reason = questionFault(question) ?? deadlineFault(question) ?? schemaDefect(question.schema);
+  if (reason !== undefined)
+    throw new CairnError('NODE_CALL_REFUSED', { call: 'ask', node: activation.path.join('/'), reason });
+}
+
+/** `ctx.sleepUntil`. @throws NODE_CALL_REFUSED, RUN_LIMIT */
+export async function sleepUntil(
+  core: RunCore,
+  activation: Activation,
+  time: number | Date,
+  name: string,
+  onWaiting: (() => void) | undefined,
+): Promise<void> {
+  guardCall(activation, activation.generation, 'sleepUntil');
+  const dueAt = typeof time === 'number' ? time : time.getTime();
+  if (!Number.isFinite(dueAt))
+    throw new CairnError('NODE_CALL_REFUSED', {
+      call: 'sleepUntil',
+      node: activation.path.join('/'),
+      reason: 'it needs a time',
+    });
+  await waitFor(core, activation, {
+    kind: 'sleep',
+    name,
+    wait: { kind: 'timer', node: activation.path, name, dueAt },
+    onWaiting,
+  });
+}
+
+/** `ctx.receive`. @throws NODE_CALL_REFUSED, RUN_LIMIT */
+export async function receive(
+  core: RunCore,
+  activation: Activation,
+  signal: string,
+  onWaiting: (() => void) | undefined,
+): Promise<unknown> {
+  guardCall(activation, activation.generation, 'receive');
+  return waitFor(core, activation, {
+    kind: 'signal',
+    name: signal,
+    wait: { kind: 'signal', node: activation.path, name: signal },
+    onWaiting,
+  });
+}
+
+/** Commits the node's inner state; the steps recorded so far are retired with it. @throws NODE_CALL_REFUSED, VALUE_UNSTORABLE, CHECKPOINT_TOO_LARGE */
+export async function save(core: RunCore, activation: Activation, state: unknown): Promise<void> {
+  const { generation } = activation;
+  const path = [...activation.path, 'saved'];
+  const admitted = admitValue(state, path, core.env.limits, core.redact);
+  checkWritten(core, activation, () => [{ path, ...admitted }]);
+  const saved = await offloadForm(core, admitted.value);
+  guardCall(activation, generation, 'save');
+  const record = ensureSteps(activation);
+  if (activation.stepsInFlight + activation.childrenInFlight + activation.openWaits > 0) {
+    throw new CairnError('NODE_CALL_REFUSED', {
+      call: 'save',
+      node: activation.path.join('/'),
+      reason: 'steps or child runs are still under way',
+    });
+  }
+  const { frame } = activation.frameRun;
+  const next: NodeRecord = { ...record, saved: admitted.value, saves: (record.saves ?? 0) + 1, steps: {} };
+  delete next.children;
+  frame.setNode(activation.node.id, next, encodeValue({ ...next, saved }));
+  activation.ordinals = undefined;
+  core.committer.note(`{"kind":"save","node":${JSON.stringify(activation.path)}}`);
+  await core.durable();
+}

@@ -1,0 +1,115 @@
+/** What each write asks of the store: to survive nothing, a kill, or a power cut (E2.1, E3.4, E4). */
+import { expect, test } from 'vitest';
+import type { Engine } from '../api.ts';
+import { changesOf, createBench, edges, graphOf, node, resumeToRest, runToRest } from '../../../test/engine-kit.ts';
+import type { Graph } from '../../graph/graph.ts';
+import type { Durability, Store } from '../../ports/store.ts';
+import { createMemoryStore } from '../../stores/memory/index.ts';
+
+/** A store that writes down what each admission and each commit asked for, by seq. */
+function askedStore(): { readonly store: Store; readonly asked: ReadonlyMap<number, Durability> } {
+  const memory = createMemoryStore({ now: () => 1_700_000_000_000 });
+  const asked = new Map<number, Durability>();
+  const store: Store = {
+    ...memory,
+    admitRun: (admission) => {
+      asked.set(admission.checkpoint.seq, admission.durability);
+      return memory.admitRun(admission);
+    },
+    commit: (commit) => {
+      asked.set(commit.checkpoint.seq, commit.durability);
+      return memory.commit(commit);
+    },
+  };
+  return { store, asked };
+}
+
+/** Each change of a run, with what its checkpoint asked for. */
+async function askedBy(
+  engine: Engine,
+  runId: string,
+  asked: ReadonlyMap<number, Durability>,
+): Promise<readonly string[]> {
+  return (await changesOf(engine, runId)).map((change, seq) => `${asked.get(seq)}: ${change}`);
+}
+
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+test.each([
+  ['barrier', 'process'],
+  ['exit', 'none'],
+] as const)(
+  'E4 under %s intents, effects, waits, a pause and the end ask for power, all else for %s',
+  async (policy, less) => {
+    const graph = graphOf(
+      'g',
+      [
+        node('a', 'pure', () => 1),
+        node('b', 'pure', () => 1),
+        node('w', 'write', () => 1),
+        node('s', 'read', async (ctx) => {
+          await ctx.step('p', {}, () => 1);
+          await turn();
+          return ctx.step('e', { effect: 'external' }, turn);
+        }),
+        node('q', 'human', (ctx) => ctx.ask({ prompt: '?' })),
+        node('c', 'pure', turn),
+        node('z', 'pure', () => 1),
+      ],
+      edges('> a', 'a > b', 'b > w', 'w > s', 's > q', 'q > c', 'c > z', 'z >'),
+      { policies: { durability: policy } },
+    );
+    const { store, asked } = askedStore();
+    const { engine } = createBench({ store, findGraph: () => graph });
+    const { runId, waits } = await runToRest(engine, graph);
+    await engine.answer(runId, waits[0]?.waitId ?? '', 1);
+    await resumeToRest(engine, runId, graph);
+    expect(await askedBy(engine, runId, asked)).toEqual([
+      'power: start',
+      `${less}: settle a`,
+      'power: settle b + intent w',
+      'power: settle w',
+      `${less}: step s p`,
+      'power: intent s e',
+      'power: step s e + settle s',
+      'power: wait q',
+      'power: pause',
+      'power: answer q question',
+      'power: settle q',
+      `${less}: settle c`,
+      'power: settle z + end',
+    ]);
+  },
+);
+
+const asking = graphOf('g', [node('q', 'human', (ctx) => ctx.ask({ prompt: '?' }))], edges('> q', 'q >'), {
+  policies: { durability: 'exit' },
+});
+const hanging = graphOf('g', [node('h', 'pure', () => new Promise(() => {}))], edges('> h', 'h >'), {
+  policies: { durability: 'exit' },
+});
+const failing = graphOf('g', [node('f', 'pure', () => Promise.reject(new Error('no')))], edges('> f', 'f >'), {
+  policies: { durability: 'exit' },
+});
+
+test.each<[string, Graph, readonly string[]]>([
+  ['that fails', failing, ['power: start', 'power: settle f + end']],
+  ['that its owner cancels', hanging, ['power: start', 'power: end']],
+  ['that is cancelled while it is paused', asking, ['power: start', 'power: wait q', 'power: pause', 'power: end']],
+])('E4.1 the end of a run %s asks for power', async (_, graph, expected) => {
+  const { store, asked } = askedStore();
+  const { engine } = createBench({ store, findGraph: () => graph });
+  const handle = await engine.start(graph, {}, { runId: 'r' });
+  if (graph === asking) await handle.result();
+  if (graph !== failing) await engine.cancel('r');
+  await handle.result();
+  expect(await askedBy(engine, 'r', asked)).toEqual(expected);
+});
+
+test('E2.1 the admission of a fork asks for power', async () => {
+  const { store, asked } = askedStore();
+  const { engine } = createBench({ store, findGraph: () => asking });
+  const { runId, seq } = await runToRest(engine, asking);
+  await engine.fork({ runId, seq });
+  expect(asked.get(seq + 1)).toBe('power');
+});

@@ -1,0 +1,178 @@
+/** How long a claim is known to hold, and what does not begin after that (O2). */
+import { describe, expect, test } from 'vitest';
+import { createBench, edges, graphOf, node } from '../../../test/engine-kit.ts';
+import { CairnError } from '../../errors.ts';
+import type { Graph } from '../../graph/graph.ts';
+import type { Store } from '../../ports/store.ts';
+import { createMemoryStore } from '../../stores/memory/index.ts';
+import { createVirtualClock, type VirtualClock } from '../../testing/virtual-clock.ts';
+import type { Engine, RunHandle } from '../api.ts';
+
+const leaseMs = 3_000;
+
+/** What stands between an engine and its store. */
+type Network = (store: Store, clock: VirtualClock) => Partial<Store>;
+
+function leasedEngine(network: Network): { readonly engine: Engine; readonly clock: VirtualClock } {
+  const clock = createVirtualClock();
+  const memory = createMemoryStore({ now: () => clock.now() });
+  const { engine } = createBench({ store: { ...memory, ...network(memory, clock) }, clock, leaseMs });
+  return { engine, clock };
+}
+
+const unavailable = (): Promise<never> => Promise.reject(new CairnError('STORE_UNAVAILABLE', { store: 'm' }));
+const gone: Network = () => ({ renewClaim: unavailable });
+
+/** Hands a reply over after so many ms. */
+function replyAfter<Reply>(clock: VirtualClock, delayMs: number, reply: Promise<Reply>): Promise<Reply> {
+  return new Promise((resolve, reject) => {
+    clock.setTimer(delayMs, () => void reply.then(resolve, reject));
+  });
+}
+
+/** A graph whose effect comes when `work` has ended. */
+interface LongWork {
+  readonly graph: Graph;
+  readonly end: () => void;
+  readonly calls: readonly string[];
+}
+
+const forms: Readonly<Record<string, () => LongWork>> = {
+  'of a node': () => {
+    const work = Promise.withResolvers<void>();
+    const calls: string[] = [];
+    const graph = graphOf(
+      'g',
+      [node('long', 'read', () => work.promise), node('pay', 'write', () => void calls.push('pay'))],
+      edges('> long', 'long > pay', 'pay >'),
+    );
+    return { graph, end: work.resolve, calls };
+  },
+  'of a step': () => {
+    const work = Promise.withResolvers<void>();
+    const calls: string[] = [];
+    const composed = node('long', 'read', async (ctx) => {
+      await work.promise;
+      await ctx.step('pay', { effect: 'external' }, () => void calls.push('pay'));
+    });
+    return { graph: graphOf('g', [composed], edges('> long', 'long >')), end: work.resolve, calls };
+  },
+};
+
+/** What became of a run: its status, or the code with which it could go no further here. */
+async function fate(handle: RunHandle): Promise<string> {
+  try {
+    return (await handle.result()).status;
+  } catch (error) {
+    return (error as CairnError).code;
+  }
+}
+
+describe.each(Object.entries(forms))('an effect %s', (_, longWork) => {
+  const begun = ['completed', ['pay']];
+  const refused = ['CLAIM_LOST', []];
+
+  test('O2.1 begins in a run that is longer than its lease: each renewal moves the end of it', async () => {
+    let renewals = 0;
+    const { engine, clock } = leasedEngine((store) => ({
+      renewClaim: (claim) => ((renewals += 1), store.renewClaim(claim)),
+    }));
+    const { graph, end, calls } = longWork();
+    const handle = await engine.start(graph, {});
+    await clock.advance(4 * leaseMs);
+    end();
+    expect([await fate(handle), calls]).toEqual(begun);
+    expect(renewals).toBe(12);
+  });
+
+  test.each([
+    [leaseMs - 1, begun],
+    [leaseMs, refused],
+  ])(
+    'O2.2 that comes after %d ms begins only if the lease holds, when it could not be renewed',
+    async (ms, expected) => {
+      const { engine, clock } = leasedEngine(gone);
+      const { graph, end, calls } = longWork();
+      const handle = await engine.start(graph, {});
+      await clock.advance(ms);
+      end();
+      expect([await fate(handle), calls]).toEqual(expected);
+    },
+  );
+
+  test.each([
+    [leaseMs / 3 + leaseMs - 1, begun],
+    [leaseMs / 3 + leaseMs, refused],
+  ])('O2.1 that comes after %d ms finds the lease counted from before a slow renewal', async (ms, expected) => {
+    let renewals = 0;
+    const { engine, clock } = leasedEngine((store, time) => ({
+      renewClaim: (claim) =>
+        (renewals += 1) === 1 ? replyAfter(time, leaseMs / 2, store.renewClaim(claim)) : unavailable(),
+    }));
+    const { graph, end, calls } = longWork();
+    const handle = await engine.start(graph, {});
+    await clock.advance(ms);
+    end();
+    expect([await fate(handle), calls]).toEqual(expected);
+    expect(renewals).toBeGreaterThan(1);
+  });
+
+  test.each([
+    [leaseMs - 1, begun],
+    [leaseMs, refused],
+  ])('O2.1 that comes after %d ms finds the lease counted from before a slow admission', async (ms, expected) => {
+    const { engine, clock } = leasedEngine((store, time) => ({
+      renewClaim: unavailable,
+      admitRun: (admission) => replyAfter(time, leaseMs / 2, store.admitRun(admission)),
+    }));
+    const { graph, end, calls } = longWork();
+    const starting = engine.start(graph, {});
+    await clock.advance(ms);
+    end();
+    expect([await fate(await starting), calls]).toEqual(expected);
+  });
+
+  test.each([
+    [leaseMs - 1, begun],
+    [leaseMs, refused],
+  ])('O2.1 that comes after %d ms finds the lease counted from before a slow claim', async (ms, expected) => {
+    const { engine, clock } = leasedEngine((store, time) => ({
+      renewClaim: unavailable,
+      claimRun: (request) => replyAfter(time, leaseMs / 2, store.claimRun(request)),
+    }));
+    const { graph, end, calls } = longWork();
+    await engine.start(graph, {}, { runId: 'r', detach: true });
+    const resuming = engine.resume('r', { graph });
+    await clock.advance(ms);
+    end();
+    expect([await fate(await resuming), calls]).toEqual(expected);
+  });
+});
+
+test.each([
+  [leaseMs - 1, 'completed', ['pay']],
+  [leaseMs, 'CLAIM_LOST', []],
+])(
+  'O2.1 a paused run that is taken up again by a claim of %d ms has the lease from before it',
+  async (ms, end, calls) => {
+    const begun: string[] = [];
+    const graph = graphOf(
+      'g',
+      [node('ask', 'human', (ctx) => ctx.receive('go')), node('pay', 'write', () => void begun.push('pay'))],
+      edges('> ask', 'ask > pay', 'pay >'),
+    );
+    let releases = 0;
+    const { engine, clock } = leasedEngine((store, time) => ({
+      renewClaim: unavailable,
+      // The signal finds the run claimed, and leaves it to its owner.
+      releaseClaim: async (claim) => {
+        if ((releases += 1) === 1) await engine.signal('r', 'go', 'now');
+        return store.releaseClaim(claim);
+      },
+      claimRun: (request) => replyAfter(time, ms, store.claimRun(request)),
+    }));
+    const handle = await engine.start(graph, {}, { runId: 'r' });
+    await clock.advance(2 * leaseMs);
+    expect([await fate(handle), begun]).toEqual([end, calls]);
+  },
+);

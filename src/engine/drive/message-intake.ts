@@ -1,0 +1,113 @@
+/** Takes answers, signals and cancel requests into a run; the next commit says that they are taken (O1). */
+import { decodeJson, encodeValue } from '../../state/codec.ts';
+import type { MessageRow } from '../../ports/store.ts';
+import { keepSignal } from '../waits/early-signals.ts';
+import { offloadForm } from '../admit/offload.ts';
+import { closeWait, timeoutOf } from '../waits/open-wait.ts';
+import type { RunCore } from '../run/run-core.ts';
+import type { MessageBody } from '../waits/wait.ts';
+
+const decoder = new TextDecoder();
+
+/** The body of an answer or a signal. */
+export function messageBody(body: Uint8Array): MessageBody {
+  return decodeJson(decoder.decode(body)) as MessageBody;
+}
+
+/** Reads messages and lets each do its work in the run, once. */
+export class MessageIntake {
+  readonly #core: RunCore;
+  readonly #onCancel: () => void;
+  /** Messages taken or kept here already: a read may return them until the commit that takes them has landed. */
+  readonly #seen = new Set<number>();
+  /** Messages are taken in order of arrival, one read after the other. */
+  #reading: Promise<void> = Promise.resolve();
+  #cancel: (() => void) | undefined;
+  #isStopped = false;
+
+  constructor(core: RunCore, onCancel: () => void) {
+    this.#core = core;
+    this.#onCancel = onCancel;
+  }
+
+  /** Looks regularly, where other processes may post. */
+  start(): void {
+    const { env } = this.#core;
+    if (!env.store.capabilities.isShared || this.#isStopped) return;
+    this.#cancel = env.clock.setTimer(env.limits.messagePollMs, () => {
+      this.read().then(
+        () => this.start(),
+        () => this.start(),
+      );
+    });
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    this.#cancel?.();
+  }
+
+  /** Takes what is there, after whoever is reading already. */
+  read(): Promise<void> {
+    const reading = this.#reading.then(() => this.#readAll());
+    this.#reading = reading.catch(() => {});
+    return reading;
+  }
+
+  async #readAll(): Promise<void> {
+    const core = this.#core;
+    const rows = await core.env.store.readMessages(core.run);
+    if (this.#isStopped) return;
+    for (const row of rows) {
+      if (this.#seen.has(row.id)) continue;
+      this.#seen.add(row.id);
+      if (row.kind === 'cancel') this.#takeCancel(row);
+      else await this.#takeBody(row, messageBody(row.body));
+      if (this.#isStopped) return;
+    }
+    if (rows.length > 0) core.requestTurn();
+  }
+
+  #takeCancel(row: MessageRow): void {
+    this.#core.committer.takeMessage(row.id);
+    this.#onCancel();
+  }
+
+  /** A large value goes to the blob store first: until then the message is not taken, and the run does not rest. */
+  async #takeBody(row: MessageRow, body: MessageBody): Promise<void> {
+    const core = this.#core;
+    const { inlineBytes } = core.env.limits;
+    if (row.body.byteLength <= inlineBytes) return this.#take(row, body, body.value);
+    core.timerCount += 1;
+    try {
+      const form = await offloadForm(core, body.value);
+      if (!this.#isStopped) this.#take(row, body, form);
+    } catch (error) {
+      // It is taken by a later read, here or elsewhere.
+      this.#seen.delete(row.id);
+      throw error;
+    } finally {
+      core.timerCount -= 1;
+      core.requestTurn();
+    }
+  }
+
+  /** @param form - of the value, as it is written */
+  #take(row: MessageRow, body: MessageBody, form: unknown): void {
+    const core = this.#core;
+    const outputJson = encodeValue(form);
+    core.committer.takeMessage(row.id);
+    if (row.kind === 'signal') {
+      const waiting = Object.entries(core.root.waits).find(
+        ([, wait]) => wait.kind === 'signal' && wait.name === body.signal,
+      );
+      if (waiting === undefined) return keepSignal(core, row.name, body, form);
+      return closeWait(core, waiting[0], { output: body.value, outputJson, by: body.by ?? 'signal' });
+    }
+    const wait = Object.hasOwn(core.root.waits, row.name) ? core.root.waits[row.name] : undefined;
+    if (wait === undefined) return;
+    const by = body.by ?? 'person';
+    if (body.isTimeout === true) closeWait(core, row.name, { error: timeoutOf(wait), by });
+    else closeWait(core, row.name, { output: body.value, outputJson, by });
+  }
+}

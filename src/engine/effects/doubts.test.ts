@@ -1,0 +1,213 @@
+/** Effects in doubt: what a person, the node type or the owner's end decide (X, X3, O2). */
+import { expect, test } from 'vitest';
+import type { RunResult } from '../api.ts';
+import { createEngine } from '../engine.ts';
+import { createWorker } from '../worker.ts';
+import { killableEngine, killedInEffect } from '../../../test/dying-engine.ts';
+import {
+  afterCrash,
+  createBench,
+  edges,
+  graphOf,
+  node,
+  resumeToRest,
+  testIds,
+  type Bench,
+} from '../../../test/engine-kit.ts';
+
+type Graph = ReturnType<typeof graphOf>;
+const never = new Promise<never>(() => {});
+
+const ofNode = (run: () => unknown): Graph => graphOf('g', [node('a', 'write', run)], edges('> a', 'a >'));
+const ofStep = (run: () => unknown): Graph =>
+  graphOf('g', [node('a', 'read', (ctx) => ctx.step('s', { effect: 'write' }, run))], edges('> a', 'a >'));
+
+async function decide(bench: Bench, graph: Graph, answer: unknown): Promise<RunResult> {
+  const paused = await resumeToRest(afterCrash(bench), 'r', graph);
+  expect(paused.waits.map(({ kind }) => kind)).toEqual(['doubt']);
+  await bench.engine.answer('r', paused.waits[0]?.waitId ?? '', answer);
+  return resumeToRest(afterCrash(bench), 'r', graph);
+}
+
+test.each([
+  ['node', ofNode],
+  ['step', ofStep],
+])('X what a person decides about a %s in doubt is done, and nothing else', async (_, make) => {
+  const happened = await killedInEffect(make);
+  const told = await decide(happened.bench, happened.graph, { decision: 'happened', output: 'told' });
+  expect([told.state.outputs['a'], happened.calls()]).toEqual(['told', 1]);
+  const again = await killedInEffect(make);
+  expect((await decide(again.bench, again.graph, 'run again')).state.outputs['a']).toBe('call 2');
+  const failed = await killedInEffect(make);
+  const result = await decide(failed.bench, failed.graph, 'fail');
+  expect([result.status, failed.calls()]).toEqual(['failed', 1]);
+  expect(result.error?.cause).toMatchObject({ code: 'EFFECT_IN_DOUBT' });
+});
+
+test.each([
+  ['node', (run: () => unknown) => graphOf('g', [node('a', 'write', run, { onInDoubt: 'fail' })], edges('> a', 'a >'))],
+  [
+    'step',
+    (run: () => unknown) =>
+      graphOf(
+        'g',
+        [node('a', 'read', (ctx) => ctx.step('s', { effect: 'write' }, run), { onInDoubt: 'fail' })],
+        edges('> a', 'a >'),
+      ),
+  ],
+])('X a %s in doubt fails instead of asking, where its node says so', async (_, make) => {
+  const { bench, graph, calls } = await killedInEffect(make);
+  const result = await resumeToRest(afterCrash(bench), 'r', graph);
+  expect([result.status, result.waits, calls()]).toEqual(['failed', [], 1]);
+  expect(result.error?.cause).toMatchObject({ code: 'EFFECT_IN_DOUBT' });
+  expect((await resumeToRest(afterCrash(bench), 'r', graph)).status).toBe('failed');
+  expect(calls()).toBe(1);
+});
+
+test('W3 a decision that is none is refused, and the doubt stays', async () => {
+  const { bench, graph } = await killedInEffect(ofNode);
+  const paused = await resumeToRest(afterCrash(bench), 'r', graph);
+  const waitId = paused.waits[0]?.waitId ?? '';
+  for (const answer of ['perhaps', { decision: 'perhaps' }, {}, 7])
+    await expect(bench.engine.answer('r', waitId, answer)).rejects.toMatchObject({ code: 'ANSWER_INVALID' });
+  expect((await resumeToRest(afterCrash(bench), 'r', graph)).waits[0]?.waitId).toBe(waitId);
+});
+
+test.each([
+  ['happened', { happened: true, output: 'found' } as const, 'found', 1],
+  ['did not happen', { happened: false } as const, 'call 2', 2],
+])(
+  'X a node and a step in doubt whose reconcile says that it %s go on by themselves',
+  async (_, found, output, calls) => {
+    const reconcile = (): typeof found => found;
+    const makers = [
+      (run: () => unknown) =>
+        graphOf('g', [node('a', 'write', run, { implementation: { run, reconcile } })], edges('> a', 'a >')),
+      (run: () => unknown) =>
+        graphOf(
+          'g',
+          [node('a', 'read', (ctx) => ctx.step('s', { effect: 'write', reconcile }, run))],
+          edges('> a', 'a >'),
+        ),
+    ];
+    for (const make of makers) {
+      const doubt = await killedInEffect(make);
+      const done = await resumeToRest(afterCrash(doubt.bench), 'r', doubt.graph);
+      expect([done.state.outputs['a'], doubt.calls()]).toEqual([output, calls]);
+    }
+  },
+);
+
+test('X an idempotent node and an idempotent step in doubt are tried again under the same key', async () => {
+  const makers = [
+    (run: (key: string) => unknown) =>
+      graphOf('g', [node('a', 'write', (ctx) => run(ctx.idempotencyKey), { idempotent: true })], edges('> a', 'a >')),
+    (run: (key: string) => unknown) =>
+      graphOf(
+        'g',
+        [
+          node('a', 'read', (ctx) =>
+            ctx.step('s', { effect: 'write', idempotent: true }, (step) => run(step.idempotencyKey)),
+          ),
+        ],
+        edges('> a', 'a >'),
+      ),
+  ];
+  for (const make of makers) {
+    const keys: string[] = [];
+    const doubt = await killedInEffect((run) => make((key) => (keys.push(key), run())));
+    expect((await resumeToRest(afterCrash(doubt.bench), 'r', doubt.graph)).state.outputs['a']).toBe('call 2');
+    expect([keys.length, new Set(keys).size]).toEqual([2, 1]);
+  }
+});
+
+test('X a reconcile that throws fails the activation; a resume asks it again', async () => {
+  let isBroken = true;
+  const reconcile = (): { happened: true; output: string } => {
+    if (isBroken) throw new Error('cannot ask');
+    return { happened: true, output: 'found' };
+  };
+  const doubt = await killedInEffect((run) =>
+    graphOf('g', [node('a', 'write', run, { implementation: { run, reconcile } })], edges('> a', 'a >')),
+  );
+  const failed = await resumeToRest(afterCrash(doubt.bench), 'r', doubt.graph);
+  expect(failed.error?.message).toContain('cannot ask');
+  isBroken = false;
+  const done = await resumeToRest(afterCrash(doubt.bench), 'r', doubt.graph);
+  expect([done.state.outputs['a'], doubt.calls()]).toEqual(['found', 1]);
+});
+
+test('O2 an effect whose owner is not known to be gone is judged only after its deadline', async () => {
+  const bench = createBench();
+  const begunAt: number[] = [];
+  const begin = (now: number): Promise<never> => {
+    begunAt.push(now);
+    return never;
+  };
+  const graph = graphOf(
+    'g',
+    [node('a', 'write', (ctx) => begin(ctx.now()), { timeoutMs: 60_000 })],
+    edges('> a', 'a >'),
+  );
+  const { engine, kill } = killableEngine(bench);
+  await engine.start(graph, {}, { runId: 'r' });
+  while (begunAt.length === 0) await new Promise((resolve) => setImmediate(resolve));
+  kill();
+  bench.clock.timeMs += 31_000;
+  const unsure = createEngine({ ...bench.options, ids: testIds('worker-2') });
+  const paused = await resumeToRest(unsure, 'r', graph);
+  expect(paused.waits.map(({ kind }) => kind)).toEqual(['doubt']);
+  expect(bench.clock.timeMs).toBeGreaterThanOrEqual((begunAt[0] ?? 0) + 60_000);
+  expect(begunAt).toHaveLength(1);
+});
+
+test('W5 a worker tells of a run it cannot advance, goes on with others, and stops when told to', async () => {
+  const bench = createBench();
+  const good = graphOf('good', [node('a', 'pure', () => 1)], edges('> a', 'a >'));
+  const unknown = graphOf('unknown', [node('a', 'pure', () => 1)], edges('> a', 'a >'));
+  for (const graph of [unknown, good]) await bench.engine.start(graph, {}, { runId: graph.id, detach: true });
+  const engine = createEngine({
+    ...bench.options,
+    ids: testIds('worker-2'),
+    findGraph: (id) => (id === 'good' ? good : undefined),
+  });
+  const faults: [string, unknown][] = [];
+  const worker = createWorker({
+    engine,
+    store: bench.store,
+    clock: { ...bench.clock, setTimer: () => () => {} },
+    concurrency: 2,
+    onError: (runId, error) => faults.push([runId, (error as { code: unknown }).code]),
+  });
+  await expect
+    .poll(async () => (await bench.store.readRun({ tenant: 'default', runId: 'good' }))?.status)
+    .toBe('completed');
+  await worker.stop();
+  expect(faults).toEqual([['unknown', 'CONFIG_INVALID']]);
+  expect(await worker.look()).toBe(0);
+});
+
+test('W5 a worker whose store is away says so, and looks again', async () => {
+  const bench = createBench();
+  const faults: string[] = [];
+  let isAway = true;
+  let timers = 0;
+  const listRuns: typeof bench.store.listRuns = (query) =>
+    isAway ? Promise.reject(new Error('away')) : bench.store.listRuns(query);
+  const worker = createWorker({
+    engine: bench.engine,
+    store: { ...bench.store, listRuns },
+    clock: {
+      ...bench.clock,
+      setTimer: (_, callback) => {
+        timers += 1;
+        if (timers === 1) setImmediate(() => ((isAway = false), callback()));
+        return () => {};
+      },
+    },
+    onError: (runId, error) => faults.push(`${runId}${String(error)}`),
+  });
+  await expect.poll(() => timers).toBe(2);
+  await worker.stop();
+  expect(faults).toEqual(['Error: away']);
+});

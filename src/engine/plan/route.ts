@@ -1,0 +1,106 @@
+/** Which edges a settled activation fires (G3, G5, G6, G8). */
+import { CairnError } from '../../errors.ts';
+import type { Choice, ConditionScope, Graph, GraphEdge, GraphNode } from '../../graph/graph.ts';
+
+/** What a routing decision is made from. */
+export interface RouteRequest {
+  readonly graph: Graph;
+  readonly node: GraphNode;
+  readonly goto: readonly string[] | undefined;
+  /** Asked for only if a condition or a choice must be read. */
+  readonly scope: () => ConditionScope;
+  readonly status: 'completed' | 'failed';
+  /** The visit was beyond the node's `maxVisits`, and failed for it. */
+  readonly isOverBound?: boolean;
+}
+
+/** A routing decision. */
+export interface Route {
+  readonly fired: readonly GraphEdge[];
+  /** Whether an edge other than an `always` edge fired: a failure that fires one is handled. */
+  readonly isHandled: boolean;
+}
+
+/** @throws CONDITION_FAILED, ROUTE_UNKNOWN */
+export function routeEdges(request: RouteRequest): Route {
+  const { graph, node } = request;
+  const { isOverBound = false } = request;
+  if (request.goto === undefined && request.status === 'completed' && !isOverBound && isPlain(graph, node)) {
+    return { fired: node.outgoing, isHandled: node.outgoing.length > 0 };
+  }
+  const always = node.outgoing.filter((edge) => edge.always);
+  // The failure of a visit beyond `maxVisits` leads nowhere back, or it would bound no loop (G4).
+  const open = node.outgoing.filter((edge) => !edge.always && !(isOverBound && edge.backOf !== undefined));
+  const isFirst = graph.policies.routing === 'first';
+  const candidates = isFirst ? open.toSorted((a, b) => b.weight - a.weight || a.index - b.index) : open;
+  // What an outcome names is where it leads if it stands; a failure has edges of its own (G8).
+  const { goto } = request;
+  const isNamed = goto !== undefined && request.status === 'completed';
+  const chosen = isNamed ? namedEdges(node, candidates, goto) : firingEdges(request, candidates, isFirst);
+  return { fired: always.length === 0 ? chosen : [...always, ...chosen], isHandled: chosen.length > 0 };
+}
+
+const plainNodes = new WeakMap<GraphNode, boolean>();
+
+/** Whether a completed visit always fires every edge: most nodes have one edge and no choice. */
+function isPlain(graph: Graph, node: GraphNode): boolean {
+  let plain = plainNodes.get(node);
+  if (plain === undefined) {
+    const isBare = (edge: GraphEdge): boolean =>
+      !edge.always && edge.on !== 'failed' && edge.condition === undefined && edge.choice === undefined;
+    plain = node.outgoing.every(isBare) && (graph.policies.routing === 'all' || node.outgoing.length <= 1);
+    plainNodes.set(node, plain);
+  }
+  return plain;
+}
+
+function namedEdges(
+  node: GraphNode,
+  candidates: readonly GraphEdge[],
+  targets: readonly string[],
+): readonly GraphEdge[] {
+  for (const target of targets)
+    if (!node.outgoing.some((edge) => edge.label === target || edge.key === target)) throw unknownRoute(node, target);
+  return candidates.filter((edge) => targets.includes(edge.label) || targets.includes(edge.key));
+}
+
+function firingEdges(request: RouteRequest, candidates: readonly GraphEdge[], isFirst: boolean): readonly GraphEdge[] {
+  const chosen = new Map<Choice, readonly string[]>();
+  const fired: GraphEdge[] = [];
+  for (const edge of candidates) {
+    if (edge.on !== 'any' && edge.on !== request.status) continue;
+    if (!holds(request, edge, chosen)) continue;
+    fired.push(edge);
+    if (isFirst) break;
+  }
+  return fired;
+}
+
+function holds(request: RouteRequest, edge: GraphEdge, chosen: Map<Choice, readonly string[]>): boolean {
+  const { node } = request;
+  try {
+    if (edge.choice !== undefined) {
+      let labels = chosen.get(edge.choice);
+      if (labels === undefined) {
+        const answer = edge.choice.choose(request.scope());
+        labels = typeof answer === 'string' ? [answer] : answer;
+        const known = node.outgoing.filter((other) => other.choice === edge.choice).map((other) => other.label);
+        for (const label of labels) if (!known.includes(label)) throw unknownRoute(node, label);
+        chosen.set(edge.choice, labels);
+      }
+      if (!labels.includes(edge.label)) return false;
+    }
+    return edge.condition === undefined || edge.condition.evaluate(request.scope());
+  } catch (error) {
+    if (CairnError.is(error, 'ROUTE_UNKNOWN')) throw error;
+    throw new CairnError(
+      'CONDITION_FAILED',
+      { node: node.id, edge: edge.key, reason: error instanceof Error ? error.message : String(error) },
+      { cause: error },
+    );
+  }
+}
+
+function unknownRoute(node: GraphNode, target: unknown): CairnError {
+  return new CairnError('ROUTE_UNKNOWN', { node: node.id, target, targets: node.outgoing.map((edge) => edge.label) });
+}

@@ -1,0 +1,66 @@
+/** Records the end of a call of a composed node: its output, taken in, and the part of the change that tells of it (X4). */
+import { CairnError } from '../../errors.ts';
+import { admitValue, type Admitted } from '../../state/codec.ts';
+import type { NodeRecord, StepRecord } from '../../state/tree.ts';
+import { checkWritten } from '../admit/checkpoint-size.ts';
+import { isEffect } from '../run/effect.ts';
+import type { Activation } from '../run/frame-run.ts';
+import type { RunCore } from '../run/run-core.ts';
+import { ensureSteps, setStep } from './step-record.ts';
+import { visitText } from './visit-part.ts';
+
+/** @throws RUN_LIMIT the visit has as many steps as it may */
+export function checkStepCount(core: RunCore, record: NodeRecord): void {
+  const count = (record as NodeRecord & { stepCount?: number }).stepCount ?? Object.keys(record.steps ?? {}).length;
+  Object.defineProperty(record, 'stepCount', {
+    value: count + 1,
+    enumerable: false,
+    writable: true,
+    configurable: true,
+  });
+  if (count >= core.env.limits.steps)
+    throw new CairnError('RUN_LIMIT', { limit: 'steps', value: core.env.limits.steps });
+}
+
+/** A step's output, taken in. @throws VALUE_UNSTORABLE, VALUE_TOO_LARGE, CHECKPOINT_TOO_LARGE */
+export function admitStep(core: RunCore, activation: Activation, key: string, value: unknown): Admitted {
+  const path = ['outputs', activation.node.id, key];
+  const admitted = admitValue(value, path, core.env.limits, core.redact);
+  checkWritten(core, activation, () => [{ path, ...admitted }], key);
+  return admitted;
+}
+
+/** Records the end of a step and returns its output as it was stored. */
+export function finishStep(
+  core: RunCore,
+  activation: Activation,
+  key: string,
+  step: StepRecord,
+  admitted: Admitted,
+): unknown {
+  const record = ensureSteps(activation);
+  const { value } = admitted;
+  setStep(
+    core,
+    activation.path,
+    record,
+    key,
+    value === undefined ? step : { ...step, output: value },
+    value === undefined ? undefined : admitted.json,
+  );
+  // What follows from a finished effect waits until it is durable (E3).
+  if (isEffect({ effect: step.effect ?? 'pure' })) core.holdsEffect = true;
+  noteStep(core, activation, key, step);
+  return value;
+}
+
+/** Adds a step to the next checkpoint's change, and asks for one. */
+export function noteStep(core: RunCore, activation: Activation, key: string, step: StepRecord): void {
+  const attempt = step.attempt === undefined ? '' : `,"attempt":${step.attempt}`;
+  const status = step.status === 'done' ? '' : `,"status":"${step.status}"`;
+  const hash = step.hash === undefined ? '' : `,"hash":"${step.hash}"`;
+  core.committer.note(
+    `{"kind":"step","node":${JSON.stringify(activation.path)},"step":${JSON.stringify(key)},"effect":"${step.effect ?? 'pure'}"${attempt}${status}${hash}${visitText(activation)}}`,
+  );
+  core.requestFlush();
+}

@@ -1,0 +1,61 @@
+/** The state an activation saw when it started, read back for one that runs again later (E9). */
+import { loadState, readHistory } from '../../history/load.ts';
+import { compileChannels } from '../../state/channel-table.ts';
+import { DeltaBuilder } from '../../state/delta.ts';
+import { Frame, type OpenView } from '../../state/frame.ts';
+import type { FrameTree, RunTree } from '../../state/tree.ts';
+import type { Activation, FrameRun } from '../run/frame-run.ts';
+import type { RunCore } from '../run/run-core.ts';
+import { mayChangeState } from './shown-state.ts';
+
+/** So many rows are cheaper to look through than a state is to load. */
+const rowsMax = 64;
+
+/** Gives the activation a view of the state at `seq`: the one it has, if nothing that a view shows has changed since; else one of that state, loaded. */
+export async function openPinnedView(core: RunCore, activation: Activation, seq: number): Promise<void> {
+  const { frameRun } = activation;
+  if (isFresh(core, activation) && (await isUnchanged(core, activation, seq))) {
+    activation.viewSeq = seq;
+    return;
+  }
+  let loading = core.pinnedRoots.get(seq);
+  if (loading === undefined) {
+    loading = loadState(core.env.store, core.env.blobs, core.run, seq).then((loaded) => loaded.root);
+    core.pinnedRoots.set(seq, loading);
+  }
+  const root = await loading;
+  activation.view.close();
+  activation.view = viewOf(root, frameRun);
+  activation.viewSeq = seq;
+}
+
+/** A view of a frame in a state that was loaded. */
+export function viewOf(root: RunTree, { graph, treePath }: FrameRun): OpenView {
+  const outputNames = new Map(
+    graph.nodes.filter((node) => node.outputAs !== undefined).map((node) => [node.outputAs as string, node.id]),
+  );
+  const channels = compileChannels(graph.reducers);
+  return new Frame(frameTreeAt(root, treePath), treePath, new DeltaBuilder(), channels, outputNames).openView();
+}
+
+/** Whether the activation's view, which was just opened, shows the state that this process loaded. */
+function isFresh(core: RunCore, { frameRun }: Activation): boolean {
+  const pending = JSON.parse(core.delta.peek()) as readonly unknown[];
+  return core.committer.seq === core.resumedSeq && !mayChangeState(pending, frameRun.treePath);
+}
+
+/** Whether the state loaded shows what the state at `seq` does. */
+async function isUnchanged(core: RunCore, { frameRun }: Activation, seq: number): Promise<boolean> {
+  const { env, run, resumedSeq } = core;
+  if (resumedSeq - seq > rowsMax) return false;
+  for await (const { checkpoint } of readHistory(env.store, run, { from: seq + 1, to: resumedSeq })) {
+    if (mayChangeState(checkpoint.ops, frameRun.treePath)) return false;
+  }
+  return true;
+}
+
+function frameTreeAt(root: RunTree, path: readonly string[]): FrameTree {
+  let value: unknown = root;
+  for (const key of path) value = (value as Record<string, unknown>)[key];
+  return value as FrameTree;
+}

@@ -1,0 +1,149 @@
+/** The record of an activation that has settled, or failed and stays open for a retry (C1, G8). */
+import type { GraphEdge } from '../../graph/graph.ts';
+import type { Admitted } from '../../state/codec.ts';
+import { jsonUnderKey } from '../../state/encode.ts';
+import type { KeptOutcome, NodeRecord, NodeStatus } from '../../state/tree.ts';
+import type { Activation } from '../run/frame-run.ts';
+import type { AdmittedOutcome } from '../admit/admit-outcome.ts';
+import { isEffect } from '../run/effect.ts';
+import { openEffectsOf } from './effects-on-record.ts';
+
+/** How an outcome came to be, when it is not the return of an attempt. */
+export interface SettleSource {
+  readonly by?: string;
+  readonly from?: { readonly runId: string; readonly seq: number };
+  /** The input as the recorded activation had it, for an outcome taken over. */
+  readonly input?: ActivationInput;
+  /** Writes what must be in one checkpoint with the outcome: that it has been taken. */
+  readonly note?: () => void;
+}
+
+/** What equal input means for a fork (X2). */
+export interface ActivationInput {
+  readonly hash: string;
+  /** Channels read, when the node does not declare them. */
+  readonly reads: readonly string[] | undefined;
+}
+
+/** How an activation ended. */
+export interface Ending {
+  readonly status: NodeStatus;
+  /** Undefined: the failure was not handled, and the visit stays open for a retry. */
+  readonly fired: readonly GraphEdge[] | undefined;
+  readonly error?: unknown;
+  readonly outcome: AdmittedOutcome;
+  readonly isKept?: boolean;
+  readonly source: SettleSource;
+}
+
+/** The updates as the node gave them, as JSON by partition. */
+export function givenJson(outcome: AdmittedOutcome): string | undefined {
+  if (outcome.updates === undefined) return undefined;
+  const member = (key: string, json: string): string => `${JSON.stringify(key)}:${json}`;
+  const partition = (updates: Readonly<Record<string, Admitted>>): string =>
+    `{${Object.entries(updates)
+      .map(([key, value]) => member(key, jsonUnderKey(key, value.json)))
+      .join(',')}}`;
+  return `{${Object.entries(outcome.updates)
+    .map(([name, updates]) => member(name, partition(updates)))
+    .join(',')}}`;
+}
+
+/** One that was cancelled over an effect that nobody waits for keeps it, to be seen. */
+function isInDoubt({ path }: Activation, record: NodeRecord | undefined): boolean {
+  return record !== undefined && openEffectsOf(record, path).next().done !== true;
+}
+
+/** Writes what stays of a visit. */
+export function writeRecord(activation: Activation, ending: Ending, error: Admitted | undefined): void {
+  const { frameRun, node } = activation;
+  const { outcome } = ending;
+  const settled = ending.fired === undefined ? undefined : frameRun.plan.settledFields(node.index, ending.fired);
+  const previous = frameRun.openRecordOf(node);
+  const isOpen = ending.fired === undefined || (ending.status === 'cancelled' && isInDoubt(activation, previous));
+  const keepsSteps = previous?.steps !== undefined && (isOpen || outcome.isStepsOutput === true);
+  const record: NodeRecord = { status: ending.status };
+  const texts: string[] | undefined = keepsSteps ? [`"${ending.status}"`] : undefined;
+  let json = `{"status":"${ending.status}"`;
+  const field = (name: keyof NodeRecord, value: unknown, text: string): void => {
+    (record as unknown as Record<string, unknown>)[name] = value;
+    if (texts !== undefined) texts.push(text);
+    else json += `,"${name}":${text}`;
+  };
+  if (activation.visit > 1) field('visits', activation.visit, String(activation.visit));
+  if (activation.attempt > 1) field('attempt', activation.attempt, String(activation.attempt));
+  const epoch = settled?.epoch ?? frameRun.frame.tree.epoch ?? 0;
+  if (epoch > 0) field('epoch', epoch, String(epoch));
+  if (activation.took !== undefined) field('took', activation.took, JSON.stringify(activation.took));
+  if (outcome.goto !== undefined) field('goto', outcome.goto, JSON.stringify(outcome.goto));
+  if (error !== undefined) field('error', error.value, error.json);
+  if (settled !== undefined) {
+    field('fired', settled.fired, JSON.stringify(settled.fired));
+    if (settled.held !== undefined) field('held', settled.held, JSON.stringify(settled.held));
+  }
+  if (ending.fired === undefined) keepForRetry(activation, ending, field);
+  else if (outcome.output !== undefined) field('output', outcome.output.value, outcome.output.json);
+  if (outcome.isStepsOutput === true && ending.status === 'completed') field('outputOfSteps', true, 'true');
+  // One that was cancelled before it was begun certainly did not happen (X3).
+  if (ending.status === 'cancelled' && isEffect(node) && previous?.intent === undefined) field('applied', 'no', '"no"');
+  if (node.outputAs !== undefined && ending.status === 'completed')
+    field('as', node.outputAs, JSON.stringify(node.outputAs));
+  if (texts !== undefined) updateRecord(activation, record, texts);
+  else frameRun.frame.setNode(node.id, record, `${json}}`);
+}
+
+/** What a retry of an unhandled failure needs: the outcome if there was one, and whether the effect may have happened (X3). */
+function keepForRetry(
+  activation: Activation,
+  ending: Ending,
+  field: (name: keyof NodeRecord, value: unknown, json: string) => void,
+): void {
+  const previous = activation.frameRun.openRecordOf(activation.node);
+  if (previous?.view !== undefined) field('view', previous.view, String(previous.view));
+  if (previous?.intent !== undefined) field('intent', previous.intent, JSON.stringify(previous.intent));
+  if ((ending.error as { applied?: unknown } | undefined)?.applied === 'no') field('applied', 'no', '"no"');
+  if (activation.budgetFrom > 0) field('budgetFrom', activation.budgetFrom, String(activation.budgetFrom));
+  const held = activation.frameRun.plan.heldBy(activation.node.index);
+  if (held !== undefined) field('held', held, JSON.stringify(held));
+  if (ending.isKept !== true) return;
+  const { output, updates, goto } = ending.outcome;
+  const plain = (given: Readonly<Record<string, Admitted>>): Record<string, unknown> =>
+    Object.fromEntries(Object.entries(given).map(([key, value]) => [key, value.value]));
+  const kept: KeptOutcome = {
+    ...(output === undefined ? {} : { output: output.value }),
+    ...(updates === undefined
+      ? {}
+      : { updates: Object.fromEntries(Object.entries(updates).map(([name, given]) => [name, plain(given)])) }),
+    ...(goto === undefined ? {} : { goto }),
+  };
+  const members = [
+    ...(output === undefined ? [] : [`"output":${output.json}`]),
+    ...(updates === undefined ? [] : [`"updates":${givenJson(ending.outcome)}`]),
+    ...(goto === undefined ? [] : [`"goto":${JSON.stringify(goto)}`]),
+  ];
+  field('kept', kept, `{${members.join(',')}}`);
+}
+
+/** Fields that a visit leaves behind, unless what it ends with has them too. */
+const passingFields = [
+  'view',
+  'intent',
+  'retryAt',
+  'deadlineAt',
+  'decision',
+  'error',
+  'applied',
+  'kept',
+  'budgetFrom',
+] as const;
+
+/** Changes an existing record field by field: its steps stay where they are, stored once. `texts`: the fields' encodings, in their order. */
+function updateRecord(activation: Activation, record: NodeRecord, texts: readonly string[]): void {
+  const { frameRun, node } = activation;
+  const { frame } = frameRun;
+  for (const [index, [name, value]] of Object.entries(record).entries())
+    frame.setNodeField(node.id, name, value, texts[index] as string);
+  for (const name of passingFields) {
+    if (!(name in record) && frameRun.recordOf(node)?.[name] !== undefined) frame.deleteNodeField(node.id, name);
+  }
+}

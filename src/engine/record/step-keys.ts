@@ -1,0 +1,33 @@
+/** The keys of a composed node's calls: by name and call order in its record, and as idempotency keys for the outside (X1, X4). */
+import type { StepRecord } from '../../state/tree.ts';
+import { checkId } from '../admit/check-id.ts';
+import type { Activation } from '../run/frame-run.ts';
+import type { RunCore } from '../run/run-core.ts';
+
+/** The key of the n-th call of a name, by call order. */
+export function nextStepKey(core: RunCore, activation: Activation, name: string): string {
+  if (name !== '') checkId('step name', name, core.env.limits.idBytes);
+  activation.ordinals ??= new Map();
+  const ordinal = (activation.ordinals.get(name) ?? 0) + 1;
+  activation.ordinals.set(name, ordinal);
+  // A NUL of the author's own is doubled, so that no name looks like the n-th call of another.
+  const own = name.includes('\0') ? name.replaceAll('\0', '\0\0') : name;
+  return ordinal === 1 ? own : `${own}\0${ordinal}`;
+}
+
+/** What is recorded of a call of this visit. */
+export function recordedStep(activation: Activation, key: string): StepRecord | undefined {
+  const steps = activation.frameRun.openRecordOf(activation.node)?.steps;
+  return steps !== undefined && Object.hasOwn(steps, key) ? steps[key] : undefined;
+}
+
+/** A call's key among those of all saves: names recur after ctx.save, their effects, questions and children must not (X1, W1). */
+export function keyAcrossSaves(activation: Activation, key: string): string {
+  const saves = activation.frameRun.openRecordOf(activation.node)?.saves ?? 0;
+  return saves === 0 ? key : `${key}\0save${saves}`;
+}
+
+/** The idempotency key of a step of this activation, in the run it is part of or in one it was forked from. */
+export function effectKey(activation: Activation, key: string, runId: string): string {
+  return activation.keyFor(runId, keyAcrossSaves(activation, key));
+}

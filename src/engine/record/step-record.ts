@@ -1,0 +1,103 @@
+/** Step records in the tree: where they are, how they are written, what a retry keeps of them (X4). */
+import { encodeValue } from '../../state/codec.ts';
+import { pathJson } from '../../state/delta.ts';
+import type { FrameTree, NodeRecord, RunTree, StepRecord } from '../../state/tree.ts';
+import type { Activation } from '../run/frame-run.ts';
+import { isEffect } from '../run/effect.ts';
+import { openRecord } from './open-record.ts';
+import type { RunCore } from '../run/run-core.ts';
+import { recordPathOf, treePathOf } from './tree-path.ts';
+
+/** The record of the node a path names, in the run's own tree, live frame or not. */
+export function recordAt({ root }: RunCore, nodePath: readonly string[]): NodeRecord | undefined {
+  return recordIn(root, nodePath);
+}
+
+/** The record of the node a path names, in any tree. */
+export function recordIn(root: RunTree, nodePath: readonly string[]): NodeRecord | undefined {
+  let value: unknown = root;
+  for (const key of treePathOf(nodePath)) {
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, key)) return undefined;
+    value = (value as Record<string, unknown>)[key];
+  }
+  const { nodes } = value as FrameTree;
+  const id = nodePath.at(-1) as string;
+  return Object.hasOwn(nodes, id) ? nodes[id] : undefined;
+}
+
+/** Makes sure the visit has a record with a table of steps; it pins the state the activation sees (E9). */
+export function ensureSteps(activation: Activation): NodeRecord {
+  const { frameRun, node } = activation;
+  const known = frameRun.openRecordOf(node);
+  if (known?.steps !== undefined) return known;
+  const { error: _, applied: __, ...left } = known ?? {};
+  const record: NodeRecord = {
+    ...left,
+    ...openRecord(activation),
+    view: known?.view ?? activation.viewSeq,
+    steps: {},
+  };
+  frameRun.frame.setNode(node.id, record, encodeValue(record));
+  return record;
+}
+
+/** Writes one step of the node a path names; `outputJson` is the encoding of `step.output` if that is present already. */
+export function setStep(
+  core: RunCore,
+  nodePath: readonly string[],
+  record: NodeRecord,
+  key: string,
+  step: StepRecord,
+  outputJson?: string,
+): void {
+  const steps = record.steps as Record<string, StepRecord>;
+  Object.defineProperty(steps, key, { value: step, writable: true, enumerable: true, configurable: true });
+  const path = [...recordPathOf(nodePath), 'steps', key];
+  core.delta.set(pathJson(path), outputJson === undefined ? encodeValue(step) : stepJson(step, outputJson));
+}
+
+function stepJson(step: StepRecord, outputJson: string): string {
+  const { output: _, ...rest } = step;
+  return `${JSON.stringify(rest).slice(0, -1)},"output":${outputJson}}`;
+}
+
+/** Takes one step back. */
+export function deleteStep(core: RunCore, nodePath: readonly string[], record: NodeRecord, key: string): void {
+  delete (record.steps as Record<string, StepRecord>)[key];
+  core.delta.delete(pathJson([...recordPathOf(nodePath), 'steps', key]));
+}
+
+/** A failed visit that a resume tries again is under way, with its new attempt and budget: no crash or pause begins another (G8, E6). */
+export function reopenFailed(core: RunCore, activation: Activation): void {
+  const { frameRun, node } = activation;
+  // Without steps it is written anew when it leaves something behind.
+  if (frameRun.openRecordOf(node)?.steps === undefined) return;
+  const { frame } = frameRun;
+  const fields = { status: 'started', attempt: activation.attempt, budgetFrom: activation.budgetFrom };
+  for (const [name, value] of Object.entries(fields)) frame.setNodeField(node.id, name, value, JSON.stringify(value));
+  frame.deleteNodeField(node.id, 'error');
+  frame.deleteNodeField(node.id, 'applied');
+  clearFailedSteps(core, activation);
+}
+
+/** Before another attempt: failed steps and child runs go on, except effects that may have happened, which are in doubt (X3). */
+export function clearFailedSteps(core: RunCore, activation: Activation): void {
+  const record = activation.frameRun.openRecordOf(activation.node);
+  for (const [key, child] of Object.entries(record?.children ?? {})) {
+    if (child.failure === undefined) continue;
+    delete child.failure;
+    core.delta.delete(pathJson([...treePathOf([...activation.path, key, '']), 'failure']));
+  }
+  for (const [key, step] of Object.entries(record?.steps ?? {})) {
+    if (step.status !== 'failed') continue;
+    if (
+      step.kind === 'step' &&
+      isEffect({ effect: step.effect ?? 'pure' }) &&
+      step.applied !== 'no' &&
+      step.intent !== undefined
+    ) {
+      const { error: _, ...rest } = step;
+      setStep(core, activation.path, record as NodeRecord, key, { ...rest, status: 'started' });
+    } else deleteStep(core, activation.path, record as NodeRecord, key);
+  }
+}

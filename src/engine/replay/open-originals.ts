@@ -1,0 +1,85 @@
+/** Effects that an original had begun after the fork point, and of whose end it says nothing: in doubt in the fork too (X2.4, X3). */
+import { partitions } from '../../graph/node-contract.ts';
+import { decodeCheckpoint } from '../../history/checkpoint.ts';
+import type { RunRow } from '../../ports/store.ts';
+import type { Intent, NodeRecord, StepRecord } from '../../state/tree.ts';
+import type { Activation } from '../run/frame-run.ts';
+import { viewOf } from '../record/pinned-view.ts';
+import type { Recorded, RecordedOutcomes } from './recorded-outcomes.ts';
+import type { RunCore } from '../run/run-core.ts';
+import { inputHashOf } from '../settle/settle.ts';
+import { effectKey } from '../record/step-keys.ts';
+import { recordIn } from '../record/step-record.ts';
+
+/** All that a view shows. */
+const wholeView: readonly string[] = ['input', ...partitions, 'outputs', 'failures'];
+
+/** The ancestor in which an effect was announced under its key. */
+export function originOf(
+  { ancestors }: RecordedOutcomes,
+  intent: Intent,
+  keyIn: (runId: string) => string,
+): RunRow | undefined {
+  return ancestors.find(({ runId }) => keyIn(runId) === intent.key);
+}
+
+/** The record of an activation's effect as it stands in the original, if the effect is open there and its input is the same. */
+export async function openNodeOf(
+  core: RunCore,
+  outcomes: RecordedOutcomes,
+  activation: Activation,
+  announced: Recorded,
+): Promise<NodeRecord | undefined> {
+  const record = recordIn(await outcomes.stateOf(announced.run), activation.path);
+  if (record?.intent === undefined) return undefined;
+  if (originOf(outcomes, record.intent, (runId) => activation.keyFor(runId)) === undefined) return undefined;
+  return (await hasOtherInput(core, outcomes, activation, announced.run, record)) ? undefined : record;
+}
+
+/** The like of {@link openNodeOf} for a step. `hash`: of the input it was given, if any. */
+export async function openStepOf(
+  outcomes: RecordedOutcomes,
+  activation: Activation,
+  key: string,
+  hash: string | undefined,
+  announced: Recorded,
+): Promise<StepRecord | undefined> {
+  const record = recordIn(await outcomes.stateOf(announced.run), activation.path)?.steps?.[key];
+  if (record?.status !== 'started' || record.intent === undefined) return undefined;
+  const origin = originOf(outcomes, record.intent, (runId) => effectKey(activation, key, runId));
+  if (origin === undefined || record.hash !== (hash ?? inputHashOf(activation).hash)) return undefined;
+  const { wait: _, ...open } = record;
+  return open;
+}
+
+/**
+ * An attempt without an end has not told what it read. Where the node does not declare that, its input is all that it might see; it is
+ * compared only in a fork that changed something, as what had settled beside it is a matter of time.
+ */
+async function hasOtherInput(
+  core: RunCore,
+  outcomes: RecordedOutcomes,
+  { node, view, frameRun }: Activation,
+  run: RunRow,
+  record: NodeRecord,
+): Promise<boolean> {
+  const names = node.reads ?? ((await isChanged(core, outcomes, run)) ? wholeView : []);
+  if (names.length === 0 || record.view === undefined) return false;
+  const original = viewOf(await outcomes.stateOf(run, record.view), frameRun);
+  return JSON.stringify(original.versions(names)) !== JSON.stringify(view.versions(names));
+}
+
+/** Whether a fork between the original and this run, or this run itself, changed anything. */
+async function isChanged(core: RunCore, { ancestors }: RecordedOutcomes, original: RunRow): Promise<boolean> {
+  if (core.root.rerunPure === true || core.isCodeChanged || core.isPatched === true) return true;
+  const between = ancestors.slice(0, ancestors.indexOf(original));
+  const forks = core.isPatched === undefined ? [core.run, ...between] : between;
+  for (const fork of forks) {
+    const seq = (fork.parent?.seq ?? -1) + 1;
+    const [row] = await core.env.store.readCheckpoints(fork, { from: seq, to: seq });
+    if (row === undefined) return true;
+    const { change } = decodeCheckpoint({ runKey: fork.key, seq }, undefined, row);
+    if (change.some(({ kind, detail }) => kind === 'fork' && detail !== undefined)) return true;
+  }
+  return false;
+}

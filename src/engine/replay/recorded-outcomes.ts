@@ -1,0 +1,198 @@
+/** What the ancestors of a fork recorded after its fork point, by place, in recorded order (X2). */
+import { CairnError } from '../../errors.ts';
+import type { ChangePart } from '../../history/change.ts';
+import type { HistoryEntry } from '../../history/lineage.ts';
+import { decodeCheckpoint } from '../../history/checkpoint.ts';
+import { loadState, readHistory, readLineage } from '../../history/load.ts';
+import { resolveValues } from '../../history/resolve-values.ts';
+import type { BlobStore } from '../../ports/blobs.ts';
+import type { RunRow, Store } from '../../ports/store.ts';
+import type { KeptOutcome, NodeRecord, RunTree, StepRecord } from '../../state/tree.ts';
+import type { Activation } from '../run/frame-run.ts';
+import type { EngineEnvironment } from '../run/run-core.ts';
+import { isSettled, setsOf, updatesOf, type Op } from './recorded-ops.ts';
+import { outcomeKeyOf, pathKeyOf, recordPathOf, stepKeyOf, treePathOf } from '../record/tree-path.ts';
+import { placeIn, placeOf } from '../record/visit-part.ts';
+
+/** Where an outcome was recorded. */
+export interface Recorded {
+  readonly run: RunRow;
+  readonly seq: number;
+  /** Which of the records of its node, or of steps of its name, in that checkpoint, counted from 0. */
+  readonly nth: number;
+  readonly part: ChangePart;
+}
+
+/** Updates as nodes gave them, by {@link outcomeKeyOf}. */
+type Given = Readonly<Record<string, KeptOutcome['updates']>>;
+
+/** Changes after which an effect that was announced is not open. */
+const endings: ReadonlySet<string> = new Set(['settle', 'replay', 'step', 'withdraw']);
+
+/** An index over the changes of all ancestors; outcomes themselves are read when they are asked for. */
+export class RecordedOutcomes {
+  readonly #env: EngineEnvironment;
+  readonly #nodes = new Map<string, Recorded[]>();
+  readonly #steps = new Map<string, Recorded[]>();
+  /** Effects that were announced after the fork point, and of whose end nothing is recorded, by place. */
+  readonly #announced = new Map<string, Recorded>();
+  readonly #paths = new Set<string>();
+  readonly #states = new Map<string, Promise<RunTree>>();
+  /** How far each ancestor was read, by run id. */
+  readonly #heads = new Map<string, number>();
+  /** The run each fork point belongs to, nearest first. */
+  readonly ancestors: readonly RunRow[];
+
+  /** The nearest ancestor part of whose records cannot be read: what it did there is not known. */
+  unread: RunRow | undefined;
+
+  private constructor(env: EngineEnvironment, ancestors: readonly RunRow[]) {
+    this.#env = env;
+    this.ancestors = ancestors;
+  }
+
+  static async load(env: EngineEnvironment, run: RunRow): Promise<RecordedOutcomes> {
+    const lineage = await readLineage(env.store, run);
+    const ancestors = lineage.filter((part) => part.run.runId !== run.runId).toReversed();
+    const outcomes = new RecordedOutcomes(
+      env,
+      ancestors.map((part) => part.run),
+    );
+    for (const { run: ancestor, upTo } of ancestors) await outcomes.#index(ancestor, upTo, ancestor.head);
+    return outcomes;
+  }
+
+  /** Reads what an ancestor has recorded since it was read last; says whether somebody works on it now. */
+  async refresh(ancestor: RunRow): Promise<{ readonly isClaimed: boolean }> {
+    const found = await this.#env.store.readRun(ancestor);
+    const known = this.#heads.get(ancestor.runId) ?? ancestor.head;
+    if (found !== undefined && found.head > known) await this.#index(ancestor, known, found.head);
+    return { isClaimed: found?.claim !== undefined };
+  }
+
+  async #index(ancestor: RunRow, after: number, head: number): Promise<void> {
+    this.#heads.set(ancestor.runId, head);
+    const nodes = new Map<string, Recorded[]>();
+    const steps = new Map<string, Recorded[]>();
+    for await (const { checkpoint } of this.#readable(ancestor, after, head)) {
+      const counts = new Map<string, number>();
+      for (const part of checkpoint.change) {
+        const { kind, node, step } = part;
+        if (node === undefined) continue;
+        const place = placeOf(node, part, step);
+        this.#noteAnnounced({ run: ancestor, seq: checkpoint.seq, nth: 0, part }, place);
+        const isOfNode = kind === 'settle' || kind === 'replay';
+        if (!isOfNode && (step === undefined || (kind !== 'step' && kind !== 'answer'))) continue;
+        if (isOfNode) this.#paths.add(pathKeyOf(node));
+        const key = isOfNode ? pathKeyOf(node) : stepKeyOf(node, step as string);
+        const nth = counts.get(key) ?? 0;
+        counts.set(key, nth + 1);
+        push(isOfNode ? nodes : steps, place, { run: ancestor, seq: checkpoint.seq, nth, part });
+      }
+    }
+    for (const [key, list] of nodes) this.#add(this.#nodes, key, list);
+    for (const [key, list] of steps) this.#add(this.#steps, key, list);
+  }
+
+  #noteAnnounced(recorded: Recorded, place: string): void {
+    const { kind } = recorded.part;
+    const known = this.#announced.get(place);
+    if (known !== undefined && known.run !== recorded.run) return;
+    if (kind === 'intent') this.#announced.set(place, recorded);
+    else if (endings.has(kind)) this.#announced.delete(place);
+  }
+
+  /** The nearest ancestor that has a record of a place is the one that counts. */
+  #add(table: Map<string, Recorded[]>, key: string, list: readonly Recorded[]): void {
+    const known = table.get(key);
+    const rank = (recorded: Recorded | undefined): number =>
+      recorded === undefined ? this.ancestors.length : this.ancestors.indexOf(recorded.run);
+    const [before, now] = [rank(known?.[0]), rank(list[0])];
+    if (before === now) known?.push(...list);
+    else if (now < before) table.set(key, [...list]);
+  }
+
+  /** The history of an ancestor after a seq, as far as it is whole. */
+  async *#readable(ancestor: RunRow, after: number, head: number): AsyncGenerator<HistoryEntry> {
+    try {
+      yield* readHistory(this.#env.store, { ...ancestor, head }, { from: after + 1, to: head });
+    } catch (error) {
+      if (!CairnError.is(error, 'CHECKPOINT_CORRUPT') && !CairnError.is(error, 'CHECKPOINT_VERSION_UNKNOWN'))
+        throw error;
+      this.unread ??= ancestor;
+    }
+  }
+
+  /** Whether any visit of a node is recorded. */
+  hasNode(path: readonly string[]): boolean {
+    return this.#paths.has(pathKeyOf(path));
+  }
+
+  /** What is recorded of the end of a visit. */
+  ofNode(activation: Activation): readonly Recorded[] {
+    return this.#nodes.get(placeIn(activation)) ?? [];
+  }
+
+  ofStep(activation: Activation, step: string): readonly Recorded[] {
+    return this.#steps.get(placeIn(activation, step)) ?? [];
+  }
+
+  /** Where an effect was announced whose end is not recorded. */
+  announced(activation: Activation, step?: string): Recorded | undefined {
+    return this.#announced.get(placeIn(activation, step));
+  }
+
+  /** The state of an ancestor at a seq; default: as far as it was read. */
+  stateOf(run: RunRow, seq: number = this.#heads.get(run.runId) ?? run.head): Promise<RunTree> {
+    const key = `${seq} ${run.runId}`;
+    const { store, blobs } = this.#env;
+    let state = this.#states.get(key);
+    if (state === undefined) this.#states.set(key, (state = loadTree(store, blobs, run, seq)));
+    return state;
+  }
+
+  /** The outcome as the node gave it: output, updates, routing hints; undefined if the record does not hold one whole. */
+  async readOutcome(recorded: Recorded): Promise<(KeptOutcome & { readonly record: NodeRecord }) | undefined> {
+    const { ops, given } = await this.#read(recorded);
+    const path = recorded.part.node as readonly string[];
+    const visit = recorded.part.visit ?? 1;
+    const record = setsOf(ops, recordPathOf(path)).findLast((value) => isSettled(value as NodeRecord, visit)) as
+      NodeRecord | undefined;
+    // Kept with its steps, it was written field by field: its steps are taken over, one by one.
+    if (record === undefined) return undefined;
+    const updates = given === undefined ? updatesOf(ops, treePathOf(path)) : given[outcomeKeyOf(path, visit)];
+    return {
+      record,
+      ...('output' in record ? { output: record.output } : {}),
+      ...(updates === undefined ? {} : { updates }),
+      ...(record.goto === undefined ? {} : { goto: record.goto }),
+    };
+  }
+
+  async readStep(recorded: Recorded): Promise<StepRecord | undefined> {
+    const { ops } = await this.#read(recorded);
+    const path = recorded.part.node as readonly string[];
+    const steps = setsOf(ops, [...recordPathOf(path), 'steps', recorded.part.step as string]) as readonly StepRecord[];
+    return steps.filter(({ status }) => status === 'done' || status === 'failed')[recorded.nth];
+  }
+
+  async #read({ run, seq }: Recorded): Promise<{ readonly ops: readonly Op[]; readonly given: Given | undefined }> {
+    const { store, blobs, tenant } = this.#env;
+    const [row] = await store.readCheckpoints(run, { from: seq, to: seq });
+    if (row === undefined) return { ops: [], given: undefined };
+    const checkpoint = decodeCheckpoint({ runKey: run.key, seq }, undefined, row);
+    const { ops, given } = checkpoint;
+    const read = checkpoint.hasTags ? await resolveValues(blobs, tenant, { ops, given }) : { ops, given };
+    return read as { ops: readonly Op[]; given: Given | undefined };
+  }
+}
+
+async function loadTree(store: Store, blobs: BlobStore, run: RunRow, seq: number): Promise<RunTree> {
+  return (await loadState(store, blobs, { ...run, head: Math.max(run.head, seq) }, seq)).root;
+}
+
+function push(table: Map<string, Recorded[]>, key: string, recorded: Recorded): void {
+  const list = table.get(key);
+  if (list === undefined) table.set(key, [recorded]);
+  else list.push(recorded);
+}

@@ -1,0 +1,337 @@
+/** A fork takes over what its ancestors recorded for activations of equal input (X2). */
+import { CairnError } from '../../errors.ts';
+import type { RunRow } from '../../ports/store.ts';
+import { hashParts } from '../../state/hash.ts';
+import type { Intent, KeptOutcome, NodeRecord, RunTree, StepRecord } from '../../state/tree.ts';
+import type { Activation } from '../run/frame-run.ts';
+import { admitKept } from '../admit/admit-kept.ts';
+import { isEffect } from '../run/effect.ts';
+import { openNodeOf, openStepOf, originOf } from './open-originals.ts';
+import { openRecord } from '../record/open-record.ts';
+import { pathKeyOf, stepKeyOf } from '../record/tree-path.ts';
+import { RecordedOutcomes, type Recorded } from './recorded-outcomes.ts';
+import type { DueStep, RecordedPast, TakenStep } from '../run/recorded-past.ts';
+import type { RunCore } from '../run/run-core.ts';
+import { effectKey } from '../record/step-keys.ts';
+import { inputHashOf, settleFailed } from '../settle/settle.ts';
+import { settleOutcome } from '../settle/settle-outcome.ts';
+import { intentKeyOf, isTaken, takenRecordOf } from './taken-records.ts';
+
+/** What became of a due activation's recorded outcome. */
+type Found = { readonly recorded: Recorded; readonly outcome: KeptOutcome & { readonly record: NodeRecord } };
+
+/** How an activation goes on that is not taken over: it starts after all, or its effect is judged. */
+export interface ReplayStart {
+  readonly anyway: (core: RunCore, activation: Activation) => void;
+  readonly judge: (core: RunCore, activation: Activation, record: NodeRecord) => void;
+}
+
+interface Pending {
+  readonly activation: Activation;
+  readonly recorded: Recorded;
+}
+
+/** What a fork may take over, and what it has taken. */
+export class ReplaySource implements RecordedPast {
+  readonly #core: RunCore;
+  readonly #outcomes: RecordedOutcomes;
+  readonly #start: ReplayStart;
+  readonly #pending: Pending[] = [];
+  #isTaking = false;
+  #asking = 0;
+
+  private constructor(core: RunCore, outcomes: RecordedOutcomes, start: ReplayStart) {
+    this.#core = core;
+    this.#outcomes = outcomes;
+    this.#start = start;
+  }
+
+  /** @param fork - the run whose ancestors are read: the core's own, or one that is only previewed */
+  static async load(core: RunCore, fork: RunRow, start: ReplayStart): Promise<ReplaySource> {
+    return new ReplaySource(core, await RecordedOutcomes.load(core.env, fork), start);
+  }
+
+  /** Whether takeovers are under way. */
+  get isBusy(): boolean {
+    return this.#isTaking || this.#asking > 0 || this.#pending.length > 0;
+  }
+
+  /** Whether some ancestor recorded this place at all. */
+  hasRecord(path: readonly string[]): boolean {
+    return this.#outcomes.hasNode(path);
+  }
+
+  /** Whether a recorded outcome of equal input stands in for this activation; it is then settled with it, in recorded order. */
+  takesOver(activation: Activation): boolean {
+    const { node } = activation;
+    if (node.effect === 'read') return false;
+    if (node.effect === 'pure' && (this.#core.root.rerunPure === true || this.#core.isCodeChanged)) return false;
+    const recorded = this.#find(this.#core.root, activation) ?? this.#announced(this.#core.root, activation);
+    if (recorded === undefined) return this.#takesUnread(activation);
+    const isFailure = recorded.part.status !== undefined && recorded.part.status !== 'completed';
+    if (isFailure && !isEffect(node)) return false;
+    return this.#queue({ activation, recorded });
+  }
+
+  /** It is taken over in a turn of its own. */
+  #queue(pending: Pending): true {
+    this.#pending.push(pending);
+    this.#core.requestTurn();
+    return true;
+  }
+
+  /** The first record of this place not yet taken whose input is equal to the activation's. */
+  #find(root: RunTree, activation: Activation): Recorded | undefined {
+    const last = root.replayed?.[pathKeyOf(activation.path)];
+    for (const recorded of this.#outcomes.ofNode(activation)) {
+      if (isTaken(recorded, last)) continue;
+      if (recorded.part.hash === hashWith(activation, recorded.part.reads)) return recorded;
+    }
+    return undefined;
+  }
+
+  /** Whether an effect that was open at the fork point was begun again in the original: what was decided about it before is used up there. */
+  reopens(activation: Activation): boolean {
+    const recorded = this.#announced(this.#core.root, activation);
+    return recorded !== undefined && this.#queue({ activation, recorded });
+  }
+
+  /** Where the original announced an effect of this place, and nothing of its end. */
+  #announced(root: RunTree, activation: Activation, step?: string): Recorded | undefined {
+    if (step === undefined && !isEffect(activation.node)) return undefined;
+    const announced = this.#outcomes.announced(activation, step);
+    const taken = root.replayed?.[intentKeyOf(activation.path, step)];
+    return announced === undefined || isTaken(announced, taken) ? undefined : announced;
+  }
+
+  /** Takes over the earliest recorded of those that wait for no one recorded before them. */
+  pump(): void {
+    if (this.#isTaking || this.#pending.length === 0) return;
+    if (this.#core.isStopping) {
+      for (const { activation } of this.#pending.splice(0)) this.#core.forget(activation);
+      return;
+    }
+    this.#pending.sort((a, b) => a.recorded.seq - b.recorded.seq);
+    const index = this.#pending.findIndex((pending) => !this.#isPreceded(pending));
+    if (index < 0) return;
+    const [next] = this.#pending.splice(index, 1) as [Pending];
+    this.#isTaking = true;
+    this.#take(next).then(
+      () => {
+        this.#isTaking = false;
+        this.#core.requestTurn();
+      },
+      (error: unknown) => this.#core.fail(error),
+    );
+  }
+
+  async #take({ activation, recorded }: Pending): Promise<void> {
+    if (recorded.part.kind === 'intent') return this.#takeOpen(activation, recorded);
+    const outcome = await this.#outcomes.readOutcome(recorded);
+    if (activation.isOver) return;
+    if (this.#core.isStopping) return this.#core.forget(activation);
+    if (outcome === undefined) return this.#start.anyway(this.#core, activation);
+    await this.#settle(activation, { recorded, outcome });
+  }
+
+  /** An effect that is open in the original is open here too; one that is not, or had another input, goes on as it would have. */
+  async #takeOpen(activation: Activation, announced: Recorded): Promise<void> {
+    const record = await openNodeOf(this.#core, this.#outcomes, activation, announced);
+    if (activation.isOver) return;
+    if (this.#core.isStopping) return this.#core.forget(activation);
+    const own = activation.frameRun.openRecordOf(activation.node);
+    if (record === undefined && own?.intent !== undefined) return this.#start.judge(this.#core, activation, own);
+    if (record === undefined) return this.#start.anyway(this.#core, activation);
+    // It is the same attempt that goes on.
+    activation.attempt = record.attempt ?? 1;
+    this.noteTaken({ place: intentKeyOf(activation.path), from: takenRecordOf(announced) });
+    this.#doubt(activation, announced.run, record);
+  }
+
+  /** Whether an activation recorded before the candidate runs now; those it is part of do not count, since they wait for it. */
+  #isPreceded({ activation, recorded }: Pending): boolean {
+    if (this.#core.isDry) return false;
+    for (const frameRun of this.#core.frames()) {
+      for (const other of frameRun.activations.values()) {
+        if (other === activation || !other.isBusy || this.#waits(other)) continue;
+        if (other.path.every((part, index) => activation.path[index] === part)) continue;
+        const [own] = this.#outcomes.ofNode(other);
+        if (own !== undefined && own.run === recorded.run && own.seq < recorded.seq) return true;
+      }
+    }
+    return false;
+  }
+
+  #waits(activation: Activation): boolean {
+    return this.#pending.some((pending) => pending.activation === activation);
+  }
+
+  async #settle(activation: Activation, { recorded, outcome }: Found): Promise<void> {
+    const from = { runId: recorded.run.runId, seq: recorded.seq };
+    const input = { hash: recorded.part.hash ?? '', reads: recorded.part.reads };
+    const { record } = outcome;
+    const note = (): void => this.noteTaken({ place: pathKeyOf(activation.path), from: takenRecordOf(recorded) });
+    if (record.status === 'cancelled' || (record.status === 'failed' && record.fired === undefined)) {
+      note();
+      return this.#doubt(activation, recorded.run, record);
+    }
+    this.#core.onReplay(activation, from);
+    const source = { from, input, note };
+    if (record.status === 'failed') return settleFailed(this.#core, activation, record.error, undefined, source);
+    await settleOutcome(this.#core, activation, admitKept(this.#core, activation, outcome), source);
+  }
+
+  /** Where the original's records are damaged, an effect of it may have happened: it is asked about, not run in silence (X3). */
+  #takesUnread(activation: Activation): boolean {
+    const { unread } = this.#outcomes;
+    if (unread === undefined || !isEffect(activation.node)) return false;
+    this.#doubt(activation, unread, { status: 'started' });
+    return true;
+  }
+
+  /** An effect that failed, was cancelled or is open in the original may have happened there: in doubt under the original's key, never run again unasked (X3). */
+  #doubt(
+    activation: Activation,
+    original: RunRow,
+    record: Pick<NodeRecord, 'attempt' | 'applied' | 'intent' | 'status'>,
+  ): void {
+    const intent = intentFrom(record, activation.keyFor(original.runId));
+    const open: NodeRecord = {
+      ...openRecord(activation),
+      view: activation.viewSeq,
+      intent,
+      ...(record.applied === undefined ? {} : { applied: record.applied }),
+    };
+    activation.frameRun.frame.setNode(activation.node.id, open, JSON.stringify(open));
+    this.#start.judge(this.#core, activation, open);
+  }
+
+  /**
+   * An effect that was open at the fork point is taken from the original if that has recorded it by now. If the original is worked on, and
+   * may still record it, the fork goes no further here.
+   */
+  async takesOverOpen(activation: Activation, intent: Intent): Promise<boolean> {
+    const origin = originOf(this.#outcomes, intent, (runId) => activation.keyFor(runId));
+    if (origin === undefined) return false;
+    const isClaimed = await this.#isClaimed(origin);
+    if (activation.isOver) return true;
+    const recorded = this.#outcomes.ofNode(activation).find(({ part }) => part.status === undefined);
+    if (recorded !== undefined) return this.#queue({ activation, recorded });
+    if (isClaimed) this.#refuse(origin, activation);
+    return isClaimed;
+  }
+
+  async #isClaimed(origin: RunRow): Promise<boolean> {
+    this.#asking += 1;
+    try {
+      return (await this.#outcomes.refresh(origin)).isClaimed;
+    } finally {
+      this.#asking -= 1;
+    }
+  }
+
+  #refuse({ runId }: RunRow, { path }: Activation): void {
+    this.#core.fail(new CairnError('ORIGINAL_CLAIMED', { runId, node: path.join('/') }));
+  }
+
+  /** What is recorded of a step of equal input, if its class lets a fork take it over. */
+  async stepOutcome(activation: Activation, step: DueStep): Promise<TakenStep | undefined> {
+    const { key, effect } = step;
+    if (effect === 'read' || (effect === 'pure' && (this.#core.root.rerunPure === true || this.#core.isCodeChanged)))
+      return undefined;
+    const place = stepKeyOf(activation.path, key);
+    const last = this.#core.root.replayed?.[place];
+    const open = this.#outcomes
+      .ofStep(activation, key)
+      .filter((entry) => !isTaken(entry, last))
+      .filter((entry) => this.#hasEqualInput(activation, entry, step));
+    const recorded = open.find(({ part }) => part.status === undefined) ?? (isEffect({ effect }) ? open[0] : undefined);
+    if (recorded === undefined)
+      return (await this.openStep(activation, step)) ?? this.#unreadStep(activation, step, place);
+    const ended = await this.#outcomes.readStep(recorded);
+    if (ended === undefined) return undefined;
+    const from = takenRecordOf(recorded);
+    if (ended.status === 'done') return { place, from, output: ended.output, by: ended.by };
+    if (ended.status !== 'failed') return undefined;
+    return { place, from, output: undefined, by: undefined, doubt: openedFrom(activation, key, recorded, ended) };
+  }
+
+  /** A step whose effect the original announced, with nothing of its end: open here too. The like of {@link reopens}, if it is begun. */
+  async openStep(activation: Activation, step: DueStep): Promise<TakenStep | undefined> {
+    const { key, effect, hash } = step;
+    const announced = isEffect({ effect }) ? this.#announced(this.#core.root, activation, key) : undefined;
+    if (announced === undefined) return undefined;
+    const doubt = await openStepOf(this.#outcomes, activation, key, hash, announced);
+    if (doubt === undefined) return undefined;
+    const from = takenRecordOf(announced);
+    return { place: intentKeyOf(activation.path, key), from, output: undefined, by: undefined, doubt };
+  }
+
+  /** The like of {@link #takesUnread} for a step. */
+  #unreadStep(activation: Activation, { key, effect }: DueStep, place: string): TakenStep | undefined {
+    const { unread } = this.#outcomes;
+    if (unread === undefined || !isEffect({ effect })) return undefined;
+    const intent: Intent = { key: effectKey(activation, key, unread.runId), attempt: 1, deadlineAt: 0 };
+    const doubt: StepRecord = { kind: 'step', status: 'started', effect, intent };
+    return { place, from: [unread.runId, unread.head], output: undefined, by: undefined, doubt };
+  }
+
+  /** Each record is taken once, after a crash too: call it together with what records the step. */
+  noteTaken({ place, from }: Pick<TakenStep, 'place' | 'from'>): void {
+    this.#core.setRootEntry('replayed', place, from, JSON.stringify(from));
+  }
+
+  /**
+   * A step that was given no input has its activation's: all that the recorded activation read by its end. Of one that has not ended it is
+   * not known what it read, which a pure step may well have done: it is run again, and what is not pure is compared by what is known.
+   */
+  #hasEqualInput(activation: Activation, { run, seq, part }: Recorded, { effect, hash }: DueStep): boolean {
+    if (hash !== undefined) return part.hash === hash;
+    const settled = this.#outcomes.ofNode(activation).find((other) => other.run === run && other.seq >= seq);
+    if (settled !== undefined) return settled.part.hash === hashWith(activation, settled.part.reads);
+    if (effect === 'pure' && activation.node.reads === undefined) return false;
+    return part.hash === inputHashOf(activation).hash;
+  }
+
+  /** The like of {@link takesOverOpen} for a step. */
+  async openStepOutcome(
+    activation: Activation,
+    key: string,
+    intent: Intent,
+  ): Promise<{ readonly output: unknown } | 'refused' | undefined> {
+    const origin = originOf(this.#outcomes, intent, (runId) => effectKey(activation, key, runId));
+    if (origin === undefined) return undefined;
+    const isClaimed = await this.#isClaimed(origin);
+    const recorded = this.#outcomes.ofStep(activation, key).find(({ part }) => part.status === undefined);
+    const step = recorded === undefined ? undefined : await this.#outcomes.readStep(recorded);
+    if (step !== undefined && step.status === 'done') return { output: step.output };
+    if (!isClaimed) return undefined;
+    this.#refuse(origin, activation);
+    return 'refused';
+  }
+}
+
+/** The intent of an effect that is open there; one that has ended there waits for no deadline. */
+function intentFrom({ intent, status, attempt }: Partial<NodeRecord>, key: string): Intent {
+  if (intent !== undefined && status !== 'failed' && status !== 'cancelled') return intent;
+  return { key: intent?.key ?? key, attempt: attempt ?? 1, deadlineAt: 0 };
+}
+
+/** A step that failed in the original, as one that was begun there under its key. */
+function openedFrom(activation: Activation, key: string, { run }: Recorded, failed: StepRecord): StepRecord {
+  const intent: Intent = {
+    key: failed.intent?.key ?? effectKey(activation, key, run.runId),
+    attempt: failed.attempt ?? 1,
+    deadlineAt: 0,
+  };
+  const { error: _, ...step } = failed;
+  return { ...step, status: 'started', intent };
+}
+
+/** The activation's input hash, over the channels that the recorded activation read. */
+function hashWith(activation: Activation, reads: readonly string[] | undefined): string {
+  const { node, view } = activation;
+  const channels = node.reads ?? reads;
+  if (channels === undefined || channels.length === 0) return node.definitionHash;
+  return hashParts([node.definitionHash, ...view.versions(channels).flat()]);
+}

@@ -1,0 +1,18 @@
+/** Which recorded outcomes a fork has taken: each is taken once, and those before it no more, after a crash too (X2). */
+import { pathKeyOf, stepKeyOf } from '../record/tree-path.ts';
+import type { TakenRecord } from '../run/recorded-past.ts';
+import type { Recorded } from './recorded-outcomes.ts';
+
+/** Under which key of `replayed` an announcement is noted: by itself, as it may share its checkpoint with the outcome of the visit before. */
+export function intentKeyOf(path: readonly string[], step?: string): string {
+  return `intent ${step === undefined ? pathKeyOf(path) : stepKeyOf(path, step)}`;
+}
+
+export function takenRecordOf({ run, seq, nth }: Recorded): TakenRecord {
+  return nth === 0 ? [run.runId, seq] : [run.runId, seq, nth];
+}
+
+export function isTaken({ run, seq, nth }: Recorded, last: TakenRecord | undefined): boolean {
+  if (run.runId !== last?.[0]) return false;
+  return seq < last[1] || (seq === last[1] && nth <= (last[2] ?? 0));
+}

@@ -1,0 +1,277 @@
+/**
+ * A graph in execution: a frame (a run's own graph, or a child's inside its parent's history), and the activations that live in it.
+ * An activation is one visit of the run to a node, while it is prepared, running, left at a wait, or waiting to be tried again (W6).
+ */
+import type { Graph, GraphNode } from '../../graph/graph.ts';
+import { compileChannels, type ChannelTable } from '../../state/channel-table.ts';
+import { DeltaBuilder } from '../../state/delta.ts';
+import { Frame, type OpenView } from '../../state/frame.ts';
+import { hashParts } from '../../state/hash.ts';
+import type { FrameTree, NodeRecord } from '../../state/tree.ts';
+import { Plan } from '../plan/plan.ts';
+
+interface GraphTables {
+  readonly channels: ChannelTable;
+  readonly outputNames: ReadonlyMap<string, string>;
+  /** Whether some reducer lies inside a channel, so that two paths of writes may be parts of each other. */
+  readonly hasNestedReducers: boolean;
+}
+
+const tablesOf = new WeakMap<Graph, GraphTables>();
+
+function graphTables(graph: Graph): GraphTables {
+  let tables = tablesOf.get(graph);
+  if (tables === undefined) {
+    const named = graph.nodes.filter((node) => node.outputAs !== undefined);
+    tables = {
+      channels: compileChannels(graph.reducers),
+      outputNames: new Map(named.map((node) => [node.outputAs as string, node.id])),
+      hasNestedReducers: Object.keys(graph.reducers).some((path) => path.split('.').length > 2),
+    };
+    tablesOf.set(graph, tables);
+  }
+  return tables;
+}
+
+/** What a frame is made of. */
+export interface FrameRunOptions {
+  readonly graph: Graph;
+  readonly tree: FrameTree;
+  /** Keys from the run's root tree to this frame's tree. */
+  readonly treePath: readonly string[];
+  readonly delta: DeltaBuilder;
+  /** Node ids (and child names) from the run's root to this frame. */
+  readonly nodePath: readonly string[];
+  /** Like nodePath, with visits: what idempotency keys and wait ids are made from (X1). */
+  readonly keyParts: readonly string[];
+  readonly depth: number;
+  /** The frame whose node started it; the run's own has none. */
+  readonly parent?: FrameRun;
+}
+
+/** Its tree, its plan, and the activations that live in it. */
+export class FrameRun {
+  readonly graph: Graph;
+  readonly frame: Frame;
+  readonly plan: Plan;
+  readonly nodePath: readonly string[];
+  readonly keyParts: readonly string[];
+  readonly treePath: readonly string[];
+  readonly depth: number;
+  readonly hasNestedReducers: boolean;
+  readonly parent: FrameRun | undefined;
+  /** Prepared, running, left or waiting to be retried, by node index. */
+  readonly activations: Map<number, Activation> = new Map();
+  /** The first failure that nothing handled. */
+  failure: unknown;
+  hasFailed = false;
+  /** Tells the parent's `ctx.run` that this frame has ended. */
+  onEnd: (() => void) | undefined;
+  /** Tells the part of the parent that started it that it does nothing but wait. */
+  onWaiting: (() => void) | undefined;
+  readonly #partPrefixes: (string | undefined)[] = [];
+
+  constructor(options: FrameRunOptions) {
+    const { channels, outputNames, hasNestedReducers } = graphTables(options.graph);
+    this.hasNestedReducers = hasNestedReducers;
+    this.graph = options.graph;
+    this.nodePath = options.nodePath;
+    this.keyParts = options.keyParts;
+    this.treePath = options.treePath;
+    this.depth = options.depth;
+    this.parent = options.parent;
+    this.frame = new Frame(options.tree, options.treePath, options.delta, channels, outputNames);
+    this.plan = new Plan(options.graph, options.tree);
+  }
+
+  recordOf(node: GraphNode): NodeRecord | undefined {
+    const { nodes } = this.frame.tree;
+    return Object.hasOwn(nodes, node.id) ? nodes[node.id] : undefined;
+  }
+
+  /** The record of a visit that has not settled, if the node has one. */
+  openRecordOf(node: GraphNode): NodeRecord | undefined {
+    const record = this.recordOf(node);
+    return record === undefined || record.fired !== undefined ? undefined : record;
+  }
+
+  pathOf(node: GraphNode): readonly string[] {
+    return [...this.nodePath, node.id];
+  }
+
+  /** Visits of the nodes whose child runs this frame is in, outermost first. */
+  get outerVisits(): readonly number[] {
+    return this.keyParts.filter((_, index) => index % 3 === 1).map(Number);
+  }
+
+  get #outerPart(): string {
+    if (this.parent === undefined) return '';
+    const outer = this.outerVisits;
+    return outer.some((visit) => visit > 1) ? `,"outer":${JSON.stringify(outer)}` : '';
+  }
+
+  /** The constant head of a node's `settle` part: made once, since it is written at every visit. */
+  settlePrefix(node: GraphNode): string {
+    return (this.#partPrefixes[node.index] ??=
+      `{"kind":"settle","node":${JSON.stringify(this.pathOf(node))}${node.effect === 'pure' ? '' : `,"effect":"${node.effect}"`}${this.#outerPart}`);
+  }
+}
+
+/** The frame of a run's own graph. Without a delta, what is done to it is recorded nowhere. */
+export function rootFrameRun(graph: Graph, tree: FrameTree, delta: DeltaBuilder = new DeltaBuilder()): FrameRun {
+  return new FrameRun({ graph, tree, treePath: ['frame'], delta, nodePath: [], keyParts: [], depth: 0 });
+}
+
+/** Where an activation stands: about to start, at work, left at a wait, waiting for its next attempt, over. */
+export type ActivationPhase = 'prepared' | 'running' | 'left' | 'retrying' | 'settled';
+
+const noSteps: ReadonlySet<string> = new Set();
+
+/** A key begins with a letter, since a command would read a leading `-` as an option. */
+const keyOf = (parts: readonly string[]): string => `k${hashParts(parts)}`;
+
+/** One visit of a run to a node, from the moment it leaves the queue until it settles. */
+export class Activation {
+  readonly frameRun: FrameRun;
+  readonly node: GraphNode;
+  readonly visit: number;
+  readonly took: readonly (readonly [string, string])[] | undefined;
+  attempt: number;
+  /** Attempts made before the present retry budget (G8). */
+  budgetFrom: number;
+  phase: ActivationPhase = 'prepared';
+  view: OpenView;
+  /** The seq whose state it sees (E9). */
+  viewSeq: number;
+  isResumed: boolean;
+  startedAt = 0;
+  /** Grows with each start of the node's function; calls of an older one are refused. */
+  generation = 0;
+  /** Steps and children that will still be resolved. */
+  stepsInFlight = 0;
+  /** Its function is over: it calls nothing more, and settles when the effects that it called for have ended. */
+  isEnding = false;
+  /** Nothing more of it is wanted: effects that were called for and have not begun do not begin. */
+  isStopped = false;
+  /** Its intent is written, and its effect has not begun. */
+  isAnnounced = false;
+  /** What was in doubt of it when its intent was written: an earlier attempt that may have happened. */
+  doubtBefore: Pick<NodeRecord, 'intent' | 'decision' | 'applied'> | undefined;
+  childrenInFlight = 0;
+  /** Waits opened by the present generation and not yet closed. */
+  openWaits = 0;
+  /** A wait was closed while its function still ran: it runs again once it is left. */
+  mustRunAgain = false;
+  /** Calls of each step name so far, in this generation. */
+  ordinals: Map<string, number> | undefined;
+  /** Its result is no longer needed. */
+  isCancelled = false;
+  /** Whether it counts as work being done. */
+  isBusy = false;
+  cancelTimer: (() => void) | undefined;
+  /** The key last made, and the run it was made for: a fork asks for its ancestors' too. */
+  #key: readonly [runId: string, key: string] | undefined;
+  #path: readonly string[] | undefined;
+  #effectSteps: Set<string> | undefined;
+  #parts: Map<string, () => void> | undefined;
+  #controller: AbortController | undefined;
+  #abortReason: unknown;
+
+  constructor(options: {
+    readonly frameRun: FrameRun;
+    readonly node: GraphNode;
+    readonly visit: number;
+    readonly took: readonly (readonly [string, string])[] | undefined;
+    readonly attempt: number;
+    readonly budgetFrom: number;
+    readonly view: OpenView;
+    readonly viewSeq: number;
+    readonly isResumed: boolean;
+  }) {
+    this.frameRun = options.frameRun;
+    this.node = options.node;
+    this.visit = options.visit;
+    this.took = options.took;
+    this.attempt = options.attempt;
+    this.budgetFrom = options.budgetFrom;
+    this.view = options.view;
+    this.viewSeq = options.viewSeq;
+    this.isResumed = options.isResumed;
+  }
+
+  /** Node ids and child names from the run's root. */
+  get path(): readonly string[] {
+    return (this.#path ??= this.frameRun.pathOf(this.node));
+  }
+
+  /** Settled, or dropped: whatever still comes of it comes too late. */
+  get isOver(): boolean {
+    return this.phase === 'settled';
+  }
+
+  /** Keys of the steps of effects that are called and have not ended. */
+  get effectSteps(): ReadonlySet<string> {
+    return this.#effectSteps ?? noSteps;
+  }
+
+  /** Whom to tell when the call of this key is left at a wait. */
+  notePart(key: string, onWaiting: (() => void) | undefined): void {
+    if (onWaiting !== undefined) (this.#parts ??= new Map()).set(key, onWaiting);
+  }
+
+  /** The call of this key is left at a wait. Its part is told after the call, since it may begin another that is left at once. */
+  leavePart(key: string): void {
+    const onWaiting = this.#parts?.get(key);
+    if (onWaiting !== undefined) queueMicrotask(onWaiting);
+  }
+
+  beginEffect(key: string): void {
+    (this.#effectSteps ??= new Set()).add(key);
+  }
+
+  endEffect(key: string): void {
+    this.#effectSteps?.delete(key);
+  }
+
+  /** Parts that name this activation in idempotency keys and wait ids. */
+  get keyParts(): readonly string[] {
+    return [...this.frameRun.keyParts, this.node.id, String(this.visit)];
+  }
+
+  /** X1: the same for every attempt. */
+  keyFor(runId: string, stepKey?: string): string {
+    if (stepKey !== undefined) return keyOf([runId, ...this.keyParts, stepKey]);
+    if (this.#key?.[0] !== runId) this.#key = [runId, keyOf([runId, ...this.keyParts])];
+    return this.#key[1];
+  }
+
+  /** Made when first asked for: most nodes never look at it. */
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController();
+      if (this.#abortReason !== undefined) this.#controller.abort(this.#abortReason);
+    }
+    return this.#controller.signal;
+  }
+
+  abort(reason: unknown): void {
+    this.#abortReason = reason;
+    this.#controller?.abort(reason);
+  }
+
+  /** A fresh start of the node's function: its own signal, its own calls. */
+  renew(): void {
+    this.generation += 1;
+    this.#controller = undefined;
+    this.#abortReason = undefined;
+    this.stepsInFlight = 0;
+    this.isEnding = false;
+    this.isStopped = false;
+    this.#effectSteps = undefined;
+    this.#parts = undefined;
+    this.childrenInFlight = 0;
+    this.openWaits = 0;
+    this.mustRunAgain = false;
+    this.ordinals = undefined;
+  }
+}

@@ -1,0 +1,21 @@
+/** Which calls of a node's function are still heard: those of the attempt that runs now (X4). */
+import { CairnError } from '../../errors.ts';
+import { isEffect } from './effect.ts';
+import type { Activation } from './frame-run.ts';
+
+/** A promise for what will never come in this attempt: the function is left where it stands. */
+export const never = <T>(): Promise<T> => new Promise<T>(() => {});
+
+/** @throws NODE_CALL_REFUSED the attempt is over, or the node's class cannot be composed */
+export function guardCall(activation: Activation, generation: number, call: string): void {
+  const refuse = (reason: string): never => {
+    throw new CairnError('NODE_CALL_REFUSED', { call, node: activation.path.join('/'), reason });
+  };
+  if (activation.generation !== generation || activation.phase !== 'running' || activation.isEnding)
+    refuse('this attempt is over');
+  if (activation.isCancelled) refuse('it was cancelled, since a join needs it no more');
+  if (isEffect(activation.node))
+    refuse(
+      `a node of class ${activation.node.effect} cannot be composed; make it read, and its steps ${activation.node.effect}`,
+    );
+}

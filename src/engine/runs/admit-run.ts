@@ -1,0 +1,114 @@
+/** Admits a run: the run and its first checkpoint, durable before its id is returned (E2). */
+import { CairnError } from '../../errors.ts';
+import type { Graph } from '../../graph/graph.ts';
+import { encodeCheckpoint, rootChecksum, runKeyOf } from '../../history/checkpoint.ts';
+import { loadState, type LoadedState } from '../../history/load.ts';
+import { costOf } from '../../history/snapshot-policy.ts';
+import type { StoredMeta } from '../../history/stored-meta.ts';
+import type { AdmissionReply } from '../../ports/store.ts';
+import { encodeValue } from '../../state/codec.ts';
+import { DeltaBuilder } from '../../state/delta.ts';
+import type { FrameTree, RunTree } from '../../state/tree.ts';
+import type { StartOptions } from '../api.ts';
+import { checkId } from '../admit/check-id.ts';
+import { checkAdmission } from '../admit/checkpoint-size.ts';
+import { rootFrameRun } from '../run/frame-run.ts';
+import { newFrame } from '../admit/new-frame.ts';
+import { storedForm } from '../admit/offload.ts';
+import { redactorOf } from '../run/redact.ts';
+import type { EngineEnvironment } from '../run/run-core.ts';
+import { settleStart } from '../settle/settle-start.ts';
+
+const encoder = new TextEncoder();
+/** What each engine has kept: another one may have another blob store. */
+const storedGraphs = new WeakMap<EngineEnvironment, WeakMap<Graph, Promise<StoredMeta>>>();
+
+/** Structure and text of a graph are kept once per engine and graph, by content. */
+function storeGraph(env: EngineEnvironment, graph: Graph): Promise<StoredMeta> {
+  const kept = storedGraphs.get(env) ?? new WeakMap<Graph, Promise<StoredMeta>>();
+  storedGraphs.set(env, kept);
+  let stored = kept.get(graph);
+  if (stored === undefined) {
+    stored = putGraph(env, graph);
+    kept.set(graph, stored);
+    stored.catch(() => kept.delete(graph));
+  }
+  return stored;
+}
+
+async function putGraph({ blobs, tenant }: EngineEnvironment, graph: Graph): Promise<StoredMeta> {
+  const structure = await blobs.put(tenant, encoder.encode(JSON.stringify(graph.structure)));
+  if (graph.text === undefined) return { graphHash: graph.hash, structure };
+  const text = await blobs.put(tenant, encoder.encode(encodeValue(graph.text)));
+  return { graphHash: graph.hash, structure, text };
+}
+
+/** What was admitted, and its state: a run that is advanced at once need not read back what was just written. */
+export interface AdmittedRun extends AdmissionReply {
+  /** Of the run as it was given; only to be used if it was `created`. */
+  readonly loaded: LoadedState;
+}
+
+/** @throws INPUT_INVALID, ID_INVALID, RUN_EXISTS (another graph or input under this id), VALUE_UNSTORABLE, CHECKPOINT_TOO_LARGE */
+export async function admitRun(
+  env: EngineEnvironment,
+  graph: Graph,
+  input: unknown,
+  options: StartOptions,
+): Promise<AdmittedRun> {
+  const { limits, clock, ids, tenant } = env;
+  const runId = options.runId ?? ids.createRunId(clock.now());
+  checkId('run id', runId, limits.idBytes);
+  const tree = await newFrame(graph, input, limits, redactorOf(env));
+  checkAdmission(graph, tree);
+  settleStart(rootFrameRun(graph, tree));
+  const root: RunTree = { status: 'running', graphHash: graph.hash, codeHash: graph.codeHash, waits: {}, frame: tree };
+  const key = runKeyOf(tenant, runId);
+  const at = clock.now();
+  const change = JSON.stringify([{ kind: 'start', graphHash: graph.hash }]);
+  const first = encodeCheckpoint({ runKey: key, seq: 0 }, rootChecksum, at, change, await rootDelta(env, root));
+  // An address in this process's own memory is of no use to a later one, but a file it was read from is.
+  const meta: StoredMeta = { ...options.meta, ...(await storeGraph(env, graph)) };
+  const reply = await env.store.admitRun({
+    tenant,
+    runId,
+    key,
+    graphId: graph.id,
+    graphHash: graph.hash,
+    status: 'running',
+    meta: encoder.encode(JSON.stringify(meta)),
+    checkpoint: { seq: 0, at, ...first },
+    waits: [],
+    ...(options.detach === true ? {} : { claim: { workerId: ids.workerId, leaseMs: env.leaseMs } }),
+    durability: 'power',
+  });
+  if (!reply.created) await checkSame(env, reply, graph, tree);
+  const ownCost = costOf(first.body.byteLength, 1);
+  const cost = { deltaBytes: first.body.byteLength, rows: 1, ownCost, stateBytes: 0, snapshotSeq: undefined };
+  return { ...reply, loaded: { root, seq: 0, checksum: first.checksum, cost } };
+}
+
+/** The delta of the first checkpoint: the whole tree, a large input by reference (C5). */
+async function rootDelta(env: EngineEnvironment, root: RunTree): Promise<string> {
+  const delta = new DeltaBuilder();
+  const { frame, ...rest } = root;
+  for (const [name, value] of Object.entries(rest)) delta.set(JSON.stringify([name]), encodeValue(value));
+  delta.set('["frame"]', encodeValue({ ...frame, input: await storedForm(env, frame.input) }));
+  return delta.take();
+}
+
+/** Starting twice with one id is the same run, if it is the same graph and input. */
+async function checkSame(env: EngineEnvironment, reply: AdmissionReply, graph: Graph, tree: FrameTree): Promise<void> {
+  const { run } = reply;
+  if (run.graphHash !== graph.hash || run.graphId !== graph.id) {
+    throw new CairnError('RUN_EXISTS', { runId: run.runId, difference: 'graph', stored: run.graphId, given: graph.id });
+  }
+  const { root } = await loadState(env.store, env.blobs, run);
+  if (encodeValue(root.frame.input) === encodeValue(tree.input)) return;
+  throw new CairnError('RUN_EXISTS', {
+    runId: run.runId,
+    difference: 'input',
+    stored: root.frame.input,
+    given: tree.input,
+  });
+}

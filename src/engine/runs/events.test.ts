@@ -1,0 +1,98 @@
+/** Events from another engine, after a seq, while a run moves and when it rests. */
+import { expect, test } from 'vitest';
+import type { StreamEvent } from '../api.ts';
+import { createEngine } from '../engine.ts';
+import { pruneRun } from '../../history/prune.ts';
+import { createBench, edges, graphOf, node, resumeToRest, runToRest, testIds } from '../../../test/engine-kit.ts';
+
+const graph = graphOf(
+  'g',
+  [node('a', 'pure', () => 'a'), node('q', 'human', (ctx) => ctx.ask({ prompt: '?' })), node('b', 'pure', () => 'b')],
+  edges('> a', 'a > q', 'q > b', 'b >'),
+);
+
+async function seqsOf(events: AsyncIterable<StreamEvent>): Promise<readonly number[]> {
+  const seqs: number[] = [];
+  for await (const event of events) if (event.type === 'checkpoint') seqs.push(event.seq);
+  return seqs;
+}
+
+test('events: another engine gets those after a seq, once and in order, until the run rests', async () => {
+  const bench = createBench();
+  const { runId, seq } = await runToRest(bench.engine, graph);
+  const other = createEngine({ ...bench.options, ids: testIds('worker-2'), findGraph: () => graph });
+  expect(await seqsOf(other.events(runId))).toEqual(Array.from({ length: seq + 1 }, (_, index) => index));
+  expect(await seqsOf(other.events(runId, { after: 1 }))).toEqual(
+    Array.from({ length: seq - 1 }, (_, index) => index + 2),
+  );
+  expect(await seqsOf(other.events(runId, { after: seq }))).toEqual([]);
+  await expect(seqsOf(other.events('none'))).rejects.toMatchObject({ code: 'RUN_NOT_FOUND' });
+});
+
+test('events: another engine follows a run that moves elsewhere, to its end', async () => {
+  const bench = createBench();
+  let release = (): void => {};
+  const gate = new Promise<void>((resolve) => (release = resolve));
+  const slow = graphOf(
+    'slow',
+    [node('a', 'write', () => 'a'), node('b', 'pure', () => gate)],
+    edges('> a', 'a > b', 'b >'),
+  );
+  const handle = await bench.engine.start(slow, {});
+  const other = createEngine({ ...bench.options, ids: testIds('worker-2'), findGraph: () => slow });
+  const seen: number[] = [];
+  for await (const event of other.events(handle.runId)) {
+    if (event.type !== 'checkpoint') continue;
+    seen.push(event.seq);
+    if (event.change.some((part) => part.kind === 'settle')) release();
+  }
+  const { seq, status } = await handle.result();
+  expect(status).toBe('completed');
+  expect(seen).toEqual(Array.from({ length: seq + 1 }, (_, index) => index));
+});
+
+test('events: live ones travel between durable ones, and can be left out', async () => {
+  const { engine } = createBench();
+  const emitting = graphOf(
+    'e',
+    [
+      node('begin', 'pure', () => new Promise<void>((resolve) => setImmediate(() => setImmediate(resolve)))),
+      node('a', 'write', (ctx) => (ctx.emit({ token: 1 }), 'a')),
+    ],
+    edges('> begin', 'begin > a', 'a >'),
+  );
+  const handle = await engine.start(emitting, {});
+  const types: string[] = [];
+  const [all, durable] = await Promise.all([
+    (async () => {
+      for await (const event of handle.events()) types.push(event.type);
+    })(),
+    seqsOf(handle.events({ live: false })),
+  ]);
+  expect(all).toBeUndefined();
+  expect(types).toEqual(expect.arrayContaining(['started', 'emitted', 'settled', 'checkpoint']));
+  expect(durable).toEqual([0, 1, 2]);
+});
+
+test('events: one that names a pruned seq gets the state and what follows', async () => {
+  const bench = createBench({ findGraph: () => graph });
+  const paused = await runToRest(bench.engine, graph);
+  await bench.engine.answer(paused.runId, paused.waits[0]?.waitId ?? '', 1);
+  const { seq } = await resumeToRest(bench.engine, paused.runId, graph);
+  const claimed = await bench.store.claimRun({
+    tenant: 'default',
+    runId: paused.runId,
+    workerId: 'pruner',
+    leaseMs: 1_000,
+  });
+  expect(claimed.claim).toBeDefined();
+  if (claimed.claim !== undefined) {
+    await pruneRun(bench.store, bench.options.blobs, claimed.claim, claimed.run, {});
+    await bench.store.releaseClaim(claimed.claim);
+  }
+  const events: StreamEvent[] = [];
+  for await (const event of bench.engine.events(paused.runId)) events.push(event);
+  expect(events[0]?.type).toBe('state');
+  expect(events.at(-1)?.type === 'checkpoint' || events.length === 1).toBe(true);
+  expect((events.at(-1) as { seq: number }).seq).toBe(seq);
+});

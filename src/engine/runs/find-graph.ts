@@ -1,0 +1,38 @@
+/** The graph of a run, for those who have only its id: found by its name, or compiled again from the text that is kept with it (H3). */
+import { CairnError } from '../../errors.ts';
+import type { Graph } from '../../graph/graph.ts';
+import { loadState } from '../../history/load.ts';
+import { metaOf } from '../../history/stored-meta.ts';
+import type { RunRow } from '../../ports/store.ts';
+import { readBlobText } from '../../history/resolve-values.ts';
+import { decodeJson } from '../../state/codec.ts';
+import type { EngineOptions } from '../api.ts';
+
+export { metaOf } from '../../history/stored-meta.ts';
+
+/** @throws CONFIG_INVALID nobody here knows the graph; what reading its text throws: BLOB_NOT_FOUND, BLOB_CORRUPT, CHECKPOINT_CORRUPT */
+export async function findGraphOf(
+  options: Pick<EngineOptions, 'findGraph' | 'store' | 'blobs'>,
+  run: RunRow,
+): Promise<Graph> {
+  const readText = (): Promise<string | undefined> => readGraphText(options, run);
+  const graph = await options.findGraph?.(run.graphId, run.graphHash, metaOf(run), readText);
+  if (graph === undefined)
+    throw new CairnError('CONFIG_INVALID', {
+      reason: `the graph ${run.graphId} of run ${run.runId} is not known here: give it, or a way to find it`,
+    });
+  return graph;
+}
+
+/** The text of the graph that the run was last advanced under: its row has that of its admission, its state that of a later one. */
+export async function readGraphText(
+  { store, blobs }: Pick<EngineOptions, 'store' | 'blobs'>,
+  run: RunRow,
+): Promise<string | undefined> {
+  const { text, graphHash } = metaOf(run);
+  if (graphHash !== run.graphHash) {
+    const { definition } = (await loadState(store, blobs, run)).root;
+    if (definition !== undefined) return definition.text;
+  }
+  return text === undefined ? undefined : (decodeJson(await readBlobText(blobs, run.tenant, text)) as string);
+}

@@ -1,0 +1,99 @@
+/** What a fork changes in the state that it begins with: patched values, supplied outcomes, answers (H2). */
+import { CairnError } from '../../errors.ts';
+import { partitions } from '../../graph/node-contract.ts';
+import { type Admitted, admitValue, encodeValue, maskedText } from '../../state/codec.ts';
+import { type DeltaBuilder, pathJson } from '../../state/delta.ts';
+import { readPath, setPath } from '../../state/diff.ts';
+import type { RunTree, StepRecord } from '../../state/tree.ts';
+import type { Patch } from '../api.ts';
+import { checkAnswer } from '../admit/check-answer.ts';
+import { storedForm } from '../admit/offload.ts';
+import { pathKeyOf, recordPathOf } from '../record/tree-path.ts';
+import { redactorOf } from '../run/redact.ts';
+import type { EngineEnvironment } from '../run/run-core.ts';
+
+/** A wait is named by its id, or by its node. */
+export function isNamed(waitId: string | undefined, node: readonly string[], name: string): boolean {
+  return waitId === name || node.join('/') === name || node.at(-1) === name;
+}
+
+/** Whether a patch replaces one whole channel, so that nothing of the state needs to be known. */
+export function isWholeChannel({ path }: Patch): boolean {
+  return path.length === 2 && partitions.some((name) => name === path[0]);
+}
+
+export function admitPatch(env: EngineEnvironment, { path, value }: Patch): Admitted {
+  const redact = redactorOf(env);
+  return admitValue(path.some(redact) ? maskedText : value, path, env.limits, redact);
+}
+
+/** Changes a state and records the ops that do it; large values go to the blob store (C5). */
+export class ForkPatches {
+  readonly #env: EngineEnvironment;
+  readonly #root: RunTree;
+  readonly #delta: DeltaBuilder;
+
+  constructor(env: EngineEnvironment, root: RunTree, delta: DeltaBuilder) {
+    this.#env = env;
+    this.#root = root;
+    this.#delta = delta;
+  }
+
+  /** Sets a place whose holder is there. `form`: what is written for the value, if it is not the value itself. */
+  set(path: readonly string[], value: unknown, form: unknown = value): void {
+    const holder = readPath(this.#root, path.slice(0, -1)) as object;
+    const key = path.at(-1) as string;
+    Object.defineProperty(holder, key, { value, writable: true, enumerable: true, configurable: true });
+    this.#delta.set(pathJson(path), encodeValue(form));
+  }
+
+  async #setLarge(path: readonly string[], value: unknown): Promise<void> {
+    this.set(path, value, await storedForm(this.#env, value));
+  }
+
+  /** Takes a patch in and returns the channel it changed, if it did. @throws STATE_UNKNOWN_CHANNEL */
+  async apply(patch: Patch): Promise<string | undefined> {
+    const [partition, key, ...rest] = patch.path;
+    const { value } = admitPatch(this.#env, patch);
+    const root = this.#root;
+    if (partition === 'outputs' && key !== undefined && rest.length === 0) {
+      if (root.supplied === undefined) this.set(['supplied'], {});
+      const output = await storedForm(this.#env, value);
+      this.set(['supplied', pathKeyOf([key])], { output: value }, { output });
+      return undefined;
+    }
+    const { frame } = root;
+    if (partition === 'input') {
+      const input = key === undefined ? value : setPath(frame.input, [key, ...rest], value);
+      await this.#setLarge(['frame', 'input'], input);
+      return key === undefined ? 'input' : `input.${key}`;
+    }
+    const channels = partition === undefined ? undefined : frame.channels[partition];
+    if (partition === undefined || channels === undefined || key === undefined)
+      throw new CairnError('STATE_UNKNOWN_CHANNEL', {
+        channel: patch.path.join('.'),
+        ...(partition === 'outputs' && key !== undefined && { reason: `set the whole outcome, outputs.${key}` }),
+        ...(channels !== undefined && { reason: `name one of its channels, ${partition}.NAME` }),
+      });
+    const next = rest.length === 0 ? value : setPath(readPath(channels, [key]), rest, value);
+    await this.#setLarge(['frame', 'channels', partition, key], next);
+    return `${partition}.${key}`;
+  }
+
+  /** Closes an open wait with the answer given. @throws WAIT_NOT_FOUND, ANSWER_INVALID */
+  async answer(runId: string, name: string, given: unknown): Promise<void> {
+    const { waits } = this.#root;
+    const found = Object.entries(waits).find(([waitId, wait]) => isNamed(waitId, wait.node, name));
+    if (found === undefined) throw new CairnError('WAIT_NOT_FOUND', { runId, waitId: name });
+    const [waitId, wait] = found;
+    const value = checkAnswer(wait, admitValue(given, ['answer'], this.#env.limits, redactorOf(this.#env)).value);
+    delete waits[waitId];
+    this.#delta.delete(pathJson(['waits', waitId]));
+    const nodeAt = recordPathOf(wait.node);
+    const at = wait.step === undefined ? nodeAt : [...nodeAt, 'steps', wait.step];
+    if (wait.kind === 'doubt') return this.#setLarge([...at, 'decision'], value);
+    const { wait: _, ...open } = readPath(this.#root, at) as StepRecord;
+    const step: StepRecord = { ...open, status: 'done', output: value, by: 'person', at: this.#env.clock.now() };
+    this.set(at, step, { ...step, output: await storedForm(this.#env, value) });
+  }
+}

@@ -1,0 +1,173 @@
+/** What a fork takes of what its original recorded after the fork point: whole, of the same visit, and never what is used up (X2). */
+import { expect, test } from 'vitest';
+import type { EdgeDefinition } from '../../graph/graph.ts';
+import { NodeFailure, outcome, stepsOutput } from '../../graph/node-contract.ts';
+import type { Engine } from '../api.ts';
+import { createEngine } from '../engine.ts';
+import { killableEngine, killedInEffect, settleDown } from '../../../test/dying-engine.ts';
+import {
+  afterCrash,
+  createBench,
+  edges,
+  graphOf,
+  node,
+  resumeToRest,
+  rowOf,
+  runToRest,
+  testIds,
+  type Bench,
+} from '../../../test/engine-kit.ts';
+
+type Graph = ReturnType<typeof graphOf>;
+
+const never = new Promise<never>(() => {});
+const notApplied = (): never => {
+  throw new NodeFailure('not now', { code: 'BUSY', applied: 'no' });
+};
+
+/** Back to a node whose output is `{ visit }`, for so many rounds. */
+const back = (id: string, rounds: number): EdgeDefinition => ({
+  from: id,
+  to: id,
+  condition: {
+    text: `${rounds} rounds`,
+    evaluate: ({ outcome: { output } }) => (output as { visit: number }).visit < rounds,
+  },
+});
+
+async function forkOf(
+  bench: Bench,
+  graph: Graph,
+  runId: string,
+  seq: number,
+): Promise<Awaited<ReturnType<typeof resumeToRest>>> {
+  const engine = afterCrash(bench);
+  const fork = await engine.fork({ runId, seq });
+  return resumeToRest(engine, fork.runId, graph);
+}
+
+test.each(['none', 'every_node'] as const)(
+  'X2 steps that are the output of a node which began and settled in one checkpoint are its output in a fork (%s)',
+  async (checkpoint) => {
+    const graph = graphOf(
+      'g',
+      [
+        node('all', 'pure', async (ctx) => {
+          await Promise.all(['x', 'y'].map((name) => ctx.step(name, { input: name }, () => name)));
+          return outcome({ output: stepsOutput });
+        }),
+      ],
+      edges('> all', 'all >'),
+      { policies: { checkpoint } },
+    );
+    const bench = createBench();
+    const done = await runToRest(bench.engine, graph);
+    expect((await forkOf(bench, graph, done.runId, 0)).state.outputs).toEqual(done.state.outputs);
+  },
+);
+
+test('X2 visits that settled in one checkpoint each have their own outcome in a fork', async () => {
+  const graph = graphOf(
+    'g',
+    [
+      node('a', 'pure', ({ visit }) => outcome({ output: { visit }, scratch: { sum: visit * 10, seen: [visit] } })),
+      node('quiet', 'pure', ({ visit }) => ({ visit })),
+    ],
+    [...edges('> a', '> quiet', 'a >', 'quiet >'), back('a', 3), back('quiet', 3)],
+    { policies: { checkpoint: 'none' }, reducers: { 'scratch.sum': 'sum', 'scratch.seen': 'append' } },
+  );
+  const bench = createBench();
+  const done = await runToRest(bench.engine, graph);
+  expect(done.state.scratch).toEqual({ sum: 60, seen: [1, 2, 3] });
+  const fork = await forkOf(bench, graph, done.runId, 0);
+  expect([fork.state.scratch, fork.state.outputs]).toEqual([done.state.scratch, done.state.outputs]);
+});
+
+test('X2 what was answered in one round of a loop does not answer another', async () => {
+  const graph = graphOf(
+    'g',
+    [
+      node('ask', 'human', async (ctx) => {
+        const answer = await ctx.ask({ name: 'go on', prompt: `round ${ctx.visit}` });
+        return { visit: ctx.visit, answer };
+      }),
+    ],
+    [...edges('> ask', 'ask >'), back('ask', 3)],
+  );
+  const bench = createBench();
+  const first = await runToRest(bench.engine, graph);
+  const seq = (await rowOf(bench, first.runId)).head;
+  const answer = async (engine: Engine, runId: string, value: string): Promise<void> => {
+    const [wait] = await engine.waits(runId);
+    await engine.answer(runId, wait?.waitId ?? '', value);
+    await resumeToRest(engine, runId, graph);
+  };
+  const engine = afterCrash(bench);
+  await answer(engine, first.runId, 'yes');
+  const fork = await engine.fork({ runId: first.runId, seq });
+  await answer(engine, fork.runId, 'no');
+  expect((await engine.waits(fork.runId)).map(({ prompt }) => prompt)).toEqual(['round 2']);
+});
+
+test('X2 an effect that is tried again at the fork point is taken over, not run', async () => {
+  const bench = createBench();
+  let calls = 0;
+  const graph = graphOf(
+    'g',
+    [
+      node('pay', 'write', () => ((calls += 1) === 1 ? notApplied() : `call ${calls}`), {
+        retry: { attempts: 2, delayMs: 10 },
+      }),
+    ],
+    edges('> pay', 'pay >'),
+  );
+  const { runId } = await runToRest(bench.engine, graph);
+  for (let seq = (await rowOf(bench, runId)).head; seq >= 0; seq -= 1)
+    expect((await forkOf(bench, graph, runId, seq)).state.outputs['pay'], `forked at ${seq}`).toBe('call 2');
+  expect(calls).toBe(2);
+});
+
+test('X1 an effect keeps the key it was begun under in its original, though an attempt says that it did nothing', async () => {
+  const keys: string[] = [];
+  const { bench, graph } = await killedInEffect((effect) =>
+    graphOf(
+      'g',
+      [
+        node(
+          'pay',
+          'write',
+          ({ idempotencyKey }) => {
+            keys.push(idempotencyKey);
+            return keys.length === 2 ? notApplied() : effect();
+          },
+          { idempotent: true, retry: { attempts: 3, delayMs: 10 } },
+        ),
+      ],
+      edges('> pay', 'pay >'),
+    ),
+  );
+  expect((await forkOf(bench, graph, 'r', 0)).status).toBe('completed');
+  expect([keys.length, new Set(keys).size]).toEqual([3, 1]);
+});
+
+test('X2 a decision about an effect is used up where the original has begun it again', async () => {
+  const { bench, graph, calls } = await killedInEffect((effect) =>
+    graphOf('g', [node('pay', 'write', () => (effect(), never))], edges('> pay', 'pay >')),
+  );
+  const ids = testIds('worker-2', ['worker-1']);
+  const second = killableEngine({ ...bench, options: { ...bench.options, ids } });
+  const [wait] = (await (await second.engine.resume('r', { graph })).result()).waits;
+  await second.engine.answer('r', wait?.waitId ?? '', 'run again');
+  void second.engine.resume('r', { graph });
+  while (calls() < 2) await settleDown();
+  second.kill();
+  await settleDown();
+  bench.clock.timeMs += 3_600_000;
+  const engine = createEngine({ ...bench.options, ids: testIds('worker-3', ['worker-1', 'worker-2']) });
+  for (let seq = (await rowOf(bench, 'r')).head; seq >= 0; seq -= 1) {
+    const fork = await engine.fork({ runId: 'r', seq });
+    const result = await resumeToRest(engine, fork.runId, graph);
+    expect([seq, result.status, result.waits.map(({ kind }) => kind)]).toEqual([seq, 'paused', ['doubt']]);
+  }
+  expect(calls()).toBe(2);
+});

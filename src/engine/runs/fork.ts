@@ -1,0 +1,235 @@
+/** Forks: a new run that continues from a checkpoint of another; O(patch), the original is untouched (H2). */
+import { CairnError } from '../../errors.ts';
+import { checkpointId, decodeCheckpoint, encodeCheckpoint, runKeyOf } from '../../history/checkpoint.ts';
+import { loadState, readHistory, readOwner, type LoadedState } from '../../history/load.ts';
+import { metaOf } from '../../history/stored-meta.ts';
+import { openWaitRows } from '../../history/wait-row.ts';
+import type { Graph } from '../../graph/graph.ts';
+import type { RunRow, WaitRow } from '../../ports/store.ts';
+import { encodeValue } from '../../state/codec.ts';
+import { DeltaBuilder, pathJson } from '../../state/delta.ts';
+import type { RunTree } from '../../state/tree.ts';
+import { checkId } from '../admit/check-id.ts';
+import type { CheckpointRef, ForkOptions, Patch } from '../api.ts';
+import { admitPatch, ForkPatches, isNamed, isWholeChannel } from './fork-patches.ts';
+import { applyGraphChange, keptStructure } from './graph-change.ts';
+import { checkPatchedInput } from '../admit/new-frame.ts';
+import { storedForm } from '../admit/offload.ts';
+import { pendingOf } from '../record/pending.ts';
+import type { EngineEnvironment } from '../run/run-core.ts';
+
+/** A fork before it is admitted. */
+export interface DraftFork {
+  /** The checkpoint it continues from: the one asked for, or the one just before a patched outcome or answer. */
+  readonly from: number;
+  readonly loaded: LoadedState;
+  readonly delta: DeltaBuilder;
+  /** What the graph it goes on under has that the one before had not, and the other way round. */
+  readonly differences: readonly unknown[];
+}
+
+/** Finds the graph of the run that is forked; undefined: it is not known here. */
+export type FindGraph = () => Promise<Graph | undefined>;
+
+/** @throws CHECKPOINT_NOT_FOUND, CHECKPOINT_PRUNED, WAIT_NOT_FOUND, ANSWER_INVALID, INPUT_INVALID, STATE_UNKNOWN_CHANNEL, RUN_EXISTS, RUN_GRAPH_CHANGED it cannot go on under the graph given */
+export async function forkRun(
+  env: EngineEnvironment,
+  run: RunRow,
+  seq: number,
+  options: ForkOptions,
+  findGraph: FindGraph,
+): Promise<CheckpointRef> {
+  const { store, clock, ids, tenant, limits } = env;
+  const runId = options.runId ?? ids.createRunId(clock.now());
+  checkId('run id', runId, limits.idBytes);
+  const { from, checksum, delta, waits, pending, graphHash, differences } =
+    (await quickFork(env, run, seq, options)) ?? (await fullFork(env, run, seq, options, findGraph));
+  const owner = await readOwner(store, run, from);
+  const key = runKeyOf(tenant, runId);
+  const at = clock.now();
+  const detail = {
+    ...(options.set === undefined ? {} : { set: options.set.map((patch) => patch.path.join('.')) }),
+    ...(options.answers === undefined ? {} : { answers: Object.keys(options.answers) }),
+    ...(differences.length === 0 ? {} : { graph: differences }),
+  };
+  const change = JSON.stringify([
+    { kind: 'fork', from: { runId: owner.runId, seq: from }, ...(Object.keys(detail).length === 0 ? {} : { detail }) },
+  ]);
+  const first = encodeCheckpoint(
+    { runKey: key, seq: from + 1 },
+    checksum,
+    at,
+    change,
+    delta.take(),
+    undefined,
+    pending,
+  );
+  const reply = await store.admitRun({
+    tenant,
+    runId,
+    key,
+    graphId: options.graph?.id ?? run.graphId,
+    graphHash,
+    status: 'paused',
+    meta: run.meta,
+    parent: { runId: owner.runId, seq: from },
+    checkpoint: { seq: from + 1, at, ...first },
+    waits,
+    durability: 'power',
+  });
+  if (!reply.created) throw new CairnError('RUN_EXISTS', { runId, difference: 'history' });
+  return { runId, seq: from + 1 };
+}
+
+/** What is written of a new fork. */
+interface NewFork {
+  readonly from: number;
+  readonly checksum: Uint8Array;
+  readonly delta: DeltaBuilder;
+  readonly waits: readonly WaitRow[];
+  readonly pending: number;
+  readonly graphHash: string;
+  readonly differences: readonly unknown[];
+}
+
+async function fullFork(
+  env: EngineEnvironment,
+  run: RunRow,
+  seq: number,
+  options: ForkOptions,
+  findGraph: FindGraph,
+): Promise<NewFork> {
+  const { from, loaded, delta, differences } = await draftFork(env, run, seq, options, findGraph);
+  const { root, checksum } = loaded;
+  const waits = openWaitRows(root);
+  return { from, checksum, delta, waits, pending: pendingOf(root), graphHash: root.graphHash, differences };
+}
+
+/** Where the checkpoint says that nothing is pending, and whole channels are patched, nothing of the state needs to be read. */
+async function quickFork(
+  env: EngineEnvironment,
+  run: RunRow,
+  seq: number,
+  options: ForkOptions,
+): Promise<NewFork | undefined> {
+  const patches = options.set ?? [];
+  const isPlain = patches.every(isWholeChannel) && options.answers === undefined && options.graph === undefined;
+  // A run that has gone on under another graph may be forked where it was still under the one before.
+  if (!isPlain || metaOf(run).graphHash !== run.graphHash || !isSeqOf(run, seq)) return undefined;
+  const owner = await readOwner(env.store, run, seq);
+  const [row] = await env.store.readCheckpoints(owner, { from: seq, to: seq });
+  if (row === undefined) return undefined;
+  const { pending, link } = decodeCheckpoint({ runKey: owner.key, seq }, undefined, row);
+  if (pending !== 0) return undefined;
+  const delta = new DeltaBuilder();
+  delta.set('["status"]', '"paused"');
+  for (const patch of patches) {
+    const form = await storedForm(env, admitPatch(env, patch).value);
+    delta.set(pathJson(['frame', 'channels', ...patch.path]), encodeValue(form));
+  }
+  if (patches.length > 0) delta.set('["patched"]', JSON.stringify(patches.map(({ path }) => path.join('.'))));
+  if (options.rerunPure === true) delta.set('["rerunPure"]', 'true');
+  return {
+    from: seq,
+    checksum: link,
+    delta,
+    waits: [],
+    pending: patches.length > 0 ? 1 : 0,
+    graphHash: run.graphHash,
+    differences: [],
+  };
+}
+
+/** The state a fork begins with, and the delta that makes it. Writes nothing but the blobs of large values. */
+export async function draftFork(
+  env: EngineEnvironment,
+  run: RunRow,
+  seq: number,
+  options: ForkOptions,
+  findGraph: FindGraph,
+): Promise<DraftFork> {
+  const from = await forkPoint(env, run, seq, options);
+  const loaded = await loadState(env.store, env.blobs, run, from);
+  const { root } = loaded;
+  const delta = new DeltaBuilder();
+  const patches = new ForkPatches(env, root, delta);
+  if (root.status !== 'paused') patches.set(['status'], 'paused');
+  if (root.failures !== undefined) {
+    delete root.failures;
+    delta.delete('["failures"]');
+  }
+  const differences = await changeGraph(env, run, loaded, options, patches, delta);
+  const patched: string[] = [...(root.patched ?? [])];
+  const set = options.set ?? [];
+  if (set.some(isOfOutput)) await checkNodes(env, run, root, set);
+  const { input } = root.frame;
+  for (const patch of set) {
+    const channel = await patches.apply(patch);
+    if (channel !== undefined) patched.push(channel);
+  }
+  if (root.frame.input !== input) {
+    const graph = options.graph ?? (await findGraph());
+    if (graph !== undefined) await checkPatchedInput(graph, input, root.frame.input);
+  }
+  if (patched.length > 0) patches.set(['patched'], patched);
+  for (const [name, value] of Object.entries(options.answers ?? {})) await patches.answer(run.runId, name, value);
+  if (options.rerunPure === true) patches.set(['rerunPure'], true);
+  return { from, loaded, delta, differences };
+}
+
+function isOfOutput({ path }: Patch): boolean {
+  return path[0] === 'outputs';
+}
+
+/** An outcome that is set for no node would never be read. @throws STATE_UNKNOWN_CHANNEL */
+async function checkNodes(env: EngineEnvironment, run: RunRow, root: RunTree, set: readonly Patch[]): Promise<void> {
+  const structure = await keptStructure(env, run, root);
+  if (structure === undefined) return;
+  const known = structure.nodes.map(({ id }) => `outputs.${String(id)}`);
+  for (const { path } of set.filter(isOfOutput)) {
+    const channel = path.slice(0, 2).join('.');
+    if (!known.includes(channel)) throw new CairnError('STATE_UNKNOWN_CHANNEL', { channel, known });
+  }
+}
+
+/** Puts the forked state under the graph given, and says what differs. Where its code is other code, pure outcomes are not reused (X2). */
+async function changeGraph(
+  env: EngineEnvironment,
+  run: RunRow,
+  { root }: LoadedState,
+  { graph }: ForkOptions,
+  patches: ForkPatches,
+  delta: DeltaBuilder,
+): Promise<readonly unknown[]> {
+  if (graph === undefined) return [];
+  const isOtherCode = root.codeHash !== undefined && root.codeHash !== graph.codeHash;
+  const changed = await applyGraphChange(env, run, root, graph, undefined);
+  for (const [path, json] of changed?.sets ?? []) delta.set(path, json);
+  if (isOtherCode) patches.set(['rerunPure'], true);
+  return changed?.differences ?? [];
+}
+
+function isSeqOf(run: RunRow, seq: number): boolean {
+  return Number.isInteger(seq) && seq >= 0 && seq <= run.head;
+}
+
+/** Patching an outcome or an answer forks just before it. */
+async function forkPoint(env: EngineEnvironment, run: RunRow, seq: number, options: ForkOptions): Promise<number> {
+  const nodes = (options.set ?? []).filter(isOfOutput).map((patch) => patch.path[1]);
+  const names = Object.keys(options.answers ?? {});
+  if (!isSeqOf(run, seq)) throw new CairnError('CHECKPOINT_NOT_FOUND', { checkpoint: checkpointId(run.key, seq) });
+  if (nodes.length + names.length === 0) return seq;
+  let from = seq;
+  const last = new Map<string, number>();
+  for await (const { checkpoint } of readHistory(env.store, run, { from: 0, to: seq })) {
+    for (const part of checkpoint.change) {
+      if (part.node === undefined) continue;
+      if ((part.kind === 'settle' || part.kind === 'replay') && part.node.length === 1 && nodes.includes(part.node[0]))
+        last.set(`node ${part.node[0]}`, checkpoint.seq);
+      for (const name of names)
+        if (part.kind === 'answer' && isNamed(part.wait, part.node, name)) last.set(`wait ${name}`, checkpoint.seq);
+    }
+  }
+  for (const at of last.values()) from = Math.min(from, at - 1);
+  return from;
+}

@@ -1,0 +1,128 @@
+/** Going on under another graph, in a resume or a fork: compared against the run's live positions (H3). */
+import { CairnError } from '../../errors.ts';
+import { compareStructures, type LivePositions } from '../../graph/compare-graphs.ts';
+import type { Graph, GraphStructure } from '../../graph/graph.ts';
+import { partitions } from '../../graph/node-contract.ts';
+import { readBlobText } from '../../history/resolve-values.ts';
+import { metaOf } from '../../history/stored-meta.ts';
+import type { RunRow } from '../../ports/store.ts';
+import { admitValue, encodeValue } from '../../state/codec.ts';
+import { pathJson } from '../../state/delta.ts';
+import type { FrameTree, GraphDefinitionRecord, RunTree } from '../../state/tree.ts';
+import type { ResumeOptions } from '../api.ts';
+import { storedForms } from '../admit/offload.ts';
+import { redactorOf } from '../run/redact.ts';
+import type { EngineEnvironment } from '../run/run-core.ts';
+
+/** What going on under another graph changes. */
+export interface GraphChange {
+  readonly differences: readonly unknown[];
+  /** What changes in the state, as ops to record: hashes, the new definition, migrated channels. */
+  readonly sets: readonly SetOp[];
+}
+
+type SetOp = readonly [pathJson: string, json: string];
+
+/** Puts a state under another graph, if it can go on there. @throws RUN_GRAPH_CHANGED it cannot, or not without a migration */
+export async function applyGraphChange(
+  env: EngineEnvironment,
+  run: RunRow,
+  root: RunTree,
+  graph: Graph,
+  migrate: ResumeOptions['migrate'],
+): Promise<GraphChange | undefined> {
+  if (root.graphHash === graph.hash) {
+    if (root.codeHash === undefined || root.codeHash === graph.codeHash) return undefined;
+    return {
+      differences: [{ what: 'code', detail: 'the text of some function has changed' }],
+      sets: [setCode(root, graph)],
+    };
+  }
+  const stored = await storedStructure(env, run, root);
+  const { verdict, differences } = compareStructures(stored, graph, livePositions(root.frame, root.codeHash));
+  if (verdict === 'refused')
+    throw changedError(run, differences, 'what it waits for or works on is gone or is something else');
+  const { channels } = root.frame;
+  let migrated: FrameTree['channels'] = {};
+  if (verdict === 'needs-migration') {
+    if (migrate === undefined) throw changedError(run, differences, 'its state needs a migration');
+    migrated = admitMigrated(env, migrate(channels));
+  }
+  root.graphHash = graph.hash;
+  root.definition = definitionOf(graph);
+  const sets: SetOp[] = [
+    ['["graphHash"]', JSON.stringify(graph.hash)],
+    setCode(root, graph),
+    ['["definition"]', encodeValue(await storedForms(env, { ...root.definition }))],
+  ];
+  root.frame.channels = { ...channels, ...migrated };
+  for (const [partition, values] of Object.entries(migrated))
+    sets.push([pathJson(['frame', 'channels', partition]), encodeValue(await storedForms(env, values))]);
+  return { differences, sets };
+}
+
+function setCode(root: RunTree, { codeHash }: Graph): SetOp {
+  root.codeHash = codeHash;
+  return ['["codeHash"]', JSON.stringify(codeHash)];
+}
+
+/** What a later resume finds in place of what the run was admitted under. */
+function definitionOf({ structure, text }: Graph): GraphDefinitionRecord {
+  return { structure: JSON.stringify(structure), ...(text === undefined ? {} : { text }) };
+}
+
+/** @throws VALUE_UNSTORABLE, STATE_UNKNOWN_CHANNEL a partition that is none */
+function admitMigrated(env: EngineEnvironment, given: Readonly<Record<string, unknown>>): FrameTree['channels'] {
+  const migrated: FrameTree['channels'] = {};
+  for (const [name, values] of Object.entries(given)) {
+    const partition = partitions.find((known) => known === name);
+    if (partition === undefined) throw new CairnError('STATE_UNKNOWN_CHANNEL', { channel: name, known: partitions });
+    migrated[partition] = { ...(admitValue(values, [name], env.limits, redactorOf(env)).value as object) };
+  }
+  return migrated;
+}
+
+function changedError(run: RunRow, differences: readonly unknown[], reason: string): CairnError {
+  return new CairnError('RUN_GRAPH_CHANGED', {
+    runId: run.runId,
+    reason: `${reason}: ${JSON.stringify(differences)}`,
+    differences,
+  });
+}
+
+async function storedStructure(env: EngineEnvironment, run: RunRow, root: RunTree): Promise<GraphStructure> {
+  const structure = await keptStructure(env, run, root);
+  if (structure === undefined) throw changedError(run, [], 'the definition it was started with is not kept');
+  return structure;
+}
+
+/** The structure of the graph that a state is under; undefined: it is not kept. */
+export async function keptStructure(
+  env: EngineEnvironment,
+  run: RunRow,
+  root: RunTree,
+): Promise<GraphStructure | undefined> {
+  if (root.definition !== undefined) return JSON.parse(root.definition.structure) as GraphStructure;
+  const { structure } = metaOf(run);
+  if (structure === undefined) return undefined;
+  return JSON.parse(await readBlobText(env.blobs, env.tenant, structure)) as GraphStructure;
+}
+
+/** Where a frame of the run stands. */
+function livePositions(frame: FrameTree, codeHash: string | undefined): LivePositions {
+  return {
+    nodes: Object.entries(frame.nodes).map(([id, record]) => ({
+      id,
+      isOpen: record.fired === undefined,
+      hasIntent: record.intent !== undefined,
+      ...(record.fired === undefined && record.children !== undefined
+        ? { children: Object.values(record.children).map((child) => livePositions(child, undefined)) }
+        : {}),
+    })),
+    loops: Object.keys(frame.loops ?? {}),
+    channels: Object.entries(frame.channels).flatMap(([partition, values]) =>
+      Object.keys(values).map((key) => `${partition}.${key}`),
+    ),
+    ...(codeHash === undefined ? {} : { codeHash }),
+  };
+}

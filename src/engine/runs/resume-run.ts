@@ -1,0 +1,81 @@
+/** Takes a run up again: claim, state, graph check, and what a failed run retries (G8, H3, O1). */
+import { CairnError } from '../../errors.ts';
+import type { Graph } from '../../graph/graph.ts';
+import { loadState, type LoadedState } from '../../history/load.ts';
+import { waitRowOf } from '../../history/wait-row.ts';
+import type { Claim, RunRow } from '../../ports/store.ts';
+import type { ResumeOptions } from '../api.ts';
+import { launchOrGate } from '../effects/gate.ts';
+import { applyGraphChange } from './graph-change.ts';
+import { judgeActivation } from '../effects/judge.ts';
+import { ReplaySource } from '../replay/replay.ts';
+import { recordRoutes, takeRoutesAgain } from './reroute.ts';
+import type { EngineEnvironment } from '../run/run-core.ts';
+import type { RunFeed } from '../run/run-feed.ts';
+import { Runner } from '../drive/runner.ts';
+
+/** @throws CLAIM_TAKEN somebody else is working on it */
+export async function claimForResume(
+  env: EngineEnvironment,
+  run: RunRow,
+): Promise<{ readonly claim: Claim; readonly run: RunRow }> {
+  const { store, ids, leaseMs, tenant } = env;
+  const owner = run.claim?.workerId;
+  const takeFrom =
+    owner !== undefined && (owner === ids.workerId || ids.isWorkerDead(owner) === true) ? owner : undefined;
+  const reply = await store.claimRun({
+    tenant,
+    runId: run.runId,
+    workerId: ids.workerId,
+    leaseMs,
+    ...(takeFrom === undefined ? {} : { takeFrom }),
+  });
+  if (reply.claim !== undefined) return reply;
+  throw new CairnError('CLAIM_TAKEN', { runId: run.runId, owner: reply.owner, remainingMs: reply.remainingMs });
+}
+
+/** A claimed run, and how it is to go on. */
+export interface RunnerRequest {
+  readonly env: EngineEnvironment;
+  readonly run: RunRow;
+  readonly claim: Claim;
+  readonly claimedAtMs: number;
+  readonly graph: Graph;
+  readonly feed: RunFeed;
+  readonly options: ResumeOptions;
+  /** The run's state, where the caller has it. */
+  readonly loaded?: LoadedState;
+}
+
+/** Loads a claimed run and makes the runner that will advance it. */
+export async function prepareRunner(request: RunnerRequest): Promise<Runner> {
+  const { env, run, claim, claimedAtMs, graph, feed, options } = request;
+  const loaded = request.loaded ?? (await loadState(env.store, env.blobs, run));
+  const { codeHash } = loaded.root;
+  const changed = await applyGraphChange(env, run, loaded.root, graph, options.migrate);
+  const rerouted = takeRoutesAgain(loaded.root, graph);
+  const runner = new Runner({ env, run, claim, claimedAtMs, graph, loaded, feed });
+  const { core } = runner;
+  core.isCodeChanged = codeHash !== undefined && codeHash !== graph.codeHash;
+  recordRoutes(core, rerouted);
+  if (changed !== undefined) {
+    for (const [path, json] of changed.sets) core.delta.set(path, json);
+    core.committer.setGraphHash(graph.hash);
+    core.committer.note(JSON.stringify({ kind: 'resume', graphHash: graph.hash, detail: changed.differences }));
+    core.mustCommit = true;
+  }
+  if (core.root.status === 'failed') retryFailed(runner, options);
+  if (run.parent !== undefined) {
+    core.replay = await ReplaySource.load(core, run, { anyway: launchOrGate, judge: judgeActivation });
+  }
+  return runner;
+}
+
+/** A failed run goes on: its failures are taken back, and the activations that failed it are open again (G8, G10). */
+function retryFailed(runner: Runner, options: ResumeOptions): void {
+  const { core } = runner;
+  core.deleteRootField('failures');
+  core.committer.note(JSON.stringify({ kind: 'resume', ...(options.by === undefined ? {} : { by: options.by }) }));
+  core.mustCommit = true;
+  for (const [waitId, wait] of Object.entries(core.root.waits)) core.committer.openWait(waitRowOf(waitId, wait));
+}

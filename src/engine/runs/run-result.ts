@@ -1,0 +1,58 @@
+/** Where a run stands, as its starter sees it. */
+import { CairnError, errorTable, type ErrorCode, type ErrorData } from '../../errors.ts';
+import type { Graph } from '../../graph/graph.ts';
+import type { StateView } from '../../graph/node-contract.ts';
+import type { RunTree } from '../../state/tree.ts';
+import type { OpenQuestion, RunResult } from '../api.ts';
+import { type FrameRun, rootFrameRun } from '../run/frame-run.ts';
+
+/** The root frame of a tree that nobody advances. */
+export function restingFrame(root: RunTree, graph: Graph): FrameRun {
+  return rootFrameRun(graph, root.frame);
+}
+
+/** The result of a run whose tree is at rest. The state is read from the tree when asked for, and frozen. */
+export function resultOf(runId: string, seq: number, root: RunTree, frameRun: FrameRun): RunResult {
+  let state: StateView | undefined;
+  const error = root.status === 'failed' ? failureOf(root) : undefined;
+  return {
+    runId,
+    status: root.status,
+    seq,
+    get state(): StateView {
+      return (state ??= frameRun.frame.openView().state);
+    },
+    waits: Object.entries(root.waits).map(([waitId, wait]): OpenQuestion => ({ ...wait, waitId, runId })),
+    ...(error === undefined ? {} : { error }),
+    failed: failedNodes(root),
+    skipped: frameRun.plan.skippedNodes(),
+  };
+}
+
+function failedNodes(root: RunTree): readonly string[] {
+  const { nodes } = root.frame;
+  return Object.keys(nodes).filter((id) => nodes[id]?.status === 'failed');
+}
+
+/** The first failure that nothing handled; what a node threw is wrapped once. */
+function failureOf(root: RunTree): CairnError {
+  const [node, cause] = Object.entries(root.failures ?? {})[0] ?? ['?', new Error('unknown')];
+  const { code, message, data } = cause as Error & { code?: unknown; data?: unknown };
+  if (code === 'STATE_WRITE_CONFLICT')
+    return new CairnError('STATE_WRITE_CONFLICT', (data ?? {}) as Record<string, unknown>, { cause });
+  if (code === 'NODE_TIMED_OUT') return new CairnError('NODE_TIMED_OUT', { ...(data as object), node }, { cause });
+  return new CairnError(
+    'NODE_FAILED',
+    { node, reason: message, ...(typeof code === 'string' ? { code } : {}), ...wayOutOf(cause) },
+    { cause },
+  );
+}
+
+/** What the innermost cause that Cairn knows says to do; stored errors keep their values only. */
+function wayOutOf(cause: unknown): { readonly wayOut?: string } {
+  if (!(cause instanceof Error)) return {};
+  const inner = wayOutOf(cause.cause);
+  const { code, data = {} } = cause as Error & { readonly code?: unknown; readonly data?: ErrorData };
+  if (inner.wayOut !== undefined || typeof code !== 'string' || !Object.hasOwn(errorTable, code)) return inner;
+  return { wayOut: `${new CairnError(code as ErrorCode, data).hint.replace(/\.$/, '')};` };
+}

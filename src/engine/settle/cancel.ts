@@ -1,0 +1,40 @@
+/** Cancelling one activation whose result is no longer needed (G3 `cancelRest`, E7). */
+import { CairnError } from '../../errors.ts';
+import type { GraphNode } from '../../graph/graph.ts';
+import { Activation, type FrameRun } from '../run/frame-run.ts';
+import { stopChildren } from './open-effects.ts';
+import type { RunCore } from '../run/run-core.ts';
+
+/** Aborts an activation that may run or runs; it settles as cancelled, firing nothing, when its attempt has ended. */
+export function cancelActivation(core: RunCore, frameRun: FrameRun, index: number): void {
+  const activation = frameRun.activations.get(index) ?? takeUnprepared(core, frameRun, index);
+  if (activation === undefined || activation.isCancelled) return;
+  activation.isCancelled = true;
+  // Effects that it called for and that have not begun do not begin.
+  activation.isStopped = true;
+  activation.abort(new CairnError('NODE_CANCELLED', { node: activation.node.id }));
+  stopChildren(core, activation);
+  core.cancelled.push(activation);
+  core.requestTurn();
+}
+
+/** One that is open and has not been prepared: it only gets its record. A plan built anew names such ones too, out of any queue. */
+function takeUnprepared(core: RunCore, frameRun: FrameRun, index: number): Activation | undefined {
+  const at = core.queue.findIndex((queued) => queued.frameRun === frameRun && queued.start.node === index);
+  const [queued] = at < 0 ? [] : core.queue.splice(at, 1);
+  if (queued === undefined && frameRun.plan.stateOf(index) !== 'open') return undefined;
+  const activation = new Activation({
+    frameRun,
+    node: frameRun.graph.nodes[index] as GraphNode,
+    visit: queued?.start.visit ?? frameRun.plan.visitOf(index),
+    took: queued?.start.took,
+    attempt: 1,
+    budgetFrom: 0,
+    view: frameRun.frame.openView(),
+    viewSeq: core.committer.seq,
+    isResumed: false,
+  });
+  activation.phase = 'left';
+  frameRun.activations.set(index, activation);
+  return activation;
+}

@@ -1,0 +1,26 @@
+/** START settles when a frame is admitted: its edges are read from the input and the state's defaults. */
+import type { GraphNode } from '../../graph/graph.ts';
+import type { NodeRecord } from '../../state/tree.ts';
+import type { FrameRun } from '../run/frame-run.ts';
+import { routeEdges } from '../plan/route.ts';
+
+/** @throws CONDITION_FAILED, ROUTE_UNKNOWN a condition on an edge out of START failed */
+export function settleStart(frameRun: FrameRun): void {
+  const { frame, graph, plan } = frameRun;
+  const node = graph.nodes[0] as GraphNode;
+  plan.initial();
+  const view = frame.openView();
+  const outcome = { status: 'completed', output: undefined, error: undefined } as const;
+  const { fired } = routeEdges({
+    graph,
+    node,
+    goto: undefined,
+    status: 'completed',
+    scope: () => ({ outcome, state: view.state }),
+  });
+  view.close();
+  const fields = plan.settledFields(node.index, fired);
+  const record: NodeRecord = { status: 'completed', fired: fields.fired };
+  frame.setNode(node.id, record, JSON.stringify(record));
+  plan.settle(node.index, fired);
+}

@@ -1,0 +1,289 @@
+/** Settles an activation: its updates, its edges, its record, and what may start because of it (E3). */
+import { CairnError } from '../../errors.ts';
+import type { ConditionScope, GraphEdge } from '../../graph/graph.ts';
+import { outputsOfSteps } from '../../state/channels.ts';
+import type { Admitted } from '../../state/codec.ts';
+import { hashParts } from '../../state/hash.ts';
+import type { Activation } from '../run/frame-run.ts';
+import type { AdmittedOutcome } from '../admit/admit-outcome.ts';
+import { admitError, asError } from '../admit/encode-error.ts';
+import { cancelActivation } from './cancel.ts';
+import { dropChildren } from './drop-children.ts';
+import { tellWaiting } from '../waits/leave.ts';
+import { askOpenEffects } from './open-effects.ts';
+import { dropWaitsOf } from '../waits/open-wait.ts';
+import { routeEdges } from '../plan/route.ts';
+import type { RunCore } from '../run/run-core.ts';
+import { sealViews } from '../record/seal-views.ts';
+import { settledState } from '../record/settled-state.ts';
+import { outcomeKeyOf } from '../record/tree-path.ts';
+import {
+  givenJson,
+  writeRecord,
+  type ActivationInput,
+  type Ending,
+  type SettleSource,
+} from '../record/settle-record.ts';
+import { withdrawIntent } from '../record/withdraw-intent.ts';
+
+/** Where a policy makes no checkpoint, the delta joins the next one (C10), but not without end. */
+const deltaBytesMax = 1024 * 1024;
+
+/** Hash of an activation's input: its definition and the channels it read, as it saw them. */
+export function inputHashOf(activation: Activation): ActivationInput {
+  const { node, view } = activation;
+  const versions = view.versions(node.reads);
+  if (versions.length === 0) return { hash: node.definitionHash, reads: undefined };
+  const hash = hashParts([node.definitionHash, ...versions.flat()]);
+  return { hash, reads: node.reads === undefined ? versions.map(([channel]) => channel) : undefined };
+}
+
+/** An attempt ended well. */
+export function settleCompleted(
+  core: RunCore,
+  activation: Activation,
+  outcome: AdmittedOutcome,
+  source: SettleSource = {},
+): void {
+  const { frame } = activation.frameRun;
+  // What a fork was given stands in for all that had begun.
+  if (source.by !== 'fork' && askOpenEffects(core, activation)) return;
+  if (core.unsealed.size > 0) sealViews(core, activation);
+  if (outcome.updates !== undefined) {
+    const conflict = findConflict(activation, outcome);
+    if (conflict !== undefined) return recordConflict(core, activation, outcome, source, conflict);
+    try {
+      const applied = frame.applyUpdates(outcome.updates);
+      core.committer.noteOutcome(
+        outcomeKeyOf(activation.path, activation.visit),
+        givenJson(outcome),
+        applied.isTransformed,
+      );
+      noteWriters(activation, applied.plainWrites);
+    } catch (error) {
+      return settleFailed(core, activation, error, outcome, source);
+    }
+  } else core.committer.noteOutcome('', undefined, false);
+  let fired: readonly GraphEdge[];
+  try {
+    fired = route(activation, outcome, 'completed', undefined).fired;
+  } catch (error) {
+    const { updates: _, ...applied } = outcome;
+    return settleFailed(core, activation, error, applied, source);
+  }
+  finish(core, activation, { status: 'completed', fired, outcome, source });
+}
+
+/** An attempt failed for good: an edge takes it, or `onFailure` decides (G8). `kept`: the outcome whose reducer or condition failed; a retry goes on from it (G6). */
+export function settleFailed(
+  core: RunCore,
+  activation: Activation,
+  error: unknown,
+  kept?: AdmittedOutcome,
+  source: SettleSource = {},
+): void {
+  const { node } = activation;
+  let fired: readonly GraphEdge[] | undefined;
+  let failure = error;
+  try {
+    const handled = route(activation, kept ?? {}, 'failed', asError(error));
+    if (handled.isHandled || node.onFailure === 'skip-dependents') fired = handled.fired;
+    else if (node.onFailure === 'continue') fired = route(activation, kept ?? {}, 'completed', asError(error)).fired;
+  } catch (routing) {
+    failure = routing;
+  }
+  if (isFatal(failure)) fired = undefined;
+  if (fired !== undefined && askOpenEffects(core, activation)) return;
+  finish(core, activation, {
+    status: 'failed',
+    fired,
+    error: failure,
+    outcome: kept ?? {},
+    isKept: kept !== undefined,
+    source,
+  });
+}
+
+/** A conflict fails the run whatever `onFailure` says (E5). */
+function isFatal(error: unknown): boolean {
+  return CairnError.is(error, 'STATE_WRITE_CONFLICT');
+}
+
+function route(
+  activation: Activation,
+  outcome: AdmittedOutcome,
+  status: 'completed' | 'failed',
+  failure: Error | undefined,
+): ReturnType<typeof routeEdges> {
+  const { frameRun, node } = activation;
+  let view: ReturnType<typeof frameRun.frame.openView> | undefined;
+  const scope = (): ConditionScope => {
+    view ??= frameRun.frame.openView();
+    const steps = outcome.isStepsOutput === true ? frameRun.openRecordOf(node) : undefined;
+    const output = steps === undefined ? outcome.output?.value : outputsOfSteps(steps);
+    const shown = failure === undefined ? output : undefined;
+    const error = status === 'failed' ? failure : undefined;
+    const state = settledState(view.state, frameRun, node, { output: shown, error: failure });
+    return { outcome: { status, output, error }, state };
+  };
+  try {
+    const isOverBound = activation.visit > node.maxVisits;
+    return routeEdges({ graph: frameRun.graph, node, goto: outcome.goto, scope, status, isOverBound });
+  } finally {
+    view?.close();
+  }
+}
+
+interface Conflict {
+  readonly channel: string;
+  readonly other: string;
+}
+
+function findConflict(activation: Activation, outcome: AdmittedOutcome): Conflict | undefined {
+  const { frame, plan, hasNestedReducers } = activation.frameRun;
+  const { writers } = frame.tree;
+  if (writers === undefined || outcome.updates === undefined) return undefined;
+  const isOrdered = (writer: readonly [string, number]): boolean =>
+    writer[0] === activation.node.id || plan.isOrdered({ node: writer[0], epoch: writer[1] }, activation.node.index);
+  for (const path of frame.plainWritesOf(outcome.updates)) {
+    const channels = hasNestedReducers ? Object.keys(writers).filter((channel) => overlaps(path, channel)) : [path];
+    for (const channel of channels) {
+      const writer = Object.hasOwn(writers, channel) ? writers[channel] : undefined;
+      if (writer !== undefined && !isOrdered(writer)) return { channel, other: writer[0] };
+    }
+  }
+  return undefined;
+}
+
+/** Whether two channel paths name the same place, or one a part of the other. */
+function overlaps(a: string, b: string): boolean {
+  return a === b || a.startsWith(`${b}.`) || b.startsWith(`${a}.`);
+}
+
+function recordConflict(
+  core: RunCore,
+  activation: Activation,
+  outcome: AdmittedOutcome,
+  source: SettleSource,
+  conflict: Conflict,
+): void {
+  const error = new CairnError('STATE_WRITE_CONFLICT', {
+    channel: conflict.channel,
+    nodes: [conflict.other, activation.node.id],
+  });
+  core.committer.noteOutcome(outcomeKeyOf(activation.path, activation.visit), givenJson(outcome), true);
+  settleFailed(core, activation, error, outcome, source.note === undefined ? {} : { note: source.note });
+}
+
+function noteWriters(activation: Activation, plainWrites: readonly string[]): void {
+  const { frame } = activation.frameRun;
+  for (const channel of plainWrites) {
+    const writer = [activation.node.id, frame.tree.epoch ?? 0] as const;
+    const known = frame.tree.writers?.[channel];
+    if (known !== undefined && known[0] === writer[0] && known[1] === writer[1]) continue;
+    frame.setField('writers', [channel], writer, JSON.stringify(writer));
+  }
+}
+
+function finish(core: RunCore, activation: Activation, ending: Ending): void {
+  const { frameRun, node } = activation;
+  if (core.unsealed.size > 0) sealViews(core, activation);
+  ending.source.note?.();
+  const { hash, reads } = ending.source.input ?? inputHashOf(activation);
+  const hasError = ending.error !== undefined || ending.status === 'failed';
+  const error = hasError ? admitError(core, ending.error, activation.path) : undefined;
+  writeRecord(activation, ending, error);
+  core.committer.note(settlePart(core, activation, ending, hash, reads));
+  dropChildren(core, activation);
+  if (ending.fired !== undefined) dropWaitsOf(core, activation);
+  core.forget(activation);
+  if (node.effect !== 'pure' && node.effect !== 'read') core.holdsEffect = true;
+  if (ending.fired === undefined) failFrame(core, activation, error as Admitted);
+  else advancePlan(core, activation, ending.fired);
+  const { checkpoint: policy } = frameRun.graph.policies;
+  const wanted = node.checkpoint ?? (policy === 'every_node' ? 'after' : 'none');
+  const isLarge = core.delta.bytes > deltaBytesMax;
+  if (wanted === 'after' || wanted === 'both' || core.holdsEffect || ending.status === 'failed' || isLarge)
+    core.mustCommit = true;
+  if (frameRun.parent !== undefined) tellWaiting(core, frameRun);
+  if (core.isWatched()) core.publishLive('settled', activation, { status: ending.status });
+  core.requestTurn();
+}
+
+/** Lets the plan say what may start because this activation settled, and records rounds that opened. */
+export function advancePlan(
+  core: RunCore,
+  activation: Activation,
+  fired: readonly GraphEdge[],
+  isSkipped = false,
+): void {
+  const { frameRun, node } = activation;
+  const step = frameRun.plan.settle(node.index, fired, isSkipped ? { skipped: true } : {});
+  if (step.epoch !== undefined) frameRun.frame.setField('epoch', [], step.epoch, String(step.epoch));
+  for (const loop of step.loops) {
+    if (loop.record === undefined) frameRun.frame.deleteField('loops', [loop.id]);
+    else frameRun.frame.setField('loops', [loop.id], loop.record, JSON.stringify(loop.record));
+  }
+  for (const start of step.start) core.queue.push({ frameRun, start });
+  for (const index of step.cancel) cancelActivation(core, frameRun, index);
+  if (frameRun.plan.isDone || frameRun.hasFailed) frameRun.onEnd?.();
+}
+
+/** A failure that nothing handled: the frame starts nothing more and ends when its running siblings have. */
+function failFrame(core: RunCore, activation: Activation, error: Admitted): void {
+  const { frameRun } = activation;
+  if (!frameRun.hasFailed) frameRun.failure = error.value;
+  frameRun.hasFailed = true;
+  if (frameRun !== core.rootFrame) {
+    // A resume that comes before the parent was told tells it, and does not try again (W6).
+    frameRun.frame.setField('failure', [], activation.node.id, JSON.stringify(activation.node.id));
+    return frameRun.onEnd?.();
+  }
+  core.setRootEntry('failures', activation.path.join('/'), error.value, error.json);
+  core.isFailing = true;
+}
+
+/** An attempt whose result is no longer needed: it settles and fires nothing (G3 `cancelRest`). */
+export function settleCancelled(core: RunCore, activation: Activation): void {
+  const error = new CairnError('NODE_CANCELLED', { node: activation.path.join('/') });
+  if (activation.isAnnounced) withdrawIntent(core, activation);
+  finish(core, activation, {
+    status: 'cancelled',
+    fired: activation.node.outgoing.filter((edge) => edge.always),
+    error,
+    outcome: {},
+    source: {},
+  });
+}
+
+function settlePart(
+  core: RunCore,
+  activation: Activation,
+  ending: Ending,
+  hash: string,
+  reads: readonly string[] | undefined,
+): string {
+  const { frameRun, node } = activation;
+  const { by, from } = ending.source;
+  let json = frameRun.settlePrefix(node);
+  if (from !== undefined) json = json.replace('"settle"', '"replay"');
+  if (activation.visit > 1) json += `,"visit":${activation.visit}`;
+  if (activation.attempt > 1) json += `,"attempt":${activation.attempt}`;
+  if (ending.status !== 'completed') json += `,"status":"${ending.status}"`;
+  json += `,"hash":"${hash}"`;
+  if (reads !== undefined && reads.length > 0) json += `,"reads":${JSON.stringify(reads)}`;
+  const durationMs = Math.max(0, core.env.clock.now() - activation.startedAt);
+  // What goes without saying is left out of what is written most often: that a pure node took no time.
+  const isTold = activation.startedAt > 0 && (durationMs > 0 || node.effect !== 'pure');
+  if (isTold) json += `,"durationMs":${durationMs}`;
+  if (by !== undefined) json += `,"by":${JSON.stringify(by)}`;
+  if (from !== undefined) json += `,"from":${JSON.stringify(from)}`;
+  if (ending.error !== undefined) json += `,"error":${errorSummary(ending.error)}`;
+  return `${json}}`;
+}
+
+/** Code and message of a failure, for the change of a checkpoint. */
+export function errorSummary(error: unknown): string {
+  const { code, message } = asError(error) as Error & { code?: unknown };
+  return JSON.stringify({ code: typeof code === 'string' ? code : 'NODE_FAILED', message: message.slice(0, 500) });
+}

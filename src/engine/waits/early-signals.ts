@@ -1,0 +1,28 @@
+/** Signals that came before they were asked for: kept in the run's own tree, so forks have them, and no worker is called for them again (W5). */
+import { encodeValue, type Admitted } from '../../state/codec.ts';
+import type { RunCore } from '../run/run-core.ts';
+import type { MessageBody } from './wait.ts';
+
+/** @param form - of the value, as it is written */
+export function keepSignal(core: RunCore, id: string, body: MessageBody, form: unknown): void {
+  core.setRootEntry('signals', `id ${id}`, body, encodeValue({ ...body, value: form }));
+  core.committer.note(JSON.stringify({ kind: 'signal', detail: body.signal }));
+  core.mustCommit = true;
+}
+
+/** The oldest of a name, if there is one. To admit it may take a moment, in which another call may take it: `take` says whether it is there still. */
+export async function findEarlySignal(
+  core: RunCore,
+  name: string,
+  admit: (value: unknown) => Promise<Admitted>,
+): Promise<{ readonly admitted: Admitted; readonly by: string; readonly take: () => boolean } | undefined> {
+  const found = Object.entries(core.root.signals ?? {}).find(([, body]) => body.signal === name);
+  if (found === undefined) return undefined;
+  const [id, body] = found;
+  const take = (): boolean => {
+    if (core.root.signals === undefined || !Object.hasOwn(core.root.signals, id)) return false;
+    core.deleteRootEntry('signals', id);
+    return true;
+  };
+  return { admitted: await admit(body.value), by: body.by ?? 'signal', take };
+}

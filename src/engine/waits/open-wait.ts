@@ -1,0 +1,251 @@
+/** Opens and closes waits: a row in the tree, a row in the index, and who waits here for it (W2, W5). */
+import { CairnError } from '../../errors.ts';
+import { waitRowOf } from '../../history/wait-row.ts';
+import { encodeValue } from '../../state/codec.ts';
+import { pathJson } from '../../state/delta.ts';
+import type { NodeRecord, StepRecord, WaitRecord } from '../../state/tree.ts';
+import type { Activation } from '../run/frame-run.ts';
+import type { RunCore } from '../run/run-core.ts';
+import { keyAcrossSaves } from '../record/step-keys.ts';
+import { recordAt, setStep } from '../record/step-record.ts';
+import { recordPathOf } from '../record/tree-path.ts';
+import { holdTimer, watchTimer } from '../run/timers.ts';
+import { visitAt, type VisitPart } from '../record/visit-part.ts';
+import { doubtWait, waitIdOf } from './wait.ts';
+import type { DoubtedEffect } from '../record/effects-on-record.ts';
+
+const encoder = new TextEncoder();
+
+/** Opens a wait of an activation (or of one of its steps) and returns its id. One that is open already is only waited for. */
+export function openWait(
+  core: RunCore,
+  activation: Activation,
+  stepKey: string | undefined,
+  wait: WaitRecord,
+  known?: string,
+): string {
+  const waitId =
+    known ??
+    openDoubtOf(core, wait, stepKey) ??
+    waitIdOf(core.runId, [...activation.keyParts, placeOf(activation, stepKey)], nameInId(wait));
+  core.waiters.set(waitId, activation);
+  if (!Object.hasOwn(core.root.waits, waitId)) {
+    if (Object.keys(core.root.waits).length >= core.env.limits.openWaits) {
+      throw new CairnError('RUN_LIMIT', { limit: 'openWaits', value: core.env.limits.openWaits });
+    }
+    const opened: WaitRecord = {
+      ...wait,
+      ...(stepKey === undefined ? {} : { step: stepKey }),
+      openedAt: core.env.clock.now(),
+    };
+    core.setRootEntry('waits', waitId, opened, encodeValue(opened));
+    core.committer.openWait(waitRowOf(waitId, opened));
+    core.committer.note(`{"kind":"wait","node":${JSON.stringify(activation.path)},"wait":"${waitId}"}`);
+    core.mustCommit = true;
+    core.holdsEffect = true;
+    // Durable before anyone sees it (W2).
+    void core.durable().then(() => core.publishLive('waiting', activation, { waitId, wait: opened }));
+  } else core.publishLive('waiting', activation, { waitId, wait: core.root.waits[waitId] });
+  armDueTime(core, waitId);
+  return waitId;
+}
+
+function placeOf(activation: Activation, stepKey: string | undefined): string {
+  return stepKey === undefined ? '' : keyAcrossSaves(activation, stepKey);
+}
+
+/** A question about an effect in doubt that is open already, in a fork under its original's id. */
+function openDoubtOf(core: RunCore, wait: WaitRecord, stepKey: string | undefined): string | undefined {
+  if (wait.kind !== 'doubt') return undefined;
+  const place = wait.node.join('\0');
+  return Object.entries(core.root.waits).find(
+    ([, open]) => open.kind === 'doubt' && open.step === stepKey && open.node.join('\0') === place,
+  )?.[0];
+}
+
+/** Asks whether an effect below an activation happened, as nobody else will; if that is asked already, only waits for the answer. */
+export function openDoubt(core: RunCore, activation: Activation, effect: DoubtedEffect): void {
+  const { step, intent } = effect;
+  const wait = doubtWait(effect);
+  const waitId = openDoubtOf(core, wait, step) ?? waitIdOf(core.runId, [intent.key], nameInId(wait));
+  openWait(core, activation, step, wait, waitId);
+}
+
+/** Whether an activation that is tried again later waits for that already: it was opened before a crash. */
+export function isRetryOpen(core: RunCore, { node, name }: WaitRecord): boolean {
+  const place = node.join('\0');
+  return Object.values(core.root.waits).some(
+    (open) => open.kind === 'retry' && open.step === undefined && open.name === name && open.node.join('\0') === place,
+  );
+}
+
+/** A due time that is near is held here; a distant one fires here if the run is still at work, and is a row for whoever comes next. */
+export function armDueTime(core: RunCore, waitId: string): void {
+  const dueAt = core.root.waits[waitId]?.dueAt;
+  if (dueAt === undefined || core.armedWaits.has(waitId)) return;
+  const delayMs = dueAt - core.env.clock.now();
+  const startTimer = delayMs > core.env.limits.holdTimersMs ? watchTimer : holdTimer;
+  core.armedWaits.add(waitId);
+  startTimer(core, delayMs, () => {
+    core.armedWaits.delete(waitId);
+    if (core.isStopping || !Object.hasOwn(core.root.waits, waitId)) return;
+    fireDueWait(core, waitId);
+    core.requestTurn();
+  });
+}
+
+/** An effect may come to be in doubt again: each time is a question of its own, told apart by the attempt's deadline. */
+function nameInId({ kind, name, metadata }: WaitRecord): string {
+  if (kind !== 'doubt') return `${kind}:${name}`;
+  return `${kind}:${name}:${String((metadata as { readonly deadlineAt?: number }).deadlineAt)}`;
+}
+
+/** What happens to a wait whose time has come: a timer ends; for a question, time answers, if nobody was first (O1). */
+export function fireDueWait(core: RunCore, waitId: string): void {
+  const wait = core.root.waits[waitId] as WaitRecord;
+  if (wait.kind === 'timer' || wait.kind === 'retry') return closeWait(core, waitId, { by: 'timer' });
+  const { store, tenant, clock } = core.env;
+  const answer =
+    'defaultAnswer' in wait ? { value: wait.defaultAnswer, by: 'timeout' } : { isTimeout: true, by: 'timeout' };
+  const body = encoder.encode(encodeValue(answer));
+  core.timerCount += 1;
+  store
+    .postMessage({ tenant, runId: core.runId, kind: 'answer', name: waitId, body, at: clock.now() })
+    .then(async ({ status }) => {
+      await core.readMessages();
+      // The store had not heard of the wait yet: its commit is on the way, or sent again.
+      if (status === 'closed') fireLater(core, waitId);
+    })
+    .catch((error: unknown) => core.fail(error))
+    .finally(() => {
+      core.timerCount -= 1;
+      core.requestTurn();
+    });
+}
+
+function fireLater(core: RunCore, waitId: string): void {
+  holdTimer(core, core.env.limits.messagePollMs, () => {
+    if (!core.isStopping && Object.hasOwn(core.root.waits, waitId)) fireDueWait(core, waitId);
+  });
+}
+
+/** A question that time ended without a default answer fails the call that asked it. */
+export function timeoutOf(wait: WaitRecord): CairnError {
+  const timeoutMs = (wait.dueAt ?? 0) - (wait.openedAt ?? 0);
+  return new CairnError('NODE_TIMED_OUT', { node: wait.node.join('/'), timeoutMs });
+}
+
+/** What ended a wait, and who or what did. */
+export interface Closing {
+  readonly output?: unknown;
+  /** Its encoding, if that is present already. */
+  readonly outputJson?: string;
+  readonly error?: unknown;
+  readonly by: string;
+}
+
+/** Closes a wait with what ended it; the activation runs again from its top and finds it recorded. */
+export function closeWait(core: RunCore, waitId: string, closing: Closing): void {
+  const wait = core.root.waits[waitId] as WaitRecord;
+  const record = recordAt(core, wait.node);
+  if (record === undefined) throw new CairnError('INTERNAL', { reason: `wait ${waitId} belongs to no activation` });
+  core.deleteRootEntry('waits', waitId);
+  core.committer.closeWait(waitId);
+  if (wait.kind === 'retry') {
+    endDelay(core, wait, record);
+    return wake(core, waitId, wait);
+  }
+  if (wait.kind === 'doubt') recordDecision(core, wait, record, closing);
+  else {
+    const step: StepRecord = {
+      ...(record.steps?.[wait.step as string] as StepRecord),
+      status: closing.error === undefined ? 'done' : 'failed',
+      ...(closing.output === undefined ? {} : { output: closing.output }),
+      ...(closing.error === undefined ? {} : { error: closing.error }),
+      by: closing.by,
+      at: core.env.clock.now(),
+    };
+    delete step.wait;
+    setStep(
+      core,
+      wait.node,
+      record,
+      wait.step as string,
+      step,
+      closing.output === undefined ? undefined : closing.outputJson,
+    );
+  }
+  const hash = record.steps?.[wait.step ?? '']?.hash;
+  core.committer.note(answerPart(wait, waitId, closing, hash, visitAt(core.root, wait.node)));
+  core.mustCommit = true;
+  core.holdsEffect = true;
+  wake(core, waitId, wait);
+}
+
+/** The next attempt is due: its checkpoint, or the next, says that nothing is waited for any more. */
+function endDelay(core: RunCore, wait: WaitRecord, record: NodeRecord): void {
+  const step = wait.step === undefined ? undefined : record.steps?.[wait.step];
+  if (wait.step !== undefined && step !== undefined) {
+    const { retryAt: _, ...due } = step;
+    return setStep(core, wait.node, record, wait.step, due);
+  }
+  if (record.retryAt === undefined) return;
+  delete record.retryAt;
+  core.delta.delete(pathJson([...recordPathOf(wait.node), 'retryAt']));
+}
+
+function answerPart(
+  wait: WaitRecord,
+  waitId: string,
+  closing: Closing,
+  hash: string | undefined,
+  visit: VisitPart,
+): string {
+  const part = {
+    kind: 'answer',
+    node: wait.node,
+    wait: waitId,
+    by: closing.by,
+    ...visit,
+    ...(wait.step === undefined || wait.kind === 'doubt' ? {} : { step: wait.step }),
+    ...(hash === undefined ? {} : { hash }),
+  };
+  return JSON.stringify(part);
+}
+
+/** A person's decision about an effect in doubt is kept until the effect is judged again. */
+function recordDecision(core: RunCore, wait: WaitRecord, record: NodeRecord, closing: Closing): void {
+  const { output: decision, outputJson = encodeValue(decision) } = closing;
+  const path = recordPathOf(wait.node);
+  const doubtful = wait.step === undefined ? undefined : record.steps?.[wait.step];
+  if (wait.step === undefined || doubtful === undefined) {
+    record.decision = decision;
+    return core.delta.set(pathJson([...path, 'decision']), outputJson);
+  }
+  const { wait: _, ...step } = doubtful;
+  setStep(core, wait.node, record, wait.step, step);
+  step.decision = decision;
+  core.delta.set(pathJson([...path, 'steps', wait.step, 'decision']), outputJson);
+}
+
+function wake(core: RunCore, waitId: string, { kind }: WaitRecord): void {
+  const activation = core.waiters.get(waitId);
+  core.waiters.delete(waitId);
+  if (activation === undefined) return;
+  // One that waits for its next attempt finds then what was answered meanwhile.
+  if (activation.phase === 'left' || (activation.phase === 'retrying' && kind === 'retry'))
+    core.wakeUps.push(activation);
+  else activation.mustRunAgain = true;
+}
+
+/** When an activation is over, what it and its child runs still waited for is no longer open. */
+export function dropWaitsOf(core: RunCore, activation: Activation): void {
+  const { waits } = core.root;
+  for (const waitId in waits) {
+    const { node } = waits[waitId] as WaitRecord;
+    if (!activation.path.every((part, index) => node[index] === part)) continue;
+    core.waiters.delete(waitId);
+    core.deleteRootEntry('waits', waitId);
+    core.committer.closeWait(waitId);
+  }
+}

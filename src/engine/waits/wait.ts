@@ -1,0 +1,66 @@
+/** Identities of waits, and what is waited for where an effect is in doubt or tried again later (W1, W2). */
+import { hashParts } from '../../state/hash.ts';
+import type { WaitRecord } from '../../state/tree.ts';
+import type { DoubtedEffect } from '../record/effects-on-record.ts';
+
+/** Depends on the run where it was opened, the place and the name only, so that it survives crashes and forks. */
+export function waitIdOf(runId: string, keyParts: readonly string[], name: string): string {
+  return `w_${hashParts([runId, ...keyParts, name])
+    .replaceAll(/[-_]/g, '')
+    .slice(0, 12)}`;
+}
+
+/** What a message of kind `answer` or `signal` carries. */
+export interface MessageBody {
+  readonly value: unknown;
+  /** Who answered: person, model, policy, timeout. */
+  readonly by?: string;
+  /** Time ended the question, and it has no default answer. */
+  readonly isTimeout?: boolean;
+  /** Name of a signal. */
+  readonly signal?: string;
+}
+
+/** The decisions a person may take about an effect in doubt. */
+const doubtChoices: readonly string[] = ['happened', 'run again', 'fail'];
+
+/** Answers to an effect in doubt: one of the choices, or `{ decision: 'happened', output }`. */
+const doubtSchema: Readonly<Record<string, unknown>> = {
+  anyOf: [
+    { enum: doubtChoices },
+    { type: 'object', required: ['decision'], properties: { decision: { enum: doubtChoices } } },
+  ],
+};
+
+/** A person's decision about an effect in doubt, and the output if it happened. */
+export interface DoubtDecision {
+  readonly decision: string;
+  readonly output: unknown;
+}
+
+/** Reads an answer to an effect in doubt. Where no output is given it is null: a visit without an output would look like one that was skipped. */
+export function doubtDecision(answer: unknown): DoubtDecision {
+  if (typeof answer === 'object' && answer !== null) {
+    const given = answer as { decision: string; output?: unknown };
+    return { decision: given.decision, output: given.output ?? null };
+  }
+  return { decision: String(answer), output: null };
+}
+
+/** What a distant next attempt waits for. An answer to it makes the attempt at once. */
+export function retryWait(node: readonly string[], attempt: number, retryAt: number): WaitRecord {
+  return { kind: 'retry', node, name: `attempt ${attempt}`, dueAt: retryAt };
+}
+
+/** The question about an effect in doubt. */
+export function doubtWait({ node, step, effect, intent }: DoubtedEffect): WaitRecord {
+  return {
+    kind: 'doubt',
+    node,
+    name: step === undefined ? 'in doubt' : `in doubt: ${step}`,
+    prompt: `It is not known whether the ${effect} effect of ${node.join('/')} happened. Did it?`,
+    schema: doubtSchema,
+    // Who is asked can look the key up at the receiver.
+    metadata: { choices: doubtChoices, key: intent.key, deadlineAt: intent.deadlineAt },
+  };
+}

@@ -1,0 +1,86 @@
+/** Questions, timers and signals. */
+import { expect, test } from 'vitest';
+import { createBench, edges, graphOf, node, resumeToRest, runToRest } from '../../../test/engine-kit.ts';
+
+test('W2 a question pauses the run, and its answer lets it go on', async () => {
+  const { engine } = createBench();
+  const graph = graphOf(
+    'g',
+    [
+      node('ask', 'human', (ctx) => ctx.ask({ prompt: 'ok?', choices: ['yes', 'no'] })),
+      node('b', 'external', (ctx) => ctx.state.outputs['ask']),
+    ],
+    edges('> ask', 'ask > b', 'b >'),
+  );
+  const paused = await runToRest(engine, graph);
+  expect(paused.status).toBe('paused');
+  const waitId = paused.waits[0]?.waitId ?? '';
+  await expect(engine.answer(paused.runId, waitId, 'perhaps')).rejects.toMatchObject({ code: 'ANSWER_INVALID' });
+  await engine.answer(paused.runId, waitId, 'yes');
+  await engine.answer(paused.runId, waitId, 'yes');
+  await expect(engine.answer(paused.runId, waitId, 'no')).rejects.toMatchObject({ code: 'WAIT_CLOSED' });
+  const done = await resumeToRest(engine, paused.runId, graph);
+  expect(done.status).toBe('completed');
+  expect(done.state.outputs['b']).toBe('yes');
+  await expect(engine.answer(paused.runId, waitId, 'no')).rejects.toMatchObject({ code: 'WAIT_CLOSED' });
+});
+
+test('W4 parallel work goes on while something waits; an answer is taken by the running owner', async () => {
+  const { engine } = createBench();
+  let release = (): void => {};
+  const slow = new Promise<void>((resolve) => (release = resolve));
+  const graph = graphOf(
+    'g',
+    [
+      node('ask', 'human', (ctx) => ctx.ask({ prompt: 'ok?' })),
+      node('slow', 'pure', () => slow),
+      node('join', 'pure', (ctx) => ctx.state.outputs['ask']),
+    ],
+    edges('> ask', '> slow', 'ask > join', 'slow > join', 'join >'),
+  );
+  const handle = await engine.start(graph, {});
+  for await (const event of handle.events()) {
+    if (event.type === 'waiting') {
+      await engine.answer(handle.runId, (event.detail as { waitId: string }).waitId, 42);
+      release();
+    }
+  }
+  const result = await handle.result();
+  expect(result.status).toBe('completed');
+  expect(result.state.outputs['join']).toBe(42);
+});
+
+test('W5 a sleeping run pauses, and wakes when its time has come', async () => {
+  const { engine, clock } = createBench();
+  const graph = graphOf(
+    'g',
+    [
+      node('a', 'read', async (ctx) => {
+        await ctx.sleepUntil(1_700_000_000_000 + 3_600_000);
+        return 'awake';
+      }),
+    ],
+    edges('> a', 'a >'),
+  );
+  const paused = await runToRest(engine, graph);
+  expect(paused.status).toBe('paused');
+  expect((await resumeToRest(engine, paused.runId, graph)).status).toBe('paused');
+  clock.timeMs += 3_600_001;
+  const done = await resumeToRest(engine, paused.runId, graph);
+  expect(done.state.outputs['a']).toBe('awake');
+});
+
+test('W5 a signal that comes early is kept', async () => {
+  const { engine } = createBench();
+  const graph = graphOf(
+    'g',
+    [node('q', 'human', (ctx) => ctx.ask({ prompt: '?' })), node('a', 'read', (ctx) => ctx.receive('go'))],
+    edges('> q', 'q > a', 'a >'),
+  );
+  const paused = await runToRest(engine, graph);
+  await engine.signal(paused.runId, 'go', { n: 1 });
+  await engine.answer(paused.runId, paused.waits[0]?.waitId ?? '', 1);
+  const done = await resumeToRest(engine, paused.runId, graph);
+  expect(done.status).toBe('completed');
+  expect(done.state.outputs['a']).toEqual({ n: 1 });
+});
