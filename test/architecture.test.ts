@@ -26,7 +26,7 @@ const packagePlaces: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Folders of adapters: a folder in one of them knows nothing of the folders beside it. */
-const adapterFolders = ['blobs', 'hosts', 'models', 'nodes', 'stores'];
+const adapterFolders = ['blobs', 'models', 'stores'];
 
 /** What folders that must be repeatable may not touch; the outside reaches them through ports. */
 const outside: readonly (readonly [RegExp, string])[] = [
@@ -36,7 +36,7 @@ const outside: readonly (readonly [RegExp, string])[] = [
   [/(?<![.\w])process\.|node:(process|os|child_process|worker_threads)/, 'the environment'],
   [/node:(fs|net|http|https|dns|sqlite)\b|(?<![.\w])fetch\(/, 'files or the network'],
 ];
-const repeatableFolders = ['graph', 'state', 'engine'];
+const repeatableFolders = ['graph', 'state', 'schema', 'engine'];
 
 const bannedWords = new Set(
   ['manager', 'helper', 'util', 'common', 'impl', 'base', 'service'].flatMap((word) => [word, `${word}s`]),
@@ -138,7 +138,7 @@ test('third-party packages are imported only where they belong', () => {
   expect(violations).toEqual([]);
 });
 
-test('graph, state and engine read no clock, randomness, environment or file', () => {
+test('graph, state, schema and engine read no clock, randomness, environment or file', () => {
   const violations = sources
     .filter(({ folder }) => repeatableFolders.includes(folder))
     .flatMap((source) =>

@@ -1,10 +1,10 @@
 /** What `cairn.config.*` may say, and whether it does: every fault at once. */
-import type { CheckpointSettings } from '../dialects/yaml/yaml-workflow.ts';
+import type { CheckpointSettings } from '../dialects/yaml/file/yaml-workflow.ts';
 import { CairnError } from '../errors.ts';
 import type { NodeType } from '../graph/node-type.ts';
 import type { ModelProfile } from '../models/index.ts';
 import type { Models } from '../ports/model.ts';
-import { schemaFaults, type Schema } from '../state/json-schema.ts';
+import { schemaFaults, type Schema } from '../schema/json-schema.ts';
 
 /** The configuration of a working folder: docs/guide/cli.md. Options of a command come before it. */
 export interface Config {

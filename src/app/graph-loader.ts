@@ -2,7 +2,7 @@
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { dirname, extname, resolve } from 'node:path';
 import type { RunMeta } from '../engine/api.ts';
-import type { CheckpointSettings } from '../dialects/yaml/yaml-workflow.ts';
+import type { CheckpointSettings } from '../dialects/yaml/file/yaml-workflow.ts';
 import { CairnError } from '../errors.ts';
 import type { Graph } from '../graph/graph.ts';
 import type { LoadedGraph } from '../operations/operation.ts';

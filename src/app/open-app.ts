@@ -4,7 +4,7 @@ import { dirname, join, resolve } from 'node:path';
 import { createFileBlobs } from '../blobs/file-blobs.ts';
 import type { EngineOptions } from '../engine/api.ts';
 import { createEngine } from '../engine/engine.ts';
-import type { CheckpointSettings } from '../dialects/yaml/yaml-workflow.ts';
+import type { CheckpointSettings } from '../dialects/yaml/file/yaml-workflow.ts';
 import { findGraphOf, readGraphText } from '../engine/runs/find-graph.ts';
 import type { JsonSchema } from '../graph/node-type.ts';
 import { type CleanUpContext, defaultSettings } from '../operations/clean-up.ts';

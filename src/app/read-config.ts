@@ -24,7 +24,7 @@ async function readModule(path: string): Promise<unknown> {
 }
 
 async function readYaml(path: string): Promise<unknown> {
-  const { readDocument } = await import('../dialects/yaml/read-document.ts');
+  const { readDocument } = await import('../dialects/yaml/file/read-document.ts');
   const { document, faults } = readDocument(readFileSync(path, 'utf8'), path);
   const [first] = faults;
   if (document === undefined || first?.severity === 'error')

@@ -1,7 +1,7 @@
 /** The workflows of the folders that a process was given: read when first asked for, and again on demand. */
 import { readFileSync, statSync } from 'node:fs';
 import { relative } from 'node:path';
-import type { WorkflowText, WorkflowTexts } from '../dialects/yaml/read-options.ts';
+import type { WorkflowText, WorkflowTexts } from '../dialects/yaml/file/read-options.ts';
 import { CairnError } from '../errors.ts';
 import type { Violation } from '../graph/graph.ts';
 import { nearestFirst } from '../graph/nearest.ts';

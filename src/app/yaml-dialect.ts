@@ -1,6 +1,6 @@
 /** The YAML dialect with the blocks of this process; loaded when the first YAML is read. */
 import type * as dialectModule from '../dialects/yaml/index.ts';
-import type { ReadOptions } from '../dialects/yaml/read-options.ts';
+import type { ReadOptions } from '../dialects/yaml/file/read-options.ts';
 import type { NodeType } from '../graph/node-type.ts';
 import { parsePermissions } from '../graph/parse-permissions.ts';
 import type { ModelProfile } from '../models/index.ts';

@@ -3,7 +3,7 @@ import { CairnError } from '../errors.ts';
 import type { Graph } from '../graph/graph.ts';
 import { loadState, type LoadedState } from '../history/load.ts';
 import type { Claim, RunRow } from '../ports/store.ts';
-import { admitValue, encodeValue } from '../state/codec.ts';
+import { admitValue, encodeValue } from '../state/values/codec.ts';
 import { admitRun } from './runs/admit-run.ts';
 import { checkId } from './admit/check-id.ts';
 import { listOpenWaits, postAnswer } from './runs/answer.ts';

@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { BlobStore } from '../ports/blobs.ts';
 import type { RunRow, Store } from '../ports/store.ts';
-import { isPlainObject } from '../state/plain.ts';
+import { isPlainObject } from '../state/values/plain.ts';
 import { loadState } from './load.ts';
 import { viewState, type CheckpointView, type NodeRow } from './state-view.ts';
 

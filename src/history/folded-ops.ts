@@ -1,7 +1,7 @@
 /** The ops of several checkpoints made into those of one, in which nothing is written that is overwritten later (C8). */
 import type { BlobStore } from '../ports/blobs.ts';
 import { applyDelta } from '../state/delta.ts';
-import { isPlainObject } from '../state/plain.ts';
+import { isPlainObject } from '../state/values/plain.ts';
 import { inlineGrownBlob } from './stored-state.ts';
 
 type Path = readonly string[];

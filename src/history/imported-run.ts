@@ -1,6 +1,6 @@
 /** A run as an import writes it: verified by the identities it had, sealed under the one it gets (H4, C6). */
 import type { CheckpointRow, SnapshotRow } from '../ports/store.ts';
-import { decodeJson } from '../state/codec.ts';
+import { decodeJson } from '../state/values/codec.ts';
 import { Chain } from './chain.ts';
 import { decodeCheckpoint, encodeCheckpoint, rootChecksum, sealBody, type DecodedCheckpoint } from './checkpoint.ts';
 import {

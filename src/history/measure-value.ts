@@ -1,5 +1,5 @@
 /** Estimates how many bytes a value's encoding takes, without encoding it (C4). */
-import { isPlainObject } from '../state/plain.ts';
+import { isPlainObject } from '../state/values/plain.ts';
 
 /** Brackets, or what a number, a boolean or null takes on average. */
 const smallBytes = 4;

@@ -1,7 +1,7 @@
 /** Stored values to values: type tags revived, blobs read (C2, C5). */
 import type { BlobStore } from '../ports/blobs.ts';
-import { BlobRef, decodeJson, reviveValue } from '../state/codec.ts';
-import { isPlainObject, setOwn } from '../state/plain.ts';
+import { BlobRef, decodeJson, reviveValue } from '../state/values/codec.ts';
+import { isPlainObject, setOwn } from '../state/values/plain.ts';
 
 /** What the text of a stored value holds if any type tag is in it. */
 export const tagMarker = '"$":';

@@ -3,7 +3,7 @@ import { CairnError } from '../errors.ts';
 import type { BlobStore } from '../ports/blobs.ts';
 import type { RunRow } from '../ports/store.ts';
 import { applyDelta } from '../state/delta.ts';
-import { getOwn, setOwn } from '../state/plain.ts';
+import { getOwn, setOwn } from '../state/values/plain.ts';
 import { checkpointId, type DecodedCheckpoint } from './checkpoint.ts';
 import { blobHash, readBlobText } from './resolve-values.ts';
 

@@ -1,6 +1,6 @@
 /** A tree as lines of JSON: its small parts on the first, its large ones as deltas on those after it (C4). */
 import { applyDelta } from '../state/delta.ts';
-import { isPlainObject } from '../state/plain.ts';
+import { isPlainObject } from '../state/values/plain.ts';
 import { measureValue } from './measure-value.ts';
 
 /** V8 keeps strings over 128 KiB apart, and making one costs twenty times as much as several that are smaller. */

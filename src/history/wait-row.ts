@@ -1,6 +1,6 @@
 /** The index rows of open waits: what an inbox shows and an answer is checked against (W1, W2). */
 import type { WaitRow } from '../ports/store.ts';
-import { encodeValue } from '../state/codec.ts';
+import { encodeValue } from '../state/values/codec.ts';
 import type { RunTree, WaitRecord } from '../state/tree.ts';
 
 const encoder = new TextEncoder();

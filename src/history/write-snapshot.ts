@@ -2,7 +2,7 @@
 import { CairnError } from '../errors.ts';
 import type { BlobStore } from '../ports/blobs.ts';
 import type { RunKey, RunRow, Store } from '../ports/store.ts';
-import { encodeValue } from '../state/codec.ts';
+import { encodeValue } from '../state/values/codec.ts';
 import type { RunTree } from '../state/tree.ts';
 import { checkpointId } from './checkpoint.ts';
 import { foldStored } from './fold-stored.ts';

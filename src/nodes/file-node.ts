@@ -4,14 +4,14 @@ import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
 import { dirname } from 'node:path';
 import { NodeFailure, type NodeContext, type Reconciliation, type StateView } from '../graph/node-contract.ts';
-import { beforeEffect } from './before-effect.ts';
-import { describeConfig, resolveComputed } from './computed.ts';
+import { beforeEffect } from './draft/before-effect.ts';
+import { describeConfig, resolveComputed } from './draft/computed.ts';
 import { confinePath } from './file/confined-path.ts';
-import { describeFileError } from './file-failure.ts';
+import { describeFileError } from './file/file-failure.ts';
 import { removeLeftovers, writeAtomically } from './file/write-atomically.ts';
-import { refuseUnknownKeys } from './known-keys.ts';
-import { draftNode, type NodeDraft, type NodeOptions } from './node-draft.ts';
-import type { Computed } from './typed-context.ts';
+import { refuseUnknownKeys } from './draft/known-keys.ts';
+import { draftNode, type NodeDraft, type NodeOptions } from './draft/node-draft.ts';
+import type { Computed } from './draft/typed-context.ts';
 import { files } from './file/files.ts';
 
 interface FilePlace<S extends StateView> {

@@ -1,8 +1,8 @@
 /** The function node: the author's own code. */
 import { CairnError } from '../errors.ts';
-import { draftNode, type NodeDraft, type NodeOptions } from './node-draft.ts';
+import { draftNode, type NodeDraft, type NodeOptions } from './draft/node-draft.ts';
 import type { StateView } from '../graph/node-contract.ts';
-import type { TypedContext } from './typed-context.ts';
+import type { TypedContext } from './draft/typed-context.ts';
 
 /**
  * A node that runs a function. What it returns is the node's output, or an `outcome(…)` with updates of the state and routing.

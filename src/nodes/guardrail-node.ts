@@ -2,9 +2,9 @@
 import { CairnError } from '../errors.ts';
 import type { Condition } from '../graph/graph.ts';
 import { NodeFailure, outcome, type NodeContext, type StateUpdates, type StateView } from '../graph/node-contract.ts';
-import { refuseUnknownKeys } from './known-keys.ts';
-import { draftNode, type NodeDraft, type NodeOptions } from './node-draft.ts';
-import type { FromState } from './typed-context.ts';
+import { refuseUnknownKeys } from './draft/known-keys.ts';
+import { draftNode, type NodeDraft, type NodeOptions } from './draft/node-draft.ts';
+import type { FromState } from './draft/typed-context.ts';
 
 /** What a check found. */
 export interface GuardrailFinding {

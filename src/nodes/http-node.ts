@@ -2,7 +2,7 @@
 import { CairnError } from '../errors.ts';
 import type { NodeContext, RetryPolicy, StateView } from '../graph/node-contract.ts';
 import type { SecretReference } from '../graph/secret-reference.ts';
-import { describeConfig, resolveComputed } from './computed.ts';
+import { describeConfig, resolveComputed } from './draft/computed.ts';
 import {
   exchangeHttp,
   failStatus,
@@ -10,10 +10,10 @@ import {
   safeMethods,
   type BodyFormat,
   type RedirectRule,
-} from './exchange-http.ts';
-import { refuseUnknownKeys } from './known-keys.ts';
-import { draftNode, type NodeDraft, type NodeOptions } from './node-draft.ts';
-import type { Computed, FromState, PlainValue } from './typed-context.ts';
+} from './http/exchange-http.ts';
+import { refuseUnknownKeys } from './draft/known-keys.ts';
+import { draftNode, type NodeDraft, type NodeOptions } from './draft/node-draft.ts';
+import type { Computed, FromState, PlainValue } from './draft/typed-context.ts';
 
 type Scalar = string | number | boolean | undefined | SecretReference;
 

@@ -1,10 +1,10 @@
 /** The human node: asks a person and waits, for days if need be. */
 import { CairnError } from '../errors.ts';
 import { NodeFailure, type NodeContext, type Question, type StateView } from '../graph/node-contract.ts';
-import { describeConfig, resolveComputed } from './computed.ts';
-import { refuseUnknownKeys } from './known-keys.ts';
-import { draftNode, type NodeDraft, type NodeOptions } from './node-draft.ts';
-import type { Computed, FromState } from './typed-context.ts';
+import { describeConfig, resolveComputed } from './draft/computed.ts';
+import { refuseUnknownKeys } from './draft/known-keys.ts';
+import { draftNode, type NodeDraft, type NodeOptions } from './draft/node-draft.ts';
+import type { Computed, FromState } from './draft/typed-context.ts';
 
 export interface HumanNodeConfig<S extends StateView = StateView> {
   readonly prompt: Computed<string, S>;

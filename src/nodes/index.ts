@@ -5,11 +5,11 @@ export { guardrailNode, guardrailViolated, type GuardrailFinding, type Guardrail
 export { httpNode, httpRetry, type HttpNodeConfig, type HttpOutput } from './http-node.ts';
 export { humanNode, type Approval, type HumanNodeConfig } from './human-node.ts';
 export { mapNode, type MapNodeConfig, type MapResult } from './map-node.ts';
-export type { NodeDraft, NodeOptions } from './node-draft.ts';
+export type { NodeDraft, NodeOptions } from './draft/node-draft.ts';
 export { routerNode, type RouterNodeConfig, type Targets } from './router-node.ts';
 export { SecretReference } from '../graph/secret-reference.ts';
-export { secret } from './secret.ts';
+export { secret } from './secrets/secret.ts';
 export { shellNode, type ShellNodeConfig, type ShellOutput } from './shell-node.ts';
 export { subgraphNode, type SubgraphNodeConfig } from './subgraph-node.ts';
 export { toolNode, type Tool, type ToolCall, type ToolNodeConfig } from './tool-node.ts';
-export type { Computed, FromState, PlainValue, TypedContext } from './typed-context.ts';
+export type { Computed, FromState, PlainValue, TypedContext } from './draft/typed-context.ts';

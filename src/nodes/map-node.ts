@@ -13,11 +13,11 @@ import {
   type StepContext,
 } from '../graph/node-contract.ts';
 import { keepsItemOrder, runParts } from '../graph/run-parts.ts';
-import { describeConfig } from './computed.ts';
-import { refuseUnknownKeys } from './known-keys.ts';
-import { draftNode, type NodeDraft, type NodeOptions } from './node-draft.ts';
+import { describeConfig } from './draft/computed.ts';
+import { refuseUnknownKeys } from './draft/known-keys.ts';
+import { draftNode, type NodeDraft, type NodeOptions } from './draft/node-draft.ts';
 import { runChild } from './subgraph-node.ts';
-import type { FromState } from './typed-context.ts';
+import type { FromState } from './draft/typed-context.ts';
 
 export interface MapNodeConfig<S extends StateView = StateView, Item = unknown> {
   /** The items, in order. */

@@ -2,9 +2,9 @@
 import { CairnError } from '../errors.ts';
 import type { Choice } from '../graph/graph.ts';
 import { NodeFailure, outcome, type NodeContext, type Outcome, type StateView } from '../graph/node-contract.ts';
-import { refuseUnknownKeys } from './known-keys.ts';
-import { draftNode, type NodeDraft, type NodeOptions } from './node-draft.ts';
-import type { FromState } from './typed-context.ts';
+import { refuseUnknownKeys } from './draft/known-keys.ts';
+import { draftNode, type NodeDraft, type NodeOptions } from './draft/node-draft.ts';
+import type { FromState } from './draft/typed-context.ts';
 
 export type Targets = string | readonly string[];
 

@@ -1,15 +1,21 @@
 /** The shell node: runs a program, and never lets a value become shell syntax. */
 import { CairnError } from '../errors.ts';
 import { NodeFailure, type NodeContext, type RetryPolicy, type StateView } from '../graph/node-contract.ts';
-import { beforeEffect } from './before-effect.ts';
-import { describeConfig, resolveComputed } from './computed.ts';
-import type { Mask } from './mask.ts';
-import { refuseUnknownKeys } from './known-keys.ts';
-import { draftNode, type NodeDraft, type NodeOptions } from './node-draft.ts';
+import { beforeEffect } from './draft/before-effect.ts';
+import { describeConfig, resolveComputed } from './draft/computed.ts';
+import type { Mask } from './secrets/mask.ts';
+import { refuseUnknownKeys } from './draft/known-keys.ts';
+import { draftNode, type NodeDraft, type NodeOptions } from './draft/node-draft.ts';
 import type { SecretReference } from '../graph/secret-reference.ts';
-import { resolveSecrets } from './secret.ts';
-import { createShellRequest, describeEnd, runCommand, type ResolvedShell, type ShellRequest } from './run-command.ts';
-import type { Computed } from './typed-context.ts';
+import { resolveSecrets } from './secrets/secret.ts';
+import {
+  createShellRequest,
+  describeEnd,
+  runCommand,
+  type ResolvedShell,
+  type ShellRequest,
+} from './shell/run-command.ts';
+import type { Computed } from './draft/typed-context.ts';
 
 type Argument = string | number;
 

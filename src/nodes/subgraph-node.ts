@@ -2,9 +2,9 @@
 import { CairnError } from '../errors.ts';
 import type { Graph } from '../graph/graph.ts';
 import { NodeFailure, outcome, type NodeContext, type OutcomeParts, type StateView } from '../graph/node-contract.ts';
-import { refuseUnknownKeys } from './known-keys.ts';
-import { draftNode, type NodeDraft, type NodeOptions } from './node-draft.ts';
-import type { FromState } from './typed-context.ts';
+import { refuseUnknownKeys } from './draft/known-keys.ts';
+import { draftNode, type NodeDraft, type NodeOptions } from './draft/node-draft.ts';
+import type { FromState } from './draft/typed-context.ts';
 
 export interface SubgraphNodeConfig<S extends StateView = StateView> {
   /** The child's input. Default: the parent's input. */

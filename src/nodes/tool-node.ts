@@ -9,11 +9,11 @@ import {
   type StateView,
 } from '../graph/node-contract.ts';
 import type { StandardSchema } from '../graph/graph.ts';
-import { beforeEffect } from './before-effect.ts';
-import { describeConfig, resolveComputed } from './computed.ts';
-import { refuseUnknownKeys } from './known-keys.ts';
-import { draftNode, type NodeDraft, type NodeOptions } from './node-draft.ts';
-import type { FromState, PlainValue } from './typed-context.ts';
+import { beforeEffect } from './draft/before-effect.ts';
+import { describeConfig, resolveComputed } from './draft/computed.ts';
+import { refuseUnknownKeys } from './draft/known-keys.ts';
+import { draftNode, type NodeDraft, type NodeOptions } from './draft/node-draft.ts';
+import type { FromState, PlainValue } from './draft/typed-context.ts';
 
 /** What a tool is told of the call. */
 export interface ToolCall {

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type App, openApp } from '../app/open-app.ts';
-import type { CheckpointSettings } from '../dialects/yaml/yaml-workflow.ts';
+import type { CheckpointSettings } from '../dialects/yaml/file/yaml-workflow.ts';
 import { answerWait } from './answer-wait.ts';
 import { cleanUp, type CleanUpInput, type CleanUpOutput } from './clean-up.ts';
 import { forkRun } from './fork-run.ts';

@@ -1,5 +1,5 @@
 /** `cleanup`: keeps of each workflow's runs what its settings say, and no more; docs/guide/cleanup.md. */
-import type { CheckpointSettings } from '../dialects/yaml/yaml-workflow.ts';
+import type { CheckpointSettings } from '../dialects/yaml/file/yaml-workflow.ts';
 import { CairnError } from '../errors.ts';
 import { firstSeqOf } from '../history/lineage.ts';
 import { pruneRun } from '../history/prune.ts';

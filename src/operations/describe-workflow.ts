@@ -1,5 +1,5 @@
 /** `workflows`, and what is to be known of each: the same description for every door, without code. */
-import type { YamlWorkflow } from '../dialects/yaml/yaml-workflow.ts';
+import type { YamlWorkflow } from '../dialects/yaml/file/yaml-workflow.ts';
 import type { Operation, WorkContext } from './operation.ts';
 import type { BrokenWorkflow, KnownWorkflow } from './workflows.ts';
 

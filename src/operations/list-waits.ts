@@ -1,7 +1,7 @@
 /** `inbox`: the open waits of a store, soonest due first. */
 import type { OpenQuestion } from '../engine/api.ts';
 import type { OpenWait } from '../ports/store.ts';
-import { decodeJson } from '../state/revive.ts';
+import { decodeJson } from '../state/values/revive.ts';
 import type { WaitRecord } from '../state/tree.ts';
 import { findRun } from './find-run.ts';
 import type { Operation, ReadContext } from './operation.ts';

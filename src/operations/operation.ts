@@ -1,6 +1,6 @@
 /** What an operation is: one declaration that every door (command line, MCP, HTTP) renders. */
 import type { Engine, RunResult, StreamEvent } from '../engine/api.ts';
-import type { YamlWorkflow } from '../dialects/yaml/yaml-workflow.ts';
+import type { YamlWorkflow } from '../dialects/yaml/file/yaml-workflow.ts';
 import type { Graph } from '../graph/graph.ts';
 import type { BlobStore } from '../ports/blobs.ts';
 import type { Ids } from '../ports/ids.ts';

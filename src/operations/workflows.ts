@@ -1,5 +1,5 @@
 /** The workflows a process knows: what doors list, read, check and start. */
-import type { YamlWorkflow } from '../dialects/yaml/yaml-workflow.ts';
+import type { YamlWorkflow } from '../dialects/yaml/file/yaml-workflow.ts';
 import type { Violation } from '../graph/graph.ts';
 
 /** A file that is no workflow, and why. */

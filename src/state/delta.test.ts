@@ -2,9 +2,9 @@ import { isDeepStrictEqual } from 'node:util';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { keys, stateValues } from '../../test/state/arbitrary-value.ts';
-import { admitValue } from './codec.ts';
+import { admitValue } from './values/codec.ts';
 import { applyDelta, DeltaBuilder, pathJson, reviveTree } from './delta.ts';
-import { readPath } from './path.ts';
+import { readPath } from './values/path.ts';
 
 const limits = { valueBytes: 1_000_000, valueDepth: 100 };
 const apply = (root: object, builder: DeltaBuilder): void =>

@@ -1,7 +1,7 @@
 /** A delta (C4): a JSON array of ops, recorded at the mutation as text, and applied to plain trees. */
-import { jsonUnderKey } from './encode.ts';
-import { setOwn, type PlainObject } from './plain.ts';
-import { reviveValue } from './revive.ts';
+import { jsonUnderKey } from './values/encode.ts';
+import { setOwn, type PlainObject } from './values/plain.ts';
+import { reviveValue } from './values/revive.ts';
 
 type Path = readonly string[];
 

@@ -1,19 +1,19 @@
 /** The live frame: one mutable tree, and the one place where it is changed; each change is recorded as an op (C4). */
 import { CairnError } from '../errors.ts';
 import { type StateView, partitions } from '../graph/node-contract.ts';
-import { absent } from './cell.ts';
-import { Channels, now, type Area } from './channels.ts';
-import type { ChannelTable } from './channel-table.ts';
+import { absent } from './channels/cell.ts';
+import { Channels, now, type Area } from './channels/channels.ts';
+import type { ChannelTable } from './channels/channel-table.ts';
 import type { DeltaBuilder } from './delta.ts';
-import { encodeValue, jsonUnderKey } from './encode.ts';
-import { mergeUpdates, plainWritesOf, type AdmittedUpdates, type ChannelWrite } from './merge-updates.ts';
-import { setOwn, type PlainObject } from './plain.ts';
-import type { Admission } from './run-reducer.ts';
+import { encodeValue, jsonUnderKey } from './values/encode.ts';
+import { mergeUpdates, plainWritesOf, type AdmittedUpdates, type ChannelWrite } from './channels/merge-updates.ts';
+import { setOwn, type PlainObject } from './values/plain.ts';
+import type { Admission } from './channels/run-reducer.ts';
 import type { FrameTree, NodeRecord } from './tree.ts';
-import { View, type OpenView } from './view.ts';
+import { View, type OpenView } from './channels/view.ts';
 
-export type { AdmittedUpdates } from './merge-updates.ts';
-export type { OpenView } from './view.ts';
+export type { AdmittedUpdates } from './channels/merge-updates.ts';
+export type { OpenView } from './channels/view.ts';
 
 /** What became of an outcome's updates. */
 export interface AppliedUpdates {

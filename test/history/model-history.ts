@@ -7,7 +7,7 @@ import type { Claim, RunRow, Store } from '../../src/ports/store.ts';
 import { createMemoryBlobs } from '../../src/blobs/memory-blobs.ts';
 import { writeSnapshotOf } from '../../src/history/write-snapshot.ts';
 import type { RunTree } from '../../src/state/tree.ts';
-import { encodeValue } from '../../src/state/codec.ts';
+import { encodeValue } from '../../src/state/values/codec.ts';
 import { createMemoryStore } from '../../src/stores/memory/index.ts';
 
 /** One op as a test gives it: set, delete, append to a list, append to a text. Values are real ones, not encodings. */

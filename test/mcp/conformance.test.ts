@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import * as sdk from '@modelcontextprotocol/server';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startMcpServer } from '../../src/mcp/index.ts';
-import { serveHttp } from '../../src/mcp/serve-http.ts';
+import { serveHttp } from '../../src/mcp/serve/serve-http.ts';
 import { createFixtureServer } from './conformance-fixture.ts';
 
 const suite = join(import.meta.dirname, '../../node_modules/@modelcontextprotocol/conformance/dist/index.js');

@@ -1,6 +1,6 @@
 /** Values of every kind that may be stored (C2), for property tests. */
 import * as fc from 'fast-check';
-import { setOwn } from '../../src/state/plain.ts';
+import { setOwn } from '../../src/state/values/plain.ts';
 
 /** Keys that go wrong where code is careless, among ordinary ones. */
 export const keys: fc.Arbitrary<string> = fc.oneof(

@@ -1,7 +1,7 @@
 /** A live frame beside the tree that a load would fold from its deltas. */
 import type { Reducer } from '../../src/graph/graph.ts';
-import { compileChannels } from '../../src/state/channel-table.ts';
-import { admitValue, encodeValue, type Admitted } from '../../src/state/codec.ts';
+import { compileChannels } from '../../src/state/channels/channel-table.ts';
+import { admitValue, encodeValue, type Admitted } from '../../src/state/values/codec.ts';
 import { applyDelta, DeltaBuilder, reviveTree } from '../../src/state/delta.ts';
 import { Frame } from '../../src/state/frame.ts';
 import type { FrameTree, NodeRecord } from '../../src/state/tree.ts';

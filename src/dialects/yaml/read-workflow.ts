@@ -1,11 +1,11 @@
 /** Reads workflows: from a text, from the text kept with a run, or only to say what is wrong. */
 import { CairnError } from '../../errors.ts';
 import type { Violation } from '../../graph/graph.ts';
-import { parseBundle } from './bundle-text.ts';
-import type { Compiled } from './compile-workflow.ts';
-import type { BundleOptions, ReadOptions } from './read-options.ts';
-import { WorkflowLinker } from './workflow-linker.ts';
-import type { YamlWorkflow } from './yaml-workflow.ts';
+import { parseBundle } from './compile/bundle-text.ts';
+import type { Compiled } from './compile/compile-workflow.ts';
+import type { BundleOptions, ReadOptions } from './file/read-options.ts';
+import { WorkflowLinker } from './compile/workflow-linker.ts';
+import type { YamlWorkflow } from './file/yaml-workflow.ts';
 
 /** A workflow if its text is one, and all that is to be said of it, warnings included. */
 export interface CheckedWorkflow {

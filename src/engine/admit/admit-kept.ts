@@ -1,5 +1,5 @@
 /** An outcome read back from the tree, made ready to be settled again. */
-import { admitValue, type Admitted } from '../../state/codec.ts';
+import { admitValue, type Admitted } from '../../state/values/codec.ts';
 import type { KeptOutcome } from '../../state/tree.ts';
 import type { Activation } from '../run/frame-run.ts';
 import type { AdmittedOutcome, AdmittedUpdates } from './admit-outcome.ts';

@@ -2,7 +2,7 @@
 import { CairnError } from '../../errors.ts';
 import { Outcome, partitions, stepsOutput, type OutcomeParts, type Partition } from '../../graph/node-contract.ts';
 import type { Graph, StandardSchema } from '../../graph/graph.ts';
-import { admitValue, maskedText, type Admitted } from '../../state/codec.ts';
+import { admitValue, maskedText, type Admitted } from '../../state/values/codec.ts';
 import type { Activation } from '../run/frame-run.ts';
 import { checkWritten, type SizedPart } from './checkpoint-size.ts';
 import type { RunCore } from '../run/run-core.ts';

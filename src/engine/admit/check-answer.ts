@@ -1,7 +1,7 @@
 /** Whether an answer fits its question, and which value it stands for: choices, and a JSON Schema (W3, docs/spec/waits.md). */
 import { CairnError } from '../../errors.ts';
-import { encodeValue } from '../../state/codec.ts';
-import { same, schemaFault, type Schema } from '../../state/json-schema.ts';
+import { encodeValue } from '../../state/values/codec.ts';
+import { same, schemaFault, type Schema } from '../../schema/json-schema.ts';
 import type { WaitRecord } from '../../state/tree.ts';
 
 /** What of a wait an answer is held against. */

@@ -1,8 +1,8 @@
 /** How much one outcome may add to a run: more fails before anything of it is written (`policies.checkpointBytes`). */
 import { CairnError } from '../../errors.ts';
 import type { Graph } from '../../graph/graph.ts';
-import { encodeValue } from '../../state/codec.ts';
-import { isPlainObject } from '../../state/plain.ts';
+import { encodeValue } from '../../state/values/codec.ts';
+import { isPlainObject } from '../../state/values/plain.ts';
 import type { FrameTree } from '../../state/tree.ts';
 import type { Activation } from '../run/frame-run.ts';
 import type { RunCore } from '../run/run-core.ts';

@@ -1,5 +1,5 @@
 /** Errors as values of the tree: name, message, code, data, cause; never a stack, and never a reason to lose an outcome. */
-import { admitValue, type Admitted } from '../../state/codec.ts';
+import { admitValue, type Admitted } from '../../state/values/codec.ts';
 import type { RunCore } from '../run/run-core.ts';
 
 /** Whatever was thrown, as an error. */

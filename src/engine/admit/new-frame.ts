@@ -2,7 +2,7 @@
 import { CairnError } from '../../errors.ts';
 import type { Graph, StandardResult, StandardSchema } from '../../graph/graph.ts';
 import { partitions } from '../../graph/node-contract.ts';
-import { admitValue, type CodecLimits } from '../../state/codec.ts';
+import { admitValue, type CodecLimits } from '../../state/values/codec.ts';
 import type { FrameTree } from '../../state/tree.ts';
 
 type Redact = (key: string) => boolean;

@@ -1,5 +1,5 @@
 /** Large values go to the blob store, put before the commit that names them (C5). */
-import { BlobRef, encodeValue, type Admitted } from '../../state/codec.ts';
+import { BlobRef, encodeValue, type Admitted } from '../../state/values/codec.ts';
 import type { AdmittedOutcome, AdmittedUpdates } from './admit-outcome.ts';
 import type { EngineEnvironment, RunCore } from '../run/run-core.ts';
 

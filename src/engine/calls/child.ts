@@ -2,7 +2,7 @@
 import { CairnError } from '../../errors.ts';
 import type { Graph } from '../../graph/graph.ts';
 import type { ChildResult } from '../../graph/node-contract.ts';
-import { encodeValue } from '../../state/codec.ts';
+import { encodeValue } from '../../state/values/codec.ts';
 import type { FrameTree } from '../../state/tree.ts';
 import { type Activation, FrameRun } from '../run/frame-run.ts';
 import { cancelActivation } from '../settle/cancel.ts';

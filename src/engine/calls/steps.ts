@@ -2,8 +2,8 @@
 import { CairnError } from '../../errors.ts';
 import type { StepContext, StepOptions } from '../../graph/node-contract.ts';
 import { stepFault } from '../../graph/validate-calls.ts';
-import { admitValue } from '../../state/codec.ts';
-import { hashText } from '../../state/hash.ts';
+import { admitValue } from '../../state/values/codec.ts';
+import { hashText } from '../../state/values/hash.ts';
 import type { StepRecord } from '../../state/tree.ts';
 import type { Activation } from '../run/frame-run.ts';
 import { isEffect, keptIntent } from '../run/effect.ts';

@@ -2,12 +2,12 @@
 import { CairnError } from '../../errors.ts';
 import type { Question } from '../../graph/node-contract.ts';
 import { questionFault } from '../../graph/validate-calls.ts';
-import { admitValue, encodeValue, type Admitted } from '../../state/codec.ts';
+import { admitValue, encodeValue, type Admitted } from '../../state/values/codec.ts';
 import type { NodeRecord, StepKind, StepRecord, WaitRecord } from '../../state/tree.ts';
 import type { Activation } from '../run/frame-run.ts';
 import { defaultAnswerOf } from '../admit/check-answer.ts';
 import { checkWritten } from '../admit/checkpoint-size.ts';
-import { schemaDefect } from '../../state/json-schema.ts';
+import { schemaDefect } from '../../schema/json-schema.ts';
 import { findEarlySignal } from '../waits/early-signals.ts';
 import { offloadForm, offloadValue } from '../admit/offload.ts';
 import { openWait } from '../waits/open-wait.ts';

@@ -1,5 +1,5 @@
 /** Takes answers, signals and cancel requests into a run; the next commit says that they are taken (O1). */
-import { decodeJson, encodeValue } from '../../state/codec.ts';
+import { decodeJson, encodeValue } from '../../state/values/codec.ts';
 import type { MessageRow } from '../../ports/store.ts';
 import { keepSignal } from '../waits/early-signals.ts';
 import { offloadForm } from '../admit/offload.ts';

@@ -2,7 +2,7 @@
 import { measureValue } from '../../history/measure-value.ts';
 import { SnapshotPolicy, type LoadCost } from '../../history/snapshot-policy.ts';
 import { writeSnapshotText, writeStoredSnapshot } from '../../history/write-snapshot.ts';
-import { encodeValue } from '../../state/codec.ts';
+import { encodeValue } from '../../state/values/codec.ts';
 import type { RunCore } from '../run/run-core.ts';
 
 /** Decides by the policy when a snapshot is due, and writes it. */

@@ -1,7 +1,7 @@
 /** Effects in doubt: started, no result on record (X table, X3). Reconciled, retried when idempotent, or asked about. */
 import { CairnError } from '../../errors.ts';
 import type { Reconciliation } from '../../graph/node-contract.ts';
-import { encodeValue } from '../../state/codec.ts';
+import { encodeValue } from '../../state/values/codec.ts';
 import type { Intent, NodeRecord } from '../../state/tree.ts';
 import type { Activation } from '../run/frame-run.ts';
 import { admitOutcome } from '../admit/admit-outcome.ts';

@@ -1,6 +1,6 @@
 /** Records the end of a call of a composed node: its output, taken in, and the part of the change that tells of it (X4). */
 import { CairnError } from '../../errors.ts';
-import { admitValue, type Admitted } from '../../state/codec.ts';
+import { admitValue, type Admitted } from '../../state/values/codec.ts';
 import type { NodeRecord, StepRecord } from '../../state/tree.ts';
 import { checkWritten } from '../admit/checkpoint-size.ts';
 import { isEffect } from '../run/effect.ts';

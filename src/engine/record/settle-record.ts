@@ -1,7 +1,7 @@
 /** The record of an activation that has settled, or failed and stays open for a retry (C1, G8). */
 import type { GraphEdge } from '../../graph/graph.ts';
-import type { Admitted } from '../../state/codec.ts';
-import { jsonUnderKey } from '../../state/encode.ts';
+import type { Admitted } from '../../state/values/codec.ts';
+import { jsonUnderKey } from '../../state/values/encode.ts';
 import type { KeptOutcome, NodeRecord, NodeStatus } from '../../state/tree.ts';
 import type { Activation } from '../run/frame-run.ts';
 import type { AdmittedOutcome } from '../admit/admit-outcome.ts';

@@ -1,8 +1,8 @@
 /** What conditions and choices read: the state after an activation, its own output or failure included (G6). */
 import type { GraphNode } from '../../graph/graph.ts';
 import type { StateView } from '../../graph/node-contract.ts';
-import { absent } from '../../state/cell.ts';
-import { recordingObject, type Source } from '../../state/recording-object.ts';
+import { absent } from '../../state/channels/cell.ts';
+import { recordingObject, type Source } from '../../state/channels/recording-object.ts';
 import type { FrameRun } from '../run/frame-run.ts';
 
 /** The outcome is not in the tree yet: its record is written together with the edges that are being decided. */

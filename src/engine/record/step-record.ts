@@ -1,5 +1,5 @@
 /** Step records in the tree: where they are, how they are written, what a retry keeps of them (X4). */
-import { encodeValue } from '../../state/codec.ts';
+import { encodeValue } from '../../state/values/codec.ts';
 import { pathJson } from '../../state/delta.ts';
 import type { FrameTree, NodeRecord, RunTree, StepRecord } from '../../state/tree.ts';
 import type { Activation } from '../run/frame-run.ts';

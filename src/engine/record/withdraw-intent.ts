@@ -1,6 +1,6 @@
 /** An effect that was announced and never began is not in doubt because of that: its intent is taken back (E3). */
 import type { NodeRecord } from '../../state/tree.ts';
-import { encodeValue } from '../../state/codec.ts';
+import { encodeValue } from '../../state/values/codec.ts';
 import type { Activation } from '../run/frame-run.ts';
 import type { RunCore } from '../run/run-core.ts';
 import { visitOf, type VisitPart } from './visit-part.ts';

@@ -1,5 +1,5 @@
 /** What the ops of a checkpoint tell of the outcomes in it (X2). */
-import { setOwn } from '../../state/plain.ts';
+import { setOwn } from '../../state/values/plain.ts';
 import type { KeptOutcome, NodeRecord } from '../../state/tree.ts';
 
 export type Op = readonly [kind: string, path: readonly string[], value?: unknown];

@@ -1,7 +1,7 @@
 /** A fork takes over what its ancestors recorded for activations of equal input (X2). */
 import { CairnError } from '../../errors.ts';
 import type { RunRow } from '../../ports/store.ts';
-import { hashParts } from '../../state/hash.ts';
+import { hashParts } from '../../state/values/hash.ts';
 import type { Intent, KeptOutcome, NodeRecord, RunTree, StepRecord } from '../../state/tree.ts';
 import type { Activation } from '../run/frame-run.ts';
 import { admitKept } from '../admit/admit-kept.ts';

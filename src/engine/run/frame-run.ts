@@ -3,10 +3,10 @@
  * An activation is one visit of the run to a node, while it is prepared, running, left at a wait, or waiting to be tried again (W6).
  */
 import type { Graph, GraphNode } from '../../graph/graph.ts';
-import { compileChannels, type ChannelTable } from '../../state/channel-table.ts';
+import { compileChannels, type ChannelTable } from '../../state/channels/channel-table.ts';
 import { DeltaBuilder } from '../../state/delta.ts';
 import { Frame, type OpenView } from '../../state/frame.ts';
-import { hashParts } from '../../state/hash.ts';
+import { hashParts } from '../../state/values/hash.ts';
 import type { FrameTree, NodeRecord } from '../../state/tree.ts';
 import { Plan } from '../plan/plan.ts';
 

@@ -6,7 +6,7 @@ import { loadState, type LoadedState } from '../../history/load.ts';
 import { costOf } from '../../history/snapshot-policy.ts';
 import type { StoredMeta } from '../../history/stored-meta.ts';
 import type { AdmissionReply } from '../../ports/store.ts';
-import { encodeValue } from '../../state/codec.ts';
+import { encodeValue } from '../../state/values/codec.ts';
 import { DeltaBuilder } from '../../state/delta.ts';
 import type { FrameTree, RunTree } from '../../state/tree.ts';
 import type { StartOptions } from '../api.ts';

@@ -1,7 +1,7 @@
 /** Posting an answer: checked against its question, durable before it is acknowledged (W2, W3, O1). */
 import { CairnError } from '../../errors.ts';
 import type { OpenWait } from '../../ports/store.ts';
-import { decodeJson, encodeValue, admitValue } from '../../state/codec.ts';
+import { decodeJson, encodeValue, admitValue } from '../../state/values/codec.ts';
 import type { WaitRecord } from '../../state/tree.ts';
 import type { OpenQuestion } from '../api.ts';
 import { checkAnswer } from '../admit/check-answer.ts';

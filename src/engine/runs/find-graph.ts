@@ -5,7 +5,7 @@ import { loadState } from '../../history/load.ts';
 import { metaOf } from '../../history/stored-meta.ts';
 import type { RunRow } from '../../ports/store.ts';
 import { readBlobText } from '../../history/resolve-values.ts';
-import { decodeJson } from '../../state/codec.ts';
+import { decodeJson } from '../../state/values/codec.ts';
 import type { EngineOptions } from '../api.ts';
 
 export { metaOf } from '../../history/stored-meta.ts';

@@ -1,9 +1,9 @@
 /** What a fork changes in the state that it begins with: patched values, supplied outcomes, answers (H2). */
 import { CairnError } from '../../errors.ts';
 import { partitions } from '../../graph/node-contract.ts';
-import { type Admitted, admitValue, encodeValue, maskedText } from '../../state/codec.ts';
+import { type Admitted, admitValue, encodeValue, maskedText } from '../../state/values/codec.ts';
 import { type DeltaBuilder, pathJson } from '../../state/delta.ts';
-import { readPath, setPath } from '../../state/diff.ts';
+import { readPath, setPath } from '../../state/values/diff.ts';
 import type { RunTree, StepRecord } from '../../state/tree.ts';
 import type { Patch } from '../api.ts';
 import { checkAnswer } from '../admit/check-answer.ts';

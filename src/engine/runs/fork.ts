@@ -6,7 +6,7 @@ import { metaOf } from '../../history/stored-meta.ts';
 import { openWaitRows } from '../../history/wait-row.ts';
 import type { Graph } from '../../graph/graph.ts';
 import type { RunRow, WaitRow } from '../../ports/store.ts';
-import { encodeValue } from '../../state/codec.ts';
+import { encodeValue } from '../../state/values/codec.ts';
 import { DeltaBuilder, pathJson } from '../../state/delta.ts';
 import type { RunTree } from '../../state/tree.ts';
 import { checkId } from '../admit/check-id.ts';

@@ -6,7 +6,7 @@ import { partitions } from '../../graph/node-contract.ts';
 import { readBlobText } from '../../history/resolve-values.ts';
 import { metaOf } from '../../history/stored-meta.ts';
 import type { RunRow } from '../../ports/store.ts';
-import { admitValue, encodeValue } from '../../state/codec.ts';
+import { admitValue, encodeValue } from '../../state/values/codec.ts';
 import { pathJson } from '../../state/delta.ts';
 import type { FrameTree, GraphDefinitionRecord, RunTree } from '../../state/tree.ts';
 import type { ResumeOptions } from '../api.ts';

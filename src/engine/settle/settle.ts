@@ -1,9 +1,9 @@
 /** Settles an activation: its updates, its edges, its record, and what may start because of it (E3). */
 import { CairnError } from '../../errors.ts';
 import type { ConditionScope, GraphEdge } from '../../graph/graph.ts';
-import { outputsOfSteps } from '../../state/channels.ts';
-import type { Admitted } from '../../state/codec.ts';
-import { hashParts } from '../../state/hash.ts';
+import { outputsOfSteps } from '../../state/channels/channels.ts';
+import type { Admitted } from '../../state/values/codec.ts';
+import { hashParts } from '../../state/values/hash.ts';
 import type { Activation } from '../run/frame-run.ts';
 import type { AdmittedOutcome } from '../admit/admit-outcome.ts';
 import { admitError, asError } from '../admit/encode-error.ts';

@@ -1,5 +1,5 @@
 /** Signals that came before they were asked for: kept in the run's own tree, so forks have them, and no worker is called for them again (W5). */
-import { encodeValue, type Admitted } from '../../state/codec.ts';
+import { encodeValue, type Admitted } from '../../state/values/codec.ts';
 import type { RunCore } from '../run/run-core.ts';
 import type { MessageBody } from './wait.ts';
 

@@ -1,7 +1,7 @@
 /** Opens and closes waits: a row in the tree, a row in the index, and who waits here for it (W2, W5). */
 import { CairnError } from '../../errors.ts';
 import { waitRowOf } from '../../history/wait-row.ts';
-import { encodeValue } from '../../state/codec.ts';
+import { encodeValue } from '../../state/values/codec.ts';
 import { pathJson } from '../../state/delta.ts';
 import type { NodeRecord, StepRecord, WaitRecord } from '../../state/tree.ts';
 import type { Activation } from '../run/frame-run.ts';

@@ -2,11 +2,11 @@
 import type { WatchedEvent } from '../../operations/operation.ts';
 import { resumeRun } from '../../operations/resume-run.ts';
 import { startWorkflow, type StartWorkflowInput } from '../../operations/start-workflow.ts';
-import { converse } from '../converse.ts';
-import { followRun } from '../follow-run.ts';
-import { showStanding, standingSchema } from '../standing.ts';
-import { runsWorkflows, text, type Tool, type ToolAnswer, type ToolCall, type ToolQuestions } from '../tool.ts';
-import type { JsonSchema } from '../json-schema.ts';
+import { converse } from './converse.ts';
+import { followRun } from './follow-run.ts';
+import { showStanding, standingSchema } from './standing.ts';
+import { runsWorkflows, text, type Tool, type ToolAnswer, type ToolCall, type ToolQuestions } from './tool.ts';
+import type { JsonSchema } from '../ask/json-schema.ts';
 
 interface Common {
   readonly inputs?: Readonly<Record<string, unknown>> | null;

@@ -3,11 +3,11 @@ import { diffCheckpoints as diff } from '../../operations/diff-checkpoints.ts';
 import { forkRun, previewRun } from '../../operations/fork-run.ts';
 import { nameCheckpoint } from '../../operations/name-checkpoint.ts';
 import { toJson } from '../../operations/to-json.ts';
-import { converse } from '../converse.ts';
-import { followRun } from '../follow-run.ts';
-import { showStanding, standingSchema } from '../standing.ts';
-import { readsOnly, runsWorkflows, text, type Tool } from '../tool.ts';
-import type { JsonSchema } from '../json-schema.ts';
+import { converse } from './converse.ts';
+import { followRun } from './follow-run.ts';
+import { showStanding, standingSchema } from './standing.ts';
+import { readsOnly, runsWorkflows, text, type Tool } from './tool.ts';
+import type { JsonSchema } from '../ask/json-schema.ts';
 
 interface BranchInput {
   readonly checkpoint_id: string;

@@ -1,6 +1,6 @@
 /** `list_checkpoints`: all checkpoints, newest first, those of pauses and those of crash recovery. */
 import { listCheckpoints as list, type ListedCheckpoint } from '../../operations/list-checkpoints.ts';
-import { readsOnly, text, type Tool } from '../tool.ts';
+import { readsOnly, text, type Tool } from './tool.ts';
 
 export interface ListCheckpointsInput {
   readonly workflow_name?: string;

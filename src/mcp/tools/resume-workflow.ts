@@ -4,13 +4,13 @@ import { answerWait } from '../../operations/answer-wait.ts';
 import { describeCheckpoint, type DescribeCheckpointOutput } from '../../operations/describe-checkpoint.ts';
 import { findOpenWait, nodeNameOf } from '../../operations/find-wait.ts';
 import { readQuestions } from '../../operations/list-waits.ts';
-import { converse } from '../converse.ts';
-import { failureOf } from '../failure.ts';
-import { followRun } from '../follow-run.ts';
-import { seeTaken } from '../see-taken.ts';
-import { questionsOf, readAnswerText, showQuestion } from '../question.ts';
-import { showStanding, standingSchema } from '../standing.ts';
-import { runsWorkflows, text, type Tool, type ToolAnswer, type ToolCall, type ToolQuestions } from '../tool.ts';
+import { converse } from './converse.ts';
+import { failureOf } from './failure.ts';
+import { followRun } from './follow-run.ts';
+import { seeTaken } from '../ask/see-taken.ts';
+import { questionsOf, readAnswerText, showQuestion } from '../ask/question.ts';
+import { showStanding, standingSchema } from './standing.ts';
+import { runsWorkflows, text, type Tool, type ToolAnswer, type ToolCall, type ToolQuestions } from './tool.ts';
 
 export interface ResumeWorkflowInput {
   readonly checkpoint_id: string;

@@ -4,9 +4,9 @@ import { inspectRun } from '../../operations/inspect-run.ts';
 import { listRuns as list } from '../../operations/list-runs.ts';
 import { listWaits } from '../../operations/list-waits.ts';
 import { toJson } from '../../operations/to-json.ts';
-import { questionSchema, questionsOf, showQuestion } from '../question.ts';
-import { readsOnly, text, type Tool } from '../tool.ts';
-import type { JsonSchema } from '../json-schema.ts';
+import { questionSchema, questionsOf, showQuestion } from '../ask/question.ts';
+import { readsOnly, text, type Tool } from './tool.ts';
+import type { JsonSchema } from '../ask/json-schema.ts';
 
 const statuses = ['running', 'paused', 'completed', 'failed', 'cancelled'] as const;
 

@@ -6,8 +6,8 @@ import {
   type WorkflowDescription,
 } from '../../operations/describe-workflow.ts';
 import { toJson } from '../../operations/to-json.ts';
-import { readsOnly, text, type AnyTool, type Tool } from '../tool.ts';
-import type { JsonSchema } from '../json-schema.ts';
+import { readsOnly, text, type AnyTool, type Tool } from './tool.ts';
+import type { JsonSchema } from '../ask/json-schema.ts';
 
 type Violation = WorkflowDescription['warnings'][number];
 

@@ -1,10 +1,10 @@
 /** CreateFile: writes a file, whole or not at all. */
 import type { Reconciliation } from '../../graph/node-contract.ts';
 import type { InputFault, Inputs, NodeType, TypedNodeContext } from '../../graph/node-type.ts';
-import { beforeEffect } from '../before-effect.ts';
-import { changeInTurn, lookAtTarget, writeLocalFile } from '../local-file.ts';
-import { pathNeeds, resolveLocalPath } from '../local-path.ts';
-import { readRegularFile } from '../read-regular-file.ts';
+import { beforeEffect } from '../draft/before-effect.ts';
+import { changeInTurn, lookAtTarget, writeLocalFile } from '../file/local-file.ts';
+import { pathNeeds, resolveLocalPath } from '../file/local-path.ts';
+import { readRegularFile } from '../file/read-regular-file.ts';
 import {
   fieldsOf,
   flagOption,

@@ -12,13 +12,13 @@ import type {
   OutputField,
   TypedNodeContext,
 } from '../../graph/node-type.ts';
-import { schemaFault } from '../../state/json-schema.ts';
-import { isPlainObject } from '../../state/plain.ts';
-import { beforeEffect } from '../before-effect.ts';
-import { refuseUnknownKeys } from '../known-keys.ts';
-import { mapLeaves } from '../map-leaves.ts';
-import { resolveSecrets } from '../secret.ts';
-import { maskFailure, type Mask } from '../mask.ts';
+import { schemaFault } from '../../schema/json-schema.ts';
+import { isPlainObject } from '../../state/values/plain.ts';
+import { beforeEffect } from '../draft/before-effect.ts';
+import { refuseUnknownKeys } from '../draft/known-keys.ts';
+import { mapLeaves } from '../draft/map-leaves.ts';
+import { resolveSecrets } from '../secrets/secret.ts';
+import { maskFailure, type Mask } from '../secrets/mask.ts';
 import { readObjectSchema, type ObjectSchema } from './object-schema.ts';
 
 /** What a schema says its values are. */

@@ -2,10 +2,10 @@
 import { basename } from 'node:path';
 import { NodeFailure } from '../../graph/node-contract.ts';
 import type { NodeType, TypedNodeContext } from '../../graph/node-type.ts';
-import { beforeEffect } from '../before-effect.ts';
-import { changeInTurn, lookAtTarget, writeLocalFile } from '../local-file.ts';
-import { pathNeeds, resolveLocalPath } from '../local-path.ts';
-import { readRegularFile } from '../read-regular-file.ts';
+import { beforeEffect } from '../draft/before-effect.ts';
+import { changeInTurn, lookAtTarget, writeLocalFile } from '../file/local-file.ts';
+import { pathNeeds, resolveLocalPath } from '../file/local-path.ts';
+import { readRegularFile } from '../file/read-regular-file.ts';
 import { applyOperation, EditFault, readOperations } from './edit-operations.ts';
 import { fieldsOf, flagOption, inputFault, optionFaults, outputField, requireText, textField } from './fields.ts';
 import { countChangedLines, writeUnifiedDiff } from './text-diff.ts';

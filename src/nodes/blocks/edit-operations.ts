@@ -1,5 +1,5 @@
 /** The operations of EditFile: each makes one text of another. */
-import { isPlainObject } from '../../state/plain.ts';
+import { isPlainObject } from '../../state/values/plain.ts';
 import { findMatches, type Match } from './find-matches.ts';
 import { parseJson } from './parse-json.ts';
 import { applyUnifiedDiff } from './text-diff.ts';

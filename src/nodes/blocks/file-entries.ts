@@ -1,7 +1,7 @@
 /** What ReadFiles tells of files: each file's text, and all of them together. */
 import { extname, join } from 'node:path';
 import { NodeFailure } from '../../graph/node-contract.ts';
-import { readRegularFile } from '../read-regular-file.ts';
+import { readRegularFile } from '../file/read-regular-file.ts';
 import { outlineText, summarize, writeOutline, type Section } from './outline.ts';
 import { decodeBytes, type Encoding } from './text-encoding.ts';
 import { writeYamlListing } from './yaml-listing.ts';

@@ -1,10 +1,10 @@
 /** Files that a command wrote, read as fields of its output. */
 import { isAbsolute } from 'node:path';
 import type { FileOutput } from '../../graph/node-type.ts';
-import { isPlainObject } from '../../state/plain.ts';
-import { isInside, resolveLinks, resolveLocalPath } from '../local-path.ts';
-import type { Mask } from '../mask.ts';
-import { readRegularFile } from '../read-regular-file.ts';
+import { isPlainObject } from '../../state/values/plain.ts';
+import { isInside, resolveLinks, resolveLocalPath } from '../file/local-path.ts';
+import type { Mask } from '../secrets/mask.ts';
+import { readRegularFile } from '../file/read-regular-file.ts';
 import { parseJson } from './parse-json.ts';
 
 const limitBytes = 10 * 1024 * 1024;

@@ -1,7 +1,7 @@
 /** HttpCall: one request. */
 import type { InputFault, Inputs, NodeType, TypedNodeContext } from '../../graph/node-type.ts';
 import { SecretReference } from '../../graph/secret-reference.ts';
-import { decodeText, exchangeHttp, failStatus, safeMethods, saysJson, type HttpAnswer } from '../exchange-http.ts';
+import { decodeText, exchangeHttp, failStatus, safeMethods, saysJson, type HttpAnswer } from '../http/exchange-http.ts';
 import {
   fieldsOf,
   flagOption,

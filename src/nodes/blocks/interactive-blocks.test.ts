@@ -1,7 +1,7 @@
 /** What the built-in interactive blocks ask, and what they make of the answers. */
 import { expect, test } from 'vitest';
 import type { Inputs, NodeType } from '../../graph/node-type.ts';
-import { schemaFault } from '../../state/json-schema.ts';
+import { schemaFault } from '../../schema/json-schema.ts';
 import { createFakeContext, type FakeContext } from '../../testing/node-suite/fake-context.ts';
 import { askChoice } from './ask-choice.ts';
 import { confirmOperation } from './confirm-operation.ts';

@@ -1,8 +1,8 @@
 /** An interactive block as a node type: its turns are recorded, its questions are waits. */
 import { SecretReference } from '../../graph/secret-reference.ts';
 import type { NodeType, TypedNodeContext } from '../../graph/node-type.ts';
-import { isPlainObject } from '../../state/plain.ts';
-import { mapLeaves } from '../map-leaves.ts';
+import { isPlainObject } from '../../state/values/plain.ts';
+import { mapLeaves } from '../draft/map-leaves.ts';
 import {
   turnOf,
   type InteractiveBlock,

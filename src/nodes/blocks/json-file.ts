@@ -1,9 +1,9 @@
 /** JSON objects in files: read strictly, written sorted and whole. */
 import { NodeFailure } from '../../graph/node-contract.ts';
-import { isPlainObject } from '../../state/plain.ts';
-import { fileFailure } from '../file-failure.ts';
-import { writeLocalFile } from '../local-file.ts';
-import { readRegularFile } from '../read-regular-file.ts';
+import { isPlainObject } from '../../state/values/plain.ts';
+import { fileFailure } from '../file/file-failure.ts';
+import { writeLocalFile } from '../file/local-file.ts';
+import { readRegularFile } from '../file/read-regular-file.ts';
 import { fileLimitBytes } from './text-encoding.ts';
 
 export type JsonObject = Readonly<Record<string, unknown>>;

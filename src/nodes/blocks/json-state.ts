@@ -1,10 +1,10 @@
 /** ReadJSONState, WriteJSONState, MergeJSONState: a JSON object kept in a file. */
 import type { InputField, Inputs, NodeType } from '../../graph/node-type.ts';
-import { isPlainObject } from '../../state/plain.ts';
-import { beforeEffect } from '../before-effect.ts';
-import { fileFailure } from '../file-failure.ts';
-import { changeInTurn, lookAtTarget } from '../local-file.ts';
-import { pathNeeds, resolveLocalPath } from '../local-path.ts';
+import { isPlainObject } from '../../state/values/plain.ts';
+import { beforeEffect } from '../draft/before-effect.ts';
+import { fileFailure } from '../file/file-failure.ts';
+import { changeInTurn, lookAtTarget } from '../file/local-file.ts';
+import { pathNeeds, resolveLocalPath } from '../file/local-path.ts';
 import { fieldsOf, flagOption, optionFaults, outputField, refuseInput, requireText, textField } from './fields.ts';
 import { mergeDeep, readJsonFile, writeJsonFile, type JsonObject } from './json-file.ts';
 

@@ -1,7 +1,7 @@
 /** A model's answer as a value that fits a schema. */
 import type { JsonSchema } from '../../graph/node-type.ts';
-import { isPlainObject } from '../../state/plain.ts';
-import { schemaFault } from '../../state/json-schema.ts';
+import { isPlainObject } from '../../state/values/plain.ts';
+import { schemaFault } from '../../schema/json-schema.ts';
 
 /** A schema as data, or as JSON text. @throws Error it is neither */
 export function answerSchema(given: unknown): JsonSchema {

@@ -1,7 +1,7 @@
 /** LLMCall: asks a language model, and holds its answer to a schema. */
 import type { InputFault, Inputs, NodeType } from '../../graph/node-type.ts';
 import type { Models } from '../../ports/model.ts';
-import { schemaDefect } from '../../state/json-schema.ts';
+import { schemaDefect } from '../../schema/json-schema.ts';
 import {
   fieldsOf,
   literal,

@@ -2,7 +2,7 @@
 import { CairnError } from '../../errors.ts';
 import type { StandardSchema } from '../../graph/graph.ts';
 import type { JsonSchema } from '../../graph/node-type.ts';
-import { isPlainObject } from '../../state/plain.ts';
+import { isPlainObject } from '../../state/values/plain.ts';
 
 /** JSON Schema, or a Standard Schema that can tell its JSON Schema (Zod 4.2 and later). */
 export type ObjectSchema = JsonSchema | StandardSchema;

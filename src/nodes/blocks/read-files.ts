@@ -1,7 +1,7 @@
 /** ReadFiles: reads one file, or those that patterns name. */
 import { NodeFailure } from '../../graph/node-contract.ts';
 import type { InputFault, Inputs, Need, NodeType, TypedNodeContext } from '../../graph/node-type.ts';
-import { pathNeeds, resolveLinks, resolveLocalPath } from '../local-path.ts';
+import { pathNeeds, resolveLinks, resolveLocalPath } from '../file/local-path.ts';
 import {
   choiceOption,
   fieldsOf,

@@ -2,12 +2,18 @@
 import { constants } from 'node:os';
 import { NodeFailure } from '../../graph/node-contract.ts';
 import type { CommandText, InputFault, Inputs, NodeType, TypedNodeContext } from '../../graph/node-type.ts';
-import { beforeEffect } from '../before-effect.ts';
-import { resolveLocalPath } from '../local-path.ts';
-import { makeFolder } from '../local-file.ts';
-import type { Mask } from '../mask.ts';
-import { createShellRequest, describeEnd, runCommand, type CommandEnd, type ShellRequest } from '../run-command.ts';
-import { resolveSecrets } from '../secret.ts';
+import { beforeEffect } from '../draft/before-effect.ts';
+import { resolveLocalPath } from '../file/local-path.ts';
+import { makeFolder } from '../file/local-file.ts';
+import type { Mask } from '../secrets/mask.ts';
+import {
+  createShellRequest,
+  describeEnd,
+  runCommand,
+  type CommandEnd,
+  type ShellRequest,
+} from '../shell/run-command.ts';
+import { resolveSecrets } from '../secrets/secret.ts';
 import {
   fieldsOf,
   flagOption,

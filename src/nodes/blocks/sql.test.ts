@@ -7,7 +7,7 @@ import { afterAll, beforeEach, expect, test } from 'vitest';
 import type { NodeFailure } from '../../graph/node-contract.ts';
 import type { Inputs } from '../../graph/node-type.ts';
 import { SecretReference } from '../../graph/secret-reference.ts';
-import { admitValue } from '../../state/codec.ts';
+import { admitValue } from '../../state/values/codec.ts';
 import { createFakeContext, type FakeContextOptions } from '../../testing/node-suite/fake-context.ts';
 import { sqlBlock } from './sql.ts';
 

@@ -1,9 +1,9 @@
 /** Sql: statements on SQLite or Postgres, in one transaction. */
 import { NodeFailure } from '../../graph/node-contract.ts';
 import type { InputFault, Inputs, NodeType, TypedNodeContext } from '../../graph/node-type.ts';
-import { beforeEffect } from '../before-effect.ts';
-import { maskFailure, type Mask } from '../mask.ts';
-import { resolveSecrets } from '../secret.ts';
+import { beforeEffect } from '../draft/before-effect.ts';
+import { maskFailure, type Mask } from '../secrets/mask.ts';
+import { resolveSecrets } from '../secrets/secret.ts';
 import {
   fieldsOf,
   flagOption,

@@ -1,7 +1,7 @@
 /** Resolves the path of a file node, and keeps it inside a folder if one is given. */
 import { basename, dirname, isAbsolute, join, resolve } from 'node:path';
 import { NodeFailure } from '../../graph/node-contract.ts';
-import { isInside } from '../local-path.ts';
+import { isInside } from './local-path.ts';
 import { files } from './files.ts';
 
 /**

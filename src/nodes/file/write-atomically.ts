@@ -1,7 +1,7 @@
 /** Writes a file so that it is there whole, or as it was before; durable when it resolves. */
 import { createHash, randomBytes } from 'node:crypto';
 import { basename, dirname, join } from 'node:path';
-import { describeFileError } from '../file-failure.ts';
+import { describeFileError } from './file-failure.ts';
 import { files } from './files.ts';
 
 export interface AtomicWrite {

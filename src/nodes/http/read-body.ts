@@ -1,6 +1,6 @@
 /** Reads the body of a response, up to a limit, and parses it. */
 import { NodeFailure } from '../../graph/node-contract.ts';
-import type { Mask } from '../mask.ts';
+import type { Mask } from '../secrets/mask.ts';
 
 export type BodyFormat = 'json' | 'text' | 'bytes' | 'auto';
 

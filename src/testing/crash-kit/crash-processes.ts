@@ -2,11 +2,9 @@
 import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { compareTrials } from './crash-everywhere.ts';
-import type { CrashFault, CrashReport } from './crash-everywhere.ts';
+import { compareTrials, type CrashFault, type CrashReport } from './crash-everywhere.ts';
 import type { CrashPoint } from './process-life.ts';
-import { crashOrdersVariable, crashResultFile } from './crash-script.ts';
-import type { CrashOrders, CrashResult } from './crash-script.ts';
+import { crashOrdersVariable, crashResultFile, type CrashOrders, type CrashResult } from './crash-script.ts';
 
 export interface CrashProcessesOptions {
   /** Path of a script that calls {@link runCrashScript}. */

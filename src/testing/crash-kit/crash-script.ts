@@ -4,14 +4,11 @@ import { join } from 'node:path';
 import type { Engine } from '../../engine/api.ts';
 import type { Store } from '../../ports/store.ts';
 import { driveRun } from './drive-run.ts';
-import { Life, mortalOracle } from './process-life.ts';
-import type { CrashPoint } from './process-life.ts';
+import { Life, mortalOracle, type CrashPoint } from './process-life.ts';
 import type { CrashCase } from './crash-everywhere.ts';
 import { mortalStore } from './mortal-store.ts';
-import { checksumsOf, summariseRun } from './run-summary.ts';
-import type { RunSummary } from './run-summary.ts';
-import { openEffectJournal } from './effect-oracle.ts';
-import type { EffectEntry } from './effect-oracle.ts';
+import { checksumsOf, summariseRun, type RunSummary } from './run-summary.ts';
+import { openEffectJournal, type EffectEntry } from './effect-oracle.ts';
 
 /** The environment variable by which {@link crashProcesses} tells a script its orders. */
 export const crashOrdersVariable = 'CAIRN_CRASH';

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { compileGraph } from '../../graph/compile-graph.ts';
 import { END, START, type Graph, type NodeDefinition } from '../../graph/graph.ts';
 import { Outcome, partitions, stepsOutput } from '../../graph/node-contract.ts';
-import { admitValue } from '../../state/codec.ts';
-import { deepFreeze } from '../../state/freeze.ts';
+import { admitValue } from '../../state/values/codec.ts';
+import { deepFreeze } from '../../state/values/freeze.ts';
 import { createFakeContext, createStateView, type FakeContext, type FakeContextOptions } from './fake-context.ts';
 
 export interface NodeSuiteOptions {

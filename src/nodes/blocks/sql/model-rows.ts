@@ -1,6 +1,6 @@
 /** Rows of a model: what is filled in, and how values are kept. */
-import { hashText } from '../../../state/hash.ts';
-import { isPlainObject } from '../../../state/plain.ts';
+import { hashText } from '../../../state/values/hash.ts';
+import { isPlainObject } from '../../../state/values/plain.ts';
 import { refuseInput } from '../fields.ts';
 import { parseJson } from '../parse-json.ts';
 import type { RowData } from './row-statements.ts';

@@ -1,7 +1,7 @@
 /** Where the database of an Sql block is. */
 import type { InputFault, InputField, Inputs, Need } from '../../../graph/node-type.ts';
-import { isPlainObject } from '../../../state/plain.ts';
-import { pathNeeds, resolveLocalPath } from '../../local-path.ts';
+import { isPlainObject } from '../../../state/values/plain.ts';
+import { pathNeeds, resolveLocalPath } from '../../file/local-path.ts';
 import {
   fieldsOf,
   literal,

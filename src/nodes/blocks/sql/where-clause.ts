@@ -1,5 +1,5 @@
 /** Which rows: conditions on columns, all of which must hold. */
-import { isPlainObject } from '../../../state/plain.ts';
+import { isPlainObject } from '../../../state/values/plain.ts';
 import type { TableModel } from './table-model.ts';
 import { quoteName, type StatementWriter } from './write-statement.ts';
 

@@ -1,0 +1,364 @@
+/**
+ * Reads a script as a shell would, as far as quoting goes (T8): which parts are quoted and how, where commands, here-documents,
+ * arithmetic and expansions begin and end. It copies the script, and asks at every `${` what is to stand there.
+ */
+import { warnOfEvaluation } from './check-evaluation.ts';
+import { evaluatingDeclaration } from './check-names.ts';
+import { CommandWords } from './command-words.ts';
+import { ShellCursor } from './shell-cursor.ts';
+import { isCommandSubstitution } from './shell-parentheses.ts';
+import { TextError } from '../expression/expression-tokens.ts';
+import type { TextFault } from '../expression/template.ts';
+
+/** Where a `${` stands. */
+export type Place =
+  | 'bare'
+  | 'double'
+  | 'single'
+  | 'document'
+  /** Places where no value can be passed as data. */
+  | 'quoted document'
+  | 'arithmetic'
+  | 'dollar quotes'
+  | 'backquotes'
+  | 'expansion'
+  | 'delimiter'
+  | 'backslash';
+
+/** What stands at a `${` instead: undefined leaves it to the shell. */
+export type Substitute = (offset: number, place: Place) => { readonly end: number } | undefined;
+
+interface Document {
+  readonly delimiter: string;
+  readonly isQuoted: boolean;
+  readonly isIndented: boolean;
+  /** What reads it runs it. */
+  readonly isRun: boolean;
+}
+
+/** A line that pipes something into a shell. */
+const intoShell = /\|[ \t]*(?:sudo +)?(?:ba|da|k|z|a)?sh\b[^|\n]*\n$/;
+const wordEnd = ' \t\n;&|()<>';
+
+export class ShellScanner extends ShellCursor {
+  readonly #substitute: Substitute;
+  readonly #faults: TextFault[];
+  /** Whether a variable of the script evaluates what it is given. */
+  readonly #evaluates: boolean;
+
+  constructor(text: string, write: (text: string) => void, substitute: Substitute, faults: TextFault[]) {
+    super(text, write);
+    this.#substitute = substitute;
+    this.#faults = faults;
+    this.#evaluates = evaluatingDeclaration.test(text);
+  }
+
+  scan(): void {
+    this.#commands(undefined);
+  }
+
+  /** Commands up to the sign that closes them, which is left to read. Returns the offsets of the references in them. */
+  #commands(closer: ')' | '`' | undefined): readonly number[] {
+    const words = new CommandWords(this.#faults, this.#evaluates);
+    const documents: Document[] = [];
+    /** For each open `case`: whether patterns or commands come next. */
+    const cases: ('pattern' | 'commands')[] = [];
+    while (this.at < this.end) {
+      const sign = this.peek();
+      if (sign === '<' || sign === '>') {
+        this.#redirection(words, cases, documents);
+        continue;
+      }
+      if (wordEnd.includes(sign)) this.#endWord(words, cases);
+      if (sign === closer && (sign === '`' || cases.at(-1) !== 'pattern')) break;
+      if (sign === ' ' || sign === '\t') this.copy(1);
+      else if (sign === '\n') {
+        this.copy(1);
+        if (!words.isCaseHead) words.endCommand();
+        this.#documents(documents.splice(0));
+      } else if (sign === '(') this.#parenthesis(words, cases);
+      else if (sign === ')') {
+        if (cases.at(-1) === 'pattern') cases[cases.length - 1] = 'commands';
+        this.copy(1);
+        words.endCommand();
+      } else if (sign === ';' || sign === '&' || sign === '|') this.#separator(words, cases);
+      else if (sign === '#' && words.isAtStart) this.#comment(closer);
+      else this.#wordPart(words, 'bare');
+    }
+    this.#endWord(words, cases);
+    words.endCommand();
+    return words.all;
+  }
+
+  /** `(` outside of quotes: arithmetic, a subshell, the items of an array, the mark of a function, or part of a pattern. */
+  #parenthesis(words: CommandWords, cases: readonly ('pattern' | 'commands')[]): void {
+    if (this.starts('((') && !isCommandSubstitution(this.text, this.at + 2, this.end)) return this.#arithmetic(2);
+    const before = this.text[this.at - 1] ?? '';
+    const isList = before === '=';
+    this.copy(1);
+    if (cases.at(-1) === 'pattern' && !'@!?*+'.includes(before)) return;
+    const from = this.at;
+    for (const offset of this.within(() => this.#commands(')'))) words.refer(offset, true);
+    const content = this.text.slice(from, this.at);
+    if (isList && content.includes('<<')) {
+      throw new TextError(from, 'a here-document within a list of items', 'put it into a variable first');
+    }
+    this.copy(1);
+    if (!isList && content.trim() === '') words.endCommand();
+  }
+
+  #endWord(words: CommandWords, cases: ('pattern' | 'commands')[]): void {
+    if (words.isAtStart) return;
+    const { text, isFirst, isCaseHead } = words;
+    words.endWord();
+    const state = cases.at(-1);
+    if (isCaseHead && text === 'in') {
+      cases.push('pattern');
+      words.endCommand();
+    } else if (isFirst && text === 'esac' && state !== undefined) cases.pop();
+  }
+
+  #separator(words: CommandWords, cases: ('pattern' | 'commands')[]): void {
+    const length = ['&&', '||', ';;&', ';;', ';&', '|&', '&>'].find((sign) => this.starts(sign))?.length ?? 1;
+    const sign = this.copy(length);
+    if (sign === '&>') return words.redirect();
+    words.endCommand(sign === '|' || sign === '|&');
+    if (cases.at(-1) === 'commands' && (sign.startsWith(';;') || sign === ';&')) cases[cases.length - 1] = 'pattern';
+  }
+
+  #redirection(words: CommandWords, cases: ('pattern' | 'commands')[], documents: Document[]): void {
+    const isDocument = this.starts('<<') && !this.starts('<<<');
+    const isSubstitution = this.peek(1) === '(';
+    if (!isSubstitution) words.dropNumber();
+    this.#endWord(words, cases);
+    if (isDocument) documents.push(this.#document(words));
+    else {
+      const length = ['<<<', '>>', '>&', '<&', '>|', '<>'].find((sign) => this.starts(sign))?.length ?? 1;
+      this.copy(length);
+      if (!isSubstitution) words.redirect();
+    }
+  }
+
+  #comment(closer: ')' | '`' | undefined): void {
+    const ends = closer === '`' ? /[\n`]/g : /\n/g;
+    ends.lastIndex = this.at;
+    this.copy((ends.exec(this.text)?.index ?? this.end) - this.at);
+  }
+
+  /** One part of a word outside of quotes: an escaped or plain character, a quoted string, an expansion. */
+  #wordPart(words: CommandWords, place: 'bare' | 'expansion'): void {
+    const sign = this.peek();
+    if (sign === '\\') {
+      if (this.peek(1) === '\n') this.copy(2);
+      else words.write(this.#escape().slice(1));
+    } else if (sign === "'") this.#single(words, place === 'bare' ? 'single' : place);
+    else if (sign === '"') this.#double(words, place === 'bare' ? 'double' : place);
+    else if (sign === '`') this.#backquotes(words);
+    else if (sign === '$') this.#dollar(words, place);
+    else words.write(this.copy(1));
+  }
+
+  /** A backslash and what it takes. */
+  #escape(): string {
+    if (this.text.startsWith('${', this.at + 1)) {
+      const offset = this.at + 1;
+      const replaced = this.#substitute(offset, 'backslash');
+      if (replaced !== undefined) {
+        this.at = replaced.end;
+        return '';
+      }
+    }
+    return this.copy(2);
+  }
+
+  /** What stands at a `${`, or nothing if it is the shell's. */
+  #reference(words: CommandWords, place: Place): boolean {
+    const offset = this.at;
+    const replaced = this.#substitute(offset, place);
+    if (replaced === undefined) return false;
+    this.at = replaced.end;
+    words.refer(offset);
+    return true;
+  }
+
+  #single(words: CommandWords, place: Place): void {
+    this.copy(1);
+    words.write('');
+    while (this.at < this.end && this.peek() !== "'") {
+      if (this.starts('$${')) {
+        this.at += 1;
+        words.write(this.copy(2));
+      } else if (!(this.starts('${') && this.#reference(words, place))) words.write(this.copy(1));
+    }
+    this.copy(1);
+  }
+
+  #double(words: CommandWords, place: Place): void {
+    this.copy(1);
+    words.write('');
+    while (this.at < this.end && this.peek() !== '"') this.#quotedPart(words, place);
+    this.copy(1);
+  }
+
+  /** A character or an expansion where double quotes are, or a here-document. */
+  #quotedPart(words: CommandWords, place: Place): void {
+    const sign = this.peek();
+    if (sign === '\\') words.write(this.#escape());
+    else if (sign === '`') this.#backquotes(words);
+    else if (sign === '$') this.#dollar(words, place);
+    else words.write(this.copy(1));
+  }
+
+  #dollar(words: CommandWords, place: Place): void {
+    if (this.starts('$${')) {
+      this.at += 1;
+      this.within(() => this.#expansion(words, place));
+    } else if (this.starts('${')) {
+      if (!this.#reference(words, place)) this.within(() => this.#expansion(words, place));
+    } else if (this.starts('$((') && !isCommandSubstitution(this.text, this.at + 3, this.end)) {
+      this.within(() => this.#arithmetic(3));
+      words.write('0');
+    } else if (this.starts('$(')) {
+      this.copy(2);
+      words.write('');
+      for (const offset of this.within(() => this.#commands(')'))) words.refer(offset, true);
+      this.copy(1);
+    } else if (this.starts('$[')) {
+      this.copy(2);
+      this.within(() => this.#until(']', 'arithmetic'));
+    } else if (this.starts("$'") && (place === 'bare' || place === 'expansion')) this.#dollarQuotes(words);
+    else if (this.starts('$$') && !this.text.startsWith('$${', this.at + 1)) words.write(this.copy(2));
+    else words.write(this.copy(1));
+  }
+
+  /** `$'…'`: a backslash takes the next character in some shells, and none in others. */
+  #dollarQuotes(words: CommandWords): void {
+    this.copy(2);
+    words.write('');
+    while (this.at < this.end && this.peek() !== "'") {
+      if (this.starts('${') && this.#reference(words, 'dollar quotes')) continue;
+      words.write(this.copy(this.peek() === '\\' ? 2 : 1));
+    }
+    this.copy(1);
+  }
+
+  /** Backquotes: commands like any other, unless backslashes in them are to be taken away first. */
+  #backquotes(words: CommandWords): void {
+    const close = /[^\\`]*(?:\\[^][^\\`]*)*`/y;
+    close.lastIndex = this.at + 1;
+    const length = close.exec(this.text)?.[0].length ?? this.end - this.at;
+    const content = this.text.slice(this.at + 1, this.at + length);
+    this.copy(1);
+    words.write('');
+    if (content.includes('\\')) this.#until('`', 'backquotes');
+    else {
+      for (const offset of this.within(() => this.#commands('`'))) words.refer(offset, true);
+      this.copy(1);
+    }
+  }
+
+  /** Copies up to a sign and with it, where no reference may stand. */
+  #until(closer: string, place: Place): void {
+    const words = new CommandWords([]);
+    while (this.at < this.end && !this.starts(closer)) {
+      if (this.starts('${') && this.#reference(words, place)) continue;
+      if (this.starts('$(') && place !== 'backquotes') this.#dollar(words, place);
+      else this.copy(this.peek() === '\\' ? 2 : 1);
+    }
+    this.copy(closer.length);
+  }
+
+  /** Arithmetic, after its opening signs. */
+  #arithmetic(length: number): void {
+    const words = new CommandWords([]);
+    this.copy(length);
+    for (let depth = 0; this.at < this.end;) {
+      const sign = this.peek();
+      if (sign === '$') this.#dollar(words, 'arithmetic');
+      else if (sign === '`') this.#backquotes(words);
+      else if (sign === ')' && depth === 0) break;
+      else {
+        depth += sign === '(' ? 1 : sign === ')' ? -1 : 0;
+        this.copy(sign === '\\' ? 2 : 1);
+      }
+    }
+    this.copy(2);
+  }
+
+  /** The shell's own `${…}`. A value may stand only where it is the word that takes the place of a variable. */
+  #expansion(words: CommandWords, place: Place): void {
+    const head = /\$\{[#!]?(?:\w+|[#@*?$!-])?(:?[-=+?])?/y;
+    head.lastIndex = this.at;
+    const match = head.exec(this.text);
+    words.write(this.copy(match?.[0].length ?? 2));
+    const isWord = match?.[1] !== undefined;
+    const inside: Place =
+      isWord && (place === 'bare' || place === 'double' || place === 'document') ? place : 'expansion';
+    while (this.at < this.end && this.peek() !== '}') {
+      const sign = this.peek();
+      const isQuote = sign === '"' || (sign === "'" && (place === 'bare' || !isWord));
+      if (inside === 'bare' && !isQuote) this.#wordPart(words, 'bare');
+      else if (isQuote) this.#wordPart(words, 'expansion');
+      else this.#quotedPart(words, inside);
+    }
+    this.copy(1);
+  }
+
+  /** `<<` and the word that ends the document. */
+  #document(words: CommandWords): Document {
+    const isRun = words.isInterpreter;
+    this.copy(2);
+    const isIndented = this.peek() === '-';
+    if (isIndented) this.copy(1);
+    while (this.peek() === ' ' || this.peek() === '\t') this.copy(1);
+    const delimiter = new CommandWords([]);
+    const from = this.at;
+    while (this.at < this.end && !wordEnd.includes(this.peek())) {
+      if (this.starts('${') && this.#reference(delimiter, 'delimiter')) continue;
+      this.#wordPart(delimiter, 'expansion');
+    }
+    const written = this.text.slice(from, this.at);
+    if (/[$`]/.test(written) && delimiter.all.length === 0) {
+      throw new TextError(from, 'the delimiter of a here-document holds an expansion', 'write a plain word');
+    }
+    const isQuoted = /["'\\]/.test(written);
+    return { delimiter: delimiter.text, isQuoted, isIndented, isRun };
+  }
+
+  /** The bodies of the documents that were announced on the line before. */
+  #documents(documents: readonly Document[]): void {
+    if (documents.length === 0) return;
+    const line = this.text.slice(this.text.lastIndexOf('\n', this.at - 2) + 1, this.at);
+    const isPiped = intoShell.test(line);
+    for (const { delimiter, isQuoted, isIndented, isRun } of documents) {
+      const end = this.#documentEnd(delimiter, isIndented);
+      const outer = this.end;
+      const words = new CommandWords([]);
+      this.end = end;
+      while (this.at < this.end) {
+        if (!isQuoted) this.#quotedPart(words, 'document');
+        else if (this.starts('$${')) {
+          this.at += 1;
+          this.copy(2);
+        } else if (!(this.starts('${') && this.#reference(words, 'quoted document'))) this.copy(1);
+      }
+      this.end = outer;
+      if (isRun || isPiped)
+        for (const offset of words.all) warnOfEvaluation(this.#faults, offset, 'the program that reads this');
+      const next = this.text.indexOf('\n', this.at);
+      this.copy((next < 0 ? this.end : next + 1) - this.at);
+    }
+  }
+
+  /** Where the line is that ends a document. */
+  #documentEnd(delimiter: string, isIndented: boolean): number {
+    for (let line = this.at; line < this.end;) {
+      const next = this.text.indexOf('\n', line);
+      const end = next < 0 || next > this.end ? this.end : next;
+      const text = this.text.slice(line, end);
+      if ((isIndented ? text.replace(/^\t+/, '') : text) === delimiter) return line;
+      line = end + 1;
+    }
+    return this.end;
+  }
+}

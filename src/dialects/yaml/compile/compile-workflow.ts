@@ -1,0 +1,325 @@
+/** From the text of one workflow to a checked workflow with its graph. */
+import { CairnError } from '../../../errors.ts';
+import { compileGraph } from '../../../graph/compile-graph.ts';
+import {
+  START,
+  type EdgeDefinition,
+  type Graph,
+  type GraphPolicies,
+  type NodeDefinition,
+  type Violation,
+} from '../../../graph/graph.ts';
+import { nearest } from '../../../graph/nearest.ts';
+import type { NodeType } from '../../../graph/node-type.ts';
+import { groupByWave } from '../../../graph/waves.ts';
+import { orderBlocks, type BlockOrder } from './block-order.ts';
+import type { LinkedWorkflow, WorkflowParts } from '../run/block-parts.ts';
+import { isCall } from '../file/call-type.ts';
+import { compileBlock, type CompiledBlock } from './compile-block.ts';
+import { Faults } from '../file/faults.ts';
+import { forEachFields, forEachShape } from '../run/for-each-node.ts';
+import { implicitInputs } from './implicit-inputs.ts';
+import { inputSchema } from '../file/input-schema.ts';
+import type { Withheld } from '../run/input-templates.ts';
+import { defineOutputs, outputsId } from '../run/outputs-node.ts';
+import { readDocument, type YamlDocument } from '../file/read-document.ts';
+import { readFile } from '../file/read-file.ts';
+import { TemplateReader } from '../run/template-reader.ts';
+import type { Names } from '../expression/template.ts';
+import type { BlockFile, WorkflowFile } from '../file/workflow-file.ts';
+import type { CheckpointSettings, WorkflowBlock, WorkflowInput, YamlWorkflow } from '../file/yaml-workflow.ts';
+
+/** What a workflow is compiled with. */
+export interface Surroundings {
+  readonly types: ReadonlyMap<string, NodeType>;
+  readonly checkpoint: CheckpointSettings;
+  readonly withheld: Withheld | undefined;
+  /** Told what the file says, before anything else is asked. */
+  readonly onRead: (file: WorkflowFile) => void;
+  /** The workflow that a block names; reports a fault if it cannot be used. */
+  readonly linkLiteral: (name: string, faults: Faults, block: BlockFile) => YamlWorkflow | undefined;
+  readonly link: WorkflowParts['link'];
+  /** Told of a block that computes the name of a workflow. */
+  readonly noteComputed: () => void;
+  /** The text that is kept with runs of the workflow; asked for once it is known to be good. */
+  readonly graphText: (workflow: WorkflowFile) => string | undefined;
+}
+
+/** A workflow if it can be used, and all that is wrong with it. */
+export interface Compiled {
+  readonly workflow: YamlWorkflow | undefined;
+  readonly violations: readonly Violation[];
+  /** The text could not be read as YAML at all. */
+  readonly isUnreadable?: boolean;
+}
+
+/** Block types that ask a model; whoever asks a person has the effect class `human`. */
+const modelTypes: readonly string[] = ['LLMCall'];
+
+export function compileWorkflow(text: string, source: string, around: Surroundings): Compiled {
+  const { document, faults: unreadable } = readDocument(text, source);
+  if (document === undefined) return { workflow: undefined, violations: unreadable, isUnreadable: true };
+  return compileDocument(document, around);
+}
+
+function compileDocument(document: YamlDocument, around: Surroundings): Compiled {
+  const faults = new Faults(document);
+  const file = readFile(faults, document);
+  around.onRead(file);
+  const order = orderBlocks(faults, file.blocks);
+  const inputs = inputsOf(faults, file, around.types);
+  const children = linkChildren(faults, order, around);
+  const workflow: WorkflowParts = {
+    name: file.name,
+    shapes: new Map(
+      [...order.blocks.values()].flatMap(({ id, forEach }) => (forEach === undefined ? [] : [[id, forEachShape]])),
+    ),
+    link: around.link,
+    withheld: around.withheld,
+  };
+  const names = namesOf(file, inputs, order, children, around.types);
+  const blocks = new Map<string, CompiledBlock>();
+  for (const block of order.blocks.values()) {
+    const type = typeOf(faults, block, around.types);
+    if (type === undefined) continue;
+    const reach = { block: block.id, isBefore: (id: string) => order.isBefore(id, block.id) };
+    const outerReader = new TemplateReader(faults, names, reach);
+    const reader =
+      block.forEach === undefined ? outerReader : new TemplateReader(faults, { ...names, hasEach: true }, reach);
+    const child = children.get(block.id);
+    const compiled = compileBlock(block, type, {
+      faults,
+      reader,
+      outerReader,
+      workflow,
+      call: child === undefined ? undefined : linked(child),
+      place: document.placeOf(block.at),
+    });
+    blocks.set(block.id, compiled);
+  }
+  const outputs = defineOutputs(
+    new TemplateReader(faults, names, { block: undefined, isBefore: () => true }),
+    file.outputs,
+    workflow,
+  );
+  if (faults.hasErrors) return { workflow: undefined, violations: faults.violations };
+  const graph = buildGraph(faults, document, file, { order, inputs, blocks, outputs }, around);
+  if (graph === undefined) return { workflow: undefined, violations: faults.violations };
+  return {
+    workflow: describeWorkflow(file, graph, { order, inputs, blocks, children, violations: faults.violations, around }),
+    violations: faults.violations,
+  };
+}
+
+/** What of a workflow a block needs that runs it. */
+export function linked({ name, graph, waves }: YamlWorkflow): LinkedWorkflow {
+  return { name, graph, waveCount: waves.length };
+}
+
+function inputsOf(faults: Faults, file: WorkflowFile, types: ReadonlyMap<string, NodeType>): readonly WorkflowInput[] {
+  if (file.inputs !== undefined) return file.inputs;
+  const isCommand = (type: string, input: string): boolean => types.get(type)?.inputs[input]?.kind === 'command';
+  const names = implicitInputs(file, isCommand);
+  if (names.length > 0)
+    faults.add(['name'], {
+      rule: 'Y3',
+      severity: 'warning',
+      message: `there is no \`inputs\` section, so these names are inputs of any type: ${names.join(', ')}`,
+      fix: 'declare them under `inputs:`',
+    });
+  return names.map((name) => ({
+    name,
+    type: 'any',
+    description: undefined,
+    isRequired: true,
+    default: undefined,
+    schema: {},
+  }));
+}
+
+function linkChildren(faults: Faults, order: BlockOrder, around: Surroundings): ReadonlyMap<string, YamlWorkflow> {
+  const children = new Map<string, YamlWorkflow>();
+  for (const block of order.blocks.values()) {
+    const name = block.inputs['workflow'];
+    if (!isCall(around.types.get(block.type)) || typeof name !== 'string') continue;
+    if (name.includes('${')) {
+      around.noteComputed();
+      continue;
+    }
+    const child = around.linkLiteral(name, faults, block);
+    if (child !== undefined) children.set(block.id, child);
+  }
+  return children;
+}
+
+function namesOf(
+  file: WorkflowFile,
+  inputs: readonly WorkflowInput[],
+  order: BlockOrder,
+  children: ReadonlyMap<string, YamlWorkflow>,
+  types: ReadonlyMap<string, NodeType>,
+): Names {
+  const known = new Map<string, readonly string[] | undefined>();
+  return {
+    inputs: inputs.map(({ name }) => name),
+    blocks: [...order.blocks.keys()],
+    secrets: file.secrets,
+    hasEach: false,
+    fieldsOf: (id) => {
+      if (!known.has(id)) known.set(id, fieldsOf(order.blocks.get(id), children.get(id), types));
+      return known.get(id);
+    },
+  };
+}
+
+function fieldsOf(
+  block: BlockFile | undefined,
+  child: YamlWorkflow | undefined,
+  types: ReadonlyMap<string, NodeType>,
+): readonly string[] | undefined {
+  if (block === undefined) return undefined;
+  if (block.forEach !== undefined) return forEachFields;
+  const type = types.get(block.type);
+  if (type === undefined) return undefined;
+  const own = Object.keys(type.outputs);
+  if (isCall(type)) {
+    const called = child?.outputs.map(({ name }) => name);
+    return called && [...own.filter((name) => name !== 'outputs'), ...called];
+  }
+  if (own.length === 0) return undefined;
+  return [...own, ...block.fileOutputs.map(({ name }) => name)];
+}
+
+function typeOf(faults: Faults, block: BlockFile, types: ReadonlyMap<string, NodeType>): NodeType | undefined {
+  const type = types.get(block.type);
+  if (type !== undefined || block.type === '') return type;
+  const names = [...types.keys()];
+  const near = nearest(block.type, names) ?? names.find((name) => name.toLowerCase() === block.type.toLowerCase());
+  faults.add([...block.at, 'type'], {
+    rule: 'Y5',
+    message: `there is no block type ${block.type}`,
+    fix: `${near === undefined ? '' : `did you mean ${near}? `}There are: ${names.join(', ')}`,
+  });
+  return undefined;
+}
+
+interface GraphParts {
+  readonly order: BlockOrder;
+  readonly inputs: readonly WorkflowInput[];
+  readonly blocks: ReadonlyMap<string, CompiledBlock>;
+  readonly outputs: NodeDefinition;
+}
+
+function buildGraph(
+  faults: Faults,
+  document: YamlDocument,
+  file: WorkflowFile,
+  { order, inputs, blocks, outputs }: GraphParts,
+  around: Surroundings,
+): Graph | undefined {
+  const text = around.graphText(file);
+  try {
+    const graph = compileGraph({
+      id: file.name,
+      nodes: [...[...blocks.values()].map(({ node }) => node), outputs],
+      edges: edgesOf(document, order),
+      schemas: { input: inputSchema(inputs) },
+      policies: policiesOf(file, around.checkpoint),
+      ...(text === undefined ? {} : { text }),
+    });
+    faults.take(graph.warnings);
+    return graph;
+  } catch (error) {
+    if (!CairnError.is(error, 'GRAPH_INVALID')) throw error;
+    faults.take(error.data['violations'] as readonly Violation[]);
+    return undefined;
+  }
+}
+
+/** Blocks that nothing depends on lead to the outputs: once these are over, all are. */
+function edgesOf(document: YamlDocument, { blocks }: BlockOrder): readonly EdgeDefinition[] {
+  const edges: EdgeDefinition[] = [];
+  const leading = new Set<string>();
+  for (const block of blocks.values()) {
+    if (block.dependsOn.length === 0) edges.push({ from: START, to: block.id });
+    for (const { block: from, isRequired, at } of block.dependsOn) {
+      leading.add(from);
+      edges.push({ from, to: block.id, place: document.placeOf(at), ...(!isRequired && { always: true }) });
+    }
+  }
+  for (const id of blocks.keys()) if (!leading.has(id)) edges.push({ from: id, to: outputsId, always: true });
+  return edges;
+}
+
+function policiesOf({ concurrency, checkpoint }: WorkflowFile, defaults: CheckpointSettings): Partial<GraphPolicies> {
+  const { enabled = true, max_checkpoint_size_mb: sizeMb } = { ...defaults, ...checkpoint };
+  return {
+    ...(concurrency !== undefined && { concurrency }),
+    ...(!enabled && { checkpoint: 'none' }),
+    ...(sizeMb !== undefined && { checkpointBytes: Math.round(sizeMb * 1024 * 1024) }),
+  };
+}
+
+interface Description {
+  readonly order: BlockOrder;
+  readonly inputs: readonly WorkflowInput[];
+  readonly blocks: ReadonlyMap<string, CompiledBlock>;
+  readonly children: ReadonlyMap<string, YamlWorkflow>;
+  readonly violations: readonly Violation[];
+  readonly around: Surroundings;
+}
+
+function describeWorkflow(file: WorkflowFile, graph: Graph, parts: Description): YamlWorkflow {
+  const { order, inputs, blocks, children, violations, around } = parts;
+  const ids = [...order.blocks.keys()];
+  return {
+    name: file.name,
+    description: file.description,
+    version: file.version,
+    tags: file.tags,
+    inputs,
+    outputs: file.outputs.map(({ name, value, type, description }) => ({
+      name,
+      value: written(value),
+      type,
+      description,
+    })),
+    blocks: ids.map((id, index) =>
+      describeBlock(
+        order.blocks.get(id) as BlockFile,
+        blocks.get(id) as CompiledBlock,
+        children.get(id),
+        order.waves[index] ?? 0,
+      ),
+    ),
+    waves: groupByWave(ids, order.waves),
+    checkpoint: { ...around.checkpoint, ...file.checkpoint },
+    secrets: [...new Set([file, ...children.values()].flatMap(({ secrets }) => secrets))].sort(),
+    graph,
+    warnings: violations,
+  };
+}
+
+function describeBlock(
+  file: BlockFile,
+  { effect }: CompiledBlock,
+  child: YamlWorkflow | undefined,
+  wave: number,
+): WorkflowBlock {
+  return {
+    id: file.id,
+    type: file.type,
+    description: file.description,
+    dependsOn: file.dependsOn.map(({ block, isRequired }) => ({ block, isRequired })),
+    condition: file.condition,
+    forEach: file.forEach && written(file.forEach.over),
+    effect,
+    asks: effect === 'human' || modelTypes.includes(file.type) || (child?.blocks.some(({ asks }) => asks) ?? false),
+    workflow: child?.name,
+    wave,
+  };
+}
+
+function written(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}

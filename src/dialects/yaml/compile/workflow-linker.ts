@@ -1,0 +1,156 @@
+/** One reading: a workflow, and all that it calls. Each is compiled once. */
+import { CairnError } from '../../../errors.ts';
+import { nearest, nearestFirst } from '../../../graph/nearest.ts';
+import type { NodeContext } from '../../../graph/node-contract.ts';
+import type { NodeType } from '../../../graph/node-type.ts';
+import { refusalOf } from '../../../graph/refusal-of.ts';
+import { bundleText } from './bundle-text.ts';
+import type { LinkedWorkflow } from '../run/block-parts.ts';
+import { callers } from '../run/call-node.ts';
+import { callTypes } from '../file/call-type.ts';
+import { compileWorkflow, linked, type Compiled } from './compile-workflow.ts';
+import type { Faults } from '../file/faults.ts';
+import type { Withheld } from '../run/input-templates.ts';
+import type { ReadOptions, WorkflowText } from '../file/read-options.ts';
+import type { BlockFile } from '../file/workflow-file.ts';
+import type { YamlWorkflow } from '../file/yaml-workflow.ts';
+
+/** How deep workflows may call workflows where the file does not say. */
+const depthDefault = 32;
+
+export class WorkflowLinker {
+  readonly #options: ReadOptions;
+  readonly #types: ReadonlyMap<string, NodeType>;
+  readonly #compiled = new Map<string, Compiled>();
+  /** Texts of the workflows that may be called, in the order in which they were asked for. */
+  readonly #texts = new Map<string, WorkflowText>();
+  /** Names of the workflows being compiled, from the main one. */
+  readonly #chain: string[] = [];
+  readonly #main: WorkflowText;
+  #depth = depthDefault;
+  #callsComputed = false;
+
+  constructor(text: string, options: ReadOptions) {
+    this.#options = options;
+    // A block of the user's own stands before the dialect's of its name.
+    this.#types = new Map([...callTypes, ...options.nodeTypes].map((type) => [type.name, type]));
+    this.#main = { text, source: options.source ?? 'inline' };
+  }
+
+  /** Compiles the main workflow and those it names. */
+  compile(): Compiled {
+    const { origin = 'file', permissions = {} } = this.#options;
+    return this.#compile(this.#main, origin === 'file' ? undefined : (need) => refusalOf(need, permissions), true);
+  }
+
+  #compile({ text, source }: WorkflowText, withheld: Withheld | undefined, isMain: boolean): Compiled {
+    return compileWorkflow(text, source, {
+      types: this.#types,
+      checkpoint: this.#options.checkpoint ?? {},
+      withheld,
+      onRead: ({ name, depth }) => {
+        if (!isMain) return;
+        this.#chain.push(name);
+        this.#depth = depth ?? depthDefault;
+      },
+      linkLiteral: (name, faults, block) => this.#linkLiteral(name, faults, block),
+      link: (name, ctx) => this.#link(name, ctx),
+      noteComputed: () => {
+        this.#callsComputed = true;
+      },
+      graphText: ({ name }) => (isMain ? this.#bundle(name) : undefined),
+    });
+  }
+
+  #linkLiteral(name: string, faults: Faults, block: BlockFile): YamlWorkflow | undefined {
+    const at = [...block.at, 'inputs', 'workflow'];
+    const chain = [...this.#chain, name];
+    if (this.#chain.includes(name)) {
+      const fix = 'take one of the calls out of the circle';
+      faults.add(at, { rule: 'Y7', message: `workflows call each other in a circle: ${chain.join(' -> ')}`, fix });
+      return undefined;
+    }
+    if (chain.length - 1 > this.#depth) {
+      const fix = 'raise `limits.depth`, or call fewer workflows from each other';
+      faults.add(at, {
+        rule: 'Y7',
+        message: `workflows call each other ${chain.length - 1} deep, over the limit of ${this.#depth}`,
+        fix,
+      });
+      return undefined;
+    }
+    const compiled = this.#child(name);
+    if (compiled === undefined) {
+      const names = this.#names();
+      const near = nearest(name, names);
+      const known = names.length === 0 ? 'no workflows are known here' : `there are: ${names.slice(0, 20).join(', ')}`;
+      faults.add(at, {
+        rule: 'Y7',
+        message: `there is no workflow ${name}`,
+        fix: near === undefined ? known : `did you mean ${near}? ${known}`,
+      });
+      return undefined;
+    }
+    if (compiled.workflow === undefined) {
+      const count = compiled.violations.filter(({ severity }) => severity === 'error').length;
+      faults.add(at, {
+        rule: 'Y7',
+        message: `the workflow ${name} has ${count} fault${count === 1 ? '' : 's'}`,
+        fix: 'correct it first',
+      });
+      faults.take(compiled.violations.filter(({ severity }) => severity === 'error').slice(0, 20));
+    }
+    return compiled.workflow;
+  }
+
+  #names(): readonly string[] {
+    return this.#options.workflows?.names() ?? [];
+  }
+
+  /** A workflow by name, compiled; undefined: there is none. */
+  #child(name: string): Compiled | undefined {
+    const known = this.#compiled.get(name);
+    if (known !== undefined) return known;
+    const text = this.#options.workflows?.get(name);
+    if (text === undefined) return undefined;
+    this.#texts.set(name, text);
+    this.#chain.push(name);
+    const compiled = this.#compile(text, undefined, false);
+    this.#chain.pop();
+    this.#compiled.set(name, compiled);
+    return compiled;
+  }
+
+  /** A workflow whose name was computed, for the node that runs it. */
+  #link(name: string, ctx: NodeContext): LinkedWorkflow {
+    const chain = callers(this.#chain[0] ?? '', ctx);
+    if (chain.includes(name)) throw new CairnError('WORKFLOW_CIRCULAR', { chain: [...chain, name].join(' -> ') });
+    if (chain.length > this.#depth)
+      throw new CairnError('RUN_LIMIT', { limit: 'depth', value: this.#depth, path: [...chain, name].join(' -> ') });
+    const before = this.#chain.length;
+    this.#chain.push(...chain.slice(1));
+    const compiled = this.#child(name);
+    this.#chain.length = before;
+    if (compiled === undefined) throw new CairnError('WORKFLOW_NOT_FOUND', { name, ...known(name, this.#names()) });
+    if (compiled.workflow === undefined)
+      throw new CairnError('GRAPH_INVALID', { graphId: name, violations: compiled.violations });
+    return linked(compiled.workflow);
+  }
+
+  /** All that is needed to compile the workflow again. */
+  #bundle(name: string): string {
+    const texts = new Map(this.#texts);
+    if (this.#callsComputed) {
+      for (const other of this.#names()) {
+        const text = texts.has(other) ? undefined : this.#options.workflows?.get(other);
+        if (text !== undefined) texts.set(other, text);
+      }
+    }
+    const { origin = 'file', checkpoint } = this.#options;
+    return bundleText({ origin, main: name, text: this.#main, others: texts, checkpoint });
+  }
+}
+
+function known(name: string, names: readonly string[]): { readonly known?: readonly string[] } {
+  return names.length === 0 ? {} : { known: nearestFirst(name, names).slice(0, 10) };
+}

@@ -1,0 +1,89 @@
+/** A block as expressions see it: its standing, all of its output, and each field of that (T3). */
+import { errorMap, FieldReader } from '../../../graph/expression-values.ts';
+import type { BlockView } from './template.ts';
+
+/** What can be asked of every block, whatever became of it. */
+export const standingFields: readonly string[] = ['succeeded', 'failed', 'skipped', 'status', 'error'];
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** One turn of a block that runs once for each item. */
+interface Iteration extends Fields {
+  readonly key: string;
+  readonly status: BlockView['status'];
+}
+
+const isFields = (value: unknown): value is Fields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Date);
+
+/** The first that has a field; null is a value. */
+function ownField(key: string | number, ...owners: readonly (Fields | undefined)[]): unknown {
+  const owner = owners.find((fields) => fields !== undefined && Object.hasOwn(fields, key));
+  return owner?.[key];
+}
+
+/** Iterations as expressions see them, made once for each list. */
+const seenIterations = new WeakMap<
+  object,
+  { readonly list: readonly FieldReader[]; readonly byKey: Map<unknown, FieldReader> }
+>();
+
+function iterationsOf(output: Fields): ReturnType<typeof seenIterations.get> {
+  const raw = ownField('iterations', output);
+  if (!Array.isArray(raw)) return undefined;
+  const seen = seenIterations.get(raw);
+  if (seen !== undefined) return seen;
+  const list = (raw as readonly Iteration[]).map(iterationFields);
+  const made = { list, byKey: new Map(list.map((item) => [item.get('key'), item])) };
+  seenIterations.set(raw, made);
+  return made;
+}
+
+function standingOf(status: BlockView['status'], error: unknown): Fields {
+  return {
+    succeeded: status === 'completed',
+    failed: status === 'failed',
+    skipped: status === 'skipped',
+    status,
+    error: error instanceof Error ? errorMap(error) : (error ?? null),
+  };
+}
+
+/** What stands under `outputs`: for a block that ran a workflow, the outputs of that. */
+function outputsReader(output: Fields): FieldReader {
+  const inner = isFields(output['outputs']) ? output['outputs'] : undefined;
+  return new FieldReader(
+    (key) => {
+      if (key === 'iterations') return iterationsOf(output)?.list ?? ownField(key, output);
+      return ownField(key, inner, output);
+    },
+    () => inner ?? output,
+  );
+}
+
+function readerOf(standing: Fields, output: Fields | undefined, whole: unknown): FieldReader {
+  const read = (key: string | number): unknown => {
+    if (Object.hasOwn(standing, key)) return standing[key];
+    if (output === undefined) return undefined;
+    if (key === 'outputs') return outputsReader(output);
+    const iterations = iterationsOf(output);
+    if (key === 'iterations' && iterations !== undefined) return iterations.list;
+    const inner = isFields(output['outputs']) ? output['outputs'] : undefined;
+    const field = ownField(key, output, inner);
+    if (field !== undefined) return field;
+    return typeof key === 'number' ? iterations?.list[key] : iterations?.byKey.get(key);
+  };
+  return new FieldReader(read, () => whole);
+}
+
+function iterationFields(iteration: Iteration): FieldReader {
+  const output = isFields(iteration['outputs']) ? iteration['outputs'] : undefined;
+  const standing = { ...standingOf(iteration.status, iteration['error']), key: iteration.key };
+  return readerOf(standing, output, iteration);
+}
+
+/** What an expression may read of a block. */
+export function blockFields({ status, output, error }: BlockView): FieldReader {
+  const given = status === 'completed' ? output : undefined;
+  return readerOf(standingOf(status, error), given, given ?? null);
+}

@@ -1,0 +1,56 @@
+/** A condition: an expression as a whole, each `${…}` in it a part of it and never text put in its place (T5). */
+import { CairnError } from '../../../errors.ts';
+import { compileReference, reportError, type CompiledReference } from './compile-reference.ts';
+import { readExpression } from './expression-tokens.ts';
+import { findForeignForms } from './foreign-forms.ts';
+import { createMentions, namedBy } from './resolve-names.ts';
+import {
+  faultyTemplate,
+  type Names,
+  type ParsedTemplate,
+  type Scope,
+  type Template,
+  type TextFault,
+} from './template.ts';
+
+/** What a value that is no answer is called in messages. */
+function kindOf(value: unknown): string {
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return 'a list';
+  return typeof value === 'object' ? 'a map' : `a ${typeof value}`;
+}
+
+function compile(text: string, names: Names, faults: TextFault[]): Template<boolean> {
+  const mentions = createMentions();
+  let compiled: CompiledReference | undefined;
+  try {
+    const tokens = readExpression(text);
+    if (tokens.length === 0) {
+      faults.push({ offset: 0, rule: 'T5', message: 'the condition is empty', fix: 'write one, or remove it' });
+    } else compiled = compileReference(tokens, text, { names, mentions, faults });
+  } catch (error) {
+    reportError(faults, error);
+  }
+  const named = namedBy(mentions);
+  if (compiled === undefined) return faultyTemplate(text, named);
+  const { type, secret, isConstant, evaluate } = compiled;
+  if (secret !== undefined || (type !== 'bool' && type !== 'dyn')) {
+    const message =
+      secret === undefined ? `the condition gives ${type}, not true or false` : 'a secret is no condition';
+    faults.push({ offset: 0, rule: 'T5', message, fix: 'compare it with something: … == …' });
+    return faultyTemplate(text, named);
+  }
+  const test = (scope: Scope): boolean => {
+    const value = evaluate(scope);
+    if (typeof value === 'boolean') return value;
+    throw new CairnError('EXPRESSION_FAILED', { text, reason: `it gives ${kindOf(value)}, not true or false` });
+  };
+  return { named, isLiteral: isConstant, evaluate: test };
+}
+
+/** Parses a condition: `"${a.exit_code} == 0 and not ${b.confirmed}"`, or the same without `${}`. */
+export function parseCondition(text: string, names: Names): ParsedTemplate<boolean> {
+  const faults = findForeignForms(text);
+  const template = faults.length > 0 ? faultyTemplate(text) : compile(text, names, faults);
+  return { template, faults };
+}

@@ -1,0 +1,291 @@
+/** The text of a YAML file as plain data, with the place of every part of it. The only file that knows the YAML library. */
+import {
+  type Alias,
+  type Document,
+  type ParsedNode,
+  type Scalar,
+  type YAMLMap,
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  LineCounter,
+  parseAllDocuments,
+} from 'yaml';
+import type { Violation } from '../../../graph/graph.ts';
+import { offsetInScalar } from './offset-in-scalar.ts';
+
+/** Keys and positions from the document's root. */
+export type Path = readonly (string | number)[];
+
+export interface PlaceOptions {
+  /** The place of the key rather than of its value. */
+  readonly atKey?: boolean;
+  /** Characters into the text there. */
+  readonly offset?: number;
+}
+
+export interface YamlDocument {
+  /** Plain data: null, booleans, numbers, texts, lists and mappings with text keys. */
+  readonly data: unknown;
+  /** `file:line:column`, counted from 1; of the nearest part there is, if the path leads nowhere. */
+  readonly placeOf: (path: Path, options?: PlaceOptions) => string;
+  /** A scalar as it is written: `1.0` is a number, and may be meant as a text. */
+  readonly sourceOf: (path: Path) => string | undefined;
+}
+
+/** A file may be this large. */
+export const textBytesMax: number = 5 * 1024 * 1024;
+/** So many values may come of a file, aliases written out. */
+const valuesMax = 500_000;
+/** Collections may nest this deep. */
+const depthMax = 100;
+
+interface Reading {
+  readonly anchors: Map<string, ParsedNode>;
+  aliasDepth: number;
+  readonly faults: Violation[];
+  readonly placeAt: (offset: number) => string;
+  count: number;
+}
+
+/** Reads a text as one YAML 1.2 document that is a mapping. Never throws, whatever the text; without a document there are faults. */
+export function readDocument(
+  text: string,
+  source: string,
+): { readonly document: YamlDocument | undefined; readonly faults: readonly Violation[] } {
+  const refuse = (message: string, fix: string): ReturnType<typeof readDocument> => ({
+    document: undefined,
+    faults: [fault(`${source}:1:1`, message, fix)],
+  });
+  const sizeBytes = Buffer.byteLength(text);
+  if (sizeBytes > textBytesMax)
+    return refuse(
+      `the file has ${sizeBytes} bytes, over the limit of ${textBytesMax}`,
+      'keep data in files of its own, which blocks read',
+    );
+  if (text.includes('\0')) return refuse('the file holds a NUL character', 'write it as text in UTF-8');
+  const lines = new LineCounter();
+  let documents: ReturnType<typeof parseAllDocuments>;
+  try {
+    documents = parseAllDocuments(text.startsWith('\uFEFF') ? text.slice(1) : text, {
+      version: '1.2',
+      schema: 'core',
+      merge: false,
+      // Duplicates are looked for below: the library compares each key with each.
+      uniqueKeys: false,
+      prettyErrors: false,
+      logLevel: 'silent',
+      lineCounter: lines,
+    });
+  } catch (error) {
+    const isDeep = error instanceof RangeError;
+    return refuse(
+      isDeep ? 'the file is nested too deep to be read' : `the file cannot be read: ${(error as Error).message}`,
+      `nest at most ${depthMax} deep`,
+    );
+  }
+  const placeAt = (offset: number): string => {
+    const { line, col } = lines.linePos(offset);
+    return `${source}:${Math.max(line, 1)}:${Math.max(col, 1)}`;
+  };
+  return readParsed(documents as readonly Document.Parsed[], text, placeAt);
+}
+
+function readParsed(
+  documents: readonly Document.Parsed[],
+  text: string,
+  placeAt: (offset: number) => string,
+): ReturnType<typeof readDocument> {
+  const [document, second] = documents;
+  const faults: Violation[] = [];
+  if (document === undefined || document.contents === null) {
+    faults.push(...(document === undefined ? [] : syntaxFaults(document, text, placeAt)));
+    if (faults.length === 0)
+      faults.push(fault(placeAt(0), 'the file is empty', 'write a workflow: name, description and blocks'));
+    return { document: undefined, faults };
+  }
+  faults.push(...syntaxFaults(document, text, placeAt));
+  if (second !== undefined) {
+    const at = second.contents?.range?.[0] ?? second.range?.[0] ?? 0;
+    faults.push(
+      fault(placeAt(at), 'a second document in the file', 'keep one workflow in a file, without `---` lines between'),
+    );
+  }
+  if (faults.length > 0) return { document: undefined, faults };
+  const reading: Reading = { anchors: new Map(), aliasDepth: 0, faults, placeAt, count: 0 };
+  const root = document.contents;
+  if (!isMap(root)) {
+    const found = isSeq(root)
+      ? 'a list'
+      : isScalar(root)
+        ? `the ${typeof root.value} ${shown(root.value)}`
+        : 'an alias';
+    faults.push(
+      fault(
+        placeAt(root.range[0]),
+        `the file is ${found}, not a mapping`,
+        'begin with `name:`, `description:` and `blocks:`',
+      ),
+    );
+    return { document: undefined, faults };
+  }
+  const data = readNode(reading, root, 0);
+  if (faults.length > 0) return { document: undefined, faults };
+  return {
+    document: {
+      data,
+      placeOf: (path, options = {}) => placeAt(findOffset(document, text, path, options)),
+      sourceOf: (path) => {
+        const node = document.getIn(path, true);
+        return isScalar(node) ? (typeof node.value === 'string' ? node.value : node.source) : undefined;
+      },
+    },
+    faults,
+  };
+}
+
+/** Errors of the grammar, and tags that nothing here reads. */
+function syntaxFaults(
+  document: Document.Parsed,
+  text: string,
+  placeAt: (offset: number) => string,
+): readonly Violation[] {
+  return [...document.errors, ...document.warnings].slice(0, 100).map(({ code, message, pos }) => {
+    const line = text.slice(text.lastIndexOf('\n', pos[0] - 1) + 1, pos[1] + 1);
+    const hasTab = code === 'TAB_AS_INDENT' || /^\s*\t/.test(line);
+    if (hasTab) return fault(placeAt(pos[0]), 'a tab stands in the indentation', 'indent with spaces');
+    // The library reports where its own reading of nested lists came to an end.
+    if (message.startsWith('Maximum call stack'))
+      return fault(placeAt(pos[0]), 'the file is nested too deep to be read', `nest at most ${depthMax} deep`);
+    if (code === 'TAG_RESOLVE_FAILED')
+      return fault(placeAt(pos[0]), message.split('\n')[0] ?? message, 'remove the tag; values are plain YAML');
+    return fault(placeAt(pos[0]), (message.split('\n')[0] ?? message).slice(0, 300), fixOf(code));
+  });
+}
+
+function fixOf(code: string): string {
+  if (code === 'BLOCK_AS_IMPLICIT_KEY' || code === 'MULTILINE_IMPLICIT_KEY' || code === 'MISSING_CHAR')
+    return 'put texts with `: `, `#`, quotes or braces into quotes';
+  if (code === 'BAD_INDENT') return 'line up the keys of one mapping';
+  if (code === 'BAD_ALIAS') return 'name an anchor that was set before, or put the text into quotes';
+  return 'correct the YAML there';
+}
+
+function fault(place: string, message: string, fix: string): Violation {
+  return { rule: 'Y1', severity: 'error', place, message, fix };
+}
+
+function shown(value: unknown): string {
+  const text = typeof value === 'string' ? JSON.stringify(value) : String(value);
+  return text.length > 40 ? `${text.slice(0, 40)}…` : text;
+}
+
+function addFault({ faults, placeAt }: Reading, node: ParsedNode | null, message: string, fix: string): void {
+  // One fault of a kind at a place: an anchor's content is read again at each alias.
+  const found = fault(placeAt(node?.range[0] ?? 0), message, fix);
+  if (faults.length < 100 && !faults.some(({ place }) => place === found.place)) faults.push(found);
+}
+
+function readNode(reading: Reading, node: ParsedNode | null, depth: number): unknown {
+  reading.count += 1;
+  if (reading.count > valuesMax) {
+    if (reading.count === valuesMax + 1)
+      addFault(
+        reading,
+        node,
+        `the file has more than ${valuesMax} values once its aliases are written out`,
+        'write it without aliases of aliases',
+      );
+    return null;
+  }
+  if (depth > depthMax) {
+    addFault(reading, node, `nested deeper than ${depthMax}`, 'nest less deep');
+    return null;
+  }
+  if (node === null) return null;
+  if (isAlias(node)) return readAlias(reading, node, depth);
+  if (node.anchor !== undefined && reading.aliasDepth === 0) reading.anchors.set(node.anchor, node);
+  if (isScalar(node)) return readScalar(reading, node);
+  if (isSeq(node)) return node.items.map((item) => readNode(reading, item, depth + 1));
+  return readMap(reading, node, depth);
+}
+
+/** What was set under the name before; what stands in it was read there already, so it sets no anchors again. */
+function readAlias(reading: Reading, node: Alias.Parsed, depth: number): unknown {
+  const target = reading.anchors.get(node.source);
+  if (target === undefined) {
+    addFault(reading, node, `there is no anchor &${node.source} before`, 'set the anchor first');
+    return null;
+  }
+  reading.aliasDepth += 1;
+  const value = readNode(reading, target, depth + 1);
+  reading.aliasDepth -= 1;
+  return value;
+}
+
+function readScalar(reading: Reading, node: Scalar.Parsed): unknown {
+  const { value } = node;
+  if (
+    typeof value === 'number' &&
+    Number.isInteger(value) &&
+    !Number.isSafeInteger(value) &&
+    /^[-+]?\d+$/.test(node.source ?? '')
+  )
+    addFault(reading, node, `the number ${node.source} is too large to be kept exactly`, 'put it into quotes');
+  if (typeof value === 'string' && !value.isWellFormed())
+    addFault(reading, node, 'the text holds a lone surrogate', 'write whole characters');
+  return value;
+}
+
+function readMap(reading: Reading, map: YAMLMap.Parsed, depth: number): unknown {
+  const entries = new Map<string, unknown>();
+  for (const { key, value } of map.items) {
+    const name = isScalar(key) ? key.value : undefined;
+    if (typeof name !== 'string') {
+      const what = isScalar(key) ? `${shown(name)} (${name === null ? 'null' : typeof name})` : 'a collection or alias';
+      addFault(reading, key, `a key is ${what}, not text`, 'put the key into quotes');
+    } else if (name === '<<')
+      addFault(
+        reading,
+        key,
+        'merge keys (`<<`) are not part of YAML 1.2',
+        'write the keys out, or use an alias for the whole value',
+      );
+    else if (name === '__proto__') addFault(reading, key, 'the key `__proto__` cannot be used', 'give it another name');
+    else if (entries.has(name))
+      addFault(reading, key, `the key ${shown(name)} stands here a second time`, 'keep one of the two');
+    else entries.set(name, readNode(reading, value, depth + 1));
+  }
+  return Object.fromEntries(entries);
+}
+
+/** Walks the parsed nodes along a path; a fault is rare, so places are looked up when one is reported. */
+function findOffset(
+  document: Document.Parsed,
+  text: string,
+  path: Path,
+  { atKey = false, offset }: PlaceOptions,
+): number {
+  let node: ParsedNode | null = document.contents;
+  let at = node?.range[0] ?? 0;
+  for (const [depth, step] of path.entries()) {
+    const inside: ParsedNode | null = isAlias(node)
+      ? ((node.resolve(document) as ParsedNode | undefined) ?? null)
+      : node;
+    if (isMap(inside)) {
+      const pair = inside.items.find(({ key }) => isScalar(key) && key.value === step);
+      if (pair === undefined) return at;
+      if (atKey && depth === path.length - 1) return pair.key.range[0];
+      at = (pair.value ?? pair.key).range[0];
+      node = pair.value;
+    } else if (isSeq(inside)) {
+      const item = inside.items[Number(step)];
+      if (item === undefined) return at;
+      at = item.range[0];
+      node = item;
+    } else return at;
+  }
+  if (offset === undefined || !isScalar(node)) return at;
+  return offsetInScalar(text, node, offset);
+}

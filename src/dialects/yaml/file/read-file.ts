@@ -1,0 +1,162 @@
+/** From the data of a file to what it says; its format is checked first, and what does not fit is left out. */
+import type { EffectClass, RetryPolicy } from '../../../graph/node-contract.ts';
+import { durationMs } from './duration.ts';
+import type { Faults } from './faults.ts';
+import { blockFields, typeNamed, workflowShape } from './format.ts';
+import type { Path, YamlDocument } from './read-document.ts';
+import { readInputs } from './read-inputs.ts';
+import { checkShape, isMapping, readField } from './shape.ts';
+import type {
+  BlockFile,
+  DependencyFile,
+  FileOutputFile,
+  ForEachFile,
+  OutputFile,
+  WorkflowFile,
+} from './workflow-file.ts';
+
+type Data = Readonly<Record<string, unknown>>;
+
+/** Checks the format of a file and reads it. Faults are reported; what is returned is as much as could be read. */
+export function readFile(faults: Faults, document: YamlDocument): WorkflowFile {
+  const data = document.data as Data;
+  checkShape(faults, workflowShape, data, []);
+  const blocks = Array.isArray(data['blocks']) ? (data['blocks'] as unknown[]) : [];
+  if (Array.isArray(data['blocks']) && blocks.length === 0)
+    faults.add(['blocks'], { rule: 'Y2', message: 'there are no blocks', fix: 'add at least one: `- id: …`' });
+  const limits = isMapping(data['limits']) ? data['limits'] : {};
+  const { version } = data;
+  return {
+    name: textOf(data['name']) ?? 'workflow',
+    description: textOf(data['description']),
+    version: version === undefined ? '1.0' : (document.sourceOf(['version']) ?? '1.0'),
+    tags: listOf(data['tags']).filter((tag) => typeof tag === 'string'),
+    inputs: readInputs(faults, data['inputs'], ['inputs']),
+    blocks: blocks.flatMap((block, index) => (isMapping(block) ? [readBlock(faults, block, ['blocks', index])] : [])),
+    outputs: readOutputs(data['outputs']),
+    secrets: readSecrets(data['secrets']),
+    concurrency: numberOf(limits['concurrency']),
+    depth: numberOf(limits['depth']),
+    checkpoint: isMapping(data['checkpoint']) ? data['checkpoint'] : {},
+  };
+}
+
+function readBlock(faults: Faults, block: Data, at: Path): BlockFile {
+  const condition = block['condition'];
+  return {
+    id: textOf(block['id']) ?? '',
+    type: textOf(block['type']) ?? '',
+    description: textOf(block['description']),
+    inputs: isMapping(block['inputs']) ? block['inputs'] : {},
+    dependsOn: listOf(block['depends_on']).flatMap((item, index) => readDependency(item, [...at, 'depends_on', index])),
+    condition: typeof condition === 'boolean' ? String(condition) : textOf(condition),
+    forEach: readForEach(faults, block, at),
+    continuesOnError: readField(blockFields, block, 'continue_on_error') === true,
+    fileOutputs: isMapping(block['outputs']) ? readFileOutputs(block['outputs'], [...at, 'outputs']) : [],
+    timeoutMs: durationMs(block['timeout']),
+    retry: readRetry(block['retry']),
+    effect: textOf(block['effect']) as EffectClass | undefined,
+    idempotent: typeof block['idempotent'] === 'boolean' ? block['idempotent'] : undefined,
+    onInDoubt: textOf(block['on_in_doubt']) as BlockFile['onInDoubt'],
+    at,
+  };
+}
+
+function readDependency(item: unknown, at: Path): readonly DependencyFile[] {
+  if (typeof item === 'string') return [{ block: item, isRequired: true, at }];
+  if (!isMapping(item) || typeof item['block'] !== 'string') return [];
+  return [{ block: item['block'], isRequired: item['required'] !== false, at: [...at, 'block'] }];
+}
+
+function readForEach(faults: Faults, block: Data, at: Path): ForEachFile | undefined {
+  if (!Object.hasOwn(block, 'for_each')) {
+    for (const name of ['for_each_mode', 'max_parallel']) {
+      if (Object.hasOwn(block, name))
+        faults.add([...at, name], {
+          rule: 'Y2',
+          atKey: true,
+          message: `\`${name}\` has no effect without \`for_each\``,
+          fix: 'remove it, or add `for_each:`',
+        });
+    }
+    return undefined;
+  }
+  const isSequential = block['for_each_mode'] === 'sequential';
+  if (isSequential && Object.hasOwn(block, 'max_parallel'))
+    faults.add([...at, 'max_parallel'], {
+      rule: 'Y2',
+      atKey: true,
+      message: '`max_parallel` has no effect in sequential mode',
+      fix: 'remove it',
+    });
+  return {
+    over: block['for_each'],
+    isSequential,
+    maxParallel: numberOf(block['max_parallel']),
+  };
+}
+
+function readFileOutputs(outputs: Data, at: Path): readonly FileOutputFile[] {
+  return Object.entries(outputs).flatMap(([name, output]) => {
+    if (!isMapping(output) || typeof output['path'] !== 'string') return [];
+    const type = typeNamed(output['type']);
+    return [
+      {
+        name,
+        // A file tells whole numbers from others by itself.
+        type: type === undefined || type === 'any' ? 'str' : type === 'int' ? 'num' : type,
+        path: output['path'],
+        isRequired: output['required'] !== false,
+        isUnsafe: output['unsafe'] === true,
+        at: [...at, name],
+      } satisfies FileOutputFile,
+    ];
+  });
+}
+
+function readRetry(retry: unknown): RetryPolicy | undefined {
+  if (typeof retry === 'number') return { attempts: retry };
+  if (!isMapping(retry)) return undefined;
+  const delayMs = durationMs(retry['delay']);
+  const delayMsMax = durationMs(retry['max_delay']);
+  const { backoff, jitter, on } = retry as Partial<RetryPolicy>;
+  return {
+    attempts: numberOf(retry['attempts']) ?? 1,
+    ...(backoff === undefined ? {} : { backoff }),
+    ...(delayMs === undefined ? {} : { delayMs }),
+    ...(delayMsMax === undefined ? {} : { delayMsMax }),
+    ...(jitter === undefined ? {} : { jitter }),
+    ...(on === undefined ? {} : { on }),
+  };
+}
+
+function readOutputs(outputs: unknown): readonly OutputFile[] {
+  if (!isMapping(outputs)) return [];
+  return Object.entries(outputs).map(([name, output]) => {
+    const isTyped = isMapping(output);
+    return {
+      name,
+      value: isTyped ? output['value'] : output,
+      type: isTyped ? typeNamed(output['type']) : undefined,
+      description: isTyped ? textOf(output['description']) : undefined,
+      at: isTyped ? ['outputs', name, 'value'] : ['outputs', name],
+    };
+  });
+}
+
+function readSecrets(secrets: unknown): readonly string[] {
+  if (Array.isArray(secrets)) return secrets.filter((name) => typeof name === 'string');
+  return isMapping(secrets) ? Object.keys(secrets) : [];
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined;
+}
+
+function numberOf(value: unknown): number | undefined {
+  return typeof value === 'number' ? value : undefined;
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}

@@ -1,0 +1,67 @@
+/** What a workflow file says, read but not yet checked against anything but its format. */
+import type { EffectClass, RetryPolicy } from '../../../graph/node-contract.ts';
+import type { FileOutput } from '../../../graph/node-type.ts';
+import type { Path } from './read-document.ts';
+import type { CheckpointSettings, WorkflowInput } from './yaml-workflow.ts';
+
+export interface DependencyFile {
+  readonly block: string;
+  readonly isRequired: boolean;
+  readonly at: Path;
+}
+
+export interface FileOutputFile extends Omit<FileOutput, 'path'> {
+  /** With references. */
+  readonly path: string;
+  readonly at: Path;
+}
+
+export interface ForEachFile {
+  /** An expression, a list or a mapping. */
+  readonly over: unknown;
+  readonly isSequential: boolean;
+  /** Undefined: the file does not say. */
+  readonly maxParallel: number | undefined;
+}
+
+export interface BlockFile {
+  readonly id: string;
+  readonly type: string;
+  readonly description: string | undefined;
+  readonly inputs: Readonly<Record<string, unknown>>;
+  readonly dependsOn: readonly DependencyFile[];
+  readonly condition: string | undefined;
+  readonly forEach: ForEachFile | undefined;
+  readonly continuesOnError: boolean;
+  readonly fileOutputs: readonly FileOutputFile[];
+  readonly timeoutMs: number | undefined;
+  readonly retry: RetryPolicy | undefined;
+  readonly effect: EffectClass | undefined;
+  readonly idempotent: boolean | undefined;
+  readonly onInDoubt: 'ask' | 'retry' | 'fail' | undefined;
+  readonly at: Path;
+}
+
+export interface OutputFile {
+  readonly name: string;
+  readonly value: unknown;
+  readonly type: WorkflowInput['type'] | undefined;
+  readonly description: string | undefined;
+  /** Of the value. */
+  readonly at: Path;
+}
+
+export interface WorkflowFile {
+  readonly name: string;
+  readonly description: string | undefined;
+  readonly version: string;
+  readonly tags: readonly string[];
+  /** Undefined: the file has no such section. */
+  readonly inputs: readonly WorkflowInput[] | undefined;
+  readonly blocks: readonly BlockFile[];
+  readonly outputs: readonly OutputFile[];
+  readonly secrets: readonly string[];
+  readonly concurrency: number | undefined;
+  readonly depth: number | undefined;
+  readonly checkpoint: CheckpointSettings;
+}

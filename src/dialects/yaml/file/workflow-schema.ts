@@ -1,0 +1,141 @@
+/** The JSON Schema of workflow files, made from the table of the format and the block types: editors complete and check with it. */
+import type { InputField, JsonSchema, NodeType } from '../../../graph/node-type.ts';
+import { callTypes } from './call-type.ts';
+import { blockFields, workflowFields } from './format.ts';
+import type { Fields, Shape } from './shape.ts';
+
+/** JSON Schema, draft 2020-12, of a workflow file that may use these block types. */
+export function workflowSchema(nodeTypes: readonly NodeType[]): JsonSchema {
+  const types = [...new Map([...callTypes, ...nodeTypes].map((type) => [type.name, type])).values()];
+  const block = fieldsSchema(blockFields);
+  const { properties } = block as { properties: Record<string, JsonSchema> };
+  return {
+    $schema: 'https://json-schema.org/draft/2020-12/schema',
+    title: 'Cairn workflow',
+    ...fieldsSchema(workflowFields, { blocks: { type: 'array', minItems: 1, items: { $ref: '#/$defs/block' } } }),
+    $defs: {
+      block: {
+        ...block,
+        properties: {
+          ...properties,
+          type: {
+            description: properties['type']?.['description'],
+            enum: types.map(({ name }) => name),
+          },
+        },
+        allOf: types.map((type) => ({
+          if: { properties: { type: { const: type.name } }, required: ['type'] },
+          // oxlint-disable-next-line unicorn/no-thenable -- a keyword of JSON Schema.
+          then: typeSchema(type),
+        })),
+      },
+    },
+  };
+}
+
+function typeSchema(type: NodeType): JsonSchema {
+  const required = Object.entries(type.inputs).flatMap(([name, { isRequired, aliases = [] }]) =>
+    isRequired === true
+      ? [
+          aliases.length === 0
+            ? { required: [name] }
+            : { anyOf: [name, ...aliases].map((one) => ({ required: [one] })) },
+        ]
+      : [],
+  );
+  const inputs = {
+    description: type.description,
+    type: required.length > 0 ? 'object' : ['object', 'null'],
+    properties: Object.fromEntries(
+      Object.entries(type.inputs).flatMap(([name, field]) =>
+        [name, ...(field.aliases ?? [])].map((spelling) => [spelling, inputSchema(field)]),
+      ),
+    ),
+    additionalProperties: false,
+    ...(required.length > 0 && { allOf: required }),
+  };
+  return {
+    description: type.description,
+    properties: { inputs, ...(type.takesFileOutputs !== true && { outputs: false }) },
+    ...(required.length > 0 && { required: ['inputs'] }),
+  };
+}
+
+/** What may be written: a value that fits, or a text with a reference in it; nothing at all where nothing is needed. */
+function inputSchema({ schema, description, kind, isRequired, default: initial }: InputField): JsonSchema {
+  const options: JsonSchema[] = [{ ...schema }];
+  if (kind !== 'literal') options.push({ type: 'string', pattern: '\\$\\{' });
+  if (isRequired !== true) options.push({ type: 'null' });
+  const isNested = ['array', 'object'].some((type) => schema['type'] === type);
+  return {
+    description,
+    ...(initial === undefined ? {} : { default: initial }),
+    // References may stand anywhere inside lists and mappings, where no schema can follow them.
+    ...(isNested && kind !== 'literal'
+      ? { type: [schema['type'], 'string', ...(isRequired === true ? [] : ['null'])] }
+      : options.length === 1
+        ? options[0]
+        : { anyOf: options }),
+  };
+}
+
+function fieldsSchema(fields: Fields, instead: Readonly<Record<string, JsonSchema>> = {}): JsonSchema {
+  const required = Object.entries(fields).flatMap(([name, { isRequired }]) => (isRequired === true ? [name] : []));
+  return {
+    type: 'object',
+    properties: Object.fromEntries(
+      Object.entries(fields).flatMap(([name, { shape, description, aliases = [] }]) =>
+        [name, ...aliases].map((spelling) => [spelling, { description, ...(instead[name] ?? shapeSchema(shape)) }]),
+      ),
+    ),
+    additionalProperties: false,
+    ...(required.length > 0 && { required }),
+  };
+}
+
+function shapeSchema(shape: Shape): JsonSchema {
+  switch (shape.kind) {
+    case 'any':
+      return {};
+    case 'null':
+      return { type: 'null' };
+    case 'text':
+      return {
+        type: 'string',
+        ...(shape.pattern !== undefined && { pattern: shape.pattern.source }),
+        ...(shape.lengthMax !== undefined && { maxLength: shape.lengthMax }),
+      };
+    case 'flag':
+      return { type: 'boolean' };
+    case 'number':
+      return {
+        type: shape.isWhole === true ? 'integer' : 'number',
+        ...(shape.min !== undefined && { minimum: shape.min }),
+        ...(shape.max !== undefined && { maximum: shape.max }),
+      };
+    case 'choice':
+      return { enum: shape.of };
+    case 'list':
+      return { type: 'array', items: shapeSchema(shape.of) };
+    case 'map':
+      return {
+        type: 'object',
+        additionalProperties: shapeSchema(shape.of),
+        ...(shape.keys !== undefined && { propertyNames: { pattern: shape.keys.pattern.source } }),
+      };
+    case 'fields':
+      return fieldsSchema(shape.fields);
+    default:
+      return eitherSchema(shape.of);
+  }
+}
+
+/** The first option that fits the kind is meant: so `any` after a mapping stands for what is no mapping. */
+function eitherSchema(options: readonly Shape[]): JsonSchema {
+  const hasMapping = options.some(({ kind }) => kind === 'fields' || kind === 'map');
+  return {
+    anyOf: options.map((option) =>
+      option.kind === 'any' && hasMapping ? { not: { type: 'object' } } : shapeSchema(option),
+    ),
+  };
+}

@@ -1,0 +1,64 @@
+/** A workflow read from YAML: what every door knows of it. */
+import type { Graph, Violation } from '../../../graph/graph.ts';
+import type { JsonSchema } from '../../../graph/node-type.ts';
+
+export interface WorkflowInput {
+  readonly name: string;
+  readonly type: 'str' | 'num' | 'int' | 'bool' | 'list' | 'dict' | 'any';
+  readonly description: string | undefined;
+  readonly isRequired: boolean;
+  readonly default: unknown;
+  /** All that a value must be, `enum` included. */
+  readonly schema: JsonSchema;
+}
+
+export interface WorkflowOutput {
+  readonly name: string;
+  readonly value: string;
+  readonly type: string | undefined;
+  readonly description: string | undefined;
+}
+
+export interface WorkflowBlock {
+  readonly id: string;
+  readonly type: string;
+  readonly description: string | undefined;
+  readonly dependsOn: readonly { readonly block: string; readonly isRequired: boolean }[];
+  readonly condition: string | undefined;
+  readonly forEach: string | undefined;
+  readonly effect: string;
+  /** It asks a person or a model. */
+  readonly asks: boolean;
+  /** The workflow it runs, where that is written out. */
+  readonly workflow: string | undefined;
+  /** Counted from 0. */
+  readonly wave: number;
+}
+
+/** How checkpoints of a workflow's runs are kept; see docs/guide/cleanup.md. Names are those of the file. */
+export interface CheckpointSettings {
+  readonly enabled?: boolean;
+  readonly max_per_workflow?: number;
+  readonly ttl_seconds?: number;
+  readonly keep_paused?: boolean;
+  readonly auto_cleanup?: boolean;
+  readonly cleanup_interval_seconds?: number;
+  readonly max_checkpoint_size_mb?: number;
+}
+
+export interface YamlWorkflow {
+  readonly name: string;
+  readonly description: string | undefined;
+  readonly version: string;
+  readonly tags: readonly string[];
+  readonly inputs: readonly WorkflowInput[];
+  readonly outputs: readonly WorkflowOutput[];
+  readonly blocks: readonly WorkflowBlock[];
+  /** Ids of blocks that could start together, were each to wait for all before it; for display and progress only. */
+  readonly waves: readonly (readonly string[])[];
+  readonly checkpoint: CheckpointSettings;
+  /** Names of the secrets it uses. */
+  readonly secrets: readonly string[];
+  readonly graph: Graph;
+  readonly warnings: readonly Violation[];
+}

@@ -1,0 +1,161 @@
+/** What the code of a block is handed: the node's context, with the inputs and what a block's place in a workflow adds. */
+import { CairnError } from '../../../errors.ts';
+import type {
+  BlobAccess,
+  ChildResult,
+  NodeContext,
+  Question,
+  SecretReader,
+  StateView,
+  StepContext,
+  StepOptions,
+} from '../../../graph/node-contract.ts';
+import type { FileOutput, Inputs, Need, TypedNodeContext } from '../../../graph/node-type.ts';
+import type { WorkflowParts } from './block-parts.ts';
+
+/** What a block's context is made of. */
+export interface BlockContextParts {
+  readonly ctx: NodeContext;
+  /** Of the workflow that the block stands in. */
+  readonly workflow: Pick<WorkflowParts, 'name' | 'withheld'>;
+  readonly inputs: Inputs;
+  readonly fileOutputs: readonly FileOutput[];
+}
+
+export class BlockContext implements TypedNodeContext {
+  readonly inputs: Inputs;
+  readonly fileOutputs: readonly FileOutput[];
+  protected readonly ctx: NodeContext;
+  readonly #workflow: BlockContextParts['workflow'];
+
+  constructor({ ctx, workflow, inputs, fileOutputs }: BlockContextParts) {
+    this.ctx = ctx;
+    this.#workflow = workflow;
+    this.inputs = inputs;
+    this.fileOutputs = fileOutputs;
+  }
+
+  get runId(): string {
+    return this.ctx.runId;
+  }
+  get nodeId(): string {
+    return this.ctx.nodeId;
+  }
+  get nodePath(): readonly string[] {
+    return this.ctx.nodePath;
+  }
+  get visit(): number {
+    return this.ctx.visit;
+  }
+  get attempt(): number {
+    return this.ctx.attempt;
+  }
+  get isResumed(): boolean {
+    return this.ctx.isResumed;
+  }
+  get input(): unknown {
+    return this.ctx.input;
+  }
+  get state(): StateView {
+    return this.ctx.state;
+  }
+  get config(): unknown {
+    return this.ctx.config;
+  }
+  get idempotencyKey(): string {
+    return this.ctx.idempotencyKey;
+  }
+  get signal(): AbortSignal {
+    return this.ctx.signal;
+  }
+  get savedState(): unknown {
+    return this.ctx.savedState;
+  }
+  get secrets(): SecretReader {
+    return this.ctx.secrets;
+  }
+  get blobs(): BlobAccess {
+    return this.ctx.blobs;
+  }
+  isGranted(need: Need): boolean {
+    return this.#workflow.withheld?.(need) === undefined;
+  }
+  now(): number {
+    return this.ctx.now();
+  }
+  emit(event: unknown): void {
+    this.ctx.emit(event);
+  }
+  step<T>(name: string, options: StepOptions, fn: (step: StepContext) => Promise<T> | T): Promise<T> {
+    return this.ctx.step(name, options, fn);
+  }
+  /** A question of a workflow that another one called says which workflow asks. */
+  ask(question: Question): Promise<unknown> {
+    if (this.ctx.nodePath.length < 2) return this.ctx.ask(question);
+    return this.ctx.ask({ ...question, prompt: `[Child workflow '${this.#workflow.name}'] ${question.prompt}` });
+  }
+  sleepUntil(time: number | Date, name?: string): Promise<void> {
+    return this.ctx.sleepUntil(time, name);
+  }
+  receive(signal: string): Promise<unknown> {
+    return this.ctx.receive(signal);
+  }
+  save(state: unknown): Promise<void> {
+    return this.ctx.save(state);
+  }
+  run(graph: object, input: unknown, options?: { readonly name?: string }): Promise<ChildResult> {
+    return this.ctx.run(graph, input, options);
+  }
+}
+
+/** The context of one item of a for_each whose block asks: its questions and steps carry the item's key in their names. */
+export class ItemContext extends BlockContext {
+  readonly #key: string;
+
+  constructor(parts: BlockContextParts, key: string) {
+    super(parts);
+    this.#key = key;
+  }
+
+  override step<T>(name: string, options: StepOptions, fn: (step: StepContext) => Promise<T> | T): Promise<T> {
+    return super.step(`${this.#key}/${name}`, options, fn);
+  }
+  override ask(question: Question): Promise<unknown> {
+    return super.ask({ ...question, name: `${this.#key}/${question.name ?? 'question'}` });
+  }
+  override sleepUntil(time: number | Date, name = 'sleep'): Promise<void> {
+    return super.sleepUntil(time, `${this.#key}/${name}`);
+  }
+  override run(graph: object, input: unknown, options: { readonly name?: string } = {}): Promise<ChildResult> {
+    return super.run(graph, input, { name: `${this.#key}/${options.name ?? 'run'}` });
+  }
+  override save(): Promise<void> {
+    return Promise.reject(
+      new CairnError('NODE_CALL_REFUSED', {
+        call: 'save',
+        node: this.nodePath.join('/'),
+        reason: 'the items of a for_each share one node',
+      }),
+    );
+  }
+}
+
+/** The context of one item whose work is a recorded step: it has the step's key, attempt and signal. */
+export class StepItemContext extends ItemContext {
+  readonly #step: StepContext;
+
+  constructor(parts: BlockContextParts, key: string, step: StepContext) {
+    super(parts, key);
+    this.#step = step;
+  }
+
+  override get idempotencyKey(): string {
+    return this.#step.idempotencyKey;
+  }
+  override get attempt(): number {
+    return this.#step.attempt;
+  }
+  override get signal(): AbortSignal {
+    return this.#step.signal;
+  }
+}

@@ -1,0 +1,55 @@
+/** A block, read and checked: what its node is made from. */
+import type { Graph } from '../../../graph/graph.ts';
+import type { NodeContext, StateView } from '../../../graph/node-contract.ts';
+import type { FileOutput, NodeType } from '../../../graph/node-type.ts';
+import { BlockScope, type OutputShape } from './block-scope.ts';
+import { evaluateBefore, type InputTemplates, type Withheld } from './input-templates.ts';
+import { runMetadata, workflowMetadata } from './run-metadata.ts';
+import type { Template } from '../expression/template.ts';
+import type { BlockFile } from '../file/workflow-file.ts';
+
+/** A workflow that a block runs. */
+export interface LinkedWorkflow {
+  readonly name: string;
+  readonly graph: Graph;
+  readonly waveCount: number;
+}
+
+/** What all blocks of a workflow share. */
+export interface WorkflowParts {
+  readonly name: string;
+  readonly shapes: ReadonlyMap<string, OutputShape>;
+  /** Finds a workflow whose name is computed. @throws WORKFLOW_NOT_FOUND, WORKFLOW_CIRCULAR, GRAPH_INVALID, RUN_LIMIT */
+  readonly link: (name: string, ctx: NodeContext) => LinkedWorkflow;
+  readonly withheld: Withheld | undefined;
+}
+
+export interface FileOutputTemplate extends Omit<FileOutput, 'path'> {
+  readonly path: Template;
+}
+
+export interface BlockParts {
+  readonly file: BlockFile;
+  readonly type: NodeType;
+  readonly inputs: InputTemplates;
+  readonly fileOutputs: readonly FileOutputTemplate[];
+  readonly condition: Template<boolean> | undefined;
+  readonly over: Template | undefined;
+  /** The workflow it runs, where the name is written out. */
+  readonly call: LinkedWorkflow | undefined;
+  readonly workflow: WorkflowParts;
+}
+
+/** What the texts of a workflow read in a run. */
+export function scopeOf({ name, shapes }: WorkflowParts, { state, runId }: NodeContext): BlockScope {
+  return new BlockScope(state, shapes, runMetadata(name, runId));
+}
+
+/** The same where only the state is known. */
+export function scopeOfState({ name, shapes }: WorkflowParts, state: StateView): BlockScope {
+  return new BlockScope(state, shapes, workflowMetadata(name));
+}
+
+export function resolveFileOutputs(templates: readonly FileOutputTemplate[], scope: BlockScope): readonly FileOutput[] {
+  return templates.map(({ path, ...rest }) => ({ ...rest, path: String(evaluateBefore(path, scope)) }));
+}

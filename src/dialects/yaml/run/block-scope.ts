@@ -1,0 +1,58 @@
+/** What references read while a run goes on: its state, seen as inputs and blocks. */
+import type { StateView } from '../../../graph/node-contract.ts';
+import type { BlockView, Scope } from '../expression/template.ts';
+
+type Output = Readonly<Record<string, unknown>>;
+
+/** Makes of what is stored of a block's output what references see of it. */
+export type OutputShape = (stored: unknown) => Output;
+
+const skipped: BlockView = Object.freeze({ status: 'skipped', output: undefined, error: undefined });
+
+/** A state is an object, and every object has functions by some names (`constructor`); no stored value is one. */
+function valueAt(part: Output, id: string): unknown {
+  const value = part[id];
+  return typeof value === 'function' ? undefined : value;
+}
+
+/** Reads are those of the state, so they are recorded as the activation's input (E9). */
+export class BlockScope implements Scope {
+  readonly metadata: Scope['metadata'];
+  readonly each: Scope['each'];
+  readonly #state: StateView;
+  readonly #shapes: ReadonlyMap<string, OutputShape>;
+
+  constructor(
+    state: StateView,
+    shapes: ReadonlyMap<string, OutputShape>,
+    metadata: Scope['metadata'],
+    each?: Scope['each'],
+  ) {
+    this.#state = state;
+    this.#shapes = shapes;
+    this.metadata = metadata;
+    this.each = each;
+  }
+
+  get inputs(): Output {
+    return this.#state.input as Output;
+  }
+
+  readonly block = (id: string): BlockView => {
+    const stored = valueAt(this.#state.outputs, id);
+    if (stored !== undefined) {
+      // A person who says of an effect that it happened need not know what it gave.
+      const shape = this.#shapes.get(id);
+      const output =
+        typeof stored === 'object' && stored !== null ? (shape?.(stored) ?? (stored as Output)) : undefined;
+      return { status: 'completed', output, error: undefined };
+    }
+    const error = valueAt(this.#state.failures, id) as Error | undefined;
+    return error === undefined ? skipped : { status: 'failed', output: undefined, error };
+  };
+
+  /** The same state with one item of a for_each. */
+  withEach(each: NonNullable<Scope['each']>): BlockScope {
+    return new BlockScope(this.#state, this.#shapes, this.metadata, each);
+  }
+}

@@ -1,0 +1,71 @@
+/** The node of a block that runs another workflow, inside the history of this run (W6). */
+import { NodeFailure, type NodeContext, type NodeImplementation } from '../../../graph/node-contract.ts';
+import type { Inputs } from '../../../graph/node-type.ts';
+import { scopeOf, type BlockParts, type LinkedWorkflow } from './block-parts.ts';
+import { isMapping } from '../file/shape.ts';
+
+/** What a block that runs a workflow gives. */
+export interface CallOutput {
+  readonly success: true;
+  readonly workflow: string;
+  readonly outputs: unknown;
+  readonly total_blocks: number;
+  readonly execution_waves: number;
+}
+
+export function callImplementation(parts: BlockParts): NodeImplementation {
+  const { workflow, inputs } = parts;
+  return {
+    run: (ctx) => callWorkflow(ctx, parts, inputs.resolve(scopeOf(workflow, ctx))),
+    codeText: 'workflow',
+  };
+}
+
+/** Runs the workflow that the inputs name. The child run bears the workflow's name; with a key, that of the item in brackets. */
+export async function callWorkflow(
+  ctx: NodeContext,
+  { call, workflow }: BlockParts,
+  inputs: Inputs,
+  key?: string,
+): Promise<CallOutput> {
+  const linked = call ?? workflow.link(String(inputs['workflow']), ctx);
+  const name = key === undefined ? linked.name : `${linked.name}[${key}]`;
+  const { status, state, error } = await ctx.run(linked.graph, childInput(inputs['inputs']), { name });
+  if (status === 'failed') throw childFailure(linked, error);
+  return {
+    success: true,
+    workflow: linked.name,
+    outputs: state.outputs['outputs'],
+    // One of the nodes computes the outputs.
+    total_blocks: Object.keys(state.outputs).length + Object.keys(state.failures).length - 1,
+    execution_waves: linked.waveCount,
+  };
+}
+
+/** The workflows on the way from the root to a node: child runs bear their names. */
+export function callers(root: string, { nodePath }: NodeContext): readonly string[] {
+  const names = nodePath.filter((_, index) => index % 2 === 1).map((name) => name.replace(/\[.*$/s, ''));
+  return [root, ...names];
+}
+
+function childInput(given: unknown): unknown {
+  if (typeof given !== 'string') return given ?? {};
+  try {
+    const parsed: unknown = JSON.parse(given);
+    if (isMapping(parsed)) return parsed;
+  } catch {
+    // Said below.
+  }
+  throw new NodeFailure('`inputs` is a text that is not the JSON of a mapping', {
+    code: 'INPUT_INVALID',
+    applied: 'no',
+  });
+}
+
+function childFailure({ name }: LinkedWorkflow, error: Error | undefined): NodeFailure {
+  return new NodeFailure(`workflow ${name} failed${error === undefined ? '' : `: ${error.message}`}`, {
+    code: 'CHILD_FAILED',
+    data: { workflow: name },
+    cause: error,
+  });
+}

@@ -1,0 +1,220 @@
+/** The node of a block that runs once for each item: each with a record of its own, so a resume runs only what is missing or failed. */
+import {
+  NodeFailure,
+  outcome,
+  stepsOutput,
+  type EffectClass,
+  type NodeContext,
+  type NodeImplementation,
+  type StepOptions,
+} from '../../../graph/node-contract.ts';
+import { keepsItemOrder, runParts } from '../../../graph/run-parts.ts';
+import type { Inputs } from '../../../graph/node-type.ts';
+import { SecretReference } from '../../../graph/secret-reference.ts';
+import { ItemContext, StepItemContext } from './block-context.ts';
+import { orEmpty } from './block-node.ts';
+import { resolveFileOutputs, scopeOf, type BlockParts } from './block-parts.ts';
+import type { BlockScope, OutputShape } from './block-scope.ts';
+import { callWorkflow } from './call-node.ts';
+import { isCall } from '../file/call-type.ts';
+import { readItems, type Item } from './for-each-items.ts';
+import { evaluateBefore } from './input-templates.ts';
+import { isMapping } from '../file/shape.ts';
+import type { Template } from '../expression/template.ts';
+
+/** What became of one item. */
+export interface Iteration {
+  readonly key: string;
+  readonly status: 'completed' | 'failed' | 'skipped';
+  readonly outputs?: unknown;
+  readonly error?: { readonly code: string; readonly message: string };
+}
+
+/** What the block gives. */
+export interface ForEachOutput {
+  readonly iterations: readonly Iteration[];
+  readonly count: number;
+  readonly count_failed: number;
+  readonly count_skipped: number;
+}
+
+/** Fields of {@link ForEachOutput}. */
+export const forEachFields: readonly string[] = ['iterations', 'count', 'count_failed', 'count_skipped'];
+
+/** Where every item completed, only the list of iterations is stored: it is that of the steps. */
+export const forEachShape: OutputShape = (stored) =>
+  Array.isArray(stored)
+    ? { ...summarise(stored as readonly Iteration[]) }
+    : (stored as Readonly<Record<string, unknown>>);
+
+/** The effect class of the node: it is composed of its items, and what they do is known of each of them. */
+export function forEachEffect(effect: EffectClass): EffectClass {
+  return effect === 'human' || effect === 'pure' ? effect : 'read';
+}
+
+/** @param effect - of one item */
+export function forEachImplementation(
+  parts: BlockParts,
+  effect: EffectClass,
+  timeoutMs: number | undefined,
+): NodeImplementation {
+  const { type, over } = parts;
+  const work = chooseWork(parts, effect, timeoutMs);
+  return {
+    run: async (ctx) => {
+      const scope = scopeOf(parts.workflow, ctx);
+      const items = readItems(evaluateBefore(over as Template, scope));
+      const { iterations, areSteps } = await runItems(ctx, { parts, scope, items, work });
+      // The steps hold the iterations: naming them keeps one copy, but only where their order is that of the items.
+      const keys = items.map(({ key }) => key);
+      const isStored = areSteps && items.length > 0 && keepsItemOrder(keys, parts.file.forEach?.isSequential ?? true);
+      return isStored ? outcome({ output: stepsOutput }) : summarise(iterations);
+    },
+    codeText: String(type.run),
+  };
+}
+
+/** Items at work at once in parallel mode where the file does not say. One that waits for an answer is not at work. */
+const maxParallelDefault = 5;
+
+interface Done {
+  readonly iteration: Iteration;
+  /** Whether it is the output of a recorded step, as it is. */
+  readonly isStep: boolean;
+}
+
+/** Does the work of one item. */
+type Work = (ctx: NodeContext, scope: BlockScope, key: string, inputs: Inputs) => Promise<Done>;
+
+function chooseWork(parts: BlockParts, effect: EffectClass, timeoutMs: number | undefined): Work {
+  const { file, type, workflow, fileOutputs } = parts;
+  const completed = (key: string, outputs: unknown): Iteration => ({ key, status: 'completed', outputs });
+  if (isCall(type)) {
+    return async (ctx, _, key, inputs) => {
+      const outputs = await callWorkflow(ctx, parts, inputs, key);
+      return { iteration: completed(key, outputs), isStep: false };
+    };
+  }
+  const partsOf = (ctx: NodeContext, scope: BlockScope, inputs: Inputs) => ({
+    ctx,
+    workflow,
+    inputs,
+    fileOutputs: resolveFileOutputs(fileOutputs, scope),
+  });
+  if (effect === 'human') {
+    return async (ctx, scope, key, inputs) => {
+      const outputs = await orEmpty(type.run(new ItemContext(partsOf(ctx, scope, inputs), key)));
+      return { iteration: completed(key, outputs), isStep: false };
+    };
+  }
+  const { reconcile } = type;
+  const fixed: StepOptions = {
+    effect,
+    ...(file.retry !== undefined && { retry: file.retry }),
+    ...(timeoutMs !== undefined && { timeoutMs }),
+    ...(isIdempotent(parts, effect) && { idempotent: true }),
+  };
+  return async (ctx, scope, key, inputs) => {
+    const given: unknown = await ctx.step(
+      key,
+      {
+        ...fixed,
+        input: parts.inputs.secrets.length > 0 ? withoutSecrets(inputs) : inputs,
+        ...(reconcile !== undefined && {
+          reconcile: async (stepKey: string) => {
+            const found = await reconcile(stepKey, inputs);
+            return found.happened === true ? { ...found, output: completed(key, found.output) } : found;
+          },
+        }),
+      },
+      async (step) =>
+        completed(key, await orEmpty(type.run(new StepItemContext(partsOf(ctx, scope, inputs), key, step)))),
+    );
+    // A person who says that it happened gives what the block gives, or nothing.
+    return isIteration(given, key)
+      ? { iteration: given, isStep: true }
+      : { iteration: given === null ? { key, status: 'completed' } : completed(key, given), isStep: false };
+  };
+}
+
+function isIteration(given: unknown, key: string): given is Iteration {
+  return isMapping(given) && given['key'] === key && given['status'] === 'completed';
+}
+
+/** Whether a repetition is harmless: as the file says, else as the type says. */
+export function isIdempotent({ file, type, inputs }: BlockParts, effect: EffectClass): boolean {
+  if (effect !== 'write' && effect !== 'external') return false;
+  const ofType = typeof type.isIdempotent === 'function' ? type.isIdempotent(inputs.literals) : type.isIdempotent;
+  return file.idempotent ?? (file.onInDoubt === 'retry' || ofType === true);
+}
+
+interface Items {
+  readonly parts: BlockParts;
+  readonly scope: BlockScope;
+  readonly items: readonly Item[];
+  readonly work: Work;
+}
+
+/** Whether all of them are outputs of steps is told with the iterations. */
+async function runItems(
+  ctx: NodeContext,
+  { parts: { file, inputs, condition }, scope, items, work }: Items,
+): Promise<{ readonly iterations: readonly Iteration[]; readonly areSteps: boolean }> {
+  const { isSequential = true, maxParallel: atOnce = maxParallelDefault } = file.forEach ?? {};
+  const iterations: Iteration[] = [];
+  const failures = new Map<string, unknown>();
+  let areSteps = true;
+  const runOne = async (part: NodeContext, { key, value }: Item, index: number): Promise<Done> => {
+    const own = scope.withEach({ key, value, index, count: items.length });
+    if (condition !== undefined && !evaluateBefore(condition, own))
+      return { iteration: { key, status: 'skipped' }, isStep: false };
+    return work(part, own, key, inputs.resolve(own));
+  };
+  await runParts(ctx, items, { atOnce, isSequential }, async (part, item, index) => {
+    try {
+      const { iteration, isStep } = await runOne(part, item, index);
+      iterations[index] = iteration;
+      areSteps &&= isStep;
+    } catch (error) {
+      iterations[index] = { key: item.key, status: 'failed', error: describe(error) };
+      areSteps = false;
+      failures.set(item.key, error);
+    }
+    return failures.size === 0 || file.continuesOnError;
+  });
+  if (failures.size > 0 && !file.continuesOnError) throw itemFailure(failures);
+  return { iterations, areSteps };
+}
+
+function summarise(iterations: readonly Iteration[]): ForEachOutput {
+  const countOf = (wanted: Iteration['status']): number => iterations.filter(({ status }) => status === wanted).length;
+  return {
+    iterations,
+    count: iterations.length,
+    count_failed: countOf('failed'),
+    count_skipped: countOf('skipped'),
+  };
+}
+
+function describe(error: unknown): NonNullable<Iteration['error']> {
+  const { code, message } = (error instanceof Error ? error : new Error(String(error))) as Error & { code?: unknown };
+  return { code: typeof code === 'string' ? code : 'FAILED', message };
+}
+
+function itemFailure(failures: ReadonlyMap<string, unknown>): NodeFailure {
+  const [first] = failures;
+  const [key, cause] = first ?? ['', undefined];
+  return new NodeFailure(`item '${key}' failed: ${describe(cause).message}`, {
+    code: 'ITEM_FAILED',
+    data: { failed: [...failures.keys()].slice(0, 100), count: failures.size },
+    cause,
+  });
+}
+
+/** Inputs as they are hashed: a secret by its name. */
+function withoutSecrets(value: unknown): unknown {
+  if (value instanceof SecretReference) return value.text;
+  if (Array.isArray(value)) return value.map(withoutSecrets);
+  if (typeof value !== 'object' || value === null || Object.getPrototypeOf(value) !== Object.prototype) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, withoutSecrets(item)]));
+}

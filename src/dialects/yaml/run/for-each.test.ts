@@ -1,0 +1,238 @@
+/** Blocks that run once for each item. */
+import { expect, test } from 'vitest';
+import { afterCrash, createBench, runToRest } from '../../../../test/engine-kit.ts';
+import { answerAll, journal, optionsOf, read, runText } from '../../../../test/yaml-kit.ts';
+import type { NodeType } from '../../../graph/node-type.ts';
+
+const head = 'name: w\ndescription: d\n';
+
+test('Y10 items of a list and of a mapping, with key, value, index and count', async () => {
+  const { outputs, result } = await runText(`${head}inputs: { names: { default: [x, y] } }
+blocks:
+  - id: a
+    type: Note
+    for_each: "\${names}"
+    inputs: { value: "\${each.index}/\${each.count} \${each.key}=\${each.value}" }
+  - id: b
+    type: Note
+    for_each: { "10": ten, z: last, "2": two }
+    for_each_mode: sequential
+    inputs: { value: "\${each.key}:\${each.value}" }
+outputs:
+  first: "\${a.iterations[0].value}"
+  keyed: '\${blocks.b["z"].value}'
+  count: "\${a.count}"
+  all: "\${a.iterations}"
+  failed: "\${b.count_failed}"
+`);
+  expect(result.status).toBe('completed');
+  expect(outputs).toMatchObject({ first: '0/2 0=x', keyed: 'z:last', count: 2, failed: 0 });
+  expect(outputs?.['all']).toMatchObject([
+    { key: '0', status: 'completed', outputs: { value: '0/2 0=x' } },
+    { key: '1', status: 'completed', outputs: { value: '1/2 1=y' } },
+  ]);
+});
+
+test('C1 outputs of completed iterations are stored once', async () => {
+  const { graph } = read(
+    `${head}blocks: [{ id: a, type: Note, for_each: [1, 2], inputs: { value: "\${each.value}" } }]\n`,
+  );
+  const { engine } = createBench();
+  const { state } = await runToRest(engine, graph);
+  // The steps hold them: the node's own output is the list of theirs.
+  expect(state.outputs['a']).toMatchObject([{ key: '0' }, { key: '1' }]);
+});
+
+test.each(['[]', '{}', '"${inputs.none}"'])(
+  'Y10 an empty collection completes with no iterations: %s',
+  async (over) => {
+    const { result, outputs } = await runText(`${head}inputs: { none: { default: [] } }
+blocks:
+  - { id: a, type: Note, for_each: ${over} }
+  - { id: b, type: Note, depends_on: [a] }
+outputs: { n: "\${a.count}", b: "\${blocks.b.status}" }
+`);
+    expect([result.status, outputs]).toEqual(['completed', { n: 0, b: 'completed' }]);
+  },
+);
+
+test('Y10 a condition is read for each item', async () => {
+  const { outputs } = await runText(`${head}blocks:
+  - { id: a, type: Note, for_each: [1, 2, 3], condition: "each.value != 2", inputs: { value: "\${each.value}" } }
+outputs: { all: "\${a.iterations}", skipped: "\${a.count_skipped}", ok: "\${blocks.a.succeeded}" }
+`);
+  expect(outputs).toMatchObject({
+    all: [{ status: 'completed' }, { key: '1', status: 'skipped' }, { status: 'completed' }],
+    skipped: 1,
+    ok: true,
+  });
+});
+
+test('Y10 a failed iteration fails the block, and no others start; under continue_on_error the others go on', async () => {
+  const body =
+    'for_each: [ok, bad, ok], for_each_mode: sequential, inputs: { fail: "${each.value == \'bad\'}", value: "${each.value}" }';
+  const stopped = await runText(`${head}blocks: [{ id: a, type: Note, ${body} }]\n`);
+  expect(stopped.result.error?.data).toMatchObject({ node: 'a', code: 'ITEM_FAILED' });
+  expect(stopped.result.error?.message).toContain("item '1' failed: it failed");
+  const passed = await runText(
+    `${head}blocks: [{ id: a, type: Note, continue_on_error: true, ${body} }]\noutputs: { a: "\${a.iterations}", n: "\${a.count_failed}", e: "\${a.iterations[1].error.message}" }\n`,
+  );
+  expect(passed.outputs).toMatchObject({
+    a: [{ status: 'completed' }, { status: 'failed', error: { code: 'NOTED' } }, { status: 'completed' }],
+    n: 1,
+    e: 'it failed',
+  });
+});
+
+test('Y10 a wrong collection, a wrong key and an input that does not fit fail the block, never nothing', async () => {
+  const run = async (v: unknown): Promise<unknown> => {
+    const { result } = await runText(
+      `${head}inputs: { v: {} }\nblocks: [{ id: a, type: Note, for_each: "\${v}", inputs: { size: "\${each.value}" } }]\n`,
+      { v },
+    );
+    return result.error?.data['reason'];
+  };
+  expect(await run(3)).toBe('for_each gives 3, not a list or a mapping');
+  expect(await run({ 'a\u0001': 1 })).toMatch(/no control characters/);
+  expect(await run(['x'])).toMatch(/item '0' failed: .*`size` is string/);
+});
+
+test.each(['parallel', 'sequential'])('W2 items that ask are answered each by itself: %s', async (mode) => {
+  const text = `${head}blocks:
+  - { id: a, type: Ask, for_each: [x, y, z], for_each_mode: ${mode}, max_parallel: 2, inputs: { prompt: "\${each.value}?" } }
+outputs: { all: "\${a.iterations}" }
+`.replace(mode === 'sequential' ? ' max_parallel: 2,' : '', '');
+  let ran = await runText(text);
+  const asked: (readonly (string | undefined)[])[] = [];
+  for (let round = 0; round < 4 && ran.result.status === 'paused'; round += 1) {
+    asked.push(ran.result.waits.map(({ prompt }) => prompt));
+    ran = await answerAll(ran, (prompt) => `${prompt}!`);
+  }
+  expect(asked).toEqual(mode === 'parallel' ? [['x?', 'y?', 'z?']] : [['x?'], ['y?'], ['z?']]);
+  expect(ran.outputs?.['all']).toMatchObject([
+    { outputs: { answer: 'x?!' } },
+    { outputs: { answer: 'y?!' } },
+    { outputs: { answer: 'z?!' } },
+  ]);
+});
+
+test('X4 each item has a key of its own, and a resume runs only what is missing', async () => {
+  const done: string[] = [];
+  let isDown = true;
+  const flaky: NodeType = {
+    name: 'Flaky',
+    description: 'Fails while it is down.',
+    inputs: { value: { schema: {}, description: '' } },
+    outputs: {},
+    effect: 'write',
+    run: ({ inputs, idempotencyKey }) => {
+      if (inputs['value'] === 2 && isDown) throw Object.assign(new Error('down'), { applied: 'no' });
+      done.push(`${String(inputs['value'])} ${idempotencyKey}`);
+      return {};
+    },
+  };
+  const { graph } = read(
+    `${head}blocks: [{ id: a, type: Flaky, for_each: [1, 2, 3], inputs: { value: "\${each.value}" } }]\n`,
+    { nodeTypes: [flaky] },
+  );
+  const bench = createBench();
+  const failed = await runToRest(bench.engine, graph);
+  expect(failed.status).toBe('failed');
+  isDown = false;
+  const { status } = await (await afterCrash(bench).resume(failed.runId, { graph })).result();
+  expect(status).toBe('completed');
+  expect(new Set(done.map((line) => line.split(' ')[0]))).toEqual(new Set(['1', '2', '3']));
+  expect(done).toHaveLength(3);
+  expect(new Set(done.map((line) => line.split(' ')[1])).size).toBe(3);
+});
+
+test('Y10 at most max_parallel items run at once', async () => {
+  let open = 0;
+  let most = 0;
+  const slow: NodeType = {
+    name: 'Slow',
+    description: '',
+    inputs: {},
+    outputs: {},
+    effect: 'read',
+    run: async () => {
+      most = Math.max(most, (open += 1));
+      await new Promise((resolve) => setImmediate(resolve));
+      open -= 1;
+      return {};
+    },
+  };
+  const { graph } = read(
+    `${head}blocks: [{ id: a, type: Slow, for_each: [1, 2, 3, 4, 5, 6, 7, 8, 9], max_parallel: 3 }]\n`,
+    { nodeTypes: [slow] },
+  );
+  await runToRest(createBench().engine, graph);
+  expect(most).toBe(3);
+});
+
+test('Y10 retries are those of an item', async () => {
+  journal.done.length = 0;
+  const { result } = await runText(
+    `${head}blocks: [{ id: a, type: Effect, for_each: [1, 2], continue_on_error: true, retry: 2, inputs: { fail: "\${each.value == 1}", value: "\${each.value}" } }]\n`,
+  );
+  expect(result.status).toBe('completed');
+  expect(journal.done.map(({ value, attempt }) => `${String(value)}.${attempt}`).toSorted()).toEqual([
+    '1.1',
+    '1.2',
+    '2.1',
+  ]);
+});
+
+test('Y10 secrets reach items, and only their names are kept', async () => {
+  const seen: unknown[] = [];
+  const taking: NodeType = {
+    name: 'Taking',
+    description: '',
+    inputs: { token: { schema: { type: 'string' }, description: '', takesSecrets: true } },
+    outputs: {},
+    effect: 'write',
+    run: ({ inputs, secrets }) => {
+      seen.push(
+        (inputs['token'] as { fill: (of: (name: string) => string) => string }).fill((name) => secrets.get(name)),
+      );
+      return {};
+    },
+  };
+  const { graph } = read(
+    `${head}secrets: [KEY]\nblocks: [{ id: a, type: Taking, for_each: [1], inputs: { token: "Bearer \${secrets.KEY}" } }]\n`,
+    { nodeTypes: [taking] },
+  );
+  const { engine } = createBench({ secrets: { read: () => 'hush', redactedKeys: new Set() } });
+  const { status } = await runToRest(engine, graph);
+  expect([status, seen]).toEqual(['completed', ['Bearer hush']]);
+});
+
+test('Y10 thousands of items go through', async () => {
+  const { graph } = read(
+    `${head}inputs: { n: { type: int } }\nblocks: [{ id: a, type: Note, for_each: "\${range(n)}", max_parallel: 50, inputs: { value: "\${each.value}" } }]\noutputs: { n: "\${a.count}", last: "\${a.iterations[n - 1].value}" }\n`,
+    optionsOf(),
+  );
+  const { engine } = createBench();
+  const { state } = await runToRest(engine, graph, { n: 3_000 });
+  expect(state.outputs['outputs']).toEqual({ n: 3_000, last: 2_999 });
+}, 60_000);
+
+test('Y10 iterations over a mapping, side by side, come in its order, whichever ends first', async () => {
+  const late: NodeType = {
+    name: 'Late',
+    description: 'Ends later the smaller its value is.',
+    inputs: { value: { schema: {}, description: 'a number' } },
+    outputs: { value: { schema: {}, description: 'the number' } },
+    effect: 'pure',
+    run: async ({ inputs }) => {
+      for (let turn = Number(inputs['value']); turn < 4; turn += 1) await new Promise(setImmediate);
+      return { value: inputs['value'] };
+    },
+  };
+  const text = `${head}blocks:
+  - { id: a, type: Late, for_each: { x: 1, y: 2, z: 3 }, for_each_mode: parallel, inputs: { value: "\${each.value}" } }
+outputs: { all: "\${a.iterations}", y: '\${blocks.a["y"].value}' }
+`;
+  const { outputs } = await runText(text, {}, { nodeTypes: [late] });
+  expect(outputs).toMatchObject({ all: [{ key: 'x' }, { key: 'y' }, { key: 'z' }], y: 2 });
+});

@@ -1,0 +1,82 @@
+/** Inline workflows reach only for what they are granted. */
+import { expect, test } from 'vitest';
+import { createBench, runToRest } from '../../../../test/engine-kit.ts';
+import { journal, optionsOf, read, runText } from '../../../../test/yaml-kit.ts';
+import type { NodeType } from '../../../graph/node-type.ts';
+import { checkWorkflow, readBundle } from '../index.ts';
+
+const head = 'name: w\ndescription: d\n';
+const effect = `${head}blocks: [{ id: a, type: Effect }]\n`;
+const fetching: NodeType = {
+  name: 'Fetch',
+  description: 'Calls a server.',
+  inputs: { url: { schema: { type: 'string' }, description: 'an address', isRequired: true } },
+  outputs: {},
+  effect: 'external',
+  needs: ({ url }) => [{ kind: 'net', host: typeof url === 'string' ? new URL(url).host : undefined }],
+  run: ({ inputs }) => {
+    journal.done.push({ key: '', value: inputs['url'], attempt: 1 });
+    return {};
+  },
+};
+const nodeTypes = [...optionsOf().nodeTypes, fetching];
+
+test('Y6 a block outside the permissions is refused when the text is read, by name', () => {
+  const refused = (text: string, permissions = {}): unknown => {
+    try {
+      read(text, { origin: 'inline', permissions, nodeTypes });
+      return undefined;
+    } catch (error) {
+      return error;
+    }
+  };
+  expect(refused(effect)).toMatchObject({
+    code: 'PERMISSION_DENIED',
+    data: { need: 'f.yaml:3:10', reason: 'Effect is not allowed here: it runs commands (--allow shell)' },
+  });
+  expect(refused(effect, { shell: true })).toBeUndefined();
+  expect(refused(`${effect}x: 1\n`)).toMatchObject({ code: 'GRAPH_INVALID' });
+  const secret = `${head}secrets: [K]\nblocks: [{ id: a, type: Note, inputs: { token: "\${secrets.K}" } }]\n`;
+  expect(refused(secret)).toMatchObject({ code: 'PERMISSION_DENIED' });
+  expect(refused(secret, { env: ['K'] })).toBeUndefined();
+  const fetch = `${head}blocks: [{ id: a, type: Fetch, inputs: { url: "https://a.org/x" } }]\n`;
+  expect(refused(fetch, { net: ['b.org'] })).toMatchObject({ code: 'PERMISSION_DENIED' });
+  expect(refused(fetch, { net: ['a.org'] })).toBeUndefined();
+});
+
+test('Y6 files of the operator and checks ask nothing', () => {
+  expect(read(effect).name).toBe('w');
+  expect(checkWorkflow(effect, { ...optionsOf(), origin: 'inline' }).violations).toEqual([]);
+});
+
+test('Y6 what is computed is held to the permissions before the attempt, which certainly did nothing', async () => {
+  const text = `${head}inputs: { url: {} }\nblocks: [{ id: a, type: Fetch, inputs: { url: "\${url}" } }]\n`;
+  const more = { origin: 'inline', permissions: { net: ['a.org'] }, nodeTypes } as const;
+  journal.done.length = 0;
+  const denied = await runText(text, { url: 'https://b.org/' }, more);
+  expect(denied.result.error?.data).toMatchObject({ node: 'a', code: 'PERMISSION_DENIED' });
+  expect(journal.done).toEqual([]);
+  const { graph } = read(text, { ...more, permissions: { net: true } });
+  const retried = await (await denied.engine.resume(denied.result.runId, { graph })).result();
+  expect(retried.status).toBe('completed');
+  const allowed = await runText(text, { url: 'https://a.org/' }, more);
+  expect(allowed.result.status).toBe('completed');
+});
+
+test('Y6 an inline workflow may call those of the operator, which are not held to its permissions', async () => {
+  const others = { trusted: effect.replace('name: w', 'name: trusted') };
+  const text = `${head}blocks: [{ id: c, type: Workflow, inputs: { workflow: trusted } }]\n`;
+  expect((await runText(text, {}, { origin: 'inline', others })).result.status).toBe('completed');
+});
+
+test('Y6 a run that is taken up again is held to the permissions of the process that takes it up', async () => {
+  const text = `${head}blocks: [{ id: q, type: Ask, inputs: { prompt: p } }, { id: a, type: Effect, depends_on: [q] }]\n`;
+  const { graph } = read(text, { origin: 'inline', permissions: { shell: true } });
+  const { engine } = createBench();
+  await runToRest(engine, graph);
+  expect(() => readBundle(graph.text ?? '', optionsOf())).toThrow(
+    expect.objectContaining({ code: 'PERMISSION_DENIED' }),
+  );
+  expect(readBundle(graph.text ?? '', { ...optionsOf(), permissions: { shell: true } }).graph.hash).toBe(graph.hash);
+  expect(readBundle(read(text).graph.text ?? '', optionsOf()).name).toBe('w');
+});

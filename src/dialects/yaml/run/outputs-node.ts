@@ -1,0 +1,54 @@
+/** The last node of a workflow: computes its outputs once every block is over, however it ended. */
+import { CairnError } from '../../../errors.ts';
+import type { NodeDefinition } from '../../../graph/graph.ts';
+import { scopeOf, type WorkflowParts } from './block-parts.ts';
+import { convertOutput } from './convert-output.ts';
+import type { TemplateReader } from './template-reader.ts';
+import type { Scope, Template } from '../expression/template.ts';
+import type { OutputFile } from '../file/workflow-file.ts';
+
+/** Its id; a block may not have it. */
+export const outputsId = 'outputs';
+
+interface OutputTemplate {
+  readonly file: OutputFile;
+  readonly template: Template;
+}
+
+/** Reads the outputs of a workflow and makes the node that computes them. */
+export function defineOutputs(
+  reader: TemplateReader,
+  files: readonly OutputFile[],
+  workflow: WorkflowParts,
+): NodeDefinition {
+  const outputs = files.map((file): OutputTemplate => ({ file, template: reader.value(file.value, file.at) }));
+  return {
+    id: outputsId,
+    type: outputsId,
+    effect: 'pure',
+    join: 'all',
+    config: {
+      outputs: files.map(({ name, value, type }) => ({ name, value, ...(type === undefined ? {} : { type }) })),
+    },
+    implementation: {
+      run: (ctx) => {
+        const scope = scopeOf(workflow, ctx);
+        return Object.fromEntries(outputs.map((output) => [output.file.name, computeOutput(output, scope)]));
+      },
+      codeText: outputsId,
+    },
+  };
+}
+
+function computeOutput({ file, template }: OutputTemplate, scope: Scope): unknown {
+  let value: unknown;
+  try {
+    value = template.evaluate(scope);
+  } catch (error) {
+    // The work is over, and that a block was skipped is no fault of it: what would be said of it is not there.
+    if (CairnError.is(error, 'REFERENCE_ABSENT')) return null;
+    throw error;
+  }
+  if (file.type === undefined || value === null || value === undefined) return value ?? null;
+  return convertOutput(file.name, file.type, value);
+}

@@ -1,0 +1,79 @@
+/** A question as the form that a client shows to its person, and the filled form as an answer. */
+import { choicesOf, type OpenWaitView } from '../../operations/find-wait.ts';
+import { readAnswerText } from './question.ts';
+import type { JsonSchema } from './json-schema.ts';
+
+/** What the protocol calls a form: fields of text, numbers, yes or no, or one of several texts. */
+export interface Form {
+  readonly message: string;
+  readonly requestedSchema: {
+    readonly type: 'object';
+    readonly properties: Readonly<Record<string, JsonSchema>>;
+    readonly required: readonly string[];
+  };
+}
+
+const field = 'answer';
+/** Beside suggestions: what none of them says. */
+const otherField = 'other';
+
+interface AnswerSchema {
+  readonly type?: string | readonly string[];
+  readonly pattern?: string;
+  readonly minLength?: number;
+  readonly maxLength?: number;
+  readonly minimum?: number;
+  readonly maximum?: number;
+}
+
+/** Limits that the protocol's forms know, by the type of the field. */
+function limitsOf(schema: AnswerSchema, names: readonly (keyof AnswerSchema)[]): JsonSchema {
+  return Object.fromEntries(names.filter((name) => schema[name] !== undefined).map((name) => [name, schema[name]]));
+}
+
+function describePattern({ pattern }: AnswerSchema): JsonSchema {
+  return pattern === undefined ? {} : { description: `Must match the pattern ${pattern}` };
+}
+
+function fieldOf(schema: AnswerSchema): JsonSchema {
+  if (schema.type === 'boolean') return { type: 'boolean', title: 'Answer' };
+  if (schema.type === 'integer' || schema.type === 'number')
+    return { type: schema.type, title: 'Answer', ...limitsOf(schema, ['minimum', 'maximum']) };
+  if (schema.type === 'object' || schema.type === 'array')
+    return { type: 'string', title: 'Answer', description: `JSON that fits ${JSON.stringify(schema)}` };
+  return {
+    type: 'string',
+    title: 'Answer',
+    ...describePattern(schema),
+    ...limitsOf(schema, ['minLength', 'maxLength']),
+  };
+}
+
+function isYesOrNo(labels: readonly string[]): boolean {
+  return labels.length === 2 && labels.includes('yes') && labels.includes('no');
+}
+
+/** @param remark - what is said before the question: why an answer was refused */
+export function formOf(wait: OpenWaitView, remark?: string): Form {
+  const labels = choicesOf(wait)?.map(({ label }) => label);
+  const message = remark === undefined ? (wait.prompt ?? '') : `${remark}\n\n${wait.prompt ?? ''}`;
+  const answer: JsonSchema =
+    labels === undefined ? fieldOf(wait.schema ?? {}) : { type: 'string', title: 'Answer', enum: labels };
+  const takesOther = labels !== undefined && wait.matching === 'open' && !isYesOrNo(labels);
+  const other = { [otherField]: { type: 'string', title: 'Something else' } };
+  return {
+    message,
+    requestedSchema: {
+      type: 'object',
+      properties: { [field]: answer, ...(takesOther && other) },
+      required: takesOther ? [] : [field],
+    },
+  };
+}
+
+/** The answer in a filled form; undefined: there is none in it. */
+export function answerIn(wait: OpenWaitView, content: Readonly<Record<string, unknown>>): unknown {
+  const other = content[otherField];
+  const value = typeof other === 'string' && other !== '' ? other : content[field];
+  return typeof value === 'string' ? readAnswerText(wait, value) : value;
+}

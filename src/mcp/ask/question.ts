@@ -1,0 +1,71 @@
+/** Open questions as clients see them, and their answers as the engine takes them. */
+import { choicesOf, isAnswerable, nodeNameOf, type OpenWaitView } from '../../operations/find-wait.ts';
+import { toJson } from '../../operations/to-json.ts';
+import type { JsonSchema } from './json-schema.ts';
+
+function typesOf({ schema }: OpenWaitView): readonly string[] {
+  const { type } = (schema ?? {}) as { readonly type?: string | readonly string[] };
+  if (type === undefined) return [];
+  return typeof type === 'string' ? [type] : type;
+}
+
+/**
+ * Reads a text as the answer to a question. A choice may be given by its label; a question that takes texts gets the text as it
+ * is; one that does not gets what the text means as JSON, if it means something.
+ */
+export function readAnswerText(wait: OpenWaitView, answer: string): unknown {
+  const trimmed = answer.trim();
+  const chosen = choicesOf(wait)?.find(({ label, value }) => label === answer || value === answer || label === trimmed);
+  if (chosen !== undefined) return chosen.value;
+  const types = typesOf(wait);
+  if (types.length === 0 || types.includes('string')) return answer;
+  try {
+    return JSON.parse(answer);
+  } catch {
+    return answer;
+  }
+}
+
+/** The questions among the waits, in the order in which they were opened. */
+export function questionsOf(waits: readonly OpenWaitView[]): readonly OpenWaitView[] {
+  return waits.filter(isAnswerable);
+}
+
+/** A question as clients are told of it. */
+export function showQuestion(wait: OpenWaitView): Readonly<Record<string, unknown>> {
+  const { waitId, prompt = '', kind, metadata, schema, dueAt, defaultAnswer } = wait;
+  const choices = choicesOf(wait);
+  return {
+    wait: waitId,
+    block: nodeNameOf(wait),
+    kind,
+    prompt,
+    ...(choices !== undefined && { choices: choices.map(({ value }) => toJson(value)) }),
+    ...(choices?.some(({ label, value }) => label !== value) === true && {
+      labels: choices.map(({ label }) => label),
+    }),
+    ...(schema !== undefined && { schema: toJson(schema) }),
+    ...(metadata !== undefined && { metadata: toJson(metadata) }),
+    ...(dueAt !== undefined && { due_at: new Date(dueAt).toISOString() }),
+    ...(defaultAnswer !== undefined && { default_answer: toJson(defaultAnswer) }),
+    message: `Answer with resume_workflow, answers: {"${waitId}": …}`,
+  };
+}
+
+export const questionSchema: JsonSchema = {
+  type: 'object',
+  properties: {
+    wait: { type: 'string', description: 'Id of the question: the key of its answer.' },
+    block: { type: 'string', description: 'The block that asks, from the root of the run.' },
+    kind: { type: 'string', description: 'question; or doubt: whether an effect happened.' },
+    prompt: { type: 'string' },
+    choices: { type: 'array', description: 'What is offered.' },
+    labels: { type: 'array', items: { type: 'string' }, description: 'What the choices are called.' },
+    schema: { description: 'JSON Schema that an answer must fit.' },
+    metadata: {},
+    due_at: { type: 'string', description: 'When it closes by itself.' },
+    default_answer: { description: 'What it closes with then.' },
+    message: { type: 'string' },
+  },
+  required: ['wait', 'block', 'prompt', 'message'],
+};

@@ -1,0 +1,30 @@
+/** The MCP SDK is the user's to install: it is loaded when a server is started, and missed with a clear word. */
+import type * as NodeAdapter from '@modelcontextprotocol/node';
+import type * as ServerSdk from '@modelcontextprotocol/server';
+import type * as StdioSdk from '@modelcontextprotocol/server/stdio';
+import { CairnError } from '../../errors.ts';
+
+async function load<Module>(packageName: string, importModule: () => Promise<Module>): Promise<Module> {
+  try {
+    return await importModule();
+  } catch (error) {
+    const { code } = error as { readonly code?: unknown };
+    if (code !== 'ERR_MODULE_NOT_FOUND' && code !== 'MODULE_NOT_FOUND') throw error;
+    throw new CairnError('CONFIG_MISSING_PEER', { package: packageName }, { cause: error });
+  }
+}
+
+/** @throws CONFIG_MISSING_PEER */
+export function loadSdk(): Promise<typeof ServerSdk> {
+  return load('@modelcontextprotocol/server', () => import('@modelcontextprotocol/server'));
+}
+
+/** @throws CONFIG_MISSING_PEER */
+export function loadStdio(): Promise<typeof StdioSdk> {
+  return load('@modelcontextprotocol/server', () => import('@modelcontextprotocol/server/stdio'));
+}
+
+/** @throws CONFIG_MISSING_PEER */
+export function loadNodeAdapter(): Promise<typeof NodeAdapter> {
+  return load('@modelcontextprotocol/node', () => import('@modelcontextprotocol/node'));
+}

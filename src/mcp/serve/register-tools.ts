@@ -1,0 +1,100 @@
+/** Puts the tools on a server of the SDK, and turns its calls into calls of tools. */
+import type { CallToolResult, ClientCapabilities, InputRequiredResult } from '@modelcontextprotocol/server';
+import { takeUp } from '../tools/converse.ts';
+import type { McpServer, Sdk, ServerContext, ServerHouse } from './server-house.ts';
+import type { Form } from '../ask/elicitation-form.ts';
+import { failureOf } from '../tools/failure.ts';
+import { createLiveInterview, createRepeatedInterview, type Interview } from '../ask/interview.ts';
+import { toolList } from '../tools/tool-list.ts';
+import type { AnyTool, ToolAnswer, ToolCall, ToolQuestions } from '../tools/tool.ts';
+
+/** A person is given a day for a form. */
+const formTimeoutMs = 24 * 60 * 60_000;
+
+type Era = 'legacy' | 'modern';
+type ElicitParams = Parameters<Sdk['inputRequired']['elicit']>[0];
+
+function canShowForms(sdk: Sdk, server: McpServer, { mcpReq }: ServerContext): boolean {
+  const envelope = mcpReq.envelope as Readonly<Record<string, ClientCapabilities | undefined>> | undefined;
+  const forms = (envelope?.[sdk.CLIENT_CAPABILITIES_META_KEY] ?? server.server.getClientCapabilities())?.elicitation;
+  // A bare declaration is one for forms: the kinds came later.
+  return forms !== undefined && (forms.form !== undefined || forms.url === undefined);
+}
+
+function interviewOf(server: McpServer, house: ServerHouse, era: Era, ctx: ServerContext): Interview | undefined {
+  const { sdk } = house;
+  const { mcpReq } = ctx;
+  if (!house.canAskClient || !canShowForms(sdk, server, ctx)) return undefined;
+  const paramsOf = (form: Form): ElicitParams => form as unknown as ElicitParams;
+  if (era === 'legacy')
+    return createLiveInterview((form) =>
+      mcpReq.send(
+        { method: 'elicitation/create', params: { mode: 'form', ...form } },
+        { timeout: formTimeoutMs, signal: mcpReq.signal },
+      ),
+    );
+  return createRepeatedInterview(
+    { responses: mcpReq.inputResponses, state: mcpReq.requestState() },
+    (forms, requestState) => {
+      const inputRequests = Object.fromEntries(
+        [...forms].map(([waitId, form]) => [waitId, sdk.inputRequired.elicit(paramsOf(form))]),
+      );
+      return sdk.inputRequired({ inputRequests, requestState });
+    },
+  );
+}
+
+function reporterOf({ mcpReq }: ServerContext): ToolCall['report'] {
+  const progressToken = mcpReq._meta?.progressToken;
+  if (progressToken === undefined) return undefined;
+  return (progress, total, message) => {
+    const params = { progressToken, progress, total, message };
+    mcpReq.notify({ method: 'notifications/progress', params }).catch(() => undefined);
+  };
+}
+
+function toResult(answer: ToolAnswer | ToolQuestions): CallToolResult | InputRequiredResult {
+  if ('inputRequired' in answer) return answer.inputRequired as InputRequiredResult;
+  const { content, isError = false } = answer;
+  const shown = {
+    structuredContent: { ...content },
+    content: [{ type: 'text' as const, text: JSON.stringify(content) }],
+  };
+  return isError ? { ...shown, isError } : shown;
+}
+
+async function callTool(tool: AnyTool, call: ToolCall, input: object): Promise<ToolAnswer | ToolQuestions> {
+  try {
+    const earlier = call.interview?.earlier;
+    return await (earlier === undefined ? tool.run(call, input) : takeUp(call, earlier));
+  } catch (error) {
+    return failureOf(error);
+  }
+}
+
+export function registerTools(server: McpServer, house: ServerHouse, era: Era): void {
+  const { sdk, context, tell, announceResources } = house;
+  for (const tool of toolList) {
+    const { name, title, description, input, required, output, hints } = tool;
+    const inputSchema = sdk.fromJsonSchema<object>({
+      type: 'object',
+      properties: { ...input },
+      required: [...required],
+      additionalProperties: false,
+    });
+    const outputSchema = sdk.fromJsonSchema(output);
+    const annotations = {
+      title,
+      readOnlyHint: hints.isReadOnly,
+      destructiveHint: hints.isDestructive,
+      idempotentHint: hints.isIdempotent,
+      openWorldHint: hints.isOpenWorld,
+    };
+    server.registerTool(name, { title, description, inputSchema, outputSchema, annotations }, async (given, ctx) => {
+      const interview = interviewOf(server, house, era, ctx);
+      const { signal } = ctx.mcpReq;
+      const call: ToolCall = { context, signal, report: reporterOf(ctx), interview, tell, announceResources };
+      return toResult(await callTool(tool, call, given));
+    });
+  }
+}

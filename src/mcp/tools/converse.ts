@@ -1,0 +1,103 @@
+/** Runs a workflow to where nothing more can be done for it, asking the client's person on the way if there is one. */
+import { CairnError } from '../../errors.ts';
+import { answerWait } from '../../operations/answer-wait.ts';
+import type { OpenWaitView } from '../../operations/find-wait.ts';
+import type { RunStanding, WorkContext } from '../../operations/operation.ts';
+import { answerIn } from '../ask/elicitation-form.ts';
+import { followRun } from './follow-run.ts';
+import type { Replies, Talk } from '../ask/interview.ts';
+import { questionsOf } from '../ask/question.ts';
+import { showStanding, type StandingWords } from './standing.ts';
+import type { ToolAnswer, ToolCall, ToolQuestions } from './tool.ts';
+
+interface Round {
+  readonly talk: Talk;
+  /** Why answers were refused, by wait id. */
+  readonly remarks: ReadonlyMap<string, string>;
+  readonly hasMoved: boolean;
+}
+
+/** Gives each answer to its question. */
+async function takeReplies(
+  context: WorkContext,
+  waits: readonly OpenWaitView[],
+  talk: Talk,
+  replies: Replies,
+): Promise<Round> {
+  const remarks = new Map<string, string>();
+  const declined = [...talk.declined];
+  let hasMoved = false;
+  for (const wait of waits) {
+    const reply = replies.get(wait.waitId);
+    if (reply === undefined) continue;
+    const value = reply.content === undefined ? undefined : answerIn(wait, reply.content);
+    if (value === undefined) {
+      declined.push(wait.waitId);
+      continue;
+    }
+    try {
+      await answerWait.run(context, { run: talk.runId, wait: wait.waitId, value, by: 'person' });
+      hasMoved = true;
+    } catch (error) {
+      if (CairnError.is(error, 'ANSWER_INVALID')) remarks.set(wait.waitId, error.message);
+      // Somebody else was first, or the question is gone: the run is to be looked at again.
+      else if (CairnError.is(error, 'WAIT_CLOSED', 'WAIT_NOT_FOUND', 'RUN_FINISHED')) hasMoved = true;
+      else throw error;
+    }
+  }
+  return { talk: { ...talk, declined }, remarks, hasMoved };
+}
+
+/** What there is to say to the person next; undefined: nothing, or nobody listens. */
+async function askOpen(
+  { interview, signal }: ToolCall,
+  { status, waits }: RunStanding,
+  talk: Talk,
+  remarks: Round['remarks'],
+): Promise<Replies | ToolQuestions | undefined> {
+  if (interview === undefined || status !== 'paused' || signal.aborted) return undefined;
+  const open = questionsOf(waits).filter(({ waitId }) => !talk.declined.includes(waitId));
+  return open.length === 0 ? undefined : interview.ask(open, talk, remarks);
+}
+
+/** Goes on as long as what is asked is answered. */
+async function goOn(
+  call: ToolCall,
+  from: { readonly standing: RunStanding; readonly talk: Talk; readonly said: Replies | ToolQuestions | undefined },
+  words: StandingWords,
+): Promise<ToolAnswer | ToolQuestions> {
+  const { context } = call;
+  let { standing, talk, said } = from;
+  while (said !== undefined) {
+    if ('inputRequired' in said) return said;
+    const round = await takeReplies(context, questionsOf(standing.waits), talk, said);
+    talk = round.talk;
+    if (round.hasMoved) standing = await followRun(call, talk.runId);
+    said = await askOpen(call, standing, talk, round.remarks);
+  }
+  return showStanding(context, standing, words);
+}
+
+/**
+ * Begins, and asks the person what the run asks.
+ *
+ * @param begin - starts or resumes
+ */
+export async function converse(
+  call: ToolCall,
+  begin: () => Promise<RunStanding>,
+  words: StandingWords = {},
+): Promise<ToolAnswer | ToolQuestions> {
+  const standing = await begin();
+  const talk: Talk = { runId: standing.runId, rounds: 0, declined: [] };
+  return goOn(call, { standing, talk, said: await askOpen(call, standing, talk, new Map()) }, words);
+}
+
+/** Takes up a talk, when the client sent its call again with what its person said: nothing is begun a second time. */
+export async function takeUp(
+  call: ToolCall,
+  { talk, replies }: { readonly talk: Talk; readonly replies: Replies },
+): Promise<ToolAnswer | ToolQuestions> {
+  const standing = await call.context.engine.inspect(talk.runId);
+  return goOn(call, { standing, talk, said: replies }, { isResumed: true });
+}

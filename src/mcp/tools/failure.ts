@@ -1,0 +1,34 @@
+/** Errors as answers of tools: the code, what happened, and what to do next. */
+import { CairnError, type ErrorCode } from '../../errors.ts';
+import { toJson } from '../../operations/to-json.ts';
+import type { ToolAnswer } from './tool.ts';
+
+/** What to do next, where the way on is a tool and not a command. */
+const toolHints: Partial<Record<ErrorCode, string>> = {
+  RUN_NOT_FOUND: 'list_runs lists those there are.',
+  RUN_FINISHED: 'fork_checkpoint goes on from one of its checkpoints.',
+  RUN_CANCELLED: 'fork_checkpoint goes on from one of its checkpoints.',
+  WAIT_NOT_FOUND: 'inbox lists the open questions.',
+  WAIT_CLOSED: 'fork_checkpoint, with answers, answers otherwise.',
+  CHECKPOINT_NOT_FOUND: 'list_checkpoints lists those there are.',
+  CLAIM_TAKEN: 'Another process works on it: get_run says where it stands. An answer can be given all the same.',
+  CHECKPOINT_NEEDED: 'Deleting the newest checkpoint of the run removes all of it.',
+  HISTORY_HAS_FORKS: 'Delete the forks first, or keep the run.',
+};
+
+/** @param more - what the tool has to say besides */
+export function failureOf(thrown: unknown, more: Readonly<Record<string, unknown>> = {}): ToolAnswer {
+  const { code, message, hint, retry, data } = CairnError.from(thrown);
+  return {
+    isError: true,
+    content: {
+      status: 'failure',
+      error: message,
+      message: toolHints[code] ?? hint,
+      code,
+      retry,
+      ...(Object.keys(data).length > 0 && { data: toJson(data) }),
+      ...more,
+    },
+  };
+}

@@ -1,0 +1,49 @@
+/** Goes on with a run for a call: tells the client how far it is, and stops waiting, not working, when the client leaves. */
+import { inspectRun } from '../../operations/inspect-run.ts';
+import type { RunStanding, WatchedEvent, WorkContext } from '../../operations/operation.ts';
+import { resumeRun } from '../../operations/resume-run.ts';
+import type { ToolCall } from './tool.ts';
+
+/** Reports each block of the workflow as it is settled; those of child workflows count with the block that runs them. */
+async function watchProgress({ context, report }: ToolCall, runId: string): Promise<WorkContext> {
+  if (report === undefined) return context;
+  const { progress } = await inspectRun.run(context, { run: runId });
+  const { nodes, completed, failed, skipped } = progress;
+  const blocks = new Set(nodes);
+  const settled = new Set([...completed, ...failed, ...skipped]);
+  const watch = (event: WatchedEvent): void => {
+    context.watch?.(event);
+    if (event.type !== 'checkpoint') return;
+    for (const { kind, node, status = 'completed' } of event.change) {
+      const [id, ...inner] = node ?? [];
+      if (kind !== 'settle' || id === undefined || inner.length > 0 || !blocks.has(id) || settled.has(id)) continue;
+      settled.add(id);
+      report(settled.size, blocks.size, `${id}: ${status}`);
+    }
+  };
+  return { ...context, watch };
+}
+
+/** Rejects when the client no longer waits. */
+function leaveWith(signal: AbortSignal): { readonly left: Promise<never>; readonly stay: () => void } {
+  let leave: () => void = () => undefined;
+  const left = new Promise<never>((_, reject) => {
+    leave = () => reject(signal.reason instanceof Error ? signal.reason : new Error('the client no longer waits'));
+  });
+  if (signal.aborted) leave();
+  else signal.addEventListener('abort', leave, { once: true });
+  return { left, stay: () => signal.removeEventListener('abort', leave) };
+}
+
+/** @throws as resuming; or that the client left, while the run goes on in this process */
+export async function followRun(call: ToolCall, runId: string): Promise<RunStanding> {
+  const { left, stay } = leaveWith(call.signal);
+  left.catch(() => undefined);
+  const going = resumeRun.run(await watchProgress(call, runId), { run: runId });
+  going.catch(() => undefined);
+  try {
+    return await Promise.race([going, left]);
+  } finally {
+    stay();
+  }
+}

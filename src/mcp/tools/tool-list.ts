@@ -1,0 +1,30 @@
+/** All tools, in the order in which clients see them. */
+import type { AnyTool } from './tool.ts';
+import { deleteCheckpoint } from './delete-checkpoint.ts';
+import { executeInlineWorkflow, executeWorkflow } from './execute-workflow.ts';
+import { getCheckpointInfo } from './get-checkpoint-info.ts';
+import { diffCheckpoints, forkCheckpoint, previewResume } from './history.ts';
+import { listCheckpoints } from './list-checkpoints.ts';
+import { resumeWorkflow } from './resume-workflow.ts';
+import { cancelRun, getRun, inbox, listRuns } from './runs.ts';
+import { getWorkflowInfo, listWorkflows, reloadWorkflows, validateWorkflow } from './workflows.ts';
+
+export const toolList: readonly AnyTool[] = [
+  listWorkflows,
+  getWorkflowInfo,
+  executeWorkflow,
+  resumeWorkflow,
+  executeInlineWorkflow,
+  validateWorkflow,
+  listCheckpoints,
+  getCheckpointInfo,
+  deleteCheckpoint,
+  inbox,
+  listRuns,
+  getRun,
+  cancelRun,
+  diffCheckpoints,
+  previewResume,
+  forkCheckpoint,
+  reloadWorkflows,
+];

@@ -1,0 +1,15 @@
+/** Nothing is accepted and ignored (G9): a misspelt option is an error where it is written. */
+
+import { CairnError } from '../../errors.ts';
+
+/** @throws CONFIG_INVALID naming the option that a builder does not know, and those it knows */
+export function refuseUnknownKeys(builder: string, config: unknown, known: readonly string[]): void {
+  if (typeof config !== 'object' || config === null)
+    throw new CairnError('CONFIG_INVALID', { reason: `${builder} needs a configuration` });
+  const unknown = Object.keys(config).find((key) => !known.includes(key));
+  if (unknown !== undefined) {
+    throw new CairnError('CONFIG_INVALID', {
+      reason: `${builder} knows no option ${JSON.stringify(unknown)}; it knows ${known.join(', ')}`,
+    });
+  }
+}

@@ -1,0 +1,14 @@
+/** The one walk over configurations. */
+import { isPlainObject } from '../../state/values/plain.ts';
+
+/** Copies arrays and plain objects, mapping all else, and keys if told how. */
+export function mapLeaves(
+  value: unknown,
+  map: (leaf: unknown) => unknown,
+  mapKey: (key: string) => string = (key) => key,
+): unknown {
+  if (Array.isArray(value)) return value.map((item) => mapLeaves(item, map, mapKey));
+  if (!isPlainObject(value)) return map(value);
+  const entries = Object.entries(value).filter(([, entry]) => entry !== undefined);
+  return Object.fromEntries(entries.map(([key, entry]) => [mapKey(key), mapLeaves(entry, map, mapKey)]));
+}

@@ -1,0 +1,17 @@
+/** A node's context with the state typed, for graphs whose schema is known. */
+import type { NodeContext, StateView } from '../../graph/node-contract.ts';
+
+/** The context of a node in a graph whose state has type `S`. */
+export type TypedContext<S extends StateView = StateView> = Omit<NodeContext, 'state' | 'input'> & {
+  readonly state: S;
+  readonly input: S['input'];
+};
+
+/** A function of the state, read when an attempt starts; what it reads is recorded as the activation's input. */
+export type FromState<T, S extends StateView = StateView> = (state: S) => T;
+
+/** A value, or a function of the state that gives it. */
+export type Computed<T, S extends StateView = StateView> = T | FromState<T, S>;
+
+/** Any value but a function. */
+export type PlainValue = string | number | boolean | bigint | null | undefined | object;

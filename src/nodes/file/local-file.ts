@@ -1,0 +1,66 @@
+/** Changes files of this machine: whole or not at all, and one change of a file at a time. */
+import { dirname } from 'node:path';
+import { describeFileError, fileFailure } from './file-failure.ts';
+import { files } from './files.ts';
+import { writeAtomically, type AtomicWrite } from './write-atomically.ts';
+import { resolveLinks } from './local-path.ts';
+
+/** The end of the last change of each file that is being changed. */
+const turns = new Map<string, Promise<unknown>>();
+
+/**
+ * Runs a change of a file after all that were begun before it, so that those of one process never lose an update of each other.
+ * Changes by other processes are not held back.
+ */
+export async function changeInTurn<T>(path: string, change: () => Promise<T>): Promise<T> {
+  const key = resolveLinks(path);
+  const before = turns.get(key) ?? Promise.resolve();
+  const own = before.then(change, change);
+  turns.set(key, own);
+  try {
+    return await own;
+  } finally {
+    if (turns.get(key) === own) turns.delete(key);
+  }
+}
+
+/** A file that is to be written over. */
+export interface TargetFile {
+  readonly mode: number;
+}
+
+/** @returns undefined if nothing is there. @throws NodeFailure PATH_REFUSED a symbolic link is there, NOT_A_FILE something else is, or the code of the operating system; nothing happened */
+export async function lookAtTarget(path: string): Promise<TargetFile | undefined> {
+  const { lstat } = await files();
+  const found = await lstat(path).catch((error: unknown) => {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw describeFileError(error, 'written', path, 'no');
+  });
+  if (found?.isSymbolicLink() === true) throw fileFailure('PATH_REFUSED', path, 'is a symbolic link');
+  if (found?.isFile() === false) throw fileFailure('NOT_A_FILE', path, 'is no file');
+  return found && { mode: found.mode & 0o7777 };
+}
+
+export interface LocalWrite extends AtomicWrite {
+  /** Make missing folders. */
+  readonly createParents: boolean;
+}
+
+/** Writes a file atomically and durably. @throws NodeFailure the code of the operating system (EEXIST with `isExclusive`, ENOENT without `createParents`) */
+export async function writeLocalFile({ createParents, ...write }: LocalWrite): Promise<void> {
+  if (!createParents) {
+    const { stat } = await files();
+    await stat(dirname(write.path)).catch((error: unknown) => {
+      throw describeFileError(error, 'written', write.path, 'no');
+    });
+  }
+  await writeAtomically(write);
+}
+
+/** Makes a folder and those above it. */
+export async function makeFolder(path: string): Promise<void> {
+  const { mkdir } = await files();
+  await mkdir(path, { recursive: true }).catch((error: unknown) => {
+    throw describeFileError(error, 'made', path, 'no');
+  });
+}

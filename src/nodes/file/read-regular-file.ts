@@ -1,0 +1,36 @@
+/** Reads one file that must be a file: nothing that blocks, and no more than a limit. */
+import { constants } from 'node:fs';
+import { NodeFailure } from '../../graph/node-contract.ts';
+import { describeFileError, fileFailure } from './file-failure.ts';
+import { files } from './files.ts';
+
+export interface RegularRead {
+  readonly limitBytes: number;
+  /** Refuse a symbolic link in the last place. Default false. */
+  readonly refusesLink?: boolean;
+}
+
+/** @throws NodeFailure NOT_A_FILE, FILE_TOO_LARGE, PATH_REFUSED, or the code of the operating system; all say that nothing happened */
+export async function readRegularFile(path: string, { limitBytes, refusesLink = false }: RegularRead): Promise<Buffer> {
+  const { open } = await files();
+  // Without O_NONBLOCK, opening a pipe would wait for someone to write to it.
+  const flags = constants.O_RDONLY | constants.O_NONBLOCK | (refusesLink ? constants.O_NOFOLLOW : 0);
+  const file = await open(path, flags).catch((error: unknown) => {
+    if (refusesLink && (error as NodeJS.ErrnoException).code === 'ELOOP')
+      throw fileFailure('PATH_REFUSED', path, 'is a symbolic link');
+    throw describeFileError(error, 'read', path, 'no');
+  });
+  try {
+    const stats = await file.stat();
+    if (!stats.isFile()) throw fileFailure('NOT_A_FILE', path, 'is no file');
+    if (stats.size > limitBytes) throw fileFailure('FILE_TOO_LARGE', path, `is over the limit of ${limitBytes} bytes`);
+    const bytes = await file.readFile();
+    if (bytes.length > limitBytes)
+      throw fileFailure('FILE_TOO_LARGE', path, `is over the limit of ${limitBytes} bytes`);
+    return bytes;
+  } catch (error) {
+    throw error instanceof NodeFailure ? error : describeFileError(error, 'read', path, 'no');
+  } finally {
+    await file.close();
+  }
+}

@@ -1,0 +1,103 @@
+/** One request and its answer: secrets in place on the way out, masked on the way back. */
+import { NodeFailure, type NodeContext } from '../../graph/node-contract.ts';
+import { SecretReference } from '../../graph/secret-reference.ts';
+import { beforeEffect } from '../draft/before-effect.ts';
+import { createHttpRequest, type HttpRequest, type ResolvedHttp } from './http-request.ts';
+import { readBody } from './read-body.ts';
+import { readRetryAfter } from './retry-after.ts';
+import { sendRequest, type RedirectRule, type SendOptions } from './send-request.ts';
+import { maskFailure, type Mask } from '../secrets/mask.ts';
+import { hasSecret, resolveSecrets } from '../secrets/secret.ts';
+
+export { safeMethods } from './http-request.ts';
+export { decodeText, parseBody, saysJson, type BodyFormat } from './read-body.ts';
+export type { RedirectRule } from './send-request.ts';
+
+export interface HttpExchange {
+  readonly method: string;
+  /** Functions called; secrets still references. Called when the attempt begins. */
+  readonly given: () => ResolvedHttp;
+  readonly redirect: RedirectRule;
+  /** Whether a redirect to another origin may be followed. Default: as `redirect` says. */
+  readonly mayFollow?: (url: URL, from: URL) => boolean;
+  /** The most that is read of the answer, decompressed. Default 8 MiB. */
+  readonly maxBytes?: number | undefined;
+  /** Accept any certificate. Default false. */
+  readonly isUnverified?: boolean;
+}
+
+export interface HttpAnswer {
+  readonly status: number;
+  /** Names in lower case, secrets masked; cookies that the receiver sets are not kept. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** As they came, nothing masked. */
+  readonly bytes: Uint8Array;
+  readonly mask: Mask;
+}
+
+/**
+ * Sends a request and reads the whole answer, whatever its status.
+ * @throws NodeFailure REQUEST_INVALID (`applied: 'no'`), HTTP_CONNECTION, HTTP_REDIRECT, HTTP_TOO_LARGE; the signal's reason when aborted
+ */
+export async function exchangeHttp(
+  ctx: Pick<NodeContext, 'secrets' | 'signal' | 'idempotencyKey'>,
+  exchange: HttpExchange,
+): Promise<HttpAnswer> {
+  const { first, options, mask } = await beforeEffect(() => prepare(ctx, exchange));
+  try {
+    const response = await sendRequest(first, options);
+    const bytes = await readBody(response, exchange.maxBytes ?? 8 * 1024 * 1024, ctx.signal);
+    const headers = Object.fromEntries(
+      [...response.headers].filter(([name]) => name !== 'set-cookie').map(([name, value]) => [name, mask.text(value)]),
+    );
+    return { status: response.status, headers, bytes, mask };
+  } catch (error) {
+    // Origins and reasons are all that is told, but an origin may hold a secret, too.
+    throw error instanceof NodeFailure ? maskFailure(error, mask) : error;
+  }
+}
+
+/** The failure that an answer with a bad status is. Only 429 says that nothing happened (X3). */
+export function failStatus({ status, headers }: HttpAnswer, nowMs: number, data: unknown): NodeFailure {
+  const isBusy = status === 429 || status >= 500;
+  const retryAfterMs = isBusy ? readRetryAfter(headers['retry-after'] ?? null, nowMs) : undefined;
+  return new NodeFailure(`the answer was ${status}`, {
+    code: isBusy ? 'HTTP_UNAVAILABLE' : 'HTTP_STATUS',
+    applied: status === 429 ? 'no' : 'unknown',
+    data,
+    ...(retryAfterMs !== undefined && { retryAfterMs }),
+  });
+}
+
+interface PreparedHttp {
+  readonly first: HttpRequest;
+  readonly options: SendOptions;
+  readonly mask: Mask;
+}
+
+function prepare(
+  ctx: Pick<NodeContext, 'secrets' | 'signal' | 'idempotencyKey'>,
+  exchange: HttpExchange,
+): PreparedHttp {
+  const given = exchange.given();
+  const { value, mask } = resolveSecrets(given, ctx.secrets);
+  const { redirect, mayFollow, isUnverified = false } = exchange;
+  return {
+    first: createHttpRequest(exchange.method, value as ResolvedHttp, ctx.idempotencyKey),
+    options: {
+      redirect,
+      ...(mayFollow && { mayFollow }),
+      isUnverified,
+      secretHeaders: new Set(listSecretHeaders(given.headers)),
+      isBodySecret: hasSecret([given.body, given.json]),
+      signal: ctx.signal,
+    },
+    mask,
+  };
+}
+
+function listSecretHeaders(headers: unknown): string[] {
+  return Object.entries(headers ?? {}).flatMap(([name, value]) =>
+    value instanceof SecretReference ? [name.toLowerCase()] : [],
+  );
+}

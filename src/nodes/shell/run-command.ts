@@ -1,0 +1,105 @@
+/** Runs one program to its end: what comes back is masked, bounded and shown as it comes. */
+import { NodeFailure, type NodeContext } from '../../graph/node-contract.ts';
+import type { Mask } from '../secrets/mask.ts';
+import { createBoundedText, type BoundedText } from './bounded-text.ts';
+import type { ProcessEnd } from './run-process.ts';
+import type { ShellRequest } from './shell-request.ts';
+
+export { createShellRequest, type ResolvedShell, type ShellRequest } from './shell-request.ts';
+
+/** What a program left behind. */
+export interface CommandEnd extends ProcessEnd {
+  readonly stdout: string;
+  readonly stderr: string;
+  /** Bytes left out of stdout and stderr. */
+  readonly omittedBytes: number;
+}
+
+export interface CommandOptions {
+  readonly mask: Mask;
+  /** Kept of stdout and of stderr each: the head and the tail. Default 1 MiB. */
+  readonly maxOutputBytes?: number | undefined;
+  /** Between SIGTERM and SIGKILL. Default 2,000 ms. */
+  readonly killGraceMs?: number | undefined;
+}
+
+/**
+ * Resolves when the program is dead, whatever its exit code.
+ * @throws NodeFailure SPAWN_FAILED (`applied: 'no'`); the signal's reason when aborted, once the program is dead
+ */
+export async function runCommand(
+  ctx: Pick<NodeContext, 'emit' | 'signal'>,
+  request: ShellRequest,
+  { mask, maxOutputBytes = 1024 * 1024, killGraceMs = 2_000 }: CommandOptions,
+): Promise<CommandEnd> {
+  const stdout = collectStream('stdout', ctx, mask, createBoundedText(maxOutputBytes));
+  const stderr = collectStream('stderr', ctx, mask, createBoundedText(maxOutputBytes));
+  const end = await start(ctx.signal, request, killGraceMs, { stdout, stderr });
+  const out = stdout.end();
+  const err = stderr.end();
+  ctx.signal.throwIfAborted();
+  return { ...end, stdout: out.text, stderr: err.text, omittedBytes: out.omittedBytes + err.omittedBytes };
+}
+
+/** How a program ended, for a message: `exited with 3: the last line of stderr`. */
+export function describeEnd({ exitCode, signal, stderr }: CommandEnd): string {
+  const how = exitCode === null ? `was ended by ${signal ?? 'a signal'}` : `exited with ${exitCode}`;
+  const line = stderr.trimEnd().split('\n').at(-1)?.slice(0, 200) ?? '';
+  return line === '' ? how : `${how}: ${line}`;
+}
+
+interface Collector {
+  push(bytes: Buffer): void;
+  end(): ReturnType<BoundedText['end']>;
+}
+
+/** Bytes become text, secrets are masked, what is safe is shown at once, and head and tail are kept. */
+function collectStream(
+  stream: 'stdout' | 'stderr',
+  ctx: Pick<NodeContext, 'emit'>,
+  mask: Mask,
+  kept: BoundedText,
+): Collector {
+  const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
+  const masked = mask.createStream();
+  const take = (text: string): void => {
+    if (text === '') return;
+    kept.push(text);
+    ctx.emit({ kind: 'output', stream, text });
+  };
+  return {
+    push: (bytes) => take(masked.push(decoder.decode(bytes, { stream: true }))),
+    end() {
+      take(masked.push(decoder.decode()));
+      take(masked.end());
+      return kept.end();
+    },
+  };
+}
+
+async function start(
+  signal: AbortSignal,
+  request: ShellRequest,
+  killGraceMs: number,
+  collectors: Readonly<Record<'stdout' | 'stderr', Collector>>,
+): Promise<ProcessEnd> {
+  // Whoever runs no programs does not load what that takes.
+  const { runProcess } = await import('./run-process.ts');
+  signal.throwIfAborted();
+  try {
+    return await runProcess({
+      ...request,
+      signal,
+      killGraceMs,
+      onOutput: (stream, bytes) => collectors[stream].push(bytes),
+    });
+  } catch (error) {
+    const reason = (error as NodeJS.ErrnoException).code ?? 'unknown';
+    const where = request.cwd === undefined ? '' : ` in ${request.cwd}`;
+    throw new NodeFailure(`${request.file} could not be started${where} (${reason})`, {
+      code: 'SPAWN_FAILED',
+      applied: 'no',
+      data: { file: request.file, reason, ...(request.cwd !== undefined && { cwd: request.cwd }) },
+    });
+  }
+}

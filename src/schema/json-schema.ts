@@ -1,0 +1,143 @@
+/** Values against JSON Schema, in the subset of docs/spec/waits.md (W3.3). */
+import { fitsPattern } from '../graph/fits-pattern.ts';
+import { canonicalText } from '../state/values/canonical.ts';
+import { encodeValue } from '../state/values/codec.ts';
+import { resolvePointer } from './json-schema-defects.ts';
+import { getOwn, type PlainObject } from '../state/values/plain.ts';
+
+export { schemaDefect } from './json-schema-defects.ts';
+
+export type Schema = Readonly<Record<string, unknown>>;
+
+/** Where a value stands, and which references led to its schema without going into the value. */
+interface Place {
+  readonly root: unknown;
+  readonly path: string;
+  readonly refs: readonly string[];
+}
+
+export const same = (a: unknown, b: unknown): boolean => canonicalText(a) === canonicalText(b);
+
+/** The first way in which a value misses a schema, as a sentence; undefined if it fits. @param path - what the value is called there */
+export function schemaFault(schema: Schema, value: unknown, path: string): string | undefined {
+  for (const fault of faultsOf(schema, value, { root: schema, path, refs: [] })) return fault;
+  return undefined;
+}
+
+/** All ways in which a value misses a schema. Of what is of the wrong type, nothing else is told. */
+export function schemaFaults(schema: Schema, value: unknown, path: string): readonly string[] {
+  return [...faultsOf(schema, value, { root: schema, path, refs: [] })];
+}
+
+const typeOf = (value: unknown): string =>
+  value === null
+    ? 'null'
+    : Array.isArray(value)
+      ? 'array'
+      : typeof value === 'number' && Number.isInteger(value)
+        ? 'integer'
+        : typeof value;
+
+const fitsType = (value: unknown, type: string): boolean =>
+  typeOf(value) === type || (type === 'number' && typeof value === 'number');
+
+const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? (value as readonly unknown[]) : []);
+
+function* faultsOf(schema: unknown, value: unknown, at: Place): Generator<string> {
+  if (schema === false) yield `${at.path} is not allowed`;
+  if (typeof schema !== 'object' || schema === null) return;
+  const rules = schema as Schema;
+  const types = listOf(typeof rules['type'] === 'string' ? [rules['type']] : rules['type']) as readonly string[];
+  if (types.length > 0 && !types.some((type) => fitsType(value, type))) {
+    yield `${at.path} is ${typeOf(value)}, not ${types.join(' or ')}`;
+    return;
+  }
+  if ('const' in rules && !same(rules['const'], value)) yield `${at.path} is not ${encodeValue(rules['const'])}`;
+  const options = rules['enum'];
+  if (Array.isArray(options) && !options.some((option) => same(option, value)))
+    yield `${at.path} is none of ${encodeValue(options)}`;
+  yield* combinedFaults(rules, value, at);
+  if (typeof value === 'string') yield* textFaults(rules, value, at);
+  else if (typeof value === 'number') yield* numberFaults(rules, value, at);
+  else if (Array.isArray(value)) yield* listFaults(rules, value, at);
+  else if (typeof value === 'object' && value !== null) yield* objectFaults(rules, value as PlainObject, at);
+}
+
+/** What is said of the same value by other schemas. */
+function* combinedFaults(rules: Schema, value: unknown, at: Place): Generator<string> {
+  const fits = (part: unknown): boolean => faultsOf(part, value, at).next().done === true;
+  const { $ref: ref, anyOf, oneOf, not } = rules;
+  if (typeof ref === 'string') {
+    if (at.refs.includes(ref)) yield `${at.path} cannot be checked: ${ref} leads back to itself`;
+    else yield* faultsOf(resolvePointer(at.root, ref), value, { ...at, refs: [...at.refs, ref] });
+  }
+  for (const part of listOf(rules['allOf'])) yield* faultsOf(part, value, at);
+  if (Array.isArray(anyOf) && !anyOf.some(fits)) yield `${at.path} fits none of the allowed forms`;
+  const fitting = listOf(oneOf).filter(fits).length;
+  if (Array.isArray(oneOf) && fitting !== 1)
+    yield `${at.path} fits ${fitting === 0 ? 'none' : fitting} of the forms of which it must fit one`;
+  if (not !== undefined && fits(not)) yield `${at.path} has a form that is not allowed`;
+}
+
+function* textFaults(rules: Schema, value: string, { path }: Place): Generator<string> {
+  const { minLength, maxLength, pattern } = rules as { minLength?: number; maxLength?: number; pattern?: string };
+  if (minLength !== undefined && value.length < minLength) yield `${path} is shorter than ${minLength}`;
+  if (maxLength !== undefined && value.length > maxLength) yield `${path} is longer than ${maxLength}`;
+  if (pattern !== undefined) yield* patternFaults(pattern, value, path);
+}
+
+/** A text that a pattern takes ages on does not fit: whoever gave it can give another, where nobody can wait. */
+function* patternFaults(pattern: string, value: string, path: string): Generator<string> {
+  try {
+    if (!fitsPattern(value, pattern, 'u')) yield `${path} does not match ${pattern}`;
+  } catch (error) {
+    yield `${path} cannot be checked: ${(error as Error).message}`;
+  }
+}
+
+function* numberFaults(rules: Schema, value: number, { path }: Place): Generator<string> {
+  const { minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf } = rules as Record<string, number>;
+  if (minimum !== undefined && value < minimum) yield `${path} is below ${minimum}`;
+  if (maximum !== undefined && value > maximum) yield `${path} is above ${maximum}`;
+  if (exclusiveMinimum !== undefined && value <= exclusiveMinimum) yield `${path} is not above ${exclusiveMinimum}`;
+  if (exclusiveMaximum !== undefined && value >= exclusiveMaximum) yield `${path} is not below ${exclusiveMaximum}`;
+  if (multipleOf !== undefined && !isMultiple(value, multipleOf)) yield `${path} is no multiple of ${multipleOf}`;
+}
+
+/** Decimal fractions are not exact: 0.07 is a multiple of 0.01. */
+function isMultiple(value: number, step: number): boolean {
+  const count = value / step;
+  return Math.abs(count - Math.round(count)) <= Number.EPSILON * Math.max(1, Math.abs(count)) * 4;
+}
+
+function* listFaults(rules: Schema, value: readonly unknown[], at: Place): Generator<string> {
+  const { minItems, maxItems } = rules as { minItems?: number; maxItems?: number };
+  if (minItems !== undefined && value.length < minItems) yield `${at.path} has fewer than ${minItems} items`;
+  if (maxItems !== undefined && value.length > maxItems) yield `${at.path} has more than ${maxItems} items`;
+  if (rules['uniqueItems'] === true && new Set(value.map(canonicalText)).size < value.length)
+    yield `${at.path} has an item twice`;
+  const first = listOf(rules['prefixItems']);
+  for (const [index, item] of value.entries()) {
+    const schema = index < first.length ? first[index] : rules['items'];
+    yield* faultsOf(schema, item, { root: at.root, path: `${at.path}[${index}]`, refs: [] });
+  }
+}
+
+function* objectFaults(rules: Schema, value: Readonly<PlainObject>, at: Place): Generator<string> {
+  const { minProperties, maxProperties } = rules as { minProperties?: number; maxProperties?: number };
+  const names = Object.keys(value);
+  if (minProperties !== undefined && names.length < minProperties)
+    yield `${at.path} has fewer than ${minProperties} properties`;
+  if (maxProperties !== undefined && names.length > maxProperties)
+    yield `${at.path} has more than ${maxProperties} properties`;
+  for (const name of listOf(rules['required']) as readonly string[])
+    if (!Object.hasOwn(value, name)) yield `${at.path}.${name} is missing`;
+  const properties = (rules['properties'] ?? {}) as Readonly<PlainObject>;
+  for (const name of names) {
+    const isKnown = Object.hasOwn(properties, name);
+    const schema = isKnown ? properties[name] : rules['additionalProperties'];
+    const path = `${at.path}.${name}`;
+    if (!isKnown && schema === false) yield `${path} is not expected`;
+    else yield* faultsOf(schema, getOwn(value, name), { root: at.root, path, refs: [] });
+  }
+}

@@ -1,0 +1,234 @@
+/** The channels, outputs and failures of a live frame: what they are, what they were for open views, and their versions. */
+import { CairnError } from '../../errors.ts';
+import { partitions, type Partition } from '../../graph/node-contract.ts';
+import { absent, Cell, type Past } from './cell.ts';
+import type { ChannelTable } from './channel-table.ts';
+import { deepFreeze } from '../values/freeze.ts';
+import { hashParts } from '../values/hash.ts';
+import { PastLog } from './past-log.ts';
+import { getOwn } from '../values/plain.ts';
+import { readPath } from '../values/path.ts';
+import type { FrameTree, NodeRecord } from '../tree.ts';
+import { absentVersion, foldItems, listSeed, versionOfValue } from './versions.ts';
+
+/** What is told of nodes, by node id. */
+type NodeArea = 'outputs' | 'failures';
+
+/** Where channels are: a partition, or the nodes' outputs or failures. */
+export type Area = Partition | NodeArea;
+
+const isNodeArea = (area: string): area is NodeArea => area === 'outputs' || area === 'failures';
+
+/** A point that is later than every view. */
+export const now: number = Number.POSITIVE_INFINITY;
+
+export class Channels {
+  readonly tree: FrameTree;
+  readonly log: PastLog = new PastLog();
+  readonly #table: ChannelTable;
+  readonly #outputNames: ReadonlyMap<string, string>;
+  readonly #cells: Readonly<Record<Area, Map<string, Cell>>>;
+  /** Whether some node has failed, or somebody has asked. */
+  #hasFailures: boolean;
+  /** Counts changes; versions of whole areas are kept until it moves. */
+  #changes = 0;
+  readonly #wholes = new Map<string, { readonly changes: number; readonly version: string }>();
+  readonly #inputVersions = new Map<string, string>();
+
+  constructor(tree: FrameTree, table: ChannelTable, outputNames: ReadonlyMap<string, string>) {
+    this.tree = tree;
+    this.#table = table;
+    this.#outputNames = outputNames;
+    this.#cells = {
+      scratch: new Map(),
+      artifacts: new Map(),
+      diagnostics: new Map(),
+      outputs: new Map(),
+      failures: new Map(),
+    };
+    this.#hasFailures = Object.values(tree.nodes).some(({ status }) => status === 'failed');
+  }
+
+  get input(): unknown {
+    return deepFreeze(this.tree.input);
+  }
+
+  cell(area: Area, key: string): Cell {
+    const cells = this.#cells[area];
+    let cell = cells.get(key);
+    if (cell === undefined) {
+      if (area === 'failures') this.#hasFailures = true;
+      const isGrowing = !isNodeArea(area) && this.#table[area].get(key)?.isGrowing === true;
+      cells.set(key, (cell = new Cell(area, key, isGrowing)));
+    }
+    return cell;
+  }
+
+  /** Call before a cell changes. `willGrow`: its list is about to be appended to, in place. */
+  touch(cell: Cell, willGrow = false): void {
+    this.#changes += 1;
+    if (this.log.needs(cell)) {
+      const value = this.raw(cell.area as Area, cell.key);
+      if (willGrow) this.#noteLength(cell, value as readonly unknown[]);
+      else this.log.note(cell, this.#handOut(cell, value), -1);
+    }
+    if (willGrow) cell.version = undefined;
+    else cell.forget();
+  }
+
+  #noteLength(cell: Cell, list: readonly unknown[]): void {
+    const slice = Object.isFrozen(list) ? list : cell.readySlice(list.length);
+    if (slice === undefined) this.log.note(cell, list, list.length);
+    else this.log.note(cell, slice, -1);
+  }
+
+  /** Call before the record of a node changes. What will be seen of it: its output, its failure. */
+  touchNode(nodeId: string, showsOutput: boolean, showsFailure: boolean): void {
+    this.#changes += 1;
+    this.#touchShown('outputs', nodeId, showsOutput);
+    // Few nodes fail, and few ask for failures.
+    this.#hasFailures ||= showsFailure;
+    if (this.#hasFailures) this.#touchShown('failures', nodeId, showsFailure);
+  }
+
+  #touchShown(area: NodeArea, nodeId: string, willShow: boolean): void {
+    const isKnown = this.#cells[area].has(nodeId);
+    if (isKnown || (this.log.isWatched && (willShow || this.raw(area, nodeId) !== absent)))
+      this.touch(this.cell(area, nodeId));
+  }
+
+  /** The value in the tree, or {@link absent}; growing lists are the live ones. */
+  raw(area: Area, key: string): unknown {
+    if (area === 'outputs') return this.#rawOutput(key);
+    if (area === 'failures') return this.#rawFailure(key);
+    const channels = this.tree.channels[area];
+    return channels !== undefined && Object.hasOwn(channels, key) ? channels[key] : absent;
+  }
+
+  #rawOutput(nodeId: string): unknown {
+    const record = getOwn(this.tree.nodes, nodeId) as NodeRecord | undefined;
+    if (record === undefined || !showsOutput(record)) return absent;
+    if (record.outputOfSteps !== true) return record.output;
+    return (this.cell('outputs', nodeId).assembled ??= outputsOfSteps(record));
+  }
+
+  #rawFailure(nodeId: string): unknown {
+    const record = getOwn(this.tree.nodes, nodeId) as NodeRecord | undefined;
+    return record?.status === 'failed' ? record.error : absent;
+  }
+
+  /** A channel's value as a view sees it, frozen, or {@link absent}. Artifacts include outputs under their `outputAs` names. */
+  read(area: Area, key: string, viewId: number): unknown {
+    const value = this.#readCell(area, key, viewId);
+    if (value !== absent || area !== 'artifacts') return value;
+    const nodeId = this.#outputNames.get(key);
+    return nodeId === undefined ? absent : this.#readCell('outputs', nodeId, viewId);
+  }
+
+  #readCell(area: Area, key: string, viewId: number): unknown {
+    const past = this.#past(area, key, viewId);
+    if (past === undefined) {
+      const value = this.raw(area, key);
+      return typeof value === 'object' ? this.#handOut(this.cell(area, key), value) : value;
+    }
+    return Cell.valueOf(past);
+  }
+
+  #past(area: Area, key: string, viewId: number): Past | undefined {
+    if (viewId === now || this.log.isEmpty) return undefined;
+    const cell = this.#cells[area].get(key);
+    return cell?.firstPast === undefined ? undefined : this.log.find(cell, viewId);
+  }
+
+  /** What may be given away of a value: growing lists as copies, the rest frozen where it stands. */
+  #handOut(cell: Cell, value: unknown): unknown {
+    if (cell.isGrowing && Array.isArray(value) && !Object.isFrozen(value)) return cell.sliceOf(value);
+    return deepFreeze(value);
+  }
+
+  /** The keys a view sees. Keys are added to a frame and never go away, though outputs may. */
+  keys(area: Area, viewId: number): string[] {
+    const held = Object.keys(isNodeArea(area) ? this.tree.nodes : (this.tree.channels[area] ?? {}));
+    if (area === 'artifacts') for (const name of this.#outputNames.keys()) if (!held.includes(name)) held.push(name);
+    if (!isNodeArea(area) && area !== 'artifacts' && (viewId === now || this.log.isEmpty)) return held;
+    return held.filter((key) => this.read(area, key, viewId) !== absent);
+  }
+
+  /** The version of a named channel, as a view sees it. @throws STATE_UNKNOWN_CHANNEL */
+  versionOf(name: string, viewId: number): string {
+    const dot = name.indexOf('.');
+    const area = dot < 0 ? name : name.slice(0, dot);
+    if (area === 'input') return this.#inputVersion(name, dot < 0 ? undefined : name.slice(dot + 1));
+    if (!isNodeArea(area) && !partitions.includes(area as Partition)) {
+      throw new CairnError('STATE_UNKNOWN_CHANNEL', { channel: name });
+    }
+    if (dot < 0) return this.#wholeVersion(area as Area, viewId);
+    return this.#versionOfKey(area as Area, name.slice(dot + 1), viewId);
+  }
+
+  #inputVersion(name: string, key: string | undefined): string {
+    let version = this.#inputVersions.get(name);
+    if (version === undefined) {
+      const { input } = this;
+      version = key === undefined ? versionOfValue(input) : versionBelow(input, key);
+      this.#inputVersions.set(name, version);
+    }
+    return version;
+  }
+
+  #wholeVersion(area: Area, viewId: number): string {
+    const isNow = viewId === now || this.log.isEmpty;
+    const known = this.#wholes.get(area);
+    if (isNow && known?.changes === this.#changes) return known.version;
+    const parts = this.keys(area, viewId).flatMap((key) => [key, this.#versionOfKey(area, key, viewId)]);
+    const version = hashParts(parts);
+    if (isNow) this.#wholes.set(area, { changes: this.#changes, version });
+    return version;
+  }
+
+  #versionOfKey(area: Area, key: string, viewId: number): string {
+    const version = this.#cellVersion(area, key, viewId);
+    if (version !== undefined) return version;
+    const nodeId = area === 'artifacts' ? this.#outputNames.get(key) : undefined;
+    if (nodeId !== undefined) return this.#cellVersion('outputs', nodeId, viewId) ?? absentVersion;
+    const dot = key.indexOf('.');
+    if (dot < 0) return absentVersion;
+    // No channel has the whole name: it is a place inside one.
+    const top = this.read(area, key.slice(0, dot), viewId);
+    return top === absent ? absentVersion : versionBelow(top, key.slice(dot + 1));
+  }
+
+  #cellVersion(area: Area, key: string, viewId: number): string | undefined {
+    const past = this.#past(area, key, viewId);
+    if (past !== undefined) return past.value === absent ? undefined : (past.version ??= versionOfPast(past));
+    const value = this.raw(area, key);
+    if (value === absent) return undefined;
+    const cell = this.cell(area, key);
+    return (cell.version ??= Array.isArray(value) ? cell.foldList(value) : versionOfValue(value));
+  }
+}
+
+/** The output of the last completed visit: a record keeps none of a failed one's. */
+function showsOutput(record: NodeRecord): boolean {
+  if (record.outputOfSteps === true) return record.status === 'completed';
+  return record.status !== 'failed' && 'output' in record;
+}
+
+/** The output of a node whose output is that of its steps, frozen. */
+export function outputsOfSteps(record: NodeRecord): readonly unknown[] {
+  const done = Object.values(record.steps ?? {}).filter((step) => step.status === 'done');
+  return Object.freeze(done.map((step) => deepFreeze(step.output)));
+}
+
+function versionBelow(value: unknown, dottedPath: string): string {
+  const whole = readPath(value, [dottedPath], absent);
+  const found = whole === absent ? readPath(value, dottedPath.split('.'), absent) : whole;
+  return found === absent ? absentVersion : versionOfValue(found);
+}
+
+function versionOfPast(past: Past): string {
+  if (!Array.isArray(past.value)) return versionOfValue(past.value);
+  const length = past.length < 0 ? past.value.length : past.length;
+  const { count, hash } = past.fold ?? { count: 0, hash: listSeed };
+  return foldItems(hash, past.value, count, length);
+}

@@ -1,0 +1,198 @@
+/** Merging the updates of one outcome into a frame's channels: here all is worked out, and nothing is changed. */
+import { CairnError } from '../../errors.ts';
+import { partitions, type Partition } from '../../graph/node-contract.ts';
+import type { Admitted } from '../values/admit.ts';
+import { absent, type Cell } from './cell.ts';
+import type { ChannelNode, ChannelTable } from './channel-table.ts';
+import type { Channels } from './channels.ts';
+import { encodeValue } from '../values/encode.ts';
+import { deepFreeze } from '../values/freeze.ts';
+import { getOwn, isPlainObject, setOwn, type PlainObject } from '../values/plain.ts';
+import { runReducer, setOp, settleReduction, type Admission, type ChannelOp, type Given } from './run-reducer.ts';
+import { textsOf, type Reduction, type Slot } from './reducers.ts';
+
+/** Updates as they were taken in, by partition and top-level key. */
+export type AdmittedUpdates = Readonly<Record<string, Readonly<Record<string, Admitted>>>>;
+
+/** What becomes of one channel. */
+export interface ChannelWrite {
+  readonly cell: Cell;
+  readonly partition: Partition;
+  readonly ops: readonly ChannelOp[];
+  /** The channel's new value, unless `items` are appended to its list. */
+  readonly value?: unknown;
+  readonly items?: readonly unknown[];
+}
+
+/** What the reducers made of an outcome's updates. */
+export interface Merge {
+  readonly writes: readonly ChannelWrite[];
+  readonly plainWrites: readonly string[];
+  readonly aux: readonly (readonly [channel: string, value: unknown])[];
+  readonly isTransformed: boolean;
+}
+
+/** Works out what updates do to the channels. @throws REDUCER_FAILED, STATE_UNKNOWN_CHANNEL */
+export function mergeUpdates(
+  channels: Channels,
+  table: ChannelTable,
+  updates: AdmittedUpdates,
+  admission: Admission,
+): Merge {
+  const merging = new Merging(channels, admission);
+  for (const partition of partitionsOf(updates)) {
+    const given = updates[partition] as Readonly<Record<string, Admitted>>;
+    for (const key of Object.keys(given))
+      merging.add(partition, key, given[key] as Admitted, table[partition].get(key));
+  }
+  return merging;
+}
+
+/** The paths that updates would write without a reducer. @throws STATE_UNKNOWN_CHANNEL */
+export function plainWritesOf(table: ChannelTable, updates: AdmittedUpdates): readonly string[] {
+  const names: string[] = [];
+  for (const partition of partitionsOf(updates)) {
+    for (const [key, { value }] of Object.entries(updates[partition] as Readonly<Record<string, Admitted>>)) {
+      collectPlain(table[partition].get(key), `${partition}.${key}`, value, names);
+    }
+  }
+  return names;
+}
+
+function partitionsOf(updates: AdmittedUpdates): readonly Partition[] {
+  const names = Object.keys(updates);
+  for (const name of names) {
+    if (!partitions.includes(name as Partition)) throw new CairnError('STATE_UNKNOWN_CHANNEL', { channel: name });
+  }
+  return names as Partition[];
+}
+
+/** Whether an update is walked key by key: reducers lie below, and it has keys. */
+function descends(node: ChannelNode | undefined, update: unknown): update is PlainObject {
+  return node !== undefined && node.reduce === undefined && isPlainObject(update);
+}
+
+function collectPlain(node: ChannelNode | undefined, name: string, update: unknown, names: string[]): void {
+  if (node?.reduce !== undefined) return;
+  if (!descends(node, update)) names.push(name);
+  else
+    for (const key of Object.keys(update)) collectPlain(node?.children.get(key), `${name}.${key}`, update[key], names);
+}
+
+class Merging implements Merge {
+  readonly writes: ChannelWrite[] = [];
+  readonly plainWrites: string[] = [];
+  readonly aux: (readonly [string, unknown])[] = [];
+  isTransformed = false;
+  readonly #channels: Channels;
+  readonly #admission: Admission;
+
+  constructor(channels: Channels, admission: Admission) {
+    this.#channels = channels;
+    this.#admission = admission;
+  }
+
+  add(partition: Partition, key: string, given: Admitted, node: ChannelNode | undefined): void {
+    const cell = this.#channels.cell(partition, key);
+    const { value, json } = given;
+    if (node?.reduce !== undefined) {
+      this.#addReduced(node, cell, partition, given);
+    } else if (descends(node, value)) {
+      // The ops lie inside the channel: the update as given cannot be told from them.
+      this.isTransformed = true;
+      const ops: ChannelOp[] = [];
+      const current = this.#channels.raw(partition, key);
+      const next = this.#descend(node as ChannelNode, cell.name, current, value, [key], ops);
+      if (ops.length > 0) this.writes.push({ cell, partition, value: next, ops });
+    } else {
+      this.plainWrites.push(cell.name);
+      this.writes.push({ cell, partition, value, ops: [setOp([key], json)] });
+    }
+  }
+
+  #addReduced(node: ChannelNode, cell: Cell, partition: Partition, given: Admitted): void {
+    const current = this.#channels.raw(partition, cell.key);
+    // A growing list is only ever seen by our own reducers; what users' reducers see is frozen.
+    const value = cell.isGrowing ? current : deepFreeze(current);
+    const slot = this.#slot(cell.name, value, () => cell.textsOf(value as readonly unknown[]));
+    const reduction = this.#reduce(node, cell.name, slot, given.value);
+    if (node.isCustom || !isAsGiven(reduction, given.value)) this.isTransformed = true;
+    if (reduction.kind === 'append') {
+      const { ops } = settleReduction(node, reduction, [], given, [cell.key]);
+      if (ops.length > 0) this.writes.push({ cell, partition, items: reduction.items, ops });
+      return;
+    }
+    const settled = settleReduction(node, reduction, current, given, [cell.key]);
+    if (settled.ops.length > 0) this.writes.push({ cell, partition, ...settled });
+  }
+
+  #slot(name: string, value: unknown, itemTexts: Slot['itemTexts']): Slot {
+    const { aux } = this.#channels.tree;
+    const exists = value !== absent;
+    return {
+      exists,
+      value: exists ? value : undefined,
+      aux: aux === undefined ? undefined : getOwn(aux, name),
+      itemTexts,
+    };
+  }
+
+  #reduce(node: ChannelNode, name: string, slot: Slot, update: unknown): Reduction {
+    const reduction = runReducer(node, name, slot, update, this.#admission);
+    if (reduction.kind === 'set' && reduction.aux !== undefined) this.aux.push([name, reduction.aux]);
+    return reduction;
+  }
+
+  /** Walks an update key by key; returns a new value and leaves the old one as it is. */
+  #descend(
+    node: ChannelNode,
+    name: string,
+    current: unknown,
+    update: PlainObject,
+    path: readonly string[],
+    ops: ChannelOp[],
+  ): unknown {
+    const held = isPlainObject(current) ? current : undefined;
+    const next: PlainObject = { ...held };
+    // An object that was not there is written whole.
+    const inner: ChannelOp[] = held === undefined ? [] : ops;
+    for (const key of Object.keys(update)) {
+      const value = held !== undefined && Object.hasOwn(held, key) ? held[key] : absent;
+      const given = { value: update[key] };
+      setOwn(next, key, this.#below(node.children.get(key), `${name}.${key}`, value, given, [...path, key], inner));
+    }
+    if (held === undefined) ops.push(setOp(path, encodeValue(next)));
+    return next;
+  }
+
+  #below(
+    node: ChannelNode | undefined,
+    name: string,
+    current: unknown,
+    given: Given,
+    path: readonly string[],
+    ops: ChannelOp[],
+  ): unknown {
+    if (descends(node, given.value)) return this.#descend(node as ChannelNode, name, current, given.value, path, ops);
+    if (node?.reduce === undefined) {
+      this.plainWrites.push(name);
+      ops.push(setOp(path, encodeValue(given.value)));
+      return given.value;
+    }
+    const slot = this.#slot(name, deepFreeze(current), () => textsOf(current as readonly unknown[]));
+    const settled = settleReduction(node, this.#reduce(node, name, slot, given.value), current, given, path);
+    ops.push(...settled.ops);
+    return settled.value;
+  }
+}
+
+/** Whether the op a reduction leads to tells the update as it was given. */
+function isAsGiven(reduction: Reduction, update: unknown): boolean {
+  if (reduction.kind === 'text') return true;
+  if (reduction.kind === 'set') return reduction.value === update || isOnly(reduction.value, update);
+  return reduction.kind === 'append' && (reduction.items === update || isOnly(reduction.items, update));
+}
+
+function isOnly(list: unknown, item: unknown): boolean {
+  return Array.isArray(list) && list.length === 1 && list[0] === item;
+}

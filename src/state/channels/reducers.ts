@@ -1,0 +1,173 @@
+/** The reducers: what becomes of a channel and an update. Pure; faults are thrown as plain errors and named by the caller. */
+import type { CustomReducer, ReducerName } from '../../graph/graph.ts';
+import { canonicalText } from '../values/canonical.ts';
+import { isPlainObject, setOwn, type PlainObject } from '../values/plain.ts';
+
+/** A channel as a reducer sees it; never changed by one. */
+export interface Slot {
+  readonly exists: boolean;
+  readonly value: unknown;
+  /** What the reducer keeps beside the channel. */
+  readonly aux: unknown;
+  /** The canonical texts of the list's items; owned by whoever made the slot. */
+  readonly itemTexts: () => ReadonlySet<string>;
+}
+
+/** What a reducer makes of an update. */
+export type Reduction =
+  | { readonly kind: 'keep' }
+  | { readonly kind: 'set'; readonly value: unknown; readonly aux?: unknown }
+  | { readonly kind: 'append'; readonly items: readonly unknown[] }
+  | { readonly kind: 'text'; readonly text: string }
+  /** The value with some parts of it set; `path` is below the channel. */
+  | { readonly kind: 'parts'; readonly value: unknown; readonly parts: readonly Part[] }
+  /** A value that came from the user's code and must be taken in first. */
+  | { readonly kind: 'made'; readonly value: unknown };
+
+export interface Part {
+  readonly path: readonly string[];
+  readonly value: unknown;
+}
+
+export type Reduce = (slot: Slot, update: unknown) => Reduction;
+
+const keep: Reduction = { kind: 'keep' };
+
+export const namedReducers: Readonly<Record<ReducerName, Reduce>> = {
+  last: (_slot, update) => set(update),
+  first: (slot, update) => (slot.exists ? keep : set(update)),
+  append: reduceAppend,
+  merge: reduceMerge,
+  union: reduceUnion,
+  sum: reduceSum,
+  min: (slot, update) => reduceOrder(slot, update, (current, given) => given < current),
+  max: (slot, update) => reduceOrder(slot, update, (current, given) => given > current),
+  avg: reduceMean,
+  longest: reduceLongest,
+};
+
+/** A user's reducer; what it returns is not trusted yet. */
+export function customReducer(reduce: CustomReducer): Reduce {
+  return (slot, update) => ({ kind: 'made', value: reduce(slot.value, update) });
+}
+
+function set(value: unknown): Reduction {
+  return { kind: 'set', value };
+}
+
+function asItems(update: unknown): readonly unknown[] {
+  return Array.isArray(update) ? update : [update];
+}
+
+function reduceAppend(slot: Slot, update: unknown): Reduction {
+  if (!slot.exists) return set(asItems(update));
+  if (Array.isArray(slot.value)) return { kind: 'append', items: asItems(update) };
+  if (typeof slot.value !== 'string') throw new TypeError(`cannot append to ${describe(slot.value)}`);
+  if (typeof update !== 'string') throw new TypeError(`cannot append ${describe(update)} to a text`);
+  return { kind: 'text', text: update };
+}
+
+function reduceUnion(slot: Slot, update: unknown): Reduction {
+  if (update instanceof Set && (!slot.exists || slot.value instanceof Set)) {
+    return set(new Set(distinct([...((slot.value as Set<unknown> | undefined) ?? []), ...update], new Set())));
+  }
+  if (slot.exists && !Array.isArray(slot.value)) throw new TypeError(`cannot unite with ${describe(slot.value)}`);
+  const given = update instanceof Set ? [...update] : asItems(update);
+  if (!slot.exists) return set(distinct(given, new Set()));
+  const items = distinct(given, slot.itemTexts());
+  return items.length === 0 ? keep : { kind: 'append', items };
+}
+
+/** The canonical texts of a list's items. */
+export function textsOf(items: readonly unknown[]): ReadonlySet<string> {
+  return new Set(items.map(canonicalText));
+}
+
+/** The items whose canonical text is not known yet, each once. */
+function distinct(items: readonly unknown[], known: ReadonlySet<string>): readonly unknown[] {
+  const seen = new Set<string>();
+  return items.filter((item) => {
+    const text = canonicalText(item);
+    if (known.has(text) || seen.has(text)) return false;
+    seen.add(text);
+    return true;
+  });
+}
+
+function reduceMerge(slot: Slot, update: unknown): Reduction {
+  if (!isPlainObject(update)) throw new TypeError(`cannot merge ${describe(update)}`);
+  if (!slot.exists) return set(update);
+  if (!isPlainObject(slot.value)) throw new TypeError(`cannot merge into ${describe(slot.value)}`);
+  const parts: Part[] = [];
+  const value = mergeObjects(slot.value, update, [], parts);
+  return parts.length === 0 ? keep : { kind: 'parts', value, parts };
+}
+
+/** Plain objects merge key by key, in depth; anything else is replaced. */
+function mergeObjects(current: PlainObject, update: PlainObject, path: readonly string[], parts: Part[]): PlainObject {
+  const merged: PlainObject = { ...current };
+  for (const key of Object.keys(update)) {
+    const given = update[key];
+    const held = Object.hasOwn(current, key) ? current[key] : undefined;
+    const keyPath = [...path, key];
+    if (isPlainObject(held) && isPlainObject(given)) {
+      setOwn(merged, key, mergeObjects(held, given, keyPath, parts));
+    } else {
+      setOwn(merged, key, given);
+      parts.push({ path: keyPath, value: given });
+    }
+  }
+  return merged;
+}
+
+function reduceSum(slot: Slot, update: unknown): Reduction {
+  if (typeof update !== 'number' && typeof update !== 'bigint') throw new TypeError(`cannot add ${describe(update)}`);
+  if (!slot.exists) return set(update);
+  if (typeof slot.value !== typeof update)
+    throw new TypeError(`cannot add ${describe(update)} to ${describe(slot.value)}`);
+  return set((slot.value as number) + (update as number));
+}
+
+type Ordered = number | bigint | Date;
+
+function isOrdered(value: unknown): value is Ordered {
+  return typeof value === 'number' || typeof value === 'bigint' || value instanceof Date;
+}
+
+function reduceOrder(slot: Slot, update: unknown, wins: (current: Ordered, given: Ordered) => boolean): Reduction {
+  const { exists, value } = slot;
+  if (!isOrdered(update)) throw new TypeError(`${describe(update)} has no order`);
+  if (!exists) return set(update);
+  if (!isOrdered(value) || value instanceof Date !== update instanceof Date) {
+    throw new TypeError(`cannot compare ${describe(update)} with ${describe(value)}`);
+  }
+  return wins(value, update) ? set(update) : keep;
+}
+
+/** A running mean. How many updates it is the mean of is kept beside the channel; a value from elsewhere counts as one. */
+function reduceMean(slot: Slot, update: unknown): Reduction {
+  if (typeof update !== 'number') throw new TypeError(`no mean of ${describe(update)}`);
+  if (!slot.exists) return { kind: 'set', value: update, aux: 1 };
+  if (typeof slot.value !== 'number') throw new TypeError(`no mean with ${describe(slot.value)}`);
+  const count = (typeof slot.aux === 'number' ? slot.aux : 1) + 1;
+  return { kind: 'set', value: slot.value + (update - slot.value) / count, aux: count };
+}
+
+function reduceLongest(slot: Slot, update: unknown): Reduction {
+  const given = lengthOf(update);
+  if (!slot.exists) return set(update);
+  return given > lengthOf(slot.value) ? set(update) : keep;
+}
+
+function lengthOf(value: unknown): number {
+  if (typeof value === 'string' || Array.isArray(value)) return value.length;
+  throw new TypeError(`${describe(value)} has no length`);
+}
+
+function describe(value: unknown): string {
+  if (value === null) return 'null';
+  if (value === undefined) return 'undefined';
+  if (Array.isArray(value)) return 'a list';
+  if (typeof value !== 'object') return `a ${typeof value}`;
+  return isPlainObject(value) ? 'an object' : `a ${value.constructor.name}`;
+}

@@ -1,0 +1,110 @@
+/** Running one reducer, and turning what it says into a value and ops. */
+import { CairnError } from '../../errors.ts';
+import { copyValue, type CodecLimits, type Redact } from '../values/admit.ts';
+import type { ChannelNode } from './channel-table.ts';
+import { encodeValue } from '../values/encode.ts';
+import type { Reduction, Slot } from './reducers.ts';
+
+/** One op on a channel. */
+export interface ChannelOp {
+  readonly kind: 'set' | 'append' | 'text';
+  /** From the partition: the channel's key first. */
+  readonly path: readonly string[];
+  readonly json: string;
+}
+
+/** An update, with its encoding if that is at hand. */
+export interface Given {
+  readonly value: unknown;
+  readonly json?: string;
+}
+
+/** How values that reducers make are taken in. */
+export interface Admission {
+  readonly limits: CodecLimits;
+  readonly redact?: Redact | undefined;
+}
+
+/** @throws REDUCER_FAILED whatever the reducer threw, or what it returned cannot be stored */
+export function runReducer(
+  node: ChannelNode,
+  name: string,
+  slot: Slot,
+  update: unknown,
+  admission: Admission,
+): Reduction {
+  try {
+    const reduction = (node.reduce as NonNullable<ChannelNode['reduce']>)(slot, update);
+    return reduction.kind === 'made' ? takeIn(reduction.value, slot, name, admission) : reduction;
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new CairnError('REDUCER_FAILED', { channel: name, reason }, { cause });
+  }
+}
+
+/** Takes in what a user's reducer returned. A list that begins with all we hold is an append (C4). */
+function takeIn(made: unknown, slot: Slot, name: string, { limits, redact }: Admission): Reduction {
+  if (slot.exists && made === slot.value) return { kind: 'keep' };
+  const path = name.split('.');
+  if (slot.exists && Array.isArray(slot.value) && Array.isArray(made) && beginsWith(made, slot.value)) {
+    const added = copyValue(made.slice(slot.value.length), path, limits, redact) as readonly unknown[];
+    return { kind: 'append', items: added };
+  }
+  return { kind: 'set', value: copyValue(made, path, limits, redact) };
+}
+
+/** Identity with what we hold proves that it is unchanged, since that is frozen. */
+function beginsWith(list: readonly unknown[], start: readonly unknown[]): boolean {
+  return list.length >= start.length && start.every((item, index) => Object.is(list[index], item));
+}
+
+/** The value a reduction leads to, and the ops that say so. */
+export function settleReduction(
+  node: ChannelNode,
+  reduction: Reduction,
+  current: unknown,
+  given: Given,
+  path: readonly string[],
+): { readonly value: unknown; readonly ops: readonly ChannelOp[] } {
+  switch (reduction.kind) {
+    case 'keep':
+      return { value: current, ops: [] };
+    case 'append': {
+      const { items } = reduction;
+      if (items.length === 0) return { value: current, ops: [] };
+      const value = [...(current as readonly unknown[]), ...items];
+      return { value, ops: [{ kind: 'append', path, json: itemsJson(items, given) }] };
+    }
+    case 'text': {
+      const value = (current as string) + reduction.text;
+      // Under `$` a text stands in a tag, which cannot be appended to.
+      if (path.at(-1) === '$') return { value, ops: [setOp(path, encodeValue(value))] };
+      return { value, ops: [{ kind: 'text', path, json: JSON.stringify(reduction.text) }] };
+    }
+    case 'parts': {
+      const ops = reduction.parts.map((part) => setOp([...path, ...part.path], encodeValue(part.value)));
+      return { value: reduction.value, ops };
+    }
+    default: {
+      const isGiven = reduction.value === given.value && !(node.writesInside && isBlobJson(given.json));
+      const json = isGiven ? given.json : undefined;
+      return { value: reduction.value, ops: [setOp(path, json ?? encodeValue(reduction.value))] };
+    }
+  }
+}
+
+/** Whether an encoding only names a blob: later ops would not find what is inside. */
+function isBlobJson(json: string | undefined): boolean {
+  return json?.startsWith('{"$":"blob"') === true;
+}
+
+export function setOp(path: readonly string[], json: string): ChannelOp {
+  return { kind: 'set', path, json };
+}
+
+/** The items as a JSON array: the update's own encoding where that is it, and not a reference to a blob. */
+function itemsJson(items: readonly unknown[], { value, json }: Given): string {
+  if (json !== undefined && items === value && json.startsWith('[')) return json;
+  if (json !== undefined && items.length === 1 && items[0] === value) return `[${json}]`;
+  return encodeValue(items);
+}

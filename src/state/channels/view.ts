@@ -1,0 +1,134 @@
+/** What a node sees of the state: frozen in time, and every read of it recorded (E9). */
+import { CairnError } from '../../errors.ts';
+import type { StateView } from '../../graph/node-contract.ts';
+import { absent } from './cell.ts';
+import type { Area, Channels } from './channels.ts';
+import { isPlainObject } from '../values/plain.ts';
+import { recordingObject, type Source } from './recording-object.ts';
+
+/** An activation's view of its frame, open until it settles. */
+export interface OpenView {
+  /** Frozen. Values in it are frozen too, and may be kept; reading it after `close` is refused. */
+  readonly state: StateView;
+  /** Names of the channels read so far, sorted; a partition's own name stands for all of it. */
+  reads(): readonly string[];
+  /** Channels and their versions as this view sees them: those named, else those read so far. */
+  versions(names?: readonly string[]): readonly (readonly [channel: string, version: string])[];
+  /** Ends the view; what was kept for it is dropped. */
+  close(): void;
+}
+
+const areas: readonly Area[] = ['scratch', 'artifacts', 'diagnostics', 'outputs', 'failures'];
+const stateKeys: readonly string[] = ['input', ...areas];
+
+export class View implements OpenView {
+  readonly #channels: Channels;
+  readonly #id: number;
+  #read: Set<string> | undefined;
+  #state: StateView | undefined;
+  #isClosed = false;
+
+  constructor(channels: Channels) {
+    this.#channels = channels;
+    this.#id = channels.log.open();
+  }
+
+  get state(): StateView {
+    return (this.#state ??= recordingObject(new StateSource((name) => this.#part(name))) as unknown as StateView);
+  }
+
+  reads(): readonly string[] {
+    if (this.#read === undefined) return [];
+    const read = this.#read;
+    const inWhole = (name: string): boolean => name.includes('.') && read.has(name.slice(0, name.indexOf('.')));
+    return [...read].filter((name) => !inWhole(name)).toSorted();
+  }
+
+  versions(names: readonly string[] = this.reads()): readonly (readonly [string, string])[] {
+    return names.map((name) => [name, this.#channels.versionOf(name, this.#id)]);
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#channels.log.close(this.#id);
+  }
+
+  #part(name: string): unknown {
+    if (name !== 'input') return recordingObject(new AreaSource(this.#channels, name as Area, this.#id, this.#note));
+    const { input } = this.#channels;
+    if (isPlainObject(input)) return recordingObject(new InputSource(input, this.#note));
+    this.#note('input');
+    return input;
+  }
+
+  readonly #note = (name: string): void => {
+    if (this.#isClosed) {
+      throw new CairnError('NODE_CALL_REFUSED', { call: 'state', reason: 'its activation is over' });
+    }
+    (this.#read ??= new Set()).add(name);
+  };
+}
+
+/** The state itself: its parts are made when they are first read, since most nodes read one or two. */
+class StateSource implements Source {
+  readonly #parts = new Map<string, unknown>();
+  readonly #make: (name: string) => unknown;
+
+  constructor(make: (name: string) => unknown) {
+    this.#make = make;
+  }
+
+  get(key: string): unknown {
+    if (!stateKeys.includes(key)) return absent;
+    if (!this.#parts.has(key)) this.#parts.set(key, this.#make(key));
+    return this.#parts.get(key);
+  }
+
+  keys(): readonly string[] {
+    return stateKeys;
+  }
+}
+
+class AreaSource implements Source {
+  readonly #channels: Channels;
+  readonly #area: Area;
+  readonly #viewId: number;
+  readonly #note: (name: string) => void;
+
+  constructor(channels: Channels, area: Area, viewId: number, note: (name: string) => void) {
+    this.#channels = channels;
+    this.#area = area;
+    this.#viewId = viewId;
+    this.#note = note;
+  }
+
+  get(key: string): unknown {
+    this.#note(`${this.#area}.${key}`);
+    return this.#channels.read(this.#area, key, this.#viewId);
+  }
+
+  keys(): readonly string[] {
+    this.#note(this.#area);
+    return this.#channels.keys(this.#area, this.#viewId);
+  }
+}
+
+class InputSource implements Source {
+  readonly #input: Readonly<Record<string, unknown>>;
+  readonly #note: (name: string) => void;
+
+  constructor(input: Readonly<Record<string, unknown>>, note: (name: string) => void) {
+    this.#input = input;
+    this.#note = note;
+  }
+
+  get(key: string): unknown {
+    this.#note(`input.${key}`);
+    return Object.hasOwn(this.#input, key) ? this.#input[key] : absent;
+  }
+
+  keys(): readonly string[] {
+    this.#note('input');
+    return Object.keys(this.#input);
+  }
+}

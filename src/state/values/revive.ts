@@ -1,0 +1,90 @@
+/** Decoded JSON to values: tags become what they stand for (C2). */
+import { CairnError } from '../../errors.ts';
+import { BlobRef } from './blob-ref.ts';
+import { setOwn, type PlainObject } from './plain.ts';
+import { createStoredError, type ErrorParts } from './stored-error.ts';
+import { requireCodec } from './value-codec.ts';
+
+type Reviver = (tag: PlainObject) => unknown;
+
+const specialNumbers: Readonly<Record<string, number>> = {
+  NaN: Number.NaN,
+  Infinity: Number.POSITIVE_INFINITY,
+  '-Infinity': Number.NEGATIVE_INFINITY,
+  '-0': -0,
+};
+
+const revivers: Readonly<Record<string, Reviver>> = {
+  text: ({ v }) => text(v),
+  undefined: () => undefined,
+  number: ({ v }) => specialNumbers[text(v)] ?? refuse(`no number is written ${text(v)}`),
+  bigint: ({ v }) => BigInt(text(v)),
+  date: ({ v }) => new Date(v === null ? Number.NaN : (v as number)),
+  bytes: ({ v }) => new Uint8Array(Buffer.from(text(v), 'base64')),
+  map: ({ v }) => new Map(list(v).map((entry) => list(entry).map(reviveValue) as [unknown, unknown])),
+  set: ({ v }) => new Set(list(v).map(reviveValue)),
+  url: ({ v }) => new URL(text(v)),
+  error: ({ v }) => createStoredError(reviveValue(v) as ErrorParts),
+  blob: ({ hash, sizeBytes }) => new BlobRef(text(hash), sizeBytes as number),
+  codec: ({ name, v }) => requireCodec(name).fromData(reviveValue(v)),
+};
+
+/** The value of a JSON text; not frozen. @throws VALUE_UNSTORABLE it is no JSON, or holds a tag that this process does not know */
+export function decodeJson(json: string): unknown {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(json);
+  } catch (cause) {
+    throw new CairnError('VALUE_UNSTORABLE', { reason: 'the text is not JSON' }, { cause });
+  }
+  return json.includes('"$"') ? reviveValue(parsed) : parsed;
+}
+
+/**
+ * Revives what JSON.parse gave; containers are changed in place.
+ * @throws VALUE_UNSTORABLE a tag is unknown, damaged or nested too deep
+ */
+export function reviveValue(parsed: unknown): unknown {
+  if (typeof parsed !== 'object' || parsed === null) return parsed;
+  if (Array.isArray(parsed)) {
+    for (let i = 0; i < parsed.length; i++) {
+      const item: unknown = parsed[i];
+      if (typeof item !== 'object' || item === null) continue;
+      const revived = reviveValue(item);
+      if (revived !== item) parsed[i] = revived;
+    }
+    return parsed;
+  }
+  const object = parsed as PlainObject;
+  if (Object.hasOwn(object, '$') && typeof object['$'] === 'string') return reviveTag(object['$'], object);
+  for (const key of Object.keys(object)) {
+    const value = object[key];
+    if (typeof value !== 'object' || value === null) continue;
+    const revived = reviveValue(value);
+    if (revived !== value) setOwn(object, key, revived);
+  }
+  return object;
+}
+
+function reviveTag(name: string, tag: PlainObject): unknown {
+  const reviver = Object.hasOwn(revivers, name) ? revivers[name] : undefined;
+  if (reviver === undefined) return refuse(`unknown type tag ${JSON.stringify(name)}`);
+  try {
+    return reviver(tag);
+  } catch (cause) {
+    if (CairnError.is(cause)) throw cause;
+    throw new CairnError('VALUE_UNSTORABLE', { reason: `damaged ${name} tag` }, { cause });
+  }
+}
+
+function text(value: unknown): string {
+  return typeof value === 'string' ? value : refuse('a tag holds no text where it must');
+}
+
+function list(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? (value as readonly unknown[]) : refuse('a tag holds no list where it must');
+}
+
+function refuse(reason: string): never {
+  throw new CairnError('VALUE_UNSTORABLE', { reason });
+}
