@@ -238,25 +238,34 @@ test('C7 an export of a newer version is refused by name', async () => {
   });
 });
 
-test('P6 a damaged export is a typed error and leaves nothing', async () => {
-  const text = (await exportLines(await writeSmall())).join('');
+test('P6 a damaged export is refused for what is wrong with it, or the run it makes has the states of the source', async () => {
+  const source = await writeSmall();
+  const text = (await exportLines(source)).join('');
+  const told = new Set<unknown>();
   await fc.assert(
     fc.asyncProperty(fc.nat(text.length - 1), fc.constantFrom('0', '"', '{', 'x', '\n', ''), async (at, put) => {
       fc.pre(text[at] !== put);
       const target = new ModelHistory();
       const damaged = text.slice(0, at) + put + text.slice(at + 1);
-      const code = await importLines(target, [damaged]).then(
-        () => 'imported',
-        (error: unknown) => (CairnError.is(error) ? error.code : error),
+      const report = await importLines(target, [damaged]).catch((error: unknown) =>
+        CairnError.is(error) ? error.code : error,
       );
       const { rows } = await target.store.listRuns({ tenant });
       // Names, tags and messages are not under a checksum; all that is a checkpoint or a blob is.
-      expect(typeof code).toBe('string');
-      expect(rows).toHaveLength(code === 'imported' ? 1 : 0);
-      for (const row of rows) expect((await verifyRun(target.store, target.blobs, row)).faults).toEqual([]);
+      if (typeof report === 'object' && report !== null && 'runId' in report) {
+        expect(rows).toHaveLength(1);
+        await checkImported(source, target, report as ImportReport, source.head);
+      } else {
+        told.add(report);
+        expect(rows).toEqual([]);
+      }
     }),
     { numRuns: 400 },
   );
+  expect([...told].filter((code) => code !== 'CHECKPOINT_VERSION_UNKNOWN').sort()).toEqual([
+    'CHECKPOINT_CORRUPT',
+    'INPUT_INVALID',
+  ]);
 }, 30_000);
 
 async function writeFolded(): Promise<ModelRun> {

@@ -39,7 +39,6 @@ export async function readPruneNeeds(
 ): Promise<PruneNeeds> {
   const first = Math.max(firstSeqOf(run), run.prunedBelow);
   const chosen = await choose(store, run, first, options);
-  await addSeen(store, blobs, run, first, chosen);
   for (const fork of await listForks(store, run)) {
     const { root } = await loadState(store, blobs, fork);
     for (const seq of viewsOf(root.frame)) if (seq >= first && seq <= run.head) chosen.add(seq);

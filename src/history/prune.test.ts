@@ -98,6 +98,61 @@ test('C8 what an open activation sees is kept, of forks too', async () => {
   expect(await checkStates(fork)).toEqual([2, 4, 5, 6]);
 });
 
+const open = (view: number): unknown => ({ status: 'waiting', view });
+const settled = { status: 'completed', view: 2, fired: [] };
+
+test.each([
+  ['by the head', 0],
+  ['by a tagged checkpoint', 4],
+])(
+  'E9 the states that open activations see are kept: those seen %s, in child runs too, and so on back',
+  async (_, after) => {
+    const [run] = await writeHistory([]);
+    const { store, blobs } = run!.history;
+    const nodes = ['frame', 'nodes'];
+    for (let i = 1; i <= 2; i++) await run!.commit([['s', ['codeHash'], `${i}`]]);
+    await run!.commit([['s', [...nodes, 'n'], open(1)]]);
+    for (let i = 4; i <= 6; i++) await run!.commit([['s', ['codeHash'], `${i}`]]);
+    await run!.commit([
+      ['s', [...nodes, 'done'], settled],
+      ['d', [...nodes, 'n']],
+      // What is open in a child run of a child run sees 5; in 5, n is open and sees 1.
+      [
+        's',
+        [...nodes, 'm'],
+        {
+          status: 'waiting',
+          children: { c: { nodes: { d: { ...(open(7) as object), children: { e: { nodes: { x: open(5) } } } } } } },
+        },
+      ],
+    ]);
+    expect(run!.head).toBe(7);
+    for (let i = 0; i < after; i++) await run!.commit([['s', nodes, {}]]);
+    if (after > 0) await store.tagCheckpoint(await run!.row(), { name: 'waiting', seq: 7 });
+    await pruneRun(store, blobs, run!.claim, await run!.row());
+    const kept = await seqsOf(run!);
+    expect(kept.filter((seq) => seq <= 7)).toEqual([1, 4, 5, 6, 7]);
+    expect(await checkStates(run!)).toEqual(kept);
+  },
+);
+
+test('E9 what open activations of forks see is kept in the run they were forked from, and so on back', async () => {
+  const [run] = await writeHistory([]);
+  const { history } = run!;
+  for (let i = 1; i <= 2; i++) await run!.commit([['s', ['codeHash'], `${i}`]]);
+  await run!.commit([['s', ['frame', 'nodes', 'n'], open(1)]]);
+  await run!.commit([['s', ['frame', 'nodes', 'n'], settled]]);
+  for (let i = 5; i <= 7; i++) await run!.commit([['s', ['codeHash'], `${i}`]]);
+  // Nothing is open at the fork point; the fork, and a fork of it, begin what sees a state of the first run, in which n is open.
+  const fork = await history.fork(run!, 7, 'fork');
+  const second = await history.fork(fork, fork.head, 'second');
+  await second.commit([['s', ['frame', 'nodes', 'late'], open(3)]]);
+  await run!.commit([['s', ['codeHash'], 'end']]);
+  await pruneRun(history.store, history.blobs, run!.claim, await run!.row());
+  expect(await seqsOf(run!)).toEqual([1, 2, 3, 6, 7, 8]);
+  expect(await checkStates(second)).toEqual([1, 2, 3, 6, 7, 8, 9, 10]);
+});
+
 test('C8 a pruned checkpoint names what remains', async () => {
   const [run] = await writeHistory([]);
   const { store, blobs } = run!.history;
