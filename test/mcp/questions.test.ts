@@ -42,6 +42,20 @@ beforeAll(async () => {
 });
 afterAll(() => workspace.remove());
 
+/** Who answered, question by question, as the history has it. */
+async function answerers(run: unknown, connection: Connection = model): Promise<Readonly<Record<string, unknown>>> {
+  const { checkpoint_id: id } = await connection.call('get_run', { run_id: run });
+  const head = Number(String(id).split('.').at(-1));
+  const by: Record<string, unknown> = {};
+  for (let seq = 0; seq <= head; seq++) {
+    const uri = `cairn://runs/${String(run)}/checkpoints/${seq}`;
+    const [content] = (await connection.client.readResource({ uri })).contents as readonly { readonly text: string }[];
+    const { change } = JSON.parse(content!.text) as { change: { kind: string; node?: string[]; by?: string }[] };
+    for (const part of change) if (part.kind === 'answer') by[part.node?.join('/') ?? ''] = part.by;
+  }
+  return by;
+}
+
 type Question = Readonly<Record<string, unknown>>;
 
 async function ask(workflow: string, connection: Connection = model) {
@@ -83,6 +97,23 @@ describe('a model answers', () => {
       status: 'success',
       outputs: { color: 'red', size: '7' },
     });
+  });
+
+  test('M13.4 what resume_workflow is given is recorded as given by a model, however the question is named', async () => {
+    const { id, run, waitOf } = await ask('several');
+    await model.call('resume_workflow', { checkpoint_id: id, answers: { [waitOf('size')]: '12' } });
+    await model.call('resume_workflow', { checkpoint_id: run, llm_response: 'red' });
+    expect(await answerers(run)).toEqual({ color: 'model', size: 'model' });
+    const second = await ask('several');
+    const answers = { color: 'red', size: '12' };
+    await model.call('resume_workflow', { checkpoint_id: second.id, answers });
+    expect(await answerers(second.run)).toEqual({ color: 'model', size: 'model' });
+    // Who was first is told to whoever comes later.
+    const late = await model.call('resume_workflow', {
+      checkpoint_id: second.id,
+      answers: { [second.waitOf('color')]: 'green' },
+    });
+    expect(late['error']).toMatch(/was closed already by model with red/);
   });
 
   test('M5 an answer that does not fit is refused with the reason, and the question stays open', async () => {
@@ -191,6 +222,15 @@ describe.each([{ era: 'legacy' as const }, { era: 'modern' as const }])(
           { type: 'string', title: 'Answer', enum: ['yes', 'no'] },
         ]),
       );
+    });
+
+    test('M13.4 what is filled into a form is recorded as given by a person, beside what the model gave', async () => {
+      const { id, run } = await ask('several');
+      const { answer } = person({ 'How large?': accept('12') });
+      const connection = await server.connect({ era, answer });
+      const done = await connection.call('resume_workflow', { checkpoint_id: id, llm_response: 'red' });
+      expect(done).toMatchObject({ status: 'success', outputs: { color: 'red', size: '12' } });
+      expect(await answerers(run)).toEqual({ color: 'model', size: 'person' });
     });
 
     test('M13 an answer that does not fit is asked for again, with the reason', async () => {
