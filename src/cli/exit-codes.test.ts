@@ -1,0 +1,112 @@
+/** The command line as a process: what scripts rely on, the exit codes that are not those of an error on the way in. */
+import { once } from 'node:events';
+import { chmodSync, existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test, vi } from 'vitest';
+import { openFolder, releaseGraph, type Folder } from '../../test/cli/cairn.ts';
+
+// Processes of a loaded machine start slowly.
+vi.setConfig({ testTimeout: 60_000 });
+
+const pair = `name: pair
+blocks:
+  - { id: color, type: AskChoice, inputs: { question: "Which color?", choices: [red, green] } }
+  - { id: size, type: GetInput, inputs: { prompt: "How large?", validation_pattern: "^[0-9]+$" } }
+outputs: { said: "\${color.choice} \${size.input_value}" }
+`;
+
+/** A folder with a run `r` of two questions. */
+function askTwo(): Folder {
+  const folder = openFolder();
+  folder.write('pair.yaml', pair);
+  expect(folder.cairn('run', 'pair.yaml', '--run-id', 'r').code).toBe(0);
+  return folder;
+}
+
+test('H1 cairn alone explains itself and is a mistake of use; asked for, the same text is none', () => {
+  const folder = openFolder();
+  const bare = folder.cairn();
+  expect([bare.code, bare.err]).toEqual([2, '']);
+  expect(bare.out).toMatch(/^cairn COMMAND \[options\]\n/);
+  for (const asked of [['--help'], ['help']]) expect(folder.cairn(...asked)).toEqual({ ...bare, code: 0 });
+});
+
+test('E7 a run that is cancelled while it is followed ends with the code of RUN_CANCELLED, and so does each try to go on', async () => {
+  const folder = openFolder();
+  const args = ['run', releaseGraph, '--run-id', 'c', '--input', 'waitMs=60000', '--input', `folder=${folder.path}`];
+  const child = folder.start(...args);
+  let out = '';
+  child.stdout?.on('data', (data) => (out += String(data)));
+  await folder.until('drafting.txt');
+  expect(folder.cairn('cancel', 'c').code).toBe(0);
+  expect(await once(child, 'exit')).toEqual([3, null]);
+  expect(out).toMatch(/^cancelled c@\d+\n$/);
+  for (const again of [args, ['resume', 'c'], ['cancel', 'c']]) {
+    const { code, out: said } = folder.cairn(...again);
+    expect([again[0], code, said]).toEqual([again[0], 3, expect.stringMatching(/^(cancelled c@\d+\n)?$/)]);
+  }
+  expect(folder.cairn('log', 'c').code).toBe(0);
+});
+
+test.each([[[]], [['--json']]])(
+  'D7 answers ends with the code of the first answer that was refused; those that fit stand %j',
+  (json) => {
+    const folder = askTwo();
+    const refused = folder.cairn('answers', 'r', '--answers', 'color=red', '--answers', 'size=large', ...json);
+    expect(refused.code).toBe(2);
+    if (json.length === 0) expect(refused.err).toMatch(/^refused size\n.*\[ANSWER_INVALID\]\n/);
+    const late = folder.cairn('answers', 'r', '--answers', 'size=12', '--answers', 'color=green', ...json);
+    // Of an answer that was given already, the first stands.
+    expect(late.code).toBe(3);
+    expect((folder.json('resume', 'r') as { outputs: object }).outputs).toEqual({ said: 'red 12' });
+  },
+);
+
+test('D7 answers --resume goes on, and still ends with the code of what was refused', () => {
+  const folder = askTwo();
+  const paused = folder.cairn('answers', 'r', '--answers', 'color=red', '--answers', 'size=large', '--resume');
+  expect([paused.code, paused.out]).toEqual([2, expect.stringMatching(/^answered color\npaused r@\d+, 1 open\n/)]);
+  const done = folder.cairn('answers', 'r', '--answers', 'size=12', '--resume');
+  expect([done.code, done.out]).toEqual([0, expect.stringMatching(/^answered size\ncompleted r@\d+\n/)]);
+});
+
+test.each([[[]], [['--json']]])(
+  'C6 doctor ends with the code of the worst it finds; what only wants a look is none %j',
+  async (json) => {
+    const folder = openFolder();
+    expect(folder.cairn('doctor', ...json).code).toBe(0);
+    folder.cairn('run', releaseGraph, '--run-id', 'r');
+    chmodSync(join(folder.path, '.cairn/cairn.db'), 0o644);
+    const looked = folder.cairn('doctor', ...json);
+    expect([looked.code, looked.out]).toEqual([0, expect.stringContaining('others may read')]);
+    folder.write('junk.db', 'this is no database, whatever its name says\n');
+    const damaged = folder.cairn('doctor', '--store', 'junk.db', ...json);
+    expect([damaged.code, damaged.out]).toEqual([5, expect.stringContaining('is damaged')]);
+  },
+);
+
+test.each([
+  ['--store', 'other.db'],
+  ['--config', 'other.json'],
+])('E2 run --detach %s: the process that goes on with the run is pointed at the same store', async (option, value) => {
+  const folder = openFolder();
+  folder.write('other.json', JSON.stringify({ store: 'other.db' }));
+  const place = [option, value];
+  const started = folder.cairn(
+    'run',
+    releaseGraph,
+    '--run-id',
+    'd',
+    '--detach',
+    '--input',
+    `folder=${folder.path}`,
+    ...place,
+  );
+  expect([started.code, started.out]).toEqual([0, expect.stringContaining(`log d ${option} ${value}\n`)]);
+  // Only the process that goes on drafts.
+  await folder.until('drafting.txt');
+  const statusOf = (): string | undefined =>
+    (folder.json('ls', ...place) as { runs: { status: string }[] }).runs[0]?.status;
+  await vi.waitUntil(() => statusOf() === 'paused', { timeout: 40_000, interval: 50 });
+  expect(existsSync(join(folder.path, '.cairn/cairn.db'))).toBe(false);
+});
