@@ -7,7 +7,7 @@ import type { BlobStore } from '../ports/blobs.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Ids } from '../ports/ids.ts';
 import type { Secrets } from '../ports/secrets.ts';
-import type { Store } from '../ports/store.ts';
+import type { NextRequest, Store } from '../ports/store.ts';
 import type { RunStatus, WaitRecord } from '../state/tree.ts';
 import type { Limits } from './limits.ts';
 
@@ -161,12 +161,24 @@ export interface RunHandle {
   events(options?: { readonly after?: number; readonly live?: boolean }): AsyncIterable<StreamEvent>;
 }
 
+/** Which runs to take up (see `claimNext` of the store port), and how many at most. */
+export type TakeUpOptions = Pick<NextRequest, 'graphs' | 'queues' | 'except' | 'limit'>;
+
+/** A run that was claimed to be advanced here. */
+export interface TakenRun {
+  readonly runId: string;
+  /** Rejects as `resume` does; the claim is given back then. */
+  readonly handle: Promise<RunHandle>;
+}
+
 /** Admits, resumes, answers, forks and previews runs. Every method may also throw what its store throws (STORE_UNAVAILABLE and its like). */
 export interface Engine {
   /** Admits a run durably, claims it and advances it. @throws INPUT_INVALID, RUN_EXISTS, ID_INVALID */
   start(graph: Graph, input: unknown, options?: StartOptions): Promise<RunHandle>;
   /** Claims a run and advances it. A completed run is returned as it is. @throws RUN_NOT_FOUND, CLAIM_TAKEN, RUN_GRAPH_CHANGED, RUN_CANCELLED, CHECKPOINT_CORRUPT */
   resume(runId: string, options?: ResumeOptions): Promise<RunHandle>;
+  /** Claims the runs that have been due longest and advances them, as workers do: failed runs stay as they are. */
+  takeUp(options: TakeUpOptions): Promise<readonly TakenRun[]>;
   /** Where a run stands, without advancing it. @throws RUN_NOT_FOUND, CONFIG_INVALID (its graph is not known here), CHECKPOINT_CORRUPT */
   inspect(runId: string): Promise<RunResult>;
   /** The open waits of a run, without reading its state. @throws RUN_NOT_FOUND */

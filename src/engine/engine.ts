@@ -2,7 +2,7 @@
 import { CairnError } from '../errors.ts';
 import type { Graph } from '../graph/graph.ts';
 import { loadState, type LoadedState } from '../history/load.ts';
-import type { Claim, RunRow } from '../ports/store.ts';
+import type { Claim, GrantedClaim, RunRow } from '../ports/store.ts';
 import { admitValue, encodeValue } from '../state/values/codec.ts';
 import { admitRun } from './runs/admit-run.ts';
 import { checkId } from './admit/check-id.ts';
@@ -19,6 +19,8 @@ import type {
   RunResult,
   StartOptions,
   StreamEvent,
+  TakenRun,
+  TakeUpOptions,
 } from './api.ts';
 import { cancelUnowned } from './runs/cancel-run.ts';
 import { findGraphOf } from './runs/find-graph.ts';
@@ -108,6 +110,29 @@ class CairnEngine implements Engine {
     const opening = open().finally(() => this.#opening.delete(runId));
     this.#opening.set(runId, opening);
     return opening;
+  }
+
+  async takeUp(options: TakeUpOptions): Promise<readonly TakenRun[]> {
+    this.#checkOpen();
+    const { store, clock, ids, tenant, leaseMs } = this.#env;
+    const claimedAtMs = clock.monotonic();
+    const except = [...(options.except ?? []), ...this.#active.keys(), ...this.#opening.keys()];
+    const asked = { tenant, workerId: ids.workerId, leaseMs, at: clock.now(), ...options, except };
+    return (await store.claimNext(asked)).map((granted) => {
+      const { runId } = granted.run;
+      return { runId, handle: this.#open(runId, () => this.#advanceGranted(granted, claimedAtMs)) };
+    });
+  }
+
+  async #advanceGranted({ claim, run }: GrantedClaim, claimedAtMs: number): Promise<RunHandle> {
+    const options = { retryFailed: false };
+    try {
+      const graph = await findGraphOf(this.#options, run);
+      return await this.#advance(run, claim, claimedAtMs, graph, options, false);
+    } catch (error) {
+      await this.#env.store.releaseClaim(claim).catch(() => {});
+      throw error;
+    }
   }
 
   async #takeUp(runId: string, options: ResumeOptions): Promise<RunHandle> {

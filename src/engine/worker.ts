@@ -1,14 +1,12 @@
 /** A worker takes up every run that can be advanced: abandoned ones, answered ones, ones whose time has come (W5, O2). */
 import { CairnError } from '../errors.ts';
 import type { Clock } from '../ports/clock.ts';
-import type { Page, RunRow, Store } from '../ports/store.ts';
-import type { Engine } from './api.ts';
+import type { Store } from '../ports/store.ts';
+import type { Engine, RunHandle } from './api.ts';
 
 const defaultPollMs = 1_000;
 /** The longest that a run which cannot be advanced is left alone. */
 const longestDelayMs = 5 * 60_000;
-const runsPerPage = 100;
-const pagesPerLook = 10;
 
 /** What a worker works with. */
 export interface WorkerOptions {
@@ -17,7 +15,10 @@ export interface WorkerOptions {
   readonly clock: Clock;
   /** Default `default`. */
   readonly tenant?: string;
-  /** How often it looks. Default 1,000 ms. */
+  /** Only runs of these graphs, and of these queues. Default: all. */
+  readonly graphs?: readonly string[];
+  readonly queues?: readonly string[];
+  /** How often it looks; a store that tells of new work is looked at then, too. Default 1,000 ms. */
   readonly pollMs?: number;
   /** Runs it advances at once. Default 16. */
   readonly concurrency?: number;
@@ -46,14 +47,26 @@ class PollingWorker implements Worker {
   readonly #leave: (() => void) | undefined;
   /** Runs that could not be advanced, how often, and until when they are left alone. */
   readonly #faults = new Map<string, { readonly count: number; readonly until: number }>();
-  /** Where the next look goes on. */
-  #cursor: string | undefined;
+  readonly #stopWatching: (() => void) | undefined;
+  #isWoken = false;
   #isStopped = false;
 
   constructor(options: WorkerOptions) {
     this.#options = options;
-    this.#leave = options.clock.stay?.();
+    const { store, clock, tenant = 'default' } = options;
+    this.#leave = clock.stay?.();
+    this.#stopWatching = store.watch?.(tenant, () => this.#wake());
     this.#poll();
+  }
+
+  /** Many words that come at once make one look. */
+  #wake(): void {
+    if (this.#isWoken || this.#isStopped) return;
+    this.#isWoken = true;
+    this.#options.clock.defer(() => {
+      this.#isWoken = false;
+      this.look().catch((error: unknown) => this.#options.onError?.('', error));
+    });
   }
 
   #poll(): void {
@@ -67,36 +80,24 @@ class PollingWorker implements Worker {
     });
   }
 
-  /** Goes through the runs newest first, and on from there the next time if there are too many to look at. */
+  /** Claims as many runs as there is room for. */
   async look(): Promise<number> {
-    let room = (this.#options.concurrency ?? 16) - this.#running.size;
-    let taken = 0;
-    for (let pages = 0; pages < pagesPerLook && room > 0 && !this.#isStopped; pages += 1) {
-      const page = await this.#readPage();
-      for (const { runId } of page.rows) {
-        if (room === 0 || this.#isStopped) return taken;
-        if (this.#running.has(runId) || this.#isPutOff(runId)) continue;
-        room -= 1;
-        taken += 1;
-        this.#running.set(runId, this.#advance(runId));
-      }
-      this.#cursor = page.cursor;
-      if (page.cursor === undefined) break;
-    }
-    return taken;
+    const { engine, concurrency = 16, graphs, queues } = this.#options;
+    const limit = concurrency - this.#running.size;
+    if (limit <= 0 || this.#isStopped) return 0;
+    const taken = await engine.takeUp({
+      limit,
+      except: this.#putOffNow(),
+      ...(graphs && { graphs }),
+      ...(queues && { queues }),
+    });
+    for (const { runId, handle } of taken) this.#running.set(runId, this.#advance(runId, handle));
+    return taken.length;
   }
 
-  #readPage(): Promise<Page<RunRow>> {
-    const { store, clock, tenant = 'default' } = this.#options;
-    // A run that has ended may have messages that nobody will take.
-    const status = ['running', 'paused'] as const;
-    const query = { tenant, status, claimableAt: clock.now(), limit: runsPerPage };
-    return store.listRuns(this.#cursor === undefined ? query : { ...query, cursor: this.#cursor });
-  }
-
-  #isPutOff(runId: string): boolean {
-    const fault = this.#faults.get(runId);
-    return fault !== undefined && fault.until > this.#options.clock.now();
+  #putOffNow(): readonly string[] {
+    const now = this.#options.clock.now();
+    return [...this.#faults].filter(([, { until }]) => until > now).map(([runId]) => runId);
   }
 
   /** A run whose graph is not known here, or that cannot be read, is tried again, less and less often. */
@@ -108,15 +109,12 @@ class PollingWorker implements Worker {
     this.#faults.set(runId, { count, until: now + Math.min(pollMs * 2 ** count, longestDelayMs) });
   }
 
-  async #advance(runId: string): Promise<void> {
+  async #advance(runId: string, handle: Promise<RunHandle>): Promise<void> {
     try {
-      const handle = await this.#options.engine.resume(runId, { retryFailed: false });
-      await handle.result();
+      await (await handle).result();
       this.#faults.delete(runId);
     } catch (error) {
-      const isOthers =
-        CairnError.is(error) &&
-        (error.code === 'CLAIM_TAKEN' || error.code === 'CLAIM_LOST' || error.code === 'CLAIM_FENCED');
+      const isOthers = CairnError.is(error) && (error.code === 'CLAIM_LOST' || error.code === 'CLAIM_FENCED');
       if (isOthers || this.#isStopped) return;
       this.#putOff(runId);
       this.#options.onError?.(runId, error);
@@ -128,6 +126,7 @@ class PollingWorker implements Worker {
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#cancel?.();
+    this.#stopWatching?.();
     await Promise.all(this.#running.values());
     this.#leave?.();
   }

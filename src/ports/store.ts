@@ -1,5 +1,7 @@
 /** The store port: all the engine asks of a database. Bytes and indexes only; everything clever lives above it (S1). */
 
+import type { RunSchedule, Schedule } from './schedule.ts';
+
 /** Survives: nothing but this process / a killed process / a power cut. */
 export type Durability = 'none' | 'process' | 'power';
 
@@ -42,6 +44,7 @@ export interface RunRow extends RunKey {
   readonly hasMessages: boolean;
   /** Seqs below this one were pruned; 0: none. */
   readonly prunedBelow: number;
+  readonly schedule: RunSchedule;
 }
 
 /** A checkpoint as it is stored. */
@@ -73,7 +76,8 @@ export interface Admission extends RunKey {
   /** Its seq is 0, or the parent's seq + 1 for a fork. */
   readonly checkpoint: CheckpointRow;
   readonly waits: readonly WaitRow[];
-  /** If given, the new run is claimed at once, in the same write. */
+  readonly schedule?: Schedule;
+  /** If given, the new run is claimed at once, in the same write, due or not. */
   readonly claim?: { readonly workerId: string; readonly leaseMs: number };
   readonly durability: Durability;
 }
@@ -105,8 +109,30 @@ export interface ClaimRequest extends RunKey {
 
 /** A claim, or who holds the run. */
 export type ClaimReply =
-  | { readonly claim: Claim; readonly run: RunRow }
-  | { readonly claim?: undefined; readonly owner: string; readonly remainingMs: number };
+  GrantedClaim | { readonly claim?: undefined; readonly owner: string; readonly remainingMs: number };
+
+/** A claim that was granted, and the run as it is now. */
+export interface GrantedClaim {
+  readonly claim: Claim;
+  readonly run: RunRow;
+}
+
+/** Who looks for runs to advance, and which he can. Conditions hold together; an empty list allows nothing. */
+export interface NextRequest {
+  readonly tenant: string;
+  readonly workerId: string;
+  readonly leaseMs: number;
+  /** Epoch ms by the caller's clock: what counts as due. */
+  readonly at: number;
+  /** Only runs of these graphs. */
+  readonly graphs?: readonly string[];
+  /** Only runs of these queues. */
+  readonly queues?: readonly string[];
+  /** Ids of runs to pass over, such as those that could not be advanced a moment ago. */
+  readonly except?: readonly string[];
+  /** The most to claim. */
+  readonly limit: number;
+}
 
 /** An index row of an open wait: for the inbox and for due times. */
 export interface WaitRow {
@@ -116,6 +142,8 @@ export interface WaitRow {
   readonly dueAt?: number;
   /** Opaque: what an inbox shows and an answer is checked against. */
   readonly body: Uint8Array;
+  /** 32 bytes, by whoever made the row; a store only keeps them. Absent in rows from before there were any. */
+  readonly checksum?: Uint8Array;
 }
 
 /** One checkpoint with its index changes; atomic, refused alone (S3). */
@@ -146,6 +174,8 @@ export interface Message extends RunKey {
   readonly body: Uint8Array;
   /** Epoch ms. */
   readonly at: number;
+  /** As that of a wait. */
+  readonly checksum?: Uint8Array;
 }
 
 /** What became of a message. */
@@ -164,6 +194,7 @@ export interface MessageRow {
   readonly name: string;
   readonly body: Uint8Array;
   readonly at: number;
+  readonly checksum?: Uint8Array;
 }
 
 /** A part of a listing. */
@@ -179,8 +210,6 @@ export interface RunQuery {
   readonly status?: readonly StoredStatus[];
   readonly graphId?: string;
   readonly parentRunId?: string;
-  /** Only runs that a worker may advance now: no live claim, and (running, or messages waiting, or a due wait at `dueAt`). */
-  readonly claimableAt?: number;
   readonly limit?: number;
   readonly cursor?: string;
 }
@@ -229,6 +258,14 @@ export interface Store {
   readonly name: string;
   readonly capabilities: StoreCapabilities;
 
+  /**
+   * Names the data to the outside: idempotency keys derive from it, so that two stores never send the same one. It is kept with the data and
+   * copied with it; empty where none was ever given.
+   */
+  readIdentity(): Promise<string>;
+  /** Gives the data another identity, for the runs that are admitted from now on. */
+  setIdentity(identity: string): Promise<void>;
+
   /** Records a run before its id is returned (E2). Atomic with the check that a fork's parent checkpoint exists (C10). @throws CHECKPOINT_NOT_FOUND no such parent checkpoint */
   admitRun(admission: Admission): Promise<AdmissionReply>;
   /** The run as it is now. */
@@ -242,6 +279,17 @@ export interface Store {
 
   /** @throws RUN_NOT_FOUND */
   claimRun(request: ClaimRequest): Promise<ClaimReply>;
+  /**
+   * Claims runs that can go on, in one act: running or paused, without a live claim, due, and with something to do (running, a message
+   * waiting, a wait due by then). Higher priority first, then longest due: since its due time, its oldest message or the time of its first
+   * due wait, whichever was first; then oldest.
+   */
+  claimNext(request: NextRequest): Promise<readonly GrantedClaim[]>;
+  /**
+   * Calls back when a run of the tenant may have become claimable through this store: admitted, messaged, given back. It may be called in
+   * vain, and times that come are not told. Left out: the store has no way to know, and its users look now and then. Returns what ends it.
+   */
+  watch?(tenant: string, wake: () => void): () => void;
   /** Extends the lease; says whether messages are waiting. @throws CLAIM_FENCED */
   renewClaim(claim: Claim): Promise<{ readonly hasMessages: boolean }>;
   /** Gives the run back; nothing happens if the claim is no longer the newest. */
@@ -280,6 +328,9 @@ export interface Store {
 
   /** Atomic; nothing is removed unless all of it is. @throws CLAIM_FENCED, COMMIT_CONFLICT (a row to remove is needed by a fork or a tag) */
   pruneRun(prune: Prune): Promise<void>;
+
+  /** Reads all that the rows stand on, such as the pages of a file, and says what is wrong, a line each. Left out: there is no such thing. */
+  findDamage?(): Promise<readonly string[]>;
 
   /** Later calls are STORE_CLOSED; a second close does nothing. */
   close(): Promise<void>;

@@ -5,7 +5,7 @@ import type { Clock } from '../ports/clock.ts';
 import type { Commit, Store } from '../ports/store.ts';
 import { createSeededRandom, type SeededRandom } from './seeded-random.ts';
 
-export type StoreMethod = Exclude<keyof Store, 'name' | 'capabilities' | 'close'>;
+export type StoreMethod = Exclude<keyof Store, 'name' | 'capabilities' | 'watch' | 'findDamage' | 'close'>;
 
 /** In [0, 1]; the same for every call, or by method. */
 export type FaultRate = number | ((method: StoreMethod) => number);
@@ -29,14 +29,17 @@ export interface FaultyStoreOptions {
 
 type Call = (...args: readonly unknown[]) => Promise<unknown>;
 
-/** Every call of the port but `close`. */
+/** Every call of the port that takes its way there and back. */
 export const storeMethods: readonly StoreMethod[] = [
+  'readIdentity',
+  'setIdentity',
   'admitRun',
   'readRun',
   'findRuns',
   'listRuns',
   'removeRun',
   'claimRun',
+  'claimNext',
   'renewClaim',
   'releaseClaim',
   'commit',
@@ -63,6 +66,8 @@ export function createFaultyStore(store: Store, options: FaultyStoreOptions): St
     name: store.name,
     capabilities: store.capabilities,
     ...Object.fromEntries(calls),
+    ...(store.watch && { watch: (tenant: string, wake: () => void) => store.watch?.(tenant, network.delayed(wake)) }),
+    ...(store.findDamage && { findDamage: () => store.findDamage?.() }),
     close: () => network.close(() => store.close()),
   } as Store;
 }
@@ -97,6 +102,15 @@ class Network {
     const forget = (): void => void this.#underWay.delete(reply);
     reply.then(forget, forget);
     return reply;
+  }
+
+  /** A word from the store takes its time too, and may come to nobody. */
+  delayed(wake: () => void): () => void {
+    return () => {
+      void this.#delay().then(() => {
+        if (!this.#isDead()) wake();
+      });
+    };
   }
 
   /** Closing is no call over the network, and waits for those under way. */

@@ -86,15 +86,17 @@ export function isExpected(error: unknown): boolean {
   );
 }
 
+/** More than a simulation has. */
+const runsAtOnce = 100;
+
 /** Works until the simulation is over; a process that dies is followed by another. */
 export async function work(world: SimulationWorld, name: string, random: SeededRandom): Promise<void> {
   const { time } = world;
   for (let incarnation = 1; !world.isOver; incarnation += 1) {
     const process = openProcess(world, `${name}.${incarnation}`, random.fork());
-    const active = new Set<string>();
     while (!world.isOver && !process.isDead) {
       // The poll is the worker's own loop: if the process dies in it, the next tick of the simulation goes on here.
-      void poll(world, process, active);
+      void poll(world, process);
       await time.sleep(100 + random.integer(900));
     }
     if (process.isDead) world.deaths.add(process.name);
@@ -102,22 +104,15 @@ export async function work(world: SimulationWorld, name: string, random: SeededR
   }
 }
 
-async function poll(world: SimulationWorld, { engine, name }: SimulatedNode, active: Set<string>): Promise<void> {
-  const { time, store, tenant } = world;
-  const { rows } = await store.listRuns({ tenant, claimableAt: time.timeMs });
-  await Promise.all(
-    rows.map(async ({ runId }) => {
-      if (active.has(runId)) return;
-      active.add(runId);
-      try {
-        const handle = await engine.resume(runId, { retryFailed: false });
-        await handle.result();
-      } catch (error) {
-        if (!isExpected(error))
-          world.faults.push(`${name}: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
-      } finally {
-        active.delete(runId);
-      }
-    }),
-  );
+async function poll({ faults }: SimulationWorld, { engine, name }: SimulatedNode): Promise<void> {
+  const expect = (error: unknown): void => {
+    if (isExpected(error)) return;
+    faults.push(`${name}: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
+  };
+  try {
+    const taken = await engine.takeUp({ limit: runsAtOnce });
+    await Promise.all(taken.map(({ handle }) => handle.then((run) => run.result()).catch(expect)));
+  } catch (error) {
+    expect(error);
+  }
 }

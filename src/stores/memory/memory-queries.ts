@@ -1,8 +1,8 @@
 /** Listings of the memory store: filter, order, cut a page. */
 
 import { CairnError } from '../../errors.ts';
-import type { OpenWait, Page, RunQuery, RunRow, WaitQuery } from '../../ports/store.ts';
-import { copyWait, handOut, hasMessages, isClaimed, toRunRow, type MemoryRun, type StoredWait } from './memory-run.ts';
+import type { NextRequest, OpenWait, Page, RunQuery, RunRow, WaitQuery } from '../../ports/store.ts';
+import { copyWait, handOut, isClaimed, toRunRow, type MemoryRun, type StoredWait } from './memory-run.ts';
 
 const pageSize = 100;
 
@@ -19,21 +19,47 @@ export function compareText(a: string, b: string): number {
   return Buffer.compare(Buffer.from(a), Buffer.from(b));
 }
 
-function isClaimable(run: MemoryRun, at: number, now: number): boolean {
-  if (isClaimed(run, now)) return false;
-  if (run.status === 'running' || hasMessages(run)) return true;
-  return [...run.waits.values()].some(({ wait }) => wait.dueAt !== undefined && wait.dueAt <= at);
+/** Epoch ms since when a run has had something to do; `undefined`: it has nothing, or is not due. */
+function dueSince(run: MemoryRun, at: number): number | undefined {
+  const { dueAt } = run.schedule;
+  if ((run.status !== 'running' && run.status !== 'paused') || dueAt > at) return undefined;
+  const times = [
+    ...(run.status === 'running' ? [dueAt] : []),
+    ...run.messages.filter(({ isTaken }) => !isTaken).map((message) => message.at),
+    ...[...run.waits.values()].map(({ wait }) => wait.dueAt ?? Infinity).filter((due) => due <= at),
+  ];
+  return times.length === 0 ? undefined : Math.min(...times);
+}
+
+/** The runs that `claimNext` claims, in its order. */
+export function findNext(
+  runs: Iterable<MemoryRun>,
+  { at, graphs, queues, except, limit }: NextRequest,
+  now: number,
+): readonly MemoryRun[] {
+  const passed = new Set(except);
+  const found: { readonly run: MemoryRun; readonly due: number }[] = [];
+  for (const run of runs) {
+    const { runId, graphId } = run.admission;
+    if (isClaimed(run, now) || passed.has(runId)) continue;
+    if (graphs?.includes(graphId) === false || queues?.includes(run.schedule.queue) === false) continue;
+    const due = dueSince(run, at);
+    if (due !== undefined) found.push({ run, due });
+  }
+  const byUrgency = found.sort(
+    (a, b) => b.run.schedule.priority - a.run.schedule.priority || a.due - b.due || a.run.no - b.run.no,
+  );
+  return byUrgency.slice(0, limit).map(({ run }) => run);
 }
 
 export function listRuns(runs: Iterable<MemoryRun>, query: RunQuery, now: number): Page<RunRow> {
-  const { status, graphId, parentRunId, claimableAt, limit = pageSize } = query;
+  const { status, graphId, parentRunId, limit = pageSize } = query;
   const before = query.cursor === undefined ? Infinity : (readCursor(query.cursor, 1)[0] ?? 0);
   const fits = (run: MemoryRun): boolean =>
     run.no < before &&
     (status === undefined || status.includes(run.status)) &&
     (graphId === undefined || run.admission.graphId === graphId) &&
-    (parentRunId === undefined || run.admission.parent?.runId === parentRunId) &&
-    (claimableAt === undefined || isClaimable(run, claimableAt, now));
+    (parentRunId === undefined || run.admission.parent?.runId === parentRunId);
   const found = [...runs].filter(fits).sort((a, b) => b.no - a.no);
   const page = found.slice(0, limit);
   const last = page.at(-1);

@@ -1,5 +1,6 @@
 /** One run as the memory store keeps it: plain fields, never handed out. */
 
+import type { RunSchedule } from '../../ports/schedule.ts';
 import type { Admission, CheckpointRow, RunRow, SnapshotRow, StoredStatus, WaitRow } from '../../ports/store.ts';
 
 export interface StoredMessage {
@@ -8,6 +9,7 @@ export interface StoredMessage {
   readonly name: string;
   readonly body: Uint8Array;
   readonly at: number;
+  readonly checksum?: Uint8Array;
   isTaken: boolean;
 }
 
@@ -20,7 +22,11 @@ export interface StoredWait {
 export interface MemoryRun {
   /** Order of admission. */
   readonly no: number;
-  readonly admission: Omit<Admission, 'checkpoint' | 'waits' | 'claim' | 'durability' | 'status' | 'graphHash'>;
+  readonly admission: Omit<
+    Admission,
+    'checkpoint' | 'waits' | 'schedule' | 'claim' | 'durability' | 'status' | 'graphHash'
+  >;
+  readonly schedule: RunSchedule;
   status: StoredStatus;
   graphHash: string;
   readonly createdAt: number;
@@ -62,8 +68,16 @@ export function copySnapshot({ seq, body, checksum }: SnapshotRow, copy: Copy): 
 }
 
 export function copyWait(wait: WaitRow, copy: Copy): WaitRow {
-  const { waitId, kind, dueAt, body } = wait;
-  return { waitId, kind, ...(dueAt === undefined ? {} : { dueAt }), body: copy(body) };
+  const { waitId, kind, dueAt } = wait;
+  return { waitId, kind, ...(dueAt === undefined ? {} : { dueAt }), ...copyBody(wait, copy) };
+}
+
+/** The body of a wait or a message, and its checksum if it has one. */
+export function copyBody(
+  { body, checksum }: Pick<WaitRow, 'body' | 'checksum'>,
+  copy: Copy,
+): Pick<WaitRow, 'body' | 'checksum'> {
+  return { body: copy(body), ...(checksum === undefined ? {} : { checksum: copy(checksum) }) };
 }
 
 export function findRow(run: MemoryRun, seq: number): CheckpointRow | undefined {
@@ -99,5 +113,6 @@ export function toRunRow(run: MemoryRun, now: number): RunRow {
     ...claim,
     hasMessages: hasMessages(run),
     prunedBelow: run.prunedBelow,
+    schedule: { ...run.schedule },
   };
 }

@@ -4,10 +4,13 @@ import { CairnError } from '../../errors.ts';
 import type { CommitReply, Store } from '../../ports/store.ts';
 import { listRuns } from './memory-queries.ts';
 import { MemoryTables } from './memory-tables.ts';
+import { Watchers } from './watchers.ts';
 
 export interface MemoryStoreOptions {
   /** For messages. Default is `memory:`. */
   readonly name?: string;
+  /** See {@link Store.readIdentity}. Default is none: what is in memory is not there for a second time. */
+  readonly identity?: string;
   /** Epoch ms; leases are measured with it. Default is the system's clock. */
   readonly now?: () => number;
 }
@@ -18,10 +21,11 @@ function checkOptions(options: unknown): void {
     throw new CairnError('CONFIG_INVALID', { path, reason });
   };
   if (typeof options !== 'object' || options === null) return refuse('', 'a store takes its options as an object');
-  const { name, now, ...others }: { name?: unknown; now?: unknown } = options;
+  const { name, identity, now, ...others }: { name?: unknown; identity?: unknown; now?: unknown } = options;
   if (name !== undefined && typeof name !== 'string') refuse('name', 'it must be text');
+  if (identity !== undefined && typeof identity !== 'string') refuse('identity', 'it must be text');
   if (now !== undefined && typeof now !== 'function') refuse('now', 'it must be a function');
-  for (const other of Object.keys(others)) refuse(other, 'the store has no such option; it has name, now');
+  for (const other of Object.keys(others)) refuse(other, 'the store has no such option; it has name, identity, now');
 }
 
 /** One promise for every accepted commit: it is resolved already and its value cannot be changed. */
@@ -36,7 +40,9 @@ const held: Promise<CommitReply> = Promise.resolve(Object.freeze({ isHeld: true 
  */
 export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
   checkOptions(options);
-  const tables = new MemoryTables(options.now ?? Date.now, options.name ?? 'memory:');
+  const { now = Date.now, name = 'memory:', identity = '' } = options;
+  const tables = new MemoryTables(now, name, identity);
+  const watchers = new Watchers();
   const reply = <Reply>(work: () => Reply): Promise<Reply> => {
     try {
       tables.requireOpen();
@@ -48,14 +54,27 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
   return {
     name: tables.name,
     capabilities: { durability: 'none', isShared: false },
-    admitRun: (admission) => reply(() => tables.admitRun(admission)),
+    readIdentity: () => reply(() => tables.identity),
+    setIdentity: (given) => reply(() => void (tables.identity = given)),
+    admitRun: (admission) =>
+      reply(() => {
+        const admitted = tables.admitRun(admission);
+        if (admission.claim === undefined) watchers.wake(admission.tenant);
+        return admitted;
+      }),
     readRun: (key) => reply(() => tables.readRun(key)),
     findRuns: (tenant, prefix, limit) => reply(() => tables.findRuns(tenant, prefix, limit)),
     listRuns: (query) => reply(() => listRuns(tables.runsOf(query.tenant), query, tables.now())),
     removeRun: (key) => reply(() => tables.removeRun(key)),
     claimRun: (request) => reply(() => tables.claimRun(request)),
+    claimNext: (request) => reply(() => tables.claimNext(request)),
+    watch: (tenant, wake) => watchers.add(tenant, wake),
     renewClaim: (claim) => reply(() => tables.renewClaim(claim)),
-    releaseClaim: (claim) => reply(() => tables.releaseClaim(claim)),
+    releaseClaim: (claim) =>
+      reply(() => {
+        tables.releaseClaim(claim);
+        watchers.wake(claim.tenant);
+      }),
     commit: (commit) => {
       // Written out, as it is called once a node: a closure and a promise less.
       try {
@@ -67,7 +86,12 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
     readCheckpoints: (key, range) => reply(() => tables.readCheckpoints(key, range)),
     readSnapshot: (key, atOrBefore) => reply(() => tables.readSnapshot(key, atOrBefore)),
     writeSnapshot: (key, snapshot) => reply(() => tables.writeSnapshot(key, snapshot)),
-    postMessage: (message) => reply(() => tables.postMessage(message)),
+    postMessage: (message) =>
+      reply(() => {
+        const posted = tables.postMessage(message);
+        watchers.wake(message.tenant);
+        return posted;
+      }),
     readMessages: (key) => reply(() => tables.readMessages(key)),
     listWaits: (query) => reply(() => tables.listWaits(query)),
     tagCheckpoint: (key, tag) => reply(() => tables.tagCheckpoint(key, tag)),

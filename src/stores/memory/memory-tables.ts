@@ -1,6 +1,7 @@
 /** What the memory store keeps, and every read and write of it. Writes are checked in full before they change anything. */
 
 import { CairnError } from '../../errors.ts';
+import { scheduleOf } from '../../ports/schedule.ts';
 import type {
   Admission,
   AdmissionReply,
@@ -9,9 +10,11 @@ import type {
   ClaimReply,
   ClaimRequest,
   Commit,
+  GrantedClaim,
   Message,
   MessageReply,
   MessageRow,
+  NextRequest,
   OpenWait,
   Page,
   Prune,
@@ -22,8 +25,9 @@ import type {
   WaitQuery,
   WaitRow,
 } from '../../ports/store.ts';
-import { compareText, listWaits } from './memory-queries.ts';
+import { compareText, findNext, listWaits } from './memory-queries.ts';
 import {
+  copyBody,
   copyBytes,
   copyCheckpoint,
   copySnapshot,
@@ -41,6 +45,7 @@ const isEqual = (a: Uint8Array, b: Uint8Array): boolean => Buffer.compare(a, b) 
 /** The writes, each checked in full before it changes anything. */
 export class MemoryTables {
   isClosed = false;
+  identity: string;
   readonly now: () => number;
   readonly name: string;
   readonly #tenants = new Map<string, Map<string, MemoryRun>>();
@@ -50,8 +55,9 @@ export class MemoryTables {
   #lastMessage = 0;
   #lastWait = 0;
 
-  constructor(now: () => number, name: string) {
+  constructor(now: () => number, name: string, identity: string) {
     this.now = now;
+    this.identity = identity;
     this.name = name;
   }
 
@@ -97,6 +103,7 @@ export class MemoryTables {
     const run: MemoryRun = {
       no: ++this.#lastNo,
       admission: { tenant, runId, key, graphId, meta: copyBytes(meta), ...(parent && { parent: { ...parent } }) },
+      schedule: scheduleOf(admission),
       status,
       graphHash,
       createdAt: checkpoint.at,
@@ -143,6 +150,14 @@ export class MemoryTables {
     }
     const claim = this.#grant(run, request.workerId, request.leaseMs);
     return { claim, run: toRunRow(run, now) };
+  }
+
+  claimNext(request: NextRequest): readonly GrantedClaim[] {
+    const now = this.now();
+    return findNext(this.runsOf(request.tenant), request, now).map((run) => ({
+      claim: this.#grant(run, request.workerId, request.leaseMs),
+      run: toRunRow(run, now),
+    }));
   }
 
   #grant(run: MemoryRun, workerId: string, leaseMs: number): Claim {
@@ -225,7 +240,7 @@ export class MemoryTables {
     }
     if (kind === 'answer' && !isOpen) return { status: 'closed' };
     if (isSpent) run.messages.splice(index, 1);
-    run.messages.push({ id: ++this.#lastMessage, kind, name, body: copyBytes(body), at, isTaken: false });
+    run.messages.push({ id: ++this.#lastMessage, kind, name, ...copyBody(message, copyBytes), at, isTaken: false });
     return { status: 'accepted' };
   }
 
@@ -252,7 +267,10 @@ export class MemoryTables {
   readMessages(key: RunKey): MessageRow[] {
     return (this.find(key)?.messages ?? [])
       .filter(({ isTaken }) => !isTaken)
-      .map(({ id, kind, name, body, at }) => ({ id, kind, name, body: handOut(body), at }));
+      .map((message) => {
+        const { id, kind, name, at } = message;
+        return { id, kind, name, at, ...copyBody(message, handOut) };
+      });
   }
 
   listWaits(query: WaitQuery): Page<OpenWait> {

@@ -12,8 +12,8 @@ export const unplacedMax = 64;
 /** The condition of a checkpoint that has no place yet. */
 export const isUnplaced: string = 'id > (select up_to from placed where one = 1)';
 
-/** Joins the newest checkpoint of a run `r` as `h`. */
-export const joinHead: string = `cross join checkpoints h on h.id = coalesce(
+/** Joins the newest checkpoint of a run `r` as `h`; a run whose checkpoints are lost stays in the list. */
+export const joinHead: string = `left join checkpoints h on h.id = coalesce(
   (select id from checkpoints where ${isUnplaced} and run = r.no order by id desc limit 1),
   (select id from places where run = r.no order by seq desc limit 1))`;
 

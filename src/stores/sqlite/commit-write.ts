@@ -32,10 +32,10 @@ export class CommitWrite {
     this.#heads = heads;
     this.#places = places;
     this.#selectChecksum = prepare('select checksum from checkpoints where id = ?');
-    this.#setStatus = prepare('update runs set status = ? where tenant = ? and run_id = ?');
+    this.#setStatus = prepare('update runs set status = ?, head_seen = ? where tenant = ? and run_id = ?');
     this.#setGraphHash = prepare('update runs set graph_hash = ? where tenant = ? and run_id = ?');
     this.#openWait = prepare(
-      'insert or replace into waits (run, wait_id, tenant, run_id, kind, due, body) values (?, ?, ?, ?, ?, ?, ?)',
+      'insert or replace into waits (run, wait_id, tenant, run_id, kind, due, checksum, body) values (?, ?, ?, ?, ?, ?, ?, ?)',
     );
     this.#closeWait = prepare('delete from waits where run = ? and wait_id = ?');
     this.#takeMessage = prepare('update messages set is_taken = 1 where run = ? and id = ?');
@@ -48,7 +48,9 @@ export class CommitWrite {
     if (run?.token !== claim.token || run.head + 1 !== checkpoint.seq) return this.#recognise(commit, run);
     this.#places.append(run.no, checkpoint);
     run.head = checkpoint.seq;
-    if (commit.status !== undefined) this.#setStatus().run(statusCode(commit.status), claim.tenant, claim.runId);
+    if (commit.status !== undefined) {
+      this.#setStatus().run(statusCode(commit.status), checkpoint.seq, claim.tenant, claim.runId);
+    }
     if (commit.graphHash !== undefined) this.#setGraphHash().run(commit.graphHash, claim.tenant, claim.runId);
     if (commit.closeWaits !== undefined) for (const id of commit.closeWaits) this.#closeWait().run(run.no, id);
     if (commit.openWaits !== undefined) this.openWaits(run.no, claim, commit.openWaits);
@@ -71,7 +73,8 @@ export class CommitWrite {
 
   openWaits(no: number, { tenant, runId }: RunKey, waits: readonly WaitRow[]): void {
     for (const wait of waits) {
-      this.#openWait().run(no, wait.waitId, tenant, runId, wait.kind, dueOf(wait), wait.body);
+      const { waitId, kind, checksum = null, body } = wait;
+      this.#openWait().run(no, waitId, tenant, runId, kind, dueOf(wait), checksum, body);
     }
   }
 }

@@ -17,12 +17,12 @@ export class MessageWrite {
     this.#selectWait = prepare('select 1 from waits where run = ? and wait_id = ?');
     this.#remove = prepare('delete from messages where id = ?');
     this.#insert = prepare(
-      'insert into messages (run, kind, name, tenant, run_id, body, at, is_taken) values (?, ?, ?, ?, ?, ?, ?, 0)',
+      'insert into messages (run, kind, name, tenant, run_id, checksum, body, at, is_taken) values (?, ?, ?, ?, ?, ?, ?, ?, 0)',
     );
   }
 
   /** Inside a transaction. @throws RUN_NOT_FOUND */
-  postMessage({ tenant, runId, kind, name, body, at }: Message): MessageReply {
+  postMessage({ tenant, runId, kind, name, body, at, checksum }: Message): MessageReply {
     const run = this.#selectRun().get(tenant, runId) as { no: number } | undefined;
     if (run === undefined) throw new CairnError('RUN_NOT_FOUND', { runId });
     const isOpen = kind === 'answer' && this.#selectWait().get(run.no, name) !== undefined;
@@ -35,7 +35,7 @@ export class MessageWrite {
     }
     if (kind === 'answer' && !isOpen) return { status: 'closed' };
     if (first !== undefined) this.#remove().run(first.id);
-    this.#insert().run(run.no, kind, name, tenant, runId, body, at);
+    this.#insert().run(run.no, kind, name, tenant, runId, checksum ?? null, body, at);
     return { status: 'accepted' };
   }
 }

@@ -5,9 +5,12 @@ import { dirname } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { DatabaseSync, DatabaseSyncOptions } from 'node:sqlite';
 import { CairnError } from '../../errors.ts';
+import { requireWhole } from './file-damage.ts';
 import { growWal } from './grow-wal.ts';
+import { createPrepare } from './prepare.ts';
 import { checkLayout, createLayout, layoutVersion, readAsNewest } from './schema.ts';
 import { isLogRefused, mapSqliteError } from './sqlite-errors.ts';
+import { StoreIdentity } from './store-identity.ts';
 
 export interface DatabaseOptions {
   readonly path: string;
@@ -16,6 +19,14 @@ export interface DatabaseOptions {
   readonly isReadOnly: boolean;
   readonly busyTimeoutMs: number;
   readonly walAutoCheckpointPages: number;
+  /** Undefined: the file keeps the one it has, or gets a random one when it is made. */
+  readonly identity: string | undefined;
+}
+
+/** An open database and the layout that its tables have: an older one only if it may not be changed. */
+export interface OpenedDatabase {
+  readonly db: DatabaseSync;
+  readonly layout: number;
 }
 
 type Open = (path: string | URL, options?: DatabaseSyncOptions) => DatabaseSync;
@@ -46,7 +57,7 @@ function openImmutable(open: Open, path: string): DatabaseSync {
   return open(url, { readOnly: true });
 }
 
-function openReadOnly(open: Open, { path, store, busyTimeoutMs }: DatabaseOptions): DatabaseSync {
+function openReadOnly(open: Open, { path, store, busyTimeoutMs }: DatabaseOptions): OpenedDatabase {
   // The last close of another process, or its making of the tables, keeps readers out for a moment.
   let db = open(path, { readOnly: true, timeout: busyTimeoutMs });
   try {
@@ -56,10 +67,16 @@ function openReadOnly(open: Open, { path, store, busyTimeoutMs }: DatabaseOption
     if (!isLogRefused(error) || existsSync(`${path}-wal`)) throw error;
     db = openImmutable(open, path);
   }
-  const version = checkLayout(db, store);
-  if (version === 0) throw new CairnError('STORE_UNAVAILABLE', { store, reason: 'it is empty' });
-  readAsNewest(db, version);
-  return db;
+  try {
+    const layout = checkLayout(db, store);
+    if (layout === 0) throw new CairnError('STORE_UNAVAILABLE', { store, reason: 'it is empty' });
+    requireWhole(db, path, store);
+    readAsNewest(db, layout);
+    return { db, layout };
+  } catch (error) {
+    db.close();
+    throw error;
+  }
 }
 
 /** SQLite opens a file that it may not write to without a word, and cannot read one whose folder it may not write to. */
@@ -72,26 +89,35 @@ function requireWritable(path: string, store: string): void {
   }
 }
 
-function openWritable(open: Open, options: DatabaseOptions): DatabaseSync {
-  const { path, store, busyTimeoutMs, walAutoCheckpointPages } = options;
+function openWritable(open: Open, options: DatabaseOptions): OpenedDatabase {
+  const { path, store, busyTimeoutMs, walAutoCheckpointPages, identity } = options;
   createFile(path);
   const db = open(path);
   try {
     requireWritable(path, store);
     db.exec(`pragma busy_timeout = ${busyTimeoutMs}`);
-    if (checkLayout(db, store) < layoutVersion) createLayout(db, store, () => growWal(path));
+    const layout = checkLayout(db, store);
+    if (layout > 0) requireWhole(db, path, store);
+    if (layout < layoutVersion) createLayout(db, store, () => growWal(path));
+    if (identity !== undefined) takeIdentity(db, identity);
     // A short wait in the driver, which stops the whole process; the write queue waits the rest.
     db.exec(`pragma busy_timeout = ${Math.min(busyTimeoutMs, 10)}; pragma synchronous = normal`);
     db.exec(`pragma wal_autocheckpoint = ${walAutoCheckpointPages}`);
-    return db;
+    return { db, layout: layoutVersion };
   } catch (error) {
     db.close();
     throw error;
   }
 }
 
+/** Written only where it is another one: most openings must not wait for who writes. */
+function takeIdentity(db: DatabaseSync, identity: string): void {
+  const kept = new StoreIdentity(createPrepare(db), layoutVersion);
+  if (kept.read() !== identity) kept.write(identity);
+}
+
 /** @throws STORE_UNAVAILABLE, STORE_BUSY, STORE_CORRUPT, STORE_READ_ONLY, STORE_FULL, STORE_VERSION_UNKNOWN */
-export function openDatabase(options: DatabaseOptions): DatabaseSync {
+export function openDatabase(options: DatabaseOptions): OpenedDatabase {
   try {
     const open = loadDriver();
     return options.isReadOnly ? openReadOnly(open, options) : openWritable(open, options);

@@ -28,7 +28,7 @@ export class RunHeads {
   constructor(prepare: Prepare) {
     this.#selectVersion = prepare('pragma data_version', 'arrays');
     this.#selectRun = prepare(
-      `select r.no, r.token, h.seq from runs r ${joinHead} where r.tenant = ? and r.run_id = ?`,
+      `select r.no, r.token, max(coalesce(h.seq, 0), r.head_seen) as seq from runs r ${joinHead} where r.tenant = ? and r.run_id = ?`,
     );
   }
 

@@ -4,7 +4,7 @@ import { CairnError } from '../../errors.ts';
 import type { Page, RunKey, RunQuery, RunRow } from '../../ports/store.ts';
 import { joinHead } from './checkpoint-places.ts';
 import type { Prepare, Statement } from './prepare.ts';
-import { runColumns, statusCode, statuses, toRunRow, type StoredRun } from './run-rows.ts';
+import { codesOf, runColumns, toRunRow, type StoredRun } from './run-rows.ts';
 
 const pageSize = 100;
 
@@ -17,30 +17,25 @@ export function readCursor(cursor: string, parts: number): readonly number[] {
   return numbers;
 }
 
-/** Runs that may be unfinished work: each arm is found through an index, so that finished runs cost nothing. */
-const candidates = `(
-  select run_id from runs where tenant = ? and status = 0
-  union select run_id from messages indexed by messages_untaken where is_taken = 0 and tenant = ?
-  union select run_id from waits where tenant = ? and due <= ?) as candidate
-  cross join runs r on r.tenant = ? and r.run_id = candidate.run_id`;
-
 type Value = string | number;
 
 export class RunReads {
   readonly #prepare: Prepare;
   readonly #now: () => number;
+  readonly #columns: string;
   readonly #listings = new Map<string, Statement>();
   readonly #byId: Statement;
   readonly #byPrefix: Statement;
 
-  constructor(prepare: Prepare, now: () => number) {
+  constructor(prepare: Prepare, now: () => number, layout: number) {
     this.#prepare = prepare;
     this.#now = now;
-    this.#byId = prepare(`select ${runColumns} from runs r ${joinHead} where r.tenant = ? and r.run_id = ?`);
+    const columns = (this.#columns = runColumns(layout));
+    this.#byId = prepare(`select ${columns} from runs r ${joinHead} where r.tenant = ? and r.run_id = ?`);
     const first = 'select run_id from runs where tenant = ? and run_id between ? and ?';
     const second = 'select run_id from runs indexed by runs_by_status where tenant = ? and key between ? and ?';
     this.#byPrefix = prepare(
-      `select ${runColumns} from runs r ${joinHead}
+      `select ${columns} from runs r ${joinHead}
        where r.tenant = ? and r.run_id in (${first} union ${second}) order by r.run_id limit ?`,
     );
   }
@@ -59,13 +54,11 @@ export class RunReads {
   }
 
   listRuns(query: RunQuery): Page<RunRow> {
-    const { status = statuses, limit = pageSize } = query;
+    const { status, limit = pageSize } = query;
     const now = this.#now();
-    const codes = [...new Set(status)].map(statusCode);
-    const found =
-      query.claimableAt === undefined
-        ? codes.flatMap((code) => this.#listStatus(query, code, limit + 1)).sort((a, b) => b.no - a.no)
-        : this.#listClaimable(query, query.claimableAt, codes, limit + 1, now);
+    const found = codesOf(status)
+      .flatMap((code) => this.#listStatus(query, code, limit + 1))
+      .sort((a, b) => b.no - a.no);
     const page = found.slice(0, limit);
     const last = page.at(-1);
     return {
@@ -82,24 +75,8 @@ export class RunReads {
     return this.#select(`runs r indexed by ${place}`, where, [query.tenant, code, ...values, limit]);
   }
 
-  #listClaimable(query: RunQuery, at: number, codes: number[], limit: number, now: number): StoredRun[] {
-    const { tenant } = query;
-    const { conditions, values } = readFilters(query);
-    const isFree = `(r.owner is null or r.lease_until <= ?) and r.status in (${codes.join(', ')})`;
-    return this.#select(candidates, `${isFree} ${conditions}`, [
-      tenant,
-      tenant,
-      tenant,
-      at,
-      tenant,
-      now,
-      ...values,
-      limit,
-    ]);
-  }
-
   #select(from: string, where: string, values: readonly Value[]): StoredRun[] {
-    const sql = `select ${runColumns} from ${from} ${joinHead} where ${where} order by r.no desc limit ?`;
+    const sql = `select ${this.#columns} from ${from} ${joinHead} where ${where} order by r.no desc limit ?`;
     let listing = this.#listings.get(sql);
     if (listing === undefined) this.#listings.set(sql, (listing = this.#prepare(sql)));
     return listing().all(...values) as unknown as StoredRun[];

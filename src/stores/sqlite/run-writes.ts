@@ -1,13 +1,25 @@
 /** Admission, removal and claims of runs. */
 
 import { CairnError } from '../../errors.ts';
-import type { Admission, AdmissionReply, Claim, ClaimReply, ClaimRequest, RunKey, RunRow } from '../../ports/store.ts';
+import type {
+  Admission,
+  AdmissionReply,
+  Claim,
+  ClaimReply,
+  ClaimRequest,
+  GrantedClaim,
+  NextRequest,
+  RunKey,
+  RunRow,
+} from '../../ports/store.ts';
+import { scheduleOf } from '../../ports/schedule.ts';
 import type { CheckpointPlaces } from './checkpoint-places.ts';
 import type { CommitWrite } from './commit-write.ts';
+import { NextRuns } from './next-runs.ts';
 import type { Prepare, Statement } from './prepare.ts';
 import type { RunHeads } from './run-heads.ts';
 import type { RunReads } from './run-reads.ts';
-import { statusCode } from './run-rows.ts';
+import { statusCode, waitingCode } from './run-rows.ts';
 import { tablesOfRun } from './schema.ts';
 import { asBytes, readText } from './text-columns.ts';
 
@@ -26,7 +38,9 @@ export class RunWrites {
   readonly #insertRun: Statement;
   readonly #deleteRun: Statement;
   readonly #selectForks: Statement;
+  readonly #next: NextRuns;
   readonly #grantClaim: Statement;
+  readonly #leaveQueue: Statement;
   readonly #renewLease: Statement;
   readonly #releaseClaim: Statement;
   readonly #hasMessages: Statement;
@@ -41,14 +55,22 @@ export class RunWrites {
     this.#selectRun = prepare('select 1 from runs where tenant = ? and run_id = ?');
     this.#insertRun =
       prepare(`insert into runs (no, tenant, run_id, key, graph_id, graph_hash, status, created_at, parent_run, parent_seq,
-      meta, token, owner, lease_until, pruned_below) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)`);
+      meta, token, owner, lease_until, queue, queue_key, priority, due, head_seen, pruned_below)
+      values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)`);
     this.#selectForks = prepare(
       `select ${asBytes('run_id')} from runs where tenant = ? and parent_run = ? order by no`,
     );
-    this.#grantClaim = prepare('update runs set token = ?, owner = ?, lease_until = ? where tenant = ? and run_id = ?');
+    this.#next = new NextRuns(prepare);
+    this.#grantClaim = prepare(
+      'update runs set token = ?, owner = ?, lease_until = ?, head_seen = ? where tenant = ? and run_id = ?',
+    );
+    // Apart from the grant, which would write the page of an index for nothing.
+    this.#leaveQueue = prepare(
+      `update runs set status = 0 where tenant = ? and run_id = ? and status = ${waitingCode}`,
+    );
     this.#renewLease = prepare('update runs set lease_until = ? where tenant = ? and run_id = ?');
     this.#releaseClaim = prepare(
-      'update runs set token = ?, owner = null, lease_until = 0 where tenant = ? and run_id = ?',
+      'update runs set token = ?, owner = null, lease_until = 0, head_seen = ? where tenant = ? and run_id = ?',
     );
     this.#hasMessages = prepare('select 1 from messages where run = ? and is_taken = 0 limit 1');
     this.#selectRemovedToken = prepare('select up_to from placed where one = 2');
@@ -63,6 +85,7 @@ export class RunWrites {
     const existing = this.#selectRun().get(admission.tenant, admission.runId);
     if (existing !== undefined) return { created: false, run: this.#requireRow(admission) };
     const { tenant, runId, key, graphId, graphHash, status, parent, meta, checkpoint, claim: asked } = admission;
+    const { queue, key: queueKey = null, priority, dueAt } = scheduleOf(admission);
     if (parent !== undefined) this.#requireCheckpoint({ tenant, runId: parent.runId }, parent.seq);
     const claim = asked && {
       tenant,
@@ -79,7 +102,7 @@ export class RunWrites {
       key,
       graphId,
       graphHash,
-      statusCode(status),
+      claim === undefined && status === 'running' ? waitingCode : statusCode(status),
       checkpoint.at,
       parent?.runId ?? null,
       parent?.seq ?? null,
@@ -87,6 +110,11 @@ export class RunWrites {
       claim?.token ?? 0,
       claim?.workerId ?? null,
       claim === undefined ? 0 : now() + claim.leaseMs,
+      queue,
+      queueKey,
+      priority,
+      dueAt,
+      checkpoint.seq,
     );
     places.append(no, checkpoint);
     commits.openWaits(no, admission, admission.waits);
@@ -140,8 +168,17 @@ export class RunWrites {
     const head = heads.read(key);
     if (head === undefined) throw new CairnError('RUN_NOT_FOUND', { runId });
     head.token = this.#nextToken(head.token);
-    this.#grantClaim().run(head.token, workerId, now() + leaseMs, tenant, runId);
+    this.#grantClaim().run(head.token, workerId, now() + leaseMs, head.head, tenant, runId);
+    this.#leaveQueue().run(tenant, runId);
     return { claim: { ...key, workerId, token: head.token, leaseMs }, run: this.#requireRow(key) };
+  }
+
+  claimNext(request: NextRequest): readonly GrantedClaim[] {
+    const { tenant, workerId, leaseMs } = request;
+    return this.#next.find(request, this.#parts.now()).flatMap((runId) => {
+      const reply = this.claimRun({ tenant, runId, workerId, leaseMs });
+      return reply.claim === undefined ? [] : [reply];
+    });
   }
 
   renewClaim(claim: Claim): { readonly hasMessages: boolean } {
@@ -158,7 +195,7 @@ export class RunWrites {
     const head = this.#parts.heads.read(claim);
     if (head?.token !== claim.token) return;
     head.token = this.#nextToken(head.token);
-    this.#releaseClaim().run(head.token, claim.tenant, claim.runId);
+    this.#releaseClaim().run(head.token, head.head, claim.tenant, claim.runId);
   }
 }
 
@@ -174,6 +211,7 @@ function describeRun({
   meta,
   checkpoint,
   claim,
+  schedule,
 }: Admission): RunRow {
   return {
     tenant,
@@ -190,5 +228,6 @@ function describeRun({
     ...(claim && { claim: { workerId: claim.workerId, remainingMs: claim.leaseMs } }),
     hasMessages: false,
     prunedBelow: 0,
+    schedule: scheduleOf({ checkpoint, ...(schedule && { schedule }) }),
   };
 }

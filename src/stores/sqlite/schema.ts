@@ -2,8 +2,10 @@
 
 import type { DatabaseSync } from 'node:sqlite';
 import { CairnError } from '../../errors.ts';
+import { isUnplaced } from './checkpoint-places.ts';
+import { waitingCode } from './run-rows.ts';
 
-export const layoutVersion = 2;
+export const layoutVersion = 3;
 
 /** 'Cair': tells our databases from those of other programs. */
 const applicationId = 0x43616972;
@@ -19,6 +21,10 @@ const pageBytes = 16_384;
  *
  * The second row of `placed` holds the largest token of a run that was removed: none is given again.
  *
+ * Runs that were admitted and never claimed have a status of their own and an index in the order of `claimNext`, so that a long queue is
+ * not sorted for each, and a run that is claimed as it is admitted writes no page of it. `head_seen` is the head as it was when the run's
+ * row was last written: a head below it means that checkpoints were lost.
+ *
  * `no` is a run's short number in the other tables. What of a run's row changes stands before what may be long. A wait that is never due has
  * the largest due time.
  */
@@ -26,6 +32,15 @@ const placeTables = `
   create table places (run integer not null, seq integer not null, id integer not null, primary key (run, seq)) without rowid;
   create table placed (one integer primary key, up_to integer not null);
   insert into placed (one, up_to) values (1, 0);
+`;
+
+const storeTable = `
+  create table store (one integer primary key, identity text not null);
+  insert into store (one, identity) values (1, lower(hex(randomblob(16))));
+`;
+
+const queueIndex = `
+  create index runs_to_take on runs (tenant, priority desc, due, no, queue, graph_id) where status = ${waitingCode};
 `;
 
 const tables = `
@@ -37,10 +52,15 @@ const tables = `
     lease_until integer not null,
     status integer not null,
     pruned_below integer not null,
+    head_seen integer not null,
+    priority integer not null,
+    due integer not null,
     created_at integer not null,
     key text not null,
     graph_id text not null,
     graph_hash text not null,
+    queue text not null,
+    queue_key text,
     parent_run text,
     parent_seq integer,
     owner text,
@@ -49,6 +69,7 @@ const tables = `
   ) without rowid;
   create index runs_by_status on runs (tenant, status, no, graph_id, key);
   create index runs_by_parent on runs (tenant, parent_run, no) where parent_run is not null;
+  ${queueIndex}
 
   create table checkpoints (
     id integer primary key,
@@ -77,6 +98,7 @@ const tables = `
     run_id text not null,
     kind text not null,
     due integer not null,
+    checksum blob,
     body blob not null
   );
   create unique index waits_by_id on waits (run, wait_id);
@@ -93,12 +115,14 @@ const tables = `
     run_id text not null,
     at integer not null,
     is_taken integer not null,
+    checksum blob,
     body blob not null
   );
   create unique index messages_by_name on messages (run, kind, name);
   create index messages_untaken on messages (run) where is_taken = 0;
 
   create table tags (run integer not null, name text not null, seq integer not null, primary key (run, name)) without rowid;
+  ${storeTable}
 `;
 
 /** Tables that hold rows of a run, by the column `run`, besides its checkpoints and their places. */
@@ -127,9 +151,22 @@ const upgrades: Readonly<Record<number, string>> = {
     insert into places (run, seq, id) select run, seq, id from checkpoints order by run, seq;
     update placed set up_to = (select coalesce(max(id), 0) from checkpoints);
     drop index checkpoints_by_seq;`,
+  2: `alter table runs add column head_seen integer not null default 0;
+    alter table runs add column priority integer not null default 0;
+    alter table runs add column due integer not null default 0;
+    alter table runs add column queue text not null default '';
+    alter table runs add column queue_key text;
+    update runs set due = created_at, head_seen = coalesce((
+      select max(seq) from (select seq from places where run = runs.no
+        union all select seq from checkpoints where ${isUnplaced} and run = runs.no)), 0);
+    update runs set status = ${waitingCode} where status = 0 and owner is null;
+    ${queueIndex}
+    alter table waits add column checksum blob;
+    alter table messages add column checksum blob;
+    ${storeTable}`,
 };
 
-/** Lets an older layout be read as if it were of this version, by a connection that may not change it. */
+/** Lets an older layout be read as if it were of this version, by a connection that may not change it. Columns that are not there are left out when they are asked for. */
 const stopgaps: Readonly<Record<number, string>> = {
   1: `create temp view places as select run, seq, id from checkpoints;
     create temp view placed as select 1 as one, max(id) as up_to from checkpoints;`,

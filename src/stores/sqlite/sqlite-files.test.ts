@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process';
 import {
   chmodSync,
   chownSync,
+  copyFileSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -186,32 +187,75 @@ test('P6 a store of a newer layout is refused by name', async () => {
   }
 });
 
-/** Written by the code of the first layout: a run of ten checkpoints with a wait, a snapshot and a tag, and a fork of it. */
-const firstLayout = join(import.meta.dirname, 'golden/layout-1.db.gz');
+/** Written by the code of each layout: a run with a wait, a snapshot and a tag, and a fork of it. */
+const layouts = [
+  { layout: 1, head: 9, waits: ['w'] },
+  { layout: 2, head: 70, waits: ['late', 'w'] },
+];
 
-test('C7 a store of the first layout is read as it is, and brought up to date when it is opened for writing', async () => {
-  writeFileSync(path, gunzipSync(readFileSync(firstLayout)));
-  const describe = async (store: Store): Promise<readonly unknown[]> => [
-    (await store.listRuns({ tenant })).rows.map(({ runId, head, status }) => `${runId} ${head} ${status}`),
-    (await store.readCheckpoints(keyOf('run'), { from: 0, to: 1000 })).map(({ seq }) => seq),
-    (await store.readSnapshot(keyOf('run'), 99))?.seq,
-    (await store.readTags(keyOf('run'))).map(({ name }) => name),
-    (await store.listWaits({ tenant })).rows.map(({ waitId }) => waitId),
-  ];
-  const tillTen = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9];
-  const written = [['fork 5 running', 'run 9 paused'], tillTen, 5, ['five'], ['w']];
-  const reader = openSqliteStore({ path, readOnly: true });
-  expect(await describe(reader)).toEqual(written);
-  await reader.close();
-  const store = openSqliteStore({ path });
-  expect(await describe(store)).toEqual(written);
-  await commitMany(store, await requireClaim(store, 'run', 'two'), 10, 300);
-  expect((await store.readRun(keyOf('run')))?.head).toBe(300);
-  await store.close();
-  const db = new DatabaseSync(path);
-  expect(db.prepare('pragma user_version').get()).toEqual({ user_version: 2 });
-  expect(db.prepare("select name from sqlite_master where name = 'checkpoints_by_seq'").all()).toEqual([]);
-  db.close();
+test.each(layouts)(
+  'C7 a store of layout $layout is read as it is, and brought up to date when it is opened for writing',
+  async ({ layout, head, waits }) => {
+    writeFileSync(path, gunzipSync(readFileSync(join(import.meta.dirname, `golden/layout-${layout}.db.gz`))));
+    const describe = async (store: Store): Promise<readonly unknown[]> => [
+      (await store.listRuns({ tenant })).rows.map((row) => `${row.runId} ${row.head} ${row.status}`),
+      (await store.listRuns({ tenant })).rows.map(({ schedule }) => schedule),
+      (await store.readCheckpoints(keyOf('run'), { from: 0, to: 1000 })).map(({ seq }) => seq),
+      (await store.readSnapshot(keyOf('run'), 99))?.seq,
+      (await store.readTags(keyOf('run'))).map(({ name }) => name),
+      (await store.listWaits({ tenant })).rows.map(({ waitId, checksum }) => [waitId, checksum]),
+      (await store.readMessages(keyOf('run'))).map(({ name, checksum }) => [name, checksum]),
+    ];
+    const written = [
+      ['fork 5 running', `run ${head} paused`],
+      [1005, 1000].map((dueAt) => ({ queue: '', priority: 0, dueAt })),
+      Array.from({ length: head + 1 }, (_, seq) => seq),
+      5,
+      ['five'],
+      waits.map((waitId) => [waitId, undefined]),
+      layout === 1 ? [] : [['hello', undefined]],
+    ];
+    const before = readFileSync(path);
+    const reader = openSqliteStore({ path, readOnly: true });
+    expect(await describe(reader)).toEqual(written);
+    expect(await reader.readIdentity()).toBe('');
+    await reader.close();
+    expect(readFileSync(path).equals(before)).toBe(true);
+    const store = openSqliteStore({ path });
+    expect(await describe(store)).toEqual(written);
+    expect(await store.readIdentity()).toMatch(/^[0-9a-f]{32}$/);
+    const next = { tenant, workerId: 'two', leaseMs: 1, at: 2000, limit: 9 };
+    const granted = (await store.claimNext(next)).map(({ run }) => run.runId);
+    expect(granted).toEqual(layout === 1 ? ['fork'] : ['fork', 'run']);
+    await commitMany(store, await requireClaim(store, 'run', 'two', 'two'), head + 1, 300);
+    expect((await store.readRun(keyOf('run')))?.head).toBe(300);
+    await store.close();
+    const db = new DatabaseSync(path);
+    expect(db.prepare('pragma user_version').get()).toEqual({ user_version: 3 });
+    expect(db.prepare("select name from sqlite_master where name = 'checkpoints_by_seq'").all()).toEqual([]);
+    expect(db.prepare('pragma quick_check').all()).toEqual([{ quick_check: 'ok' }]);
+    db.close();
+  },
+);
+
+test('S6 a store has an identity of its own from when it is made, which a copy keeps and an option replaces', async () => {
+  await makeStore();
+  const identityOf = async (file: string, identity?: string): Promise<string> => {
+    const store = openSqliteStore({ path: file, ...(identity !== undefined && { identity }) });
+    const read = await store.readIdentity();
+    await store.close();
+    return read;
+  };
+  const [copy, other] = [join(folder, 'copy.db'), join(folder, 'other.db')];
+  const made = await identityOf(path);
+  expect(made).toMatch(/^[0-9a-f]{32}$/);
+  copyFileSync(path, copy);
+  expect(await identityOf(copy)).toBe(made);
+  expect(await identityOf(other)).not.toBe(made);
+  expect(await identityOf(copy, 'shop-staging')).toBe('shop-staging');
+  expect(await identityOf(copy)).toBe('shop-staging');
+  expect(await identityOf(path)).toBe(made);
+  expect(codeOf(() => openSqliteStore({ path, identity: '' }))).toBe('CONFIG_INVALID');
 });
 
 test('P6 a truncated or overwritten file is STORE_CORRUPT, at opening or when the damage is met', async () => {

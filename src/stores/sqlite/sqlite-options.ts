@@ -16,6 +16,11 @@ export interface SqliteStoreOptions {
   readonly busyTimeoutMs?: number;
   /** Pages in the log at which a commit copies them into the database, as it does after 1.5 MiB of rows; 0: never. Default is 256, which is 4 MiB. */
   readonly walAutoCheckpointPages?: number;
+  /**
+   * Names the data to the outside: idempotency keys derive from it, so give a copy that lives on its own, such as one for staging, another.
+   * It is written into the file. Default is the one the file has: a random one from when it was made, which a copied file keeps.
+   */
+  readonly identity?: string;
   /** Epoch ms; leases are measured with it, so it must be the same for every process that opens the file. Default is the system's clock. */
   readonly now?: () => number;
 }
@@ -33,6 +38,7 @@ const checks: Readonly<Record<keyof SqliteStoreOptions, Check>> = {
   readOnly: [(value) => typeof value === 'boolean', 'it must be true or false'],
   busyTimeoutMs: [isCount, 'it must be a whole number, 0 or more'],
   walAutoCheckpointPages: [isCount, 'it must be a whole number, 0 or more'],
+  identity: [(value) => typeof value === 'string' && value !== '', 'it must be a text that is not empty'],
   now: [(value) => typeof value === 'function', 'it must be a function'],
 };
 

@@ -6,7 +6,9 @@ import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { RunQuery, WaitQuery } from '../../ports/store.ts';
 import type { Prepare } from './prepare.ts';
+import { NextRuns } from './next-runs.ts';
 import { RunReads } from './run-reads.ts';
+import { layoutVersion } from './schema.ts';
 import { openSqliteStore } from './sqlite-store.ts';
 import { WaitReads } from './wait-reads.ts';
 
@@ -52,7 +54,7 @@ const runQueries: readonly Omit<RunQuery, 'tenant'>[] = [
 ];
 
 test.each(runQueries)('S4 runs by %o are read in order from an index', (query) => {
-  new RunReads(record, Date.now).listRuns({ tenant: 't', ...query });
+  new RunReads(record, Date.now, layoutVersion).listRuns({ tenant: 't', ...query });
   const plan = readPlan();
   expect(plan.length).toBeGreaterThan(0);
   expect(plan.filter((step) => /SCAN|TEMP B-TREE/.test(step))).toEqual([]);
@@ -68,14 +70,14 @@ const waitQueries: readonly Omit<WaitQuery, 'tenant'>[] = [
 ];
 
 test.each(waitQueries)('S4 waits by %o are read in order from an index', (query) => {
-  new WaitReads(record).listWaits({ tenant: 't', ...query });
+  new WaitReads(record, layoutVersion).listWaits({ tenant: 't', ...query });
   const plan = readPlan();
   expect(plan.length).toBeGreaterThan(0);
   expect(plan.filter((step) => /SCAN|TEMP B-TREE/.test(step))).toEqual([]);
 });
 
-test('S4 claimable runs are found without looking at finished ones', () => {
-  new RunReads(record, Date.now).listRuns({ tenant: 't', claimableAt: 5 });
+test('S4 the next runs to claim are found without looking at finished ones', () => {
+  new NextRuns(record).find({ tenant: 't', workerId: 'w', leaseMs: 1, at: 5, limit: 9 }, 5);
   const tables = readPlan().filter((step) => /(SEARCH|SCAN) (r|runs|waits|messages)\b/.test(step));
   expect(tables.length).toBeGreaterThan(3);
   // Untaken messages are few, and have an index of their own that is read whole.

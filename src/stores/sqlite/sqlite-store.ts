@@ -10,18 +10,22 @@ import { CommitWrite, type PendingCommit } from './commit-write.ts';
 import { HistoryReads } from './history-reads.ts';
 import { HistoryWrites } from './history-writes.ts';
 import { MessageWrite } from './message-write.ts';
-import { openDatabase } from './open-database.ts';
+import { findDamage } from './file-damage.ts';
+import { openDatabase, type OpenedDatabase } from './open-database.ts';
 import { createPrepare } from './prepare.ts';
 import { RunHeads } from './run-heads.ts';
 import { RunReads } from './run-reads.ts';
 import { RunWrites } from './run-writes.ts';
+import { layoutVersion } from './schema.ts';
 import { mapSqliteError } from './sqlite-errors.ts';
 import { checkOptions, type SqliteStoreOptions } from './sqlite-options.ts';
+import { StoreIdentity } from './store-identity.ts';
 import { WaitReads } from './wait-reads.ts';
 import { WriteQueue } from './write-queue.ts';
 
 const copyBytes = (bytes: Uint8Array): Uint8Array => Buffer.from(bytes);
-const copyBody = <Row extends { readonly body: Uint8Array }>(row: Row): Row => ({ ...row, body: copyBytes(row.body) });
+const copyBody = <Row extends { readonly body: Uint8Array; readonly checksum?: Uint8Array }>(row: Row): Row =>
+  row.checksum === undefined ? { ...row, body: copyBytes(row.body) } : copyRow({ ...row, checksum: row.checksum });
 
 /** A checkpoint or a snapshot with bytes of its own: a write waits for its transaction, and its caller may go on meanwhile. */
 const copyRow = <Row extends { readonly body: Uint8Array; readonly checksum: Uint8Array }>(row: Row): Row => ({
@@ -58,8 +62,9 @@ export function openSqliteStore(options: SqliteStoreOptions): Store {
   const path = resolve(options.path);
   const name = `sqlite:${path}`;
   const { durability = 'default', readOnly: isReadOnly = false, busyTimeoutMs = 5000, now = Date.now } = options;
-  const { walAutoCheckpointPages = 256 } = options;
-  const db = openDatabase({ path, store: name, isReadOnly, busyTimeoutMs, walAutoCheckpointPages });
+  const { walAutoCheckpointPages = 256, identity } = options;
+  const opened = openDatabase({ path, store: name, isReadOnly, busyTimeoutMs, walAutoCheckpointPages, identity });
+  const { db } = opened;
   const heads = new RunHeads(createPrepare(db));
   const places = new CheckpointPlaces(createPrepare(db));
   const queue = new WriteQueue({
@@ -79,7 +84,7 @@ export function openSqliteStore(options: SqliteStoreOptions): Store {
   return {
     name,
     capabilities: { durability: durability === 'normal' ? 'process' : 'power', isShared: true },
-    ...createReads(db, now, (work) => {
+    ...createReads(opened, now, (work) => {
       try {
         if (isClosed) throw new CairnError('STORE_CLOSED', { store: name });
         return Promise.resolve(work());
@@ -103,15 +108,31 @@ export function openSqliteStore(options: SqliteStoreOptions): Store {
 
 type Reads = Pick<
   Store,
-  'readRun' | 'findRuns' | 'listRuns' | 'readCheckpoints' | 'readSnapshot' | 'readMessages' | 'listWaits' | 'readTags'
+  | 'readIdentity'
+  | 'findDamage'
+  | 'readRun'
+  | 'findRuns'
+  | 'listRuns'
+  | 'readCheckpoints'
+  | 'readSnapshot'
+  | 'readMessages'
+  | 'listWaits'
+  | 'readTags'
 >;
 
-function createReads(db: DatabaseSync, now: () => number, read: <Reply>(work: () => Reply) => Promise<Reply>): Reads {
+function createReads(
+  { db, layout }: OpenedDatabase,
+  now: () => number,
+  read: <Reply>(work: () => Reply) => Promise<Reply>,
+): Reads {
   const prepare = createPrepare(db);
-  const runs = new RunReads(prepare, now);
+  const runs = new RunReads(prepare, now, layout);
   const history = new HistoryReads(prepare);
-  const waits = new WaitReads(prepare);
+  const waits = new WaitReads(prepare, layout);
+  const identity = new StoreIdentity(prepare, layout);
   return {
+    readIdentity: () => read(() => identity.read()),
+    findDamage: () => read(() => findDamage(db)),
     readRun: (key) => read(() => runs.readRun(key)),
     findRuns: (tenant, prefix, limit) => read(() => runs.findRuns(tenant, prefix, limit)),
     listRuns: (query) => read(() => runs.listRuns(query)),
@@ -134,11 +155,14 @@ function createWrites(
 ): Omit<Store, keyof Reads | 'name' | 'capabilities' | 'close'> {
   const prepare = createPrepare(db);
   const commits = new CommitWrite(prepare, heads, places);
-  const runs = new RunWrites({ prepare, heads, places, runs: new RunReads(prepare, now), commits, now });
+  const reads = new RunReads(prepare, now, layoutVersion);
+  const runs = new RunWrites({ prepare, heads, places, runs: reads, commits, now });
   const history = new HistoryWrites(prepare, heads, places);
   const messages = new MessageWrite(prepare);
   const advanced = new AdvancedRuns();
+  const identity = new StoreIdentity(prepare, layoutVersion);
   return {
+    setIdentity: (given) => write(() => identity.write(given), 'power', 0),
     admitRun: (given) => {
       const { meta, checkpoint, waits } = given;
       const admission = {
@@ -155,6 +179,12 @@ function createWrites(
       const request = { ...given };
       advanced.add(given);
       return write(() => runs.claimRun(request), 'process', 0);
+    },
+    claimNext: async (given) => {
+      const request = structuredClone(given);
+      const granted = await write(() => runs.claimNext(request), 'process', 0);
+      for (const { claim } of granted) advanced.add(claim);
+      return granted;
     },
     renewClaim: (claim) => write(() => runs.renewClaim(claim), 'process', 0),
     releaseClaim: (claim) => {

@@ -16,12 +16,16 @@ interface StoredWait {
   readonly wait_id: Uint8Array;
   readonly kind: WaitRow['kind'];
   readonly due: number;
+  readonly checksum: Uint8Array | null;
   readonly body: Uint8Array;
 }
 
-type StoredMessage = Omit<MessageRow, 'name'> & { readonly name: Uint8Array };
+interface StoredMessage extends Omit<MessageRow, 'name' | 'checksum'> {
+  readonly name: Uint8Array;
+  readonly checksum: Uint8Array | null;
+}
 
-function toOpenWait({ tenant, run_id, graph_id, wait_id, kind, due, body }: StoredWait): OpenWait {
+function toOpenWait({ tenant, run_id, graph_id, wait_id, kind, due, checksum, body }: StoredWait): OpenWait {
   return {
     tenant: readText(tenant),
     runId: readText(run_id),
@@ -30,6 +34,7 @@ function toOpenWait({ tenant, run_id, graph_id, wait_id, kind, due, body }: Stor
     kind,
     ...(due === never ? {} : { dueAt: due }),
     body,
+    ...(checksum === null ? {} : { checksum }),
   };
 }
 
@@ -37,11 +42,14 @@ const allKinds: readonly WaitRow['kind'][] = ['question', 'timer', 'signal', 'do
 
 const texts = ['w.tenant', 'w.run_id', 'w.wait_id', 'r.graph_id'];
 const columns = `w.id, w.kind, w.due, w.body, ${texts.map(asBytes).join(', ')}`;
+
+/** Rows of the first layouts have no checksum. */
+const checksumOf = (layout: number): string => (layout < 3 ? 'null as checksum' : 'checksum');
 const after = 'w.due <= ? and (w.due, w.id) > (?, ?) order by w.due, w.id limit ?';
 
 /** Walks an index of waits in order and looks up the run of each. */
-const walk = (index: string): string =>
-  `select ${columns} from waits w indexed by ${index} cross join runs r on r.tenant = w.tenant and r.run_id = w.run_id where`;
+const walk = (index: string, layout: number): string =>
+  `select ${columns}, ${checksumOf(layout)} from waits w indexed by ${index} cross join runs r on r.tenant = w.tenant and r.run_id = w.run_id where`;
 
 export class WaitReads {
   readonly #ofTenant: Statement;
@@ -49,16 +57,16 @@ export class WaitReads {
   readonly #ofRun: Statement;
   readonly #messages: Statement;
 
-  constructor(prepare: Prepare) {
-    this.#ofTenant = prepare(`${walk('waits_by_due')} w.tenant = ? and ${after}`);
-    this.#ofKind = prepare(`${walk('waits_by_kind')} w.tenant = ? and w.kind = ? and ${after}`);
+  constructor(prepare: Prepare, layout: number) {
+    this.#ofTenant = prepare(`${walk('waits_by_due', layout)} w.tenant = ? and ${after}`);
+    this.#ofKind = prepare(`${walk('waits_by_kind', layout)} w.tenant = ? and w.kind = ? and ${after}`);
     // The waits of one run are few enough for those of other kinds to be passed over.
     this.#ofRun = prepare(
-      `${walk('waits_by_run_due')} w.run = (select no from runs where tenant = ? and run_id = ?)
+      `${walk('waits_by_run_due', layout)} w.run = (select no from runs where tenant = ? and run_id = ?)
        and w.kind in (?, ?, ?, ?, ?) and ${after}`,
     );
     this.#messages = prepare(
-      `select id, kind, ${asBytes('name')}, body, at from messages
+      `select id, kind, ${asBytes('name')}, body, at, ${checksumOf(layout)} from messages
        where run = (select no from runs where tenant = ? and run_id = ?) and is_taken = 0 order by id`,
     );
   }
@@ -90,6 +98,13 @@ export class WaitReads {
 
   readMessages({ tenant, runId }: RunKey): MessageRow[] {
     const rows = this.#messages().all(tenant, runId) as unknown as StoredMessage[];
-    return rows.map(({ id, kind, name, body, at }) => ({ id, kind, name: readText(name), body, at }));
+    return rows.map(({ id, kind, name, body, at, checksum }) => ({
+      id,
+      kind,
+      name: readText(name),
+      body,
+      at,
+      ...(checksum === null ? {} : { checksum }),
+    }));
   }
 }

@@ -38,6 +38,7 @@ export const admissionTests: SuitePart = {
         meta: bytesOf('meta of run'),
         hasMessages: false,
         prunedBelow: 0,
+        schedule: { queue: '', priority: 0, dueAt: 1000 },
       };
       assert.deepEqual({ ...reply.run }, expected);
       assert.deepEqual({ ...(await store.readRun(keyOf('run'))) }, expected);

@@ -39,7 +39,7 @@ export function snapshot(seq: number, text = `snapshot ${seq}`): SnapshotRow {
 }
 
 export function wait(waitId: string, fields: Partial<WaitRow> = {}): WaitRow {
-  return { waitId, kind: 'question', body: bytesOf(`about ${waitId}`), ...fields };
+  return { waitId, kind: 'question', body: bytesOf(`about ${waitId}`), checksum: checksumOf(waitId), ...fields };
 }
 
 export function admission(runId: string, fields: Partial<Admission> = {}): Admission {
@@ -65,7 +65,8 @@ function keyText(runId: string): string {
 }
 
 export function message(runId: string, fields: Partial<Message> = {}): Message {
-  return { tenant, runId, kind: 'signal', name: 'hello', body: bytesOf('hello'), at: 5000, ...fields };
+  const body = bytesOf('hello');
+  return { tenant, runId, kind: 'signal', name: 'hello', body, at: 5000, checksum: checksumOf('hello'), ...fields };
 }
 
 export const leaseMs = 10_000;

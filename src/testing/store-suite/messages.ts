@@ -25,7 +25,7 @@ export const messagesTests: SuitePart = {
       for (const one of given) assert.deepEqual(await store.postMessage(one), { status: 'accepted' });
       const rows = await store.readMessages(keyOf('run'));
       assert.deepEqual(
-        rows.map(({ kind, name, body, at }) => ({ tenant, runId: 'run', kind, name, body, at })),
+        rows.map(({ kind, name, body, at, checksum }) => ({ tenant, runId: 'run', kind, name, body, at, checksum })),
         given,
       );
       const ids = rows.map(({ id }) => id);

@@ -71,5 +71,5 @@ function askAgain(store: Store, clock: VirtualClock): Store {
     await Promise.allSettled(underWay);
     await store.close();
   };
-  return { name: store.name, capabilities: store.capabilities, ...Object.fromEntries(calls), close } as Store;
+  return { ...store, ...Object.fromEntries(calls), close };
 }

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import type { RunQuery, Store } from '../../ports/store.ts';
-import { admission, commitOf, keyOf, leaseMs, message, requireClaim, startRun, tenant, wait } from './examples.ts';
+import { admission, commitOf, startRun, tenant, wait } from './examples.ts';
 import type { SuitePart } from './suite.ts';
 
 async function list(store: Store, query: Omit<RunQuery, 'tenant'> = {}): Promise<string[]> {
@@ -111,31 +111,6 @@ export const pagingTests: SuitePart = {
         store.listWaits({ tenant, runId: 'run 3', limit: 1, ...(cursor === undefined ? {} : { cursor }) }),
       );
       assert.equal(ofRun.rows.length, 1);
-    },
-
-    'O1 claimable runs are those with work and without a live claim': async ({ store, advance }) => {
-      const now = 5000;
-      await store.admitRun(admission('running'));
-      await startRun(store, 'held');
-      await store.admitRun(admission('asleep', { status: 'paused', waits: [wait('w')] }));
-      await store.admitRun(admission('due', { status: 'paused', waits: [wait('w', { kind: 'timer', dueAt: now })] }));
-      await store.admitRun(
-        admission('later', { status: 'paused', waits: [wait('w', { kind: 'timer', dueAt: now + 1 })] }),
-      );
-      await store.admitRun(admission('called', { status: 'paused' }));
-      await store.postMessage(message('called'));
-      await store.admitRun(admission('done', { status: 'completed' }));
-      assert.deepEqual(await list(store, { claimableAt: now }), ['called', 'due', 'running']);
-      assert.deepEqual(await list(store, { claimableAt: now, status: ['paused'] }), ['called', 'due']);
-      assert.deepEqual(await list(store, { claimableAt: now, graphId: 'other' }), []);
-      assert.deepEqual(await list(store, { claimableAt: now, limit: 2 }), ['called', 'due']);
-      await advance(leaseMs + 1);
-      assert.deepEqual(await list(store, { claimableAt: now }), ['called', 'due', 'held', 'running']);
-      const claim = await requireClaim(store, 'called', 'two');
-      const taken = (await store.readMessages(keyOf('called'))).map(({ id }) => id);
-      await store.commit(commitOf(claim, 1, { takeMessages: taken }));
-      await store.releaseClaim(claim);
-      assert.deepEqual(await list(store, { claimableAt: now + 1 }), ['later', 'due', 'held', 'running']);
     },
   },
 };

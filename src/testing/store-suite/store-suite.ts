@@ -8,11 +8,13 @@ import { admissionTests } from './admission.ts';
 import { claimsTests } from './claims.ts';
 import { commitsTests } from './commits.ts';
 import { historyReadsTests } from './history-reads.ts';
+import { identityTests } from './identity.ts';
 import { isolationTests } from './isolation.ts';
 import { limitsTests } from './limits.ts';
 import { linearizabilityTests } from './linearizability.ts';
 import { lostAcknowledgementsTests } from './lost-acknowledgements.ts';
 import { messagesTests } from './messages.ts';
+import { nextRunsTests } from './next-runs.ts';
 import { pagingTests } from './paging.ts';
 import { pruningTests } from './pruning.ts';
 import { randomUseTests } from './random-use.ts';
@@ -31,6 +33,7 @@ const parts: readonly SuitePart[] = [
   historyReadsTests,
   claimsTests,
   takeoverTests,
+  nextRunsTests,
   waitsTests,
   messagesTests,
   tenantsTests,
@@ -41,6 +44,7 @@ const parts: readonly SuitePart[] = [
   limitsTests,
   isolationTests,
   reopeningTests,
+  identityTests,
   randomUseTests,
   linearizabilityTests,
 ];

@@ -26,7 +26,8 @@ export const tenantsTests: SuitePart = {
       assert.equal(await store.readRun(theirs), undefined);
       assert.deepEqual(await store.findRuns('other', '', 10), []);
       assert.deepEqual((await store.listRuns({ tenant: 'other' })).rows, []);
-      assert.deepEqual((await store.listRuns({ tenant: 'other', claimableAt: 1e15 })).rows, []);
+      const next = { tenant: 'other', workerId: 'two', leaseMs: 1, at: 1e15, limit: 10 };
+      assert.deepEqual(await store.claimNext(next), []);
       assert.deepEqual((await store.listWaits({ tenant: 'other' })).rows, []);
       assert.deepEqual((await store.listWaits({ tenant: 'other', runId: 'run' })).rows, []);
       assert.deepEqual(await store.readCheckpoints(theirs, { from: 0, to: 9 }), []);
