@@ -2,8 +2,10 @@
 import { Environment } from '@marcbachmann/cel-js';
 import { CairnError } from '../errors.ts';
 import { requireBoolean } from './condition.ts';
+import { currentBudget, withBudget } from './expression-budget.ts';
 import { matchFunction, matchSignature, textFunctions } from './expression-functions.ts';
 import { pathOf, referencesOf, renameMethod, type ExpressionReference, type Tree } from './expression-references.ts';
+import { meter, payForWhole } from './expression-meter.ts';
 import { errorMap, FieldReader, plainValue } from './expression-values.ts';
 import type { Choice, Condition, ConditionScope } from './graph.ts';
 
@@ -37,6 +39,18 @@ function parseWith(parser: Environment, text: string): ReturnType<Environment['p
   const parsed = parser.parse(text);
   renameMethod(parsed.ast, 'matches', 'matches_');
   return parsed;
+}
+
+/** Nothing is evaluated that does not pay: the check binds what the meter wraps. */
+function checkAndMeter(parsed: ReturnType<Environment['parse']>): ReturnType<Environment['check']> {
+  const checked = parsed.check();
+  if (checked.error !== undefined) return checked;
+  try {
+    meter(parsed.ast);
+    return checked;
+  } catch (error) {
+    return { valid: false, error: error as NonNullable<typeof checked.error> };
+  }
 }
 
 /** What the library says, with the names that the author wrote. */
@@ -136,7 +150,7 @@ function parse(
   } catch (error) {
     throw syntaxError(text, place, error as LanguageError);
   }
-  const { error, type } = parsed.check();
+  const { error, type } = checkAndMeter(parsed);
   if (error !== undefined) throw syntaxError(text, place, error);
   if (type === undefined || (type !== 'dyn' && !isWanted(type))) {
     throw syntaxError(text, place, { message: `the expression gives ${type ?? 'nothing'}, not ${wanted}` });
@@ -146,7 +160,7 @@ function parse(
 
 function run(parsed: ReturnType<Environment['parse']>, scope: ConditionScope, text: string): unknown {
   try {
-    return parsed(contextOf(scope)) as unknown;
+    return withBudget(() => parsed(contextOf(scope)) as unknown);
   } catch (error) {
     throw new CairnError(
       'CONDITION_FAILED',
@@ -275,14 +289,18 @@ export function parseExpression(text: string): ParsedExpression {
   } catch (error) {
     throw errorOf(error as LibraryError);
   }
-  const { error, type } = parsed.check();
+  const { error, type } = checkAndMeter(parsed);
   if (error !== undefined) throw errorOf(error);
   const tree: Tree = parsed.ast;
   const isPath = pathOf(tree) !== undefined;
   const evaluate = (values: Readonly<Record<string, unknown>>): unknown => {
     try {
-      const value = parsed(values) as unknown;
-      return isPath && isPlain(value) ? value : plainValue(value);
+      return withBudget(() => {
+        const value = parsed(values) as unknown;
+        if (isPath && isPlain(value)) return value;
+        payForWhole(value, currentBudget());
+        return plainValue(value);
+      });
     } catch (cause) {
       throw errorOf(cause as LibraryError);
     }

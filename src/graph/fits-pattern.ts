@@ -1,42 +1,126 @@
 /** Whether a text matches a pattern that anybody wrote, in bounded time: some patterns take ages on some texts. */
-import { createContext, Script } from 'node:vm';
+import { currentBudget, type Budget } from './expression-budget.ts';
+import { programOf, type Instruction, type PatternProgram } from './pattern-program.ts';
 
-/** Far more than a pattern needs that is meant to match, and little enough to wait for. */
-const limitMs = 1_000;
+/** Below this many tries at worst the language's own engine is asked: a few milliseconds. */
+const quickTries = 1e6;
 
-/** Steps that are taken without a look at the time: some tens of milliseconds. */
-const quickSteps = 1e7;
+/** How many of its tries cost as much as a step of an expression. */
+const triesPerStep = 64;
 
-/** Only here can an expression be stopped that is being matched: it heeds no signal. */
-const slow = new Script('new RegExp(pattern, flags).test(text)');
-let context: { pattern: string; flags: string; text: string } | undefined;
+/** The programs of the patterns that were asked for last. */
+const programs = new Map<string, PatternProgram | undefined>();
+const maxPrograms = 100;
+const stepsPerInstruction = 10;
 
-/**
- * @param flags - of the expression, such as `u`
- * @throws Error the pattern is none, or it takes longer than a second on this text
- */
-export function fitsPattern(text: string, pattern: string, flags: string): boolean {
-  if (isQuick(text, pattern)) return new RegExp(pattern, flags).test(text);
-  context ??= createContext({ pattern: '', flags: '', text: '' }) as { pattern: string; flags: string; text: string };
-  Object.assign(context, { pattern, flags, text });
-  try {
-    return slow.runInContext(context, { timeout: limitMs }) as boolean;
-  } catch (error) {
-    const { code, message } = error as { readonly code?: string; readonly message: string };
-    const reason =
-      code === 'ERR_SCRIPT_EXECUTION_TIMEOUT' ? `${pattern} takes over ${limitMs} ms on this text` : message;
-    throw new Error(reason, { cause: error });
-  } finally {
-    context.text = '';
+function knownProgram(pattern: string, flags: string, budget: Budget): PatternProgram | undefined {
+  const key = `${flags} ${pattern}`;
+  if (!programs.has(key)) {
+    if (programs.size >= maxPrograms) programs.clear();
+    const program = programOf(pattern, flags);
+    programs.set(key, program);
+    budget.takeSteps(stepsPerInstruction * (program?.instructions.length ?? 1));
   }
+  return programs.get(key);
 }
 
 /**
- * Without a repeated group, each quantifier tries at most as many places as the text has, and so does the beginning of the match.
- * What only looks like a repeated group, such as `\)+`, is merely looked at with care.
+ * @param flags - of the expression: `u`, `i` or none
+ * @throws Error the pattern is none, or could take too long on this text
  */
-function isQuick(text: string, pattern: string): boolean {
-  if (/\)[*+?{]/.test(pattern)) return false;
+export function fitsPattern(text: string, pattern: string, flags: string): boolean {
+  const budget = currentBudget();
+  budget.takeText(pattern.length);
+  const expression = new RegExp(pattern, flags);
+  const tries = triesAtWorst(text, pattern);
+  if (tries <= quickTries) {
+    budget.takeSteps(Math.ceil(tries / triesPerStep));
+    return expression.test(text);
+  }
+  const program = knownProgram(pattern, flags, budget);
+  if (program !== undefined) return new Walk(program, text, flags, budget).finds();
+  throw new Error(
+    `${pattern} could take too long on a text of ${text.length} characters; write it without looking back`,
+  );
+}
+
+/**
+ * Without a repeated group, each quantifier tries at most as many places as the text has, and so does the beginning of the match;
+ * each alternative doubles the ways. What only looks like a repeated group, such as `\)+`, is merely looked at with care.
+ */
+function triesAtWorst(text: string, pattern: string): number {
+  if (/\)[*+?{]/.test(pattern)) return Infinity;
   const quantifiers = pattern.match(/[*+?{]/g)?.length ?? 0;
-  return (text.length + 1) ** (quantifiers + 1) <= quickSteps;
+  const alternatives = pattern.split('|').length - 1;
+  return (text.length + 1) ** (quantifiers + 1) * 2 ** alternatives;
+}
+
+/** All ways of a program through a text, side by side. */
+class Walk {
+  readonly #instructions: readonly Instruction[];
+  readonly #start: number;
+  readonly #characters: readonly string[] | string;
+  readonly #budget: Budget;
+  readonly #word: RegExp;
+
+  constructor({ instructions, start }: PatternProgram, text: string, flags: string, budget: Budget) {
+    this.#instructions = instructions;
+    this.#start = start;
+    this.#characters = flags.includes('u') ? Array.from(text) : text;
+    this.#budget = budget;
+    this.#word = new RegExp(String.raw`^\w$`, flags);
+  }
+
+  /** Whether the program fits anywhere. */
+  finds(): boolean {
+    return this.#reachesEnd(this.#start, 0, true);
+  }
+
+  #reachesEnd(start: number, from: number, isAnywhere: boolean): boolean {
+    let places = new Set<number>();
+    for (let at = from; at <= this.#characters.length; at += 1) {
+      if ((isAnywhere || at === from) && this.#enter(start, at, places)) return true;
+      if (places.size === 0 && !isAnywhere) return false;
+      const character = this.#characters[at];
+      if (character === undefined) return false;
+      const after = new Set<number>();
+      for (const place of places) {
+        const instruction = this.#instructions[place];
+        if (instruction?.kind !== 'character' || !instruction.matches(character)) continue;
+        if (this.#enter(instruction.next, at + 1, after)) return true;
+      }
+      places = after;
+    }
+    return false;
+  }
+
+  /** Adds a place, and all that it leads to without a character. @returns whether the end is among them */
+  #enter(start: number, at: number, places: Set<number>): boolean {
+    const waiting = [start];
+    for (let place = waiting.pop(); place !== undefined; place = waiting.pop()) {
+      if (places.has(place)) continue;
+      places.add(place);
+      this.#budget.takeSteps(1);
+      const instruction = this.#instructions[place];
+      if (instruction === undefined || instruction.kind === 'character') continue;
+      if (instruction.kind === 'end') return true;
+      if (instruction.kind === 'split') waiting.push(instruction.other, instruction.next);
+      else if (this.#holds(instruction, at)) waiting.push(instruction.next);
+    }
+    return false;
+  }
+
+  #holds(instruction: Instruction & { readonly kind: 'edge' | 'ahead' }, at: number): boolean {
+    if (instruction.kind === 'ahead') {
+      return this.#reachesEnd(instruction.start, at, false) !== instruction.isNegated;
+    }
+    const { edge } = instruction;
+    if (edge === '^') return at === 0;
+    if (edge === '$') return at === this.#characters.length;
+    return (this.#isWord(at - 1) !== this.#isWord(at)) === (edge === 'b');
+  }
+
+  #isWord(at: number): boolean {
+    return this.#word.test(this.#characters[at] ?? '');
+  }
 }

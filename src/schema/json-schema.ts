@@ -1,4 +1,6 @@
 /** Values against JSON Schema, in the subset of docs/spec/waits.md (W3.3). */
+import { currentBudget, Overdrawn, withBudget } from '../graph/expression-budget.ts';
+import { payForWhole } from '../graph/expression-meter.ts';
 import { fitsPattern } from '../graph/fits-pattern.ts';
 import { canonicalText } from '../state/values/canonical.ts';
 import { encodeValue } from '../state/values/codec.ts';
@@ -20,14 +22,32 @@ export const same = (a: unknown, b: unknown): boolean => canonicalText(a) === ca
 
 /** The first way in which a value misses a schema, as a sentence; undefined if it fits. @param path - what the value is called there */
 export function schemaFault(schema: Schema, value: unknown, path: string): string | undefined {
-  for (const fault of faultsOf(schema, value, { root: schema, path, refs: [] })) return fault;
-  return undefined;
+  return withinBudget(path, () => {
+    for (const fault of faultsOf(schema, value, { root: schema, path, refs: [] })) return [fault];
+    return [];
+  })[0];
 }
 
 /** All ways in which a value misses a schema. Of what is of the wrong type, nothing else is told. */
 export function schemaFaults(schema: Schema, value: unknown, path: string): readonly string[] {
-  return [...faultsOf(schema, value, { root: schema, path, refs: [] })];
+  return withinBudget(path, () => [...faultsOf(schema, value, { root: schema, path, refs: [] })]);
 }
+
+/** A schema that takes ages on a value, by its references or its patterns, does not fit: nobody can wait for it. */
+function withinBudget(path: string, check: () => readonly string[]): readonly string[] {
+  // Where many values share a budget, whoever overdrew it was told.
+  if (currentBudget().refusal !== undefined) return [];
+  try {
+    return withBudget(check);
+  } catch (error) {
+    if (!(error instanceof Overdrawn)) throw error;
+    return [`${path} cannot be checked: ${error.message}`];
+  }
+}
+
+/** What a schema costs in steps of an expression, and what it costs to say another one of the same value. */
+const stepsPerValue = 3;
+const stepsPerPart = 30;
 
 const typeOf = (value: unknown): string =>
   value === null
@@ -46,6 +66,7 @@ const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? (
 function* faultsOf(schema: unknown, value: unknown, at: Place): Generator<string> {
   if (schema === false) yield `${at.path} is not allowed`;
   if (typeof schema !== 'object' || schema === null) return;
+  currentBudget().takeSteps(stepsPerValue);
   const rules = schema as Schema;
   const types = listOf(typeof rules['type'] === 'string' ? [rules['type']] : rules['type']) as readonly string[];
   if (types.length > 0 && !types.some((type) => fitsType(value, type))) {
@@ -54,8 +75,7 @@ function* faultsOf(schema: unknown, value: unknown, at: Place): Generator<string
   }
   if ('const' in rules && !same(rules['const'], value)) yield `${at.path} is not ${encodeValue(rules['const'])}`;
   const options = rules['enum'];
-  if (Array.isArray(options) && !options.some((option) => same(option, value)))
-    yield `${at.path} is none of ${encodeValue(options)}`;
+  if (Array.isArray(options) && !isOneOf(value, options)) yield `${at.path} is none of ${encodeValue(options)}`;
   yield* combinedFaults(rules, value, at);
   if (typeof value === 'string') yield* textFaults(rules, value, at);
   else if (typeof value === 'number') yield* numberFaults(rules, value, at);
@@ -63,15 +83,23 @@ function* faultsOf(schema: unknown, value: unknown, at: Place): Generator<string
   else if (typeof value === 'object' && value !== null) yield* objectFaults(rules, value as PlainObject, at);
 }
 
+function isOneOf(value: unknown, options: readonly unknown[]): boolean {
+  payForWhole([value, options], currentBudget());
+  const text = canonicalText(value);
+  return options.some((option) => canonicalText(option) === text);
+}
+
 /** What is said of the same value by other schemas. */
 function* combinedFaults(rules: Schema, value: unknown, at: Place): Generator<string> {
+  const { $ref: ref, allOf, anyOf, oneOf, not } = rules;
+  const parts = [allOf, anyOf, oneOf].reduce<number>((count, list) => count + listOf(list).length, 0);
+  currentBudget().takeSteps(stepsPerPart * (parts + (ref === undefined ? 0 : 1) + (not === undefined ? 0 : 1)));
   const fits = (part: unknown): boolean => faultsOf(part, value, at).next().done === true;
-  const { $ref: ref, anyOf, oneOf, not } = rules;
   if (typeof ref === 'string') {
     if (at.refs.includes(ref)) yield `${at.path} cannot be checked: ${ref} leads back to itself`;
     else yield* faultsOf(resolvePointer(at.root, ref), value, { ...at, refs: [...at.refs, ref] });
   }
-  for (const part of listOf(rules['allOf'])) yield* faultsOf(part, value, at);
+  for (const part of listOf(allOf)) yield* faultsOf(part, value, at);
   if (Array.isArray(anyOf) && !anyOf.some(fits)) yield `${at.path} fits none of the allowed forms`;
   const fitting = listOf(oneOf).filter(fits).length;
   if (Array.isArray(oneOf) && fitting !== 1)
@@ -86,11 +114,11 @@ function* textFaults(rules: Schema, value: string, { path }: Place): Generator<s
   if (pattern !== undefined) yield* patternFaults(pattern, value, path);
 }
 
-/** A text that a pattern takes ages on does not fit: whoever gave it can give another, where nobody can wait. */
 function* patternFaults(pattern: string, value: string, path: string): Generator<string> {
   try {
     if (!fitsPattern(value, pattern, 'u')) yield `${path} does not match ${pattern}`;
   } catch (error) {
+    if (error instanceof Overdrawn) throw error;
     yield `${path} cannot be checked: ${(error as Error).message}`;
   }
 }

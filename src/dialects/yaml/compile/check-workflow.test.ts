@@ -310,3 +310,15 @@ test('Y2 no document crashes the checker', () => {
     { numRuns: 500 },
   );
 }, 60_000);
+
+test('T13 expressions of a file that take too much are its faults, and all of them share one budget', () => {
+  const nested = '${range(1000).map(a, range(1000).map(b, range(1000)))}';
+  expect(faultsOf(block('inputs:', `  value: "${nested}"`))).toEqual([
+    expect.stringMatching(/^7:14 .*it makes over 64 MiB \| correct the expression$/),
+  ]);
+  const third = '"${range(30000).all(a, range(10).all(b, b >= 0))}"';
+  expect(faultsOf(block('inputs:', `  value: ${third}`))).toEqual([]);
+  const faults = faultsOf(block('inputs:', `  value: [${Array.from({ length: 200 }, () => third).join(', ')}]`));
+  expect(faults.length).toBeGreaterThan(190);
+  for (const fault of faults) expect(fault).toMatch(/it takes over 5,000,000 steps/);
+});

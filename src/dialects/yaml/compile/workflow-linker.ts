@@ -4,6 +4,7 @@ import { nearest, nearestFirst } from '../../../graph/nearest.ts';
 import type { NodeContext } from '../../../graph/node-contract.ts';
 import type { NodeType } from '../../../graph/node-type.ts';
 import { refusalOf } from '../../../graph/refusal-of.ts';
+import { shareBudget } from '../../../graph/expression-budget.ts';
 import { bundleText } from './bundle-text.ts';
 import type { LinkedWorkflow } from '../run/block-parts.ts';
 import { callers } from '../run/call-node.ts';
@@ -37,10 +38,11 @@ export class WorkflowLinker {
     this.#main = { text, source: options.source ?? 'inline' };
   }
 
-  /** Compiles the main workflow and those it names. */
+  /** Compiles the main workflow and those it names. What is computed meanwhile shares one budget: a file may hold many expressions. */
   compile(): Compiled {
     const { origin = 'file', permissions = {} } = this.#options;
-    return this.#compile(this.#main, origin === 'file' ? undefined : (need) => refusalOf(need, permissions), true);
+    const withheld: Withheld | undefined = origin === 'file' ? undefined : (need) => refusalOf(need, permissions);
+    return shareBudget(() => this.#compile(this.#main, withheld, true));
   }
 
   #compile({ text, source }: WorkflowText, withheld: Withheld | undefined, isMain: boolean): Compiled {

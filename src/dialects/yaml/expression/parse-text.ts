@@ -2,6 +2,8 @@
 import { CairnError } from '../../../errors.ts';
 import { renderText } from '../../../graph/expression-values.ts';
 import { SecretReference, type SecretPart } from '../../../graph/secret-reference.ts';
+import { currentBudget, withBudget } from '../../../graph/expression-budget.ts';
+import { payForWhole } from '../../../graph/expression-meter.ts';
 import { compileReference, reportError, type CompiledReference } from './compile-reference.ts';
 import { readReference } from './expression-tokens.ts';
 import { findForeignForms } from './foreign-forms.ts';
@@ -52,10 +54,15 @@ function splitText(text: string, compilation: Compilation): readonly Piece[] {
   return pieces;
 }
 
-/** A value as text. @throws CairnError EXPRESSION_FAILED it is bytes */
+/** A value as text, which is paid for. @throws CairnError EXPRESSION_FAILED it is bytes, or too much */
 export function asText(value: unknown, text: string): string {
   try {
-    return renderText(value);
+    return withBudget(() => {
+      payForWhole(value, currentBudget());
+      const rendered = renderText(value);
+      currentBudget().takeBytes(rendered.length);
+      return rendered;
+    });
   } catch (cause) {
     throw new CairnError('EXPRESSION_FAILED', { text, reason: (cause as Error).message }, { cause });
   }

@@ -5,6 +5,7 @@ import type { InputField, Inputs, Need, NodeType } from '../../../graph/node-typ
 import { schemaFault } from '../../../schema/json-schema.ts';
 import type { Faults } from '../file/faults.ts';
 import type { Path } from '../file/read-document.ts';
+import { shareBudget } from '../../../graph/expression-budget.ts';
 import { noScope, type TemplateReader } from './template-reader.ts';
 import type { Scope, Template } from '../expression/template.ts';
 
@@ -172,7 +173,9 @@ function createResolve(
   return (scope) => {
     const inputs: Record<string, unknown> = { ...literals };
     const faults: string[] = [];
-    for (const one of computed) resolveOne(one, evaluateBefore(one.template, scope), inputs, faults);
+    shareBudget(() => {
+      for (const one of computed) resolveOne(one, evaluateBefore(one.template, scope), inputs, faults);
+    });
     if (faults.length === 0 && type.check !== undefined)
       faults.push(...type.check(inputs).map(({ message, fix }) => `${message} (${fix})`));
     if (faults.length > 0)

@@ -1,0 +1,174 @@
+/**
+ * Regular expressions as programs of small steps, which run in time proportional to the text: all ways through the pattern are
+ * followed at once. The language's own engine tries one after another, and some patterns have more ways than there is time.
+ */
+
+/** One place in a program. `next` is the index of the place after it. */
+export type Instruction =
+  | { readonly kind: 'character'; readonly matches: (character: string) => boolean; next: number }
+  | { readonly kind: 'split'; next: number; other: number }
+  | { readonly kind: 'edge'; readonly edge: '^' | '$' | 'b' | 'B'; next: number }
+  | { readonly kind: 'ahead'; readonly start: number; readonly isNegated: boolean; next: number }
+  | { readonly kind: 'end' };
+
+/** `{1000}` within `{1000}` writes its inside out a million times. */
+const maxInstructions = 5_000;
+
+/** How many characters of one kind are remembered. */
+const maxAnswers = 1_000;
+
+/** Groups within groups. */
+const maxDepth = 200;
+
+/** What a program cannot say: back references, looking behind, and what is too long or too deep when written out. */
+class Unsupported extends Error {}
+
+/** Reads a pattern that the language has accepted. Its program is written from the end: each part is told what follows it. */
+class Reader {
+  readonly program: Instruction[] = [];
+  readonly #pattern: string;
+  readonly #flags: string;
+  readonly #tests = new Map<string, (character: string) => boolean>();
+  #at = 0;
+  #depth = 0;
+
+  constructor(pattern: string, flags: string) {
+    this.#pattern = pattern;
+    this.#flags = flags;
+  }
+
+  add(instruction: Instruction): number {
+    if (this.program.length >= maxInstructions) throw new Unsupported();
+    return this.program.push(instruction) - 1;
+  }
+
+  /** @returns what writes the program of a part, given what follows it, and tells where that begins */
+  alternatives(): Part {
+    const parts = [this.#sequence()];
+    while (this.#take('|')) parts.push(this.#sequence());
+    return (next) =>
+      parts.map((part) => part(next)).reduceRight((other, start) => this.add({ kind: 'split', next: start, other }));
+  }
+
+  #sequence(): Part {
+    const parts: Part[] = [];
+    while (this.#at < this.#pattern.length && !this.#sees('|') && !this.#sees(')')) parts.push(this.#repeated());
+    return (next) => parts.reduceRight((after, part) => part(after), next);
+  }
+
+  #repeated(): Part {
+    const part = this.#atom();
+    const [text, sign, least, comma, most] = this.#match(/^(?:([*+?])|\{(\d+)(,?)(\d*)\})\??/) ?? [];
+    if (text === undefined) return part;
+    if (sign === '*') return this.#times(part, 0, Infinity);
+    if (sign === '+') return this.#times(part, 1, Infinity);
+    if (sign === '?') return this.#times(part, 0, 1);
+    return this.#times(part, Number(least), most !== '' ? Number(most) : comma === '' ? Number(least) : Infinity);
+  }
+
+  #times(part: Part, least: number, most: number): Part {
+    return (next) => {
+      let start = next;
+      if (most === Infinity) {
+        const again = { kind: 'split', next: -1, other: next } as Instruction & { kind: 'split' };
+        const loop = this.add(again);
+        again.next = part(loop);
+        start = least === 0 ? loop : again.next;
+      }
+      const optional = most === Infinity ? 0 : most - least;
+      for (let index = 0; index < optional; index += 1) {
+        start = this.add({ kind: 'split', next: part(start), other: next });
+      }
+      const rest = most === Infinity ? least - 1 : least;
+      for (let index = 0; index < rest; index += 1) start = part(start);
+      return start;
+    };
+  }
+
+  #atom(): Part {
+    const edge = this.#match(/^(?:[\^$]|\\[bB])/)?.[0].replace('\\', '');
+    if (edge !== undefined) return (next) => this.add({ kind: 'edge', edge: edge as '^', next });
+    if (this.#sees('(')) return this.#group();
+    const source = this.#match(/^\[(?:\\[^]|[^\]\\])*\]/)?.[0] ?? this.#character();
+    const matches = this.#test(source);
+    return (next) => this.add({ kind: 'character', matches, next });
+  }
+
+  #group(): Part {
+    const opening = this.#match(/^\((?:\?(?:[:=!]|<[=!]|<[^>]*>)?)?/)?.[0] ?? '';
+    if (opening === '(?' || opening === '(?<=' || opening === '(?<!') throw new Unsupported();
+    this.#depth += 1;
+    if (this.#depth > maxDepth) throw new Unsupported();
+    const inner = this.alternatives();
+    this.#depth -= 1;
+    this.#at += 1;
+    if (opening !== '(?=' && opening !== '(?!') return inner;
+    return (next) => {
+      const start = inner(this.add({ kind: 'end' }));
+      return this.add({ kind: 'ahead', start, isNegated: opening === '(?!', next });
+    };
+  }
+
+  /** One character, as written. */
+  #character(): string {
+    if (this.#match(/^\\(?:[1-9k]|0\d)/) !== undefined) throw new Unsupported();
+    const isUnicode = this.#flags.includes('u');
+    const escapes = isUnicode
+      ? /^\\(?:x[\da-f]{2}|u\{[\da-f]+\}|ud[89ab][\da-f]{2}\\ud[c-f][\da-f]{2}|u[\da-f]{4}|c[a-z]|p\{[^}]*\}|[^])/iu
+      : /^\\(?:x[\da-f]{2}|u[\da-f]{4}|c[a-z]|[^])/i;
+    const character = this.#match(escapes)?.[0] ?? this.#match(isUnicode ? /^[^]/u : /^[^]/)?.[0] ?? '';
+    if (character.endsWith('\\c')) throw new Unsupported();
+    return character;
+  }
+
+  /** Whether a character is one of those that a part of the pattern stands for: the language knows, and is asked once. */
+  #test(source: string): (character: string) => boolean {
+    const known = this.#tests.get(source);
+    if (known !== undefined) return known;
+    const expression = new RegExp(`^(?:${/^[{}\]]$/.test(source) ? `\\${source}` : source})$`, this.#flags);
+    const answers = new Map<string, boolean>();
+    const test = (character: string): boolean => {
+      const answer = answers.get(character) ?? expression.test(character);
+      if (answers.size < maxAnswers) answers.set(character, answer);
+      return answer;
+    };
+    this.#tests.set(source, test);
+    return test;
+  }
+
+  #sees(sign: string): boolean {
+    return this.#pattern.startsWith(sign, this.#at);
+  }
+
+  #take(sign: string): boolean {
+    if (!this.#sees(sign)) return false;
+    this.#at += sign.length;
+    return true;
+  }
+
+  #match(expression: RegExp): RegExpMatchArray | undefined {
+    const found = this.#pattern.slice(this.#at).match(expression);
+    this.#at += found?.[0].length ?? 0;
+    return found ?? undefined;
+  }
+}
+
+type Part = (next: number) => number;
+
+export interface PatternProgram {
+  readonly instructions: readonly Instruction[];
+  readonly start: number;
+}
+
+/** The program of a pattern; undefined: it has a back reference, looks behind, or is too long when its repetitions are written out. */
+export function programOf(pattern: string, flags: string): PatternProgram | undefined {
+  const reader = new Reader(pattern, flags);
+  try {
+    const end = reader.add({ kind: 'end' });
+    const start = reader.alternatives()(end);
+    return { instructions: reader.program, start };
+  } catch (error) {
+    if (error instanceof Unsupported) return undefined;
+    throw error;
+  }
+}
