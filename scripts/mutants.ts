@@ -4,11 +4,17 @@
  */
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { dialectsMutants } from './mutants/dialects.ts';
 import { engineMutants } from './mutants/engine.ts';
 import type { Mutant } from './mutants/mutant.ts';
 import { ScratchCopy } from './mutants/scratch-copy.ts';
+import { stateMutants } from './mutants/state.ts';
 
-const rooms: Readonly<Record<string, readonly Mutant[]>> = { engine: engineMutants };
+const rooms: Readonly<Record<string, readonly Mutant[]>> = {
+  engine: engineMutants,
+  state: stateMutants,
+  dialects: dialectsMutants,
+};
 
 const { values } = parseArgs({ options: { only: { type: 'string', default: '' } } });
 const mutants = Object.entries(rooms)

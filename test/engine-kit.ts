@@ -101,3 +101,14 @@ export async function changesOf(engine: Engine, runId: string): Promise<readonly
   }
   return lines;
 }
+
+/** How a run's history says that a node of its own graph ended, each time it did. */
+export async function endingsOf(engine: Engine, runId: string, nodeId: string): Promise<readonly string[]> {
+  const found: string[] = [];
+  for await (const event of engine.events(runId)) {
+    if (event.type !== 'checkpoint') continue;
+    for (const { kind, node: path, status = 'completed' } of event.change)
+      if (kind === 'settle' && path?.length === 1 && path[0] === nodeId) found.push(status);
+  }
+  return found;
+}

@@ -142,7 +142,7 @@ export interface RunTree {
   supplied?: Record<string, unknown>;
   /** The last recorded outcome a fork took over, by node path key: [run id, seq] (X2: each record once, in recorded order). */
   replayed?: Record<string, readonly [runId: string, seq: number, nth?: number]>;
-  /** A fork that runs pure nodes again even where a recorded outcome could be reused. */
+  /** A fork that runs pure nodes again even where a recorded outcome could be reused: it was asked to, or its code has changed. */
   rerunPure?: boolean;
   frame: FrameTree;
 }

@@ -80,9 +80,7 @@ test('E6 the number of attempts of a node survives a crash between two of them, 
   }
   expect(result.status).toBe('failed');
   expect(bench.clock.timeMs - killedAt).toBeGreaterThanOrEqual(60_000);
-  expect(seen.slice(0, 1)).toEqual([1]);
-  expect(seen.at(-1)).toBe(3);
-  expect(seen.filter((attempt) => attempt === 3)).toEqual([3]);
+  expect(seen).toEqual([1, 2, 3]);
 });
 
 test('E6 a resume of a failed run has a new budget, and counts on', async () => {
@@ -108,64 +106,6 @@ test('E6 a resume of a failed run has a new budget, and counts on', async () => 
   expect(failed.status).toBe('failed');
   expect((await resumeToRest(engine, failed.runId, graph)).state.outputs['a']).toBe('at last');
   expect(seen).toEqual([1, 2, 3, 4]);
-});
-
-test('E6 a step has retries of its own, with the same key for each attempt, and its count survives a crash', async () => {
-  const bench = createBench();
-  const seen: [number, string][] = [];
-  const graph = graphOf(
-    'g',
-    [
-      node('a', 'read', (ctx) =>
-        ctx.step('s', { effect: 'write', retry: { attempts: 3, delayMs: 1 } }, (step) => {
-          seen.push([step.attempt, step.idempotencyKey]);
-          throw new NodeFailure('no', { applied: 'no' });
-        }),
-      ),
-    ],
-    links,
-  );
-  const failed = await runToRest(bench.engine, graph);
-  expect(failed.status).toBe('failed');
-  expect(seen.map(([attempt]) => attempt)).toEqual([1, 2, 3]);
-  expect(new Set(seen.map(([, key]) => key)).size).toBe(1);
-  for (let commits = 1; commits < failed.seq; commits += 1) {
-    seen.length = 0;
-    const killed = createBench();
-    const start = dyingEngine(killed, commits).start(graph, {}, { runId: 'r' });
-    await settleDown();
-    await start;
-    const next = afterCrash(killed);
-    const result = await resumeToRest(next, 'r', graph);
-    // Killed inside the effect it is asked about; killed between two attempts it counts on.
-    const last = result.waits[0]?.kind ?? Math.max(...seen.map(([attempt]) => attempt));
-    expect(['doubt', 3]).toContain(last);
-  }
-});
-
-test('X3 a step that may have happened is not tried again by its retries, but asked about', async () => {
-  const { engine } = createBench();
-  let calls = 0;
-  const graph = graphOf(
-    'g',
-    [
-      node('a', 'read', (ctx) =>
-        ctx.step('pay', { effect: 'external', retry: { attempts: 5, delayMs: 1 } }, () => {
-          calls += 1;
-          throw new Error('connection reset');
-        }),
-      ),
-    ],
-    links,
-  );
-  const failed = await runToRest(engine, graph);
-  expect([failed.status, calls]).toEqual(['failed', 1]);
-  const paused = await resumeToRest(engine, failed.runId, graph);
-  expect(paused.waits.map(({ kind, step }) => [kind, step])).toEqual([['doubt', 'pay']]);
-  await engine.answer(failed.runId, paused.waits[0]?.waitId ?? '', 'fail');
-  const decided = await resumeToRest(engine, failed.runId, graph);
-  expect(decided.error?.cause).toMatchObject({ code: 'EFFECT_IN_DOUBT' });
-  expect(calls).toBe(1);
 });
 
 test.each([

@@ -30,9 +30,8 @@ export function routeEdges(request: RouteRequest): Route {
   }
   const always = node.outgoing.filter((edge) => edge.always);
   // The failure of a visit beyond `maxVisits` leads nowhere back, or it would bound no loop (G4).
-  const open = node.outgoing.filter((edge) => !edge.always && !(isOverBound && edge.backOf !== undefined));
+  const candidates = node.outgoing.filter((edge) => !edge.always && !(isOverBound && edge.backOf !== undefined));
   const isFirst = graph.policies.routing === 'first';
-  const candidates = isFirst ? open.toSorted((a, b) => b.weight - a.weight || a.index - b.index) : open;
   // What an outcome names is where it leads if it stands; a failure has edges of its own (G8).
   const { goto } = request;
   const isNamed = goto !== undefined && request.status === 'completed';

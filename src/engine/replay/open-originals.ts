@@ -71,7 +71,7 @@ async function hasOtherInput(
 
 /** Whether a fork between the original and this run, or this run itself, changed anything. */
 async function isChanged(core: RunCore, { ancestors }: RecordedOutcomes, original: RunRow): Promise<boolean> {
-  if (core.root.rerunPure === true || core.isCodeChanged || core.isPatched === true) return true;
+  if (core.root.rerunPure === true || core.isPatched === true) return true;
   const between = ancestors.slice(0, ancestors.indexOf(original));
   const forks = core.isPatched === undefined ? [core.run, ...between] : between;
   for (const fork of forks) {

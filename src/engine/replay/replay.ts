@@ -65,7 +65,7 @@ export class ReplaySource implements RecordedPast {
   takesOver(activation: Activation): boolean {
     const { node } = activation;
     if (node.effect === 'read') return false;
-    if (node.effect === 'pure' && (this.#core.root.rerunPure === true || this.#core.isCodeChanged)) return false;
+    if (node.effect === 'pure' && this.#core.root.rerunPure === true) return false;
     const recorded = this.#find(this.#core.root, activation) ?? this.#announced(this.#core.root, activation);
     if (recorded === undefined) return this.#takesUnread(activation);
     const isFailure = recorded.part.status !== undefined && recorded.part.status !== 'completed';
@@ -237,8 +237,7 @@ export class ReplaySource implements RecordedPast {
   /** What is recorded of a step of equal input, if its class lets a fork take it over. */
   async stepOutcome(activation: Activation, step: DueStep): Promise<TakenStep | undefined> {
     const { key, effect } = step;
-    if (effect === 'read' || (effect === 'pure' && (this.#core.root.rerunPure === true || this.#core.isCodeChanged)))
-      return undefined;
+    if (effect === 'read' || (effect === 'pure' && this.#core.root.rerunPure === true)) return undefined;
     const place = stepKeyOf(activation.path, key);
     const last = this.#core.root.replayed?.[place];
     const open = this.#outcomes

@@ -87,8 +87,6 @@ export class RunCore {
   leaseUntilMs = 0;
   /** Nothing is run or written: a preview (X5). */
   isDry = false;
-  /** Some function's text differs from the one the run last ran under: pure outcomes are not reused. */
-  isCodeChanged = false;
   /** Whether the fork that is previewed changes anything. Undefined: the run's own first checkpoint tells. */
   isPatched: boolean | undefined;
   /** Told, in a preview, of an effect that would be judged. */

@@ -12,7 +12,7 @@ import type { RunTree } from '../../state/tree.ts';
 import { checkId } from '../admit/check-id.ts';
 import type { CheckpointRef, ForkOptions, Patch } from '../api.ts';
 import { admitPatch, ForkPatches, isNamed, isWholeChannel } from './fork-patches.ts';
-import { applyGraphChange, keptStructure } from './graph-change.ts';
+import { applyGraphChange, hasOtherCode, keptStructure } from './graph-change.ts';
 import { checkPatchedInput } from '../admit/new-frame.ts';
 import { storedForm } from '../admit/offload.ts';
 import { pendingOf } from '../record/pending.ts';
@@ -202,7 +202,7 @@ async function changeGraph(
   delta: DeltaBuilder,
 ): Promise<readonly unknown[]> {
   if (graph === undefined) return [];
-  const isOtherCode = root.codeHash !== undefined && root.codeHash !== graph.codeHash;
+  const isOtherCode = hasOtherCode(root, graph);
   const changed = await applyGraphChange(env, run, root, graph, undefined);
   for (const [path, json] of changed?.sets ?? []) delta.set(path, json);
   if (isOtherCode) patches.set(['rerunPure'], true);

@@ -32,7 +32,7 @@ export async function applyGraphChange(
   migrate: ResumeOptions['migrate'],
 ): Promise<GraphChange | undefined> {
   if (root.graphHash === graph.hash) {
-    if (root.codeHash === undefined || root.codeHash === graph.codeHash) return undefined;
+    if (!hasOtherCode(root, graph)) return undefined;
     return {
       differences: [{ what: 'code', detail: 'the text of some function has changed' }],
       sets: [setCode(root, graph)],
@@ -59,6 +59,11 @@ export async function applyGraphChange(
   for (const [partition, values] of Object.entries(migrated))
     sets.push([pathJson(['frame', 'channels', partition]), encodeValue(await storedForms(env, values))]);
   return { differences, sets };
+}
+
+/** Whether the text of some function differs from the one that a state was last advanced under: what is recorded of pure work stands no more (X2). */
+export function hasOtherCode({ codeHash }: RunTree, graph: Graph): boolean {
+  return codeHash !== undefined && codeHash !== graph.codeHash;
 }
 
 function setCode(root: RunTree, { codeHash }: Graph): SetOp {

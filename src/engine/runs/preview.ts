@@ -11,6 +11,7 @@ import { Committer } from '../run/committer.ts';
 import { draftFork } from './fork.ts';
 import { prepareStart } from '../drive/prepare.ts';
 import { ReplaySource, type ReplayStart } from '../replay/replay.ts';
+import { hasOtherCode } from './graph-change.ts';
 import { recordRoutes, takeRoutesAgain } from './reroute.ts';
 import { RunCore, type EngineEnvironment, type QueuedStart } from '../run/run-core.ts';
 import { settleCancelled } from '../settle/settle.ts';
@@ -53,7 +54,7 @@ function dryCore(env: EngineEnvironment, run: RunRow, graph: Graph, loaded: Load
   const store = { commit: async () => ({ isHeld: true }) } as unknown as Store;
   const core = new RunCore({ env: { ...env, store: env.store }, run, claim, root: loaded.root, delta });
   core.isDry = true;
-  core.isCodeChanged = loaded.root.codeHash !== undefined && loaded.root.codeHash !== graph.codeHash;
+  if (hasOtherCode(loaded.root, graph)) loaded.root.rerunPure = true;
   core.resumedSeq = 0;
   core.committer = new Committer({
     store,

@@ -6,7 +6,7 @@ import { waitRowOf } from '../../history/wait-row.ts';
 import type { Claim, RunRow } from '../../ports/store.ts';
 import type { ResumeOptions } from '../api.ts';
 import { launchOrGate } from '../effects/gate.ts';
-import { applyGraphChange } from './graph-change.ts';
+import { applyGraphChange, hasOtherCode } from './graph-change.ts';
 import { judgeActivation } from '../effects/judge.ts';
 import { ReplaySource } from '../replay/replay.ts';
 import { recordRoutes, takeRoutesAgain } from './reroute.ts';
@@ -51,12 +51,11 @@ export interface RunnerRequest {
 export async function prepareRunner(request: RunnerRequest): Promise<Runner> {
   const { env, run, claim, claimedAtMs, graph, feed, options } = request;
   const loaded = request.loaded ?? (await loadState(env.store, env.blobs, run));
-  const { codeHash } = loaded.root;
+  const isOtherCode = hasOtherCode(loaded.root, graph);
   const changed = await applyGraphChange(env, run, loaded.root, graph, options.migrate);
   const rerouted = takeRoutesAgain(loaded.root, graph);
   const runner = new Runner({ env, run, claim, claimedAtMs, graph, loaded, feed });
   const { core } = runner;
-  core.isCodeChanged = codeHash !== undefined && codeHash !== graph.codeHash;
   recordRoutes(core, rerouted);
   if (changed !== undefined) {
     for (const [path, json] of changed.sets) core.delta.set(path, json);
@@ -64,6 +63,8 @@ export async function prepareRunner(request: RunnerRequest): Promise<Runner> {
     core.committer.note(JSON.stringify({ kind: 'resume', graphHash: graph.hash, detail: changed.differences }));
     core.mustCommit = true;
   }
+  // Kept in the state: whoever takes the fork up after a crash or a pause finds the code unchanged.
+  if (isOtherCode && run.parent !== undefined) core.setRootField('rerunPure', true, 'true');
   if (core.root.status === 'failed') retryFailed(runner, options);
   if (run.parent !== undefined) {
     core.replay = await ReplaySource.load(core, run, { anyway: launchOrGate, judge: judgeActivation });

@@ -1,5 +1,6 @@
 /** An activation that a join no longer needs ends, whatever it was about to do (E7, G3 `cancelRest`). */
 import { expect, test } from 'vitest';
+import { createEngine } from '../engine.ts';
 import type { NodeContext } from '../../graph/node-contract.ts';
 import type { Graph } from '../../graph/graph.ts';
 import { killedInEffect, settleDown } from '../../../test/dying-engine.ts';
@@ -8,6 +9,7 @@ import {
   changesOf,
   createBench,
   edges,
+  endingsOf,
   graphOf,
   node,
   resumeToRest,
@@ -29,21 +31,40 @@ function race(slow: (ctx: NodeContext, begun: () => void, ends: Promise<void>) =
   );
 }
 
+/** Runs a race to its end, which the slow one must have lost, and by itself: the grace of a cancel has not passed. Returns the changes. */
+async function lose(graph: Graph): Promise<readonly string[]> {
+  const { engine, clock } = createBench({ findGraph: () => graph });
+  const startMs = clock.timeMs;
+  const result = await runToRest(engine, graph);
+  expect(clock.timeMs).toBe(startMs);
+  expect([result.status, result.waits]).toEqual(['completed', []]);
+  expect(await endingsOf(engine, result.runId, 'slow')).toEqual(['cancelled']);
+  expect(Object.keys(result.state.outputs)).not.toContain('slow');
+  return changesOf(engine, result.runId);
+}
+
 test('E7 one that is cancelled asks nothing any more, and its run does not wait for it', async () => {
+  const errors: unknown[] = [];
   const graph = race(async (ctx, begun, ends) => {
     await ctx.step('work', {}, () => (begun(), ends));
-    return ctx.ask({ prompt: 'which?' });
+    return ctx.ask({ prompt: 'which?' }).catch((error: unknown) => errors.push(error));
   });
-  const result = await runToRest(createBench().engine, graph);
-  expect([result.status, result.waits]).toEqual(['completed', []]);
+  const changes = await lose(graph);
+  expect(errors).toMatchObject([{ code: 'NODE_CALL_REFUSED' }]);
+  expect(changes.join()).not.toContain('wait');
 });
 
 test('E7 one that is cancelled while a question of it is open and a step of it runs ends with the step', async () => {
+  const ended: string[] = [];
   const graph = race((ctx, begun, ends) =>
-    Promise.all([ctx.ask({ prompt: 'which?' }), ctx.step('work', {}, () => (begun(), ends))]),
+    Promise.all([
+      ctx.ask({ prompt: 'which?' }).then(() => ended.push('answered')),
+      ctx.step('work', {}, () => (begun(), ends.then(() => ended.push('step')))),
+    ]),
   );
-  const result = await runToRest(createBench().engine, graph);
-  expect([result.status, result.waits]).toEqual(['completed', []]);
+  const changes = await lose(graph);
+  expect(ended).toEqual(['step']);
+  expect(changes.join()).toContain('wait slow');
 });
 
 test('E7 X4 one that is cancelled begins no effect any more', async () => {
@@ -53,7 +74,7 @@ test('E7 X4 one that is cancelled begins no effect any more', async () => {
     await ctx.step('one', { effect: 'write' }, () => (calls.push('one'), begun(), ends));
     await ctx.step('two', { effect: 'write' }, () => calls.push('two')).catch((error: unknown) => errors.push(error));
   });
-  expect((await runToRest(createBench().engine, graph)).status).toBe('completed');
+  await lose(graph);
   expect(calls).toEqual(['one']);
   expect(errors).toMatchObject([{ code: 'NODE_CALL_REFUSED' }]);
 });
@@ -78,7 +99,7 @@ test('E7 W6 the child runs of one that is cancelled stop, and are told of it', a
     const { status } = await ctx.run(child, {});
     told.push(status);
   });
-  expect((await runToRest(createBench().engine, graph)).status).toBe('completed');
+  await lose(graph);
   expect(calls).toEqual(['one']);
   expect(told).toEqual([true, 'failed']);
 });
@@ -101,6 +122,8 @@ test('E7 nobody is asked, or waited for, about an effect in doubt that is cancel
   await engine.answer('r', asked?.waitId ?? '', 'yes');
   const result = await resumeToRest(engine, 'r', graph);
   expect([result.status, result.waits, calls()]).toEqual(['completed', [], 1]);
+  const known = createEngine({ ...bench.options, findGraph: () => graph });
+  expect(await endingsOf(known, 'r', 'slow')).toEqual(['cancelled']);
 });
 
 test('X3 one that is cancelled after its intent and before it began did not happen: a fork asks nobody about it', async () => {
@@ -127,6 +150,7 @@ test('X3 one that is cancelled after its intent and before it began did not happ
   const done = await runToRest(engine, graph, {}, 'r');
   const changes = await changesOf(engine, 'r');
   expect([done.status, calls, changes.join()]).toEqual(['completed', [], expect.stringContaining('withdraw slow')]);
+  expect(await endingsOf(engine, 'r', 'slow')).toEqual(['cancelled']);
   const fork = await engine.fork({ runId: 'r', seq: 0 });
   expect(await resumeToRest(engine, fork.runId, graph)).toMatchObject({ status: 'completed', waits: [] });
 });

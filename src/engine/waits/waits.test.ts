@@ -84,3 +84,38 @@ test('W5 a signal that comes early is kept', async () => {
   expect(done.status).toBe('completed');
   expect(done.state.outputs['a']).toEqual({ n: 1 });
 });
+
+test('G10 the open questions of a failed run are closed in the index, and open again under their ids when it is resumed', async () => {
+  const { engine, store } = createBench();
+  let isDown = true;
+  const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+  const graph = graphOf(
+    'g',
+    [
+      node('ask', 'human', (ctx) => ctx.ask({ prompt: 'ok?' })),
+      node('nap', 'read', (ctx) => ctx.sleepUntil(1_700_000_000_000 + 3_600_000)),
+      node('work', 'pure', async () => {
+        await turn();
+        if (isDown) throw new Error('down');
+      }),
+    ],
+    edges('> ask', '> nap', '> work', 'ask >', 'nap >', 'work >'),
+  );
+  const rows = async (): Promise<readonly string[]> => {
+    const page = await store.listWaits({ tenant: 'default' });
+    return page.rows.map(({ waitId, kind, dueAt }) => `${kind} ${waitId} ${dueAt ?? 'never'}`).toSorted();
+  };
+  const handle = await engine.start(graph, {});
+  const opened: string[] = [];
+  for await (const event of handle.events()) if (event.type === 'waiting') opened.push(...(await rows()));
+  const failed = await handle.result();
+  expect([failed.status, new Set(opened).size]).toEqual(['failed', 2]);
+  expect(await rows()).toEqual([]);
+  isDown = false;
+  const paused = await resumeToRest(engine, failed.runId, graph);
+  expect(paused.status).toBe('paused');
+  expect(await rows()).toEqual([...new Set(opened)].toSorted());
+  const question = paused.waits.find(({ kind }) => kind === 'question');
+  await engine.answer(failed.runId, question?.waitId ?? '', 'yes');
+  expect((await resumeToRest(engine, failed.runId, graph)).state.outputs['ask']).toBe('yes');
+});

@@ -53,6 +53,7 @@ describe('E5 named reducers', () => {
     ['last', [1, 2, 3], 3],
     ['first', [1, 2, 3], 1],
     ['first', [undefined, 2], undefined],
+    ['first', [null, 2], null],
     ['append', [[1], 2, [3, 4], []], [1, 2, 3, 4]],
     ['append', ['a', 'b'], ['a', 'b']],
     ['append', [[], [[1]]], [[1]]],

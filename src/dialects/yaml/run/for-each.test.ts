@@ -1,7 +1,7 @@
 /** Blocks that run once for each item. */
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { afterCrash, createBench, runToRest } from '../../../../test/engine-kit.ts';
-import { answerAll, journal, optionsOf, read, runText } from '../../../../test/yaml-kit.ts';
+import { answerAll, journal, optionsOf, read, runText, type Ran } from '../../../../test/yaml-kit.ts';
 import type { NodeType } from '../../../graph/node-type.ts';
 
 const head = 'name: w\ndescription: d\n';
@@ -68,19 +68,36 @@ outputs: { all: "\${a.iterations}", skipped: "\${a.count_skipped}", ok: "\${bloc
   });
 });
 
-test('Y10 a failed iteration fails the block, and no others start; under continue_on_error the others go on', async () => {
-  const body =
-    'for_each: [ok, bad, ok], for_each_mode: sequential, inputs: { fail: "${each.value == \'bad\'}", value: "${each.value}" }';
-  const stopped = await runText(`${head}blocks: [{ id: a, type: Note, ${body} }]\n`);
-  expect(stopped.result.error?.data).toMatchObject({ node: 'a', code: 'ITEM_FAILED' });
-  expect(stopped.result.error?.message).toContain("item '1' failed: it failed");
-  const passed = await runText(
-    `${head}blocks: [{ id: a, type: Note, continue_on_error: true, ${body} }]\noutputs: { a: "\${a.iterations}", n: "\${a.count_failed}", e: "\${a.iterations[1].error.message}" }\n`,
-  );
-  expect(passed.outputs).toMatchObject({
-    a: [{ status: 'completed' }, { status: 'failed', error: { code: 'NOTED' } }, { status: 'completed' }],
-    n: 1,
-    e: 'it failed',
+describe('Y10 a failed iteration', () => {
+  /** Runs the block `a` over the values and tells which of its items began. */
+  const runOver = async (values: string, more: string): Promise<Ran & { readonly begun: readonly unknown[] }> => {
+    journal.done.length = 0;
+    const ran = await runText(`${head}blocks:
+  - { id: a, type: Effect, for_each: ${values}, ${more}, inputs: { fail: "\${each.value == 'bad'}", value: "\${each.value}" } }
+outputs: { a: "\${a.iterations}", n: "\${a.count_failed}", e: "\${a.iterations[1].error.message}" }
+`);
+    return { ...ran, begun: journal.done.map(({ value }) => value) };
+  };
+
+  test.each([
+    ['sequential', '[one, bad, three, four]', 'for_each_mode: sequential', ['one', 'bad']],
+    ['parallel, one at once', '[one, bad, three]', 'for_each_mode: parallel, max_parallel: 1', ['one', 'bad']],
+    ['parallel', '[bad, two, three, four]', 'for_each_mode: parallel, max_parallel: 2', ['bad', 'two']],
+  ])('Y10 fails the block, and no item starts after it: %s', async (_, values, mode, expected) => {
+    const { result, begun } = await runOver(values, mode);
+    expect(begun).toEqual(expected);
+    expect(result.error?.data).toMatchObject({ node: 'a', code: 'ITEM_FAILED' });
+    expect(result.error?.message).toContain(`item '${expected.indexOf('bad')}' failed: no effect`);
+  });
+
+  test('Y10 under continue_on_error the others go on', async () => {
+    const { outputs, begun } = await runOver('[one, bad, three]', 'continue_on_error: true, for_each_mode: sequential');
+    expect(begun).toEqual(['one', 'bad', 'three']);
+    expect(outputs).toMatchObject({
+      a: [{ status: 'completed' }, { status: 'failed', error: { code: 'NOT_DONE' } }, { status: 'completed' }],
+      n: 1,
+      e: 'no effect',
+    });
   });
 });
 
