@@ -15,6 +15,8 @@ export interface RandomGraphOptions {
   readonly hasRunFailures?: boolean;
   /** Joins that cancel what is not needed any more: what that is depends on the schedule. Default: drawn, and rare. */
   readonly hasRaces?: boolean;
+  /** What fails for want of attempts succeeds when the failed run is resumed often enough. Default false. */
+  readonly recovers?: boolean;
 }
 
 /** How an effect may be recovered; the like for a step. */
@@ -25,6 +27,8 @@ export interface EffectPlan {
   readonly failures: number;
   /** Attempts allowed. */
   readonly attempts: number;
+  /** One attempt more than those that fail succeeds, also where only a resume of the failed run makes it. */
+  readonly recovers: boolean;
   /** Fails after the effect happened. */
   readonly failsAfter: boolean;
   /** A failure is not thrown: the attempt hangs until it times out. */
@@ -102,9 +106,9 @@ export function planRandomGraph(seed: number, options: RandomGraphOptions = {}):
 }
 
 function drawGraph(random: SeededRandom, id: string, options: RandomGraphOptions): RandomGraphPlan {
-  const { nodesMost = 8, hasRunFailures = true, hasRaces = random.chance(0.08) } = options;
+  const { nodesMost = 8, hasRunFailures = true, recovers = false, hasRaces = random.chance(0.08) } = options;
   const count = 1 + random.integer(nodesMost);
-  const canFailRun = hasRunFailures && !hasRaces && random.chance(0.12);
+  const canFailRun = hasRunFailures && !hasRaces && random.chance(recovers ? 0.5 : 0.12);
   const drawn = { ...options, hasRaces };
   const nodes = Array.from({ length: count }, (_, index) => drawNode(random.fork(), index, canFailRun, drawn));
   return {
@@ -123,7 +127,7 @@ function drawGraph(random: SeededRandom, id: string, options: RandomGraphOptions
   };
 }
 
-function drawEffect(random: SeededRandom, effect: EffectClass): EffectPlan {
+function drawEffect(random: SeededRandom, effect: EffectClass, { recovers = false }: RandomGraphOptions): EffectPlan {
   const isEffect = effect === 'write' || effect === 'external';
   const failures = random.chance(0.2) ? 1 + random.integer(2) : 0;
   const failsAfter = isEffect && random.chance(0.06);
@@ -131,7 +135,8 @@ function drawEffect(random: SeededRandom, effect: EffectClass): EffectPlan {
     effect,
     recovery: isEffect && !failsAfter ? random.pick(['none', 'idempotent', 'reconcile'] as const) : 'none',
     failures,
-    attempts: failures > 0 ? failures + (random.chance(0.7) ? 1 : 0) : 1,
+    attempts: failures > 0 ? failures + (random.chance(recovers ? 0.4 : 0.7) ? 1 : 0) : 1,
+    recovers,
     failsAfter,
     hangs: (failsAfter || (failures > 0 && !isEffect)) && random.chance(0.4),
     latencyMs: random.chance(0.5) ? undefined : [random.integer(4) * 5, random.integer(3) * 5],
@@ -148,7 +153,7 @@ function drawNode(random: SeededRandom, index: number, canFailRun: boolean, opti
   return {
     id: `n${index}`,
     kind,
-    effect: drawEffect(random.fork(), isHuman ? 'human' : effectClass),
+    effect: drawEffect(random.fork(), isHuman ? 'human' : effectClass, options),
     parts,
     items: kind === 'map' ? Array.from({ length: 1 + random.integer(4) }, (_, item) => `item-${item}`) : [],
     join:
@@ -183,7 +188,7 @@ function drawParts(random: SeededRandom, options: RandomGraphOptions): readonly 
 
 function drawPart(random: SeededRandom, kind: string, options: RandomGraphOptions): PartPlan {
   const drawStep = (name: string): { readonly name: string; readonly effect: EffectPlan } => {
-    const effect = drawEffect(random.fork(), random.pick(effectClasses));
+    const effect = drawEffect(random.fork(), random.pick(effectClasses), options);
     // A step that fails fails its node; nodes fail often enough by themselves.
     return { name, effect: { ...effect, failsAfter: false, hangs: false, attempts: effect.failures + 1 } };
   };

@@ -48,9 +48,12 @@ async function fail(process: CrashProcess, { hangs }: EffectPlan, failure: Error
   throw failure;
 }
 
-/** A plan without an attempt to spare fails always, so that its end does not depend on how attempts are counted after a doubt. */
-function failsBefore({ failures, attempts }: EffectPlan, { attempt }: EffectCall): boolean {
-  return failures > 0 && (attempt <= failures || attempts <= failures);
+/** A plan without an attempt to spare fails always, so that its end does not depend on how attempts are counted after a doubt; unless a resume may help. */
+export function failsBefore(
+  { failures, attempts, recovers }: EffectPlan,
+  { attempt }: Pick<EffectCall, 'attempt'>,
+): boolean {
+  return failures > 0 && (attempt <= failures || (attempts <= failures && !recovers));
 }
 
 function failureBefore({ place }: EffectCall): Error {

@@ -10,7 +10,7 @@ import type {
 } from '../../src/graph/node-contract.ts';
 import { outcome, stepsOutput } from '../../src/graph/node-contract.ts';
 import type { CrashProcess } from '../../src/testing/crash-kit/process-life.ts';
-import { performEffect } from './random-effect.ts';
+import { failsBefore, performEffect } from './random-effect.ts';
 import type { EffectPlan, NodePlan, PartPlan } from './plan-random-graph.ts';
 import { mixNumber } from './mix-number.ts';
 
@@ -175,7 +175,7 @@ async function runComposed(
     if (part.kind === 'save') await ctx.save({ next: index + 1, value } satisfies Saved);
     else value = mixNumber(value, await runPart(part, surroundings, ctx, `${place}/${index}`, value));
   }
-  if (plan.effect.failures > 0 && plan.effect.attempts <= plan.effect.failures)
+  if (plan.effect.attempts <= plan.effect.failures && failsBefore(plan.effect, ctx))
     throw new Error(`${place} fails at its end`);
   return conclude(plan, surroundings, place, { value, visit: ctx.visit });
 }

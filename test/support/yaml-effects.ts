@@ -40,7 +40,16 @@ function planOf({ inputs }: TypedNodeContext, recovery: EffectPlan['recovery']):
     readonly latencyMs?: number;
   };
   const latency = latencyMs === undefined ? undefined : ([latencyMs, latencyMs] as const);
-  return { effect: 'external', recovery, failures, attempts, failsAfter, hangs: false, latencyMs: latency };
+  return {
+    effect: 'external',
+    recovery,
+    failures,
+    attempts,
+    recovers: false,
+    failsAfter,
+    hangs: false,
+    latencyMs: latency,
+  };
 }
 
 const placeOf = ({ nodePath }: Pick<TypedNodeContext, 'nodePath'>, tag: string | undefined): string =>
