@@ -1,119 +1,176 @@
-/**
- * The package as users get it: built and packed from a copy, unpacked where nothing of the repository is, with no more than its
- * dependencies beside it.
- */
-import { execFileSync } from 'node:child_process';
-import {
-  cpSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
+/** What the installed package holds and does. See `package-nodes.test.ts` for the versions of Node. */
+import { spawnSync } from 'node:child_process';
+import { existsSync, globSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
-import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
-import { build } from 'esbuild';
+import { dirname, join, resolve } from 'node:path';
+import { rolldown } from 'rolldown';
+import { parseSync, Visitor } from 'oxc-parser';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { installPackage, manifest, root, run, type InstalledPackage } from './support/installed-package.ts';
 
-const root = join(import.meta.dirname, '..');
-const folder = realpathSync(mkdtempSync(join(tmpdir(), 'cairn-package-')));
-const app = join(folder, 'app');
-const home = join(app, 'node_modules/cairn-workflows');
-const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
-  readonly bin: Readonly<Record<string, string>>;
-  readonly exports: Readonly<Record<string, string | Readonly<Record<string, string>>>>;
-  readonly version: string;
-  readonly dependencies: Readonly<Record<string, string>>;
-  readonly peerDependencies: Readonly<Record<string, string>>;
-};
-
-function run(command: string, args: readonly string[], cwd: string): string {
-  return execFileSync(command, args, { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
-}
-
-/** Packs a copy, so that the folder `dist` of the repository is left alone, and installs what was packed without its optional peers. */
+let installed: InstalledPackage;
 beforeAll(() => {
-  const copy = join(folder, 'copy');
-  mkdirSync(copy);
-  for (const name of ['package.json', 'README.md', 'LICENSE', 'tsconfig.json', 'tsconfig.build.json', 'scripts', 'src'])
-    cpSync(join(root, name), join(copy, name), { recursive: true });
-  symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'));
-  run(process.execPath, ['scripts/build.ts'], copy);
-  run('npm', ['pack', '--ignore-scripts', '--silent'], copy);
-  mkdirSync(home, { recursive: true });
-  run(
-    'tar',
-    ['xzf', join(copy, `cairn-workflows-${manifest.version}.tgz`), '-C', home, '--strip-components=1'],
-    folder,
-  );
-  for (const name of Object.keys(manifest.dependencies)) {
-    mkdirSync(dirname(join(app, 'node_modules', name)), { recursive: true });
-    symlinkSync(join(root, 'node_modules', name), join(app, 'node_modules', name));
-  }
+  installed = installPackage();
 });
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+afterAll(() => installed.remove());
 
-const files = (): readonly string[] =>
-  readdirSync(home, { recursive: true, encoding: 'utf8' }).filter((path) => /\.[cm]?js$/u.test(path));
+const filesOf = (pattern: string): readonly string[] => globSync(pattern, { cwd: installed.home }).toSorted();
+const codeFiles = (): readonly string[] => filesOf('**/*.{js,cjs}');
+const read = (path: string): string => readFileSync(join(installed.home, path), 'utf8');
 const cairn = (...args: readonly string[]): string =>
-  run(process.execPath, [join(home, manifest.bin['cairn'] ?? ''), ...args], app);
+  run(process.execPath, [installed.executable, ...args], installed.app);
+
+/** What a program of a user's leaves on stderr when it fails. */
+function stderrOf(script: string, command: readonly string[] = [process.execPath]): string {
+  const file = join(installed.app, 'fails.mjs');
+  writeFileSync(file, script);
+  const [program = '', ...args] = command;
+  const { status, stdout, stderr } = spawnSync(program, [...args, file], { cwd: installed.app, encoding: 'utf8' });
+  expect([script, status]).not.toEqual([script, 0]);
+  return `${stdout}${stderr}`;
+}
 
 test('P6 every file that the packed code imports is packed, and every package is one it says it needs', async () => {
   // A file that is not there fails the build.
-  const { metafile } = await build({
-    absWorkingDir: home,
-    entryPoints: [...files()],
-    outdir: 'nowhere',
-    write: false,
-    metafile: true,
-    bundle: true,
-    packages: 'external',
+  const build = await rolldown({
+    input: codeFiles().map((file) => join(installed.home, file)),
     platform: 'node',
-    format: 'esm',
+    external: (id) => !/^[./]/u.test(id),
     logLevel: 'silent',
   });
-  const imported = Object.values(metafile.outputs).flatMap(({ imports }) => imports.map(({ path }) => path));
+  const { output } = await build.generate({ format: 'es' });
+  await build.close();
+  const chunks = new Set(output.map(({ fileName }) => fileName));
+  const imported = output.flatMap((file) => (file.type === 'chunk' ? [...file.imports, ...file.dynamicImports] : []));
+  const types = filesOf('dist/**/*.d.ts').flatMap((file) =>
+    [...read(file).matchAll(/(?:from |import\()'([^.'][^']*)'/gu)].map(([, path = '']) => path),
+  );
   const nameOf = (path: string): string => path.split('/', path.startsWith('@') ? 2 : 1).join('/');
-  const packages = new Set(imported.filter((path) => !isBuiltin(path)).map(nameOf));
+  const outside = [...imported, ...types].filter((path) => !chunks.has(path) && !isBuiltin(path));
+  const packages = new Set(outside.map(nameOf));
   const declared = Object.keys({ ...manifest.dependencies, ...manifest.peerDependencies });
   expect([...packages].filter((name) => !declared.includes(name))).toEqual([]);
-  expect(packages.size).toBeGreaterThan(3);
+  expect(packages.size).toBeGreaterThan(2);
 });
 
 test('P6 no file is read beside the code but package.json, which is packed', () => {
-  const beside = files().flatMap((file) => {
-    const text = readFileSync(join(home, file), 'utf8');
-    const places = text.matchAll(/(?:import\.meta\b|__dirname|__filename)[^;]{0,40}/gu);
+  const beside = codeFiles().flatMap((file) => {
+    const places = read(file).matchAll(/(?:import\.meta\b|__dirname|__filename)[^;]{0,40}/gu);
     return [...places].map(([place]) => `${file}: ${place}`);
   });
-  const isManifest = /: (?:import\.meta\.dirname|__dirname),"\.\.\/\.\.\/package\.json"\)/u;
-  expect(beside.filter((place) => !isManifest.test(place))).toEqual([]);
-  expect(beside.length).toBeGreaterThan(0);
+  const isManifest = /: (?:import\.meta\.dirname|__dirname), "\.\.\/\.\.\/package\.json"\)/u;
+  const isRequire = /rolldown-runtime\.js: import\.meta\.url\)/u;
+  expect(beside.filter((place) => !isManifest.test(place) && !isRequire.test(place))).toEqual([]);
+  expect(beside.filter((place) => isManifest.test(place)).length).toBeGreaterThan(0);
+});
+
+test('P6 the installed package is of at most 6 MB and 12 packages, source maps counted, zod not', () => {
+  const modules = join(installed.app, 'node_modules');
+  const files = readdirSync(modules, { recursive: true, encoding: 'utf8' }).filter((path) => !path.startsWith('zod/'));
+  const sizeBytes = files.map((path) => statSync(join(modules, path))).reduce((sum, { size }) => sum + size, 0);
+  const packages = files.filter((path) => /(?:^|node_modules\/)(?:@[^/]+\/)?[^/]+\/package\.json$/u.test(path));
+  expect(packages).toContain('cairn-workflows/package.json');
+  expect(packages.length).toBeLessThanOrEqual(12);
+  expect(sizeBytes).toBeLessThanOrEqual(6_000_000);
+  expect(files.filter((path) => path.endsWith('.map')).length).toBeGreaterThan(10);
+});
+
+test('P6 the code has its lines and a source map each, the changelog and the guide are packed, and so are licences', () => {
+  for (const file of codeFiles()) {
+    const text = read(file);
+    const longest = Math.max(...text.split('\n').map((line) => line.length));
+    expect([file, longest < 6_000 ? 'short' : longest]).toEqual([file, 'short']);
+    // What only passes on the exports of another file has no lines of its own.
+    if (!/^\/\/ src\//mu.test(text)) continue;
+    const { sources } = JSON.parse(read(`${file}.map`)) as { readonly sources: readonly string[] };
+    const absent = sources
+      .map((source) => resolve(root, dirname(file), source))
+      .filter((path) => path.startsWith(root) && !existsSync(path));
+    expect([file, sources.length > 0, absent]).toEqual([file, true, []]);
+  }
+  expect(read('CHANGELOG.md')).toContain('## Unreleased');
+  expect(filesOf('docs/guide/*.md')).toContain('docs/guide/getting-started.md');
+  const licenses = read('dist/third-party-licenses.txt');
+  for (const name of ['@clack/prompts', '@marcbachmann/cel-js', 'diff', 'ignore', 'picomatch', 'yaml'])
+    expect(licenses).toMatch(new RegExp(`^${name} \\d`, 'mu'));
+});
+
+test('P6 what the build puts behind lines that throw is in no text', () => {
+  const marked = codeFiles().flatMap((file) => {
+    const found: string[] = [];
+    const look = (text: string): unknown => text.includes('node-do-not-add') && found.push(`${file}: ${text}`);
+    const { program } = parseSync(file, read(file));
+    new Visitor({
+      TemplateElement: ({ value }) => void look(value.raw),
+      Literal: ({ raw }) => void look(raw ?? ''),
+    }).visit(program);
+    return found;
+  });
+  expect(marked).toEqual([]);
+  expect(read('dist/chunks/core.js')).toContain('// node-do-not-add-exception-line');
+});
+
+const failing = {
+  'an error while a graph is built': `new AgentGraph({}).addNode('a', () => 1).compile();`,
+  'a rejected call': `await new AgentGraph({}).addNode('a', () => 1).addEdge(START, 'a').addEdge('a', END).compile().resume('nope');`,
+  'an error in a timer': `setTimeout(() => new AgentGraph({}).addNode('a', () => 1).compile(), 1);`,
+};
+
+test('P6 an error that nobody catches prints its message first, in a pipe and in a terminal', () => {
+  const inTerminal = ['script', '--quiet', '--return', '--command'];
+  for (const [name, line] of Object.entries(failing)) {
+    const script = `import { AgentGraph, END, START } from 'cairn-workflows';\n${line}\n`;
+    expect([name, stderrOf(script)]).toEqual([
+      name,
+      expect.stringMatching(/^\s*CairnError: (?:graph graph|no run nope)/u),
+    ]);
+    if (spawnSync('script', ['--version']).status !== 0) continue;
+    const { stdout } = spawnSync(
+      inTerminal[0] ?? '',
+      [...inTerminal.slice(1), `'${process.execPath}' fails.mjs`, '/dev/null'],
+      { cwd: installed.app, encoding: 'utf8' },
+    );
+    expect([name, stdout]).toEqual([name, expect.stringMatching(/^\s*CairnError: (?:graph graph|no run nope)/u)]);
+  }
 });
 
 test('P6 each door can be imported without the optional packages, and has its types', () => {
   for (const [name, door] of Object.entries(manifest.exports)) {
     if (typeof door === 'string') continue;
-    for (const file of Object.values(door)) expect([file, existsSync(join(home, file))]).toEqual([file, true]);
+    for (const file of Object.values(door))
+      expect([file, existsSync(join(installed.home, file))]).toEqual([file, true]);
+    if (name === './compile-cache') continue;
     const script = `console.log(Object.keys(await import(${JSON.stringify(join('cairn-workflows', name))})).length)`;
-    expect([name, run(process.execPath, ['--input-type=module', '-e', script], app)]).not.toEqual([name, '0\n']);
+    const count = run(process.execPath, ['--input-type=module', '-e', script], installed.app);
+    expect([name, count]).not.toEqual([name, '0\n']);
   }
+});
+
+test('P6 compiled code is kept on disk for who asks for it, and for nobody else', () => {
+  const kept = (...options: readonly string[]): readonly string[] => {
+    const folder = join(installed.app, `temporary${options.length}`);
+    mkdirSync(folder);
+    const args = [...options, '--input-type=module', '-e', "import 'cairn-workflows'"];
+    const { status, stderr } = spawnSync(process.execPath, args, {
+      cwd: installed.app,
+      encoding: 'utf8',
+      env: { PATH: process.env['PATH'], TMPDIR: folder },
+    });
+    expect([status, stderr]).toEqual([0, '']);
+    return readdirSync(folder, { recursive: true, encoding: 'utf8' });
+  };
+  expect(kept()).toEqual([]);
+  expect(kept('--import', 'cairn-workflows/compile-cache').length).toBeGreaterThan(2);
 });
 
 test('P6 the command, a YAML workflow and a graph in TypeScript run from the package', () => {
   expect(cairn('--version')).toContain(manifest.version);
   writeFileSync(
-    join(app, 'hello.yaml'),
+    join(installed.app, 'hello.yaml'),
     'name: hello\ndescription: d\nblocks: [{ id: a, type: EchoBlock, inputs: { message: hi } }]\noutputs: { o: "${a.echoed}" }\n',
   );
   writeFileSync(
-    join(app, 'graph.ts'),
+    join(installed.app, 'graph.ts'),
     `import { AgentGraph, END, START } from 'cairn-workflows';
 export const graph = new AgentGraph({}).addNode('a', (): string => 'hi').addEdge(START, 'a').addEdge('a', END).compile();
 `,

@@ -7,7 +7,7 @@ import type { BlobStore } from '../ports/blobs.ts';
 import { hashBlob, isBlobHash } from './blob-hash.ts';
 
 /** Loaded when first needed: programs that never use it start sooner. */
-const files = (): Promise<typeof FileCalls> => import('node:fs/promises');
+const files = (): Promise<typeof FileCalls> => Promise.resolve(process.getBuiltinModule('node:fs/promises'));
 
 /** A half-written file that is older than this was left by a process that died. */
 const abandonedMs = 24 * 3_600_000;

@@ -2,5 +2,5 @@
 import type * as FileCalls from 'node:fs/promises';
 
 export function files(): Promise<typeof FileCalls> {
-  return import('node:fs/promises');
+  return Promise.resolve(process.getBuiltinModule('node:fs/promises'));
 }

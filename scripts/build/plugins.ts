@@ -1,0 +1,51 @@
+/** What the build changes in the code it bundles. Lines stay where they are, so source maps stay true. */
+import { join } from 'node:path';
+import type { Plugin } from 'rolldown';
+
+/**
+ * Takes Node's modules by a call in place of an import. An import of one reads each of its exports, and so loads half of Node:
+ * `node:fs` alone brings the streams with it, a twentieth of what a short process takes.
+ */
+export const builtinsByCall: Plugin = {
+  name: 'builtins-by-call',
+  renderChunk(code, { fileName }) {
+    const called = code.replaceAll(
+      /^import (?:(?:\* as )?([\w$]+)(?:, )?)?(?:\{(.*)\})? from "(node:[\w/]+)";$/gm,
+      (_, whole: string | undefined, names: string | undefined, module: string) => {
+        const targets = [whole, names === undefined ? undefined : `{${names.replaceAll(' as ', ': ')}}`];
+        return targets
+          .filter((target) => target !== undefined)
+          .map((target) => `const ${target} = process.getBuiltinModule("${module}");`)
+          .join(' ');
+      },
+    );
+    if (/^import\b.*"node:/m.test(called))
+      throw new Error(`${fileName} imports a module of Node in a form not known here`);
+    return { code: called, map: null };
+  },
+};
+
+/**
+ * Before the message of an error that nobody catches, Node prints the line that threw it. Of a library's line a user learns nothing, so
+ * each line that throws or makes an error carries the words by which Node leaves it out.
+ */
+export const noSourceLines: Plugin = {
+  name: 'no-source-lines',
+  renderChunk(code) {
+    const marked = code.replaceAll(/^.*(?:\bthrow |\bnew \w*Error\().*$/gm, '$& // node-do-not-add-exception-line');
+    return { code: marked, map: null };
+  },
+};
+
+/** Lets a bundle import modules of dist/ that are built beside it, in place of bundling them once more. */
+export function importFromModules(source: string, modules: readonly string[]): Plugin {
+  return {
+    name: 'import-from-modules',
+    async resolveId(id, importer, options) {
+      if (options.kind !== 'dynamic-import') return null;
+      const target = await this.resolve(id, importer, { ...options, skipSelf: true });
+      const module = modules.find((name) => target?.id === join(source, `${name}.ts`));
+      return module === undefined ? null : { id: `../${module}.js`, external: true };
+    },
+  };
+}
