@@ -22,7 +22,7 @@ const live = (type: 'started' | 'waiting' | 'retrying', node: string, detail?: u
   detail,
 });
 const checkpoint = (seq: number, at: number, ...change: object[]): WatchedEvent =>
-  ({ type: 'checkpoint', runId: 'r', seq, at, change }) as WatchedEvent;
+  ({ type: 'checkpoint', runId: 'r', seq, checkpointId: `k.${seq}`, at, change }) as WatchedEvent;
 
 test('H1 progress follows each node from its start to how it settled, in the order they began', () => {
   const progress = new Progress();

@@ -76,6 +76,10 @@ export function printStanding(session: Session, standing: RunStanding, now: numb
   }
   const { screen } = session;
   tellDefinition(session, standing);
+  if (standing.forkedFrom !== undefined) {
+    const { runId: parent, seq: at } = standing.forkedFrom;
+    screen.print(`forked ${printable(runId)} from ${printable(parent)}@${at}`);
+  }
   const open = status === 'paused' ? `, ${waits.length} open` : '';
   screen.print(`${screen.paint(toneOf(status), status)} ${printable(runId)}@${seq}${open}`);
   if (status === 'paused') printWaits(session, standing, now);

@@ -142,3 +142,23 @@ test('E2 --detach records the run and lets a process of its own advance it', asy
   expect(folder.cairn('cancel', 'd').out).toBe('cancelled d\n');
   expect(folder.cairn('resume', 'd').err).toMatch(/\[RUN_CANCELLED\]/);
 });
+
+test('H1 a checkpoint names its run to resume, answer and inbox; resume goes on from an older one in a fork', () => {
+  const folder = openFolder();
+  folder.cairn('run', releaseGraph, '--run-id', 'r', '--input', `folder=${folder.path}`);
+  const { checkpointId } = folder.json('show', 'r@1') as { checkpointId: string };
+  expect(folder.cairn('inbox', checkpointId).out).toMatch(/^approve · release/);
+  expect(folder.cairn('resume', 'r@head').out).toMatch(/^paused r@\d+, 1 open\n/);
+  expect(folder.cairn('answer', 'r@1', 'yes').out).toMatch(/^answered approve: "yes"\nGo on: node .* resume r\n$/);
+  const older = folder.cairn('resume', checkpointId);
+  expect([older.code, older.out]).toEqual([
+    0,
+    expect.stringMatching(/^forked (\S+) from r@1\npaused \1@\d+, 1 open\n/),
+  ]);
+  expect((folder.json('resume', 'r@1') as { forkedFrom: object }).forkedFrom).toEqual({ runId: 'r', seq: 1 });
+  expect(folder.cairn('resume', 'r').out).toMatch(/^completed r@/);
+  // What ends a run is told so by the run's own name.
+  expect(folder.cairn('cancel', 'r@1').err).toMatch(/\[RUN_NOT_FOUND\]/);
+  expect(folder.cairn('rm', 'r@1').err).toMatch(/\[RUN_NOT_FOUND\]/);
+  expect(folder.lines('published.txt')).toEqual(['yes']);
+});

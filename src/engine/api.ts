@@ -70,6 +70,14 @@ export interface CheckpointRef {
   readonly seq: number;
 }
 
+/** What a name stands for. */
+export interface NamedCheckpoint extends CheckpointRef {
+  /** `KEY.SEQ`: stays what it is, whatever is forked or pruned around it. */
+  readonly checkpointId: string;
+  /** Whether it is the newest of its run, as it is now. */
+  readonly isHead: boolean;
+}
+
 /** One change of state made by a fork: a dotted path under input, scratch, artifacts, diagnostics, or `outputs.NODE` (a recorded outcome). */
 export interface Patch {
   readonly path: readonly string[];
@@ -124,6 +132,8 @@ export interface RunEvent {
   readonly type: 'checkpoint';
   readonly runId: string;
   readonly seq: number;
+  /** What doors call the checkpoint; of an ancestor's, that ancestor's. */
+  readonly checkpointId: string;
   /** Epoch ms; information only. */
   readonly at: number;
   readonly change: Change;
@@ -134,6 +144,7 @@ export interface StateEvent {
   readonly type: 'state';
   readonly runId: string;
   readonly seq: number;
+  readonly checkpointId: string;
   readonly state: StateView;
 }
 
@@ -179,6 +190,12 @@ export interface Engine {
   resume(runId: string, options?: ResumeOptions): Promise<RunHandle>;
   /** Claims the runs that have been due longest and advances them, as workers do: failed runs stay as they are. */
   takeUp(options: TakeUpOptions): Promise<readonly TakenRun[]>;
+  /**
+   * The checkpoint that a name stands for: `RUN` (its newest), `RUN@12`, `RUN@tag`, `RUN@head~2`, or a checkpoint's id. RUN is a
+   * run's id or its key; with `byPrefix` also the beginning of one, if no other begins so.
+   * @throws RUN_NOT_FOUND, CHECKPOINT_NOT_FOUND, CHECKPOINT_PRUNED, CHECKPOINT_AMBIGUOUS
+   */
+  locate(name: string, options?: { readonly byPrefix?: boolean }): Promise<NamedCheckpoint>;
   /** Where a run stands, without advancing it. @throws RUN_NOT_FOUND, CONFIG_INVALID (its graph is not known here), CHECKPOINT_CORRUPT */
   inspect(runId: string): Promise<RunResult>;
   /** The open waits of a run, without reading its state. @throws RUN_NOT_FOUND */

@@ -1,7 +1,9 @@
 /** The engine: admits, resumes, answers, forks and previews runs over a store (see api.ts for the contract). */
 import { CairnError } from '../errors.ts';
 import type { Graph } from '../graph/graph.ts';
-import { loadState, type LoadedState } from '../history/load.ts';
+import { checkpointId } from '../history/checkpoint.ts';
+import { loadState, readOwner, type LoadedState } from '../history/load.ts';
+import { resolveReference } from '../history/references.ts';
 import type { Claim, GrantedClaim, RunRow } from '../ports/store.ts';
 import { admitValue, encodeValue } from '../state/values/codec.ts';
 import { admitRun } from './runs/admit-run.ts';
@@ -13,6 +15,7 @@ import type {
   EngineOptions,
   OpenQuestion,
   ForkOptions,
+  NamedCheckpoint,
   PreviewRow,
   ResumeOptions,
   RunHandle,
@@ -164,7 +167,7 @@ class CairnEngine implements Engine {
     created: boolean,
     loaded?: LoadedState,
   ): Promise<RunHandle> {
-    const feed = new RunFeed(run.runId);
+    const feed = new RunFeed(run);
     const runner = await this.#prepare({ run, claim, claimedAtMs, graph, feed, options }, loaded);
     const active: ActiveRun = { runner, feed, graph, goesOn: Promise.resolve(true), rested: Promise.resolve() };
     this.#active.set(run.runId, active);
@@ -313,6 +316,13 @@ class CairnEngine implements Engine {
     const run = await this.#requireRun(from.runId);
     const graph = options.graph ?? (await findGraphOf(this.#options, run));
     return previewRun(this.#env, run, from.seq, graph, options);
+  }
+
+  async locate(name: string, { byPrefix = false }: { readonly byPrefix?: boolean } = {}): Promise<NamedCheckpoint> {
+    const { store, tenant } = this.#env;
+    const { run, seq } = await resolveReference(store, tenant, name, { byPrefix });
+    const { key } = await readOwner(store, run, seq);
+    return { runId: run.runId, seq, checkpointId: checkpointId(key, seq), isHead: seq === run.head };
   }
 
   async *events(runId: string, options: { readonly after?: number } = {}): AsyncIterable<StreamEvent> {

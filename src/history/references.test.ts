@@ -1,7 +1,7 @@
 import { beforeAll, expect, test } from 'vitest';
 import { ModelHistory, tenant, type ModelRun } from '../../test/history/model-history.ts';
 import { pruneRun } from './prune.ts';
-import { resolveReference } from './references.ts';
+import { findRun, resolveReference } from './references.ts';
 
 const history = new ModelHistory();
 let main: ModelRun;
@@ -95,4 +95,24 @@ test('H1 a folded checkpoint names the row that stands for it', async () => {
 test('O1 ids are not enough to reach a run of another tenant', async () => {
   await expect(resolveReference(history.store, 'other', '0190-main')).rejects.toMatchObject({ code: 'RUN_NOT_FOUND' });
   await expect(resolveReference(history.store, 'other', main.key)).rejects.toMatchObject({ code: 'RUN_NOT_FOUND' });
+});
+
+test('H1 a run is found by its id, its key or a prefix; a program that asks for it exactly is given no other', async () => {
+  const { store } = history;
+  const exactly = { byPrefix: false };
+  for (const name of ['0190-main', main.key]) {
+    expect((await findRun(store, tenant, name)).runId).toBe('0190-main');
+    expect((await findRun(store, tenant, name, exactly)).runId).toBe('0190-main');
+    expect((await resolveReference(store, tenant, `${name}@2`, exactly)).run.runId).toBe('0190-main');
+  }
+  for (const prefix of ['0190-m', main.key.slice(0, 10)]) {
+    expect((await findRun(store, tenant, prefix)).runId).toBe('0190-main');
+    await expect(findRun(store, tenant, prefix, exactly)).rejects.toMatchObject({ code: 'RUN_NOT_FOUND' });
+    await expect(resolveReference(store, tenant, `${prefix}@2`, exactly)).rejects.toMatchObject({
+      code: 'RUN_NOT_FOUND',
+    });
+  }
+  // A name of a checkpoint is none of a run.
+  for (const name of ['0190-main@2', `${main.key}.2`, ''])
+    await expect(findRun(store, tenant, name)).rejects.toMatchObject({ code: 'RUN_NOT_FOUND' });
 });

@@ -1,4 +1,4 @@
-/** Finds checkpoints by the names people give them, like commits: an id, a prefix, `RUN@12`, `RUN@tag`, `RUN@head~2` (H1). */
+/** Finds runs and checkpoints by the names people give them, like commits: an id, a prefix, `RUN@12`, `RUN@tag`, `RUN@head~2` (H1). */
 import { CairnError } from '../errors.ts';
 import type { RunRow, Store } from '../ports/store.ts';
 import { decodeOrNothing } from './chain.ts';
@@ -6,30 +6,74 @@ import { checkpointId } from './checkpoint.ts';
 import { readLineage, readOwner } from './lineage.ts';
 
 export interface ResolvedReference {
+  /** As it is while its position is looked up: `run.head` tells whether `seq` is its newest checkpoint. */
   readonly run: RunRow;
   readonly seq: number;
+}
+
+/** How freely a run may be named. */
+export interface NamingOptions {
+  /** Whether the beginning of an id or a key will do. Default true; programs, whose ids may begin alike, say no. */
+  readonly byPrefix?: boolean;
 }
 
 /** As many matches as an error lists. */
 const listedMatches = 8;
 
 /**
- * Resolves `RUN`, `RUN@SEQ`, `RUN@TAG`, `RUN@head`, any of these with `~N`, and `RUN.SEQ`, where RUN is a run's id or key, or a unique
- * prefix of either. Ids may hold `@`, `.` and `~` themselves: the longest reading as a run wins, and an exact id before a prefix.
+ * Finds the one run that goes by a name: its id, its key, or a unique prefix of either. An id wins over a key, both over a prefix.
+ * @throws RUN_NOT_FOUND, CHECKPOINT_AMBIGUOUS several runs begin like this
+ */
+export async function findRun(
+  store: Store,
+  tenant: string,
+  name: string,
+  options: NamingOptions = {},
+): Promise<RunRow> {
+  const run = name === '' ? undefined : await findByName(store, tenant, [{ name, position: undefined }], name, options);
+  if (run === undefined) throw new CairnError('RUN_NOT_FOUND', { runId: name });
+  return run.run;
+}
+
+/**
+ * Resolves `RUN`, `RUN@SEQ`, `RUN@TAG`, `RUN@head`, any of these with `~N`, and `RUN.SEQ`, where RUN is a name of a run.
+ * Ids may hold `@`, `.` and `~` themselves: the longest reading as a run wins, and an exact id before a prefix.
  * The run is the one asked for even where the checkpoint belongs to an ancestor.
  * @throws RUN_NOT_FOUND, CHECKPOINT_AMBIGUOUS, CHECKPOINT_NOT_FOUND, CHECKPOINT_PRUNED
  */
-export async function resolveReference(store: Store, tenant: string, text: string): Promise<ResolvedReference> {
-  const readings = text === '' ? [] : readingsOf(text);
+export async function resolveReference(
+  store: Store,
+  tenant: string,
+  text: string,
+  options: NamingOptions = {},
+): Promise<ResolvedReference> {
+  const found = await findByName(store, tenant, text === '' ? [] : readingsOf(text), text, options);
+  if (found === undefined) throw new CairnError('RUN_NOT_FOUND', { runId: text });
+  return locate(store, found.run, found.position, text);
+}
+
+interface Found {
+  readonly run: RunRow;
+  readonly position: string | undefined;
+}
+
+/** Tries all readings as ids before any as a key or a prefix. */
+async function findByName(
+  store: Store,
+  tenant: string,
+  readings: readonly Reading[],
+  reference: string,
+  options: NamingOptions,
+): Promise<Found | undefined> {
   for (const { name, position } of readings) {
     const run = await store.readRun({ tenant, runId: name });
-    if (run !== undefined) return locate(store, run, position, text);
+    if (run !== undefined) return { run, position };
   }
   for (const { name, position } of readings) {
-    const run = await findByPrefix(store, tenant, name, text);
-    if (run !== undefined) return locate(store, run, position, text);
+    const run = await findByPrefix(store, tenant, name, reference, options);
+    if (run !== undefined) return { run, position };
   }
-  throw new CairnError('RUN_NOT_FOUND', { runId: text });
+  return undefined;
 }
 
 interface Reading {
@@ -56,10 +100,11 @@ async function findByPrefix(
   tenant: string,
   prefix: string,
   reference: string,
+  { byPrefix = true }: NamingOptions,
 ): Promise<RunRow | undefined> {
   const found = await store.findRuns(tenant, prefix, listedMatches);
   const exact = found.find(({ key }) => key === prefix);
-  if (exact !== undefined) return exact;
+  if (exact !== undefined || !byPrefix) return exact;
   if (found.length < 2) return found[0];
   throw new CairnError('CHECKPOINT_AMBIGUOUS', { reference, matches: found.map(({ runId }) => runId) });
 }
@@ -70,7 +115,9 @@ async function locate(
   position: string | undefined,
   reference: string,
 ): Promise<ResolvedReference> {
-  const [start = 'head', ...steps] = (position ?? 'head').split('~');
+  // The newest is always kept.
+  if (position === undefined) return { run, seq: run.head };
+  const [start = 'head', ...steps] = position.split('~');
   const back = steps.reduce((sum, step) => sum + (step === '' ? 1 : Number(step)), 0);
   const from = await findStart(store, run, start);
   const seq = from === undefined ? -1 : from - back;

@@ -1,26 +1,16 @@
-/** Finds a run by its id, or by a unique prefix of its id or key. */
-import { CairnError } from '../errors.ts';
+/** The run that a person or a model names. */
+import { findRun as findNamed, resolveReference } from '../history/references.ts';
 import type { RunRow } from '../ports/store.ts';
 import type { ReadContext } from './operation.ts';
 
-const shownMatches = 5;
+type Where = Pick<ReadContext, 'store' | 'tenant'>;
 
-/**
- * Finds the one run that is meant by a reference; an exact id wins over a prefix.
- *
- * @throws RUN_NOT_FOUND; CHECKPOINT_AMBIGUOUS several runs begin like this; STORE_* as the store
- */
-export async function findRun(
-  { store, tenant }: Pick<ReadContext, 'store' | 'tenant'>,
-  reference: string,
-): Promise<RunRow> {
-  if (reference === '') throw new CairnError('RUN_NOT_FOUND', { runId: reference });
-  const exact = await store.readRun({ tenant, runId: reference });
-  if (exact !== undefined) return exact;
-  const matches = await store.findRuns(tenant, reference, shownMatches);
-  const [only, ...others] = matches;
-  if (only === undefined) throw new CairnError('RUN_NOT_FOUND', { runId: reference });
-  if (others.length > 0)
-    throw new CairnError('CHECKPOINT_AMBIGUOUS', { reference, matches: matches.map(({ runId }) => runId) });
-  return only;
+/** By its id, its key, or a unique prefix of either. @throws RUN_NOT_FOUND; CHECKPOINT_AMBIGUOUS several runs begin like this; STORE_* as the store */
+export function findRun({ store, tenant }: Where, name: string): Promise<RunRow> {
+  return findNamed(store, tenant, name);
+}
+
+/** The same, or the run of a checkpoint that is named: for what does not depend on which of its checkpoints is meant. @throws as {@link findRun}, CHECKPOINT_NOT_FOUND, CHECKPOINT_PRUNED */
+export async function findRunOf({ store, tenant }: Where, name: string): Promise<RunRow> {
+  return (await resolveReference(store, tenant, name)).run;
 }

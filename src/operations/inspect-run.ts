@@ -2,7 +2,7 @@
 import type { RunResult } from '../engine/api.ts';
 import { metaOf } from '../engine/runs/find-graph.ts';
 import { checkpointId } from '../history/checkpoint.ts';
-import { findRun } from './find-run.ts';
+import { findRunOf } from './find-run.ts';
 import { isStopped } from './list-runs.ts';
 import type { Operation, RunStanding, WorkContext } from './operation.ts';
 import { progressOf, type RunProgress } from './progress-of.ts';
@@ -47,7 +47,7 @@ export const inspectRun: Operation<InspectRunInput, InspectRunOutput, WorkContex
   output: 'where it stands, what came of it, what it waits for',
   isReadOnly: true,
   async run(context, { run: reference }) {
-    const run = await findRun(context, reference);
+    const run = await findRunOf(context, reference);
     const { runId, graphId, createdAt, updatedAt, parent, claim, hasMessages } = run;
     const standing = await readStandingAt(context, run, run.head);
     const { result } = standing;

@@ -3,7 +3,7 @@ import type { OpenQuestion } from '../engine/api.ts';
 import type { OpenWait } from '../ports/store.ts';
 import { decodeJson } from '../state/values/revive.ts';
 import type { WaitRecord } from '../state/tree.ts';
-import { findRun } from './find-run.ts';
+import { findRunOf } from './find-run.ts';
 import type { Operation, ReadContext } from './operation.ts';
 
 export interface ListWaitsInput {
@@ -36,7 +36,7 @@ export async function readQuestions(
   context: ReadContext,
   reference: string,
 ): Promise<{ readonly runId: string; readonly waits: readonly ListedWait[] }> {
-  const { runId } = await findRun(context, reference);
+  const { runId } = await findRunOf(context, reference);
   const { waits } = await listWaits.run(context, { run: runId, limit: waitsOfRun });
   return { runId, waits };
 }
@@ -53,7 +53,7 @@ export const listWaits: Operation<ListWaitsInput, ListWaitsOutput> = {
   isReadOnly: true,
   async run(context, { run, all = false, limit = defaultLimit }) {
     const { store, tenant } = context;
-    const runId = run === undefined ? undefined : (await findRun(context, run)).runId;
+    const runId = run === undefined ? undefined : (await findRunOf(context, run)).runId;
     const page = await store.listWaits({
       tenant,
       limit,

@@ -1,5 +1,5 @@
 /** What an operation is: one declaration that every door (command line, MCP, HTTP) renders. */
-import type { Engine, RunResult, StreamEvent } from '../engine/api.ts';
+import type { CheckpointRef, Engine, RunResult, StreamEvent } from '../engine/api.ts';
 import type { YamlWorkflow } from '../dialects/yaml/file/yaml-workflow.ts';
 import type { Graph } from '../graph/graph.ts';
 import type { BlobStore } from '../ports/blobs.ts';
@@ -62,6 +62,8 @@ export interface StoredDefinition {
 
 /** Where a run stands when nothing more can be done for it now. */
 export interface RunStanding extends RunResult {
+  /** A resume of an older checkpoint is a fork: what it continues from. Absent: it is the run that was named. */
+  readonly forkedFrom?: CheckpointRef;
   /** What came of a run that was started from a text, as its text declares it; absent: nothing yet, or its graph declares no outputs. */
   readonly outputs?: unknown;
   /** Absent: the file says what the run was started with, or nobody looked. */

@@ -1,8 +1,8 @@
 /** `resume`: goes on with a run that is paused, failed or was left by a dead process. */
 import { metaOf } from '../engine/runs/find-graph.ts';
 import { CairnError } from '../errors.ts';
+import { resolveReference } from '../history/references.ts';
 import type { RunRow } from '../ports/store.ts';
-import { findRun } from './find-run.ts';
 import { followRun } from './follow-run.ts';
 import type { Operation, RunStanding, StoredDefinition, WorkContext } from './operation.ts';
 import { isFromText } from './run-outputs.ts';
@@ -29,18 +29,27 @@ export const resumeRun: Operation<ResumeRunInput, RunStanding, WorkContext> = {
   name: 'resume',
   summary: 'go on with a run: after an answer, a failure or a crash',
   input: {
-    run: { type: 'text', description: 'the run', isRequired: true, isPositional: true },
+    run: {
+      type: 'text',
+      description: 'the run; or a checkpoint of it: a fork goes on from one that is not the newest',
+      isRequired: true,
+      isPositional: true,
+    },
     file: { type: 'text', description: 'take the graph from this file, not the one the run was started with' },
     export: { type: 'text', description: 'the name of the export, if the file is a module with several graphs' },
   },
   output: 'where the run stands',
   isReadOnly: false,
   async run(context, { run, file, export: exportName }) {
-    const row = await findRun(context, run);
+    const { run: row, seq } = await resolveReference(context.store, context.tenant, run);
     const graph = file === undefined ? undefined : (await context.loadGraph(file, exportName)).graph;
-    const handle = await context.engine.resume(row.runId, graph === undefined ? {} : { graph });
+    const options = graph === undefined ? {} : { graph };
+    const from = { runId: row.runId, seq };
+    const isHead = seq === row.head;
+    const next = isHead ? from : await context.engine.fork(from, options);
+    const handle = await context.engine.resume(next.runId, options);
     const definition = graph === undefined ? await compareWithFile(context, row) : undefined;
-    const standing = await followRun(context, handle, row.head);
-    return definition === undefined ? standing : { ...standing, definition };
+    const standing = await followRun(context, handle, next.seq);
+    return { ...standing, ...(!isHead && { forkedFrom: from }), ...(definition !== undefined && { definition }) };
   },
 };

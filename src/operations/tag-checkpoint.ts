@@ -1,7 +1,7 @@
 /** `tag`: names a checkpoint. */
 import { CairnError } from '../errors.ts';
 import { resolveReference } from '../history/references.ts';
-import { findRun } from './find-run.ts';
+import { findRunOf } from './find-run.ts';
 import type { Operation } from './operation.ts';
 
 export interface TagCheckpointInput {
@@ -50,9 +50,7 @@ export const tagCheckpoint: Operation<TagCheckpointInput, TagCheckpointOutput> =
   async run(context, { checkpoint, name, remove = false }) {
     const { store, tenant } = context;
     if (remove) {
-      const run = await findRun(context, checkpoint).catch(
-        async () => (await resolveReference(store, tenant, checkpoint)).run,
-      );
+      const run = await findRunOf(context, checkpoint);
       if (!(await store.readTags(run)).some((tag) => tag.name === name))
         throw new CairnError('CHECKPOINT_NOT_FOUND', { checkpoint: `${run.runId}@${name}` });
       await store.removeTag(run, name);

@@ -1,6 +1,6 @@
 /** `verify`: whether histories are whole: every checksum, the chain, snapshots, blobs (C6). */
 import { verifyRun as verifyHistory, type VerifyReport } from '../history/verify.ts';
-import { findRun } from './find-run.ts';
+import { findRunOf } from './find-run.ts';
 import type { HistoryContext, Operation } from './operation.ts';
 import { readAllRuns } from './read-all-runs.ts';
 
@@ -22,7 +22,7 @@ export const verifyRuns: Operation<VerifyRunsInput, VerifyRunsOutput, HistoryCon
   async run(context, { run }) {
     const { store, blobs } = context;
     const reports: VerifyReport[] = [];
-    if (run !== undefined) reports.push(await verifyHistory(store, blobs, await findRun(context, run)));
+    if (run !== undefined) reports.push(await verifyHistory(store, blobs, await findRunOf(context, run)));
     else for await (const row of readAllRuns(context)) reports.push(await verifyHistory(store, blobs, row));
     return { reports, isSound: reports.every(({ faults }) => faults.length === 0) };
   },

@@ -45,12 +45,13 @@ function recordingEngine() {
     result: () => Promise.resolve(paused),
     events: async function* events(options) {
       calls.push(['events', options]);
-      yield { type: 'checkpoint', runId: 'run', seq: 0, at: 0, change: [] };
+      yield { type: 'checkpoint', runId: 'run', seq: 0, checkpointId: 'key.0', at: 0, change: [] };
     },
   };
   const engine = {
     start: record('start', handle),
     resume: record('resume', handle),
+    locate: () => Promise.resolve({ runId: 'run', seq: 7, checkpointId: 'key.7', isHead: true }),
     inspect: () => Promise.resolve(paused),
     waits: () => Promise.resolve(paused.waits),
     answer: record('answer', undefined),

@@ -139,7 +139,7 @@ export class CompiledGraph<Input = unknown, Result extends GraphResult<unknown> 
   async resume(target: RunTarget, options: ContinueOptions = {}): Promise<Result> {
     checkOptions('resume', options);
     const { answers, ...rest } = options;
-    const runId = answers === undefined ? await this.#runToResume(target) : runIdOf(target);
+    const runId = answers === undefined ? await this.#runToResume(target) : (await this.#refOf(target)).runId;
     await this.#answerAll(runId, answers ?? {}, options.by);
     return this.#finish(await this.engine.resume(runId, { ...rest, graph: this.graph }));
   }
@@ -213,11 +213,11 @@ export class CompiledGraph<Input = unknown, Result extends GraphResult<unknown> 
   }
 
   async #runToResume(target: RunTarget): Promise<string> {
-    const runId = runIdOf(target);
-    if (typeof target === 'string') return target;
-    const head = await this.engine.inspect(runId);
-    if (head.seq === target.seq) return target.runId;
-    return (await this.engine.fork({ runId: target.runId, seq: target.seq }, { graph: this.graph })).runId;
+    const isName = typeof target === 'string';
+    const named = await this.engine.locate(isName ? target : runIdOf(target));
+    const { runId, seq } = isName ? named : target;
+    const isHead = isName ? named.isHead : named.seq === seq;
+    return isHead ? runId : (await this.engine.fork({ runId, seq }, { graph: this.graph })).runId;
   }
 
   /** Every name is looked up before the first answer is given, so that a misspelt one leaves nothing half done. */
@@ -229,9 +229,11 @@ export class CompiledGraph<Input = unknown, Result extends GraphResult<unknown> 
     for (const [waitId, value] of found) await this.engine.answer(runId, waitId, value, by === undefined ? {} : { by });
   }
 
+  /** A run's id alone means its newest checkpoint. @throws CONFIG_INVALID it names no run */
   async #refOf(target: RunTarget): Promise<CheckpointRef> {
     if (typeof target !== 'string') return { runId: runIdOf(target), seq: target.seq };
-    return { runId: target, seq: (await this.engine.inspect(target)).seq };
+    const { runId, seq } = await this.engine.locate(target);
+    return { runId, seq };
   }
 
   #forkOptions({ runId, set, answers, graph, rerunPure }: BranchOptions): ForkOptions {
@@ -246,8 +248,8 @@ export class CompiledGraph<Input = unknown, Result extends GraphResult<unknown> 
 }
 
 /** @throws CONFIG_INVALID it names no run */
-function runIdOf(target: RunTarget): string {
-  const runId: unknown = typeof target === 'string' ? target : (target as { runId?: unknown } | undefined)?.runId;
+function runIdOf(target: Exclude<RunTarget, string>): string {
+  const { runId }: { readonly runId?: unknown } = (target as CheckpointRef | undefined) ?? {};
   if (typeof runId === 'string') return runId;
   throw new CairnError('CONFIG_INVALID', { reason: 'a run is named by its id, a checkpoint by { runId, seq }' });
 }

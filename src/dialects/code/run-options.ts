@@ -9,7 +9,11 @@ export type CompileOptions =
   /** Keeps runs of several graphs in one place. `close` leaves such an engine open. */
   | ({ readonly engine: Engine } & { readonly [Setting in keyof EngineSettings]?: never });
 
-/** A run, or a checkpoint of it: a run id, or `{ runId, seq }`, which every durable event and every result is. */
+/**
+ * A run, or a checkpoint of it: `{ runId, seq }`, which every durable event and every result is, or a name: a run's id,
+ * `RUN@12`, `RUN@tag`, `RUN@head~2`, or a checkpoint's id. Beginnings of ids are refused: those of a program's runs may begin
+ * alike, and `engine.locate(name, { byPrefix: true })` finds what a person means.
+ */
 export type RunTarget = string | CheckpointRef;
 
 export interface InvokeOptions {

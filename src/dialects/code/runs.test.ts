@@ -99,3 +99,60 @@ test('P4 a worker that lost its run while it worked says so; it does not wait fo
   await expect(lost).rejects.toMatchObject({ code: 'CLAIM_FENCED' });
   expect((await taken).status).toBe('completed');
 });
+
+test('H1 a run and its checkpoints go by the same names in a library as at the command line; beginnings of ids do not', async () => {
+  const store = createMemoryStore();
+  const graph = chain(
+    open({ checkpointPolicy: 'every_node' })
+      .addNode('a', () => ({ n: 1 }))
+      .addNode('b', () => ({ n: 2 })),
+    'a',
+    'b',
+  );
+  const compiled = graph.compile({ store });
+  const ended = await compiled.invoke({}, { runId: 'h1' });
+  await store.tagCheckpoint({ tenant: 'default', runId: 'h1' }, { name: 'early', seq: 1 });
+  const ids: string[] = [];
+  for await (const event of compiled.events('h1')) if (event.type === 'checkpoint') ids.push(event.checkpointId);
+  expect(ids).toHaveLength(ended.seq + 1);
+  const parentOf = async (runId: string): Promise<unknown> =>
+    (await store.readRun({ tenant: 'default', runId }))?.parent;
+  for (const name of ['h1@1', 'h1@early', `h1@head~${ended.seq - 1}`, ids[1]!]) {
+    const resumed = await compiled.resume(name);
+    expect([name, resumed.status, await parentOf(resumed.runId)]).toEqual([name, 'completed', { runId: 'h1', seq: 1 }]);
+    expect(await parentOf((await compiled.fork(name)).runId)).toEqual({ runId: 'h1', seq: 1 });
+    expect(await compiled.preview(name)).toEqual(await compiled.preview({ runId: 'h1', seq: 1 }));
+  }
+  for (const name of ['h1', 'h1@head', ids.at(-1)!]) expect((await compiled.resume(name)).runId).toBe('h1');
+  // An order-1 that is gone is not an order-10 that is there.
+  for (const name of ['h', 'h@1', ids[1]!.slice(4), 'h1@nothing', ''])
+    await expect(compiled.resume(name)).rejects.toMatchObject({ code: expect.stringMatching(/_NOT_FOUND$/) as string });
+  expect(await compiled.engine.locate('h@1', { byPrefix: true })).toEqual({
+    runId: 'h1',
+    seq: 1,
+    checkpointId: ids[1],
+    isHead: false,
+  });
+});
+
+test('H1 events of a fork name the checkpoints of its ancestors as those do', async () => {
+  const compiled = chain(
+    open().addNode('a', () => ({})),
+    'a',
+  ).compile();
+  const idsOf = async (runId: string): Promise<string[]> => {
+    const ids: string[] = [];
+    for await (const event of compiled.events(runId)) if (event.type === 'checkpoint') ids.push(event.checkpointId);
+    return ids;
+  };
+  await compiled.invoke({}, { runId: 'first' });
+  const fork = await compiled.fork('first@0', { runId: 'second' });
+  const live: string[] = [];
+  const handle = await compiled.engine.resume(fork.runId, { graph: compiled.graph });
+  for await (const event of handle.events()) if (event.type === 'checkpoint') live.push(event.checkpointId);
+  const first = await idsOf('first');
+  expect(live).toEqual(await idsOf('second'));
+  expect(live[0]).toBe(first[0]);
+  expect(live.slice(1).some((id) => first.includes(id))).toBe(false);
+  for (const id of live) expect((await compiled.engine.locate(id)).checkpointId).toBe(id);
+});

@@ -1,4 +1,6 @@
 /** What a run's watchers hear: durable events once and in order, live events between. */
+import { checkpointId } from '../../history/checkpoint.ts';
+import type { RunRow } from '../../ports/store.ts';
 import type { LiveEvent, RunEvent } from '../api.ts';
 import { changeOf, type Landed } from './committer.ts';
 
@@ -11,10 +13,12 @@ export class RunFeed {
   error: unknown;
   /** Set by the runner: what runs now, told to each new listener, since it began before they came. */
   running: () => readonly LiveEvent[] = () => [];
+  readonly #runKey: string;
   readonly #listeners = new Set<Listener>();
 
-  constructor(runId: string) {
+  constructor({ runId, key }: Pick<RunRow, 'runId' | 'key'>) {
     this.runId = runId;
+    this.#runKey = key;
   }
 
   get isWatched(): boolean {
@@ -27,6 +31,7 @@ export class RunFeed {
       type: 'checkpoint',
       runId: this.runId,
       seq: landed.seq,
+      checkpointId: checkpointId(this.#runKey, landed.seq),
       at: landed.at,
       change: changeOf(landed),
     };

@@ -1,6 +1,7 @@
 /** The events of a run after a seq: once, in order, from any process. */
 import { CairnError } from '../../errors.ts';
 import type { Graph } from '../../graph/graph.ts';
+import { checkpointId } from '../../history/checkpoint.ts';
 import { loadState, readHistory } from '../../history/load.ts';
 import type { RunRow } from '../../ports/store.ts';
 import type { LiveEvent, RunEvent, StateEvent, StreamEvent } from '../api.ts';
@@ -66,11 +67,13 @@ async function* storedEvents(
   let from = after + 1;
   if (from < run.prunedBelow) {
     const { root, seq } = await loadState(env.store, env.blobs, run, run.prunedBelow);
-    yield { type: 'state', runId, seq, state: resultOf(runId, seq, root, restingFrame(root, graph)).state };
+    const { state } = resultOf(runId, seq, root, restingFrame(root, graph));
+    yield { type: 'state', runId, seq, checkpointId: checkpointId(run.key, seq), state };
     from = seq + 1;
   }
-  for await (const { checkpoint } of readHistory(env.store, run, { from, to: run.head })) {
-    yield { type: 'checkpoint', runId, seq: checkpoint.seq, at: checkpoint.at, change: checkpoint.change };
+  for await (const { run: owner, checkpoint } of readHistory(env.store, run, { from, to: run.head })) {
+    const { seq, at, change } = checkpoint;
+    yield { type: 'checkpoint', runId, seq, checkpointId: checkpointId(owner.key, seq), at, change };
   }
 }
 
