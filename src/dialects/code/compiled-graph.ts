@@ -248,8 +248,8 @@ export class CompiledGraph<Input = unknown, Result extends GraphResult<unknown> 
 }
 
 /** @throws CONFIG_INVALID it names no run */
-function runIdOf(target: Exclude<RunTarget, string>): string {
-  const { runId }: { readonly runId?: unknown } = (target as CheckpointRef | undefined) ?? {};
+function runIdOf(target: unknown): string {
+  const { runId } = (target ?? {}) as { readonly runId?: unknown };
   if (typeof runId === 'string') return runId;
   throw new CairnError('CONFIG_INVALID', { reason: 'a run is named by its id, a checkpoint by { runId, seq }' });
 }
