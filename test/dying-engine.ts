@@ -5,6 +5,7 @@ import type { Graph } from '../src/graph/graph.ts';
 import type { Store } from '../src/ports/store.ts';
 import { storeMethods, type StoreMethod } from '../src/testing/faulty-store.ts';
 import { createBench, type Bench } from './engine-kit.ts';
+import { within } from './support/awaited.ts';
 
 /** An engine that neither reaches its store nor hears of it any more, once `isDead` says so of a call. */
 function mortalEngine(bench: Bench, isDead: (method: StoreMethod) => boolean): Engine {
@@ -54,7 +55,7 @@ export async function killedInEffect(
   });
   const { engine, kill } = killableEngine(bench);
   await engine.start(graph, {}, { runId: 'r' });
-  await begun.promise;
+  await within('the effect is called', begun.promise);
   kill();
   await settleDown();
   return { bench, graph, calls: () => calls };

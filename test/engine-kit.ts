@@ -1,6 +1,6 @@
 /** What engine tests share: an engine over memory stores, small graphs, a clock that needs no waiting. */
 import { createMemoryBlobs } from '../src/blobs/memory-blobs.ts';
-import type { Engine, EngineOptions, RunResult } from '../src/engine/api.ts';
+import type { Engine, EngineOptions, RunHandle, RunResult } from '../src/engine/api.ts';
 import { createEngine } from '../src/engine/engine.ts';
 import { compileGraph } from '../src/graph/compile-graph.ts';
 import {
@@ -16,6 +16,7 @@ import type { Ids } from '../src/ports/ids.ts';
 import type { RunRow, Store } from '../src/ports/store.ts';
 import { createMemoryStore } from '../src/stores/memory/memory-store.ts';
 import { createVirtualClock, type VirtualClock } from '../src/testing/virtual-clock.ts';
+import { within } from './support/awaited.ts';
 
 let runCount = 0;
 
@@ -77,11 +78,21 @@ export function graphOf(
 
 export async function runToRest(engine: Engine, graph: Graph, input: unknown = {}, runId?: string): Promise<RunResult> {
   const handle = await engine.start(graph, input, runId === undefined ? {} : { runId });
-  return handle.result();
+  return restOf(engine, graph, handle);
 }
 
 export async function resumeToRest(engine: Engine, runId: string, graph: Graph): Promise<RunResult> {
-  return (await engine.resume(runId, { graph })).result();
+  return restOf(engine, graph, await engine.resume(runId, { graph }));
+}
+
+/** Where a run comes to rest; one that does not fails the test by saying what it was doing. */
+function restOf(engine: Engine, graph: Graph, handle: RunHandle): Promise<RunResult> {
+  const tell = async (): Promise<string> => {
+    const { status, seq, waits, state } = await engine.inspect(handle.runId);
+    const open = waits.map(({ kind, node }) => `${kind} of ${node.join('/')}`);
+    return `; it is ${status} at seq ${seq}, with outputs of [${Object.keys(state.outputs).join()}] and [${open.join()}] open`;
+  };
+  return within(`the run ${handle.runId} of the graph ${graph.id} comes to rest`, handle.result(), tell);
 }
 
 export async function rowOf({ store }: Bench, runId: string): Promise<RunRow> {

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
+import { until, within } from '../../test/support/awaited.ts';
 import { openFolder, releaseGraph } from '../../test/cli/cairn.ts';
 
 // Processes of a loaded machine start slowly.
@@ -104,7 +105,7 @@ test('O2 Ctrl-C stops in good order: the claim is given back and the way on is p
   child.stderr?.on('data', (data) => (err += String(data)));
   await folder.until('drafting.txt');
   child.kill('SIGINT');
-  expect(await once(child, 'exit')).toEqual([130, null]);
+  expect(await within('the interrupted command ends', once(child, 'exit'))).toEqual([130, null]);
   expect(err).toMatch(/Stopped\. Go on: node .* resume c\n$/);
   expect(folder.cairn('ls').out).toMatch(/c +stopped +release/);
 });
@@ -125,7 +126,7 @@ test('O3 a killed run shows as stopped at once, is resumed by the next command, 
   const taken = folder.cairn('resume', 'k');
   expect([taken.code, taken.err]).toEqual([4, expect.stringMatching(/run k is held by .* \[CLAIM_TAKEN\]/)]);
   child.kill('SIGKILL');
-  await once(child, 'exit');
+  await within('the killed command ends', once(child, 'exit'));
   expect(folder.cairn('ls', '--status', 'stopped').out).toMatch(/k +stopped +release/);
   expect(folder.cairn('doctor').out).toMatch(/look {2}stopped runs +1 without a process: k\n/);
   expect(folder.cairn('resume', 'k').out).toMatch(/^paused k@/);
@@ -137,8 +138,8 @@ test('E2 --detach records the run and lets a process of its own advance it', asy
   const started = folder.cairn('run', releaseGraph, '--run-id', 'd', '--detach', '--input', `folder=${folder.path}`);
   expect(started.out).toMatch(/^started d; see: node .* log d\n$/);
   await folder.until('drafting.txt');
-  let status = '';
-  while (status !== 'paused') status = (folder.json('ls') as { runs: { status: string }[] }).runs[0]?.status ?? '';
+  const statusOf = (): string | undefined => (folder.json('ls') as { runs: { status: string }[] }).runs[0]?.status;
+  await until('the detached run pauses', () => statusOf() === 'paused', 500);
   expect(folder.cairn('cancel', 'd').out).toBe('cancelled d\n');
   expect(folder.cairn('resume', 'd').err).toMatch(/\[RUN_CANCELLED\]/);
 });

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { Readable } from 'node:stream';
 import { gzipSync } from 'node:zlib';
 import { afterAll, expect, test } from 'vitest';
+import { within } from '../../test/support/awaited.ts';
 import { CairnError } from '../errors.ts';
 import type { NodeFailure } from '../graph/node-contract.ts';
 import { createFakeContext, type FakeContextOptions } from '../testing/node-suite/fake-context.ts';
@@ -227,7 +228,7 @@ test('E8 a response over the limit is cut off while it arrives, also when it is 
   });
   const failure = await failureOf({ url: endless, maxBytes: 100_000 });
   expect(failure).toMatchObject({ code: 'HTTP_TOO_LARGE', data: { limitBytes: 100_000 } });
-  await cut.promise;
+  await within('the response is cut off', cut.promise);
   const bomb = await serve((_request, response) => {
     response.setHeader('content-encoding', 'gzip').end(gzipSync(Buffer.alloc(1_000_000)));
   });

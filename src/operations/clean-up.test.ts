@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { until } from '../../test/support/awaited.ts';
 import { type App, openApp } from '../app/open-app.ts';
 import type { CheckpointSettings } from '../dialects/yaml/file/yaml-workflow.ts';
 import { answerWait } from './answer-wait.ts';
@@ -171,7 +172,7 @@ test('D21 a process that lives long cleans up now and then, tells what went wron
   });
   await pause('r');
   await finish('r');
-  while ((await seqs('r')).length > 1) await new Promise((resolve) => setImmediate(resolve));
+  await until('the cleaning up leaves one checkpoint of r', async () => (await seqs('r')).length === 1, 5);
   expect(errors).toEqual([]);
   await app.store.close();
   expect(await told).toMatchObject({ code: 'STORE_CLOSED' });

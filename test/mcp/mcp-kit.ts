@@ -7,6 +7,7 @@ import { createInterface } from 'node:readline';
 import { Client, StreamableHTTPClientTransport, type ClientOptions } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { startMcpServer, type McpServerOptions } from '../../src/mcp/index.ts';
+import { within } from '../support/awaited.ts';
 
 const cairn = join(import.meta.dirname, '../../src/cli/main.ts');
 
@@ -171,7 +172,8 @@ export async function serveHere(workspace: Workspace, options: ServerOptions = {
 
 export function ended(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return Promise.resolve();
-  return new Promise((resolve) => child.once('exit', () => resolve()));
+  const exit = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+  return within(`process ${child.pid} ends`, exit);
 }
 
 /** Starts a server process on a free port. */

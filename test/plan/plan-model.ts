@@ -75,6 +75,9 @@ function starts(join: Join, firings: readonly boolean[]): boolean {
   return fired >= (join === 'some' ? 1 : join.first);
 }
 
+/** More than any routing of the tests asks for. */
+const roundsMost = 10_000;
+
 class Walk {
   readonly #sketch: Sketch;
   readonly #route: Route;
@@ -161,10 +164,10 @@ class Walk {
     const inside = [...this.#sketch.edges.entries()].filter(
       ([, edge]) => loop.nodes.has(edge.from) && loop.nodes.has(edge.to),
     );
-    for (;;) {
+    for (let round = 1; round < roundsMost; round += 1) {
       this.walk(loop.nodes, loop.children, loop.heads, started);
       const tokens = [...loop.back].filter((edge) => this.#tokens.delete(edge));
-      if (tokens.length === 0) break;
+      if (tokens.length === 0) return this.#leave(loop);
       this.rounds += 1;
       started = new Set(tokens.map((edge) => this.#sketch.edges[edge]?.to ?? -1));
       for (const [index] of inside) {
@@ -172,6 +175,11 @@ class Walk {
         this.#leaving.delete(index);
       }
     }
+    throw new Error(`a loop of the model goes round ${roundsMost} times`);
+  }
+
+  /** Settles the edges that leave a loop that is done. */
+  #leave(loop: ModelLoop): void {
     for (const [index, edge] of this.#sketch.edges.entries()) {
       if (!loop.nodes.has(edge.from) || loop.nodes.has(edge.to) || this.#isBack.has(index)) continue;
       // An edge that leaves the loop around this one as well waits for that one.

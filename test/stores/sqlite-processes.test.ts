@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { until, within } from '../support/awaited.ts';
 import { CairnError } from '../../src/errors.ts';
 import type { ClaimReply, Store } from '../../src/ports/store.ts';
 import { openSqliteStore } from '../../src/stores/sqlite/index.ts';
@@ -60,11 +61,11 @@ class Writer {
       this.#onLine = () => enough(this.lines) && resolve();
       this.#onLine();
     });
-    await Promise.race([heard, this.#ended]);
+    await within(`enough of a process that said ${this.lines.length} lines`, Promise.race([heard, this.#ended]));
   }
 
   async end(): Promise<void> {
-    await this.#ended;
+    await within(`the end of a process that said ${this.lines.length} lines`, this.#ended);
   }
 
   signal(name: NodeJS.Signals): void {
@@ -73,7 +74,7 @@ class Writer {
 
   async kill(): Promise<void> {
     this.signal('SIGKILL');
-    await this.#ended;
+    await this.end();
   }
 
   get acknowledged(): number[] {
@@ -127,17 +128,17 @@ test('O1 processes that write to one file at once disturb neither each other nor
 
 /** Claims as soon as the store grants it. A process that was frozen inside a transaction holds the file: it is thawed and frozen again. */
 async function takeOver(store: Store, writer: Writer): Promise<NonNullable<ClaimReply['claim']>> {
-  for (;;) {
+  const claim = async (): Promise<ClaimReply['claim']> => {
     try {
-      const { claim } = await store.claimRun({ tenant, runId: 'run', workerId: 'next', leaseMs: 60_000 });
-      if (claim !== undefined) return claim;
+      return (await store.claimRun({ tenant, runId: 'run', workerId: 'next', leaseMs: 60_000 })).claim;
     } catch (error) {
       if (!CairnError.is(error, 'STORE_BUSY')) throw error;
       writer.signal('SIGCONT');
       writer.signal('SIGSTOP');
+      return undefined;
     }
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
+  };
+  return until('the lease of the frozen process runs out', claim, 20);
 }
 
 test('O2 a process frozen past its lease is taken over, and refused when it thaws', async () => {

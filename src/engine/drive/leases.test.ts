@@ -6,17 +6,22 @@ import type { Graph } from '../../graph/graph.ts';
 import type { Store } from '../../ports/store.ts';
 import { createMemoryStore } from '../../stores/memory/index.ts';
 import { createVirtualClock, type VirtualClock } from '../../testing/virtual-clock.ts';
-import type { Engine, RunHandle } from '../api.ts';
+import type { Engine, RunHandle, TakenRun } from '../api.ts';
 
 const leaseMs = 3_000;
 
 /** What stands between an engine and its store. */
 type Network = (store: Store, clock: VirtualClock) => Partial<Store>;
 
-function leasedEngine(network: Network): { readonly engine: Engine; readonly clock: VirtualClock } {
+function leasedEngine(network: Network, graph?: Graph): { readonly engine: Engine; readonly clock: VirtualClock } {
   const clock = createVirtualClock();
   const memory = createMemoryStore({ now: () => clock.now() });
-  const { engine } = createBench({ store: { ...memory, ...network(memory, clock) }, clock, leaseMs });
+  const { engine } = createBench({
+    store: { ...memory, ...network(memory, clock) },
+    clock,
+    leaseMs,
+    findGraph: () => graph,
+  });
   return { engine, clock };
 }
 
@@ -146,6 +151,26 @@ describe.each(Object.entries(forms))('an effect %s', (_, longWork) => {
     await clock.advance(ms);
     end();
     expect([await fate(await resuming), calls]).toEqual(expected);
+  });
+
+  test.each([
+    [leaseMs - 1, begun],
+    [leaseMs, refused],
+  ])("O2.1 that comes after %d ms finds the lease counted from before a worker's slow claim", async (ms, expected) => {
+    const { graph, end, calls } = longWork();
+    const { engine, clock } = leasedEngine(
+      (store, time) => ({
+        renewClaim: unavailable,
+        claimNext: (request) => replyAfter(time, leaseMs / 2, store.claimNext(request)),
+      }),
+      graph,
+    );
+    await engine.start(graph, {}, { runId: 'r', detach: true });
+    const taking = engine.takeUp({ limit: 1 });
+    await clock.advance(ms);
+    end();
+    const [taken] = await taking;
+    expect([await fate(await (taken as TakenRun).handle), calls]).toEqual(expected);
   });
 });
 

@@ -1,9 +1,9 @@
 /** Next attempts that are due later than a process stays for them (E6, W5). */
 import { describe, expect, test } from 'vitest';
+import { until } from '../../../test/support/awaited.ts';
 import type { Graph } from '../../graph/graph.ts';
 import type { NodeContext } from '../../graph/node-contract.ts';
 import { CairnError } from '../../errors.ts';
-import type { OpenQuestion } from '../api.ts';
 import { createEngine } from '../engine.ts';
 import { createWorker } from '../worker.ts';
 import {
@@ -110,8 +110,8 @@ test('W5 what is due later fires here if the run is still at work then', async (
   const bench = createBench();
   const order: string[] = [];
   const busy = async (ctx: NodeContext): Promise<void> => {
-    const until = ctx.now() + 2 * hour;
-    while (ctx.now() < until) await new Promise((resolve) => setImmediate(resolve));
+    const end = ctx.now() + 2 * hour;
+    await until('two hours have passed', () => ctx.now() >= end);
     order.push('busy');
   };
   const graph = graphOf(
@@ -143,7 +143,7 @@ test('E6 a delay that is near is still waited for here, and a step waits out the
   );
   const handle = await bench.engine.start(graph, {}, { runId: 'r' });
   const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
-  while (at.length === 0) await turn();
+  await until('the first attempt', () => at.length > 0);
   for (let turns = 0; turns < 4; turns += 1) await turn();
   await bench.engine.close();
   await handle.result().catch(() => undefined);
@@ -189,11 +189,7 @@ test('E6 an answer does not cut short the delay before the next attempt', async 
         { retry: { attempts: 2, delayMs: 5_000 } },
       ),
       node('b', 'read', async () => {
-        let asked: OpenQuestion | undefined;
-        while (asked === undefined) {
-          await new Promise((resolve) => setImmediate(resolve));
-          [asked] = await engine.waits('r');
-        }
+        const asked = await until('the question of a', async () => (await engine.waits('r'))[0]);
         await engine.answer('r', asked.waitId, 'yes');
       }),
     ],

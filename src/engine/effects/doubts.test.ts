@@ -1,5 +1,6 @@
 /** Effects in doubt: what a person, the node type or the owner's end decide (X, X3, O2). */
 import { expect, test } from 'vitest';
+import { until } from '../../../test/support/awaited.ts';
 import type { RunResult } from '../api.ts';
 import { createEngine } from '../engine.ts';
 import { createWorker } from '../worker.ts';
@@ -151,7 +152,7 @@ test('O2 an effect whose owner is not known to be gone is judged only after its 
   );
   const { engine, kill } = killableEngine(bench);
   await engine.start(graph, {}, { runId: 'r' });
-  while (begunAt.length === 0) await new Promise((resolve) => setImmediate(resolve));
+  await until('the effect begins', () => begunAt.length > 0);
   kill();
   bench.clock.timeMs += 31_000;
   const unsure = createEngine({ ...bench.options, ids: testIds('worker-2') });
@@ -188,15 +189,16 @@ test('W5 a worker tells of a run it cannot advance, goes on with others, and sto
 });
 
 test('W5 a worker whose store is away says so, and looks again', async () => {
-  const bench = createBench();
+  const memory = createBench().store;
   const faults: string[] = [];
   let isAway = true;
   let timers = 0;
-  const listRuns: typeof bench.store.listRuns = (query) =>
-    isAway ? Promise.reject(new Error('away')) : bench.store.listRuns(query);
+  const claimNext: typeof memory.claimNext = (query) =>
+    isAway ? Promise.reject(new Error('away')) : memory.claimNext(query);
+  const bench = createBench({ store: { ...memory, claimNext } });
   const worker = createWorker({
     engine: bench.engine,
-    store: { ...bench.store, listRuns },
+    store: bench.store,
     clock: {
       ...bench.clock,
       setTimer: (_, callback) => {

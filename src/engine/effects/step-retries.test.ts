@@ -1,5 +1,6 @@
 /** Retries of steps: how often they were tried survives a crash, and effects that may have happened are not repeated (E6, X3). */
 import { describe, expect, test } from 'vitest';
+import { within } from '../../../test/support/awaited.ts';
 import { dyingEngine, settleDown } from '../../../test/dying-engine.ts';
 import {
   afterCrash,
@@ -21,7 +22,7 @@ async function killedAt(commits: number, graph: Graph): Promise<Bench> {
   const bench = createBench();
   const death = Promise.withResolvers<void>();
   await dyingEngine(bench, commits, death.resolve).start(graph, {}, { runId: 'r' });
-  await death.promise;
+  await within(`commit ${commits + 1}`, death.promise);
   await settleDown();
   return bench;
 }

@@ -1,5 +1,6 @@
 /** Idempotency keys and wait ids: the same where it is the same effect or question, and never otherwise (X1, W1). */
 import { expect, test } from 'vitest';
+import { within } from '../../../test/support/awaited.ts';
 import type { Commit } from '../../ports/store.ts';
 import { afterCrash, createBench, edges, graphOf, node, resumeToRest, runToRest } from '../../../test/engine-kit.ts';
 
@@ -115,7 +116,7 @@ test('E3 closing while a step waits for its intent begins nothing and leaves not
     },
   });
   const handle = await bench.engine.start(graph, {}, { runId: 'r' });
-  await asked.promise;
+  await within('the commit of the intent', asked.promise);
   const closing = bench.engine.close();
   landing.resolve();
   await closing;

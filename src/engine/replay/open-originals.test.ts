@@ -1,5 +1,6 @@
 /** Effects that are open in an original: at the fork point, or begun after it (X2). */
 import { describe, expect, test } from 'vitest';
+import { until } from '../../../test/support/awaited.ts';
 import type { Graph } from '../../graph/graph.ts';
 import type { Reconciliation } from '../../graph/node-contract.ts';
 import type { Patch, RunResult } from '../api.ts';
@@ -47,7 +48,7 @@ async function forkInEffect(
   const graph = make(() => (calls.push(1), never), true);
   const { engine, kill } = killableEngine(bench);
   await engine.start(graph, {}, { runId: 'original' });
-  while (calls.length === 0) await new Promise((resolve) => setImmediate(resolve));
+  await until('the effect of the original is called', () => calls.length > 0);
   kill();
   bench.clock.timeMs += 31_000;
   const fork = await bench.engine.fork({ runId: 'original', seq: 1 });

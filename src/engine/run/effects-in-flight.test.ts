@@ -1,5 +1,6 @@
 /** Effects that run in this process, and who takes them for given up (O2, X3). */
 import { expect, test } from 'vitest';
+import { within } from '../../../test/support/awaited.ts';
 import { CairnError } from '../../errors.ts';
 import type { Store } from '../../ports/store.ts';
 import { createVirtualClock } from '../../testing/virtual-clock.ts';
@@ -40,7 +41,7 @@ test('O2 an attempt that ends after its time does not make the next one, still a
   };
   const { engine } = createBench({ clock, store: { ...memory, commit } });
   const handle = await engine.start(graph, {}, { runId: 'r' });
-  await secondBegun.promise;
+  await within('the second attempt', secondBegun.promise);
   stoppedAt = jumping.timeMs;
   calls[0]?.resolve('late');
   await settleDown();

@@ -1,5 +1,6 @@
 /** What a fork takes of what its original recorded after the fork point: whole, of the same visit, and never what is used up (X2). */
 import { expect, test } from 'vitest';
+import { until } from '../../../test/support/awaited.ts';
 import type { EdgeDefinition } from '../../graph/graph.ts';
 import { NodeFailure, outcome, stepsOutput } from '../../graph/node-contract.ts';
 import type { Engine } from '../api.ts';
@@ -159,7 +160,7 @@ test('X2 a decision about an effect is used up where the original has begun it a
   const [wait] = (await (await second.engine.resume('r', { graph })).result()).waits;
   await second.engine.answer('r', wait?.waitId ?? '', 'run again');
   void second.engine.resume('r', { graph });
-  while (calls() < 2) await settleDown();
+  await until('the effect is called again', () => calls() > 1);
   second.kill();
   await settleDown();
   bench.clock.timeMs += 3_600_000;

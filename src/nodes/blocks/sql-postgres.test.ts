@@ -1,6 +1,7 @@
 /** Sql on a real Postgres server. */
 import { connect, createServer, type AddressInfo, type Server } from 'node:net';
 import { afterAll, beforeAll, beforeEach, expect, test, type TestContext } from 'vitest';
+import { until } from '../../../test/support/awaited.ts';
 import { startPostgres, type PostgresServer } from '../../../test/support/postgres-server.ts';
 import type { NodeFailure } from '../../graph/node-contract.ts';
 import type { Inputs } from '../../graph/node-type.ts';
@@ -220,7 +221,7 @@ test('X3 a connection that is lost before the commit changed nothing; one that i
 /** Resolves when as many sessions sleep in a statement. */
 async function whileSleeping(count: number): Promise<void> {
   const sql = "select count(*)::int as n from pg_stat_activity where wait_event = 'PgSleep'";
-  for (;;) if (((await rowsOf(sql))[0] as { n: number }).n === count) return;
+  await until(`${count} sessions sleep`, async () => ((await rowsOf(sql))[0] as { n: number }).n === count, 10);
 }
 
 /** A way to the server that breaks when a text passes. */

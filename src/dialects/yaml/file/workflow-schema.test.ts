@@ -55,19 +55,24 @@ test('Y2 the schema of the built-in blocks is one, and describes every field', (
   const schema = workflowSchema(createNodeTypes());
   const isValid = new Ajv2020({ strict: false, allErrors: true }).compile(schema);
   const undescribed: string[] = [];
+  let fields = 0;
   const visit = (value: unknown, path: string): void => {
     if (typeof value !== 'object' || value === null) return;
     for (const [key, item] of Object.entries(value)) {
       const isField = path.endsWith('/properties') && !path.includes('/if/');
+      if (isField) fields += 1;
       if (isField && (item as { description?: string }).description === undefined && item !== false)
         undescribed.push(`${path}/${key}`);
       visit(item, `${path}/${key}`);
     }
   };
   visit({ properties: schema['properties'], $defs: schema['$defs'] }, '');
+  expect(fields).toBeGreaterThan(100);
   expect(undescribed.filter((path) => !/schema|anyOf|items|oneOf|properties\/properties/.test(path))).toEqual([]);
   const examples = new URL('../../../../examples/workflows/', import.meta.url);
-  for (const name of readdirSync(examples).filter((file) => file.endsWith('.yaml'))) {
+  const names = readdirSync(examples).filter((file) => file.endsWith('.yaml'));
+  expect(names).toContain('release-checklist.yaml');
+  for (const name of names) {
     const data: unknown = parse(readFileSync(new URL(name, examples), 'utf8'));
     expect([name, isValid(data), isValid.errors]).toEqual([name, true, null]);
   }
