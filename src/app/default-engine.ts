@@ -8,12 +8,13 @@ import type { BlobStore } from '../ports/blobs.ts';
 import type { Store } from '../ports/store.ts';
 import { createMemoryStore } from '../stores/memory/index.ts';
 import { environmentSecrets } from './environment-secrets.ts';
+import { openModels } from './open-models.ts';
 import { parseStoreUrl } from './store-url.ts';
 import { systemClock } from './system-clock.ts';
 import { createSystemIds } from './system-ids.ts';
 
 /**
- * An engine of the machine's clock, ids and environment. Without a store, runs are kept in memory. Blobs are kept as long as the
+ * An engine of the machine's clock, ids and environment, and of any model of the AI SDK. Without a store, runs are kept in memory. Blobs are kept as long as the
  * store keeps runs: beside a SQLite database, where the command line looks for them too, or in memory.
  * @throws CONFIG_INVALID a store of another kind without a blob store
  */
@@ -23,6 +24,7 @@ export function createDefaultEngine(settings: Partial<EngineOptions> = {}): Engi
     clock: systemClock,
     ids: createSystemIds(),
     secrets: environmentSecrets,
+    models: openModels(),
     ...settings,
     store,
     blobs: settings.blobs ?? blobsBeside(store),

@@ -21,6 +21,7 @@ import { makeFolder } from './make-folder.ts';
 import { isWorkerDead } from './process-name.ts';
 import { cleanUpAfter, cleanUpEvery, mergeSettings } from './keep-clean.ts';
 import { readConfig, type FoundConfig } from './read-config.ts';
+import { openModels } from './open-models.ts';
 import { systemClock } from './system-clock.ts';
 import { createSystemIds } from './system-ids.ts';
 
@@ -109,6 +110,7 @@ export async function openApp(options: AppOptions): Promise<App> {
     clock: systemClock,
     ids: createSystemIds(),
     secrets: environmentSecrets,
+    models: openModels(config.models),
     findGraph: (_graphId, _graphHash, meta, readText) => loader.findGraph(meta, readText),
   };
   const engine = createEngine(engineOptions);

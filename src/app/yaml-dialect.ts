@@ -3,8 +3,6 @@ import type * as dialectModule from '../dialects/yaml/index.ts';
 import type { ReadOptions } from '../dialects/yaml/file/read-options.ts';
 import type { NodeType } from '../graph/node-type.ts';
 import { parsePermissions } from '../graph/parse-permissions.ts';
-import type { ModelProfile } from '../models/index.ts';
-import { isModels, type ModelNames } from './config.ts';
 import type { FoundConfig } from './read-config.ts';
 
 type Dialect = typeof dialectModule;
@@ -17,26 +15,16 @@ export interface YamlDialect extends Pick<Dialect, 'readWorkflow' | 'checkWorkfl
   readonly allowsInline: boolean;
 }
 
-function profilesOf(models: ModelNames): Readonly<Record<string, ModelProfile>> {
-  return Object.fromEntries(
-    Object.entries(models).map(([name, model]) => [name, typeof model === 'string' ? { model } : model]),
-  );
-}
-
 /** @throws CONFIG_INVALID a grant that cannot be read */
 export async function loadYamlDialect(config: FoundConfig, allow: readonly string[]): Promise<YamlDialect> {
-  const [dialect, { createNodeTypes }, { createAiSdkModels }] = await Promise.all([
+  const [dialect, { createNodeTypes }] = await Promise.all([
     import('../dialects/yaml/index.ts'),
     import('../nodes/blocks/index.ts'),
-    import('../models/index.ts'),
   ]);
-  const { models = {}, checkpoint, nodeTypes: own = [] } = config;
+  const { checkpoint, nodeTypes: own = [] } = config;
   const ownNames = new Set(own.map(({ name }) => name));
   // A block of the user's own stands before the built-in one of its name.
-  const builtIn = createNodeTypes({
-    models: isModels(models) ? models : createAiSdkModels({ profiles: profilesOf(models) }),
-  });
-  const nodeTypes = [...builtIn.filter(({ name }) => !ownNames.has(name)), ...own];
+  const nodeTypes = [...createNodeTypes().filter(({ name }) => !ownNames.has(name)), ...own];
   const { permissions, inline } = parsePermissions(allow);
   return {
     ...dialect,

@@ -6,6 +6,7 @@ import type { Change } from '../history/change.ts';
 import type { BlobStore } from '../ports/blobs.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Ids } from '../ports/ids.ts';
+import type { Models } from '../ports/model.ts';
 import type { Secrets } from '../ports/secrets.ts';
 import type { NextRequest, Store } from '../ports/store.ts';
 import type { RunStatus, WaitRecord } from '../state/tree.ts';
@@ -18,6 +19,8 @@ export interface EngineOptions {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly secrets?: Secrets;
+  /** What `ctx.models` calls. Without it a call fails with MODEL_UNKNOWN. */
+  readonly models?: Models;
   readonly limits?: Partial<Limits>;
   /** Default `default`. */
   readonly tenant?: string;

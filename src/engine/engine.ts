@@ -71,6 +71,7 @@ class CairnEngine implements Engine {
       clock: options.clock,
       ids: options.ids,
       secrets: options.secrets,
+      models: options.models,
       limits: limitsOf(options.limits),
       tenant: options.tenant ?? 'default',
       leaseMs: options.leaseMs ?? 30_000,

@@ -1,4 +1,5 @@
 /** What a node may do and say: the contract between the engine and the code behind a node. */
+import type { ModelAccess } from './model-contract.ts';
 
 /** What recovery may do with an activation: see docs/spec/effects.md. */
 export type EffectClass = 'pure' | 'read' | 'write' | 'external' | 'human';
@@ -198,6 +199,8 @@ export interface NodeContext {
   emit(event: unknown): void;
   readonly secrets: SecretReader;
   readonly blobs: BlobAccess;
+  /** Language models by name. Call one inside a step, so that its answer is recorded: `external`, idempotent. */
+  readonly models: ModelAccess;
   /** The engine's clock, epoch ms. */
   now(): number;
 }

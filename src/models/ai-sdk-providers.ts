@@ -30,7 +30,8 @@ export async function openProvider(name: string, given: ProviderSettings): Promi
       path: `models.providers.${name}`,
       reason: `${packageName} is no provider of the AI SDK`,
     });
-  return (create[1] as CreateProvider)({ name, ...settings });
+  // Servers that speak the protocol of OpenAI count the tokens of a stream only if they are asked to.
+  return (create[1] as CreateProvider)({ name, includeUsage: true, ...settings });
 }
 
 /** Imports an optional package of the user. @throws CairnError CONFIG_MISSING_PEER */

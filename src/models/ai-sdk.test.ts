@@ -2,6 +2,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { textOf, type ModelDelta } from '../graph/model-contract.ts';
 import type { ModelRequest, Models } from '../ports/model.ts';
 import { createAiSdkModels } from './ai-sdk.ts';
 
@@ -55,6 +56,7 @@ beforeAll(async () => {
       closed: { package: '@ai-sdk/openai-compatible', baseURL: closedURL },
       odd: { package: 'zod' },
     },
+    prices: { 'local:small': { input: 2, output: 10, cached: 0.5 } },
     profiles: { cheap: { model: 'local:small', temperature: 0.5, tokensMax: 9 } },
   });
 });
@@ -75,17 +77,20 @@ const request = (more: Partial<ModelRequest> = {}): ModelRequest => ({
 });
 const failureOf = (more: Partial<ModelRequest> = {}): Promise<unknown> =>
   models.generate(request(more)).then(
-    (response) => Promise.reject(new Error(`answered ${response.text}`)),
+    (response) => Promise.reject(new Error(`answered ${textOf(response.content)}`)),
     (error: unknown) => error,
   );
 
 test('X6 a call carries the messages, the settings and the key, and is counted by the provider', async () => {
   respond = completion('Hi.');
   await expect(models.generate(request({ temperature: 0, tokensMax: 40 }))).resolves.toEqual({
-    text: 'Hi.',
+    content: [{ type: 'text', text: 'Hi.' }],
     model: 'small-2026',
     finishReason: 'stop',
     usage: { inputTokens: 12, outputTokens: 3 },
+    cost: (12 * 2 + 3 * 10) / 1_000_000,
+    id: '1',
+    at: 1_000,
   });
   expect(calls).toHaveLength(1);
   expect(calls[0]?.headers).toMatchObject({ 'idempotency-key': 'key-1', authorization: 'Bearer sk-planted' });
@@ -124,8 +129,31 @@ test.each([false, true])(
           object: 'chat.completion',
           choices: [{ index: 0, message, finish_reason: 'tool_calls' }],
         });
-    const answer = models.generate(request(isStreamed ? { onText: () => undefined } : {}));
-    await expect(answer).resolves.toMatchObject({ text: message.content, finishReason: 'tool-calls' });
+    const tools = [{ name: 'search', inputSchema: { type: 'object', properties: { q: { type: 'string' } } } }];
+    const deltas: ModelDelta[] = [];
+    const onDelta = (delta: ModelDelta): unknown => deltas.push(delta);
+    const answer = models.generate(request({ tools, toolChoice: 'auto', ...(isStreamed && { onDelta }) }));
+    await expect(answer).resolves.toMatchObject({
+      content: [
+        { type: 'text', text: message.content },
+        { type: 'tool-call', id: 't1', tool: 'search', input: { q: 'tea' } },
+      ],
+      finishReason: 'tool-calls',
+    });
+    const named = { type: 'tool-arguments', id: 't1', tool: 'search' };
+    expect(deltas).toEqual(
+      isStreamed
+        ? [
+            { type: 'text', text: message.content },
+            { ...named, text: '' },
+            { ...named, text: '{"q":"tea"}' },
+          ]
+        : [],
+    );
+    expect(calls[0]?.body).toMatchObject({
+      tools: [{ type: 'function', function: { name: 'search', parameters: tools[0]?.inputSchema } }],
+      tool_choice: 'auto',
+    });
     expect(calls).toHaveLength(1);
   },
 );
@@ -138,24 +166,183 @@ test('a profile names a model, and its settings hold where the request has none'
 
 test('a schema asks the provider for JSON, and what comes is handed on as it is', async () => {
   respond = completion('no JSON at all');
-  const { text } = await models.generate(request({ schema: { type: 'object', required: ['a'] } }));
-  expect(text).toBe('no JSON at all');
+  const { content } = await models.generate(request({ schema: { type: 'object', required: ['a'] } }));
+  expect(textOf(content)).toBe('no JSON at all');
   expect(calls[0]?.body['response_format']).toMatchObject({ json_schema: { schema: { required: ['a'] } } });
 });
 
-test('pieces of the answer are told as they come', async () => {
-  const chunk = (delta: object, finish: string | null = null): string =>
-    `data: ${JSON.stringify({ id: '1', object: 'chat.completion.chunk', created: 1, model: 'small-2026', choices: [{ index: 0, delta, finish_reason: finish }], usage: { prompt_tokens: 2, completion_tokens: 2, total_tokens: 4 } })}\n\n`;
+const chunk = (delta: object, finish: string | null = null): string =>
+  `data: ${JSON.stringify({ id: '1', object: 'chat.completion.chunk', created: 1, model: 'small-2026', choices: [{ index: 0, delta, finish_reason: finish }], usage: { prompt_tokens: 2, completion_tokens: 2, total_tokens: 4 } })}\n\n`;
+const stream =
+  (...chunks: readonly string[]) =>
+  (response: ServerResponse): void => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' });
+    response.end(`${chunks.join('')}data: [DONE]\n\n`);
+  };
+
+test('pieces of the answer, its reasoning and the arguments of its tool calls are told as they come', async () => {
+  const call = (delta: object): object => ({ tool_calls: [{ index: 0, ...delta }] });
+  respond = stream(
+    chunk({ role: 'assistant', reasoning_content: 'tea ' }),
+    chunk({ reasoning_content: 'or coffee' }),
+    chunk({ content: 'one ' }),
+    chunk({ content: 'two' }),
+    chunk(call({ id: 't1', type: 'function', function: { name: 'search', arguments: '{"q":' } })),
+    chunk(call({ function: { arguments: '"tea"}' } })),
+    chunk({}, 'tool_calls'),
+  );
+  const deltas: ModelDelta[] = [];
+  const tools = [{ name: 'search', inputSchema: { type: 'object' } }];
+  const response = await models.generate(request({ tools, onDelta: (delta) => deltas.push(delta) }));
+  const named = { type: 'tool-arguments', id: 't1', tool: 'search' };
+  expect(deltas.filter((delta) => delta.type !== 'tool-arguments' || delta.text !== '')).toEqual([
+    { type: 'reasoning', text: 'tea ' },
+    { type: 'reasoning', text: 'or coffee' },
+    { type: 'text', text: 'one ' },
+    { type: 'text', text: 'two' },
+    { ...named, text: '{"q":' },
+    { ...named, text: '"tea"}' },
+  ]);
+  expect(response).toMatchObject({
+    content: [
+      { type: 'reasoning', text: 'tea or coffee' },
+      { type: 'text', text: 'one two' },
+      { type: 'tool-call', id: 't1', tool: 'search', input: { q: 'tea' } },
+    ],
+    finishReason: 'tool-calls',
+    usage: { inputTokens: 2, outputTokens: 2 },
+  });
+  expect(calls[0]?.body['stream_options']).toEqual({ include_usage: true });
+});
+
+test('a stream that is cut off is MODEL_UNAVAILABLE, whatever was told of it', async () => {
   respond = (response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream' });
-    response.end(
-      `${chunk({ role: 'assistant', content: 'one ' })}${chunk({ content: 'two' })}${chunk({}, 'stop')}data: [DONE]\n\n`,
-    );
+    response.write(chunk({ role: 'assistant', content: 'half' }), () => response.destroy());
   };
-  const pieces: string[] = [];
-  const response = await models.generate(request({ onText: (piece) => pieces.push(piece) }));
-  expect(pieces).toEqual(['one ', 'two']);
-  expect(response).toMatchObject({ text: 'one two', finishReason: 'stop', usage: { inputTokens: 2, outputTokens: 2 } });
+  const deltas: ModelDelta[] = [];
+  const failure = await failureOf({ onDelta: (delta) => deltas.push(delta) });
+  expect(failure).toMatchObject({ code: 'MODEL_UNAVAILABLE', applied: 'unknown' });
+});
+
+test('a conversation with images, files, tool calls and their results reaches the provider whole', async () => {
+  respond = completion('A cat.');
+  await models.generate(
+    request({
+      messages: [
+        {
+          role: 'user',
+          content: [
+            { type: 'text', text: 'What is it?' },
+            { type: 'image', data: new Uint8Array([137, 80, 78, 71, 13, 10, 26, 10]), mediaType: 'image/png' },
+            { type: 'image', data: 'https://example.test/cat.png' },
+            { type: 'file', data: new TextEncoder().encode('%PDF-1.7'), mediaType: 'application/pdf', name: 'cat.pdf' },
+          ],
+        },
+        {
+          role: 'assistant',
+          content: [
+            { type: 'reasoning', text: 'look' },
+            { type: 'text', text: 'I look.' },
+            { type: 'tool-call', id: 't1', tool: 'look', input: { at: 1 } },
+            { type: 'tool-call', id: 't2', tool: 'look', input: '{"at', fault: 'no JSON' },
+          ],
+        },
+        {
+          role: 'tool',
+          content: [
+            { type: 'tool-result', id: 't1', tool: 'look', output: { seen: ['cat'] } },
+            { type: 'tool-result', id: 't2', tool: 'look', output: 'no JSON', isError: true },
+          ],
+        },
+      ],
+      toolChoice: { tool: 'look' },
+      tools: [{ name: 'look', description: 'Looks.', inputSchema: { type: 'object' } }],
+      provider: { local: { reasoningEffort: 'low' } },
+    }),
+  );
+  const call = (id: string, given: string): object => ({
+    id,
+    type: 'function',
+    function: { name: 'look', arguments: given },
+  });
+  expect(calls[0]?.body).toMatchObject({
+    messages: [
+      {
+        role: 'user',
+        content: [
+          { type: 'text', text: 'What is it?' },
+          { type: 'image_url', image_url: { url: 'data:image/png;base64,iVBORw0KGgo=' } },
+          { type: 'image_url', image_url: { url: 'https://example.test/cat.png' } },
+          { type: 'file', file: { filename: 'cat.pdf', file_data: 'data:application/pdf;base64,JVBERi0xLjc=' } },
+        ],
+      },
+      {
+        role: 'assistant',
+        content: 'I look.',
+        reasoning_content: 'look',
+        tool_calls: [call('t1', '{"at":1}'), call('t2', '{}')],
+      },
+      { role: 'tool', tool_call_id: 't1', content: '{"seen":["cat"]}' },
+      { role: 'tool', tool_call_id: 't2', content: 'no JSON' },
+    ],
+    tool_choice: { type: 'function', function: { name: 'look' } },
+    reasoning_effort: 'low',
+  });
+});
+
+test('calls of tools that were not offered, and arguments that are no JSON, are handed on with what is wrong', async () => {
+  const called = (id: string, name: string, given: string): object => ({
+    id,
+    type: 'function',
+    function: { name, arguments: given },
+  });
+  respond = json(200, {
+    id: '1',
+    created: 1,
+    model: 'small-2026',
+    choices: [
+      {
+        index: 0,
+        message: {
+          role: 'assistant',
+          content: null,
+          tool_calls: [called('a', 'fly', '{}'), called('b', 'look', '{"at')],
+        },
+        finish_reason: 'tool_calls',
+      },
+    ],
+  });
+  const { content } = await models.generate(request({ tools: [{ name: 'look', inputSchema: { type: 'object' } }] }));
+  expect(content).toMatchObject([
+    { id: 'a', tool: 'fly', fault: expect.stringContaining("unavailable tool 'fly'") as unknown },
+    { id: 'b', tool: 'look', input: '{"at', fault: expect.stringContaining('Invalid input for tool look') as unknown },
+  ]);
+});
+
+test('tokens from the cache and of reasoning are counted, and cost what the price table says', async () => {
+  respond = json(200, {
+    id: '1',
+    created: 1,
+    model: 'small-2026',
+    choices: [{ index: 0, message: { role: 'assistant', content: 'Hi.' }, finish_reason: 'stop' }],
+    usage: {
+      prompt_tokens: 1_000,
+      completion_tokens: 100,
+      prompt_tokens_details: { cached_tokens: 600 },
+      completion_tokens_details: { reasoning_tokens: 40 },
+    },
+  });
+  const { usage, cost } = await models.generate(request());
+  expect(usage).toEqual({ inputTokens: 1_000, outputTokens: 100, cachedTokens: 600, reasoningTokens: 40 });
+  expect(cost).toBeCloseTo((400 * 2 + 600 * 0.5 + 100 * 10) / 1_000_000, 12);
+  expect((await models.generate(request({ model: 'local:other' }))).cost).toBeUndefined();
+});
+
+test('what a provider cannot heed is told in words', async () => {
+  respond = completion('Hi.');
+  const { warnings } = await models.generate(request({ tools: [{ name: 'web', providerTool: 'openai.web_search' }] }));
+  expect(warnings).toEqual([expect.stringContaining('web_search')]);
 });
 
 test.each([
@@ -175,7 +362,7 @@ test.each([
 
 test('a refusal fails the streamed call, too', async () => {
   respond = refusal(500, 'down');
-  expect(await failureOf({ onText: () => undefined })).toMatchObject({ code: 'MODEL_UNAVAILABLE' });
+  expect(await failureOf({ onDelta: () => undefined })).toMatchObject({ code: 'MODEL_UNAVAILABLE' });
 });
 
 test('the provider says when to come again', async () => {

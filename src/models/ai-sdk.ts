@@ -1,16 +1,22 @@
 /** Models of the AI SDK's providers. Its packages are the user's to install. */
 import type * as aiSdk from 'ai';
 import type { LanguageModel } from 'ai';
-import type { ModelRequest, ModelResponse, Models } from '../ports/model.ts';
+import type { ModelResponse } from '../graph/model-contract.ts';
+import type { ModelRequest, Models } from '../ports/model.ts';
+import { answerOf, followStream } from './ai-sdk-answer.ts';
 import { modelFailure } from './ai-sdk-failure.ts';
+import { choosing, messagesOf, settingsOf } from './ai-sdk-prompt.ts';
 import { importPeer, openProvider, splitModel } from './ai-sdk-providers.ts';
 import type { ModelProfile, ProviderSettings } from './ai-sdk-settings.ts';
+import { costOf, type ModelPrices } from './prices.ts';
 
 export interface AiSdkOptions {
   /** By the name that stands before the colon of a model. A provider without settings gets them from the environment. */
   readonly providers?: Readonly<Record<string, ProviderSettings>>;
   /** Models by other names. */
   readonly profiles?: Readonly<Record<string, ModelProfile>>;
+  /** What tokens cost, by `provider:model`. Default: no cost is told. */
+  readonly prices?: ModelPrices;
 }
 
 type AiSdk = typeof aiSdk;
@@ -19,7 +25,7 @@ type AiSdk = typeof aiSdk;
  * Makes models that are called through the AI SDK (`ai` 7, and a package for each provider, both loaded at the first call).
  * Calls throw CairnError CONFIG_MISSING_PEER, CONFIG_INVALID, and what the port says.
  */
-export function createAiSdkModels({ providers = {}, profiles = {} }: AiSdkOptions = {}): Models {
+export function createAiSdkModels({ providers = {}, profiles = {}, prices = {} }: AiSdkOptions = {}): Models {
   const opened = new Map<string, ReturnType<typeof openProvider>>();
   const modelOf = async (id: string): Promise<LanguageModel> => {
     const [name, model] = splitModel(id, Object.keys(profiles));
@@ -34,7 +40,8 @@ export function createAiSdkModels({ providers = {}, profiles = {} }: AiSdkOption
       const id = profile?.model ?? request.model;
       try {
         const sdk = (await importPeer('ai')) as AiSdk;
-        return await call(sdk, await modelOf(id), { ...profile, ...request, model: id });
+        const response = await call(sdk, await modelOf(id), { ...profile, ...request, model: id });
+        return { ...response, ...costOf(prices, id, response.usage) };
       } catch (error) {
         request.signal.throwIfAborted();
         throw modelFailure(error, id, secrets);
@@ -44,43 +51,31 @@ export function createAiSdkModels({ providers = {}, profiles = {} }: AiSdkOption
 }
 
 async function call(sdk: AiSdk, model: LanguageModel, request: ModelRequest): Promise<ModelResponse> {
-  const { messages, temperature, tokensMax, schema, signal, onText, idempotencyKey } = request;
+  const { messages, signal, onDelta, idempotencyKey } = request;
   const options = {
-    model,
-    messages: [...messages],
+    model: choosing(sdk, model, request),
+    messages: messagesOf(messages),
     allowSystemInMessages: true,
     abortSignal: signal,
     // Who calls decides about retries, since each is paid for.
     maxRetries: 0,
+    // Addresses in a prompt are the provider's to fetch: this process may see more of the network than the provider does.
+    experimental_download: (wanted: readonly unknown[]) => Promise.resolve(wanted.map(() => null)),
     headers: { 'Idempotency-Key': idempotencyKey },
-    ...(temperature !== undefined && { temperature }),
-    ...(tokensMax !== undefined && { maxOutputTokens: tokensMax }),
-    // The provider is asked for JSON; what comes is handed on as text, whether it fits or not.
-    ...(schema !== undefined && {
-      output: {
-        ...sdk.Output.text(),
-        responseFormat: Promise.resolve({ type: 'json' as const, schema: { ...schema }, name: 'answer' }),
-      },
-    }),
+    ...settingsOf(sdk, request),
   };
-  if (onText === undefined) {
-    const { text, finishReason, usage, response } = await sdk.generateText(options);
-    return answerOf(text, finishReason, usage, response.modelId);
-  }
+  if (onDelta === undefined) return answerOf(await sdk.generateText(options));
   let failure: unknown;
-  const stream = sdk.streamText({ ...options, onError: ({ error }) => void (failure ??= error) });
-  for await (const piece of stream.textStream) onText(piece);
+  const result = sdk.streamText({ ...options, onError: ({ error }) => void (failure ??= error) });
+  await followStream(result.stream, onDelta);
   if (failure !== undefined) throw failure;
-  const response = await stream.response;
-  return answerOf(await stream.text, await stream.finishReason, await stream.usage, response.modelId);
-}
-
-interface Usage {
-  readonly inputTokens: number | undefined;
-  readonly outputTokens: number | undefined;
-}
-
-function answerOf(text: string, finishReason: string, usage: Usage, model: string): ModelResponse {
-  const { inputTokens = 0, outputTokens = 0 } = usage;
-  return { text, model, finishReason, usage: { inputTokens, outputTokens } };
+  const [content, finishReason, usage, warnings, response, providerMetadata] = await Promise.all([
+    result.content,
+    result.finishReason,
+    result.usage,
+    result.warnings,
+    result.response,
+    result.providerMetadata,
+  ]);
+  return answerOf({ content, finishReason, usage, warnings, response, providerMetadata });
 }

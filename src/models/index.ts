@@ -1,5 +1,35 @@
-/** Sources of answers for blocks that call a language model: the door `cairn-workflows/models`. */
+/** Sources of answers for nodes and blocks that call a language model: the door `cairn-workflows/models`. */
 export { createAiSdkModels, type AiSdkOptions } from './ai-sdk.ts';
 export type { ModelProfile, ProviderSettings } from './ai-sdk-settings.ts';
-export { createScriptedModels, type Script, type ScriptedAnswer, type ScriptedModels } from './scripted.ts';
-export type { ModelMessage, ModelRequest, ModelResponse, Models } from '../ports/model.ts';
+export type { ModelPrice, ModelPrices } from './prices.ts';
+export {
+  createScriptedModels,
+  type Script,
+  type ScriptedAnswer,
+  type ScriptedCall,
+  type ScriptedModels,
+  type ScriptedTurn,
+} from './scripted.ts';
+export type { ModelRequest, Models } from '../ports/model.ts';
+export { textOf } from '../graph/model-contract.ts';
+export type {
+  AssistantPart,
+  FilePart,
+  FinishReason,
+  ImagePart,
+  ModelAccess,
+  ModelCall,
+  ModelDelta,
+  ModelDeltaEvent,
+  ModelMessage,
+  ModelResponse,
+  ModelTool,
+  ModelUsage,
+  ProviderData,
+  ProviderTool,
+  ReasoningPart,
+  TextPart,
+  ToolCallPart,
+  ToolResultPart,
+  UserPart,
+} from '../graph/model-contract.ts';

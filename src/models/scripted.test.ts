@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { textOf, type ModelDelta } from '../graph/model-contract.ts';
 import type { ModelRequest } from '../ports/model.ts';
 import { createScriptedModels } from './scripted.ts';
 
@@ -12,23 +13,60 @@ const request = (content: string): ModelRequest => ({
 test('answers come in order, calls are counted, and a call too many is refused', async () => {
   const models = createScriptedModels(['one', { text: 'two', finishReason: 'length' }, new Error('three')]);
   await expect(models.generate(request('12345'))).resolves.toEqual({
-    text: 'one',
+    content: [{ type: 'text', text: 'one' }],
     model: 'a:b',
     finishReason: 'stop',
     usage: { inputTokens: 2, outputTokens: 1 },
   });
-  await expect(models.generate(request(''))).resolves.toMatchObject({ text: 'two', finishReason: 'length' });
+  await expect(models.generate(request(''))).resolves.toMatchObject({
+    content: [{ text: 'two' }],
+    finishReason: 'length',
+  });
   await expect(models.generate(request(''))).rejects.toThrow('three');
   await expect(models.generate(request(''))).rejects.toMatchObject({ code: 'MODEL_REFUSED', applied: 'no' });
   expect(models.requests).toHaveLength(4);
 });
 
 test('a function answers each request; its text is told as it comes', async () => {
-  const pieces: string[] = [];
-  const models = createScriptedModels(({ messages }, index) => `${index}: ${messages[0]?.content ?? ''}`);
+  const deltas: ModelDelta[] = [];
+  const models = createScriptedModels(({ messages }, index) => `${index}: ${textOf(messages[0]?.content ?? '')}`);
   await models.generate(request('a'));
-  const { text } = await models.generate({ ...request('b'), onText: (piece) => pieces.push(piece) });
-  expect([text, ...pieces]).toEqual(['1: b', '1: b']);
+  const { content } = await models.generate({ ...request('b'), onDelta: (delta) => deltas.push(delta) });
+  expect([textOf(content), ...deltas]).toEqual(['1: b', { type: 'text', text: '1: b' }]);
+});
+
+test('a script reasons, speaks in pieces and calls tools, whole or as a stream', async () => {
+  const turn = {
+    reasoning: 'hm',
+    pieces: ['I ', 'look.'],
+    calls: [
+      { tool: 'look', input: { at: 1 } },
+      { tool: 'end', id: 'own' },
+    ],
+  };
+  const models = createScriptedModels([turn, turn]);
+  const deltas: ModelDelta[] = [];
+  const response = await models.generate({ ...request('a'), onDelta: (delta) => deltas.push(delta) });
+  expect(response).toMatchObject({
+    content: [
+      { type: 'reasoning', text: 'hm' },
+      { type: 'text', text: 'I look.' },
+      { type: 'tool-call', id: 'call-1-1', tool: 'look', input: { at: 1 } },
+      { type: 'tool-call', id: 'own', tool: 'end', input: {} },
+    ],
+    finishReason: 'tool-calls',
+  });
+  expect(deltas.map((delta) => [delta.type, delta.text])).toEqual([
+    ['reasoning', 'hm'],
+    ['text', 'I '],
+    ['text', 'look.'],
+    ['tool-arguments', ''],
+    ['tool-arguments', '{"at":1}'],
+    ['tool-arguments', ''],
+    ['tool-arguments', '{}'],
+  ]);
+  const again = await models.generate(request('a'));
+  expect(again.content.at(2)).toMatchObject({ id: 'call-2-1' });
 });
 
 test('a call under an aborted signal is not made', async () => {

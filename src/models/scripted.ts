@@ -1,9 +1,35 @@
 /** A model whose answers are given beforehand: for tests and demos. */
+import {
+  textOf,
+  type AssistantPart,
+  type ModelMessage,
+  type ModelResponse,
+  type ToolCallPart,
+} from '../graph/model-contract.ts';
 import { NodeFailure } from '../graph/node-contract.ts';
-import type { ModelRequest, ModelResponse, Models } from '../ports/model.ts';
+import type { ModelRequest, Models } from '../ports/model.ts';
 
-/** A text, parts of a response, or an error that is thrown. */
-export type ScriptedAnswer = string | Error | (Partial<ModelResponse> & { readonly text: string });
+/** A tool that a scripted answer asks for. */
+export interface ScriptedCall {
+  readonly tool: string;
+  readonly input?: unknown;
+  /** Default: the number of the answer and of the call in it, such as `call-2-1`. */
+  readonly id?: string;
+}
+
+/** One answer: parts of a response, with short forms for what it says and does. */
+export interface ScriptedTurn extends Partial<ModelResponse> {
+  /** Before everything else. */
+  readonly reasoning?: string;
+  readonly text?: string;
+  /** After the text; then the finish reason is `tool-calls`. */
+  readonly calls?: readonly ScriptedCall[];
+  /** How the text comes where somebody follows it. Default: in one piece. */
+  readonly pieces?: readonly string[];
+}
+
+/** A text, an answer, or an error that is thrown. */
+export type ScriptedAnswer = string | Error | ScriptedTurn;
 
 /** Answers in the order of the calls, or a function of the request and the number of calls before it. */
 export type Script =
@@ -15,7 +41,8 @@ export interface ScriptedModels extends Models {
 }
 
 /**
- * Makes models that answer by a script. Four characters count as one token.
+ * Makes models that answer by a script. Four characters count as one token. Nothing is checked: an answer may call tools that were not
+ * offered, as models do.
  * @throws NodeFailure MODEL_REFUSED at a call for which the script has no answer
  */
 export function createScriptedModels(script: Script): ScriptedModels {
@@ -27,18 +54,56 @@ export function createScriptedModels(script: Script): ScriptedModels {
       const index = requests.push(request) - 1;
       const answer = typeof script === 'function' ? await script(request, index) : (script[index] ?? ranOut(index));
       if (answer instanceof Error) throw answer;
-      const response = typeof answer === 'string' ? { text: answer } : answer;
-      request.onText?.(response.text);
-      return { model: request.model, finishReason: 'stop', usage: usageOf(request, response.text), ...response };
+      const turn = typeof answer === 'string' ? { text: answer } : answer;
+      const response = responseOf(turn, request, index + 1);
+      if (request.onDelta !== undefined) tell(response.content, turn.pieces, request.onDelta);
+      return response;
     },
   };
+}
+
+function responseOf(turn: ScriptedTurn, request: ModelRequest, number: number): ModelResponse {
+  const { reasoning, text = turn.pieces?.join(''), calls = [], pieces: _, ...given } = turn;
+  const content: readonly AssistantPart[] = given.content ?? [
+    ...(reasoning === undefined ? [] : [{ type: 'reasoning' as const, text: reasoning }]),
+    ...(text === undefined ? [] : [{ type: 'text' as const, text }]),
+    ...calls.map(({ tool, input = {}, id }, call): ToolCallPart => {
+      return { type: 'tool-call', id: id ?? `call-${number}-${call + 1}`, tool, input };
+    }),
+  ];
+  return {
+    model: request.model,
+    finishReason: content.some(({ type }) => type === 'tool-call') ? 'tool-calls' : 'stop',
+    usage: { inputTokens: tokensOf(request.messages), outputTokens: tokensOf([{ role: 'assistant', content }]) },
+    ...given,
+    content,
+  };
+}
+
+/** Tells the answer part by part; the text in the pieces given. */
+function tell(
+  content: readonly AssistantPart[],
+  pieces: readonly string[] | undefined,
+  onDelta: NonNullable<ModelRequest['onDelta']>,
+): void {
+  for (const part of content) {
+    if (part.type === 'reasoning') onDelta({ type: 'reasoning', text: part.text });
+    if (part.type === 'text') for (const text of pieces ?? [part.text]) onDelta({ type: 'text', text });
+    if (part.type !== 'tool-call') continue;
+    const { id, tool, input } = part;
+    for (const text of ['', JSON.stringify(input)]) onDelta({ type: 'tool-arguments', id, tool, text });
+  }
 }
 
 function ranOut(count: number): never {
   throw new NodeFailure(`the script has answers for ${count} calls only`, { code: 'MODEL_REFUSED', applied: 'no' });
 }
 
-function usageOf({ messages }: ModelRequest, text: string): ModelResponse['usage'] {
-  const characters = messages.reduce((sum, { content }) => sum + content.length, 0);
-  return { inputTokens: Math.ceil(characters / 4), outputTokens: Math.ceil(text.length / 4) };
+/** Texts count by their characters, other parts by those of their JSON. */
+function tokensOf(messages: readonly ModelMessage[]): number {
+  const characters = messages.reduce((sum, { content }) => {
+    const others = typeof content === 'string' ? [] : content.filter(({ type }) => type !== 'text');
+    return sum + textOf(content).length + others.reduce((more, part) => more + JSON.stringify(part).length, 0);
+  }, 0);
+  return Math.ceil(characters / 4);
 }

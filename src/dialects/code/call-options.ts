@@ -51,6 +51,7 @@ const kinds: Readonly<Record<OptionName, Kind>> = {
   clock: { fits: has('now', 'setTimer'), name: 'a clock' },
   ids: { fits: has('createRunId'), name: 'a source of ids' },
   secrets: { fits: has('read'), name: 'a source of secrets' },
+  models: { fits: has('generate'), name: 'a source of answers' },
   limits: object,
   tenant: text,
   leaseMs: { fits: (value) => isNumber(value) && (value as number) > 0, name: 'a number over 0' },

@@ -30,6 +30,7 @@ const engineSettingNames = [
   'clock',
   'ids',
   'secrets',
+  'models',
   'limits',
   'tenant',
   'leaseMs',

@@ -42,9 +42,21 @@ test.each<readonly [string, () => unknown]>([
   ['a request to nowhere', () => (httpNode as Untyped)({})],
   ['a command that is none', () => (shellNode as Untyped)({})],
   ['a map of nothing', () => (mapNode as Untyped)({ each: () => 1 })],
-  ...(['store', 'blobs', 'clock', 'ids', 'secrets', 'engine', 'findGraph', 'limits', 'tenant', 'leaseMs'] as const).map(
-    (option) => [`a number for ${option}`, () => graph().compile({ [option]: -5 })] as const,
-  ),
+  ...(
+    [
+      'store',
+      'blobs',
+      'clock',
+      'ids',
+      'secrets',
+      'models',
+      'engine',
+      'findGraph',
+      'limits',
+      'tenant',
+      'leaseMs',
+    ] as const
+  ).map((option) => [`a number for ${option}`, () => graph().compile({ [option]: -5 })] as const),
   ['a store that is an empty object', () => graph().compile({ store: {} })],
   [
     'idempotent that is a word',

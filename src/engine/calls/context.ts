@@ -11,6 +11,8 @@ import type {
   StepOptions,
 } from '../../graph/node-contract.ts';
 import type { Graph } from '../../graph/graph.ts';
+import type { ModelAccess } from '../../graph/model-contract.ts';
+import { accessModels } from '../../ports/model-access.ts';
 import type { Activation } from '../run/frame-run.ts';
 import { runChild } from './child.ts';
 import type { RunCore } from '../run/run-core.ts';
@@ -118,6 +120,9 @@ export class Context implements NodeContext {
         return value;
       },
     };
+  }
+  get models(): ModelAccess {
+    return accessModels(this.#core.env.models, this);
   }
   get blobs(): BlobAccess {
     const { blobs, tenant } = this.#core.env;

@@ -2,6 +2,7 @@
 import type { BlobStore } from '../../ports/blobs.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Ids } from '../../ports/ids.ts';
+import type { Models } from '../../ports/model.ts';
 import type { Secrets } from '../../ports/secrets.ts';
 import type { Claim, RunRow, Store } from '../../ports/store.ts';
 import type { DeltaBuilder } from '../../state/delta.ts';
@@ -22,6 +23,7 @@ export interface EngineEnvironment {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly secrets: Secrets | undefined;
+  readonly models: Models | undefined;
   readonly limits: Limits;
   readonly tenant: string;
   readonly leaseMs: number;

@@ -30,7 +30,7 @@ export {
 export { interactiveNodeType } from './interactive-node-type.ts';
 
 export interface NodeTypeOptions {
-  /** What LLMCall calls. Without it, LLMCall fails with MODEL_UNKNOWN. */
+  /** What LLMCall calls. Default: the models of the engine that runs the workflow. */
   readonly models?: Models;
 }
 

@@ -1,4 +1,5 @@
 /** An interactive block as a node type: its turns are recorded, its questions are waits. */
+import type { ModelAccess } from '../../graph/model-contract.ts';
 import { SecretReference } from '../../graph/secret-reference.ts';
 import type { NodeType, TypedNodeContext } from '../../graph/node-type.ts';
 import { isPlainObject } from '../../state/values/plain.ts';
@@ -76,5 +77,9 @@ function contextOf(
 ): InteractiveContext {
   const { runId, nodeId, nodePath, visit, state, secrets, blobs, inputs } = ctx;
   const emit = (event: unknown): void => ctx.emit(event);
-  return { runId, nodeId, nodePath, visit, state, secrets, blobs, inputs, emit, idempotencyKey, attempt, signal };
+  const models: ModelAccess = {
+    generate: (call, options) => ctx.models.generate(call, { idempotencyKey, signal, ...options }),
+  };
+  const own = { models, emit, idempotencyKey, attempt, signal };
+  return { runId, nodeId, nodePath, visit, state, secrets, blobs, inputs, ...own };
 }

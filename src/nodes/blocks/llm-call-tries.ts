@@ -2,7 +2,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { NodeFailure } from '../../graph/node-contract.ts';
 import type { JsonSchema, TypedNodeContext } from '../../graph/node-type.ts';
-import type { ModelMessage, ModelRequest, ModelResponse, Models } from '../../ports/model.ts';
+import {
+  textOf,
+  type ModelAccess,
+  type ModelCall,
+  type ModelMessage,
+  type ModelResponse,
+} from '../../graph/model-contract.ts';
 import { readAnswer } from './llm-call-answer.ts';
 
 export interface Conversation {
@@ -11,7 +17,7 @@ export interface Conversation {
   readonly system: readonly string[];
   readonly schema: JsonSchema | undefined;
   readonly template?: string;
-  readonly settings: Pick<ModelRequest, 'temperature' | 'tokensMax'>;
+  readonly settings: Pick<ModelCall, 'temperature' | 'tokensMax'>;
   readonly callsMax: number;
   /** Before the second call; doubled for each that follows. */
   readonly delayMs: number;
@@ -26,14 +32,14 @@ const correction =
  * @throws NodeFailure MODEL_OUTPUT_INVALID with the last answer in its data; what the models throw
  */
 export async function converse(
-  models: Models | undefined,
+  models: ModelAccess,
   ctx: TypedNodeContext,
   conversation: Conversation,
 ): Promise<unknown> {
-  if (models === undefined) throw new NodeFailure('no models are configured', { code: 'MODEL_UNKNOWN', applied: 'no' });
   const { schema, callsMax } = conversation;
   let messages = firstMessages(conversation);
   const usage = { input_tokens: 0, output_tokens: 0 };
+  let cost: number | undefined;
   for (let attempt = 1; ; attempt += 1) {
     let response: ModelResponse;
     try {
@@ -47,8 +53,16 @@ export async function converse(
     }
     usage.input_tokens += response.usage.inputTokens;
     usage.output_tokens += response.usage.outputTokens;
-    const { text, model, finishReason } = response;
-    const metadata = { attempts: attempt, model, usage: { ...usage }, finish_reason: finishReason };
+    if (response.cost !== undefined) cost = (cost ?? 0) + response.cost;
+    const { model, finishReason } = response;
+    const text = textOf(response.content);
+    const metadata = {
+      attempts: attempt,
+      model,
+      usage: { ...usage },
+      finish_reason: finishReason,
+      ...(cost !== undefined && { cost }),
+    };
     ctx.emit({ type: 'model-call', ...metadata });
     if (schema === undefined) return { response: { content: text }, success: true, metadata };
     const reading = readAnswer(text, schema);
@@ -68,7 +82,7 @@ function firstMessages({ system, prompt, schema }: Conversation): readonly Model
 }
 
 async function callOnce(
-  models: Models,
+  models: ModelAccess,
   ctx: TypedNodeContext,
   { model, schema, settings, callMs }: Conversation,
   messages: readonly ModelMessage[],
@@ -76,15 +90,14 @@ async function callOnce(
 ): Promise<ModelResponse> {
   const late = AbortSignal.timeout(callMs);
   try {
-    return await models.generate({
-      model,
-      messages,
-      ...settings,
-      ...(schema !== undefined && { schema }),
-      // A corrected call is another request than the one before it; a repeated one is the same.
-      idempotencyKey: `${ctx.idempotencyKey}:${messages.length}`,
-      signal: AbortSignal.any([ctx.signal, late]),
-    });
+    return await models.generate(
+      { model, messages, ...settings, ...(schema !== undefined && { schema }) },
+      {
+        // A corrected call is another request than the one before it; a repeated one is the same.
+        idempotencyKey: `${ctx.idempotencyKey}:${messages.length}`,
+        signal: AbortSignal.any([ctx.signal, late]),
+      },
+    );
   } catch (error) {
     ctx.signal.throwIfAborted();
     if (!late.aborted) throw error;

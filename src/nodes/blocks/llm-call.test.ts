@@ -44,7 +44,10 @@ test('B50 the answer is given as text, with what it cost', async () => {
       ],
     },
   ]);
-  expect(ctx.record.events).toMatchObject([{ type: 'model-call', attempts: 1 }]);
+  expect(ctx.record.events).toMatchObject([
+    { type: 'model-delta', call: 'key-1:2', delta: { type: 'text', text: 'Hi.' } },
+    { type: 'model-call', attempts: 1 },
+  ]);
 });
 
 test.each([

@@ -1,5 +1,6 @@
 /** LLMCall: asks a language model, and holds its answer to a schema. */
 import type { InputFault, Inputs, NodeType } from '../../graph/node-type.ts';
+import { accessModels } from '../../ports/model-access.ts';
 import type { Models } from '../../ports/model.ts';
 import { schemaDefect } from '../../schema/json-schema.ts';
 import {
@@ -40,7 +41,7 @@ const maxTokens = numberOption(
 const bounds = [maxRetries, retryDelay, timeout];
 const options = [...bounds, temperature, maxTokens];
 
-/** The `LLMCall` of docs/spec/blocks.md. @param models - without them, a call fails with MODEL_UNKNOWN */
+/** The `LLMCall` of docs/spec/blocks.md. @param models - default: those of the engine that runs the block */
 export function llmCallType(models: Models | undefined): NodeType {
   return {
     name: 'LLMCall',
@@ -63,13 +64,17 @@ export function llmCallType(models: Models | undefined): NodeType {
     outputs: {
       response: { schema: {}, description: 'The value that fits the schema, or without one `{ content }`.' },
       success: outputField('boolean', 'True: a call that gives no fitting answer fails the block.'),
-      metadata: outputField('object', 'attempts, model, usage (input_tokens, output_tokens) and finish_reason.'),
+      metadata: outputField(
+        'object',
+        'attempts, model, usage (input_tokens, output_tokens), finish_reason, and cost where prices are known.',
+      ),
     },
     effect: 'external',
     isIdempotent: true,
     timeoutMs: longestMs,
     check: (inputs) => [...optionFaults(options, inputs), ...callFaults(inputs)],
-    run: (ctx) => converse(models, ctx, conversationOf(ctx.inputs)),
+    run: (ctx) =>
+      converse(models === undefined ? ctx.models : accessModels(models, ctx), ctx, conversationOf(ctx.inputs)),
   };
 }
 

@@ -1,11 +1,15 @@
 /** A node's context without an engine: for testing the code behind one node. */
 import { CairnError } from '../../errors.ts';
+import { accessModels } from '../../ports/model-access.ts';
+import type { Models } from '../../ports/model.ts';
 import type { ChildResult, NodeContext, Question, StateView, StepOptions } from '../../graph/node-contract.ts';
 
-export interface FakeContextOptions extends Partial<Omit<NodeContext, 'state' | 'secrets'>> {
+export interface FakeContextOptions extends Partial<Omit<NodeContext, 'state' | 'secrets' | 'models'>> {
   readonly state?: Partial<StateView>;
   /** Values by name. */
   readonly secrets?: Readonly<Record<string, string>>;
+  /** What answers calls of models. Without it they fail with MODEL_UNKNOWN. */
+  readonly models?: Models;
   /** Answers by question name, in order of asking; a question without one is never answered. */
   readonly answers?: Readonly<Record<string, readonly unknown[]>>;
   /** How a child run ends. Default: completed, with an empty state. */
@@ -39,7 +43,7 @@ export function createStateView(parts: Partial<StateView> = {}): StateView {
  * replaced one by one.
  */
 export function createFakeContext(options: FakeContextOptions = {}): FakeContext {
-  const { state, secrets = {}, answers = {}, runChild, ...overrides } = options;
+  const { state, secrets = {}, answers = {}, runChild, models, ...overrides } = options;
   const steps: FakeStep[] = [];
   const questions: Question[] = [];
   const events: unknown[] = [];
@@ -91,6 +95,7 @@ export function createFakeContext(options: FakeContextOptions = {}): FakeContext
       },
       get: (hash) => Promise.resolve(blobs.get(hash) ?? new Uint8Array()),
     },
+    models: { generate: (call, options) => accessModels(models, context).generate(call, options) },
     now: () => 0,
     ...overrides,
     record: { steps, questions, events, children },

@@ -1,4 +1,5 @@
 /** What the code of a block is handed: the node's context, with the inputs and what a block's place in a workflow adds. */
+import type { ModelAccess } from '../../../graph/model-contract.ts';
 import { CairnError } from '../../../errors.ts';
 import type {
   BlobAccess,
@@ -76,6 +77,9 @@ export class BlockContext implements TypedNodeContext {
   }
   get blobs(): BlobAccess {
     return this.ctx.blobs;
+  }
+  get models(): ModelAccess {
+    return this.ctx.models;
   }
   isGranted(need: Need): boolean {
     return this.#workflow.withheld?.(need) === undefined;
