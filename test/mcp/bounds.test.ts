@@ -82,9 +82,18 @@ describe('standard output', () => {
     for (const line of lines) expect(JSON.parse(line)).toMatchObject({ jsonrpc: '2.0' });
   }, 30_000);
 
-  test('M1 what is no protocol is no end of the server', async () => {
-    const { child, send } = speak();
-    child.stdin.write('hello?\n{"jsonrpc":"2.0"}\n[]\n\n');
+  test('M1 what is no protocol is answered with an error, and no end of the server', async () => {
+    const { child, send, lines } = speak();
+    child.stdin.write('hello?\n{"jsonrpc":"2.0"}\n[]\n\n{"jsonrpc":"2.0","id":77,"method":3}\n{"id":"x"');
+    child.stdin.write(',"method":"ping"}\n');
+    await expect.poll(() => lines.length, { timeout: 20_000, interval: 20 }).toBe(5);
+    expect(lines.map((line) => JSON.parse(line) as unknown)).toEqual([
+      { jsonrpc: '2.0', id: null, error: { code: -32_700, message: expect.stringContaining('no JSON') as string } },
+      { jsonrpc: '2.0', id: null, error: { code: -32_600, message: 'this is no JSON-RPC 2.0 message' } },
+      { jsonrpc: '2.0', id: null, error: { code: -32_600, message: 'batches are not part of the protocol' } },
+      { jsonrpc: '2.0', id: 77, error: { code: -32_600, message: 'this is no JSON-RPC 2.0 message' } },
+      { jsonrpc: '2.0', id: 'x', error: { code: -32_600, message: 'this is no JSON-RPC 2.0 message' } },
+    ]);
     await send('initialize', opening);
     expect(await send('tools/list', {})).toMatchObject({ result: { tools: expect.any(Array) as unknown[] } });
     expect(await send('tools/call', { name: 'nothing' })).toMatchObject({ error: { code: -32_602 } });

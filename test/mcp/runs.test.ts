@@ -252,6 +252,29 @@ describe('runs', () => {
     });
   });
 
+  test('M7 an unknown argument is named, with what was meant', async () => {
+    for (const [tool, args, message] of [
+      ['list_runs', { limt: 3 }, 'there is no argument "limt", perhaps limit is meant (there are: '],
+      [
+        'get_run',
+        { run_id: 'x', zz: 1, yy: 2 },
+        'there is no argument "zz"; there is no argument "yy" (there are: run_id',
+      ],
+    ] as const) {
+      const said = await tools.call(tool, args);
+      expect(said).toMatchObject({ isError: true, text: expect.stringContaining(message) as string });
+    }
+  });
+
+  test('M7 a fork that sets what is no part of the state is refused by a code', async () => {
+    const { run_id: run } = await tools.call('execute_workflow', { workflow: 'greet', inputs: { who: 'you' } });
+    const set = JSON.parse('{"__proto__.x":1}') as object;
+    expect(await tools.call('fork_checkpoint', { checkpoint_id: `${String(run)}@0`, set })).toMatchObject({
+      isError: true,
+      code: 'STATE_UNKNOWN_CHANNEL',
+    });
+  });
+
   test('M6 a run is previewed, forked with another input, and compared with its fork', async () => {
     const { run_id: run } = await tools.call('execute_workflow', { workflow: 'greet', inputs: { who: 'you' } });
     const branch = { checkpoint_id: `${String(run)}@0`, set: { 'input.who': 'all' } };

@@ -277,3 +277,28 @@ test('H2 a patch of the input fits its schema as the input did', async () => {
     seq: 1,
   });
 });
+
+test.each([
+  [['__proto__', 'x']],
+  [['__proto__']],
+  [['constructor', 'prototype', 'x']],
+  [['toString', 'x']],
+  [['outputs', '__proto__', 'x']],
+  [['scratch', 'text', 'x']],
+  [['input', '__proto__', 'x', 'y']],
+])('H2 a patch at %j is refused by a code, and nothing is changed', async (path) => {
+  const bench = createBench();
+  const graph = graphOf('g', [node('a', 'pure', () => 1)], edges('> a', 'a >'));
+  const { runId } = await runToRest(bench.engine, graph, JSON.parse('{"__proto__":{"x":"text"}}'));
+  const forking = bench.engine.fork(
+    { runId, seq: 0 },
+    {
+      set: [
+        { path: ['scratch', 'text'], value: 't' },
+        { path, value: 1 },
+      ],
+    },
+  );
+  await expect(forking).rejects.toMatchObject({ code: 'STATE_UNKNOWN_CHANNEL' });
+  expect(({} as Record<string, unknown>)['x']).toBeUndefined();
+});

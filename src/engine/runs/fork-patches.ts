@@ -27,6 +27,19 @@ export function admitPatch(env: EngineEnvironment, { path, value }: Patch): Admi
   return admitValue(path.some(redact) ? maskedText : value, path, env.limits, redact);
 }
 
+/** @throws STATE_UNKNOWN_CHANNEL the path leads through what has no keys */
+function placed(whole: unknown, path: readonly string[], value: unknown, patch: Patch): unknown {
+  try {
+    return setPath(whole, path, value);
+  } catch (error) {
+    throw new CairnError(
+      'STATE_UNKNOWN_CHANNEL',
+      { channel: patch.path.join('.'), reason: (error as Error).message },
+      { cause: error },
+    );
+  }
+}
+
 /** Changes a state and records the ops that do it; large values go to the blob store (C5). */
 export class ForkPatches {
   readonly #env: EngineEnvironment;
@@ -64,18 +77,19 @@ export class ForkPatches {
     }
     const { frame } = root;
     if (partition === 'input') {
-      const input = key === undefined ? value : setPath(frame.input, [key, ...rest], value);
+      const input = key === undefined ? value : placed(frame.input, [key, ...rest], value, patch);
       await this.#setLarge(['frame', 'input'], input);
       return key === undefined ? 'input' : `input.${key}`;
     }
-    const channels = partition === undefined ? undefined : frame.channels[partition];
+    // What every object inherits (`__proto__`, `constructor`) is no partition.
+    const channels = partitions.some((name) => name === partition) ? frame.channels[partition ?? ''] : undefined;
     if (partition === undefined || channels === undefined || key === undefined)
       throw new CairnError('STATE_UNKNOWN_CHANNEL', {
         channel: patch.path.join('.'),
         ...(partition === 'outputs' && key !== undefined && { reason: `set the whole outcome, outputs.${key}` }),
         ...(channels !== undefined && { reason: `name one of its channels, ${partition}.NAME` }),
       });
-    const next = rest.length === 0 ? value : setPath(readPath(channels, [key]), rest, value);
+    const next = rest.length === 0 ? value : placed(readPath(channels, [key]), rest, value, patch);
     await this.#setLarge(['frame', 'channels', partition, key], next);
     return `${partition}.${key}`;
   }

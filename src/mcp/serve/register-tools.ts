@@ -1,5 +1,11 @@
 /** Puts the tools on a server of the SDK, and turns its calls into calls of tools. */
-import type { CallToolResult, ClientCapabilities, InputRequiredResult } from '@modelcontextprotocol/server';
+import type {
+  CallToolResult,
+  ClientCapabilities,
+  fromJsonSchema,
+  InputRequiredResult,
+} from '@modelcontextprotocol/server';
+import { nearest } from '../../operations/nearest.ts';
 import { takeUp } from '../tools/converse.ts';
 import type { McpServer, Sdk, ServerContext, ServerHouse } from './server-house.ts';
 import type { Form } from '../ask/elicitation-form.ts';
@@ -72,16 +78,41 @@ async function callTool(tool: AnyTool, call: ToolCall, input: object): Promise<T
   }
 }
 
+type InputSchema = ReturnType<typeof fromJsonSchema<object>>;
+
+/** The schema, but for arguments that it does not know: it says that there are some, and a model needs to know which. */
+function namingUnknown(known: readonly string[], schema: InputSchema): InputSchema {
+  const standard = schema['~standard'];
+  const messageOf = (name: string): string => {
+    const guess = nearest(name, known);
+    return `there is no argument ${JSON.stringify(name)}${guess === undefined ? '' : `, perhaps ${guess} is meant`}`;
+  };
+  return {
+    '~standard': {
+      ...standard,
+      validate(value, options) {
+        const unknown = Object.keys(value ?? {}).filter((name) => !known.includes(name));
+        if (unknown.length === 0) return standard.validate(value, options);
+        const there = known.length === 0 ? 'there are none' : `there are: ${known.join(', ')}`;
+        return { issues: [{ message: `${unknown.map(messageOf).join('; ')} (${there})` }] };
+      },
+    },
+  };
+}
+
 export function registerTools(server: McpServer, house: ServerHouse, era: Era): void {
   const { sdk, context, tell, announceResources } = house;
   for (const tool of toolList) {
     const { name, title, description, input, required, output, hints } = tool;
-    const inputSchema = sdk.fromJsonSchema<object>({
-      type: 'object',
-      properties: { ...input },
-      required: [...required],
-      additionalProperties: false,
-    });
+    const inputSchema = namingUnknown(
+      Object.keys(input),
+      sdk.fromJsonSchema<object>({
+        type: 'object',
+        properties: { ...input },
+        required: [...required],
+        additionalProperties: false,
+      }),
+    );
     const outputSchema = sdk.fromJsonSchema(output);
     const annotations = {
       title,

@@ -1,7 +1,8 @@
 /** Serves one client over standard input and output. */
 import type { Writable } from 'node:stream';
-import type { McpServer } from './server-house.ts';
+import type { McpServer, Sdk } from './server-house.ts';
 import { loadStdio } from './load-sdk.ts';
+import { refuseMalformed } from './refuse-malformed.ts';
 import type { Serving } from './serving.ts';
 
 /**
@@ -9,18 +10,20 @@ import type { Serving } from './serving.ts';
  * @param output - where the protocol goes: see takeStdout
  */
 export async function serveStdio(
+  sdk: Sdk,
   createServer: (era: 'legacy' | 'modern') => McpServer,
   output: Writable,
   tell: (line: string) => void,
 ): Promise<Serving> {
-  const sdk = await loadStdio();
+  const { serveStdio: serve, StdioServerTransport } = await loadStdio();
   const servers = new Set<McpServer>();
   let end: () => void = () => undefined;
   const ended = new Promise<void>((resolve) => {
     end = resolve;
   });
-  const transport = new sdk.StdioServerTransport(process.stdin, output);
-  const handle = sdk.serveStdio(
+  const input = refuseMalformed(sdk, process.stdin, (line) => void output.write(line));
+  const transport = new StdioServerTransport(input, output);
+  const handle = serve(
     ({ era }) => {
       const server = createServer(era);
       servers.add(server);
@@ -33,6 +36,8 @@ export async function serveStdio(
   Object.assign(transport, {
     onclose: () => {
       onclose?.();
+      // What is no longer read keeps no process.
+      process.stdin.unpipe().pause();
       end();
     },
   });

@@ -69,7 +69,7 @@ export async function startMcpServer(options: McpServerOptions): Promise<Running
     serving =
       output === undefined
         ? await serveHttp(sdk, (era) => createServer(house, era), http ?? {}, tell)
-        : await serveStdio((era) => createServer(house, era), output, tell);
+        : await serveStdio(sdk, (era) => createServer(house, era), output, tell);
   } catch (error) {
     await app.close();
     throw error;
