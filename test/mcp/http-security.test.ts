@@ -1,5 +1,7 @@
 /** Who may speak to the MCP server over HTTP (M10 to M12 of docs/spec/mcp.md). */
+import { once } from 'node:events';
 import { request } from 'node:http';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { afterEach, describe, expect, test } from 'vitest';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
@@ -103,17 +105,42 @@ describe('over HTTP', () => {
     expect(await post(url)).toMatchObject({ status: 200 });
   });
 
-  test('M12 sessions are bounded: there is no more room until one has ended or is long unused', async () => {
-    const url = await start({ limits: { sessions: 1, idleMs: 60_000 } });
-    const first = await post(url);
-    const session = first.headers['mcp-session-id'];
-    expect(session).toBeTypeOf('string');
-    expect(await post(url)).toMatchObject({ status: 503 });
-    const crowded = await start({ limits: { sessions: 1, idleMs: 0 } });
-    const oldest = (await post(crowded)).headers['mcp-session-id'] as string;
-    expect(await post(crowded)).toMatchObject({ status: 200 });
+  test('M12 sessions are bounded: the one that was idle longest makes room, and who has the token gets in', async () => {
+    const url = await start({ token: 'a-long-token', limits: { sessions: 3 } });
+    const authorization = 'Bearer a-long-token';
     const ping = JSON.stringify({ jsonrpc: '2.0', id: 2, method: 'ping' });
-    expect(await post(crowded, { 'mcp-session-id': oldest }, ping)).toMatchObject({ status: 404 });
+    const reach = async (session: string): Promise<number> =>
+      (await post(url, { authorization, 'mcp-session-id': session }, ping)).status;
+    const open = async (): Promise<string> => {
+      const { status, headers } = await post(url, { authorization });
+      expect(status).toBe(200);
+      return String(headers['mcp-session-id']);
+    };
+    const first = await open();
+    // A hundred that never say goodbye: without the token they have no session, and with it they take turns.
+    for (let index = 0; index < 100; index += 1) expect((await post(url)).status).toBe(401);
+    const [second, third] = [await open(), await open()];
+    expect(await reach(first)).toBe(200);
+    const fourth = await open();
+    expect(await reach(second)).toBe(404);
+    expect([await reach(first), await reach(third), await reach(fourth)]).toEqual([200, 200, 200]);
+    for (let index = 0; index < 100; index += 1) await open();
+    expect(await reach(fourth)).toBe(404);
+  });
+
+  test('M12 a socket over which no whole request comes is closed', async () => {
+    const url = new URL(await start({ limits: { requestMs: 50 } }));
+    for (const said of [
+      '',
+      'POST /mcp HTTP/1.1\r\nHost: localh',
+      'POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{',
+    ]) {
+      const socket = connect(Number(url.port), url.hostname);
+      const closed = once(socket, 'close');
+      socket.resume().write(said);
+      await closed;
+    }
+    expect(await post(url.href)).toMatchObject({ status: 200 });
   });
 
   test('M12 what is no opening makes no session, and other paths are not there', async () => {

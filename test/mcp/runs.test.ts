@@ -223,7 +223,7 @@ describe('runs', () => {
   );
 
   test('M12 a session whose tool is at work makes no room for another', async () => {
-    const small = await serveHere(workspace, { http: { limits: { sessions: 1, idleMs: 0 } } });
+    const small = await serveHere(workspace, { http: { limits: { sessions: 1 } } });
     const connection = await small.connect();
     const working = connection.call('execute_workflow', { workflow: 'gated' });
     await begun();

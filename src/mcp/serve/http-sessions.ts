@@ -1,4 +1,4 @@
-/** Sessions of clients that open with `initialize`: bounded, and forgotten when nobody has used them for long. */
+/** Sessions of clients that open with `initialize`: bounded, and the one that was idle longest makes room for a new one. */
 import { randomUUID } from 'node:crypto';
 import type { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/server';
 import type { McpServer, Sdk } from './server-house.ts';
@@ -6,8 +6,6 @@ import type { McpServer, Sdk } from './server-house.ts';
 export interface SessionLimits {
   /** The most there may be at once. */
   readonly sessions: number;
-  /** Unused for so long, a session may make room for another. */
-  readonly idleMs: number;
   readonly bodyBytes: number;
 }
 
@@ -16,7 +14,6 @@ interface Session {
   readonly transport: WebStandardStreamableHTTPServerTransport;
   /** Requests being answered. */
   busy: number;
-  usedAt: number;
 }
 
 export interface HttpSessions {
@@ -38,30 +35,32 @@ function leaveAtEnd(response: Response, leave: () => void): Response {
     : new Response(body.pipeThrough(new TransformStream({ flush: leave })), { status, headers });
 }
 
-export function createHttpSessions(
-  sdk: Sdk,
-  createServer: () => McpServer,
-  limits: SessionLimits,
-  now: () => number,
-): HttpSessions {
+export function createHttpSessions(sdk: Sdk, createServer: () => McpServer, limits: SessionLimits): HttpSessions {
+  /** In the order in which they were last used. */
   const sessions = new Map<string, Session>();
 
   /** Sessions that are being opened have their places, too. */
   let opening = 0;
 
-  /** Whether there is room for one more, once the longest unused session has made some if it must. */
+  /** Whether there is room for one more, once the session that was idle longest has made some if it must: few clients say goodbye. */
   function makeRoom(): boolean {
     if (sessions.size + opening < limits.sessions) return true;
-    const idle = [...sessions].filter(([, { busy, usedAt }]) => busy === 0 && usedAt + limits.idleMs <= now());
-    const [oldest] = idle.sort(([, a], [, b]) => a.usedAt - b.usedAt);
-    if (oldest === undefined) return false;
-    sessions.delete(oldest[0]);
-    oldest[1].server.close().catch(() => undefined);
-    return true;
+    for (const [id, { busy, server }] of sessions) {
+      if (busy > 0) continue;
+      sessions.delete(id);
+      server.close().catch(() => undefined);
+      return true;
+    }
+    return false;
   }
 
   async function open(request: Request): Promise<Response> {
-    if (!makeRoom()) return refuse(503, -32_000, `there are ${limits.sessions} sessions already; end one of them`);
+    if (!makeRoom())
+      return refuse(
+        503,
+        -32_000,
+        `there are ${limits.sessions} sessions at work already; try again when one of them is idle`,
+      );
     const server = createServer();
     const transport = new sdk.WebStandardStreamableHTTPServerTransport({
       sessionIdGenerator: randomUUID,
@@ -69,7 +68,7 @@ export function createHttpSessions(
       onsessionclosed: (id) => void sessions.delete(id),
       maxRequestBodySize: limits.bodyBytes,
     });
-    const session: Session = { server, transport, busy: 0, usedAt: now() };
+    const session: Session = { server, transport, busy: 0 };
     opening += 1;
     try {
       await server.connect(transport);
@@ -92,7 +91,8 @@ export function createHttpSessions(
       if (isOver) return;
       isOver = true;
       session.busy -= 1;
-      session.usedAt = now();
+      const id = session.transport.sessionId ?? '';
+      if (sessions.delete(id)) sessions.set(id, session);
     };
     request.signal.addEventListener('abort', leave, { once: true });
     try {
