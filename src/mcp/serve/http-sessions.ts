@@ -35,24 +35,23 @@ function leaveAtEnd(response: Response, leave: () => void): Response {
     : new Response(body.pipeThrough(new TransformStream({ flush: leave })), { status, headers });
 }
 
+/** Ends the session that was idle longest, since few clients say goodbye. @returns whether there was one */
+function closeIdlest(sessions: Map<string, Session>): boolean {
+  for (const [id, { busy, server }] of sessions) {
+    if (busy > 0) continue;
+    sessions.delete(id);
+    server.close().catch(() => undefined);
+    return true;
+  }
+  return false;
+}
+
 export function createHttpSessions(sdk: Sdk, createServer: () => McpServer, limits: SessionLimits): HttpSessions {
   /** In the order in which they were last used. */
   const sessions = new Map<string, Session>();
 
   /** Sessions that are being opened have their places, too. */
   let opening = 0;
-
-  /** Whether there is room for one more, once the session that was idle longest has made some if it must: few clients say goodbye. */
-  function makeRoom(): boolean {
-    if (sessions.size + opening < limits.sessions) return true;
-    for (const [id, { busy, server }] of sessions) {
-      if (busy > 0) continue;
-      sessions.delete(id);
-      server.close().catch(() => undefined);
-      return true;
-    }
-    return false;
-  }
 
   async function open(request: Request): Promise<Response> {
     if (!makeRoom())
