@@ -147,7 +147,10 @@ describe('over HTTP', () => {
     const url = await start({ limits: { sessions: 1 } });
     const list = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' });
     expect((await post(url, {}, list)).status).toBe(400);
+    const session = String((await post(url)).headers['mcp-session-id']);
     expect((await post(url, {}, '{')).status).toBe(400);
+    const ping = JSON.stringify({ jsonrpc: '2.0', id: 2, method: 'ping' });
+    expect(await post(url, { 'mcp-session-id': session }, ping)).toMatchObject({ status: 200 });
     expect(await post(url.replace('/mcp', '/'))).toMatchObject({ status: 404 });
     expect(await post(url)).toMatchObject({ status: 200 });
   });

@@ -35,15 +35,14 @@ function leaveAtEnd(response: Response, leave: () => void): Response {
     : new Response(body.pipeThrough(new TransformStream({ flush: leave })), { status, headers });
 }
 
-/** Ends the session that was idle longest, since few clients say goodbye. @returns whether there was one */
-function closeIdlest(sessions: Map<string, Session>): boolean {
+/** Ends the session that was idle longest, since few clients say goodbye. */
+function closeIdlest(sessions: Map<string, Session>): void {
   for (const [id, { busy, server }] of sessions) {
     if (busy > 0) continue;
     sessions.delete(id);
     server.close().catch(() => undefined);
-    return true;
+    return;
   }
-  return false;
 }
 
 export function createHttpSessions(sdk: Sdk, createServer: () => McpServer, limits: SessionLimits): HttpSessions {
@@ -54,16 +53,16 @@ export function createHttpSessions(sdk: Sdk, createServer: () => McpServer, limi
   let opening = 0;
 
   async function open(request: Request): Promise<Response> {
-    if (!makeRoom())
-      return refuse(
-        503,
-        -32_000,
-        `there are ${limits.sessions} sessions at work already; try again when one of them is idle`,
-      );
+    const atWork = [...sessions.values()].filter(({ busy }) => busy > 0).length;
+    if (atWork + opening >= limits.sessions)
+      return refuse(503, -32_000, `all ${limits.sessions} sessions are at work; try again when one of them is idle`);
     const server = createServer();
     const transport = new sdk.WebStandardStreamableHTTPServerTransport({
       sessionIdGenerator: randomUUID,
-      onsessioninitialized: (id) => void sessions.set(id, session),
+      onsessioninitialized(id) {
+        if (sessions.size >= limits.sessions) closeIdlest(sessions);
+        sessions.set(id, session);
+      },
       onsessionclosed: (id) => void sessions.delete(id),
       maxRequestBodySize: limits.bodyBytes,
     });
