@@ -11,6 +11,7 @@ import {
   END,
   START,
 } from './graph.ts';
+import type { RetryPolicy } from './node-contract.ts';
 import { type LinkedNode, linkGraph } from './link-graph.ts';
 import { validateGraph } from './validate-graph.ts';
 
@@ -31,6 +32,11 @@ const end: NodeDefinition = { id: END, type: 'end', effect: 'pure', implementati
 function completeNode(linked: LinkedNode, index: number, policies: GraphPolicies): GraphNode {
   const definition = linked.definition ?? (index === 0 ? start : end);
   const frozen = <T>(value: T): T => freezeCopy(value) as T;
+  const frozenRetry = (retry: RetryPolicy | undefined): RetryPolicy | undefined => {
+    if (retry?.when === undefined) return frozen(retry);
+    const { when, ...data } = retry;
+    return Object.freeze({ ...frozen(data), when });
+  };
   const parts = {
     type: definition.type,
     version: definition.version ?? '1',
@@ -45,7 +51,7 @@ function completeNode(linked: LinkedNode, index: number, policies: GraphPolicies
     reads: frozen(definition.reads),
     when: definition.when,
     join: frozen(definition.join ?? 'some'),
-    retry: frozen(definition.retry),
+    retry: frozenRetry(definition.retry),
     timeoutMs: definition.timeoutMs,
     onFailure: definition.onFailure ?? 'fail-run',
     checkpoint: definition.checkpoint,

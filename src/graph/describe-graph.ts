@@ -26,7 +26,7 @@ const nodeData = (node: GraphNode): Data =>
     reads: node.reads,
     when: named(node.when),
     join: node.join,
-    retry: node.retry,
+    retry: node.retry?.when === undefined ? node.retry : { ...node.retry, when: '(computed)' },
     timeoutMs: node.timeoutMs,
     onFailure: node.onFailure,
     checkpoint: node.checkpoint,
@@ -119,6 +119,7 @@ function codeText(graph: Described): string {
     node.implementation.codeText ?? String(node.implementation.run),
     node.implementation.reconcile === undefined ? '' : String(node.implementation.reconcile),
     conditionCode(node.when),
+    ...(node.retry?.when === undefined ? [] : [String(node.retry.when)]),
     node.subgraph?.codeHash ?? '',
     ...node.outgoing.map((edge) => conditionCode(edge.condition) + (edge.choice ? sourceOf(edge.choice.choose) : '')),
   ]);

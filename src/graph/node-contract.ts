@@ -96,14 +96,31 @@ export interface RetryPolicy {
   readonly attempts: number;
   /** Default `exponential`. */
   readonly backoff?: 'fixed' | 'linear' | 'exponential';
+  /** What an exponential delay is multiplied by from one attempt to the next, 1 or more. Default 2. */
+  readonly factor?: number;
   /** Delay before the second attempt. Default 1,000 ms. */
   readonly delayMs?: number;
-  /** Longest delay. Default 60,000 ms. */
+  /** Longest delay, before jitter. Default 60,000 ms. */
   readonly delayMsMax?: number;
-  /** Random part of the delay, 0 to 1. Default 0. */
+  /** By how much of itself a delay is made longer or shorter at random at most, 0 to 1, so that many that failed together do not come again together. Default 0. */
   readonly jitter?: number;
   /** Error codes that are retried. Default: all. */
   readonly on?: readonly string[];
+  /**
+   * Asked of a failure that the rest of the policy would retry; anything but true, and an error of its own, means no. It is code, so
+   * `codeHash` covers it; its yes is on record with the retry, and is not asked for again after a crash.
+   */
+  readonly when?: (failure: RetryFailure) => boolean;
+}
+
+/** A failed attempt, as a retry policy sees it. */
+export interface RetryFailure {
+  /** What was thrown. */
+  readonly error: unknown;
+  /** Its code, else its name. */
+  readonly code: string;
+  /** The attempt that failed, counted from 1. */
+  readonly attempt: number;
 }
 
 /** A question: what is asked, and how an answer must look. An answer that does not fit is refused and the question stays open (W3). */

@@ -29,7 +29,7 @@ const moreNodeFields = [
   'implementation',
   'place',
 ];
-const retryFields = ['attempts', 'backoff', 'delayMs', 'delayMsMax', 'jitter', 'on'];
+const retryFields = ['attempts', 'backoff', 'factor', 'delayMs', 'delayMsMax', 'jitter', 'on', 'when'];
 
 /** The place of a node in messages: where it was written, else its id. */
 export function nodePlace(node: NodeDefinition): string {
@@ -66,6 +66,15 @@ export function checkRetry(report: Report, place: string, retry: NodeDefinition[
   checkFields(report, place, retry, retryFields);
   checkRange(report, place, 'retry.attempts', retry.attempts ?? Number.NaN, { min: 1, max: 1_000_000 });
   checkOneOf(report, 'G9', place, 'retry.backoff', retry.backoff, ['fixed', 'linear', 'exponential']);
+  checkRange(report, place, 'retry.factor', retry.factor, { min: 1, isWhole: false });
+  if (retry.factor !== undefined && (retry.backoff ?? 'exponential') !== 'exponential')
+    report.error(
+      'G9',
+      place,
+      `retry.factor means nothing where the backoff is ${retry.backoff}`,
+      'leave one of them out',
+    );
+  checkType(report, place, 'retry.when', retry.when, 'function');
   checkRange(report, place, 'retry.delayMs', retry.delayMs, { min: 0, isWhole: false });
   checkRange(report, place, 'retry.delayMsMax', retry.delayMsMax, { min: 0, isWhole: false });
   checkRange(report, place, 'retry.jitter', retry.jitter, { min: 0, max: 1, isWhole: false });

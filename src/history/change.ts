@@ -56,6 +56,7 @@ export interface ChangePart {
   /** Absent from a `settle` of a pure node that ran: less than one. */
   readonly durationMs?: number;
   readonly wait?: string;
+  /** Who answered, settled or resumed. Of a `retry`: `when`, if the policy's function was asked. */
   readonly by?: string;
   /** For `replay`: where the outcome was recorded. For `fork`: the fork point. */
   readonly from?: { readonly runId: string; readonly seq: number };

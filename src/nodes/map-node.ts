@@ -71,8 +71,8 @@ export function mapNode<S extends StateView = StateView, Item = unknown>(
 ): NodeDraft {
   refuseUnknownKeys('mapNode', config, configKeys);
   const { over, each, key, reconcile, ...given } = config as unknown as MapNodeConfig;
-  const { config: settings } = describeConfig(given);
-  const { effectClass = 'pure', concurrency = 8, ...rest } = settings;
+  const { config: settings, data, codeText } = describeConfig(given);
+  const { effectClass = 'pure', concurrency = 8 } = settings;
   const own: MapNodeConfig = { over, each, ...settings, ...definedOnly({ key, reconcile }) };
   checkConfig(own, concurrency);
   const isGraph = typeof each !== 'function';
@@ -80,11 +80,13 @@ export function mapNode<S extends StateView = StateView, Item = unknown>(
     {
       type: 'map',
       effect: isGraph || effectClass !== 'pure' ? 'read' : 'pure',
-      config: { effectClass, concurrency, ...rest },
+      config: { ...(data as object), effectClass, concurrency },
       ...(isGraph && { subgraph: each }),
       implementation: {
         run: (ctx) => mapItems(ctx, over(ctx.state), own, concurrency),
-        codeText: [over, key, isGraph ? undefined : each].map(String).join('\n'),
+        codeText: [over, key, isGraph ? undefined : each, ...(codeText === '' ? [] : [codeText])]
+          .map(String)
+          .join('\n'),
       },
     },
     options,

@@ -175,7 +175,8 @@ function countAttempt(
     retryAt,
     ...kept,
   });
-  core.committer.note(JSON.stringify({ kind: 'retry', node: activation.path, step: key, attempt }));
+  const by = options.retry?.when === undefined ? {} : { by: 'when' };
+  core.committer.note(JSON.stringify({ kind: 'retry', node: activation.path, step: key, attempt, ...by }));
   core.requestFlush();
 }
 

@@ -191,7 +191,7 @@ function scheduleRetry(core: RunCore, activation: Activation, error: unknown, de
     clearFailedSteps(core, activation);
   }
   core.committer.note(
-    `{"kind":"retry","node":${JSON.stringify(activation.path)},"attempt":${activation.attempt},"error":${errorSummary(error)}}`,
+    `{"kind":"retry","node":${JSON.stringify(activation.path)},"attempt":${activation.attempt},"error":${errorSummary(error)}${node.retry?.when === undefined ? '' : ',"by":"when"'}}`,
   );
   core.mustCommit = true;
   core.publishLive('retrying', activation, { attempt: activation.attempt, retryAt });

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import {
   type EffectClass,
   type NodeContext,
+  type RetryFailure,
   type RetryPolicy,
   NodeFailure,
   outcome,
@@ -12,7 +13,7 @@ import { afterCrash, createBench, edges, graphOf, node, resumeToRest, runToRest 
 import { factsOf, retryDelayMs } from './retry.ts';
 
 const never = new Promise<never>(() => {});
-const plain = { code: 'FAILED', retryAfterMs: undefined };
+const plain = { error: new Error('x'), code: 'FAILED', retryAfterMs: undefined };
 
 test.each<[RetryPolicy, readonly (number | undefined)[]]>([
   [{ attempts: 1 }, [undefined]],
@@ -22,7 +23,8 @@ test.each<[RetryPolicy, readonly (number | undefined)[]]>([
   [{ attempts: 4 }, [1_000, 2_000, 4_000, undefined]],
   [{ attempts: 9, delayMs: 50_000 }, [50_000, 60_000, 60_000]],
   [{ attempts: 4, delayMs: 100, delayMsMax: 150 }, [100, 150, 150, undefined]],
-  [{ attempts: 3, delayMs: 100, jitter: 0.5 }, [75, 150, undefined]],
+  [{ attempts: 4, delayMs: 100, factor: 3 }, [100, 300, 900, undefined]],
+  [{ attempts: 3, delayMs: 100, factor: 1 }, [100, 100, undefined]],
   [{ attempts: 3, delayMs: 100, on: ['OTHER'] }, [undefined]],
   [{ attempts: 3, delayMs: 100, on: ['OTHER', 'FAILED'] }, [100, 200, undefined]],
 ])('E6 the policy %j waits exactly this long before each attempt', (policy, delays) => {
@@ -30,11 +32,77 @@ test.each<[RetryPolicy, readonly (number | undefined)[]]>([
   expect(given).toEqual(delays);
 });
 
+test.each([
+  [0, 50],
+  [0.25, 75],
+  [0.5, 100],
+  [1, 150],
+])('E6 jitter makes a delay as much longer as shorter: drawn %d of it, it lasts %d ms', (drawn, delayMs) => {
+  const policy = { attempts: 2, delayMs: 100, delayMsMax: 100, jitter: 0.5 };
+  expect(retryDelayMs(policy, 1, plain, () => drawn)).toBe(delayMs);
+});
+
+test('E6 a function of the failure is asked last, and only true is a yes', () => {
+  const asked: RetryFailure[] = [];
+  const policyOf = (answer: () => unknown): RetryPolicy => ({
+    attempts: 2,
+    on: ['FAILED'],
+    when: (failure) => (asked.push(failure), answer() as boolean),
+  });
+  const delayOf = (answer: () => unknown, code = 'FAILED', attempt = 1): number | undefined =>
+    retryDelayMs(policyOf(answer), attempt, { ...plain, code }, () => 0);
+  expect(delayOf(() => true)).toBe(1_000);
+  expect(asked).toEqual([{ error: plain.error, code: 'FAILED', attempt: 1 }]);
+  for (const no of [() => false, () => 'yes', () => Promise.resolve(true), () => JSON.parse('{') as unknown])
+    expect(delayOf(no)).toBeUndefined();
+  asked.length = 0;
+  expect([delayOf(() => true, 'OTHER'), delayOf(() => true, 'FAILED', 2), asked.length]).toEqual([
+    undefined,
+    undefined,
+    0,
+  ]);
+});
+
+test('E6 G1 what a function decided is on record with the retry, of a node and of a step; its text counts in codeHash, not in the hash', async () => {
+  const bench = createBench();
+  const when = ({ error }: RetryFailure): boolean => (error as Error).message === 'again';
+  const messages = ['again', 'never', 'again', 'never'];
+  const fail = (): never => {
+    throw new NodeFailure(messages.shift() ?? 'out', { applied: 'no' });
+  };
+  const graph = graphOf(
+    'g',
+    [
+      node('a', 'read', fail, { retry: { attempts: 9, delayMs: 5, when }, onFailure: 'skip-dependents' }),
+      node('b', 'read', (ctx) => ctx.step('s', { retry: { attempts: 9, delayMs: 5, when } }, fail)),
+    ],
+    [...edges('> a', 'b >'), { from: 'a', to: 'b', always: true }],
+  );
+  const handle = await bench.engine.start(graph, {}, { runId: 'r' });
+  const retries: unknown[] = [];
+  for await (const event of handle.events())
+    if (event.type === 'checkpoint') retries.push(...event.change.filter(({ kind }) => kind === 'retry'));
+  expect(retries).toMatchObject([
+    { node: ['a'], attempt: 2, by: 'when' },
+    { node: ['b'], step: 's', attempt: 2, by: 'when' },
+  ]);
+  const hashesOf = (decide: (failure: RetryFailure) => boolean): readonly [string, string] => {
+    const other = graphOf(
+      'g',
+      [node('a', 'read', fail, { retry: { attempts: 2, when: decide } })],
+      edges('> a', 'a >'),
+    );
+    return [other.hash, other.codeHash];
+  };
+  const [one, two] = [hashesOf(() => true), hashesOf(() => false)];
+  expect([one[0] === two[0], one[1] === two[1]]).toEqual([true, false]);
+});
+
 test('E6 without a policy nothing is tried again; a failure may ask for a longer delay, not for a shorter one', () => {
   expect(retryDelayMs(undefined, 1, plain, () => 0)).toBeUndefined();
   const policy = { attempts: 2, delayMs: 100 };
-  expect(retryDelayMs(policy, 1, { code: 'BUSY', retryAfterMs: 5_000 }, () => 0)).toBe(5_000);
-  expect(retryDelayMs(policy, 1, { code: 'BUSY', retryAfterMs: 5 }, () => 0)).toBe(100);
+  expect(retryDelayMs(policy, 1, { ...plain, code: 'BUSY', retryAfterMs: 5_000 }, () => 0)).toBe(5_000);
+  expect(retryDelayMs(policy, 1, { ...plain, code: 'BUSY', retryAfterMs: 5 }, () => 0)).toBe(100);
 });
 
 test.each<[unknown, string]>([

@@ -2,10 +2,12 @@
 import type { RetryPolicy } from '../../graph/node-contract.ts';
 
 const defaultDelayMs = 1_000;
+const defaultFactor = 2;
 const defaultDelayMsMax = 60_000;
 
 /** What is known of a failure, for the policy. */
 export interface FailureFacts {
+  readonly error: unknown;
   readonly code: string;
   readonly retryAfterMs: number | undefined;
 }
@@ -24,11 +26,24 @@ export function retryDelayMs(
 ): number | undefined {
   if (policy === undefined || attempt >= policy.attempts) return undefined;
   if (policy.on !== undefined && !policy.on.includes(failure.code)) return undefined;
+  if (!isWanted(policy, failure, attempt)) return undefined;
   const base = policy.delayMs ?? defaultDelayMs;
-  const growth = { fixed: 1, linear: attempt, exponential: 2 ** (attempt - 1) }[policy.backoff ?? 'exponential'];
+  const { factor = defaultFactor, jitter = 0 } = policy;
+  const growth = { fixed: 1, linear: attempt, exponential: factor ** (attempt - 1) }[policy.backoff ?? 'exponential'];
   const capped = Math.min(base * growth, policy.delayMsMax ?? defaultDelayMsMax);
-  const jittered = policy.jitter === undefined ? capped : capped * (1 - policy.jitter * random());
+  const jittered = jitter === 0 ? capped : capped * (1 + jitter * (2 * random() - 1));
   return Math.max(Math.round(jittered), failure.retryAfterMs ?? 0);
+}
+
+/** A policy that cannot say yes says no: nothing is done twice by mistake. */
+function isWanted({ when }: RetryPolicy, { error, code }: FailureFacts, attempt: number): boolean {
+  if (when === undefined) return true;
+  try {
+    const answer: unknown = when({ error, code, attempt });
+    return answer === true;
+  } catch {
+    return false;
+  }
 }
 
 /** What a retry policy reads of whatever was thrown. */
@@ -38,6 +53,7 @@ export function factsOf(error: unknown): FailureFacts {
     unknown
   >;
   return {
+    error,
     code: typeof code === 'string' ? code : typeof name === 'string' ? name : 'FAILED',
     retryAfterMs: typeof retryAfterMs === 'number' ? retryAfterMs : undefined,
   };

@@ -129,11 +129,15 @@ export const retryFields: Fields = {
     shape: { kind: 'choice', of: ['fixed', 'linear', 'exponential'] },
     description: 'How the delay grows. Default: exponential.',
   },
+  factor: {
+    shape: { kind: 'number', min: 1 },
+    description: 'What an exponential delay is multiplied by from one attempt to the next. Default: 2.',
+  },
   delay: { shape: duration, description: 'Before the second attempt. Default: 1s.' },
-  max_delay: { shape: duration, description: 'The longest delay. Default: 60s.' },
+  max_delay: { shape: duration, description: 'The longest delay, before jitter. Default: 60s.' },
   jitter: {
     shape: { kind: 'number', min: 0, max: 1 },
-    description: 'The random part of the delay, 0 to 1. Default: 0.',
+    description: 'By how much of itself a delay is made longer or shorter at random, 0 to 1. Default: 0.',
   },
   on: { shape: listOf(text('an error code')), description: 'Codes of failures that are retried. Default: all.' },
 };

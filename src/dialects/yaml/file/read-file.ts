@@ -119,10 +119,11 @@ function readRetry(retry: unknown): RetryPolicy | undefined {
   if (!isMapping(retry)) return undefined;
   const delayMs = durationMs(retry['delay']);
   const delayMsMax = durationMs(retry['max_delay']);
-  const { backoff, jitter, on } = retry as Partial<RetryPolicy>;
+  const { backoff, factor, jitter, on } = retry as Partial<RetryPolicy>;
   return {
     attempts: numberOf(retry['attempts']) ?? 1,
     ...(backoff === undefined ? {} : { backoff }),
+    ...(factor === undefined ? {} : { factor }),
     ...(delayMs === undefined ? {} : { delayMs }),
     ...(delayMsMax === undefined ? {} : { delayMsMax }),
     ...(jitter === undefined ? {} : { jitter }),
