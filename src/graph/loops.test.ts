@@ -1,7 +1,8 @@
-import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type ModelLoop, modelLoops } from '../../test/plan/plan-model.ts';
-import { createRandom, sketchGraph } from '../../test/plan/random-graph.ts';
+import { createRandom, sketchGraph, type Sketch } from '../../test/plan/random-graph.ts';
+import { randomSeeds, sketchProperty } from '../../test/plan/smaller-sketch.ts';
+import { tellFaults } from '../../test/support/smallest.ts';
 import { findLoops, type LoopForest, maxLoopDepth } from './loops.ts';
 
 const ascending = (nodes: Iterable<number>): readonly number[] => [...nodes].sort((a, b) => a - b);
@@ -28,51 +29,45 @@ const ofForest = (
   });
 
 describe('findLoops', () => {
-  it('G4 finds the loops that the rule describes', () => {
-    fc.assert(
-      fc.property(fc.noShrink(fc.nat(2 ** 31 - 1)), (seed) => {
-        const { size, edges } = sketchGraph(seed, { maxSize: 14 });
-        const model = modelLoops(
-          edges,
-          new Set(Array.from({ length: size }, (_, node) => node)),
-          new Set(edges.keys()),
-        );
-        expect(forestText(ofForest(findLoops(size, edges)))).toEqual(forestText(ofModel(model)));
-      }),
-      { numRuns: 500 },
-    );
+  const holdsFor = async (count: number, check: (sketch: Sketch, seed: number) => void): Promise<void> => {
+    const property = sketchProperty((seed) => sketchGraph(seed, { maxSize: 14 }), check);
+    expect(await tellFaults(randomSeeds(count), property)).toEqual([]);
+  };
+
+  it('G4 finds the loops that the rule describes', async () => {
+    await holdsFor(500, ({ size, edges }) => {
+      const nodes = new Set(Array.from({ length: size }, (_, node) => node));
+      const model = modelLoops(edges, nodes, new Set(edges.keys()));
+      expect(forestText(ofForest(findLoops(size, edges)))).toEqual(forestText(ofModel(model)));
+    });
   });
 
-  it('G4 does not depend on the order of declaration', () => {
-    fc.assert(
-      fc.property(fc.noShrink(fc.nat(2 ** 31 - 1)), (seed) => {
-        const { size, edges } = sketchGraph(seed, { maxSize: 14 });
-        const random = createRandom(seed);
-        const shuffle = <T>(items: readonly T[]): T[] =>
-          items
-            .map((item) => [random(), item] as const)
-            .sort(([a], [b]) => a - b)
-            .map(([, item]) => item);
-        const names = [0, ...shuffle(Array.from({ length: size - 1 }, (_, index) => index + 1))];
-        const renamed = edges.map((edge) => ({ from: names[edge.from] ?? 0, to: names[edge.to] ?? 0 }));
-        const shuffled = shuffle([...renamed.keys()]);
-        const found = findLoops(
-          size,
-          shuffled.map((index) => renamed[index] ?? { from: 0, to: 0 }),
-        );
-        const original = (node: number): number => names.indexOf(node);
-        const restored = ofForest(found).map(
-          ([heads, nodes, back]) =>
-            [
-              ascending(heads.map(original)),
-              ascending(nodes.map(original)),
-              ascending(back.map((edge) => shuffled[edge] ?? -1)),
-            ] as const,
-        );
-        expect(forestText(restored)).toEqual(forestText(ofForest(findLoops(size, edges))));
-      }),
-      { numRuns: 300 },
-    );
+  it('G4 does not depend on the order of declaration', async () => {
+    await holdsFor(300, ({ size, edges }, seed) => {
+      const random = createRandom(seed);
+      const shuffle = <T>(items: readonly T[]): T[] =>
+        items
+          .map((item) => [random(), item] as const)
+          .sort(([a], [b]) => a - b)
+          .map(([, item]) => item);
+      const names = [0, ...shuffle(Array.from({ length: size - 1 }, (_, index) => index + 1))];
+      const renamed = edges.map((edge) => ({ from: names[edge.from] ?? 0, to: names[edge.to] ?? 0 }));
+      const shuffled = shuffle([...renamed.keys()]);
+      const found = findLoops(
+        size,
+        shuffled.map((index) => renamed[index] ?? { from: 0, to: 0 }),
+      );
+      const original = (node: number): number => names.indexOf(node);
+      const restored = ofForest(found).map(
+        ([heads, nodes, back]) =>
+          [
+            ascending(heads.map(original)),
+            ascending(nodes.map(original)),
+            ascending(back.map((edge) => shuffled[edge] ?? -1)),
+          ] as const,
+      );
+      expect(forestText(restored)).toEqual(forestText(ofForest(findLoops(size, edges))));
+    });
   });
 
   it('G4 a leaving edge belongs to the outermost loop that it leaves', () => {

@@ -1,13 +1,12 @@
-import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createDriver, type Driver, type Routing } from '../../../test/plan/plan-driver.ts';
 import { type ModelResult, type Route, runModel } from '../../../test/plan/plan-model.ts';
 import { createRandom, defineGraph, nodeId, noise, type Sketch, sketchGraph } from '../../../test/plan/random-graph.ts';
+import { randomSeeds, sketchProperty } from '../../../test/plan/smaller-sketch.ts';
+import { tellFaults } from '../../../test/support/smallest.ts';
 import { compileGraph } from '../../graph/compile-graph.ts';
 import type { Graph } from '../../graph/graph.ts';
 import { Plan, type PlanState } from './plan.ts';
-
-const seeds = (): fc.Arbitrary<number> => fc.noShrink(fc.nat(2 ** 31 - 1));
 
 /** A random routing: the later the visit, the fewer edges fire, so that loops end. */
 function randomRoute(sketch: Sketch, seed: number): Route {
@@ -136,79 +135,72 @@ function recordOrders(driver: Driver, random: () => number, verdicts: Map<string
 const timeout = 120_000;
 
 describe('random graphs', { timeout }, () => {
-  it('G3 G4 there is one outcome whatever the schedule, and it is that of the model', () => {
-    fc.assert(
-      fc.property(seeds(), (seed) => {
-        const sketch = sketchGraph(seed);
-        const graph = compileGraph(defineGraph(sketch));
-        const route = randomRoute(sketch, seed);
-        const expected = runModel(sketch, route);
-        for (let schedule = 0; schedule < 3; schedule += 1) {
-          const driver = createDriver(graph, routingOf(sketch, graph, route));
-          runSchedule(driver, seed + schedule, false);
-          expect(driver.plan.isDone).toBe(true);
-          expect(outcomeOf(driver, sketch)).toEqual(expected);
-        }
-      }),
-      { numRuns: 2000 },
-    );
-  });
+  const holdsFor = async (
+    count: number,
+    maxSize: number,
+    check: (sketch: Sketch, seed: number) => void,
+  ): Promise<void> => {
+    const property = sketchProperty((seed) => sketchGraph(seed, { maxSize }), check);
+    expect(await tellFaults(randomSeeds(count), property)).toEqual([]);
+  };
 
-  it('E1 a plan built from the tree at any moment is the plan that was kept, and goes on the same way', () => {
-    fc.assert(
-      fc.property(seeds(), (seed) => {
-        const sketch = sketchGraph(seed, { maxSize: 14 });
-        const graph = compileGraph(defineGraph(sketch));
-        const route = randomRoute(sketch, seed);
+  it('G3 G4 there is one outcome whatever the schedule, and it is that of the model', async () => {
+    await holdsFor(2000, 18, (sketch, seed) => {
+      const graph = compileGraph(defineGraph(sketch));
+      const route = randomRoute(sketch, seed);
+      const expected = runModel(sketch, route);
+      for (let schedule = 0; schedule < 3; schedule += 1) {
         const driver = createDriver(graph, routingOf(sketch, graph, route));
-        runSchedule(driver, seed, true);
-        expect(outcomeOf(driver, sketch)).toEqual(runModel(sketch, route));
-      }),
-      { numRuns: 700 },
-    );
-  });
-
-  it('E1 the same holds where `first` joins cancel what they no longer need', () => {
-    fc.assert(
-      fc.property(seeds(), (seed) => {
-        const sketch = sketchGraph(seed, { maxSize: 14 });
-        const joins = sketch.joins.map((join) => (typeof join === 'object' ? { ...join, cancelRest: true } : join));
-        const graph = compileGraph(defineGraph({ ...sketch, joins }));
-        const driver = createDriver(graph, routingOf(sketch, graph, randomRoute(sketch, seed)));
-        runSchedule(driver, seed, true);
+        runSchedule(driver, seed + schedule, false);
         expect(driver.plan.isDone).toBe(true);
-      }),
-      { numRuns: 300 },
-    );
+        expect(outcomeOf(driver, sketch)).toEqual(expected);
+      }
+    });
   });
 
-  it('E5 what is ordered in one schedule is ordered in all, and happens in that order in all', () => {
+  it('E1 a plan built from the tree at any moment is the plan that was kept, and goes on the same way', async () => {
+    await holdsFor(700, 14, (sketch, seed) => {
+      const graph = compileGraph(defineGraph(sketch));
+      const route = randomRoute(sketch, seed);
+      const driver = createDriver(graph, routingOf(sketch, graph, route));
+      runSchedule(driver, seed, true);
+      expect(outcomeOf(driver, sketch)).toEqual(runModel(sketch, route));
+    });
+  });
+
+  it('E1 the same holds where `first` joins cancel what they no longer need', async () => {
+    await holdsFor(300, 14, (sketch, seed) => {
+      const joins = sketch.joins.map((join) => (typeof join === 'object' ? { ...join, cancelRest: true } : join));
+      const graph = compileGraph(defineGraph({ ...sketch, joins }));
+      const driver = createDriver(graph, routingOf(sketch, graph, randomRoute(sketch, seed)));
+      runSchedule(driver, seed, true);
+      expect(driver.plan.isDone).toBe(true);
+    });
+  });
+
+  it('E5 what is ordered in one schedule is ordered in all, and happens in that order in all', async () => {
     let orderedPairs = 0;
     let otherPairs = 0;
-    fc.assert(
-      fc.property(seeds(), (seed) => {
-        const drawn = sketchGraph(seed, { maxSize: 12 });
-        // What a `first` join takes is a matter of timing, and so is what it orders.
-        const sketch = { ...drawn, joins: drawn.joins.map((join) => (typeof join === 'object' ? 'some' : join)) };
-        const graph = compileGraph(defineGraph(sketch));
-        const routing = routingOf(sketch, graph, randomRoute(sketch, seed));
-        const verdicts = new Map<string, boolean>();
-        const histories = Array.from({ length: 4 }, (_, schedule) => {
-          const driver = createDriver(graph, routing);
-          return recordOrders(driver, createRandom(seed + schedule), verdicts);
-        });
-        for (const [pair, isOrdered] of verdicts) {
-          const [writer = '', node = ''] = pair.split(' before ');
-          if (isOrdered) orderedPairs += 1;
-          else otherPairs += 1;
-          const isKept = histories.every(
-            ({ settled, started }) => (settled.get(writer) ?? Infinity) < (started.get(node) ?? -1),
-          );
-          if (isOrdered && !isKept) throw new Error(`${pair} does not hold in every run`);
-        }
-      }),
-      { numRuns: 200 },
-    );
+    await holdsFor(200, 12, (drawn, seed) => {
+      // What a `first` join takes is a matter of timing, and so is what it orders.
+      const sketch = { ...drawn, joins: drawn.joins.map((join) => (typeof join === 'object' ? 'some' : join)) };
+      const graph = compileGraph(defineGraph(sketch));
+      const routing = routingOf(sketch, graph, randomRoute(sketch, seed));
+      const verdicts = new Map<string, boolean>();
+      const histories = Array.from({ length: 4 }, (_, schedule) => {
+        const driver = createDriver(graph, routing);
+        return recordOrders(driver, createRandom(seed + schedule), verdicts);
+      });
+      for (const [pair, isOrdered] of verdicts) {
+        const [writer = '', node = ''] = pair.split(' before ');
+        if (isOrdered) orderedPairs += 1;
+        else otherPairs += 1;
+        const isKept = histories.every(
+          ({ settled, started }) => (settled.get(writer) ?? Infinity) < (started.get(node) ?? -1),
+        );
+        if (isOrdered && !isKept) throw new Error(`${pair} does not hold in every run`);
+      }
+    });
     expect(Math.min(orderedPairs, otherPairs)).toBeGreaterThan(200);
   });
 });
