@@ -70,6 +70,15 @@ describe("T7 what is the workflow's", () => {
   });
 
   it.each([
+    ["cat <<'E'\n$HOME `id` \\${x} $${y}\nE", 'cat <<E\n\\$HOME \\`id\\` \\\\${CAIRN_V1} \\${y}\nE'],
+    ['cat <<"E"\n${x}\nE\necho $A', 'cat <<E\n${CAIRN_V1}\nE\necho $A'],
+    ['cat <<-\\E\n\t${HOME} ${nobody} ${x}\n\tE', 'cat <<-E\n\t\\${HOME} \\${nobody} ${CAIRN_V1}\n\tE'],
+    ["cat <<'A' <<'B'\n$1\nA\n${x}$1\nB", "cat <<'A' <<B\n$1\nA\n${CAIRN_V1}\\$1\nB"],
+  ])('T8 a quoted here-document %j with a reference is written as one that the shell expands', (text, script) => {
+    expect(compile(text)).toEqual({ script, env: { CAIRN_V1: 'value' } });
+  });
+
+  it.each([
     ['echo ${VERSION}', '1.2'],
     ['echo ${inputs.VERSION}', '1.2'],
     ['echo ${n + 1}', '6'],
@@ -141,9 +150,8 @@ describe('T8 values are data', () => {
   });
 
   it.each([
-    ["cat <<'E'\n${x}\nE", 'quoted'],
-    ['cat <<"E"\n${x}\nE', 'quoted'],
-    ['cat <<\\E\n${x}\nE', 'quoted'],
+    ["cat <<'the end'\n${x}\nthe end", 'such a delimiter'],
+    ["echo `cat <<'E'\n${x}\nE\n`", 'such a delimiter'],
     ['echo $((${n} + 1))', 'arithmetic'],
     ['echo "$((${n} + 1))"', 'arithmetic'],
     ['((${n} > 1))', 'arithmetic'],

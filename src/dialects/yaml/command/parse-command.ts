@@ -9,7 +9,7 @@ import { readReference, TextError, type Token } from '../expression/expression-t
 import { findForeignForms } from '../expression/foreign-forms.ts';
 import { asText } from '../expression/parse-text.ts';
 import { createMentions, isListed, namedBy, type Compilation } from '../expression/resolve-names.ts';
-import { assignedNames, ownerOf } from './shell-names.ts';
+import { assignedNames, ownerOf, type Owner } from './shell-names.ts';
 import { ShellScanner, type Place } from './shell-scanner.ts';
 import {
   faultyTemplate,
@@ -26,9 +26,9 @@ import {
 const maxValueBytes = 131_000;
 
 const refusals: Partial<Readonly<Record<Place, readonly [message: string, fix: string]>>> = {
-  'quoted document': [
-    'the shell takes a here-document literally whose delimiter is quoted',
-    'remove the quotes of the delimiter, or write $${ if the text is meant',
+  'literal document': [
+    'a value cannot stand in a here-document with such a delimiter',
+    'give the document a plain word as its delimiter, or write $${ if the text is meant',
   ],
   arithmetic,
   'dollar quotes': ["a value cannot stand within $'…'", "end the quotes before it: $'…'${x}$'…'"],
@@ -44,6 +44,7 @@ const expansions: Partial<Readonly<Record<Place, (name: string) => string>>> = {
   double: (name) => `\${${name}}`,
   single: (name) => `'"\${${name}}"'`,
   document: (name) => `\${${name}}`,
+  'quoted document': (name) => `\${${name}}`,
 };
 
 interface Variable {
@@ -82,7 +83,10 @@ class CommandReader {
     const scanner = new ShellScanner(
       this.#text,
       (text) => this.#write(text),
-      (offset, place) => this.#substitute(offset, place),
+      {
+        substitute: (offset, place) => this.#substitute(offset, place),
+        isOurs: (offset) => this.#text[offset - 1] !== '$' && this.#ownerOf(offset) === 'workflow',
+      },
       faults,
     );
     try {
@@ -116,11 +120,15 @@ class CommandReader {
     this.#compilation.faults.push({ offset, rule, message, fix });
   }
 
+  #ownerOf(offset: number): Owner {
+    return ownerOf(this.#text, offset, this.#compilation.names, () => this.#ownNames());
+  }
+
   #substitute(offset: number, place: Place): { readonly end: number } | undefined {
-    const { names, faults } = this.#compilation;
+    const { faults } = this.#compilation;
     if (this.#hasTooManyErrors()) throw new TextError(offset, 'more faults than are listed', 'correct those first');
-    const owner = ownerOf(this.#text, offset, names, () => this.#ownNames());
-    const isText = place === 'quoted document' || place === 'backslash';
+    const owner = this.#ownerOf(offset);
+    const isText = place === 'quoted document' || place === 'literal document' || place === 'backslash';
     if (owner === 'shell' || (owner === 'nobody' && isText)) return undefined;
     if (owner === 'nobody') {
       this.#reportUnknown(offset);

@@ -35,6 +35,12 @@ export class ShellCursor {
     return text;
   }
 
+  /** Writes something else for so many characters. */
+  protected put(text: string, length: number): void {
+    this.#write(text);
+    this.at += length;
+  }
+
   /** Reads what stands within something. @throws TextError it is nested too deep */
   protected within<Result>(read: () => Result): Result {
     this.#depth += 1;

@@ -16,8 +16,10 @@ export type Place =
   | 'double'
   | 'single'
   | 'document'
-  /** Places where no value can be passed as data. */
+  /** A here-document that the shell takes literally; it is written as one that it expands, with all else escaped. */
   | 'quoted document'
+  /** Places where no value can be passed as data. */
+  | 'literal document'
   | 'arithmetic'
   | 'dollar quotes'
   | 'backquotes'
@@ -25,12 +27,19 @@ export type Place =
   | 'delimiter'
   | 'backslash';
 
-/** What stands at a `${` instead: undefined leaves it to the shell. */
-export type Substitute = (offset: number, place: Place) => { readonly end: number } | undefined;
+/** The references of a script. */
+export interface References {
+  /** What stands at a `${` instead: undefined leaves it to the shell. */
+  readonly substitute: (offset: number, place: Place) => { readonly end: number } | undefined;
+  /** Whether the `${` at an offset is the workflow's. */
+  readonly isOurs: (offset: number) => boolean;
+}
 
 interface Document {
   readonly delimiter: string;
   readonly isQuoted: boolean;
+  /** It is quoted in the author's text, and not in what is written. */
+  readonly isUnquoted: boolean;
   readonly isIndented: boolean;
   /** What reads it runs it. */
   readonly isRun: boolean;
@@ -39,16 +48,21 @@ interface Document {
 /** A line that pipes something into a shell. */
 const intoShell = /\|[ \t]*(?:sudo +)?(?:ba|da|k|z|a)?sh\b[^|\n]*\n$/;
 const wordEnd = ' \t\n;&|()<>';
+/** A quoted delimiter that means the same without its quotes. */
+const plainDelimiter = /(?:'([\w.-]+)'|"([\w.-]+)"|\\([\w.-]+))(?=[ \t\n;&|()<>]|$)/y;
+/** What the shell does not take literally in a here-document. */
+const expandable = '\\$`';
 
 export class ShellScanner extends ShellCursor {
-  readonly #substitute: Substitute;
+  readonly #references: References;
   readonly #faults: TextFault[];
   /** Whether a variable of the script evaluates what it is given. */
   readonly #evaluates: boolean;
+  #backquoteDepth = 0;
 
-  constructor(text: string, write: (text: string) => void, substitute: Substitute, faults: TextFault[]) {
+  constructor(text: string, write: (text: string) => void, references: References, faults: TextFault[]) {
     super(text, write);
-    this.#substitute = substitute;
+    this.#references = references;
     this.#faults = faults;
     this.#evaluates = evaluatingDeclaration.test(text);
   }
@@ -162,7 +176,7 @@ export class ShellScanner extends ShellCursor {
   #escape(): string {
     if (this.text.startsWith('${', this.at + 1)) {
       const offset = this.at + 1;
-      const replaced = this.#substitute(offset, 'backslash');
+      const replaced = this.#references.substitute(offset, 'backslash');
       if (replaced !== undefined) {
         this.at = replaced.end;
         return '';
@@ -174,7 +188,7 @@ export class ShellScanner extends ShellCursor {
   /** What stands at a `${`, or nothing if it is the shell's. */
   #reference(words: CommandWords, place: Place): boolean {
     const offset = this.at;
-    const replaced = this.#substitute(offset, place);
+    const replaced = this.#references.substitute(offset, place);
     if (replaced === undefined) return false;
     this.at = replaced.end;
     words.refer(offset);
@@ -252,7 +266,9 @@ export class ShellScanner extends ShellCursor {
     words.write('');
     if (content.includes('\\')) this.#until('`', 'backquotes');
     else {
+      this.#backquoteDepth += 1;
       for (const offset of this.within(() => this.#commands('`'))) words.refer(offset, true);
+      this.#backquoteDepth -= 1;
       this.copy(1);
     }
   }
@@ -311,6 +327,8 @@ export class ShellScanner extends ShellCursor {
     const isIndented = this.peek() === '-';
     if (isIndented) this.copy(1);
     while (this.peek() === ' ' || this.peek() === '\t') this.copy(1);
+    const plain = this.#plainDelimiter(isIndented);
+    if (plain !== undefined) return { delimiter: plain, isQuoted: true, isUnquoted: true, isIndented, isRun };
     const delimiter = new CommandWords([]);
     const from = this.at;
     while (this.at < this.end && !wordEnd.includes(this.peek())) {
@@ -322,7 +340,26 @@ export class ShellScanner extends ShellCursor {
       throw new TextError(from, 'the delimiter of a here-document holds an expansion', 'write a plain word');
     }
     const isQuoted = /["'\\]/.test(written);
-    return { delimiter: delimiter.text, isQuoted, isIndented, isRun };
+    return { delimiter: delimiter.text, isQuoted, isUnquoted: false, isIndented, isRun };
+  }
+
+  /**
+   * Writes a quoted delimiter without its quotes if references may stand in its document. Not within backquotes: these take backslashes
+   * away before the document is read.
+   */
+  #plainDelimiter(isIndented: boolean): string | undefined {
+    plainDelimiter.lastIndex = this.at;
+    const [written, ...words] = plainDelimiter.exec(this.text) ?? [];
+    const delimiter = words.find((word) => word !== undefined);
+    if (written === undefined || delimiter === undefined || this.#backquoteDepth > 0) return undefined;
+    const line = this.text.indexOf('\n', this.at) + 1;
+    if (line === 0 || line >= this.end) return undefined;
+    const end = this.#documentEnd(delimiter, isIndented, line);
+    let at = this.text.indexOf('${', line);
+    while (at >= 0 && at < end && !this.#references.isOurs(at)) at = this.text.indexOf('${', at + 2);
+    if (at < 0 || at >= end) return undefined;
+    this.put(delimiter, written.length);
+    return delimiter;
   }
 
   /** The bodies of the documents that were announced on the line before. */
@@ -330,17 +367,14 @@ export class ShellScanner extends ShellCursor {
     if (documents.length === 0) return;
     const line = this.text.slice(this.text.lastIndexOf('\n', this.at - 2) + 1, this.at);
     const isPiped = intoShell.test(line);
-    for (const { delimiter, isQuoted, isIndented, isRun } of documents) {
+    for (const { delimiter, isQuoted, isUnquoted, isIndented, isRun } of documents) {
       const end = this.#documentEnd(delimiter, isIndented);
       const outer = this.end;
       const words = new CommandWords([]);
       this.end = end;
       while (this.at < this.end) {
         if (!isQuoted) this.#quotedPart(words, 'document');
-        else if (this.starts('$${')) {
-          this.at += 1;
-          this.copy(2);
-        } else if (!(this.starts('${') && this.#reference(words, 'quoted document'))) this.copy(1);
+        else this.#literalPart(words, isUnquoted);
       }
       this.end = outer;
       if (isRun || isPiped)
@@ -350,9 +384,18 @@ export class ShellScanner extends ShellCursor {
     }
   }
 
+  /** A character or a reference in a quoted document. */
+  #literalPart(words: CommandWords, isUnquoted: boolean): void {
+    if (this.starts('$${')) this.at += 1;
+    else if (this.starts('${') && this.#reference(words, isUnquoted ? 'quoted document' : 'literal document')) return;
+    const sign = this.peek();
+    if (isUnquoted && expandable.includes(sign)) this.put(`\\${sign}`, 1);
+    else this.copy(1);
+  }
+
   /** Where the line is that ends a document. */
-  #documentEnd(delimiter: string, isIndented: boolean): number {
-    for (let line = this.at; line < this.end;) {
+  #documentEnd(delimiter: string, isIndented: boolean, from = this.at): number {
+    for (let line = from; line < this.end;) {
       const next = this.text.indexOf('\n', line);
       const end = next < 0 || next > this.end ? this.end : next;
       const text = this.text.slice(line, end);
