@@ -12,8 +12,11 @@ export interface ModelBlock {
   readonly fails: boolean;
 }
 
-/** What becomes of a block. `unsettled`: it waits for one that failed the run. */
-export type Fate = 'completed' | 'failed' | 'skipped' | 'unsettled';
+/** What becomes of a block. `partial`: it completed, and says that it failed, since items did. `unsettled`: it waits for one that failed the run. */
+export type Fate = 'completed' | 'partial' | 'failed' | 'skipped' | 'unsettled';
+
+/** What a block says of itself. */
+export const statusOf = (fate: Fate): string => (fate === 'partial' ? 'failed' : fate);
 
 const idOf = (index: number): string => `b${index}`;
 
@@ -88,9 +91,10 @@ export function modelFates(blocks: readonly ModelBlock[]): {
   for (const block of blocks) {
     const sources = block.dependsOn.map(({ block: id, isRequired }) => ({ id, isRequired, fate: fates.get(id) }));
     if (sources.some(({ id, fate }) => fate === 'unsettled' || fatal.has(id))) fates.set(block.id, 'unsettled');
-    else if (sources.some(({ isRequired, fate }) => isRequired && fate !== 'completed')) fates.set(block.id, 'skipped');
+    else if (sources.some(({ isRequired, fate }) => isRequired && fate !== 'completed' && fate !== 'partial'))
+      fates.set(block.id, 'skipped');
     else if (!conditionHolds(block, fates)) fates.set(block.id, 'skipped');
-    else if (!blockFails(block)) fates.set(block.id, 'completed');
+    else if (!blockFails(block)) fates.set(block.id, block.items?.includes('fails') === true ? 'partial' : 'completed');
     else {
       fates.set(block.id, 'failed');
       if (!(block.continuesOnError && block.items === undefined)) fatal.add(block.id);

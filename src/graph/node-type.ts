@@ -38,12 +38,14 @@ export interface CommandText {
 export interface OutputField {
   readonly schema: JsonSchema;
   readonly description: string;
+  /** Another name, in older files, for the field that is named here; it is read from that one and not returned by the type. */
+  readonly aliasOf?: string;
 }
 
 /** A file that a node is told to read as an output once its work is done. */
 export interface FileOutput {
   readonly name: string;
-  readonly type: 'str' | 'num' | 'bool' | 'list' | 'dict';
+  readonly type: 'str' | 'num' | 'bool' | 'list' | 'dict' | 'json';
   /** Resolved. */
   readonly path: string;
   readonly isRequired: boolean;

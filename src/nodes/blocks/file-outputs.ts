@@ -61,7 +61,8 @@ function parseFlag(text: string): boolean | undefined {
   return /^(false|0|no)$/i.test(text) ? false : undefined;
 }
 
-function parseCollection(text: string, type: 'list' | 'dict'): unknown {
+function parseCollection(text: string, type: 'list' | 'dict' | 'json'): unknown {
   const value = parseJson(text);
+  if (type === 'json') return value;
   return (type === 'list' ? Array.isArray(value) : isPlainObject(value)) ? value : undefined;
 }

@@ -11,6 +11,7 @@ import { httpCall } from './http-call.ts';
 import { mergeJsonState, readJsonState, writeJsonState } from './json-state.ts';
 import { llmCallType } from './llm-call.ts';
 import { prompt } from './prompt.ts';
+import { readFile } from './read-file.ts';
 import { readFiles } from './read-files.ts';
 import { shellBlock } from './shell.ts';
 import { sqlBlock } from './sql.ts';
@@ -41,6 +42,7 @@ export function createNodeTypes({ models }: NodeTypeOptions = {}): readonly Node
     httpCall,
     createFile,
     readFiles,
+    readFile,
     editFile,
     readJsonState,
     writeJsonState,

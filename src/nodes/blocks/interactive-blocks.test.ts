@@ -130,3 +130,11 @@ test('B44 any answer is taken as text', async () => {
   ])
     await expect(outputOf(prompt, { prompt: 'Name?' }, answer)).resolves.toEqual({ response });
 });
+
+test('B44 operation and details are shown with the question', async () => {
+  const { ctx, output } = await ask(prompt, { prompt: 'Ship?', operation: 'ship', details: { files: 3 } }, 'ok');
+  await expect(output).resolves.toEqual({ response: 'ok' });
+  expect(ctx.record.questions).toMatchObject([
+    { prompt: 'Ship?', metadata: { operation: 'ship', details: { files: 3 } } },
+  ]);
+});

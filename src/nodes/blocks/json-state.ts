@@ -24,6 +24,7 @@ export const readJsonState: NodeType = {
     data: outputField('object', 'What the file holds; empty if it is not there.'),
     found: outputField('boolean', 'Whether the file is there.'),
     path: pathOutput,
+    state: { ...outputField('object', 'The same as data, in older files.'), aliasOf: 'data' },
   },
   effect: 'read',
   needs: ({ path }) => pathNeeds(path),

@@ -17,13 +17,19 @@ class Prompt extends InteractiveBlock {
   override readonly effect = 'pure';
   override readonly inputs: NodeType['inputs'] = {
     prompt: textField('What is asked.', { isRequired: true }),
+    operation: textField('A name for what the answer is for, shown with the question.'),
+    details: { schema: { type: 'object' }, description: 'More to know, shown with the question.' },
   };
   override readonly outputs: NodeType['outputs'] = {
     response: { schema: { type: 'string' }, description: 'The answer, untouched. May be empty.' },
   };
 
   override execute({ inputs }: InteractiveContext): Pause {
-    return pause({ prompt: requireText(inputs, 'prompt') });
+    const metadata = Object.fromEntries(
+      ['operation', 'details'].filter((name) => inputs[name] !== undefined).map((name) => [name, inputs[name]]),
+    );
+    const hasMetadata = Object.keys(metadata).length > 0;
+    return pause({ prompt: requireText(inputs, 'prompt'), ...(hasMetadata && { metadata }) });
   }
 
   override resume(_: InteractiveContext, answer: unknown): BlockOutput {

@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
+import { variableNames } from '../../graph/command-variables.ts';
 import type { FileOutput, Inputs } from '../../graph/node-type.ts';
 import type { NodeFailure } from '../../graph/node-contract.ts';
 import { SecretReference } from '../../graph/secret-reference.ts';
@@ -80,7 +81,7 @@ test('B6 the environment is PATH, HOME, LANG, what is named, and the key; stdin 
 });
 
 test('B6 names that cannot be set are refused', () => {
-  for (const name of ['A=B', '', 'CAIRN_V1', 'CAIRN_IDEMPOTENCY_KEY'])
+  for (const name of ['A=B', '', 'CAIRN_V1', 'CAIRN_IDEMPOTENCY_KEY', variableNames('a CAIRN_V1 CAIRN_V_')(12)])
     expect(shellBlock.check?.({ env: { [name]: 'x' } })).toMatchObject([{ input: 'env' }]);
 });
 

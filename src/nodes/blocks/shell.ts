@@ -1,5 +1,6 @@
 /** Shell: runs a command; values reach it as data. */
 import { constants } from 'node:os';
+import { isOwnVariable } from '../../graph/command-variables.ts';
 import { NodeFailure } from '../../graph/node-contract.ts';
 import type { CommandText, InputFault, Inputs, NodeType, TypedNodeContext } from '../../graph/node-type.ts';
 import { beforeEffect } from '../draft/before-effect.ts';
@@ -40,9 +41,6 @@ const continueOnError = flagOption('continue-on-error', 'An exit code other than
 });
 const shell = flagOption('shell', 'Always true: the command is text for /bin/sh.', true, literal);
 const options = [timeout, captureOutput, continueOnError, shell];
-
-/** Set by us, whatever a file says. */
-const ownVariable = /^CAIRN_(V\d+|IDEMPOTENCY_KEY)$/;
 
 /** The `Shell` of docs/spec/blocks.md. */
 export const shellBlock: NodeType = {
@@ -85,11 +83,11 @@ function shellFaults(inputs: Inputs): readonly InputFault[] {
 function envFaults({ env }: Inputs): readonly InputFault[] {
   if (typeof env !== 'object' || env === null) return [];
   return Object.keys(env)
-    .filter((name) => !/^[A-Za-z_][A-Za-z0-9_]*$/.test(name) || ownVariable.test(name))
+    .filter((name) => !/^[A-Za-z_][A-Za-z0-9_]*$/.test(name) || isOwnVariable(name))
     .map((name) => ({
       input: 'env',
       message: `${JSON.stringify(name)} cannot be set as an environment variable`,
-      fix: 'use letters, digits and _, and no name that begins with CAIRN_',
+      fix: 'use letters, digits and _, and none of the names of Cairn: CAIRN_V1, …, CAIRN_IDEMPOTENCY_KEY',
     }));
 }
 

@@ -91,7 +91,7 @@ const contexts: readonly Probe[] = [
   probe("cat <<'END'; printf %s ${x}\n$${x} ' \"\nEND", (value) => `\${x} ' "\n${value}`),
   probe("cat <<'END'\n'${x}' $HOME `id` \\\\ \\$ \"\nEND", (value) => `'${value}' $HOME \`id\` \\\\ \\$ "\n`),
   probe("cat <<'ONE' <<'TWO'\n$1\nONE\n${x}\\\n$1\nTWO", (value) => `${value}\\\n$1\n`),
-  probe("printf %s \"$(cat <<'END'\n${x}.\nEND\n)\"", dot),
+  probe('printf %s "$(cat <<\'END\'\n${x}.\nEND\n)"', dot),
   probe('printf %s "$(cat <<END\n${x}.\nEND\n)"', dot),
   probe('v=${x}; printf %s "$v"'),
   probe('v="${x}" w=\'${x}\'; printf %s "$v$w"', (value) => value + value),

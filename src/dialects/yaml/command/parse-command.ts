@@ -1,5 +1,6 @@
 /** A string for a shell (T7, T8): the values in it become variables of its environment, and never syntax. */
 import { CairnError } from '../../../errors.ts';
+import { variableNames } from '../../../graph/command-variables.ts';
 import type { CommandText } from '../../../graph/node-type.ts';
 import { SecretReference } from '../../../graph/secret-reference.ts';
 import { nearest } from '../../../graph/nearest.ts';
@@ -64,7 +65,7 @@ class CommandReader {
   readonly #compilation: Compilation;
   readonly #variables = new Map<string, Variable>();
   readonly #pieces: (string | CompiledReference)[] = [];
-  readonly #prefix: string;
+  readonly #variableName: (count: number) => string;
   #assigned: ReadonlySet<string> | undefined;
   #errorCount = 0;
   /** Faults that are counted. */
@@ -73,9 +74,7 @@ class CommandReader {
   constructor(text: string, compilation: Compilation) {
     this.#text = text;
     this.#compilation = compilation;
-    let prefix = 'CAIRN_V';
-    while (text.includes(prefix)) prefix += '_';
-    this.#prefix = prefix;
+    this.#variableName = variableNames(text);
   }
 
   read(): void {
@@ -193,7 +192,7 @@ class CommandReader {
   #variableOf(reference: CompiledReference): string {
     const known = this.#variables.get(reference.key);
     if (known !== undefined) return known.name;
-    const name = `${this.#prefix}${this.#variables.size + 1}`;
+    const name = this.#variableName(this.#variables.size + 1);
     this.#variables.set(reference.key, { name, reference });
     return name;
   }

@@ -6,6 +6,7 @@ import { warnOfEvaluation } from './check-evaluation.ts';
 import { evaluatingDeclaration } from './check-names.ts';
 import { CommandWords } from './command-words.ts';
 import { ShellCursor } from './shell-cursor.ts';
+import { documentEnd, expandable, intoShell, readPlainDelimiter, type Document } from './here-document.ts';
 import { isCommandSubstitution } from './shell-parentheses.ts';
 import { TextError } from '../expression/expression-tokens.ts';
 import type { TextFault } from '../expression/template.ts';
@@ -35,23 +36,7 @@ export interface References {
   readonly isOurs: (offset: number) => boolean;
 }
 
-interface Document {
-  readonly delimiter: string;
-  readonly isQuoted: boolean;
-  /** It is quoted in the author's text, and not in what is written. */
-  readonly isUnquoted: boolean;
-  readonly isIndented: boolean;
-  /** What reads it runs it. */
-  readonly isRun: boolean;
-}
-
-/** A line that pipes something into a shell. */
-const intoShell = /\|[ \t]*(?:sudo +)?(?:ba|da|k|z|a)?sh\b[^|\n]*\n$/;
 const wordEnd = ' \t\n;&|()<>';
-/** A quoted delimiter that means the same without its quotes. */
-const plainDelimiter = /(?:'([\w.-]+)'|"([\w.-]+)"|\\([\w.-]+))(?=[ \t\n;&|()<>]|$)/y;
-/** What the shell does not take literally in a here-document. */
-const expandable = '\\$`';
 
 export class ShellScanner extends ShellCursor {
   readonly #references: References;
@@ -348,13 +333,12 @@ export class ShellScanner extends ShellCursor {
    * away before the document is read.
    */
   #plainDelimiter(isIndented: boolean): string | undefined {
-    plainDelimiter.lastIndex = this.at;
-    const [written, ...words] = plainDelimiter.exec(this.text) ?? [];
-    const delimiter = words.find((word) => word !== undefined);
-    if (written === undefined || delimiter === undefined || this.#backquoteDepth > 0) return undefined;
+    const plain = this.#backquoteDepth > 0 ? undefined : readPlainDelimiter(this.text, this.at);
+    if (plain === undefined) return undefined;
+    const { written, delimiter } = plain;
     const line = this.text.indexOf('\n', this.at) + 1;
     if (line === 0 || line >= this.end) return undefined;
-    const end = this.#documentEnd(delimiter, isIndented, line);
+    const end = documentEnd(this.text, this.end, line, { delimiter, isIndented });
     let at = this.text.indexOf('${', line);
     while (at >= 0 && at < end && !this.#references.isOurs(at)) at = this.text.indexOf('${', at + 2);
     if (at < 0 || at >= end) return undefined;
@@ -368,8 +352,8 @@ export class ShellScanner extends ShellCursor {
     const line = this.text.slice(this.text.lastIndexOf('\n', this.at - 2) + 1, this.at);
     const isPiped = intoShell.test(line);
     for (const { delimiter, isQuoted, isUnquoted, isIndented, isRun } of documents) {
-      const end = this.#documentEnd(delimiter, isIndented);
       const outer = this.end;
+      const end = documentEnd(this.text, outer, this.at, { delimiter, isIndented });
       const words = new CommandWords([]);
       this.end = end;
       while (this.at < this.end) {
@@ -391,17 +375,5 @@ export class ShellScanner extends ShellCursor {
     const sign = this.peek();
     if (isUnquoted && expandable.includes(sign)) this.put(`\\${sign}`, 1);
     else this.copy(1);
-  }
-
-  /** Where the line is that ends a document. */
-  #documentEnd(delimiter: string, isIndented: boolean, from = this.at): number {
-    for (let line = from; line < this.end;) {
-      const next = this.text.indexOf('\n', line);
-      const end = next < 0 || next > this.end ? this.end : next;
-      const text = this.text.slice(line, end);
-      if ((isIndented ? text.replace(/^\t+/, '') : text) === delimiter) return line;
-      line = end + 1;
-    }
-    return this.end;
   }
 }

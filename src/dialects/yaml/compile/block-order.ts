@@ -18,6 +18,8 @@ export interface BlockOrder {
   readonly waves: readonly number[];
   /** Whether a block is over, however it ended, before another starts. */
   readonly isBefore: (first: string, second: string) => boolean;
+  /** Whether a block need not run: it, or one that it requires in turn, has a condition or a for_each. */
+  readonly isSkippable: (id: string) => boolean;
 }
 
 /** Checks ids and dependencies and works the order out. Every fault is reported; edges of a circle are left out. */
@@ -35,7 +37,20 @@ export function orderBlocks(faults: Faults, files: readonly BlockFile[]): BlockO
     if (from === undefined || to === undefined) return true;
     return ((before[to]?.[from >> 5] ?? 0) & (1 << (from & 31))) !== 0;
   };
-  return { blocks, waves, isBefore };
+  const skippable = skippableBlocks([...blocks.values()], waves);
+  return { blocks, waves, isBefore, isSkippable: (id) => skippable.has(id) };
+}
+
+function skippableBlocks(blocks: readonly BlockFile[], waves: readonly number[]): ReadonlySet<string> {
+  const found = new Set<string>();
+  const inOrder = blocks
+    .map((block, index) => ({ block, wave: waves[index] ?? 0 }))
+    .toSorted((a, b) => a.wave - b.wave);
+  for (const { block } of inOrder) {
+    const isOwn = block.condition !== undefined || block.forEach !== undefined;
+    if (isOwn || block.dependsOn.some(({ block: id, isRequired }) => isRequired && found.has(id))) found.add(block.id);
+  }
+  return found;
 }
 
 function collectBlocks(faults: Faults, files: readonly BlockFile[]): ReadonlyMap<string, BlockFile> {

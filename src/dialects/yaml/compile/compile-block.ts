@@ -23,6 +23,8 @@ export interface BlockSurroundings {
   readonly outerReader: TemplateReader;
   readonly workflow: WorkflowParts;
   readonly call: LinkedWorkflow | undefined;
+  /** A workflow that it finds in the run may be one that called this one. */
+  readonly isRecursive: boolean;
   readonly place: string;
 }
 
@@ -44,6 +46,7 @@ export function compileBlock(file: BlockFile, type: NodeType, around: BlockSurro
     condition: file.condition === undefined ? undefined : reader.condition(file.condition, [...file.at, 'condition']),
     over: readOver(faults, around.outerReader, file),
     call: around.call,
+    isRecursive: around.isRecursive,
     workflow,
   };
   const effect = effectOf(parts);

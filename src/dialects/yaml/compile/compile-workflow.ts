@@ -17,7 +17,8 @@ import type { LinkedWorkflow, WorkflowParts } from '../run/block-parts.ts';
 import { isCall } from '../file/call-type.ts';
 import { compileBlock, type CompiledBlock } from './compile-block.ts';
 import { Faults } from '../file/faults.ts';
-import { forEachFields, forEachShape } from '../run/for-each-node.ts';
+import { blockShape } from '../run/block-shape.ts';
+import { forEachFields } from '../run/for-each-node.ts';
 import { implicitInputs } from './implicit-inputs.ts';
 import { inputSchema } from '../file/input-schema.ts';
 import type { Withheld } from '../run/input-templates.ts';
@@ -36,13 +37,23 @@ export interface Surroundings {
   readonly withheld: Withheld | undefined;
   /** Told what the file says, before anything else is asked. */
   readonly onRead: (file: WorkflowFile) => void;
-  /** The workflow that a block names; reports a fault if it cannot be used. */
-  readonly linkLiteral: (name: string, faults: Faults, block: BlockFile) => YamlWorkflow | undefined;
+  /**
+   * The workflow that a block names; reports a fault if it cannot be used. Undefined without a fault: it is being compiled, and is found
+   * in the run.
+   */
+  readonly linkLiteral: (name: string, faults: Faults, call: Call) => YamlWorkflow | undefined;
   readonly link: WorkflowParts['link'];
   /** Told of a block that computes the name of a workflow. */
   readonly noteComputed: () => void;
   /** The text that is kept with runs of the workflow; asked for once it is known to be good. */
   readonly graphText: (workflow: WorkflowFile) => string | undefined;
+}
+
+/** A block that runs a workflow. */
+export interface Call {
+  readonly block: BlockFile;
+  /** It need not run, so a workflow may call itself with it. */
+  readonly isSkippable: boolean;
 }
 
 /** A workflow if it can be used, and all that is wrong with it. */
@@ -72,7 +83,10 @@ function compileDocument(document: YamlDocument, around: Surroundings): Compiled
   const workflow: WorkflowParts = {
     name: file.name,
     shapes: new Map(
-      [...order.blocks.values()].flatMap(({ id, forEach }) => (forEach === undefined ? [] : [[id, forEachShape]])),
+      [...order.blocks.values()].flatMap((block) => {
+        const shape = blockShape(block, around.types.get(block.type));
+        return shape === undefined ? [] : [[block.id, shape]];
+      }),
     ),
     link: around.link,
     withheld: around.withheld,
@@ -93,6 +107,7 @@ function compileDocument(document: YamlDocument, around: Surroundings): Compiled
       outerReader,
       workflow,
       call: child === undefined ? undefined : linked(child),
+      isRecursive: !isComputed(block) || order.isSkippable(block.id),
       place: document.placeOf(block.at),
     });
     blocks.set(block.id, compiled);
@@ -142,14 +157,19 @@ function linkChildren(faults: Faults, order: BlockOrder, around: Surroundings): 
   for (const block of order.blocks.values()) {
     const name = block.inputs['workflow'];
     if (!isCall(around.types.get(block.type)) || typeof name !== 'string') continue;
-    if (name.includes('${')) {
+    if (isComputed(block)) {
       around.noteComputed();
       continue;
     }
-    const child = around.linkLiteral(name, faults, block);
+    const child = around.linkLiteral(name, faults, { block, isSkippable: order.isSkippable(block.id) });
     if (child !== undefined) children.set(block.id, child);
   }
   return children;
+}
+
+/** Whether the name of the workflow that a block runs is computed. */
+function isComputed({ inputs: { workflow } }: BlockFile): boolean {
+  return typeof workflow === 'string' && workflow.includes('${');
 }
 
 function namesOf(

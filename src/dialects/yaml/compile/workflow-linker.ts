@@ -9,11 +9,10 @@ import { bundleText } from './bundle-text.ts';
 import type { LinkedWorkflow } from '../run/block-parts.ts';
 import { callers } from '../run/call-node.ts';
 import { callTypes } from '../file/call-type.ts';
-import { compileWorkflow, linked, type Compiled } from './compile-workflow.ts';
+import { compileWorkflow, linked, type Call, type Compiled } from './compile-workflow.ts';
 import type { Faults } from '../file/faults.ts';
 import type { Withheld } from '../run/input-templates.ts';
 import type { ReadOptions, WorkflowText } from '../file/read-options.ts';
-import type { BlockFile } from '../file/workflow-file.ts';
 import type { YamlWorkflow } from '../file/yaml-workflow.ts';
 
 /** How deep workflows may call workflows where the file does not say. */
@@ -27,6 +26,8 @@ export class WorkflowLinker {
   readonly #texts = new Map<string, WorkflowText>();
   /** Names of the workflows being compiled, from the main one. */
   readonly #chain: string[] = [];
+  /** For each of them, whether the call that led to it can be skipped. */
+  readonly #skippable: boolean[] = [];
   readonly #main: WorkflowText;
   #depth = depthDefault;
   #callsComputed = false;
@@ -42,7 +43,11 @@ export class WorkflowLinker {
   compile(): Compiled {
     const { origin = 'file', permissions = {} } = this.#options;
     const withheld: Withheld | undefined = origin === 'file' ? undefined : (need) => refusalOf(need, permissions);
-    return shareBudget(() => this.#compile(this.#main, withheld, true));
+    const compiled = shareBudget(() => this.#compile(this.#main, withheld, true));
+    // Called by its own name it is this text, held to the same grants.
+    const [name] = this.#chain;
+    if (name !== undefined) this.#compiled.set(name, compiled);
+    return compiled;
   }
 
   #compile({ text, source }: WorkflowText, withheld: Withheld | undefined, isMain: boolean): Compiled {
@@ -53,10 +58,11 @@ export class WorkflowLinker {
       onRead: ({ name, depth }) => {
         if (!isMain) return;
         this.#chain.push(name);
+        this.#skippable.push(false);
         this.#depth = depth ?? depthDefault;
       },
-      linkLiteral: (name, faults, block) => this.#linkLiteral(name, faults, block),
-      link: (name, ctx) => this.#link(name, ctx),
+      linkLiteral: (name, faults, call) => this.#linkLiteral(name, faults, call),
+      link: (name, ctx, isRecursive) => this.#link(name, ctx, isRecursive),
       noteComputed: () => {
         this.#callsComputed = true;
       },
@@ -64,11 +70,13 @@ export class WorkflowLinker {
     });
   }
 
-  #linkLiteral(name: string, faults: Faults, block: BlockFile): YamlWorkflow | undefined {
+  #linkLiteral(name: string, faults: Faults, { block, isSkippable }: Call): YamlWorkflow | undefined {
     const at = [...block.at, 'inputs', 'workflow'];
     const chain = [...this.#chain, name];
-    if (this.#chain.includes(name)) {
-      const fix = 'take one of the calls out of the circle';
+    const before = this.#chain.indexOf(name);
+    if (before >= 0) {
+      if (isSkippable || this.#skippable.slice(before + 1).includes(true)) return undefined;
+      const fix = 'give one of the calls a condition, which ends it, or take it out';
       faults.add(at, { rule: 'Y7', message: `workflows call each other in a circle: ${chain.join(' -> ')}`, fix });
       return undefined;
     }
@@ -81,7 +89,7 @@ export class WorkflowLinker {
       });
       return undefined;
     }
-    const compiled = this.#child(name);
+    const compiled = this.#child(name, isSkippable);
     if (compiled === undefined) {
       const names = this.#names();
       const near = nearest(name, names);
@@ -110,29 +118,34 @@ export class WorkflowLinker {
   }
 
   /** A workflow by name, compiled; undefined: there is none. */
-  #child(name: string): Compiled | undefined {
+  #child(name: string, isSkippable = false): Compiled | undefined {
     const known = this.#compiled.get(name);
     if (known !== undefined) return known;
     const text = this.#options.workflows?.get(name);
     if (text === undefined) return undefined;
     this.#texts.set(name, text);
     this.#chain.push(name);
+    this.#skippable.push(isSkippable);
     const compiled = this.#compile(text, undefined, false);
     this.#chain.pop();
+    this.#skippable.pop();
     this.#compiled.set(name, compiled);
     return compiled;
   }
 
-  /** A workflow whose name was computed, for the node that runs it. */
-  #link(name: string, ctx: NodeContext): LinkedWorkflow {
+  /** A workflow that is found in the run, for the node that runs it. */
+  #link(name: string, ctx: NodeContext, isRecursive: boolean): LinkedWorkflow {
     const chain = callers(this.#chain[0] ?? '', ctx);
-    if (chain.includes(name)) throw new CairnError('WORKFLOW_CIRCULAR', { chain: [...chain, name].join(' -> ') });
+    if (chain.includes(name) && !isRecursive)
+      throw new CairnError('WORKFLOW_CIRCULAR', { chain: [...chain, name].join(' -> ') });
     if (chain.length > this.#depth)
       throw new CairnError('RUN_LIMIT', { limit: 'depth', value: this.#depth, path: [...chain, name].join(' -> ') });
     const before = this.#chain.length;
     this.#chain.push(...chain.slice(1));
+    this.#skippable.push(...chain.slice(1).map(() => false));
     const compiled = this.#child(name);
     this.#chain.length = before;
+    this.#skippable.length = before;
     if (compiled === undefined) throw new CairnError('WORKFLOW_NOT_FOUND', { name, ...known(name, this.#names()) });
     if (compiled.workflow === undefined)
       throw new CairnError('GRAPH_INVALID', { graphId: name, violations: compiled.violations });

@@ -39,6 +39,12 @@ function iterationsOf(output: Fields): ReturnType<typeof seenIterations.get> {
   return made;
 }
 
+/** What a block that completed says of itself where items of it failed and were passed over: the first of them. */
+function failedItem(output: Fields | undefined): Iteration | undefined {
+  const raw = output === undefined || output['count_failed'] === 0 ? undefined : ownField('iterations', output);
+  return Array.isArray(raw) ? (raw as readonly Iteration[]).find(({ status }) => status === 'failed') : undefined;
+}
+
 function standingOf(status: BlockView['status'], error: unknown): Fields {
   return {
     succeeded: status === 'completed',
@@ -47,6 +53,26 @@ function standingOf(status: BlockView['status'], error: unknown): Fields {
     status,
     error: error instanceof Error ? errorMap(error) : (error ?? null),
   };
+}
+
+const outcomes: Readonly<Record<BlockView['status'], string>> = {
+  completed: 'success',
+  failed: 'failure',
+  skipped: 'n/a',
+};
+
+/** Fields of `metadata` that are none of the output. */
+export const metadataOfBlock: readonly string[] = ['succeeded', 'failed', 'skipped', 'status', 'outcome', 'mode'];
+
+/** What stands under `metadata`: how the block stands, and its output's numbers (`count`, `exit_code`, `model`, …). */
+function metadataReader({ error: _, ...standing }: Fields, output: Fields | undefined, mode: unknown): FieldReader {
+  const status = standing['status'] as BlockView['status'];
+  const own = { ...standing, outcome: outcomes[status], ...(mode === undefined ? {} : { mode }) };
+  const inner = isFields(output?.['metadata']) ? output['metadata'] : undefined;
+  return new FieldReader(
+    (key) => ownField(key, inner, own, output),
+    () => ({ ...own, ...inner }),
+  );
 }
 
 /** What stands under `outputs`: for a block that ran a workflow, the outputs of that. */
@@ -61,9 +87,10 @@ function outputsReader(output: Fields): FieldReader {
   );
 }
 
-function readerOf(standing: Fields, output: Fields | undefined, whole: unknown): FieldReader {
+function readerOf(standing: Fields, output: Fields | undefined, whole: unknown, mode?: string): FieldReader {
   const read = (key: string | number): unknown => {
     if (Object.hasOwn(standing, key)) return standing[key];
+    if (key === 'metadata') return metadataReader(standing, output, mode);
     if (output === undefined) return undefined;
     if (key === 'outputs') return outputsReader(output);
     const iterations = iterationsOf(output);
@@ -83,7 +110,9 @@ function iterationFields(iteration: Iteration): FieldReader {
 }
 
 /** What an expression may read of a block. */
-export function blockFields({ status, output, error }: BlockView): FieldReader {
+export function blockFields({ status, output, error, mode }: BlockView): FieldReader {
   const given = status === 'completed' ? output : undefined;
-  return readerOf(standingOf(status, error), given, given ?? null);
+  const failed = failedItem(given);
+  const standing = failed === undefined ? standingOf(status, error) : standingOf('failed', failed['error']);
+  return readerOf(standing, given, given ?? null, mode);
 }

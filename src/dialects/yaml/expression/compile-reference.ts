@@ -65,10 +65,12 @@ function keysOf(value: unknown): readonly string[] {
 
 /** Why a block, or one of its items, has no fields; undefined: it has some. */
 function absenceOf(owner: FieldReader): string | undefined {
+  // A block whose items failed in part says that it failed, and has its fields.
+  if (owner.get('outputs') !== undefined) return undefined;
   const status: unknown = owner.get('status');
   if (status === 'failed') return 'failed';
   if (status === 'skipped') return 'was skipped';
-  return status === 'completed' && owner.get('outputs') === undefined ? 'happened without an output' : undefined;
+  return status === 'completed' ? 'happened without an output' : undefined;
 }
 
 /** The error for a path that leads to nothing: the block did not complete, or has no such field. */

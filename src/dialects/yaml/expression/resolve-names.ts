@@ -1,7 +1,7 @@
 /** Which inputs, blocks and secrets an expression names, and whether they are there (T3). */
 import type { ExpressionReference, PathStep } from '../../../graph/expression-references.ts';
 import { nearest } from '../../../graph/nearest.ts';
-import { standingFields } from './block-fields.ts';
+import { metadataOfBlock, standingFields } from './block-fields.ts';
 import { variablePrefix } from './rewrite-expression.ts';
 import type { Named, Names, TextFault } from './template.ts';
 
@@ -116,11 +116,19 @@ function resolveField(
   if (first.key === undefined || standingFields.includes(String(first.key))) return;
   const known = resolution.names.fieldsOf(block);
   if (known === undefined || known.includes('outputs')) return;
-  const step = first.key === 'outputs' ? second : first;
+  if (first.key === 'metadata' && second === undefined) return;
+  const isMetadata = first.key === 'metadata' && !known.includes('metadata');
+  const step = first.key === 'outputs' || isMetadata ? second : first;
   if (step?.key === undefined || known.includes(String(step.key))) return;
+  if (isMetadata) {
+    const all = [...metadataOfBlock, ...known];
+    if (!all.includes(String(step.key)))
+      reportUnknown(resolution, reference, `field of ${block}.metadata:`, String(step.key), all, (guess) => guess);
+    return;
+  }
   const isIteration = known.includes('iterations') && step === first && step.isBracket;
   if (isIteration) return;
-  const all = step === first ? [...known, 'outputs', ...standingFields] : known;
+  const all = step === first ? [...known, 'outputs', 'metadata', ...standingFields] : known;
   reportUnknown(resolution, reference, `field of ${block}:`, String(step.key), all, (guess) => guess);
 }
 

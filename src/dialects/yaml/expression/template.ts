@@ -34,6 +34,8 @@ export interface BlockView {
   /** Of a completed block; undefined: a person said that its effect happened, and not what it gave. */
   readonly output: Readonly<Record<string, unknown>> | undefined;
   readonly error: Error | undefined;
+  /** How its items run, of a block that runs once for each. */
+  readonly mode?: 'parallel' | 'sequential';
 }
 
 /** What references read when a text is evaluated. */

@@ -29,6 +29,7 @@ const typeNames: Readonly<Record<string, WorkflowInput['type']>> = {
   array: 'list',
   dict: 'dict',
   object: 'dict',
+  json: 'json',
   any: 'any',
 };
 

@@ -2,6 +2,7 @@
 import type { StandardResult, StandardSchema } from '../../../graph/graph.ts';
 import { nearest } from '../../../graph/nearest.ts';
 import { schemaFault } from '../../../schema/json-schema.ts';
+import { readJson } from './read-json.ts';
 import { isMapping, shown } from './shape.ts';
 import type { WorkflowInput } from './yaml-workflow.ts';
 
@@ -74,6 +75,7 @@ function describe({ type, description }: WorkflowInput): string {
 
 function fromText(type: WorkflowInput['type'], value: unknown): unknown {
   if (typeof value !== 'string') return value;
+  if (type === 'json') return readJson(value);
   if (type === 'bool') return value === 'true' ? true : value === 'false' ? false : value;
   if (type !== 'int' && type !== 'num') return value;
   if (!/^-?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?$/.test(value)) return value;

@@ -4,6 +4,7 @@ import { schemaDefect, schemaFault } from '../../../schema/json-schema.ts';
 import type { Faults } from './faults.ts';
 import { schemaKeywords, typeNamed } from './format.ts';
 import type { Path } from './read-document.ts';
+import { readJson } from './read-json.ts';
 import { isMapping, shown } from './shape.ts';
 import type { WorkflowInput } from './yaml-workflow.ts';
 
@@ -44,7 +45,8 @@ function readInput(faults: Faults, name: string, declared: Readonly<Record<strin
       fix: 'correct the keyword',
     });
   const hasDefault = Object.hasOwn(declared, 'default') && declared['default'] !== null;
-  const initial = declared['default'];
+  const written = declared['default'];
+  const initial = type === 'json' && typeof written === 'string' ? readJson(written) : written;
   if (hasDefault && defect === undefined) {
     const fault = schemaFault(schema, initial, 'the default');
     if (fault !== undefined)

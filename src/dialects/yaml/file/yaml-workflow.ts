@@ -4,7 +4,8 @@ import type { JsonSchema } from '../../../graph/node-type.ts';
 
 export interface WorkflowInput {
   readonly name: string;
-  readonly type: 'str' | 'num' | 'int' | 'bool' | 'list' | 'dict' | 'any';
+  /** `json`: any value; where it is given as text, the value whose JSON the text is. */
+  readonly type: 'str' | 'num' | 'int' | 'bool' | 'list' | 'dict' | 'json' | 'any';
   readonly description: string | undefined;
   readonly isRequired: boolean;
   readonly default: unknown;

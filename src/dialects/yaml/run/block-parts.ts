@@ -2,7 +2,7 @@
 import type { Graph } from '../../../graph/graph.ts';
 import type { NodeContext, StateView } from '../../../graph/node-contract.ts';
 import type { FileOutput, NodeType } from '../../../graph/node-type.ts';
-import { BlockScope, type OutputShape } from './block-scope.ts';
+import { BlockScope, type BlockShape } from './block-scope.ts';
 import { evaluateBefore, type InputTemplates, type Withheld } from './input-templates.ts';
 import { runMetadata, workflowMetadata } from './run-metadata.ts';
 import type { Template } from '../expression/template.ts';
@@ -18,9 +18,13 @@ export interface LinkedWorkflow {
 /** What all blocks of a workflow share. */
 export interface WorkflowParts {
   readonly name: string;
-  readonly shapes: ReadonlyMap<string, OutputShape>;
-  /** Finds a workflow whose name is computed. @throws WORKFLOW_NOT_FOUND, WORKFLOW_CIRCULAR, GRAPH_INVALID, RUN_LIMIT */
-  readonly link: (name: string, ctx: NodeContext) => LinkedWorkflow;
+  readonly shapes: ReadonlyMap<string, BlockShape>;
+  /**
+   * Finds a workflow in the run: its name is computed, or it is one of those that led here.
+   * @param isRecursive - it may be one of those
+   * @throws WORKFLOW_NOT_FOUND, WORKFLOW_CIRCULAR, GRAPH_INVALID, RUN_LIMIT
+   */
+  readonly link: (name: string, ctx: NodeContext, isRecursive: boolean) => LinkedWorkflow;
   readonly withheld: Withheld | undefined;
 }
 
@@ -37,6 +41,8 @@ export interface BlockParts {
   readonly over: Template | undefined;
   /** The workflow it runs, where the name is written out. */
   readonly call: LinkedWorkflow | undefined;
+  /** A workflow that it finds in the run may be one that called this one. */
+  readonly isRecursive: boolean;
   readonly workflow: WorkflowParts;
 }
 

@@ -7,6 +7,12 @@ type Output = Readonly<Record<string, unknown>>;
 /** Makes of what is stored of a block's output what references see of it. */
 export type OutputShape = (stored: unknown) => Output;
 
+/** How references see a block. */
+export interface BlockShape {
+  readonly output: OutputShape;
+  readonly mode?: NonNullable<BlockView['mode']>;
+}
+
 const skipped: BlockView = Object.freeze({ status: 'skipped', output: undefined, error: undefined });
 
 /** A state is an object, and every object has functions by some names (`constructor`); no stored value is one. */
@@ -20,11 +26,11 @@ export class BlockScope implements Scope {
   readonly metadata: Scope['metadata'];
   readonly each: Scope['each'];
   readonly #state: StateView;
-  readonly #shapes: ReadonlyMap<string, OutputShape>;
+  readonly #shapes: ReadonlyMap<string, BlockShape>;
 
   constructor(
     state: StateView,
-    shapes: ReadonlyMap<string, OutputShape>,
+    shapes: ReadonlyMap<string, BlockShape>,
     metadata: Scope['metadata'],
     each?: Scope['each'],
   ) {
@@ -40,15 +46,16 @@ export class BlockScope implements Scope {
 
   readonly block = (id: string): BlockView => {
     const stored = valueAt(this.#state.outputs, id);
+    const shape = this.#shapes.get(id);
+    const mode = shape?.mode === undefined ? {} : { mode: shape.mode };
     if (stored !== undefined) {
       // A person who says of an effect that it happened need not know what it gave.
-      const shape = this.#shapes.get(id);
       const output =
-        typeof stored === 'object' && stored !== null ? (shape?.(stored) ?? (stored as Output)) : undefined;
-      return { status: 'completed', output, error: undefined };
+        typeof stored === 'object' && stored !== null ? (shape?.output(stored) ?? (stored as Output)) : undefined;
+      return { status: 'completed', output, error: undefined, ...mode };
     }
     const error = valueAt(this.#state.failures, id) as Error | undefined;
-    return error === undefined ? skipped : { status: 'failed', output: undefined, error };
+    return error === undefined ? { ...skipped, ...mode } : { status: 'failed', output: undefined, error, ...mode };
   };
 
   /** The same state with one item of a for_each. */

@@ -24,11 +24,11 @@ export function callImplementation(parts: BlockParts): NodeImplementation {
 /** Runs the workflow that the inputs name. The child run bears the workflow's name; with a key, that of the item in brackets. */
 export async function callWorkflow(
   ctx: NodeContext,
-  { call, workflow }: BlockParts,
+  { call, isRecursive, workflow }: BlockParts,
   inputs: Inputs,
   key?: string,
 ): Promise<CallOutput> {
-  const linked = call ?? workflow.link(String(inputs['workflow']), ctx);
+  const linked = call ?? workflow.link(String(inputs['workflow']), ctx, isRecursive);
   const name = key === undefined ? linked.name : `${linked.name}[${key}]`;
   const { status, state, error } = await ctx.run(linked.graph, childInput(inputs['inputs']), { name });
   if (status === 'failed') throw childFailure(linked, error);

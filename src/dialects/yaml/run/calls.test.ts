@@ -104,6 +104,72 @@ test('Y7 workflows that call each other in a circle are a fault that shows the w
   expect(faultsOf(`${head}blocks: [${call('w')}]\n`)).toEqual([expect.stringMatching(/in a circle: w -> w/)]);
 });
 
+/** Counts down: calls itself while there is something left. */
+const countdown = (more = ''): string => `name: countdown
+${more}inputs: { n: { type: int } }
+blocks:
+  - { id: say, type: Note, inputs: { value: "\${n}" } }
+  - { id: more, type: Workflow, depends_on: [say], condition: "\${n > 0}", inputs: { workflow: countdown, inputs: { n: "\${n - 1}" } } }
+outputs: { said: "\${[say.value] + default(more.said, [])}" }
+`;
+
+test('Y7 a workflow may call itself where a condition ends it, as deep as the limit allows', async () => {
+  expect(faultsOf(countdown())).toEqual([]);
+  expect((await runText(countdown(), { n: 3 })).outputs).toEqual({ said: [3, 2, 1, 0] });
+  const deep = await runText(countdown('limits: { depth: 2 }\n'), { n: 3 });
+  expect(deep.result.error?.message).toMatch(/countdown -> countdown -> countdown -> countdown/);
+  expect((await runText(countdown('limits: { depth: 3 }\n'), { n: 3 })).outputs).toEqual({ said: [3, 2, 1, 0] });
+  expect((await runText(countdown(), { n: 32 })).outputs).toMatchObject({ said: { length: 33 } });
+});
+
+test('Y7 workflows may call each other in turn, also by way of a block that is skipped with another, and for each item', async () => {
+  const odd = `name: odd
+inputs: { n: { type: int } }
+blocks:
+  - { id: check, type: Note, condition: "\${n > 0}" }
+  - { id: c, type: Workflow, depends_on: [check], inputs: { workflow: even, inputs: { n: "\${n - 1}" } } }
+outputs: { is: "\${default(c.is, false)}" }
+`;
+  const even = `name: even
+inputs: { n: { type: int } }
+blocks: [{ id: c, type: Workflow, for_each: "\${range(n > 0 ? 1 : 0)}", inputs: { workflow: odd, inputs: { n: "\${n - 1}" } } }]
+outputs: { is: "\${c.count == 0 or c['0'].is}" }
+`;
+  const others = { odd, even };
+  expect(faultsOf(even, { others })).toEqual([]);
+  expect((await runText(even, { n: 5 }, { others })).outputs).toEqual({ is: false });
+  expect((await runText(even, { n: 4 }, { others })).outputs).toEqual({ is: true });
+});
+
+test('Y7 a text that calls itself by a name of the operator is still that text, and held to its grants', async () => {
+  const text = `name: mine
+inputs: { n: { type: int } }
+blocks:
+  - { id: e, type: Note, inputs: { value: "\${n}" } }
+  - { id: c, type: Workflow, condition: "\${n > 0}", inputs: { workflow: mine, inputs: { n: 0 } } }
+outputs: { who: text, c: "\${c.who}" }
+`;
+  const others = {
+    mine: 'name: mine\ninputs: { n: {} }\nblocks: [{ id: a, type: Effect }]\noutputs: { who: operator }',
+  };
+  expect((await runText(text, { n: 1 }, { others, origin: 'inline' })).outputs).toEqual({ who: 'text', c: 'text' });
+});
+
+test('Y13 a run of a workflow that calls itself goes on from the text that was kept', async () => {
+  const text = `name: asks
+inputs: { n: { type: int } }
+blocks:
+  - { id: q, type: Ask, inputs: { prompt: "\${n}?" } }
+  - { id: c, type: Workflow, condition: "\${n > 0}", inputs: { workflow: asks, inputs: { n: "\${n - 1}" } } }
+outputs: { a: "\${q.answer}", c: "\${c.a}" }
+`;
+  const ran = await runText(text, { n: 1 }, { others: { asks: text } });
+  const again = readBundle(ran.workflow.graph.text ?? '', optionsOf());
+  expect(again.graph.hash).toBe(ran.workflow.graph.hash);
+  const { outputs } = await answerAll({ ...ran, workflow: again }, (prompt) => prompt.slice(-2));
+  expect(outputs).toEqual({ a: '1?', c: '0?' });
+});
+
 test('Y7 a computed name is found in the run, a circle too', async () => {
   const text = `${head}inputs: { which: {} }\nblocks: [{ id: c, type: Workflow, inputs: { workflow: "\${which}", inputs: { which: w } } }]\noutputs: { w: "\${c.workflow}" }\n`;
   const again = `name: again\ninputs: { which: {} }\nblocks: [{ id: c, type: Workflow, inputs: { workflow: "\${which}", inputs: { which: w } } }]`;

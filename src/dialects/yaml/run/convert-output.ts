@@ -3,6 +3,7 @@ import { CairnError } from '../../../errors.ts';
 import { renderText } from '../../../graph/expression-values.ts';
 import { schemaFault } from '../../../schema/json-schema.ts';
 import { schemaOfType } from '../file/read-inputs.ts';
+import { readJson } from '../file/read-json.ts';
 import type { WorkflowInput } from '../file/yaml-workflow.ts';
 
 const flags: ReadonlyMap<string, boolean> = new Map([
@@ -30,12 +31,5 @@ export function convertOutput(name: string, type: WorkflowInput['type'], value: 
 function readText(type: WorkflowInput['type'], text: string): unknown {
   if (type === 'num' || type === 'int') return text !== '' && Number.isFinite(Number(text)) ? Number(text) : text;
   if (type === 'bool') return flags.get(text.toLowerCase()) ?? text;
-  if (type === 'list' || type === 'dict') {
-    try {
-      return JSON.parse(text) as unknown;
-    } catch {
-      return text;
-    }
-  }
-  return text;
+  return type === 'list' || type === 'dict' || type === 'json' ? readJson(text) : text;
 }
