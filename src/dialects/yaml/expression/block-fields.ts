@@ -65,7 +65,7 @@ const outcomes: Readonly<Record<BlockView['status'], string>> = {
 export const metadataOfBlock: readonly string[] = ['succeeded', 'failed', 'skipped', 'status', 'outcome', 'mode'];
 
 /** What stands under `metadata`: how the block stands, and its output's numbers (`count`, `exit_code`, `model`, …). */
-function metadataReader({ error: _, ...standing }: Fields, output: Fields | undefined, mode: unknown): FieldReader {
+function metadataReader(standing: Fields, output: Fields | undefined, mode: unknown): FieldReader {
   const status = standing['status'] as BlockView['status'];
   const own = { ...standing, outcome: outcomes[status], ...(mode === undefined ? {} : { mode }) };
   const inner = isFields(output?.['metadata']) ? output['metadata'] : undefined;
