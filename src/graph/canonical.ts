@@ -22,25 +22,27 @@ export const isPlainObject = (value: object): value is Record<string, unknown> =
 
 /** Where a walk through a value is: the keys that led here and the values around it. */
 class Trail {
-  readonly #keys: string[] = [];
+  readonly #keys: (string | number)[] = [];
   readonly #around: object[] = [];
 
-  /** Calls back inside a value. */
-  within<T>(value: object, visit: () => T): T {
+  /** Goes into a value. */
+  enter(value: object): void {
     if (this.#around.includes(value)) this.refuse('the value contains itself');
     if (this.#around.length >= maxDepth) this.refuse(`the value is nested deeper than ${maxDepth}`);
     this.#around.push(value);
-    const result = visit();
-    this.#around.pop();
-    return result;
   }
 
-  /** Calls back at a key of the value that the walk is in. */
-  at<T>(key: string | number, visit: () => T): T {
-    this.#keys.push(String(key));
-    const result = visit();
+  leave(): void {
+    this.#around.pop();
+  }
+
+  /** Names what is visited next of the value that the walk is in, until {@link passed}. */
+  at(key: string | number): void {
+    this.#keys.push(key);
+  }
+
+  passed(): void {
     this.#keys.pop();
-    return result;
   }
 
   refuse(reason: string): never {
@@ -58,22 +60,43 @@ function numberText(value: number): string {
   return Number.isFinite(value) ? JSON.stringify(value) : String(value);
 }
 
+function listText(items: Iterable<unknown>, trail: Trail): string {
+  const texts: string[] = [];
+  for (const item of items) {
+    trail.at(texts.length);
+    texts.push(textOf(item, trail));
+    trail.passed();
+  }
+  return texts.join(',');
+}
+
+/** Most objects have few keys, and those of a graph's description are in order already. */
+function sortedKeys(value: object): readonly string[] {
+  const keys = Object.keys(value);
+  for (let index = 1; index < keys.length; index += 1) if (keys[index - 1]! > keys[index]!) return keys.sort();
+  return keys;
+}
+
+function propertiesText(value: Readonly<Record<string, unknown>>, trail: Trail): string {
+  let text = '';
+  for (const key of sortedKeys(value)) {
+    if (value[key] === undefined) continue;
+    trail.at(key);
+    text += `${text === '' ? '' : ','}${JSON.stringify(key)}:${textOf(value[key], trail)}`;
+    trail.passed();
+  }
+  return text;
+}
+
 function objectText(value: object, trail: Trail): string {
-  const list = (items: Iterable<unknown>): string =>
-    Array.from(items, (item, index) => trail.at(index, () => textOf(item, trail))).join(',');
-  if (Array.isArray(value)) return `[${list(value)}]`;
+  if (Array.isArray(value)) return `[${listText(value, trail)}]`;
+  if (isPlainObject(value)) return `{${propertiesText(value, trail)}}`;
   if (value instanceof Date) return `date(${value.getTime()})`;
   if (value instanceof Uint8Array) return `bytes(${Buffer.from(value).toString('base64')})`;
   if (value instanceof URL) return `url(${JSON.stringify(value.href)})`;
-  if (value instanceof Map) return `map(${list(value)})`;
-  if (value instanceof Set) return `set(${list(value)})`;
-  if (!isPlainObject(value)) return trail.refuseKind(value);
-  const entries: string[] = [];
-  for (const key of Object.keys(value).sort()) {
-    if (value[key] === undefined) continue;
-    entries.push(`${JSON.stringify(key)}:${trail.at(key, () => textOf(value[key], trail))}`);
-  }
-  return `{${entries.join(',')}}`;
+  if (value instanceof Map) return `map(${listText(value, trail)})`;
+  if (value instanceof Set) return `set(${listText(value, trail)})`;
+  return trail.refuseKind(value);
 }
 
 function textOf(value: unknown, trail: Trail): string {
@@ -88,8 +111,13 @@ function textOf(value: unknown, trail: Trail): string {
       return numberText(value);
     case 'bigint':
       return `${value}n`;
-    case 'object':
-      return value === null ? 'null' : trail.within(value, () => objectText(value, trail));
+    case 'object': {
+      if (value === null) return 'null';
+      trail.enter(value);
+      const text = objectText(value, trail);
+      trail.leave();
+      return text;
+    }
     default:
       return trail.refuseKind(value);
   }
@@ -104,9 +132,9 @@ export function canonicalText(value: unknown): string {
   return textOf(value, new Trail());
 }
 
-/** SHA-256 of a text, as 64 hex digits. */
-export function hashText(text: string): string {
-  return hash('sha256', text, 'hex');
+/** SHA-256 of a text, as 64 hex digits, or shorter as base64url. */
+export function hashText(text: string, encoding: 'hex' | 'base64url' = 'hex'): string {
+  return hash('sha256', text, encoding);
 }
 
 /** SHA-256 of the canonical text of plain data, as 64 hex digits. @throws NotDataError see {@link canonicalText} */
@@ -114,21 +142,30 @@ export function hashValue(value: unknown): string {
   return hashText(canonicalText(value));
 }
 
+function copyList(items: Iterable<unknown>, trail: Trail): unknown[] {
+  const copies: unknown[] = [];
+  for (const item of items) {
+    trail.at(copies.length);
+    copies.push(copyOf(item, trail));
+    trail.passed();
+  }
+  return copies;
+}
+
 function copyObject(value: object, trail: Trail): unknown {
-  const list = (items: Iterable<unknown>): unknown[] =>
-    Array.from(items, (item, index) => trail.at(index, () => copyOf(item, trail)));
-  if (Array.isArray(value)) return Object.freeze(list(value));
+  if (Array.isArray(value)) return Object.freeze(copyList(value, trail));
   if (value instanceof Date) return new Date(value);
   if (value instanceof Uint8Array) return new Uint8Array(value);
   if (value instanceof URL) return new URL(value);
-  if (value instanceof Map) return new Map(list(value) as [unknown, unknown][]);
-  if (value instanceof Set) return new Set(list(value));
+  if (value instanceof Map) return new Map(copyList(value, trail) as [unknown, unknown][]);
+  if (value instanceof Set) return new Set(copyList(value, trail));
   if (!isPlainObject(value)) return trail.refuseKind(value);
   const target: Record<string, unknown> = {};
   for (const key of Object.keys(value)) {
-    const copy = trail.at(key, () => copyOf(value[key], trail));
+    trail.at(key);
     // Assigning to `__proto__` would not make a property.
-    Object.defineProperty(target, key, { value: copy, enumerable: true });
+    Object.defineProperty(target, key, { value: copyOf(value[key], trail), enumerable: true });
+    trail.passed();
   }
   return Object.freeze(target);
 }
@@ -136,10 +173,13 @@ function copyObject(value: object, trail: Trail): unknown {
 function copyOf(value: unknown, trail: Trail): unknown {
   if (typeof value === 'function' || typeof value === 'symbol') return trail.refuseKind(value);
   if (typeof value !== 'object' || value === null) return value;
-  return trail.within(value, () => copyObject(value, trail));
+  trail.enter(value);
+  const copy = copyObject(value, trail);
+  trail.leave();
+  return copy;
 }
 
 /** A deep copy of plain data, frozen as far as the language can. @throws NotDataError see {@link canonicalText} */
 export function freezeCopy(value: unknown): unknown {
-  return copyOf(value, new Trail());
+  return value === undefined ? undefined : copyOf(value, new Trail());
 }

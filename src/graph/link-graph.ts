@@ -40,15 +40,15 @@ export function edgePlace(edge: EdgeDefinition): string {
 const isLinkable = (edge: EdgeDefinition, nodeIndex: ReadonlyMap<string, number>): boolean =>
   nodeIndex.has(edge.from) && nodeIndex.has(edge.to) && edge.to !== START && edge.from !== END;
 
-function createKeys(definitions: readonly EdgeDefinition[]): readonly string[] {
-  const taken = new Map<string, Set<string>>();
-  return definitions.map((edge) => {
-    const ofSource = taken.get(edge.from) ?? new Set<string>();
-    taken.set(edge.from, ofSource);
-    let key = edge.to;
+/** The key of each edge, its own among those of its source: the target's id, with a number where it is led to more than once. */
+function createKeys(definitions: readonly EdgeDefinition[], nodeIndex: ReadonlyMap<string, number>): readonly string[] {
+  const taken = new Set<string>();
+  return definitions.map(({ from, to }) => {
+    const source = nodeIndex.get(from);
+    let key = to;
     // A node may itself be called `b#2`, so a key is tried until it is free.
-    for (let count = 2; ofSource.has(key); count += 1) key = `${edge.to}#${count}`;
-    ofSource.add(key);
+    for (let count = 2; taken.has(`${source} ${key}`); count += 1) key = `${to}#${count}`;
+    taken.add(`${source} ${key}`);
     return key;
   });
 }
@@ -97,7 +97,7 @@ export function linkGraph(definition: GraphDefinition): LinkedGraph {
   const forest = findLoops(ids.length, arrows);
   const { loops, place } = orderLoops(forest, ids);
   const placed = (loop: number | undefined): number | undefined => (loop === undefined ? undefined : place[loop]);
-  const keys = createKeys(usable);
+  const keys = createKeys(usable, nodeIndex);
 
   const outgoing = ids.map((): GraphEdge[] => []);
   const incoming = ids.map((): GraphEdge[] => []);

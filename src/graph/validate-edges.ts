@@ -7,7 +7,7 @@ const edgeFields = ['from', 'to', 'on', 'condition', 'choice', 'label', 'weight'
 
 function checkEnds(report: Report, edge: EdgeDefinition, ids: ReadonlySet<string>): void {
   const place = edgePlace(edge);
-  for (const id of new Set([edge.from, edge.to])) {
+  for (const id of edge.from === edge.to ? [edge.from] : [edge.from, edge.to]) {
     if (!ids.has(id))
       report.error('G1', place, `unknown node ${JSON.stringify(id)}`, 'add the node, or correct the edge');
   }

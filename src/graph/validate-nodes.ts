@@ -6,29 +6,10 @@ import { type Report, checkFields, checkOneOf, checkRange, checkType, idFault } 
 
 /** Every effect class. */
 export const effects: readonly EffectClass[] = ['pure', 'read', 'write', 'external', 'human'];
-const nodeFields = [
-  'id',
-  'type',
-  'version',
-  'config',
-  'effect',
-  'reads',
-  'when',
-  'join',
-  'retry',
-  'timeoutMs',
-  'onFailure',
-];
-const moreNodeFields = [
-  'checkpoint',
-  'idempotent',
-  'onInDoubt',
-  'maxVisits',
-  'outputAs',
-  'subgraph',
-  'implementation',
-  'place',
-];
+const nodeFields =
+  'id type version config effect reads when join retry timeoutMs onFailure checkpoint idempotent onInDoubt maxVisits outputAs subgraph implementation place'.split(
+    ' ',
+  );
 const retryFields = ['attempts', 'backoff', 'factor', 'delayMs', 'delayMsMax', 'jitter', 'on', 'when'];
 
 /** The place of a node in messages: where it was written, else its id. */
@@ -116,7 +97,7 @@ function checkEffect(report: Report, node: NodeDefinition): void {
 
 function checkNode(report: Report, node: NodeDefinition): void {
   const place = nodePlace(node);
-  checkFields(report, place, node, [...nodeFields, ...moreNodeFields]);
+  checkFields(report, place, node, nodeFields);
   checkId(report, node);
   if (typeof node.type !== 'string' || node.type === '')
     report.error('G2', place, 'no node type', 'name the node type');
