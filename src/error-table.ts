@@ -89,6 +89,7 @@ export type ErrorCode =
   | 'BLOB_NOT_FOUND'
   | 'BLOB_CORRUPT'
   | 'SECRET_MISSING'
+  | 'SECRET_UNAVAILABLE'
   | 'RUNTIME_TOO_OLD'
   | 'INTERNAL';
 
@@ -156,6 +157,7 @@ export const errorTable: Readonly<Record<ErrorCode, ErrorRow>> = {
   BLOB_NOT_FOUND: row(404, 5, 'no', 'no blob {hash}', 'Restore the blob folder, or fork from a checkpoint that does not name it.'),
   BLOB_CORRUPT: row(500, 5, 'no', 'blob {hash} is damaged', 'Restore it from a backup.'),
   SECRET_MISSING: row(400, 2, 'no', 'secret {name} is not set', 'Set it in the environment and resume.'),
+  SECRET_UNAVAILABLE: row(503, 6, 'later', 'secret {name} cannot be read{: |reason}', 'The source of secrets failed: see to it, and resume. Its own message is not told, since it may hold a secret.'),
   RUNTIME_TOO_OLD: row(500, 2, 'no', 'Node {found} is too old', 'Cairn needs Node 22.18 or newer.'),
   INTERNAL: row(500, 70, 'no', 'internal error{: |reason}', 'This is a defect of Cairn: please report it with the run exported.'),
 };

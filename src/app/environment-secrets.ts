@@ -1,7 +1,7 @@
 /** The secret port over the environment: `secret:NAME` is the variable NAME. */
 import type { Secrets } from '../ports/secrets.ts';
 
-/** Keys whose values are never written, whoever puts them into a value. */
+/** Keys whose values are never written, whoever puts them into a value; letter case aside. */
 const redactedKeys: ReadonlySet<string> = new Set([
   'password',
   'passwd',
@@ -24,5 +24,5 @@ const redactedKeys: ReadonlySet<string> = new Set([
 
 export const environmentSecrets: Secrets = {
   read: (name) => process.env[name],
-  redactedKeys,
+  redacts: (key) => redactedKeys.has(key.toLowerCase()),
 };

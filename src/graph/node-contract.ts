@@ -222,10 +222,10 @@ export interface NodeContext {
   now(): number;
 }
 
-/** Resolves secret references when an attempt starts; values are never written. */
+/** Resolves secret references when an attempt starts. Values are never written; the run keeps the names, and a resume looks them up first. */
 export interface SecretReader {
-  /** @throws SECRET_MISSING the name is not set */
-  get(name: string): string;
+  /** @throws SECRET_MISSING the name is not set; SECRET_UNAVAILABLE the source of secrets failed */
+  get(name: string): Promise<string>;
 }
 
 /** Bytes stored once by content hash, scoped to the run's tenant. */

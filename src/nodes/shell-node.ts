@@ -119,9 +119,12 @@ async function runShell(ctx: NodeContext, config: ShellNodeConfig): Promise<Shel
   throw new NodeFailure(`${nameCommand(config.command)} ${describeEnd(end)}`, { code: 'EXIT_CODE', data: output });
 }
 
-function prepare(ctx: NodeContext, config: ShellNodeConfig): { readonly request: ShellRequest; readonly mask: Mask } {
+async function prepare(
+  ctx: NodeContext,
+  config: ShellNodeConfig,
+): Promise<{ readonly request: ShellRequest; readonly mask: Mask }> {
   const { env = {}, ...rest } = resolveComputed(config, ctx.state) as ResolvedShell;
-  const { value, mask } = resolveSecrets(env, ctx.secrets);
+  const { value, mask } = await resolveSecrets(env, ctx.secrets);
   return { request: createShellRequest({ ...rest, env: value as typeof env }, ctx.idempotencyKey), mask };
 }
 

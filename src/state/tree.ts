@@ -144,6 +144,8 @@ export interface RunTree {
   replayed?: Record<string, readonly [runId: string, seq: number, nth?: number]>;
   /** A fork that runs pure nodes again even where a recorded outcome could be reused: it was asked to, or its code has changed. */
   rerunPure?: boolean;
+  /** Names of the secrets that nodes have asked for, sorted: a resume looks them up before it begins anything. */
+  secrets?: readonly string[];
   frame: FrameTree;
 }
 

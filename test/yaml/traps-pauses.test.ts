@@ -14,7 +14,7 @@ import { findQuestion, outputsOf, promptsOf, yamlBench, type YamlBench } from '.
 
 const secrets = {
   read: (name: string) => (name === 'SHORT' ? 'ab1' : 'a-longer-secret'),
-  redactedKeys: new Set<string>(),
+  redacts: () => false,
 };
 
 function faultOf(run: () => unknown): string {

@@ -50,7 +50,7 @@ const kinds: Readonly<Record<OptionName, Kind>> = {
   blobs: { fits: has('put', 'get'), name: 'a blob store' },
   clock: { fits: has('now', 'setTimer'), name: 'a clock' },
   ids: { fits: has('createRunId'), name: 'a source of ids' },
-  secrets: { fits: has('read'), name: 'a source of secrets' },
+  secrets: { fits: has('read', 'redacts'), name: 'a source of secrets' },
   models: { fits: has('generate'), name: 'a source of answers' },
   limits: object,
   tenant: text,

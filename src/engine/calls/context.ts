@@ -1,5 +1,4 @@
 /** What a node's function is handed: the NodeContext of one attempt. */
-import { CairnError } from '../../errors.ts';
 import type {
   BlobAccess,
   ChildResult,
@@ -17,6 +16,7 @@ import type { Activation } from '../run/frame-run.ts';
 import { runChild } from './child.ts';
 import type { RunCore } from '../run/run-core.ts';
 import { guardCall } from '../run/guard-call.ts';
+import { accessSecrets } from './secret-access.ts';
 import { runStep } from './steps.ts';
 import { ask, receive, save, sleepUntil } from './wait-calls.ts';
 
@@ -112,14 +112,7 @@ export class Context implements NodeContext {
     this.#core.publishLive('emitted', this.#activation, event);
   }
   get secrets(): SecretReader {
-    const { secrets } = this.#core.env;
-    return {
-      get: (name) => {
-        const value = secrets?.read(name);
-        if (value === undefined) throw new CairnError('SECRET_MISSING', { name });
-        return value;
-      },
-    };
+    return accessSecrets(this.#core);
   }
   get models(): ModelAccess {
     return accessModels(this.#core.env.models, this);

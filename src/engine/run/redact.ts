@@ -3,7 +3,5 @@ import type { Secrets } from '../../ports/secrets.ts';
 
 /** Says of a key whether its value is redacted before anything is written. */
 export function redactorOf({ secrets }: { readonly secrets: Secrets | undefined }): (key: string) => boolean {
-  if (secrets === undefined) return () => false;
-  const { redactedKeys } = secrets;
-  return (key) => redactedKeys.has(key.toLowerCase());
+  return secrets === undefined ? () => false : (key) => secrets.redacts(key);
 }

@@ -6,6 +6,7 @@ import { waitRowOf } from '../../history/wait-row.ts';
 import type { Claim, RunRow } from '../../ports/store.ts';
 import type { ResumeOptions } from '../api.ts';
 import { launchOrGate } from '../effects/gate.ts';
+import { requireSecrets } from '../calls/secret-access.ts';
 import { applyGraphChange, hasOtherCode } from './graph-change.ts';
 import { judgeActivation } from '../effects/judge.ts';
 import { ReplaySource } from '../replay/replay.ts';
@@ -51,6 +52,7 @@ export interface RunnerRequest {
 export async function prepareRunner(request: RunnerRequest): Promise<Runner> {
   const { env, run, claim, claimedAtMs, graph, feed, options } = request;
   const loaded = request.loaded ?? (await loadState(env.store, env.blobs, run));
+  await requireSecrets(env.secrets, loaded.root.secrets);
   const isOtherCode = hasOtherCode(loaded.root, graph);
   const changed = await applyGraphChange(env, run, loaded.root, graph, options.migrate);
   const rerouted = takeRoutesAgain(loaded.root, graph);

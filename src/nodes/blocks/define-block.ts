@@ -123,7 +123,7 @@ async function runDefined<Schema extends ObjectSchema>(
   ctx: TypedNodeContext,
 ): Promise<unknown> {
   const { inputs, mask } = await beforeEffect(async () => {
-    const { value, mask } = resolveSecrets(ctx.inputs, ctx.secrets);
+    const { value, mask } = await resolveSecrets(ctx.inputs, ctx.secrets);
     return { inputs: await fit(definition.inputs, value, 'inputs', mask), mask };
   });
   try {

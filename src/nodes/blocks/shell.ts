@@ -121,7 +121,7 @@ async function prepare({ inputs, fileOutputs, idempotencyKey, secrets, signal }:
   const command = inputs['command'] as CommandText | undefined;
   // A plain text could hold values as syntax.
   if (typeof command?.script !== 'string') throw refuseInput('command', 'is no command');
-  const { value, mask } = resolveSecrets({ named: inputs['env'] ?? {}, own: command.env }, secrets);
+  const { value, mask } = await resolveSecrets({ named: inputs['env'] ?? {}, own: command.env }, secrets);
   const { named, own } = value as { readonly named: Inputs; readonly own: Inputs };
   const folder = resolveLocalPath(readText(inputs, 'working_dir') || '.');
   const env = { ...writeVariables(named), ...own };

@@ -126,8 +126,8 @@ interface Prepared {
   readonly mask: Mask;
 }
 
-function prepare(ctx: TypedNodeContext): Prepared {
-  const { value, mask } = resolveSecrets(ctx.inputs, ctx.secrets);
+async function prepare(ctx: TypedNodeContext): Promise<Prepared> {
+  const { value, mask } = await resolveSecrets(ctx.inputs, ctx.secrets);
   const inputs = value as Inputs;
   const engine = engineOf(inputs);
   if (engine === undefined) throw refuseInput('engine', 'must be sqlite or postgresql');

@@ -75,12 +75,12 @@ interface PreparedHttp {
   readonly mask: Mask;
 }
 
-function prepare(
+async function prepare(
   ctx: Pick<NodeContext, 'secrets' | 'signal' | 'idempotencyKey'>,
   exchange: HttpExchange,
-): PreparedHttp {
+): Promise<PreparedHttp> {
   const given = exchange.given();
-  const { value, mask } = resolveSecrets(given, ctx.secrets);
+  const { value, mask } = await resolveSecrets(given, ctx.secrets);
   const { redirect, mayFollow, isUnverified = false } = exchange;
   return {
     first: createHttpRequest(exchange.method, value as ResolvedHttp, ctx.idempotencyKey),

@@ -22,23 +22,26 @@ export interface ResolvedSecrets {
   readonly mask: Mask;
 }
 
-/** Replaces every reference in a configuration by its value. @throws SECRET_MISSING */
-export function resolveSecrets(config: unknown, reader: SecretReader): ResolvedSecrets {
-  const used = new Map<string, string>();
-  const value = mapLeaves(config, (leaf) => {
-    if (!(leaf instanceof SecretReference)) return leaf;
-    return leaf.fill((name) => {
-      const secretValue = reader.get(name);
-      used.set(name, secretValue);
-      return secretValue;
-    });
-  });
-  return { value, mask: createMask(used) };
+/** Replaces every reference in a configuration by its value; each secret is read once. @throws SECRET_MISSING, SECRET_UNAVAILABLE */
+export async function resolveSecrets(config: unknown, reader: SecretReader): Promise<ResolvedSecrets> {
+  const read = async (name: string): Promise<[string, string]> => [name, await reader.get(name)];
+  const values = new Map(await Promise.all(namesIn(config).map(read)));
+  const value = mapLeaves(config, (leaf) =>
+    leaf instanceof SecretReference ? leaf.fill((name) => values.get(name) ?? '') : leaf,
+  );
+  return { value, mask: createMask(values) };
 }
 
 /** Whether a reference to a secret is anywhere in a configuration. */
 export function hasSecret(config: unknown): boolean {
-  let isFound = false;
-  mapLeaves(config, (leaf) => (isFound ||= leaf instanceof SecretReference));
-  return isFound;
+  return namesIn(config).length > 0;
+}
+
+function namesIn(config: unknown): readonly string[] {
+  const names = new Set<string>();
+  mapLeaves(config, (leaf) => {
+    if (leaf instanceof SecretReference) for (const name of leaf.names) names.add(name);
+    return leaf;
+  });
+  return [...names];
 }

@@ -86,7 +86,7 @@ export function createFakeContext(options: FakeContextOptions = {}): FakeContext
     emit: (event) => {
       events.push(event);
     },
-    secrets: { get: (name) => secrets[name] ?? missingSecret(name) },
+    secrets: { get: async (name) => secrets[name] ?? missingSecret(name) },
     blobs: {
       put: (bytes) => {
         const hash = `blob-${blobs.size + 1}`;

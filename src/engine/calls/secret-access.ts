@@ -1,0 +1,40 @@
+/** Secrets as a node's code gets them; the run keeps the names of those that it asked for, and never a value. */
+import { CairnError } from '../../errors.ts';
+import type { SecretReader } from '../../graph/node-contract.ts';
+import type { Secrets } from '../../ports/secrets.ts';
+import { factsOf } from '../effects/retry.ts';
+import type { RunCore } from '../run/run-core.ts';
+
+export function accessSecrets(core: RunCore): SecretReader {
+  return {
+    async get(name) {
+      noteName(core, name);
+      return readSecret(core.env.secrets, name);
+    },
+  };
+}
+
+/** Whatever a source fails of may quote the value or its own credentials: only the kind of failure is told. @throws SECRET_MISSING, SECRET_UNAVAILABLE */
+async function readSecret(secrets: Secrets | undefined, name: string): Promise<string> {
+  let value: string | undefined;
+  try {
+    value = await secrets?.read(name);
+  } catch (error) {
+    throw new CairnError('SECRET_UNAVAILABLE', { name, reason: factsOf(error).code });
+  }
+  if (value === undefined) throw new CairnError('SECRET_MISSING', { name });
+  return value;
+}
+
+/** Kept with the next checkpoint, before the secret is read: one that is missing is asked for at the next resume, too. */
+function noteName(core: RunCore, name: string): void {
+  const known = core.root.secrets ?? [];
+  if (known.includes(name)) return;
+  const names = [...known, name].sort();
+  core.setRootField('secrets', names, JSON.stringify(names));
+}
+
+/** Reads every secret that a run has asked for so far, so that a resume fails before it begins anything. @throws SECRET_MISSING, SECRET_UNAVAILABLE */
+export async function requireSecrets(secrets: Secrets | undefined, names: readonly string[] = []): Promise<void> {
+  await Promise.all(names.map((name) => readSecret(secrets, name)));
+}
