@@ -15,6 +15,7 @@ export function namesOf<Wait extends OpenWaitView>(waits: readonly Wait[]): Read
   return new Map(
     waits.map((wait) => {
       const name = nodeNameOf(wait);
+      if (wait.isDamaged === true) return [wait, wait.waitId];
       const isTaken = waits.some((other) => other !== wait && other.runId === wait.runId && nodeNameOf(other) === name);
       return [wait, isTaken ? wait.waitId : name];
     }),
@@ -111,6 +112,10 @@ export function formatWait(
 ): readonly string[] {
   const { paint, width } = session.screen;
   const indent = '  ';
+  if (wait.isDamaged === true) {
+    const told = wrap('damaged: what it asks cannot be shown, and it takes no answer; see: cairn verify', width - 2);
+    return [paint('strong', printable(wait.waitId)), ...told.map((line) => indent + paint('bad', line))];
+  }
   const column = Math.min(width, 100) - indent.length;
   const age = wait.openedAt === undefined ? '' : `, ${formatAge(now - wait.openedAt)}`;
   const place = graphId === undefined ? '' : ` · ${printable(graphId)}${age}`;

@@ -115,6 +115,8 @@ export interface PreviewRow {
 export interface OpenQuestion extends WaitRecord {
   readonly waitId: string;
   readonly runId: string;
+  /** Its row in the index is damaged: nothing of it is shown but the id, and it takes no answer. */
+  readonly isDamaged?: true;
 }
 
 /** Where a run stands when nothing more can be done for it now. */

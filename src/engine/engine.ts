@@ -3,6 +3,7 @@ import { CairnError } from '../errors.ts';
 import type { Graph } from '../graph/graph.ts';
 import { checkpointId } from '../history/checkpoint.ts';
 import { loadState, readOwner, type LoadedState } from '../history/load.ts';
+import { postSealed } from '../history/messages.ts';
 import { resolveReference } from '../history/references.ts';
 import type { Claim, GrantedClaim, RunRow } from '../ports/store.ts';
 import { admitValue, encodeValue } from '../state/values/codec.ts';
@@ -288,7 +289,7 @@ class CairnEngine implements Engine {
     checkId('signal id', id, limits.idBytes);
     const admitted = admitValue(value, ['signal'], limits, redactorOf(this.#env));
     const body = encoder.encode(encodeValue({ signal: name, value: admitted.value }));
-    await store.postMessage({ tenant, runId, kind: 'signal', name: id, body, at: clock.now() });
+    await postSealed(store, { tenant, runId, kind: 'signal', name: id, body, at: clock.now() });
     this.#active.get(runId)?.runner.poke();
   }
 
@@ -297,7 +298,7 @@ class CairnEngine implements Engine {
     if (run.status === 'completed' || run.status === 'cancelled')
       throw new CairnError('RUN_FINISHED', { runId, status: run.status });
     const { store, clock, tenant } = this.#env;
-    await store.postMessage({ tenant, runId, kind: 'cancel', name: '', body: encoder.encode('{}'), at: clock.now() });
+    await postSealed(store, { tenant, runId, kind: 'cancel', name: '', body: encoder.encode('{}'), at: clock.now() });
     const active = await this.#advancing(runId);
     if (active !== undefined) return active.runner.poke();
     await cancelUnowned(this.#env, run);

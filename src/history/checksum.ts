@@ -43,6 +43,11 @@ function hashBody(prefix: string, parent: Uint8Array, body: Uint8Array): string 
   return hash('sha256', scratch.subarray(0, start + body.length), 'hex');
 }
 
+/** The checksum of a row beside the checkpoints: 32 bytes over what it is, in a fixed order, and its body. */
+export function checksumOfRow(place: readonly (string | number | null)[], body: Uint8Array): Uint8Array {
+  return createHash('sha256').update(JSON.stringify(place)).update(body).digest();
+}
+
 /** A view on the same bytes with Buffer's fast decoders. */
 export function asBuffer(bytes: Uint8Array): Buffer {
   if (bytes instanceof Buffer) return bytes;

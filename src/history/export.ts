@@ -1,6 +1,6 @@
 /** Writes a run as text, to be copied or moved to another store (H4). */
 import type { BlobStore } from '../ports/blobs.ts';
-import type { CheckpointRow, Claim, RunRow, Store } from '../ports/store.ts';
+import type { CheckpointRow, Claim, RunRow, Store, WaitRow } from '../ports/store.ts';
 import type { RunTree } from '../state/tree.ts';
 import { checkpointId, decodeCheckpoint, encodeCheckpoint } from './checkpoint.ts';
 import { asBuffer, toHex } from './checksum.ts';
@@ -11,7 +11,8 @@ import { loadState } from './load.ts';
 import { listBlobs } from './resolve-values.ts';
 import { decodeSnapshot } from './snapshot.ts';
 import { listMetaBlobs } from './stored-meta.ts';
-import { openWaitRows } from './wait-row.ts';
+import { readSound } from './messages.ts';
+import { openWaitRows } from './open-waits.ts';
 
 export interface ExportOptions {
   /** The last checkpoint to export. Default: the head. */
@@ -62,7 +63,7 @@ async function* exportLines(
   }
   if (close !== undefined && !isClosed) await closeMoved(store, run, close, root, checksum);
   if (head !== lastSeq) return;
-  for (const { kind, name, body, at } of await store.readMessages(run)) {
+  for (const { kind, name, body, at } of await readSound(store, run)) {
     yield { message: kind, name, body: toBase64(body), at };
   }
 }
@@ -88,8 +89,13 @@ function headerOf(run: RunRow, head: number, parts: readonly LineagePart[], root
     first: parts[0] === undefined ? 0 : startOf(parts[0].run),
     lineage: parts.map((part) => ({ runId: part.run.runId, key: part.run.key, upTo: part.upTo })),
     meta: toBase64(run.meta),
-    waits: openWaitRows(root).map((row) => ({ ...row, body: toBase64(row.body) })),
+    waits: openWaitRows(run, root).map(toWaitLine),
   };
+}
+
+/** Checksums are of one place and are computed anew where it is written. */
+function toWaitLine({ waitId, kind, dueAt, body }: WaitRow): HeaderLine['waits'][number] {
+  return { waitId, kind, body: toBase64(body), ...(dueAt === undefined ? {} : { dueAt }) };
 }
 
 /** What was pruned before the first checkpoint is in its snapshot. */

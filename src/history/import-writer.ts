@@ -3,6 +3,7 @@ import { CairnError } from '../errors.ts';
 import type { CheckpointRow, Claim, Commit, SnapshotRow, Store } from '../ports/store.ts';
 import { encodeCheckpoint, rootChecksum, runKeyOf } from './checkpoint.ts';
 import type { HeaderLine, MessageLine, TagLine } from './export-format.ts';
+import { postSealed } from './messages.ts';
 import type { Standing } from './imported-state.ts';
 
 export interface ImportWriterOptions {
@@ -60,7 +61,8 @@ export class ImportWriter {
   async finish(tags: readonly TagLine[], messages: readonly MessageLine[]): Promise<void> {
     for (const { tag, seq } of tags) await this.#store.tagCheckpoint(this.#runId, { name: tag, seq });
     for (const { message, name, body, at } of messages) {
-      await this.#store.postMessage({ ...this.#runId, kind: message, name, body: Buffer.from(body, 'base64'), at });
+      const given = { ...this.#runId, kind: message, name, body: Buffer.from(body, 'base64'), at };
+      await postSealed(this.#store, given);
     }
     if (this.#claim !== undefined) await this.#store.releaseClaim(this.#claim);
   }

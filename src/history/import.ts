@@ -59,7 +59,7 @@ export async function importRun(
         const header = readHeader(line, number);
         runId = as === 'copy' && newRunId !== undefined ? newRunId : header.runId;
         writer = new ImportWriter(store, header, { tenant, runId, workerId, leaseMs });
-        run = new ImportedRun(header, writer, new ImportedState(blobs, tenant));
+        run = new ImportedRun(header, writer, new ImportedState(blobs, { tenant, runId }));
       } else if (run === undefined) throw invalidLine(number, 'it comes before the header');
       else if ('end' in line) isEnded = checkEnd(line.end, number);
       else if ('blob' in line) await putBlob(blobs, tenant, line, number);

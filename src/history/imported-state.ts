@@ -1,6 +1,7 @@
 /** The state that imported checkpoints make: what the index is told of a run, since no checksum covers an export's header (H4, C6). */
 import { isDeepStrictEqual } from 'node:util';
 import type { BlobStore } from '../ports/blobs.ts';
+import type { RunKey } from '../ports/store.ts';
 import type { StoredStatus, WaitRow } from '../ports/store.ts';
 import type { RunTree } from '../state/tree.ts';
 import type { DecodedCheckpoint } from './checkpoint.ts';
@@ -9,7 +10,7 @@ import { readBlobText, resolveValues } from './resolve-values.ts';
 import type { DecodedSnapshot } from './snapshot.ts';
 import { metaOf, type StoredMeta } from './stored-meta.ts';
 import { StoredState } from './stored-state.ts';
-import { openWaitRows } from './wait-row.ts';
+import { openWaitRows } from './open-waits.ts';
 
 /** How a run stands at its last checkpoint, as the index has it. */
 export interface Standing {
@@ -20,18 +21,19 @@ export interface Standing {
 
 export class ImportedState {
   readonly #blobs: BlobStore;
-  readonly #tenant: string;
+  readonly #run: RunKey;
   #state: StoredState | undefined;
 
-  constructor(blobs: BlobStore, tenant: string) {
+  /** @param run - as it is called here */
+  constructor(blobs: BlobStore, run: RunKey) {
     this.#blobs = blobs;
-    this.#tenant = tenant;
+    this.#run = run;
   }
 
   /** @throws CHECKPOINT_CORRUPT the delta does not apply; BLOB_NOT_FOUND, BLOB_CORRUPT */
   async apply({ key }: { readonly key: string }, checkpoint: DecodedCheckpoint): Promise<void> {
     this.#state ??= new StoredState({}, false);
-    await this.#state.apply(this.#blobs, { key, tenant: this.#tenant }, checkpoint);
+    await this.#state.apply(this.#blobs, { key, tenant: this.#run.tenant }, checkpoint);
   }
 
   /** The state at the first checkpoint of a pruned history. @throws CHECKPOINT_CORRUPT */
@@ -42,9 +44,9 @@ export class ImportedState {
   /** @throws INPUT_INVALID the header says otherwise; BLOB_NOT_FOUND, BLOB_CORRUPT */
   async standing(header: HeaderLine): Promise<Standing> {
     const { status, graphHash, waits, definition } = this.#state!.root;
-    const part = await resolveValues(this.#blobs, this.#tenant, structuredClone({ status, graphHash, waits }));
+    const part = await resolveValues(this.#blobs, this.#run.tenant, structuredClone({ status, graphHash, waits }));
     const root = part as RunTree;
-    const rows = openWaitRows(root);
+    const rows = openWaitRows(this.#run, root);
     const idsOf = (listed: readonly { readonly waitId: string }[]): readonly string[] =>
       listed.map(({ waitId }) => waitId).sort();
     const facts: readonly (readonly [name: keyof HeaderLine, isTrue: boolean])[] = [
@@ -62,7 +64,9 @@ export class ImportedState {
   async #isGraph(header: HeaderLine): Promise<boolean> {
     const { structure } = headerMeta(header);
     if (structure === undefined) return true;
-    const { id } = JSON.parse(await readBlobText(this.#blobs, this.#tenant, structure)) as { readonly id?: unknown };
+    const { id } = JSON.parse(await readBlobText(this.#blobs, this.#run.tenant, structure)) as {
+      readonly id?: unknown;
+    };
     return id === header.graphId;
   }
 }
@@ -70,7 +74,7 @@ export class ImportedState {
 /** What the header says is kept beside the run. @throws INPUT_INVALID */
 export function headerMeta({ meta }: Pick<HeaderLine, 'meta'>): StoredMeta {
   try {
-    return metaOf({ meta: Buffer.from(meta, 'base64') });
+    return metaOf({ key: '', meta: Buffer.from(meta, 'base64') });
   } catch (error) {
     throw invalidLine(1, 'what it keeps beside the run cannot be read', error);
   }

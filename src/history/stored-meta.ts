@@ -1,4 +1,5 @@
 /** What a run's row keeps beside the run, for those who must find its graph again and compare it (H3). */
+import { CairnError } from '../errors.ts';
 import type { RunRow } from '../ports/store.ts';
 
 export interface StoredMeta {
@@ -16,13 +17,19 @@ export interface StoredMeta {
 
 const decoder = new TextDecoder();
 
-/** What a run's row keeps beside the run. */
-export function metaOf(run: Pick<RunRow, 'meta'>): StoredMeta {
-  return run.meta.byteLength === 0 ? {} : (JSON.parse(decoder.decode(run.meta)) as StoredMeta);
+/** What a run's row keeps beside the run. @throws CHECKPOINT_CORRUPT it cannot be read */
+export function metaOf({ key, meta }: Pick<RunRow, 'key' | 'meta'>): StoredMeta {
+  if (meta.byteLength === 0) return {};
+  try {
+    return JSON.parse(decoder.decode(meta)) as StoredMeta;
+  } catch (error) {
+    const data = { checkpoint: key, reason: 'what its row keeps beside the run cannot be read' };
+    throw new CairnError('CHECKPOINT_CORRUPT', data, { cause: error });
+  }
 }
 
 /** The blobs that a run's row names: they belong to the run as those that its checkpoints name do. */
-export function listMetaBlobs(run: Pick<RunRow, 'meta'>): ReadonlySet<string> {
+export function listMetaBlobs(run: Pick<RunRow, 'key' | 'meta'>): ReadonlySet<string> {
   const { structure, text } = metaOf(run);
   return new Set([structure, text].filter((hash) => hash !== undefined));
 }

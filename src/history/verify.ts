@@ -7,6 +7,7 @@ import { Chain, decodeOrNothing, missingError } from './chain.ts';
 import { checkpointId, rootChecksum, type DecodedCheckpoint } from './checkpoint.ts';
 import { firstSeqOf, readLineage, readLink, readRows, type LineagePart } from './lineage.ts';
 import { listBlobs, resolveValues } from './resolve-values.ts';
+import { findIndexFaults } from './verify-index.ts';
 import { decodeSnapshot, type DecodedSnapshot } from './snapshot.ts';
 import { listMetaBlobs } from './stored-meta.ts';
 import { StoredState } from './stored-state.ts';
@@ -71,9 +72,26 @@ class Verification {
   }
 
   async verify(): Promise<void> {
-    await this.#verifyBlobs(this.#run, this.#run.runId, listMetaBlobs(this.#run));
+    try {
+      await this.#verifyBlobs(this.#run, this.#run.runId, listMetaBlobs(this.#run));
+    } catch (error) {
+      this.#note(this.#run.runId, error);
+    }
     const parts = await this.#readLineage();
     for (const part of parts) await this.#verifyPart(part);
+    await this.#verifyIndex();
+  }
+
+  /** Where the history itself is damaged, nothing can be held against it. */
+  async #verifyIndex(): Promise<void> {
+    const run = this.#run;
+    const isKnown = this.#faults.length === 0 && this.#chain.seq === run.head;
+    const stored = isKnown ? this.#state?.root : undefined;
+    for (const fault of await findIndexFaults(this.#store, this.#blobs, run, stored)) {
+      const data = { store: this.#store.name, reason: `run ${run.runId}: ${fault}` };
+      const { code, message } = new CairnError('STORE_CORRUPT', data);
+      this.#faults.push({ checkpoint: checkpointId(run.key, run.head), code, message });
+    }
   }
 
   async #readLineage(): Promise<readonly LineagePart[]> {

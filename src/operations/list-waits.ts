@@ -1,8 +1,7 @@
 /** `inbox`: the open waits of a store, soonest due first. */
 import type { OpenQuestion } from '../engine/api.ts';
+import { readWait } from '../history/open-waits.ts';
 import type { OpenWait } from '../ports/store.ts';
-import { decodeJson } from '../state/values/revive.ts';
-import type { WaitRecord } from '../state/tree.ts';
 import { findRunOf } from './find-run.ts';
 import type { Operation, ReadContext } from './operation.ts';
 
@@ -22,10 +21,9 @@ export interface ListWaitsOutput {
 }
 
 const defaultLimit = 50;
-const decoder = new TextDecoder();
 
-function toListedWait({ runId, waitId, graphId, body }: OpenWait): ListedWait {
-  return { runId, waitId, graphId, ...(decodeJson(decoder.decode(body)) as WaitRecord) };
+function toListedWait(row: OpenWait): ListedWait {
+  return { ...readWait(row), graphId: row.graphId };
 }
 
 /** More than a run may have open. */

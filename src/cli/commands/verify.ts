@@ -15,16 +15,18 @@ export const verifyCommand: Command<VerifyRunsInput> = {
   ],
   execute(session, input) {
     return withHistory(session, async (context) => {
-      const { reports, isSound } = await verifyRuns.run(context, input);
+      const { reports, damage, isSound } = await verifyRuns.run(context, input);
       const { print, paint } = session.screen;
-      if (session.isJson) session.printJson({ reports, isSound });
+      if (session.isJson) session.printJson({ reports, damage, isSound });
       else {
         for (const { runId, checkpoints, snapshots, blobs, faults } of reports) {
           const verdict = faults.length === 0 ? paint('good', 'sound') : paint('bad', `${faults.length} faults`);
           print(`${printable(runId)}  ${verdict}, ${checkpoints} checkpoints, ${snapshots} snapshots, ${blobs} blobs`);
           print(...faults.map(({ message, code }) => `  ${printable(message)} ${paint('dim', `[${code}]`)}`));
         }
-        if (reports.length === 0) session.screen.note('No runs here.');
+        if (damage.length > 0)
+          print(paint('bad', 'The store itself is damaged:'), ...damage.map((line) => `  ${printable(line)}`));
+        else if (reports.length === 0) session.screen.note('No runs here.');
       }
       return isSound ? 0 : errorTable.CHECKPOINT_CORRUPT.exit;
     });

@@ -1,4 +1,6 @@
 /** Takes answers, signals and cancel requests into a run; the next commit says that they are taken (O1). */
+import { CairnError } from '../../errors.ts';
+import { readSound } from '../../history/messages.ts';
 import { decodeJson, encodeValue } from '../../state/values/codec.ts';
 import type { MessageRow } from '../../ports/store.ts';
 import { keepSignal } from '../waits/early-signals.ts';
@@ -37,7 +39,8 @@ export class MessageIntake {
     this.#cancel = env.clock.setTimer(env.limits.messagePollMs, () => {
       this.read().then(
         () => this.start(),
-        () => this.start(),
+        // A store that is away is asked again; a message that nobody can read any more would be passed over in silence.
+        (error: unknown) => (CairnError.is(error, 'STORE_CORRUPT') ? this.#core.fail(error) : this.start()),
       );
     });
   }
@@ -56,7 +59,7 @@ export class MessageIntake {
 
   async #readAll(): Promise<void> {
     const core = this.#core;
-    const rows = await core.env.store.readMessages(core.run);
+    const rows = await readSound(core.env.store, core.run);
     if (this.#isStopped) return;
     for (const row of rows) {
       if (this.#seen.has(row.id)) continue;

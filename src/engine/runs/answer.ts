@@ -1,8 +1,9 @@
 /** Posting an answer: checked against its question, durable before it is acknowledged (W2, W3, O1). */
 import { CairnError } from '../../errors.ts';
+import { postSealed } from '../../history/messages.ts';
+import { readWait } from '../../history/open-waits.ts';
 import type { OpenWait } from '../../ports/store.ts';
-import { decodeJson, encodeValue, admitValue } from '../../state/values/codec.ts';
-import type { WaitRecord } from '../../state/tree.ts';
+import { encodeValue, admitValue } from '../../state/values/codec.ts';
 import type { OpenQuestion } from '../api.ts';
 import { checkAnswer } from '../admit/check-answer.ts';
 import { messageBody } from '../drive/message-intake.ts';
@@ -10,9 +11,8 @@ import { redactorOf } from '../run/redact.ts';
 import type { EngineEnvironment } from '../run/run-core.ts';
 
 const encoder = new TextEncoder();
-const decoder = new TextDecoder();
 
-/** @returns the value recorded: the choice that was meant. @throws RUN_NOT_FOUND, WAIT_NOT_FOUND, WAIT_CLOSED, ANSWER_INVALID */
+/** @returns the value recorded: the choice that was meant. @throws RUN_NOT_FOUND, WAIT_NOT_FOUND, WAIT_CLOSED, ANSWER_INVALID, STORE_CORRUPT the question is damaged */
 export async function postAnswer(
   env: EngineEnvironment,
   runId: string,
@@ -25,9 +25,10 @@ export async function postAnswer(
   if (run === undefined) throw new CairnError('RUN_NOT_FOUND', { runId });
   const open = await findOpenWait(env, runId, waitId);
   const admitted = admitValue(value, ['answer'], limits, redactorOf(env));
-  const meant = open === undefined ? admitted.value : checkAnswer(waitOf(open), admitted.value);
+  if (open?.isDamaged === true) throw damagedWait(store.name, runId, waitId);
+  const meant = open === undefined ? admitted.value : checkAnswer(open, admitted.value);
   const body = encoder.encode(encodeValue({ value: meant, by }));
-  const reply = await store.postMessage({ tenant, runId, kind: 'answer', name: waitId, body, at: clock.now() });
+  const reply = await postSealed(store, { tenant, runId, kind: 'answer', name: waitId, body, at: clock.now() });
   if (reply.status === 'accepted' || reply.status === 'equal') return meant;
   if (reply.status !== 'taken') throw new CairnError('WAIT_NOT_FOUND', { runId, waitId });
   const first = messageBody(reply.first);
@@ -37,12 +38,12 @@ export async function postAnswer(
 /** Every open wait of a run, from the index. */
 export async function listOpenWaits(env: EngineEnvironment, runId: string): Promise<readonly OpenQuestion[]> {
   const questions: OpenQuestion[] = [];
-  for await (const row of openWaits(env, runId)) questions.push({ ...waitOf(row), waitId: row.waitId, runId });
+  for await (const row of openWaits(env, runId)) questions.push(readWait(row));
   return questions;
 }
 
-async function findOpenWait(env: EngineEnvironment, runId: string, waitId: string): Promise<OpenWait | undefined> {
-  for await (const row of openWaits(env, runId)) if (row.waitId === waitId) return row;
+async function findOpenWait(env: EngineEnvironment, runId: string, waitId: string): Promise<OpenQuestion | undefined> {
+  for await (const row of openWaits(env, runId)) if (row.waitId === waitId) return readWait(row);
   return undefined;
 }
 
@@ -55,6 +56,7 @@ async function* openWaits(env: EngineEnvironment, runId: string): AsyncGenerator
   } while (cursor !== undefined);
 }
 
-function waitOf({ body }: OpenWait): WaitRecord {
-  return decodeJson(decoder.decode(body)) as WaitRecord;
+function damagedWait(store: string, runId: string, waitId: string): CairnError {
+  const reason = `the row of question ${waitId} of run ${runId} does not fit its checksum; the run's own history has the question`;
+  return new CairnError('STORE_CORRUPT', { store, reason });
 }

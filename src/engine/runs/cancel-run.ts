@@ -1,6 +1,7 @@
 /** Cancelling a run that nobody is working on (E7). */
 import { CairnError } from '../../errors.ts';
 import { loadState } from '../../history/load.ts';
+import { readSound } from '../../history/messages.ts';
 import type { RunRow } from '../../ports/store.ts';
 import { DeltaBuilder } from '../../state/delta.ts';
 import { Committer } from '../run/committer.ts';
@@ -43,8 +44,7 @@ export async function cancelUnowned(env: EngineEnvironment, run: RunRow): Promis
       committer.setStatus('cancelled');
       committer.note('{"kind":"end","status":"cancelled"}');
       for (const waitId of Object.keys(loaded.root.waits)) committer.closeWait(waitId);
-      store
-        .readMessages(claimed.run)
+      readSound(store, claimed.run)
         .then((rows) => {
           for (const row of rows) if (row.kind === 'cancel') committer.takeMessage(row.id);
           committer.commit('power');

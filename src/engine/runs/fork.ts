@@ -3,9 +3,9 @@ import { CairnError } from '../../errors.ts';
 import { checkpointId, decodeCheckpoint, encodeCheckpoint, runKeyOf } from '../../history/checkpoint.ts';
 import { loadState, readHistory, readOwner, type LoadedState } from '../../history/load.ts';
 import { metaOf } from '../../history/stored-meta.ts';
-import { openWaitRows } from '../../history/wait-row.ts';
+import { openWaitRows } from '../../history/open-waits.ts';
 import type { Graph } from '../../graph/graph.ts';
-import type { RunRow, WaitRow } from '../../ports/store.ts';
+import type { RunKey, RunRow, WaitRow } from '../../ports/store.ts';
 import { encodeValue } from '../../state/values/codec.ts';
 import { DeltaBuilder, pathJson } from '../../state/delta.ts';
 import type { RunTree } from '../../state/tree.ts';
@@ -43,7 +43,7 @@ export async function forkRun(
   const runId = options.runId ?? ids.createRunId(clock.now());
   checkId('run id', runId, limits.idBytes);
   const { from, checksum, delta, waits, pending, graphHash, differences } =
-    (await quickFork(env, run, seq, options)) ?? (await fullFork(env, run, seq, options, findGraph));
+    (await quickFork(env, run, seq, options)) ?? (await fullFork(env, run, seq, options, findGraph, { tenant, runId }));
   const owner = await readOwner(store, run, from);
   const key = runKeyOf(tenant, runId);
   const at = clock.now();
@@ -98,10 +98,11 @@ async function fullFork(
   seq: number,
   options: ForkOptions,
   findGraph: FindGraph,
+  fork: RunKey,
 ): Promise<NewFork> {
   const { from, loaded, delta, differences } = await draftFork(env, run, seq, options, findGraph);
   const { root, checksum } = loaded;
-  const waits = openWaitRows(root);
+  const waits = openWaitRows(fork, root);
   return { from, checksum, delta, waits, pending: pendingOf(root), graphHash: root.graphHash, differences };
 }
 

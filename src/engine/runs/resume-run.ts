@@ -2,7 +2,7 @@
 import { CairnError } from '../../errors.ts';
 import type { Graph } from '../../graph/graph.ts';
 import { loadState, type LoadedState } from '../../history/load.ts';
-import { waitRowOf } from '../../history/wait-row.ts';
+import { waitRowOf } from '../../history/open-waits.ts';
 import type { Claim, RunRow } from '../../ports/store.ts';
 import type { ResumeOptions } from '../api.ts';
 import { launchOrGate } from '../effects/gate.ts';
@@ -80,5 +80,6 @@ function retryFailed(runner: Runner, options: ResumeOptions): void {
   core.deleteRootField('failures');
   core.committer.note(JSON.stringify({ kind: 'resume', ...(options.by === undefined ? {} : { by: options.by }) }));
   core.mustCommit = true;
-  for (const [waitId, wait] of Object.entries(core.root.waits)) core.committer.openWait(waitRowOf(waitId, wait));
+  for (const [waitId, wait] of Object.entries(core.root.waits))
+    core.committer.openWait(waitRowOf(core.run, waitId, wait));
 }

@@ -1,6 +1,7 @@
 /** Opens and closes waits: a row in the tree, a row in the index, and who waits here for it (W2, W5). */
 import { CairnError } from '../../errors.ts';
-import { waitRowOf } from '../../history/wait-row.ts';
+import { postSealed } from '../../history/messages.ts';
+import { waitRowOf } from '../../history/open-waits.ts';
 import { encodeValue } from '../../state/values/codec.ts';
 import { pathJson } from '../../state/delta.ts';
 import type { NodeRecord, StepRecord, WaitRecord } from '../../state/tree.ts';
@@ -39,7 +40,7 @@ export function openWait(
       openedAt: core.env.clock.now(),
     };
     core.setRootEntry('waits', waitId, opened, encodeValue(opened));
-    core.committer.openWait(waitRowOf(waitId, opened));
+    core.committer.openWait(waitRowOf(core.run, waitId, opened));
     core.committer.note(`{"kind":"wait","node":${JSON.stringify(activation.path)},"wait":"${waitId}"}`);
     core.mustCommit = true;
     core.holdsEffect = true;
@@ -109,8 +110,7 @@ export function fireDueWait(core: RunCore, waitId: string): void {
     'defaultAnswer' in wait ? { value: wait.defaultAnswer, by: 'timeout' } : { isTimeout: true, by: 'timeout' };
   const body = encoder.encode(encodeValue(answer));
   core.timerCount += 1;
-  store
-    .postMessage({ tenant, runId: core.runId, kind: 'answer', name: waitId, body, at: clock.now() })
+  postSealed(store, { tenant, runId: core.runId, kind: 'answer', name: waitId, body, at: clock.now() })
     .then(async ({ status }) => {
       await core.readMessages();
       // The store had not heard of the wait yet: its commit is on the way, or sent again.

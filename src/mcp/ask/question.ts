@@ -34,6 +34,10 @@ export function questionsOf(waits: readonly OpenWaitView[]): readonly OpenWaitVi
 /** A question as clients are told of it. */
 export function showQuestion(wait: OpenWaitView): Readonly<Record<string, unknown>> {
   const { waitId, prompt = '', kind, metadata, schema, dueAt, defaultAnswer } = wait;
+  if (wait.isDamaged === true) {
+    const message = 'The stored question is damaged: what it asks cannot be shown, and it takes no answer.';
+    return { wait: waitId, block: '', prompt: '', is_damaged: true, message };
+  }
   const choices = choicesOf(wait);
   return {
     wait: waitId,
@@ -65,6 +69,7 @@ export const questionSchema: JsonSchema = {
     metadata: {},
     due_at: { type: 'string', description: 'When it closes by itself.' },
     default_answer: { description: 'What it closes with then.' },
+    is_damaged: { type: 'boolean', description: 'Present where the stored question is damaged.' },
     message: { type: 'string' },
   },
   required: ['wait', 'block', 'prompt', 'message'],

@@ -5,9 +5,13 @@
 
 import type { CheckpointRow } from '../../ports/store.ts';
 import type { Prepare, Statement } from './prepare.ts';
+import { corruptError } from './sqlite-errors.ts';
 
 /** So many checkpoints wait for their places at most. */
 export const unplacedMax = 64;
+
+/** As many checkpoints are looked through for those of one run that lost their places: a few milliseconds. */
+const behindMax = 1_000;
 
 /** The condition of a checkpoint that has no place yet. */
 export const isUnplaced: string = 'id > (select up_to from placed where one = 1)';
@@ -16,6 +20,13 @@ export const isUnplaced: string = 'id > (select up_to from placed where one = 1)
 export const joinHead: string = `left join checkpoints h on h.id = coalesce(
   (select id from checkpoints where ${isUnplaced} and run = r.no order by id desc limit 1),
   (select id from places where run = r.no order by seq desc limit 1))`;
+
+/**
+ * The seq of the newest checkpoint of a run `r`, given those of `joinHead`. One that was seen, or has a place, and is not there any more is
+ * damage: it stays the head, so that whoever reads it is told, and no run goes on from an older state.
+ */
+export const headSeq = (seen: string): string =>
+  `max(coalesce(h.seq, 0), ${seen}, coalesce((select max(seq) from places where run = r.no), 0))`;
 
 export class CheckpointPlaces {
   /** Checkpoints up to this id have a place; undefined: not known in this transaction. */
@@ -26,6 +37,7 @@ export class CheckpointPlaces {
   readonly #selectNextNo: Statement;
   readonly #selectPlace: Statement;
   readonly #selectUnplaced: Statement;
+  readonly #selectBehind: Statement;
   readonly #insert: Statement;
   readonly #place: Statement;
   readonly #moveUpTo: Statement;
@@ -43,6 +55,7 @@ export class CheckpointPlaces {
     );
     this.#selectPlace = prepare('select id from places where run = ? and seq = ?');
     this.#selectUnplaced = prepare('select id from checkpoints where id > ? and run = ? and seq = ?');
+    this.#selectBehind = prepare('select 1 from checkpoints where id > ? and id <= ? and run = ? and seq > ? limit 1');
     this.#insert = prepare('insert into checkpoints (run, seq, at, checksum, body) values (?, ?, ?, ?, ?)');
     this.#place = prepare(
       'insert into places (run, seq, id) select run, seq, id from checkpoints where id > ? order by run, seq',
@@ -86,6 +99,12 @@ export class CheckpointPlaces {
     return (row as { id: number } | undefined)?.id;
   }
 
+  /** Whether a checkpoint of the run behind this one has lost its place. Looked for among those written after it, as far as that is quick. */
+  hasBehind(run: number, seq: number): boolean {
+    const id = this.find(run, seq);
+    return id !== undefined && this.#selectBehind().get(id, id + behindMax, run, seq) !== undefined;
+  }
+
   remove(run: number, seqs: readonly number[]): void {
     this.#placeAll();
     for (const seq of seqs) {
@@ -104,7 +123,9 @@ export class CheckpointPlaces {
   }
 
   #readUpTo(): number {
-    return (this.#upTo ??= (this.#selectUpTo().get() as { up_to: number }).up_to);
+    const row = this.#upTo ?? (this.#selectUpTo().get() as { up_to: number } | undefined)?.up_to;
+    if (row === undefined) throw corruptError('it does not know which checkpoints have a place');
+    return (this.#upTo = row);
   }
 
   #placeAll(): void {

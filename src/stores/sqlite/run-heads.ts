@@ -1,7 +1,7 @@
 /** What this process knows of runs it writes to, so that a commit need not search for the head. */
 
 import type { RunKey } from '../../ports/store.ts';
-import { joinHead } from './checkpoint-places.ts';
+import { headSeq, joinHead } from './checkpoint-places.ts';
 import type { Prepare, Statement } from './prepare.ts';
 
 export interface RunHead {
@@ -28,7 +28,7 @@ export class RunHeads {
   constructor(prepare: Prepare) {
     this.#selectVersion = prepare('pragma data_version', 'arrays');
     this.#selectRun = prepare(
-      `select r.no, r.token, max(coalesce(h.seq, 0), r.head_seen) as seq from runs r ${joinHead} where r.tenant = ? and r.run_id = ?`,
+      `select r.no, r.token, ${headSeq('r.head_seen')} as seq from runs r ${joinHead} where r.tenant = ? and r.run_id = ?`,
     );
   }
 

@@ -1,6 +1,7 @@
 /** A run's row as the tables keep it and as the port hands it out. */
 
 import type { RunRow, StoredStatus, WaitRow } from '../../ports/store.ts';
+import { headSeq } from './checkpoint-places.ts';
 import { asBytes, readText } from './text-columns.ts';
 
 /** A status is stored as its place in this list, which is part of the layout; the last stands for a run that nobody has claimed yet. */
@@ -23,13 +24,14 @@ export const dueOf = (wait: Pick<WaitRow, 'dueAt'>): number => wait.dueAt ?? nev
 const texts = ['r.tenant', 'r.run_id', 'r.key', 'r.graph_id', 'r.graph_hash', 'r.parent_run', 'r.owner'];
 
 /** The columns of the third layout, and what stands for them in files of an older one. */
-const scheduleColumns = `r.head_seen, r.priority, r.due, ${asBytes('r.queue')}, ${asBytes('r.queue_key')}`;
-const noSchedule = "0 as head_seen, 0 as priority, r.created_at as due, x'' as queue, null as queue_key";
+const scheduleColumns = `r.priority, r.due, ${asBytes('r.queue')}, ${asBytes('r.queue_key')}`;
+const noSchedule = "0 as priority, r.created_at as due, x'' as queue, null as queue_key";
 
 /** What `toRunRow` reads, of a run `r` and its head `h`. The head is found, not kept, so that a commit need not touch the run's row. */
 export const runColumns = (layout: number): string => `
   r.no, r.status, r.created_at, r.parent_seq, r.meta, r.lease_until, r.pruned_below, ${texts.map(asBytes).join(', ')},
-  ${layout < 3 ? noSchedule : scheduleColumns}, h.seq as head, h.at as updated_at,
+  ${layout < 3 ? noSchedule : scheduleColumns}, ${headSeq(layout < 3 ? '0' : 'r.head_seen')} as head,
+  h.at as updated_at,
   exists (select 1 from messages where run = r.no and is_taken = 0) as has_messages`;
 
 export interface StoredRun {
@@ -47,12 +49,11 @@ export interface StoredRun {
   readonly owner: Uint8Array | null;
   readonly lease_until: number;
   readonly pruned_below: number;
-  readonly head_seen: number;
   readonly priority: number;
   readonly due: number;
   readonly queue: Uint8Array;
   readonly queue_key: Uint8Array | null;
-  readonly head: number | null;
+  readonly head: number;
   readonly updated_at: number | null;
   readonly has_messages: number;
 }
@@ -67,8 +68,7 @@ export function toRunRow(row: StoredRun, now: number): RunRow {
     graphId: readText(row.graph_id),
     graphHash: readText(row.graph_hash),
     status: statuses[row.status] ?? 'running',
-    // A head that was seen and is not there any more is damage, which whoever reads it is told.
-    head: Math.max(row.head ?? 0, row.head_seen),
+    head: row.head,
     createdAt: row.created_at,
     updatedAt: row.updated_at ?? row.created_at,
     ...(parent_run === null || parent_seq === null ? {} : { parent: { runId: readText(parent_run), seq: parent_seq } }),

@@ -15,9 +15,10 @@ import type {
 import { scheduleOf } from '../../ports/schedule.ts';
 import type { CheckpointPlaces } from './checkpoint-places.ts';
 import type { CommitWrite } from './commit-write.ts';
+import { NewestCheckpoints } from './newest-checkpoints.ts';
 import { NextRuns } from './next-runs.ts';
 import type { Prepare, Statement } from './prepare.ts';
-import type { RunHeads } from './run-heads.ts';
+import type { RunHead, RunHeads } from './run-heads.ts';
 import type { RunReads } from './run-reads.ts';
 import { statusCode, waitingCode } from './run-rows.ts';
 import { tablesOfRun } from './schema.ts';
@@ -30,6 +31,8 @@ export interface WriteParts {
   readonly runs: RunReads;
   readonly commits: CommitWrite;
   readonly now: () => number;
+  /** For messages. */
+  readonly store: string;
 }
 
 export class RunWrites {
@@ -43,7 +46,9 @@ export class RunWrites {
   readonly #leaveQueue: Statement;
   readonly #renewLease: Statement;
   readonly #releaseClaim: Statement;
+  readonly #newest: NewestCheckpoints;
   readonly #hasMessages: Statement;
+  readonly #listsAgree: Statement;
   readonly #selectRemovedToken: Statement;
   readonly #keepRemovedToken: Statement;
   readonly #deletes: readonly Statement[];
@@ -72,6 +77,11 @@ export class RunWrites {
     this.#releaseClaim = prepare(
       'update runs set token = ?, owner = null, lease_until = 0, head_seen = ? where tenant = ? and run_id = ?',
     );
+    this.#listsAgree = prepare(
+      `select (select count(*) from messages indexed by messages_untaken where run = ? and is_taken = 0)
+        = (select count(*) from messages indexed by messages_by_name where run = ? and is_taken = 0) as agree`,
+    );
+    this.#newest = new NewestCheckpoints(prepare);
     this.#hasMessages = prepare('select 1 from messages where run = ? and is_taken = 0 limit 1');
     this.#selectRemovedToken = prepare('select up_to from placed where one = 2');
     this.#keepRemovedToken = prepare(
@@ -167,10 +177,22 @@ export class RunWrites {
     }
     const head = heads.read(key);
     if (head === undefined) throw new CairnError('RUN_NOT_FOUND', { runId });
+    this.#requireWhole(run, head);
     head.token = this.#nextToken(head.token);
     this.#grantClaim().run(head.token, workerId, now() + leaseMs, head.head, tenant, runId);
     this.#leaveQueue().run(tenant, runId);
     return { claim: { ...key, workerId, token: head.token, leaseMs }, run: this.#requireRow(key) };
+  }
+
+  /** Whoever takes up a run must not go on from an older state, nor pass over a message: what an index has lost shows in another place. */
+  #requireWhole({ runId, status }: RunRow, { no, head, token }: RunHead): void {
+    const { store, places } = this.#parts;
+    const { agree } = this.#listsAgree().get(no, no) as { readonly agree: number };
+    if (agree !== 1) throw new CairnError('STORE_CORRUPT', { store, reason: `messages of run ${runId} are missing` });
+    // The row of a run that has come to rest says what its head is, and one that was never claimed has one checkpoint.
+    const wasLeft = status === 'running' && token > 0;
+    if (wasLeft && (!this.#newest.areWhole() || places.hasBehind(no, head)))
+      throw new CairnError('STORE_CORRUPT', { store, reason: `newest checkpoints of run ${runId} may be missing` });
   }
 
   claimNext(request: NextRequest): readonly GrantedClaim[] {

@@ -22,6 +22,11 @@ function readResultCode(error: unknown): number | undefined {
   return code === 'ERR_SQLITE_ERROR' && typeof errcode === 'number' ? errcode & 0xff : undefined;
 }
 
+/** An error as SQLite makes it when it meets damage: unlike a refusal, it ends the whole transaction. */
+export function corruptError(reason: string): Error {
+  return Object.assign(new Error(reason), { code: 'ERR_SQLITE_ERROR', errcode: 11 });
+}
+
 export function isBusy(error: unknown): boolean {
   const code = readResultCode(error);
   return code === 5 || code === 6;

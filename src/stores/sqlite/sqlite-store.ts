@@ -92,7 +92,7 @@ export function openSqliteStore(options: SqliteStoreOptions): Store {
         return Promise.reject(mapSqliteError(error, name));
       }
     }),
-    ...createWrites(db, now, { heads, places }, (work, durability, bytes, isAlone = false) => {
+    ...createWrites(db, now, { heads, places, store: name }, (work, durability, bytes, isAlone = false) => {
       if (isClosed) return Promise.reject(new CairnError('STORE_CLOSED', { store: name }));
       if (isReadOnly) return Promise.reject(new CairnError('STORE_READ_ONLY', { store: name }));
       return queue.enqueue(work, durability === 'power', bytes, isAlone);
@@ -150,13 +150,13 @@ type Write = <Reply>(work: () => Reply, durability: Durability, bytes: number, i
 function createWrites(
   db: DatabaseSync,
   now: () => number,
-  { heads, places }: { readonly heads: RunHeads; readonly places: CheckpointPlaces },
+  { heads, places, store }: { readonly heads: RunHeads; readonly places: CheckpointPlaces; readonly store: string },
   write: Write,
 ): Omit<Store, keyof Reads | 'name' | 'capabilities' | 'close'> {
   const prepare = createPrepare(db);
   const commits = new CommitWrite(prepare, heads, places);
   const reads = new RunReads(prepare, now, layoutVersion);
-  const runs = new RunWrites({ prepare, heads, places, runs: reads, commits, now });
+  const runs = new RunWrites({ prepare, heads, places, runs: reads, commits, now, store });
   const history = new HistoryWrites(prepare, heads, places);
   const messages = new MessageWrite(prepare);
   const advanced = new AdvancedRuns();

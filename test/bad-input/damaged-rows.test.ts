@@ -1,0 +1,142 @@
+/** Rows of questions and answers that were changed where they are stored: told by id, shown to nobody, taken by no run (C6). */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { DatabaseSync } from 'node:sqlite';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { createMemoryBlobs } from '../../src/blobs/memory-blobs.ts';
+import type { Engine } from '../../src/engine/api.ts';
+import { listWaits } from '../../src/operations/list-waits.ts';
+import { verifyRuns } from '../../src/operations/verify-runs.ts';
+import type { HistoryContext } from '../../src/operations/operation.ts';
+import type { Store } from '../../src/ports/store.ts';
+import { openSqliteStore } from '../../src/stores/sqlite/index.ts';
+import { createBench, edges, graphOf, node, runToRest, testIds } from '../engine-kit.ts';
+
+let folder: string;
+let path: string;
+const opened: Store[] = [];
+const blobs = createMemoryBlobs();
+const paid: string[] = [];
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'cairn-rows-'));
+  path = join(folder, 'store.db');
+  paid.length = 0;
+});
+afterEach(async () => {
+  for (const store of opened.splice(0)) await store.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const graph = graphOf(
+  'g',
+  [
+    node('ask', 'human', (ctx) => ctx.ask({ prompt: 'Pay 1000 to Alice?', choices: ['yes', 'no'] })),
+    node('pay', 'write', (ctx) => paid.push(String(ctx.state.outputs['ask']))),
+  ],
+  edges('> ask', 'ask > pay', 'pay >'),
+);
+
+function open(): { readonly engine: Engine; readonly store: Store; readonly context: HistoryContext } {
+  const store = openSqliteStore({ path });
+  opened.push(store);
+  const { engine } = createBench({ store, blobs, findGraph: () => graph, ids: testIds('one', ['one']) });
+  return { engine, store, context: { store, blobs, tenant: 'default', isWorkerDead: () => undefined, now: () => 0 } };
+}
+
+/** Runs `r` and `other`, paused at their questions; returns the id of the first's. */
+async function pause(): Promise<string> {
+  const { engine } = open();
+  const { waits } = await runToRest(engine, graph, {}, 'r');
+  await runToRest(engine, graph, {}, 'other');
+  return waits[0]?.waitId ?? '';
+}
+
+function tamper(sql: string): void {
+  const db = new DatabaseSync(path);
+  expect(db.prepare(sql).run().changes).toBe(1);
+  db.close();
+}
+
+async function faultsOf(context: HistoryContext): Promise<readonly string[]> {
+  const { reports, isSound } = await verifyRuns.run(context, {});
+  expect(isSound).toBe(false);
+  return reports.flatMap(({ runId, faults }) => faults.map(({ code, message }) => `${runId} ${code} ${message}`));
+}
+
+const changed = "cast(replace(cast(body as text), '1000', '9000') as blob)";
+
+test.each([
+  ['its text', `body = ${changed}`],
+  ['a byte that makes it unreadable', "body = cast(replace(cast(body as text), '{', '[') as blob)"],
+  ['its due time', 'due = 5'],
+  ['its kind', "kind = 'doubt'"],
+])(
+  'C6 a question that was changed in %s is shown as damaged, by id, and takes no answer; the others are as they were',
+  async (_, change) => {
+    const waitId = await pause();
+    tamper(`update waits set ${change} where run_id = 'r'`);
+    const { engine, context } = open();
+    const [shown] = await engine.waits('r');
+    expect(shown).toMatchObject({ runId: 'r', waitId, isDamaged: true, node: [], name: '' });
+    expect(shown).not.toHaveProperty('prompt');
+    expect(shown).not.toHaveProperty('choices');
+    const { waits } = await listWaits.run(context, {});
+    expect(waits.map((wait) => [wait.runId, wait.isDamaged, wait.prompt])).toEqual(
+      expect.arrayContaining([
+        ['r', true, undefined],
+        ['other', undefined, 'Pay 1000 to Alice?'],
+      ]),
+    );
+    await expect(engine.answer('r', waitId, 'yes')).rejects.toMatchObject({
+      code: 'STORE_CORRUPT',
+      data: { reason: expect.stringContaining(waitId) },
+    });
+    expect(await faultsOf(context)).toEqual([expect.stringMatching(new RegExp(`^r STORE_CORRUPT .*${waitId}`))]);
+    expect(paid).toEqual([]);
+  },
+);
+
+test('C6 a question whose row is gone, and a row of none, are faults of their runs', async () => {
+  const waitId = await pause();
+  tamper("delete from waits where run_id = 'r'");
+  tamper("update waits set wait_id = 'w_other' where run_id = 'other'");
+  const { context } = open();
+  expect([...(await faultsOf(context))].sort()).toEqual([
+    expect.stringMatching(/^other STORE_CORRUPT .*no open wait w_other/),
+    expect.stringMatching(/^other STORE_CORRUPT .*missing/),
+    expect.stringMatching(new RegExp(`^r STORE_CORRUPT .*${waitId} is missing`)),
+  ]);
+});
+
+test.each([
+  ['its value', 'body = cast(replace(cast(body as text), \'"no"\', \'"yes"\') as blob)'],
+  ['its time', 'at = at + 1'],
+  ['what it answers', "name = 'w_other'"],
+])('C6 an answer that was changed in %s is taken by no run: its resume is STORE_CORRUPT', async (_, change) => {
+  const waitId = await pause();
+  await open().engine.answer('r', waitId, 'no');
+  tamper(`update messages set ${change} where run_id = 'r'`);
+  const { engine, store, context } = open();
+  const resumed = engine.resume('r').then((handle) => handle.result());
+  await expect(resumed).rejects.toMatchObject({
+    code: 'STORE_CORRUPT',
+    data: { reason: expect.stringContaining('answer') },
+  });
+  expect((await store.readRun({ tenant: 'default', runId: 'r' }))?.status).toBe('paused');
+  expect(await faultsOf(context)).toEqual([expect.stringMatching(/^r STORE_CORRUPT .*answer/)]);
+  expect(paid).toEqual([]);
+});
+
+test.each([
+  ['status', 'status = 2', 'its row says completed, its history paused'],
+  ['graph', "graph_hash = 'another'", 'another graph'],
+  ['key', "key = '0123456789abcdef'", 'its row has the key 0123456789abcdef'],
+])('C6 a run whose row has another %s than its history is a fault', async (_, change, fault) => {
+  await pause();
+  tamper(`update runs set ${change} where run_id = 'r'`);
+  const faults = await faultsOf(open().context);
+  expect(faults).toContainEqual(expect.stringContaining(fault));
+  expect(faults.every((one) => one.startsWith('r '))).toBe(true);
+});
