@@ -24,6 +24,8 @@ const doors = Object.values(manifest.exports).flatMap((door) =>
 );
 /** What the executable loads when a command needs it. */
 const modulesOfCommands = ['cli/working', 'app/read-config'];
+/** Programs of processes that others start. */
+const programs = ['nodes/blocks/sql/sqlite-child'];
 const peers = Object.keys(manifest.peerDependencies);
 
 /** On an older Node the first file that is loaded says so; its line is not shown. */
@@ -53,7 +55,7 @@ async function write(from: InputOptions, to: OutputOptions): Promise<readonly Ou
  * each file costs a third of a millisecond; and a class is the same one through each door.
  */
 function buildModules(): Promise<readonly OutputChunk[]> {
-  const entries = [...doors, ...modulesOfCommands];
+  const entries = [...doors, ...modulesOfCommands, ...programs];
   return write(
     { input: Object.fromEntries(entries.map((entry) => [entry, `src/${entry}.ts`])) },
     {

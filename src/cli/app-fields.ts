@@ -9,5 +9,5 @@ export const workflowsField: Field = {
 export const allowField: Field = {
   type: 'texts',
   description:
-    'what workflows given as texts may reach for: inline, shell, net=HOST, fs=/FOLDER, env=NAME; default: the configuration, else nothing',
+    'what workflows given as texts may reach for: inline, shell, net=HOST, fs=/FOLDER, env=NAME, model=NAME, sqlite; default: the configuration, else nothing',
 };

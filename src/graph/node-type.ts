@@ -59,7 +59,11 @@ export type Need =
   /** Undefined: not known before the run. */
   | { readonly kind: 'net'; readonly host: string | undefined }
   | { readonly kind: 'fs'; readonly path: string | undefined }
-  | { readonly kind: 'env'; readonly name: string };
+  | { readonly kind: 'env'; readonly name: string }
+  /** A language model, by the name of its profile or as `provider:name`. Undefined: not known before the run. */
+  | { readonly kind: 'model'; readonly name: string | undefined }
+  /** A database in memory: time and memory of the machine, and nothing else. */
+  | { readonly kind: 'sqlite' };
 
 export type Inputs = Readonly<Record<string, unknown>>;
 

@@ -19,12 +19,20 @@ test('Y6 grants are read from texts, which add up', () => {
   expect(parsePermissions(['net,net=a.org']).permissions.net).toBe(true);
 });
 
-test.each(['shel', 'net=', 'fs=relative', 'fs=~/x', 'shell=1', 'net=http://a.org', 'inline=yes', 'constructor'])(
-  'Y6 a grant that cannot be read is refused: %s',
-  (text) => {
-    expect(() => parsePermissions([text])).toThrow(expect.objectContaining({ code: 'CONFIG_INVALID' }));
-  },
-);
+test.each([
+  'shel',
+  'net=',
+  'fs=relative',
+  'fs=~/x',
+  'shell=1',
+  'net=http://a.org',
+  'inline=yes',
+  'sqlite=x',
+  'model=',
+  'constructor',
+])('Y6 a grant that cannot be read is refused: %s', (text) => {
+  expect(() => parsePermissions([text])).toThrow(expect.objectContaining({ code: 'CONFIG_INVALID' }));
+});
 
 test.each<[need: Need, allow: string, isGranted: boolean]>([
   [{ kind: 'shell' }, '', false],
@@ -32,6 +40,14 @@ test.each<[need: Need, allow: string, isGranted: boolean]>([
   [{ kind: 'env', name: 'K' }, 'env=L', false],
   [{ kind: 'env', name: 'K' }, 'env=K', true],
   [{ kind: 'env', name: 'K' }, 'env', true],
+  [{ kind: 'model', name: 'default' }, 'shell,net,fs,env,sqlite', false],
+  [{ kind: 'model', name: 'default' }, 'model=default', true],
+  [{ kind: 'model', name: 'a:b' }, 'model=default', false],
+  [{ kind: 'model', name: 'a:b' }, 'model', true],
+  [{ kind: 'model', name: undefined }, 'model=default', true],
+  [{ kind: 'model', name: undefined }, '', false],
+  [{ kind: 'sqlite' }, 'shell,net,fs,env,model', false],
+  [{ kind: 'sqlite' }, 'sqlite', true],
   [fs('/x/y'), 'fs=/x', true],
   [fs('/x'), 'fs=/x/', true],
   [fs('/xy'), 'fs=/x', false],
@@ -57,7 +73,14 @@ test.each<[need: Need, allow: string, isGranted: boolean]>([
 });
 
 test('Y6 everything is everything, and a refusal names the grant that is wanting', () => {
-  for (const need of [fs('/x'), net('a'), { kind: 'shell' }, { kind: 'env', name: 'K' }] satisfies Need[])
+  for (const need of [
+    fs('/x'),
+    net('a'),
+    { kind: 'shell' },
+    { kind: 'env', name: 'K' },
+    { kind: 'model', name: 'm' },
+    { kind: 'sqlite' },
+  ] satisfies Need[])
     expect(refusalOf(need, everythingAllowed)).toBeUndefined();
   expect(refusalOf(net('a.org'), {})).toContain('--allow net=a.org');
 });

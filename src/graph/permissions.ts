@@ -9,7 +9,18 @@ export interface Permissions {
   readonly fs?: true | readonly string[];
   /** Names of environment variables and secrets; `true`: any. */
   readonly env?: true | readonly string[];
+  /** Profiles of language models, or models as `provider:name`; `true`: any. */
+  readonly model?: true | readonly string[];
+  /** Databases in memory. */
+  readonly sqlite?: boolean;
 }
 
 /** Everything: for workflows that the operator chose. */
-export const everythingAllowed: Permissions = Object.freeze({ shell: true, net: true, fs: true, env: true });
+export const everythingAllowed: Permissions = Object.freeze({
+  shell: true,
+  net: true,
+  fs: true,
+  env: true,
+  model: true,
+  sqlite: true,
+});

@@ -14,6 +14,10 @@ export function refusalOf(need: Need, permissions: Permissions): string | undefi
       return netRefusal(need.host, permissions.net);
     case 'fs':
       return fsRefusal(need.path, permissions.fs);
+    case 'model':
+      return modelRefusal(need.name, permissions.model);
+    case 'sqlite':
+      return permissions.sqlite === true ? undefined : 'it makes a database in memory (--allow sqlite)';
     default:
       return envRefusal(need, permissions.env);
   }
@@ -68,4 +72,12 @@ function partsOf(path: string): readonly string[] | undefined {
 function envRefusal(need: Extract<Need, { kind: 'env' }>, granted: Permissions['env']): string | undefined {
   if (granted === true || (granted ?? []).includes(need.name)) return undefined;
   return `it is given ${need.name} (--allow env=${need.name})`;
+}
+
+function modelRefusal(name: string | undefined, granted: Permissions['model']): string | undefined {
+  if (granted === true) return undefined;
+  const names = granted ?? [];
+  if (name === undefined)
+    return names.length > 0 ? undefined : 'it asks a language model (--allow model, or model=NAME)';
+  return names.includes(name) ? undefined : `it asks the language model ${name} (--allow model=${name})`;
 }

@@ -166,3 +166,14 @@ test('B56 the whole takes no longer than its calls and the delays between them',
   expect(timeoutMs?.({ max_retries: 3, timeout: 10, retry_delay: 2 })).toBe(46_000);
   expect(timeoutMs?.({ max_retries: 'x' })).toBeUndefined();
 });
+
+test('B57 a call asks for its model, by all that names it', () => {
+  const { needs } = llmCallType(undefined);
+  const asked = (inputs: Inputs, pending?: readonly string[]): unknown => needs?.(inputs, pending);
+  expect(asked({})).toEqual([{ kind: 'model', name: 'default' }]);
+  expect(asked({ profile: 'cheap' })).toEqual([{ kind: 'model', name: 'cheap' }]);
+  expect(asked({ model: 'm', provider: 'p' })).toEqual([{ kind: 'model', name: 'p:m' }]);
+  expect(asked({ model: 'p:m' })).toEqual([{ kind: 'model', name: 'p:m' }]);
+  for (const pending of [['model'], ['provider'], ['profile']])
+    expect(asked({ model: 'm' }, pending)).toEqual([{ kind: 'model', name: undefined }]);
+});

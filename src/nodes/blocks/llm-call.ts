@@ -72,6 +72,7 @@ export function llmCallType(models: Models | undefined): NodeType {
     effect: 'external',
     isIdempotent: true,
     timeoutMs: longestMs,
+    needs: (inputs, pending = []) => [{ kind: 'model', name: knownModel(inputs, pending) }],
     check: (inputs) => [...optionFaults(options, inputs), ...callFaults(inputs)],
     run: (ctx) =>
       converse(models === undefined ? ctx.models : accessModels(models, ctx), ctx, conversationOf(ctx.inputs)),
@@ -129,6 +130,15 @@ function conversationOf(inputs: Inputs): Conversation {
     delayMs: retryDelay.read(inputs),
     callMs: timeout.read(inputs),
   };
+}
+
+/** The model that will be asked, where all that names it is known. */
+function knownModel(inputs: Inputs, pending: readonly string[]): string | undefined {
+  const naming = ['model', 'provider', 'profile'];
+  const isKnown = naming.every(
+    (name) => !pending.includes(name) && ['string', 'undefined'].includes(typeof inputs[name]),
+  );
+  return isKnown && (inputs['model'] !== undefined || inputs['provider'] === undefined) ? modelOf(inputs) : undefined;
 }
 
 function modelOf(inputs: Inputs): string {

@@ -1,5 +1,6 @@
 /** Sql on SQLite files. */
-import { mkdtempSync, rmSync, statSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { globSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -172,6 +173,70 @@ test('B67 a lock is waited for, and given up after the timeout', async () => {
   other.close();
 });
 
+const endless = 'with recursive x (n) as (select 1 union all select n + 1 from x)';
+
+/** The processes that use SQLite for a process. */
+function childrenOf(pid: number | undefined): readonly string[] {
+  const tasks = globSync(`/proc/${pid}/task/*/children`).map((file) => readFileSync(file, 'utf8'));
+  const pids = tasks.flatMap((text) => text.split(' ').filter((child) => child !== ''));
+  return pids.filter((child) => commandOf(child).includes('sqlite-child'));
+}
+
+function commandOf(pid: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8');
+  } catch {
+    return '';
+  }
+}
+
+test('B67 a query without an end ends at the timeout, and nothing of it is kept', async () => {
+  await run({ sql: createTable });
+  const late = { code: 'SQL_UNAVAILABLE', applied: 'no', message: 'the statements took longer than 0.3 s' };
+  const reading = { path: ':memory:', sql: `${endless} select count(*) as n from x`, timeout: 0.3 };
+  expect(await failureOf(reading)).toMatchObject(late);
+  expect(await failureOf({ sql: `insert into t (n) ${endless} select n from x`, timeout: 0.3 })).toMatchObject(late);
+  expect(await rowsOf('select * from t')).toEqual([]);
+});
+
+test('B67 other blocks run beside a query without an end, and a cancel stops it', async () => {
+  const abort = new AbortController();
+  const sql = `${endless} select count(*) from x`;
+  const failure = failureOf({ path: ':memory:', sql, timeout: 600 }, { signal: abort.signal });
+  await expect.poll(() => childrenOf(process.pid).length, { timeout: 20_000 }).toBeGreaterThan(0);
+  expect(await run({ path: ':memory:', sql: 'select 1 as one' })).toMatchObject({ rows: [{ one: 1 }] });
+  abort.abort(new Error('told to stop'));
+  expect(await failure).toMatchObject({ message: 'told to stop' });
+  // One may be kept for the next block.
+  await expect.poll(() => childrenOf(process.pid).length, { timeout: 20_000 }).toBeLessThan(2);
+});
+
+test.runIf(process.platform === 'linux')(
+  'B67 a query ends with the process that asked, however that ends',
+  async () => {
+    const block = JSON.stringify(join(import.meta.dirname, 'sql.ts'));
+    const context = JSON.stringify(join(import.meta.dirname, '../../testing/node-suite/fake-context.ts'));
+    const sql = JSON.stringify(`${endless} select count(*) from x`);
+    const program = `
+    import { sqlBlock } from ${block};
+    import { createFakeContext } from ${context};
+    await sqlBlock.run({ ...createFakeContext(), inputs: { engine: 'sqlite', path: ':memory:', sql: ${sql} } });`;
+    const asking = spawn(process.execPath, ['--input-type=module', '-e', program], { stdio: 'ignore' });
+    await expect.poll(() => childrenOf(asking.pid).length, { timeout: 30_000 }).toBe(1);
+    const [child = ''] = childrenOf(asking.pid);
+    asking.kill('SIGKILL');
+    await expect.poll(() => commandOf(child), { timeout: 30_000 }).toBe('');
+  },
+  70_000,
+);
+
+test('B67 rows that are too large to be handed on fail the block, and nothing is kept', async () => {
+  await run({ sql: createTable });
+  const large = `insert into t (name) ${endless} select hex(zeroblob(1000000)) || n from x limit 40 returning name`;
+  expect(await failureOf({ sql: large })).toMatchObject({ code: 'SQL_FAILED', applied: 'no' });
+  expect(await rowsOf('select count(*) as n from t')).toEqual([{ n: 0 }]);
+});
+
 test('B64 two columns of one name are refused, before anything is kept', async () => {
   await run({ sql: createTable });
   const failure = await failureOf({ sql: "insert into t (name) values ('a') returning id as x, name as x" });
@@ -218,7 +283,7 @@ test('B68 what is nothing to the engine, or nothing to this block, is a fault', 
 
 test('B69 what a block needs: its file, or its server', () => {
   expect(sqlBlock.needs?.({ engine: 'sqlite', path: '/data/a.db' })).toEqual([{ kind: 'fs', path: '/data/a.db' }]);
-  expect(sqlBlock.needs?.({ engine: 'sqlite', path: ':memory:' })).toEqual([]);
+  expect(sqlBlock.needs?.({ engine: 'sqlite', path: ':memory:' })).toEqual([{ kind: 'sqlite' }]);
   const hostOf = (inputs: Inputs): unknown => sqlBlock.needs?.({ engine: 'postgresql', ...inputs });
   expect(hostOf({ host: 'h' })).toEqual([{ kind: 'net', host: 'h:5432' }]);
   expect(hostOf({ host: '::1' })).toEqual([{ kind: 'net', host: '[::1]:5432' }]);

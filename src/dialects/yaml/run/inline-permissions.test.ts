@@ -80,3 +80,14 @@ test('Y6 a run that is taken up again is held to the permissions of the process 
   expect(readBundle(graph.text ?? '', { ...optionsOf(), permissions: { shell: true } }).graph.hash).toBe(graph.hash);
   expect(readBundle(read(text).graph.text ?? '', optionsOf()).name).toBe('w');
 });
+
+test('Y6 what is given but not known yet is told to the type, and granted if any of its kind is', () => {
+  const pendings: unknown[] = [];
+  const type: NodeType = {
+    ...fetching,
+    needs: (inputs, pending) => (pendings.push([inputs, pending]), [{ kind: 'net', host: undefined }]),
+  };
+  const text = `${head}inputs: { url: {} }\nblocks: [{ id: a, type: Fetch, inputs: { url: "\${url}" } }]\n`;
+  read(text, { origin: 'inline', permissions: { net: ['a.org'] }, nodeTypes: [type] });
+  expect(pendings).toEqual([[{}, ['url']]]);
+});

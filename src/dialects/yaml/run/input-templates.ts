@@ -81,7 +81,7 @@ export function readInputTemplates(
       message: fault.message,
       fix: fault.fix,
     });
-  checkNeeds(faults, type, frozen, secrets, at, withheld);
+  checkNeeds(faults, type, { literals: frozen, computed }, secrets, at, withheld);
   return { literals: frozen, secrets, resolve: createResolve(type, frozen, computed, withheld) };
 }
 
@@ -144,14 +144,15 @@ function safeCheck(
 function checkNeeds(
   faults: Faults,
   type: NodeType,
-  literals: Inputs,
+  { literals, computed }: { readonly literals: Inputs; readonly computed: readonly Computed[] },
   secrets: readonly string[],
   at: Path,
   withheld: Withheld | undefined,
 ): void {
   if (withheld === undefined) return;
+  const pending = computed.map(({ name }) => name);
   const ofSecrets = secrets.map((name): Need => ({ kind: 'env', name }));
-  for (const need of [...(type.needs?.(literals) ?? []), ...ofSecrets]) {
+  for (const need of [...(type.needs?.(literals, pending) ?? []), ...ofSecrets]) {
     const reason = withheld(need);
     if (reason !== undefined)
       faults.add(at.slice(0, -1), {

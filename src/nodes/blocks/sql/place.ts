@@ -15,7 +15,7 @@ import {
 } from '../fields.ts';
 import type { PostgresPlace } from './postgres-run.ts';
 import type { Engine } from './read-sql.ts';
-import type { SqlitePlace } from './sqlite-run.ts';
+import type { SqlitePlace } from './sqlite-messages.ts';
 
 const port = numberOption('port', 'Of the server.', { default: 5_432, min: 1, max: 65_535 }, literal);
 const connectTimeout = secondsOption('connect_timeout', 'Seconds until the server is given up.', {
@@ -79,7 +79,8 @@ export function connectMs(inputs: Inputs): number {
 }
 
 export function placeNeeds(inputs: Inputs): readonly Need[] {
-  if (engineOf(inputs) === 'sqlite') return inputs['path'] === ':memory:' ? [] : pathNeeds(inputs['path']);
+  if (engineOf(inputs) === 'sqlite')
+    return inputs['path'] === ':memory:' ? [{ kind: 'sqlite' }] : pathNeeds(inputs['path']);
   const { connection, host } = inputs;
   if (typeof connection === 'string') return [{ kind: 'net', host: addressOf(URL.parse(connection)) }];
   if (typeof host !== 'string' || optionFaults([port], inputs).length > 0) return [{ kind: 'net', host: undefined }];

@@ -1,119 +1,157 @@
-/** Sql blocks on SQLite: a connection and a transaction for each block. */
-import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs';
-import { dirname } from 'node:path';
-import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
-import { setTimeout as sleep } from 'node:timers/promises';
+/** Sql blocks on SQLite: each has a process to itself while it runs, which is killed when its time is over. */
+import { fork, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import type { SQLInputValue } from 'node:sqlite';
 import type { BoundStatement } from './bind-params.ts';
-import { distinct, exactInteger, joinResults, jsonText, sqlFailure, type SqlJob, type SqlResult } from './sql-job.ts';
-import { changesRows } from './statement-class.ts';
+import { jsonText, sqlFailure, type SqlFailureFacts, type SqlJob, type SqlResult } from './sql-job.ts';
+import type { FromChild, SqliteJob, SqlitePlace, SqliteStatement, ToChild } from './sqlite-messages.ts';
 
-export interface SqlitePlace {
-  /** Absolute, or `:memory:`. */
-  readonly path: string;
-  readonly pragmas: Readonly<Record<string, string | number | boolean>>;
-}
+/** How much of the language's memory a process may take. */
+const heapMb = 512;
+/** A process that waits for locks tells itself when it gives up. */
+const graceMs = 500;
 
-/** Between two looks at a database that another process has locked. */
-const lockPollMs = 20;
+/** A process that has no work: the next block takes it, since a new one takes as long as many statements. */
+let idle: ChildProcess | undefined;
 
 /** @throws NodeFailure SQL_FAILED, SQL_UNAVAILABLE; the signal's reason */
 export async function runOnSqlite(place: SqlitePlace, job: SqlJob): Promise<SqlResult> {
-  const deadline = performance.now() + job.timeoutMs;
-  for (;;) {
-    job.signal.throwIfAborted();
-    const progress: Progress = { isCommitting: false };
-    try {
-      // In one piece: blocks of one process never wait for each other while they hold a lock.
-      return runOnce(place, job, progress);
-    } catch (error) {
-      if (!isLocked(error) || performance.now() >= deadline) throw asFailure(error, job, progress);
-      await sleep(lockPollMs, undefined, { signal: job.signal }).catch(() => undefined);
-    }
-  }
-}
-
-interface Progress {
-  isCommitting: boolean;
-}
-
-function runOnce(place: SqlitePlace, job: SqlJob, progress: Progress): SqlResult {
-  const db = open(place, job.isReadOnly);
-  const runAll = (): SqlResult => joinResults(job.statements.map((statement) => runStatement(db, statement)));
+  job.signal.throwIfAborted();
+  const message: ToChild = { kind: 'job', place, job: plainJob(job) };
+  const known = idle;
+  idle = undefined;
+  const child = known ?? startChild();
+  keepAlive(child, true);
   try {
-    for (const [name, value] of Object.entries(place.pragmas)) {
-      // A reader takes the journal as it is.
-      if (name !== 'journal_mode' || !job.isReadOnly) db.exec(`PRAGMA ${name} = ${pragmaValue(value)}`);
-    }
-    if (!job.isAlone) db.exec(job.isReadOnly ? 'BEGIN' : 'BEGIN IMMEDIATE');
-    for (const statement of job.first) runStatement(db, statement);
-    const result = runAll();
-    if (job.isAlone) return result;
-    progress.isCommitting = true;
-    db.exec('COMMIT');
+    if (known === undefined) await isUp(child, job.signal);
+    const result = await converse(child, message, job);
+    if (idle === undefined && child.connected) {
+      idle = child;
+      keepAlive(child, false);
+    } else child.kill('SIGKILL');
     return result;
-  } finally {
-    // A transaction that is still open is rolled back.
-    db.close();
+  } catch (error) {
+    child.kill('SIGKILL');
+    throw error;
   }
 }
 
-function open({ path }: SqlitePlace, readOnly: boolean): DatabaseSync {
-  if (path !== ':memory:' && !readOnly && !existsSync(path)) createFile(path);
-  return openDatabase(path, { readOnly: readOnly && path !== ':memory:', timeout: 0 });
+/** A process without work keeps nobody from ending. */
+function keepAlive(child: ChildProcess, isNeeded: boolean): void {
+  if (isNeeded) {
+    child.ref();
+    child.channel?.ref();
+  } else {
+    child.unref();
+    child.channel?.unref();
+  }
 }
 
-/** Node 22 warns that its SQLite is experimental, which is not for the user to judge. */
-function openDatabase(...args: ConstructorParameters<typeof DatabaseSync>): DatabaseSync {
-  const emitWarning = process.emitWarning.bind(process);
-  process.emitWarning = () => undefined;
+function startChild(): ChildProcess {
+  // Nothing of the environment: there may be secrets in it, and SQLite needs none of it.
+  const child = fork(childModule(), [String(process.pid)], {
+    serialization: 'advanced',
+    stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+    env: {},
+    execArgv: [`--max-old-space-size=${heapMb}`],
+  });
+  child.once('exit', () => {
+    if (idle === child) idle = undefined;
+  });
+  return child;
+}
+
+/** Resolves when a process takes jobs: the time of a block is not spent on that. */
+async function isUp(child: ChildProcess, signal: AbortSignal): Promise<void> {
+  const over = new AbortController();
+  const ended = once(child, 'exit', { signal: over.signal }).then(() => {
+    throw sqlFailure(
+      'the process for SQLite does not start',
+      { code: 'SQL_FAILED', applied: 'no', data: {} },
+      undefined,
+    );
+  });
+  ended.catch(() => undefined);
   try {
-    const { DatabaseSync: Database } = process.getBuiltinModule('node:sqlite');
-    return new Database(...args);
+    await Promise.race([once(child, 'message', { signal }), ended]);
+  } catch (error) {
+    signal.throwIfAborted();
+    throw error;
   } finally {
-    process.emitWarning = emitWarning;
+    over.abort();
   }
 }
 
-/** For the owner alone, as everything that Cairn makes. */
-function createFile(path: string): void {
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  closeSync(openSync(path, 'a', 0o600));
+/** Beside this file, or among what is built, which has no such folders beside its bundles. */
+function childModule(): string {
+  const source = join(import.meta.dirname, 'sqlite-child.ts');
+  if (existsSync(source)) return source;
+  for (let at = import.meta.dirname; at !== dirname(at); at = dirname(at)) {
+    const built = join(at, 'nodes/blocks/sql/sqlite-child.js');
+    if (existsSync(built)) return built;
+  }
+  throw new Error('the file nodes/blocks/sql/sqlite-child.js of the package is missing');
 }
 
-const pragmaValue = (value: string | number | boolean): string =>
-  typeof value === 'boolean' ? (value ? 'ON' : 'OFF') : String(value);
-
-function runStatement(db: DatabaseSync, bound: BoundStatement): SqlResult {
-  const statement = db.prepare(bound.text);
-  // What SQLite takes for the end of a statement must be its end here, too, or the rest would be dropped.
-  if (statement.sourceSQL.length < bound.text.length)
-    throw Object.assign(new Error('the end of a statement cannot be told'), { code: 'ERR_SQLITE_ERROR', errcode: 1 });
-  statement.setReadBigInts(true);
-  const values = bound.values.map(toSqlite);
-  const columns = distinct(statement.columns().map(({ name }) => name));
-  const rows = columns.length === 0 ? run(statement, values) : readRows(statement, values);
-  if (!changesRows(bound)) return { columns, rows, affected: 0, lastInsertId: null };
-  const { changes, id } = counts(db);
-  const isInsert = bound.words.includes('INSERT') || bound.words[0] === 'REPLACE';
-  return { columns, rows, affected: Number(changes), lastInsertId: isInsert && changes > 0n ? exactInteger(id) : null };
+async function converse(child: ChildProcess, message: ToChild, job: SqlJob): Promise<SqlResult> {
+  const { isAlone, isReadOnly, timeoutMs, signal } = job;
+  let hasBegun = false;
+  let mayCommit = false;
+  const facts = (code: SqlFailureFacts['code']): SqlFailureFacts => {
+    const mayHaveApplied = !isReadOnly && (mayCommit || (isAlone && hasBegun));
+    return { code, applied: mayHaveApplied ? 'unknown' : 'no', data: {} };
+  };
+  const stop = new AbortController();
+  const over = { signal: stop.signal };
+  try {
+    return await new Promise<SqlResult>((resolve, reject) => {
+      const fail = (reason: string, code: SqlFailureFacts['code']): void =>
+        reject(sqlFailure(reason, facts(code), undefined));
+      const timer = setTimeout(() => {
+        const reason = hasBegun ? 'the statements took longer than' : 'the database was locked for';
+        fail(`${reason} ${timeoutMs / 1_000} s`, 'SQL_UNAVAILABLE');
+      }, timeoutMs + graceMs);
+      stop.signal.addEventListener('abort', () => clearTimeout(timer));
+      signal.addEventListener('abort', () => reject(signal.reason as Error), over);
+      const ended = (): void => fail('the process that used SQLite has ended', 'SQL_FAILED');
+      const told = (said: FromChild): void => {
+        if (said.kind === 'begun') hasBegun = true;
+        else if (said.kind === 'result') resolve(said.result);
+        else if (said.kind === 'failure') reject(sqlFailure(said.failure.reason, said.failure, undefined));
+        else if (said.kind === 'ready') {
+          mayCommit = true;
+          child.send({ kind: 'commit' } satisfies ToChild);
+        }
+      };
+      child.on('message', told).once('exit', ended).once('error', ended);
+      stop.signal.addEventListener('abort', () => child.off('message', told).off('exit', ended).off('error', ended));
+      child.send(message, (error) => {
+        if (error !== null) ended();
+      });
+    });
+  } finally {
+    stop.abort();
+  }
 }
 
-function run(statement: StatementSync, values: readonly SQLInputValue[]): readonly [] {
-  statement.run(...values);
-  return [];
+/** @throws NodeFailure SQL_FAILED a value is none for SQLite */
+function plainJob({ first, statements, isReadOnly, isAlone, timeoutMs }: SqlJob): SqliteJob {
+  try {
+    return {
+      first: first.map(plainStatement),
+      statements: statements.map(plainStatement),
+      isReadOnly,
+      isAlone,
+      timeoutMs,
+    };
+  } catch (error) {
+    throw sqlFailure(`SQLite: ${(error as Error).message}`, { code: 'SQL_FAILED', applied: 'no', data: {} }, error);
+  }
 }
 
-function readRows(statement: StatementSync, values: readonly SQLInputValue[]): readonly (readonly unknown[])[] {
-  statement.setReturnArrays(true);
-  const rows = statement.all(...values) as unknown as readonly (readonly unknown[])[];
-  return rows.map((row) => row.map((value) => (typeof value === 'bigint' ? exactInteger(value) : value)));
-}
-
-function counts(db: DatabaseSync): { readonly changes: bigint; readonly id: bigint } {
-  const statement = db.prepare('SELECT changes() AS changes, last_insert_rowid() AS id');
-  statement.setReadBigInts(true);
-  return statement.get() as { readonly changes: bigint; readonly id: bigint };
-}
+const plainStatement = (bound: BoundStatement): SqliteStatement => ({ ...bound, values: bound.values.map(toSqlite) });
 
 /** A value as SQLite keeps it. Whole numbers are bound as such: as floating point, 5 would become '5.0' in a text column. */
 function toSqlite(value: unknown): SQLInputValue {
@@ -123,28 +161,4 @@ function toSqlite(value: unknown): SQLInputValue {
   if (typeof value === 'number') return Number.isSafeInteger(value) ? BigInt(value) : value;
   if (typeof value === 'bigint' || typeof value === 'string' || value instanceof Uint8Array) return value;
   return value instanceof Date ? value.toISOString() : jsonText(value);
-}
-
-const locked = new Set([5, 6]); // SQLITE_BUSY, SQLITE_LOCKED
-const constraint = 19;
-
-function resultCode(error: unknown): number | undefined {
-  const { errcode } = error as { readonly errcode?: unknown };
-  return typeof errcode === 'number' ? errcode & 0xff : undefined;
-}
-
-function isLocked(error: unknown): boolean {
-  return locked.has(resultCode(error) ?? 0);
-}
-
-function asFailure(error: unknown, { isAlone, isReadOnly, timeoutMs }: SqlJob, { isCommitting }: Progress): unknown {
-  const code = resultCode(error);
-  const data = { errcode: code };
-  if (isLocked(error)) {
-    const reason = `the database was locked for ${timeoutMs / 1_000} s`;
-    return sqlFailure(reason, { code: 'SQL_UNAVAILABLE', applied: 'no', data }, error);
-  }
-  const mayHaveApplied = !isReadOnly && (isAlone || (isCommitting && code !== constraint));
-  const applied = mayHaveApplied ? 'unknown' : 'no';
-  return sqlFailure(`SQLite: ${(error as Error).message}`, { code: 'SQL_FAILED', applied, data }, error);
 }

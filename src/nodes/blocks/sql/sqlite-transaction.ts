@@ -1,0 +1,170 @@
+/** A block's statements on SQLite: a connection and a transaction of their own. */
+import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs';
+import { dirname } from 'node:path';
+import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { distinct, exactInteger, joinResults, type SqlResult } from './sql-job.ts';
+import type { SqliteFailure, SqliteJob, SqlitePlace, SqliteStatement } from './sqlite-messages.ts';
+import { changesRows } from './statement-class.ts';
+
+/** Between two looks at a database that another process has locked. */
+const lockPollMs = 20;
+
+/** What SQLite may take, so that a query cannot take all there is. */
+const heapBytes = 1024 * 1024 * 1024;
+
+/** Of all rows that come back. */
+const rowBytesMax = 64 * 1024 * 1024;
+
+/** Where whoever waits for the work has a word. */
+export interface TransactionSteps {
+  /** Called before the first statement; again if the work begins anew, since another process had a lock. */
+  readonly begun: () => Promise<void>;
+  /** Resolves when changes may be kept. */
+  readonly mayCommit: () => Promise<void>;
+}
+
+/** @throws SqliteFailure (plain data) */
+export async function runInTransaction(
+  place: SqlitePlace,
+  job: SqliteJob,
+  steps: TransactionSteps,
+): Promise<SqlResult> {
+  const deadline = performance.now() + job.timeoutMs;
+  const progress: Progress = { isCommitting: false };
+  for (;;) {
+    try {
+      return await runOnce(place, job, steps, progress);
+    } catch (error) {
+      if (!isLocked(error) || performance.now() >= deadline) throw failureOf(error, job, progress);
+      await sleep(lockPollMs);
+    }
+  }
+}
+
+interface Progress {
+  isCommitting: boolean;
+}
+
+async function runOnce(
+  place: SqlitePlace,
+  job: SqliteJob,
+  steps: TransactionSteps,
+  progress: Progress,
+): Promise<SqlResult> {
+  const db = open(place, job.isReadOnly);
+  try {
+    db.exec(`PRAGMA hard_heap_limit = ${heapBytes}`);
+    for (const [name, value] of Object.entries(place.pragmas)) {
+      // A reader takes the journal as it is.
+      if (name !== 'journal_mode' || !job.isReadOnly) db.exec(`PRAGMA ${name} = ${pragmaValue(value)}`);
+    }
+    if (!job.isAlone) db.exec(job.isReadOnly ? 'BEGIN' : 'BEGIN IMMEDIATE');
+    await steps.begun();
+    for (const statement of job.first) runStatement(db, statement);
+    const result = joinResults(job.statements.map((statement) => runStatement(db, statement)));
+    if (job.isAlone) return result;
+    if (!job.isReadOnly) await steps.mayCommit();
+    progress.isCommitting = true;
+    db.exec('COMMIT');
+    return result;
+  } finally {
+    // A transaction that is still open is rolled back.
+    db.close();
+  }
+}
+
+function open({ path }: SqlitePlace, readOnly: boolean): DatabaseSync {
+  if (path !== ':memory:' && !readOnly && !existsSync(path)) createFile(path);
+  return openDatabase(path, { readOnly: readOnly && path !== ':memory:', timeout: 0 });
+}
+
+/** Node 22 warns that its SQLite is experimental, which is not for the user to judge. */
+function openDatabase(...args: ConstructorParameters<typeof DatabaseSync>): DatabaseSync {
+  const emitWarning = process.emitWarning.bind(process);
+  process.emitWarning = () => undefined;
+  try {
+    const { DatabaseSync: Database } = process.getBuiltinModule('node:sqlite');
+    return new Database(...args);
+  } finally {
+    process.emitWarning = emitWarning;
+  }
+}
+
+/** For the owner alone, as everything that Cairn makes. */
+function createFile(path: string): void {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  closeSync(openSync(path, 'a', 0o600));
+}
+
+const pragmaValue = (value: string | number | boolean): string =>
+  typeof value === 'boolean' ? (value ? 'ON' : 'OFF') : String(value);
+
+function runStatement(db: DatabaseSync, bound: SqliteStatement): SqlResult {
+  const statement = db.prepare(bound.text);
+  // What SQLite takes for the end of a statement must be its end here, too, or the rest would be dropped.
+  if (statement.sourceSQL.length < bound.text.length)
+    throw Object.assign(new Error('the end of a statement cannot be told'), { code: 'ERR_SQLITE_ERROR', errcode: 1 });
+  statement.setReadBigInts(true);
+  const { values } = bound;
+  const columns = distinct(statement.columns().map(({ name }) => name));
+  const rows = columns.length === 0 ? run(statement, values) : readRows(statement, values);
+  if (!changesRows(bound)) return { columns, rows, affected: 0, lastInsertId: null };
+  const { changes, id } = counts(db);
+  const isInsert = bound.words.includes('INSERT') || bound.words[0] === 'REPLACE';
+  return { columns, rows, affected: Number(changes), lastInsertId: isInsert && changes > 0n ? exactInteger(id) : null };
+}
+
+function run(statement: StatementSync, values: readonly SQLInputValue[]): readonly [] {
+  statement.run(...values);
+  return [];
+}
+
+/** @throws Error they are too large to be handed on */
+function readRows(statement: StatementSync, values: readonly SQLInputValue[]): readonly (readonly unknown[])[] {
+  statement.setReturnArrays(true);
+  const rows: unknown[][] = [];
+  let sizeBytes = 0;
+  for (const row of statement.iterate(...values) as Iterable<unknown>) {
+    const read = (row as readonly unknown[]).map((value) => (typeof value === 'bigint' ? exactInteger(value) : value));
+    for (const value of read)
+      sizeBytes += 8 + (typeof value === 'string' || value instanceof Uint8Array ? value.length : 0);
+    if (sizeBytes > rowBytesMax) throw new Error(`the rows are over ${rowBytesMax / 1024 / 1024} MiB; select fewer`);
+    rows.push(read);
+  }
+  return rows;
+}
+
+function counts(db: DatabaseSync): { readonly changes: bigint; readonly id: bigint } {
+  const statement = db.prepare('SELECT changes() AS changes, last_insert_rowid() AS id');
+  statement.setReadBigInts(true);
+  return statement.get() as { readonly changes: bigint; readonly id: bigint };
+}
+
+const locked = new Set([5, 6]); // SQLITE_BUSY, SQLITE_LOCKED
+const constraint = 19;
+
+function resultCode(error: unknown): number | undefined {
+  const { errcode } = error as { readonly errcode?: unknown };
+  return typeof errcode === 'number' ? errcode & 0xff : undefined;
+}
+
+function isLocked(error: unknown): boolean {
+  return locked.has(resultCode(error) ?? 0);
+}
+
+function failureOf(error: unknown, job: SqliteJob, { isCommitting }: Progress): SqliteFailure {
+  const { isAlone, isReadOnly, timeoutMs } = job;
+  const code = resultCode(error);
+  const data = { errcode: code };
+  if (isLocked(error))
+    return {
+      reason: `the database was locked for ${timeoutMs / 1_000} s`,
+      code: 'SQL_UNAVAILABLE',
+      applied: 'no',
+      data,
+    };
+  const mayHaveApplied = !isReadOnly && (isAlone || (isCommitting && code !== constraint));
+  const applied = mayHaveApplied ? 'unknown' : 'no';
+  return { reason: `SQLite: ${(error as Error).message}`, code: 'SQL_FAILED', applied, data };
+}
