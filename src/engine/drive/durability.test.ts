@@ -1,6 +1,7 @@
 /** What each write asks of the store: to survive nothing, a kill, or a power cut (E2.1, E3.4, E4). */
 import { expect, test } from 'vitest';
 import type { Engine } from '../api.ts';
+import { settleDown } from '../../../test/dying-engine.ts';
 import { changesOf, createBench, edges, graphOf, node, resumeToRest, runToRest } from '../../../test/engine-kit.ts';
 import type { Graph } from '../../graph/graph.ts';
 import type { Durability, Store } from '../../ports/store.ts';
@@ -112,4 +113,31 @@ test('E2.1 the admission of a fork asks for power', async () => {
   const { runId, seq } = await runToRest(engine, asking);
   await engine.fork({ runId, seq });
   expect(asked.get(seq + 1)).toBe('power');
+});
+
+test('E3.6 an acknowledged commit says nothing of later ones: an effect begins when its own intent has landed', async () => {
+  const memory = createMemoryStore({ now: () => 1_700_000_000_000 });
+  const lands = [0, 1, 2].map(() => Promise.withResolvers<void>());
+  const sent: number[] = [];
+  const commit: Store['commit'] = async (given) => {
+    sent.push(given.checkpoint.seq);
+    await lands[given.checkpoint.seq]?.promise;
+    return memory.commit(given);
+  };
+  const { engine } = createBench({ store: { ...memory, commit } });
+  const calls: string[] = [];
+  const graph = graphOf(
+    'g',
+    [node('a', 'pure', () => 1), node('b', 'pure', () => 1), node('pay', 'write', () => void calls.push('pay'))],
+    edges('> a', 'a > b', 'b > pay', 'pay >'),
+  );
+  const handle = await engine.start(graph, {});
+  await settleDown();
+  expect(sent).toEqual([1, 2]);
+  lands[1]?.resolve();
+  await settleDown();
+  expect(calls).toEqual([]);
+  lands[2]?.resolve();
+  expect((await handle.result()).status).toBe('completed');
+  expect(calls).toEqual(['pay']);
 });

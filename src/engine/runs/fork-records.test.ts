@@ -172,3 +172,21 @@ test('X2 a decision about an effect is used up where the original has begun it a
   }
   expect(calls()).toBe(2);
 });
+
+test('X2.8 what the original began after the fork point is taken once: what a person decides about it in the fork is not asked again', async () => {
+  const { bench, graph, calls } = await killedInEffect((effect) =>
+    graphOf(
+      'g',
+      [node('first', 'read', () => 1), node('pay', 'write', effect)],
+      edges('> first', 'first > pay', 'pay >'),
+    ),
+  );
+  bench.clock.timeMs += 3_600_000;
+  const engine = afterCrash(bench);
+  const fork = await engine.fork({ runId: 'r', seq: 0 });
+  const paused = await resumeToRest(engine, fork.runId, graph);
+  expect([paused.waits.map(({ kind }) => kind), calls()]).toEqual([['doubt'], 1]);
+  await engine.answer(fork.runId, paused.waits[0]?.waitId ?? '', 'run again');
+  const done = await resumeToRest(engine, fork.runId, graph);
+  expect([done.status, done.waits, calls()]).toEqual(['completed', [], 2]);
+});

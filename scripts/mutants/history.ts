@@ -1,0 +1,68 @@
+/** Changes of meaning in the histories of runs. */
+import type { Mutant } from './mutant.ts';
+
+export const historyMutants: readonly Mutant[] = [
+  {
+    name: 'an import does not verify checksums',
+    file: 'src/history/checkpoint.ts',
+    old: 'parentChecksum !== undefined &&\n    !isChecksumRight(',
+    new: 'parentChecksum !== undefined && row.seq < 0 &&\n    !isChecksumRight(',
+    tests: ['src/history/import.test.ts'],
+  },
+  {
+    name: 'an import does not verify the chain',
+    file: 'src/history/imported-run.ts',
+    old: 'const checkpoint = this.#chain.verify(owner, row);',
+    new: 'const checkpoint = decodeCheckpoint({ runKey: owner.key, seq: row.seq }, undefined, row);',
+    tests: ['src/history/import.test.ts'],
+  },
+  {
+    name: 'a half imported run can be resumed',
+    file: 'src/history/import-writer.ts',
+    old: "const unfinished = 'cancelled';",
+    new: "const unfinished = 'paused';",
+    tests: ['src/history/import.test.ts'],
+  },
+  {
+    name: 'pruning drops states that open activations see',
+    file: 'src/history/prune-needs.ts',
+    old: '  await addSeen(store, blobs, run, first, chosen);\n',
+    new: '',
+    tests: ['src/history/prune.test.ts'],
+  },
+  {
+    name: 'pruning drops fork points',
+    file: 'src/history/prune-needs.ts',
+    old: 'if (fork.parent !== undefined) chosen.add(fork.parent.seq);',
+    new: 'if (fork.parent !== undefined) chosen.delete(-1);',
+    tests: ['src/history/prune.test.ts'],
+  },
+  {
+    name: 'pruning drops outcomes of effects',
+    file: 'src/history/prune-needs.ts',
+    old: 'if (holdsOutcome(checkpoint.change) || checkpoint.change.some(isOpen))',
+    new: 'if (checkpoint.change.some(isOpen))',
+    tests: ['src/history/prune.test.ts'],
+  },
+  {
+    name: 'verify does not compare snapshots with the deltas',
+    file: 'src/history/verify.ts',
+    old: 'if (hasSnapshot) await this.#verifySnapshot(run, row.seq, id);',
+    new: 'if (hasSnapshot) this.#snapshots += 1;',
+    tests: ['src/history/damage.test.ts', 'src/history/snapshot.test.ts'],
+  },
+  {
+    name: 'a checkpoint of a later format is read as of this one',
+    file: 'src/history/checkpoint.ts',
+    old: 'if ((version as number) > formatVersion) {',
+    new: 'if ((version as number) > formatVersion + 1) {',
+    tests: ['src/history/checkpoint.test.ts'],
+  },
+  {
+    name: 'snapshots come ten times as seldom',
+    file: 'src/history/snapshot-policy.ts',
+    old: 'const dueFactor = 3;',
+    new: 'const dueFactor = 30;',
+    tests: ['src/history/snapshot-policy.test.ts'],
+  },
+];

@@ -1,0 +1,54 @@
+/** Changes of meaning in the stores. */
+import type { Mutant } from './mutant.ts';
+
+export const storesMutants: readonly Mutant[] = [
+  {
+    name: "memory: a run within another's lease is claimed",
+    file: 'src/stores/memory/memory-tables.ts',
+    old: 'if (run.owner !== undefined && isClaimed(run, now) && run.owner !== request.takeFrom) {',
+    new: 'if (run.owner !== undefined && isClaimed(run, now) && run.owner === request.takeFrom) {',
+    tests: ['src/stores/memory/memory-store.test.ts'],
+  },
+  {
+    name: 'memory: a claim that was given back still writes',
+    file: 'src/stores/memory/memory-tables.ts',
+    old: '    run.token = ++this.#lastToken;\n    run.owner = undefined;',
+    new: '    run.owner = undefined;',
+    tests: ['src/stores/memory/memory-store.test.ts'],
+  },
+  {
+    name: 'memory: a run with forks is removed',
+    file: 'src/stores/memory/memory-tables.ts',
+    old: "if (forks.length > 0) throw new CairnError('HISTORY_HAS_FORKS', { runId: key.runId, forks });",
+    new: '',
+    tests: ['src/stores/memory/memory-store.test.ts'],
+  },
+  {
+    name: 'SQLite: an older token still writes',
+    file: 'src/stores/sqlite/commit-write.ts',
+    old: 'if (run?.token !== claim.token || run.head + 1 !== checkpoint.seq)',
+    new: 'if (run === undefined || run.head + 1 !== checkpoint.seq)',
+    tests: ['src/stores/sqlite/sqlite-store.test.ts'],
+  },
+  {
+    name: 'SQLite: a commit may leave a gap',
+    file: 'src/stores/sqlite/commit-write.ts',
+    old: 'if (run?.token !== claim.token || run.head + 1 !== checkpoint.seq)',
+    new: 'if (run?.token !== claim.token || run.head >= checkpoint.seq)',
+    tests: ['src/stores/sqlite/sqlite-store.test.ts'],
+  },
+  {
+    name: 'SQLite: a repeated commit says that a lost claim holds',
+    file: 'src/stores/sqlite/commit-write.ts',
+    old: 'return { isHeld: run.token === token };',
+    new: 'return { isHeld: true };',
+    tests: ['src/stores/sqlite/sqlite-store.test.ts'],
+  },
+  {
+    name: 'SQLite: a second answer replaces the first',
+    file: 'src/stores/sqlite/message-write.ts',
+    old: "const isSpent = first?.is_taken === 1 && (isOpen || kind === 'cancel');",
+    new: "const isSpent = isOpen || kind === 'cancel';",
+    tests: ['src/stores/sqlite/sqlite-store.test.ts'],
+  },
+];
