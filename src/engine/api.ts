@@ -107,7 +107,7 @@ export interface PreviewRow {
   readonly visit: number;
   readonly effect: string;
   readonly prediction: Prediction;
-  /** For `unknown`: the node whose outcome decides. For `replayed`, `reused`: where it was recorded. For `restored`: `set by the fork`, if it was. */
+  /** For `unknown`: the nodes whose outcomes decide, `a or b`. For `replayed`, `reused`: where it was recorded. For `restored`: `set by the fork`, if it was. */
   readonly because?: string;
 }
 

@@ -203,7 +203,7 @@ class CairnEngine implements Engine {
   async #follow(active: ActiveRun): Promise<void> {
     do {
       const { runner } = active;
-      runner.start().catch((error: unknown) => runner.core.fail(error));
+      runner.start().catch((error: unknown) => runner.core.loop.fail(error));
       active.goesOn = runner.ended.then(() => this.#takeUpAgain(active));
     } while (await active.goesOn);
     active.feed.close();

@@ -74,11 +74,12 @@ function faultOfUnknown(
   visit: Visit | undefined,
   { visits, rows }: Surroundings,
 ): string | undefined {
-  const deciding = rows.filter(({ node, prediction }) => node.join('/') === because && !isSettledRow(prediction));
+  const named = because.split(' or ');
+  const deciding = rows.filter(({ node, prediction }) => named.includes(node.join('/')) && !isSettledRow(prediction));
   if (deciding.length === 0) return 'unknown because of a node that is not to run';
   if (visit === undefined || visit.fate === 'ended') return undefined;
   const decided = [...visits.own.values()].some(
-    ({ node, endedAt = Infinity }) => node === because && endedAt < visit.begunAt,
+    ({ node, endedAt = Infinity }) => named.includes(node) && endedAt < visit.begunAt,
   );
   return decided ? undefined : 'unknown, and done before the node that decides it';
 }

@@ -27,3 +27,9 @@ export function admitError(core: RunCore, error: unknown, path: readonly string[
     return admitValue(plain, path, core.env.limits);
   }
 }
+
+/** Code and message of a failure, for the change of a checkpoint. */
+export function errorSummary(error: unknown): { readonly code: string; readonly message: string } {
+  const { code, message } = asError(error) as Error & { code?: unknown };
+  return { code: typeof code === 'string' ? code : 'NODE_FAILED', message: message.slice(0, 500) };
+}

@@ -33,14 +33,14 @@ export async function storedForms(
 /** The like for a run that is advanced here. */
 export async function offloadForm(core: RunCore, value: unknown): Promise<unknown> {
   const form = await storedForm(core.env, value);
-  if (form !== value) core.hasBlobs = true;
+  if (form !== value) core.draft.hasBlobs = true;
   return form;
 }
 
 /** Puts a large value into the blob store and returns it with the reference as its encoding. */
 export async function offloadValue(core: RunCore, value: Admitted): Promise<Admitted> {
   if (value.json.length <= core.env.limits.inlineBytes) return value;
-  core.hasBlobs = true;
+  core.draft.hasBlobs = true;
   return { value: value.value, json: (await putJson(core.env, value.json)).json, hasTags: true };
 }
 

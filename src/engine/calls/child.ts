@@ -5,7 +5,7 @@ import type { ChildResult } from '../../graph/node-contract.ts';
 import { encodeValue } from '../../state/values/codec.ts';
 import type { FrameTree } from '../../state/tree.ts';
 import { type Activation, FrameRun } from '../run/frame-run.ts';
-import { cancelActivation } from '../settle/cancel.ts';
+import { startPlanned } from '../settle/cancel.ts';
 import { dropActivations } from '../settle/drop-children.ts';
 import { asError } from '../admit/encode-error.ts';
 import { maybeLeave, updateBusy } from '../waits/leave.ts';
@@ -41,7 +41,7 @@ export async function runChild(
   activation.childrenInFlight += 1;
   updateBusy(core, activation);
   await childEnd(frameRun, () => {
-    core.childFrames.delete(frameRun);
+    core.agenda.childFrames.delete(frameRun);
     dropActivations(core, frameRun);
     if (!isRunning(activation, generation)) return;
     // At once, not a microtask later: until its function goes on, the parent is what the run is at work on.
@@ -90,7 +90,7 @@ async function openChild(
     graph,
     tree,
     treePath: [...recordPathOf(activation.path), 'children', key],
-    delta: core.delta,
+    delta: core.draft.delta,
     nodePath,
     keyParts: [...activation.keyParts, keyAcrossSaves(activation, key)],
     depth,
@@ -98,11 +98,9 @@ async function openChild(
   });
   if (known?.failure !== undefined) return failedBefore(frameRun, known.failure);
   if (known === undefined) admitChild(core, activation, frameRun, key, written);
-  core.childFrames.add(frameRun);
-  const step = frameRun.plan.initial();
-  for (const start of step.start) core.queue.push({ frameRun, start });
-  for (const index of step.cancel) cancelActivation(core, frameRun, index);
-  core.requestTurn();
+  core.agenda.childFrames.add(frameRun);
+  startPlanned(core, frameRun, frameRun.plan.initial());
+  core.loop.requestTurn();
   return frameRun;
 }
 
@@ -119,10 +117,8 @@ function admitChild(core: RunCore, activation: Activation, frameRun: FrameRun, k
   const { frame } = activation.frameRun;
   if (record.children === undefined) frame.setNodeField(activation.node.id, 'children', {}, '{}');
   frame.setNodeField(activation.node.id, ['children', key], frameRun.frame.tree, encodeValue(written));
-  core.committer.note(
-    `{"kind":"start","node":${JSON.stringify(frameRun.nodePath)},"graphHash":"${frameRun.graph.hash}"}`,
-  );
-  core.mustCommit = true;
+  core.draft.note({ kind: 'start', node: frameRun.nodePath, graphHash: frameRun.graph.hash });
+  core.draft.mustCommit = true;
   settleStart(frameRun);
 }
 

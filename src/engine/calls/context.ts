@@ -109,7 +109,7 @@ export class Context implements NodeContext {
     return new Context(this.#core, this.#activation, onWaiting);
   }
   emit(event: unknown): void {
-    this.#core.publishLive('emitted', this.#activation, event);
+    this.#core.loop.publishLive('emitted', this.#activation, event);
   }
   get secrets(): SecretReader {
     return accessSecrets(this.#core);

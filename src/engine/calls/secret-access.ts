@@ -31,7 +31,7 @@ function noteName(core: RunCore, name: string): void {
   const known = core.root.secrets ?? [];
   if (known.includes(name)) return;
   const names = [...known, name].sort();
-  core.setRootField('secrets', names, JSON.stringify(names));
+  core.draft.set(['secrets'], names);
 }
 
 /** Reads every secret that a run has asked for so far, so that a resume fails before it begins anything. @throws SECRET_MISSING, SECRET_UNAVAILABLE */

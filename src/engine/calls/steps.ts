@@ -1,37 +1,38 @@
-/** Steps: the recorded finer units of a composed node, with their intents, retries and timeouts (X4). */
+/** `ctx.step`: the recorded finer units of a composed node (X4). What is recorded is returned; else the function runs as an effort of its own. */
 import { CairnError } from '../../errors.ts';
 import type { StepContext, StepOptions } from '../../graph/node-contract.ts';
 import { stepFault } from '../../graph/validate-calls.ts';
+import type { StepRecord } from '../../state/tree.ts';
 import { admitValue } from '../../state/values/codec.ts';
 import { hashText } from '../../state/values/hash.ts';
-import type { StepRecord } from '../../state/tree.ts';
-import type { Activation } from '../run/frame-run.ts';
-import { isEffect, keptIntent } from '../run/effect.ts';
-import { enterEffect } from '../run/effects-in-flight.ts';
 import { admitError } from '../admit/encode-error.ts';
-import { maybeLeave, leaveAtWait } from '../waits/leave.ts';
 import { offloadValue } from '../admit/offload.ts';
-import { openWait } from '../waits/open-wait.ts';
-import { factsOf, retryDelayMs } from '../effects/retry.ts';
-import type { RunCore } from '../run/run-core.ts';
-import { inputHashOf } from '../settle/settle.ts';
+import { afterFailure, isUnapplied, planRetry } from '../effects/after-failure.ts';
+import { finish, judgeStep } from '../effects/judge-step.ts';
+import { announceAttempt, callAttempt } from '../effects/step-attempt.ts';
+import { StepEffort } from '../record/effort.ts';
 import { admitStep, checkStepCount, finishStep, noteStep } from '../record/finish-step.ts';
-import { effectKey, nextStepKey, recordedStep } from '../record/step-keys.ts';
-import { guardCall, never } from '../run/guard-call.ts';
-import { withDeadline } from '../effects/step-deadline.ts';
-import { writeStepIntent, type StepCall } from '../effects/step-intent.ts';
-import { judgeStep } from '../effects/step-judge.ts';
+import { nextStepKey, recordedStep } from '../record/step-keys.ts';
 import { ensureSteps, setStep } from '../record/step-record.ts';
+import { isEffect } from '../run/effect.ts';
+import type { Activation } from '../run/frame-run.ts';
+import { guardCall, never } from '../run/guard-call.ts';
+import type { RunCore } from '../run/run-core.ts';
 import { holdTimer } from '../run/timers.ts';
+import { inputHashOf } from '../settle/settle.ts';
+import { leaveAtWait, maybeLeave } from '../waits/leave.ts';
+import { openWait } from '../waits/open-wait.ts';
 import { retryWait } from '../waits/wait.ts';
 
-/** `ctx.step`: returns what is recorded, or runs the function and records its output. @throws NODE_CALL_REFUSED, ID_INVALID, RUN_LIMIT, VALUE_UNSTORABLE, EFFECT_IN_DOUBT, NODE_TIMED_OUT, and whatever the function throws */
+type StepFunction<T> = (step: StepContext) => Promise<T> | T;
+
+/** @throws NODE_CALL_REFUSED, ID_INVALID, RUN_LIMIT, VALUE_UNSTORABLE, EFFECT_IN_DOUBT, NODE_TIMED_OUT, and whatever the function throws */
 export async function runStep<T>(
   core: RunCore,
   activation: Activation,
   name: string,
   options: StepOptions,
-  fn: (step: StepContext) => Promise<T> | T,
+  fn: StepFunction<T>,
   onWaiting: (() => void) | undefined,
 ): Promise<T> {
   const { generation } = activation;
@@ -44,191 +45,154 @@ export async function runStep<T>(
   activation.notePart(key, onWaiting);
   if (isEffect({ effect: options.effect ?? 'pure' })) activation.beginEffect(key);
   try {
-    if (core.committer.isFull) await core.drained();
-    // It may be over by now: what it called for changes nothing any more.
-    if (activation.generation !== generation || activation.phase !== 'running') return await never<T>();
-    return await performStep(core, activation, key, options, fn, recorded);
+    if (core.committer.isFull) await core.loop.drained();
+    return await new StepCall(core, activation, key, options, fn).perform();
   } finally {
     if (activation.generation === generation) {
       activation.stepsInFlight -= 1;
       activation.endEffect(key);
-      if (activation.isEnding) core.requestTurn();
+      if (activation.isEnding) core.loop.requestTurn();
       maybeLeave(core, activation);
     }
   }
 }
 
-/** @throws NODE_CALL_REFUSED an option that a step does not have, or a value that it cannot be */
-function checkOptions({ path }: Activation, options: StepOptions): void {
-  const reason = stepFault(options);
-  if (reason !== undefined) throw new CairnError('NODE_CALL_REFUSED', { call: 'step', node: path.join('/'), reason });
-}
+/** One call of `ctx.step` of which no end is recorded. */
+class StepCall<T> {
+  readonly #core: RunCore;
+  readonly #activation: Activation;
+  readonly #key: string;
+  readonly #options: StepOptions;
+  readonly #fn: StepFunction<T>;
+  readonly #generation: number;
 
-async function performStep<T>(
-  core: RunCore,
-  activation: Activation,
-  key: string,
-  options: StepOptions,
-  fn: (step: StepContext) => Promise<T> | T,
-  recorded: StepRecord | undefined,
-): Promise<T> {
-  const { generation } = activation;
-  const isCurrent = (): boolean => activation.generation === generation && activation.phase === 'running';
-  const effect = options.effect ?? 'pure';
-  checkOptions(activation, options);
-  const record = ensureSteps(activation);
-  checkStepCount(core, record);
-  const hash = stepHash(core, activation, key, options);
-  let begun = recorded;
-  if (core.replay !== undefined) {
-    const due = { key, effect, hash: 'input' in options ? hash : undefined };
-    const { replay } = core;
-    const taken = await (recorded?.intent === undefined
-      ? replay.stepOutcome(activation, due)
-      : replay.openStep(activation, due));
-    if (!isCurrent()) return never<T>();
-    if (taken !== undefined) {
-      if (taken.doubt === undefined) {
-        const output = await offloadValue(core, admitStep(core, activation, key, taken.output));
-        if (!isCurrent()) return never<T>();
-        core.replay.noteTaken(taken);
-        return finishStep(core, activation, key, { kind: 'step', status: 'done', effect, hash }, output) as T;
+  constructor(core: RunCore, activation: Activation, key: string, options: StepOptions, fn: StepFunction<T>) {
+    this.#core = core;
+    this.#activation = activation;
+    this.#key = key;
+    this.#options = options;
+    this.#fn = fn;
+    this.#generation = activation.generation;
+  }
+
+  /** Whether the attempt that called still runs: what an attempt that is over called for changes nothing any more. */
+  readonly #isCurrent = (): boolean =>
+    this.#activation.generation === this.#generation && this.#activation.phase === 'running';
+
+  async perform(): Promise<T> {
+    if (!this.#isCurrent()) return never<T>();
+    this.#checkOptions();
+    checkStepCount(this.#core, ensureSteps(this.#activation));
+    const effort = new StepEffort(this.#core, this.#activation, {
+      key: this.#key,
+      hash: this.#inputHash(),
+      options: this.#options,
+    });
+    const taken = await this.#takeOver(effort);
+    if (taken !== undefined) return taken.output as T;
+    const begun = effort.fields();
+    if (begun?.intent !== undefined) {
+      const judged = await judgeStep(this.#core, effort, this.#isCurrent);
+      if (judged !== undefined) return judged.output as T;
+    }
+    await this.#untilDue(begun?.attempt ?? 1, begun?.retryAt ?? 0);
+    return this.#attempts(effort, begun?.attempt ?? 1);
+  }
+
+  /** @throws NODE_CALL_REFUSED an option that a step does not have, or a value that it cannot be */
+  #checkOptions(): void {
+    const reason = stepFault(this.#options);
+    const node = this.#activation.path.join('/');
+    if (reason !== undefined) throw new CairnError('NODE_CALL_REFUSED', { call: 'step', node, reason });
+  }
+
+  #inputHash(): string {
+    const { env, redact } = this.#core;
+    if (!('input' in this.#options)) return inputHashOf(this.#activation).hash;
+    const path = [...this.#activation.path, this.#key, 'input'];
+    return hashText(admitValue(this.#options.input, path, env.limits, redact).json);
+  }
+
+  /** In a fork: what its ancestors recorded of the step. One that is in doubt there is written as begun, and judged. */
+  async #takeOver(effort: StepEffort): Promise<{ readonly output: unknown } | undefined> {
+    const { replay } = this.#core;
+    if (replay === undefined) return undefined;
+    const activation = this.#activation;
+    const key = this.#key;
+    const due = { key, effect: effort.effect, hash: 'input' in this.#options ? effort.hash : undefined };
+    const isBegun = effort.fields()?.intent !== undefined;
+    const taken = await (isBegun ? replay.openStep(activation, due) : replay.stepOutcome(activation, due));
+    if (!this.#isCurrent()) return never();
+    if (taken === undefined) return undefined;
+    if (taken.doubt === undefined)
+      return finish(this.#core, effort, this.#isCurrent, taken.output, undefined, () => replay.noteTaken(taken));
+    replay.noteTaken(taken);
+    setStep(this.#core, activation.path, key, taken.doubt);
+    return undefined;
+  }
+
+  async #attempts(effort: StepEffort, first: number): Promise<T> {
+    const core = this.#core;
+    for (let attempt = first; ; attempt += 1) {
+      if (!this.#isCurrent()) return never<T>();
+      const deadlineMs = isEffect(effort) ? await announceAttempt(core, effort, attempt) : undefined;
+      if (!this.#isCurrent()) return never<T>();
+      try {
+        const result = await callAttempt(core, effort, attempt, deadlineMs, this.#fn);
+        if (!this.#isCurrent()) return never<T>();
+        return (await this.#finish(effort, attempt, result)) as T;
+      } catch (error) {
+        if (!this.#isCurrent()) return never<T>();
+        // Cancelled, the function may end by itself; a failure elsewhere leaves what runs to its end (E7, G8).
+        if (core.standing.isCancelling) throw error;
+        if (!core.standing.mayFinish) return never<T>();
+        const after = await afterFailure(core, effort, error, attempt);
+        if (!this.#isCurrent()) return never<T>();
+        if (after.kind === 'happened')
+          return (await finish(core, effort, this.#isCurrent, after.output, 'reconcile')).output as T;
+        if (after.kind === 'fail') throw this.#fail(effort, attempt, error);
+        const retryAt = core.env.clock.now() + after.delayMs;
+        planRetry(core, effort, { attempt: attempt + 1, retryAt, error });
+        core.loop.requestFlush();
+        await this.#untilDue(attempt + 1, retryAt);
       }
-      core.replay.noteTaken(taken);
-      begun = taken.doubt;
-      setStep(core, activation.path, record, key, begun);
     }
   }
-  // An effect that was begun under a key goes on under it, in a fork too.
-  const idempotencyKey = begun?.intent?.key ?? effectKey(activation, key, core.runId);
-  const call: StepCall = { key, effect, hash, idempotencyKey, options };
-  if (begun?.intent !== undefined) {
-    const judged = await judgeStep(core, activation, key, options, begun);
-    if (judged !== undefined) return judged.output as T;
+
+  async #finish({ effect, hash }: StepEffort, attempt: number, result: unknown): Promise<unknown> {
+    const admitted = await offloadValue(this.#core, admitStep(this.#core, this.#activation, this.#key, result));
+    if (!this.#isCurrent()) return never();
+    const done: StepRecord = { kind: 'step', status: 'done', effect, hash, ...(attempt > 1 ? { attempt } : {}) };
+    return finishStep(this.#core, this.#activation, this.#key, done, admitted);
   }
-  let attempt = begun?.attempt ?? 1;
-  await untilRetry(core, activation, key, attempt, begun?.retryAt ?? 0);
-  for (;;) {
-    if (!isCurrent()) return never<T>();
-    if (isEffect({ effect })) await writeStepIntent(core, activation, call, attempt);
-    if (!isCurrent()) return never<T>();
-    try {
-      const result = await inEffect(core, call, () => withDeadline(core, activation, call, attempt, fn));
-      if (!isCurrent()) return never<T>();
-      const admitted = await offloadValue(core, admitStep(core, activation, key, result));
-      if (!isCurrent()) return never<T>();
-      const done: StepRecord = { kind: 'step', status: 'done', effect, hash, ...(attempt > 1 ? { attempt } : {}) };
-      return finishStep(core, activation, key, done, admitted) as T;
-    } catch (error) {
-      if (!isCurrent()) return never<T>();
-      // Cancelled, the function may end by itself; a failure elsewhere leaves what runs to its end (E7, G8).
-      if (core.isCancelling) throw error;
-      if (core.isStopping && !core.isOnlyFailing) return never<T>();
-      const delayMs = await stepRetryDelay(core, call, attempt, error);
-      if (!isCurrent()) return never<T>();
-      if (delayMs === undefined) throw failStep(core, activation, call, attempt, error);
-      attempt += 1;
-      const retryAt = core.env.clock.now() + delayMs;
-      countAttempt(core, activation, call, { attempt, retryAt, error });
-      await untilRetry(core, activation, key, attempt, retryAt);
-    }
+
+  /** Resolves when the next attempt is due. If that is not soon the function is left, so that the run may pause (E6). */
+  async #untilDue(attempt: number, retryAt: number): Promise<void> {
+    const core = this.#core;
+    const delayMs = retryAt - core.env.clock.now();
+    if (delayMs <= 0) return;
+    if (delayMs <= core.env.limits.holdTimersMs)
+      return new Promise<void>((resolve) => void holdTimer(core, delayMs, resolve));
+    openWait(core, this.#activation, this.#key, retryWait(this.#activation.path, attempt, retryAt));
+    await leaveAtWait(core, this.#activation, this.#key);
   }
-}
 
-/** Resolves when the next attempt of a step is due. If that is not soon the function is left, so that the run may pause (E6). */
-async function untilRetry(
-  core: RunCore,
-  activation: Activation,
-  key: string,
-  attempt: number,
-  retryAt: number,
-): Promise<void> {
-  const delayMs = retryAt - core.env.clock.now();
-  if (delayMs <= 0) return;
-  if (delayMs <= core.env.limits.holdTimersMs)
-    return new Promise<void>((resolve) => void holdTimer(core, delayMs, resolve));
-  openWait(core, activation, key, retryWait(activation.path, attempt, retryAt));
-  await leaveAtWait(core, activation, key);
-}
-
-/** How often a step was tried, and when it is tried next, survive a crash (E6). What may have happened keeps its intent, and so its key (X3). */
-function countAttempt(
-  core: RunCore,
-  activation: Activation,
-  call: StepCall,
-  next: { readonly attempt: number; readonly retryAt: number; readonly error: unknown },
-): void {
-  const { key, effect, hash, options } = call;
-  const { attempt, retryAt, error } = next;
-  const mayHaveHappened = isEffect({ effect }) && options.idempotent === true && !isUnapplied(error);
-  const kept = keptIntent(
-    recordedStep(activation, key)?.intent,
-    effectKey(activation, key, core.runId),
-    mayHaveHappened,
-  );
-  setStep(core, activation.path, ensureSteps(activation), key, {
-    kind: 'step',
-    status: 'started',
-    effect,
-    hash,
-    attempt,
-    retryAt,
-    ...kept,
-  });
-  const by = options.retry?.when === undefined ? {} : { by: 'when' };
-  core.committer.note(JSON.stringify({ kind: 'retry', node: activation.path, step: key, attempt, ...by }));
-  core.requestFlush();
-}
-
-async function inEffect<T>(core: RunCore, call: StepCall, run: () => Promise<T>): Promise<T> {
-  if (!isEffect(call)) return run();
-  const leaveEffect = enterEffect(core.env.effectsInFlight, call.idempotencyKey);
-  try {
-    return await run();
-  } finally {
-    leaveEffect();
+  #fail(effort: StepEffort, attempt: number, error: unknown): unknown {
+    const activation = this.#activation;
+    const intent = effort.fields()?.intent;
+    const failed: StepRecord = {
+      kind: 'step',
+      status: 'failed',
+      effect: effort.effect,
+      hash: effort.hash,
+      ...(attempt > 1 ? { attempt } : {}),
+      ...(isUnapplied(error) ? { applied: 'no' } : {}),
+      ...(intent === undefined ? {} : { intent }),
+    };
+    const admitted = admitError(this.#core, error, [...activation.path, this.#key]);
+    ensureSteps(activation);
+    setStep(this.#core, activation.path, this.#key, { ...failed, error: admitted.value });
+    noteStep(this.#core, activation, this.#key, failed);
+    return error;
   }
-}
-
-function stepHash(core: RunCore, activation: Activation, key: string, options: StepOptions): string {
-  if (!('input' in options)) return inputHashOf(activation).hash;
-  return hashText(admitValue(options.input, [...activation.path, key, 'input'], core.env.limits, core.redact).json);
-}
-
-/** The failure certainly had no effect. */
-function isUnapplied(error: unknown): boolean {
-  return (error as { applied?: unknown } | undefined)?.applied === 'no';
-}
-
-function failStep(core: RunCore, activation: Activation, call: StepCall, attempt: number, error: unknown): unknown {
-  const { key, effect, hash } = call;
-  const record = ensureSteps(activation);
-  const intent = recordedStep(activation, key)?.intent;
-  const failed: StepRecord = {
-    kind: 'step',
-    status: 'failed',
-    effect,
-    hash,
-    ...(attempt > 1 ? { attempt } : {}),
-    ...(isUnapplied(error) ? { applied: 'no' } : {}),
-    ...(intent === undefined ? {} : { intent }),
-  };
-  const admitted = admitError(core, error, [...activation.path, key]);
-  setStep(core, activation.path, record, key, { ...failed, error: admitted.value });
-  noteStep(core, activation, key, failed);
-  return error;
-}
-
-async function stepRetryDelay(
-  core: RunCore,
-  { effect, options, idempotencyKey }: StepCall,
-  attempt: number,
-  error: unknown,
-): Promise<number | undefined> {
-  const delayMs = retryDelayMs(options.retry, attempt, factsOf(error), () => core.env.ids.random());
-  if (delayMs === undefined) return undefined;
-  if (!isEffect({ effect }) || options.idempotent === true || isUnapplied(error)) return delayMs;
-  if (options.reconcile === undefined) return undefined;
-  const found = await options.reconcile(idempotencyKey);
-  return found.happened === false ? delayMs : undefined;
 }

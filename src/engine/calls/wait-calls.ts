@@ -98,7 +98,7 @@ function openCall(
   if (recorded !== undefined) return;
   const { hash } = inputHashOf(activation);
   const due = call.wait.dueAt === undefined ? {} : { dueAt: call.wait.dueAt };
-  setStep(core, activation.path, record, key, { kind: call.kind, status: 'open', wait: waitId, hash, ...due });
+  setStep(core, activation.path, key, { kind: call.kind, status: 'open', wait: waitId, hash, ...due });
 }
 
 /** `ctx.ask`. @throws NODE_CALL_REFUSED, VALUE_UNSTORABLE, RUN_LIMIT, NODE_TIMED_OUT (its deadline passed without a default answer) */
@@ -199,6 +199,6 @@ export async function save(core: RunCore, activation: Activation, state: unknown
   delete next.children;
   frame.setNode(activation.node.id, next, encodeValue({ ...next, saved }));
   activation.ordinals = undefined;
-  core.committer.note(`{"kind":"save","node":${JSON.stringify(activation.path)}}`);
-  await core.durable();
+  core.draft.note({ kind: 'save', node: activation.path });
+  await core.loop.durable();
 }

@@ -5,13 +5,11 @@ import type { RunCore } from '../run/run-core.ts';
 /** Renews the lease at a third of it; a renewal that is refused ends the work here. */
 export class ClaimKeeper {
   readonly #core: RunCore;
-  readonly #onMessages: () => Promise<void>;
   #cancel: (() => void) | undefined;
   #isStopped = false;
 
-  constructor(core: RunCore, onMessages: () => Promise<void>) {
+  constructor(core: RunCore) {
     this.#core = core;
-    this.#onMessages = onMessages;
   }
 
   start(): void {
@@ -32,12 +30,12 @@ export class ClaimKeeper {
       const { hasMessages } = await env.store.renewClaim(claim);
       if (this.#isStopped) return;
       // Counted from before the call: the store's lease began no earlier.
-      core.leaseUntilMs = askedAtMs + claim.leaseMs;
-      if (hasMessages) await this.#onMessages();
+      core.standing.leaseUntilMs = askedAtMs + claim.leaseMs;
+      if (hasMessages) await core.loop.readMessages();
     } catch (error) {
       if (this.#isStopped) return;
       const isFenced = CairnError.is(error) && error.code === 'CLAIM_FENCED';
-      if (isFenced) return core.fail(new CairnError('CLAIM_LOST', { runId: core.runId }, { cause: error }));
+      if (isFenced) return core.loop.fail(new CairnError('CLAIM_LOST', { runId: core.runId }, { cause: error }));
       // The store may be back before the lease runs out; effects check the lease themselves.
     }
     if (!this.#isStopped) this.start();

@@ -40,7 +40,7 @@ export class MessageIntake {
       this.read().then(
         () => this.start(),
         // A store that is away is asked again; a message that nobody can read any more would be passed over in silence.
-        (error: unknown) => (CairnError.is(error, 'STORE_CORRUPT') ? this.#core.fail(error) : this.start()),
+        (error: unknown) => (CairnError.is(error, 'STORE_CORRUPT') ? this.#core.loop.fail(error) : this.start()),
       );
     });
   }
@@ -68,11 +68,11 @@ export class MessageIntake {
       else await this.#takeBody(row, messageBody(row.body));
       if (this.#isStopped) return;
     }
-    if (rows.length > 0) core.requestTurn();
+    if (rows.length > 0) core.loop.requestTurn();
   }
 
   #takeCancel(row: MessageRow): void {
-    this.#core.committer.takeMessage(row.id);
+    this.#core.draft.takeMessage(row.id);
     this.#onCancel();
   }
 
@@ -81,7 +81,7 @@ export class MessageIntake {
     const core = this.#core;
     const { inlineBytes } = core.env.limits;
     if (row.body.byteLength <= inlineBytes) return this.#take(row, body, body.value);
-    core.timerCount += 1;
+    core.agenda.heldCount += 1;
     try {
       const form = await offloadForm(core, body.value);
       if (!this.#isStopped) this.#take(row, body, form);
@@ -90,8 +90,8 @@ export class MessageIntake {
       this.#seen.delete(row.id);
       throw error;
     } finally {
-      core.timerCount -= 1;
-      core.requestTurn();
+      core.agenda.heldCount -= 1;
+      core.loop.requestTurn();
     }
   }
 
@@ -99,7 +99,7 @@ export class MessageIntake {
   #take(row: MessageRow, body: MessageBody, form: unknown): void {
     const core = this.#core;
     const outputJson = encodeValue(form);
-    core.committer.takeMessage(row.id);
+    core.draft.takeMessage(row.id);
     if (row.kind === 'signal') {
       const waiting = Object.entries(core.root.waits).find(
         ([, wait]) => wait.kind === 'signal' && wait.name === body.signal,

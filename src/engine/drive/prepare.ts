@@ -1,17 +1,19 @@
-/** Decides how a due activation starts: skipped, refused, replayed, retried later, judged as in doubt, or run (E3, X). */
+/** Sends a due activation on its way: decides how it starts, and does that (E3, X). */
 import { CairnError } from '../../errors.ts';
 import type { GraphNode } from '../../graph/graph.ts';
 import type { NodeRecord } from '../../state/tree.ts';
-import { Activation } from '../run/frame-run.ts';
 import { admitKept } from '../admit/admit-kept.ts';
-import { isEffect } from '../run/effect.ts';
-import { launchOrGate, retryLater } from '../effects/gate.ts';
-import { judgeActivation } from '../effects/judge.ts';
+import { decideStart, nothingLeft, type StartDecision } from '../plan/decide-start.ts';
 import { openPinnedView } from '../record/pinned-view.ts';
-import type { QueuedStart, RunCore } from '../run/run-core.ts';
-import { reopenFailed } from '../record/step-record.ts';
-import { advancePlan, settleFailed } from '../settle/settle.ts';
 import { noteView } from '../record/seal-views.ts';
+import { reopenFailed } from '../record/step-record.ts';
+import { pathKeyOf } from '../record/tree-path.ts';
+import type { QueuedStart } from '../run/agenda.ts';
+import { isEffect } from '../run/effect.ts';
+import { Activation } from '../run/frame-run.ts';
+import type { Offer } from '../run/recorded-past.ts';
+import type { RunCore } from '../run/run-core.ts';
+import { advancePlan, settleFailed } from '../settle/settle.ts';
 import { settleOutcome } from '../settle/settle-outcome.ts';
 
 /** Makes an activation of what the plan says may start, and sends it on its way. */
@@ -30,70 +32,109 @@ export function prepareStart(core: RunCore, queued: QueuedStart): void {
     attempt: isRetried ? attempt + 1 : attempt,
     budgetFrom: isRetried ? attempt : (record?.budgetFrom ?? 0),
     view: frameRun.frame.openView(),
-    viewSeq: core.committer.seq + (core.committer.isPending ? 1 : 0),
+    viewSeq: core.nextSeq,
     isResumed: record !== undefined,
   });
   frameRun.activations.set(node.index, activation);
   noteView(core, activation);
-  core.setBusy(activation, true);
-  if (record === undefined) return startFresh(core, activation);
+  core.agenda.setBusy(activation, true);
   if (isRetried) reopenFailed(core, activation);
-  if (record.view === undefined || record.view >= core.resumedSeq) return startAgain(core, activation, record);
+  if (record?.view === undefined || record.view >= core.resumedSeq) return startDecided(core, activation, record);
   // It saw an older state than the present one: it must see that one again (E9).
+  core.agenda.openingCount += 1;
   openPinnedView(core, activation, record.view).then(
     () => {
-      if (!activation.isOver) startAgain(core, activation, record);
-      core.requestTurn();
+      core.agenda.openingCount -= 1;
+      if (!activation.isOver) startDecided(core, activation, record);
+      core.loop.requestTurn();
     },
-    (error: unknown) => core.fail(error),
+    (error: unknown) => core.loop.fail(error),
   );
 }
 
-function startFresh(core: RunCore, activation: Activation): void {
-  const { node } = activation;
-  if (activation.visit > node.maxVisits) {
-    const error = new CairnError('RUN_LIMIT', {
-      limit: 'maxVisits',
-      value: node.maxVisits,
-      path: activation.path.join('/'),
-    });
-    return settleFailed(core, activation, error);
-  }
-  if (node.when !== undefined && !passesWhen(core, activation)) return;
-  if (takesSupplied(core, activation)) return;
-  if (core.replay !== undefined && core.replay.takesOver(activation)) return;
-  launchOrGate(core, activation);
-}
-
-/** An outcome that the fork was given stands in for whatever the activation would do, or has begun. Says whether there is one. */
-function takesSupplied(core: RunCore, activation: Activation): boolean {
-  if (core.root.supplied === undefined) return false;
-  const key = JSON.stringify(activation.path);
-  const supplied = core.root.supplied[key];
-  if (supplied === undefined) return false;
-  core.onSupplied(activation);
-  const source = { by: 'fork', note: () => core.deleteRootEntry('supplied', key) };
-  void settleOutcome(core, activation, admitKept(core, activation, supplied as object), source);
-  return true;
-}
-
-/** Evaluates the node's own condition; a node it turns away is skipped, and the skip is recorded, since the state moves on. */
-function passesWhen(core: RunCore, activation: Activation): boolean {
-  const { node } = activation;
+function startDecided(core: RunCore, activation: Activation, record: NodeRecord | undefined): void {
+  let decision: StartDecision<Offer>;
   try {
-    const outcome = { status: 'completed', output: undefined, error: undefined } as const;
-    if (node.when?.evaluate({ outcome, state: activation.view.state }) === true) return true;
+    decision = decide(core, activation, record);
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    settleFailed(core, activation, new CairnError('CONDITION_FAILED', { node: node.id, reason }, { cause: error }));
-    return false;
+    const { id } = activation.node;
+    return settleFailed(core, activation, new CairnError('CONDITION_FAILED', { node: id, reason }, { cause: error }));
   }
+  carryOut(core, activation, record, decision);
+}
+
+/** Most activations have left nothing, and are in no fork: what they need not be asked is not asked. */
+function decide(core: RunCore, activation: Activation, record: NodeRecord | undefined): StartDecision<Offer> {
+  const { node, visit } = activation;
+  const { supplied } = core.root;
+  const { replay } = core;
+  return decideStart<Offer>(
+    {
+      isOverLimit: visit > node.maxVisits,
+      isEffect: isEffect(node),
+      isSupplied: supplied !== undefined && Object.hasOwn(supplied, pathKeyOf(activation.path)),
+      left:
+        record === undefined
+          ? nothingLeft
+          : { hasOutcome: record.kept !== undefined, hasIntent: record.intent !== undefined, retryAt: record.retryAt },
+      passesCondition: () => node.when === undefined || passesWhen(activation),
+      offer: (what) => replay?.offer(activation, what),
+      now: record?.retryAt === undefined ? 0 : core.env.clock.now(),
+    },
+    record !== undefined,
+  );
+}
+
+function passesWhen({ node, view }: Activation): boolean {
+  const outcome = { status: 'completed', output: undefined, error: undefined } as const;
+  return node.when?.evaluate({ outcome, state: view.state }) === true;
+}
+
+function carryOut(
+  core: RunCore,
+  activation: Activation,
+  record: NodeRecord | undefined,
+  decision: StartDecision<Offer>,
+): void {
+  switch (decision.kind) {
+    case 'begin':
+      return core.loop.begin(activation);
+    case 'later':
+      return core.loop.beginLater(activation, decision.at);
+    case 'doubt':
+      return core.loop.judge(activation);
+    case 'replay':
+      return core.replay?.take(activation, decision.offer);
+    case 'supplied':
+      return settleSupplied(core, activation);
+    case 'kept':
+      return void settleOutcome(core, activation, admitKept(core, activation, record?.kept ?? {}));
+    case 'skip':
+      return skip(core, activation);
+    case 'overLimit': {
+      const { node, path } = activation;
+      const data = { limit: 'maxVisits', value: node.maxVisits, path: path.join('/') };
+      return settleFailed(core, activation, new CairnError('RUN_LIMIT', data));
+    }
+  }
+}
+
+/** An outcome that the fork was given stands in for whatever the activation would do, or has begun. */
+function settleSupplied(core: RunCore, activation: Activation): void {
+  const key = pathKeyOf(activation.path);
+  const supplied = core.root.supplied?.[key] as object;
+  const source = { by: 'fork', note: () => core.draft.delete(['supplied', key]) };
+  void settleOutcome(core, activation, admitKept(core, activation, supplied), source);
+}
+
+/** A node that its own condition turns away is skipped, and the skip is recorded, since the state moves on. */
+function skip(core: RunCore, activation: Activation): void {
   recordSkip(activation);
-  core.committer.note(`{"kind":"settle","node":${JSON.stringify(activation.path)},"status":"skipped"}`);
-  core.mustCommit = true;
-  core.forget(activation);
+  core.draft.note({ kind: 'settle', node: activation.path, status: 'skipped' });
+  core.draft.mustCommit = true;
+  core.agenda.forget(activation);
   advancePlan(core, activation, [], true);
-  return false;
 }
 
 /** What a completed visit leaves for others to see. */
@@ -115,20 +156,4 @@ function recordSkip({ frameRun, node, visit }: Activation): void {
   for (const name of Object.keys(left))
     if (!(name in record) && !shownFields.includes(name)) frame.deleteNodeField(node.id, name);
   for (const [name, value] of Object.entries(record)) frame.setNodeField(node.id, name, value, JSON.stringify(value));
-}
-
-/** An activation that left something behind: a kept outcome, an intent, a retry that is due later, steps, waits. */
-function startAgain(core: RunCore, activation: Activation, record: NodeRecord): void {
-  if (takesSupplied(core, activation)) return;
-  if (record.kept !== undefined) return void settleOutcome(core, activation, admitKept(core, activation, record.kept));
-  if (record.intent !== undefined && isEffect(activation.node)) {
-    if (core.replay?.reopens(activation) === true) return;
-    return judgeActivation(core, activation, record);
-  }
-  // Tried again at the fork point: the original may have got further with it.
-  if (isEffect(activation.node) && core.replay?.takesOver(activation) === true) return;
-  const { retryAt = 0 } = record;
-  // A preview tells what would be, not when.
-  if (retryAt <= core.env.clock.now() || core.isDry) return launchOrGate(core, activation);
-  retryLater(core, activation, retryAt);
 }

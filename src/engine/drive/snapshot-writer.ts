@@ -43,9 +43,9 @@ export class SnapshotWriter {
 
   /** Values kept as blobs are not in the tree's text; where there may be some, the snapshot is made from what is stored (C5). */
   #prepare(stateBytes: number): () => Promise<unknown> {
-    const { env, run, root, committer, hasBlobs } = this.#core;
+    const { env, run, root, committer, draft } = this.#core;
     const { seq, checksum } = committer;
-    if (hasBlobs && stateBytes >= env.limits.inlineBytes) {
+    if (draft.hasBlobs && stateBytes >= env.limits.inlineBytes) {
       return async () => {
         const stored = await env.store.readRun(run);
         if (stored !== undefined) await writeStoredSnapshot(env.store, env.blobs, stored, seq);

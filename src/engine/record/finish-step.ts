@@ -7,7 +7,7 @@ import { isEffect } from '../run/effect.ts';
 import type { Activation } from '../run/frame-run.ts';
 import type { RunCore } from '../run/run-core.ts';
 import { ensureSteps, setStep } from './step-record.ts';
-import { visitText } from './visit-part.ts';
+import { visitOf } from './visit-part.ts';
 
 /** @throws RUN_LIMIT the visit has as many steps as it may */
 export function checkStepCount(core: RunCore, record: NodeRecord): void {
@@ -38,29 +38,33 @@ export function finishStep(
   step: StepRecord,
   admitted: Admitted,
 ): unknown {
-  const record = ensureSteps(activation);
+  ensureSteps(activation);
   const { value } = admitted;
   setStep(
     core,
     activation.path,
-    record,
     key,
     value === undefined ? step : { ...step, output: value },
     value === undefined ? undefined : admitted.json,
   );
   // What follows from a finished effect waits until it is durable (E3).
-  if (isEffect({ effect: step.effect ?? 'pure' })) core.holdsEffect = true;
+  if (isEffect({ effect: step.effect ?? 'pure' })) core.draft.holdsEffect = true;
   noteStep(core, activation, key, step);
   return value;
 }
 
 /** Adds a step to the next checkpoint's change, and asks for one. */
 export function noteStep(core: RunCore, activation: Activation, key: string, step: StepRecord): void {
-  const attempt = step.attempt === undefined ? '' : `,"attempt":${step.attempt}`;
-  const status = step.status === 'done' ? '' : `,"status":"${step.status}"`;
-  const hash = step.hash === undefined ? '' : `,"hash":"${step.hash}"`;
-  core.committer.note(
-    `{"kind":"step","node":${JSON.stringify(activation.path)},"step":${JSON.stringify(key)},"effect":"${step.effect ?? 'pure'}"${attempt}${status}${hash}${visitText(activation)}}`,
-  );
-  core.requestFlush();
+  const { effect = 'pure', attempt, status, hash } = step;
+  core.draft.note({
+    kind: 'step',
+    node: activation.path,
+    step: key,
+    effect,
+    ...(attempt === undefined ? {} : { attempt }),
+    ...(status === 'done' ? {} : { status }),
+    ...(hash === undefined ? {} : { hash }),
+    ...visitOf(activation),
+  });
+  core.loop.requestFlush();
 }

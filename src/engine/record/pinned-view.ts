@@ -40,7 +40,7 @@ export function viewOf(root: RunTree, { graph, treePath }: FrameRun): OpenView {
 
 /** Whether the activation's view, which was just opened, shows the state that this process loaded. */
 function isFresh(core: RunCore, { frameRun }: Activation): boolean {
-  const pending = JSON.parse(core.delta.peek()) as readonly unknown[];
+  const pending = JSON.parse(core.draft.delta.peek()) as readonly unknown[];
   return core.committer.seq === core.resumedSeq && !mayChangeState(pending, frameRun.treePath);
 }
 

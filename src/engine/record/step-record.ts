@@ -1,6 +1,5 @@
 /** Step records in the tree: where they are, how they are written, what a retry keeps of them (X4). */
 import { encodeValue } from '../../state/values/codec.ts';
-import { pathJson } from '../../state/delta.ts';
 import type { FrameTree, NodeRecord, RunTree, StepRecord } from '../../state/tree.ts';
 import type { Activation } from '../run/frame-run.ts';
 import { isEffect } from '../run/effect.ts';
@@ -45,15 +44,12 @@ export function ensureSteps(activation: Activation): NodeRecord {
 export function setStep(
   core: RunCore,
   nodePath: readonly string[],
-  record: NodeRecord,
   key: string,
   step: StepRecord,
   outputJson?: string,
 ): void {
-  const steps = record.steps as Record<string, StepRecord>;
-  Object.defineProperty(steps, key, { value: step, writable: true, enumerable: true, configurable: true });
-  const path = [...recordPathOf(nodePath), 'steps', key];
-  core.delta.set(pathJson(path), outputJson === undefined ? encodeValue(step) : stepJson(step, outputJson));
+  const json = outputJson === undefined ? encodeValue(step) : stepJson(step, outputJson);
+  core.draft.set([...recordPathOf(nodePath), 'steps', key], step, json);
 }
 
 function stepJson(step: StepRecord, outputJson: string): string {
@@ -62,9 +58,8 @@ function stepJson(step: StepRecord, outputJson: string): string {
 }
 
 /** Takes one step back. */
-export function deleteStep(core: RunCore, nodePath: readonly string[], record: NodeRecord, key: string): void {
-  delete (record.steps as Record<string, StepRecord>)[key];
-  core.delta.delete(pathJson([...recordPathOf(nodePath), 'steps', key]));
+export function deleteStep(core: RunCore, { path }: Activation, key: string): void {
+  core.draft.delete([...recordPathOf(path), 'steps', key]);
 }
 
 /** A failed visit that a resume tries again is under way, with its new attempt and budget: no crash or pause begins another (G8, E6). */
@@ -85,8 +80,7 @@ export function clearFailedSteps(core: RunCore, activation: Activation): void {
   const record = activation.frameRun.openRecordOf(activation.node);
   for (const [key, child] of Object.entries(record?.children ?? {})) {
     if (child.failure === undefined) continue;
-    delete child.failure;
-    core.delta.delete(pathJson([...treePathOf([...activation.path, key, '']), 'failure']));
+    core.draft.delete([...treePathOf([...activation.path, key, '']), 'failure']);
   }
   for (const [key, step] of Object.entries(record?.steps ?? {})) {
     if (step.status !== 'failed') continue;
@@ -97,7 +91,7 @@ export function clearFailedSteps(core: RunCore, activation: Activation): void {
       step.intent !== undefined
     ) {
       const { error: _, ...rest } = step;
-      setStep(core, activation.path, record as NodeRecord, key, { ...rest, status: 'started' });
-    } else deleteStep(core, activation.path, record as NodeRecord, key);
+      setStep(core, activation.path, key, { ...rest, status: 'started' });
+    } else deleteStep(core, activation, key);
   }
 }

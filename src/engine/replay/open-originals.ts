@@ -5,7 +5,8 @@ import type { RunRow } from '../../ports/store.ts';
 import type { Intent, NodeRecord, StepRecord } from '../../state/tree.ts';
 import type { Activation } from '../run/frame-run.ts';
 import { viewOf } from '../record/pinned-view.ts';
-import type { Recorded, RecordedOutcomes } from './recorded-outcomes.ts';
+import type { Recorded } from '../run/recorded-past.ts';
+import type { RecordedOutcomes } from './recorded-outcomes.ts';
 import type { RunCore } from '../run/run-core.ts';
 import { inputHashOf } from '../settle/settle.ts';
 import { effectKey } from '../record/step-keys.ts';
@@ -29,11 +30,12 @@ export async function openNodeOf(
   outcomes: RecordedOutcomes,
   activation: Activation,
   announced: Recorded,
+  isPatched: boolean | undefined,
 ): Promise<NodeRecord | undefined> {
   const record = recordIn(await outcomes.stateOf(announced.run), activation.path);
   if (record?.intent === undefined) return undefined;
   if (originOf(outcomes, record.intent, (runId) => activation.keyFor(runId)) === undefined) return undefined;
-  return (await hasOtherInput(core, outcomes, activation, announced.run, record)) ? undefined : record;
+  return (await hasOtherInput(core, outcomes, activation, announced.run, record, isPatched)) ? undefined : record;
 }
 
 /** The like of {@link openNodeOf} for a step. `hash`: of the input it was given, if any. */
@@ -62,18 +64,24 @@ async function hasOtherInput(
   { node, view, frameRun }: Activation,
   run: RunRow,
   record: NodeRecord,
+  isPatched: boolean | undefined,
 ): Promise<boolean> {
-  const names = node.reads ?? ((await isChanged(core, outcomes, run)) ? wholeView : []);
+  const names = node.reads ?? ((await isChanged(core, outcomes, run, isPatched)) ? wholeView : []);
   if (names.length === 0 || record.view === undefined) return false;
   const original = viewOf(await outcomes.stateOf(run, record.view), frameRun);
   return JSON.stringify(original.versions(names)) !== JSON.stringify(view.versions(names));
 }
 
 /** Whether a fork between the original and this run, or this run itself, changed anything. */
-async function isChanged(core: RunCore, { ancestors }: RecordedOutcomes, original: RunRow): Promise<boolean> {
-  if (core.root.rerunPure === true || core.isPatched === true) return true;
+async function isChanged(
+  core: RunCore,
+  { ancestors }: RecordedOutcomes,
+  original: RunRow,
+  isPatched: boolean | undefined,
+): Promise<boolean> {
+  if (core.root.rerunPure === true || isPatched === true) return true;
   const between = ancestors.slice(0, ancestors.indexOf(original));
-  const forks = core.isPatched === undefined ? [core.run, ...between] : between;
+  const forks = isPatched === undefined ? [core.run, ...between] : between;
   for (const fork of forks) {
     const seq = (fork.parent?.seq ?? -1) + 1;
     const [row] = await core.env.store.readCheckpoints(fork, { from: seq, to: seq });

@@ -1,6 +1,5 @@
 /** What the ancestors of a fork recorded after its fork point, by place, in recorded order (X2). */
 import { CairnError } from '../../errors.ts';
-import type { ChangePart } from '../../history/change.ts';
 import type { HistoryEntry } from '../../history/lineage.ts';
 import { decodeCheckpoint } from '../../history/checkpoint.ts';
 import { loadState, readHistory, readLineage } from '../../history/load.ts';
@@ -9,19 +8,11 @@ import type { BlobStore } from '../../ports/blobs.ts';
 import type { RunRow, Store } from '../../ports/store.ts';
 import type { KeptOutcome, NodeRecord, RunTree, StepRecord } from '../../state/tree.ts';
 import type { Activation } from '../run/frame-run.ts';
+import type { Recorded } from '../run/recorded-past.ts';
 import type { EngineEnvironment } from '../run/run-core.ts';
 import { isSettled, setsOf, updatesOf, type Op } from './recorded-ops.ts';
 import { outcomeKeyOf, pathKeyOf, recordPathOf, stepKeyOf, treePathOf } from '../record/tree-path.ts';
 import { placeIn, placeOf } from '../record/visit-part.ts';
-
-/** Where an outcome was recorded. */
-export interface Recorded {
-  readonly run: RunRow;
-  readonly seq: number;
-  /** Which of the records of its node, or of steps of its name, in that checkpoint, counted from 0. */
-  readonly nth: number;
-  readonly part: ChangePart;
-}
 
 /** Updates as nodes gave them, by {@link outcomeKeyOf}. */
 type Given = Readonly<Record<string, KeptOutcome['updates']>>;

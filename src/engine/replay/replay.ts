@@ -2,15 +2,23 @@
 import { CairnError } from '../../errors.ts';
 import type { RunRow } from '../../ports/store.ts';
 import { hashParts } from '../../state/values/hash.ts';
-import type { Intent, KeptOutcome, NodeRecord, RunTree, StepRecord } from '../../state/tree.ts';
+import type { Intent, KeptOutcome, NodeRecord, StepRecord } from '../../state/tree.ts';
 import type { Activation } from '../run/frame-run.ts';
 import { admitKept } from '../admit/admit-kept.ts';
 import { isEffect } from '../run/effect.ts';
 import { openNodeOf, openStepOf, originOf } from './open-originals.ts';
 import { openRecord } from '../record/open-record.ts';
 import { pathKeyOf, stepKeyOf } from '../record/tree-path.ts';
-import { RecordedOutcomes, type Recorded } from './recorded-outcomes.ts';
-import type { DueStep, RecordedPast, TakenStep } from '../run/recorded-past.ts';
+import { RecordedOutcomes } from './recorded-outcomes.ts';
+import type {
+  DueStep,
+  Offer,
+  OpenEffort,
+  OriginalEnd,
+  Recorded,
+  RecordedPast,
+  TakenStep,
+} from '../run/recorded-past.ts';
 import type { RunCore } from '../run/run-core.ts';
 import { effectKey } from '../record/step-keys.ts';
 import { inputHashOf, settleFailed } from '../settle/settle.ts';
@@ -19,12 +27,6 @@ import { intentKeyOf, isTaken, takenRecordOf } from './taken-records.ts';
 
 /** What became of a due activation's recorded outcome. */
 type Found = { readonly recorded: Recorded; readonly outcome: KeptOutcome & { readonly record: NodeRecord } };
-
-/** How an activation goes on that is not taken over: it starts after all, or its effect is judged. */
-export interface ReplayStart {
-  readonly anyway: (core: RunCore, activation: Activation) => void;
-  readonly judge: (core: RunCore, activation: Activation, record: NodeRecord) => void;
-}
 
 interface Pending {
   readonly activation: Activation;
@@ -35,20 +37,23 @@ interface Pending {
 export class ReplaySource implements RecordedPast {
   readonly #core: RunCore;
   readonly #outcomes: RecordedOutcomes;
-  readonly #start: ReplayStart;
+  readonly #isPatched: boolean | undefined;
   readonly #pending: Pending[] = [];
   #isTaking = false;
   #asking = 0;
 
-  private constructor(core: RunCore, outcomes: RecordedOutcomes, start: ReplayStart) {
+  private constructor(core: RunCore, outcomes: RecordedOutcomes, isPatched: boolean | undefined) {
     this.#core = core;
     this.#outcomes = outcomes;
-    this.#start = start;
+    this.#isPatched = isPatched;
   }
 
-  /** @param fork - the run whose ancestors are read: the core's own, or one that is only previewed */
-  static async load(core: RunCore, fork: RunRow, start: ReplayStart): Promise<ReplaySource> {
-    return new ReplaySource(core, await RecordedOutcomes.load(core.env, fork), start);
+  /**
+   * @param fork - the run whose ancestors are read: the core's own, or one that is only previewed
+   * @param isPatched - whether a fork that is only previewed changes anything. Undefined: its own first checkpoint tells.
+   */
+  static async load(core: RunCore, fork: RunRow, isPatched?: boolean): Promise<ReplaySource> {
+    return new ReplaySource(core, await RecordedOutcomes.load(core.env, fork), isPatched);
   }
 
   /** Whether takeovers are under way. */
@@ -61,28 +66,29 @@ export class ReplaySource implements RecordedPast {
     return this.#outcomes.hasNode(path);
   }
 
-  /** Whether a recorded outcome of equal input stands in for this activation; it is then settled with it, in recorded order. */
-  takesOver(activation: Activation): boolean {
+  offer(activation: Activation, what: 'any' | 'announced'): Offer | undefined {
     const { node } = activation;
-    if (node.effect === 'read') return false;
-    if (node.effect === 'pure' && this.#core.root.rerunPure === true) return false;
-    const recorded = this.#find(this.#core.root, activation) ?? this.#announced(this.#core.root, activation);
-    if (recorded === undefined) return this.#takesUnread(activation);
+    if (what === 'announced') return asOffer(this.#announced(activation));
+    if (node.effect === 'read' || (node.effect === 'pure' && this.#core.root.rerunPure === true)) return undefined;
+    const recorded = this.#find(activation) ?? this.#announced(activation);
+    if (recorded === undefined) {
+      // Where the original's records are damaged, an effect of it may have happened: it is asked about, not run in silence (X3).
+      const { unread } = this.#outcomes;
+      return unread === undefined || !isEffect(node) ? undefined : { unread };
+    }
     const isFailure = recorded.part.status !== undefined && recorded.part.status !== 'completed';
-    if (isFailure && !isEffect(node)) return false;
-    return this.#queue({ activation, recorded });
+    return isFailure && !isEffect(node) ? undefined : { recorded };
   }
 
-  /** It is taken over in a turn of its own. */
-  #queue(pending: Pending): true {
-    this.#pending.push(pending);
-    this.#core.requestTurn();
-    return true;
+  take(activation: Activation, offer: Offer): void {
+    if ('unread' in offer) return this.#doubt(activation, offer.unread, { status: 'started' });
+    this.#pending.push({ activation, recorded: offer.recorded });
+    this.#core.loop.requestTurn();
   }
 
   /** The first record of this place not yet taken whose input is equal to the activation's. */
-  #find(root: RunTree, activation: Activation): Recorded | undefined {
-    const last = root.replayed?.[pathKeyOf(activation.path)];
+  #find(activation: Activation): Recorded | undefined {
+    const last = this.#core.root.replayed?.[pathKeyOf(activation.path)];
     for (const recorded of this.#outcomes.ofNode(activation)) {
       if (isTaken(recorded, last)) continue;
       if (recorded.part.hash === hashWith(activation, recorded.part.reads)) return recorded;
@@ -90,25 +96,19 @@ export class ReplaySource implements RecordedPast {
     return undefined;
   }
 
-  /** Whether an effect that was open at the fork point was begun again in the original: what was decided about it before is used up there. */
-  reopens(activation: Activation): boolean {
-    const recorded = this.#announced(this.#core.root, activation);
-    return recorded !== undefined && this.#queue({ activation, recorded });
-  }
-
   /** Where the original announced an effect of this place, and nothing of its end. */
-  #announced(root: RunTree, activation: Activation, step?: string): Recorded | undefined {
+  #announced(activation: Activation, step?: string): Recorded | undefined {
     if (step === undefined && !isEffect(activation.node)) return undefined;
     const announced = this.#outcomes.announced(activation, step);
-    const taken = root.replayed?.[intentKeyOf(activation.path, step)];
+    const taken = this.#core.root.replayed?.[intentKeyOf(activation.path, step)];
     return announced === undefined || isTaken(announced, taken) ? undefined : announced;
   }
 
   /** Takes over the earliest recorded of those that wait for no one recorded before them. */
   pump(): void {
     if (this.#isTaking || this.#pending.length === 0) return;
-    if (this.#core.isStopping) {
-      for (const { activation } of this.#pending.splice(0)) this.#core.forget(activation);
+    if (this.#core.standing.isStopping) {
+      for (const { activation } of this.#pending.splice(0)) this.#core.agenda.forget(activation);
       return;
     }
     this.#pending.sort((a, b) => a.recorded.seq - b.recorded.seq);
@@ -119,9 +119,9 @@ export class ReplaySource implements RecordedPast {
     this.#take(next).then(
       () => {
         this.#isTaking = false;
-        this.#core.requestTurn();
+        this.#core.loop.requestTurn();
       },
-      (error: unknown) => this.#core.fail(error),
+      (error: unknown) => this.#core.loop.fail(error),
     );
   }
 
@@ -129,19 +129,19 @@ export class ReplaySource implements RecordedPast {
     if (recorded.part.kind === 'intent') return this.#takeOpen(activation, recorded);
     const outcome = await this.#outcomes.readOutcome(recorded);
     if (activation.isOver) return;
-    if (this.#core.isStopping) return this.#core.forget(activation);
-    if (outcome === undefined) return this.#start.anyway(this.#core, activation);
+    if (this.#core.standing.isStopping) return this.#core.agenda.forget(activation);
+    if (outcome === undefined) return this.#core.loop.begin(activation);
     await this.#settle(activation, { recorded, outcome });
   }
 
   /** An effect that is open in the original is open here too; one that is not, or had another input, goes on as it would have. */
   async #takeOpen(activation: Activation, announced: Recorded): Promise<void> {
-    const record = await openNodeOf(this.#core, this.#outcomes, activation, announced);
+    const record = await openNodeOf(this.#core, this.#outcomes, activation, announced, this.#isPatched);
     if (activation.isOver) return;
-    if (this.#core.isStopping) return this.#core.forget(activation);
+    if (this.#core.standing.isStopping) return this.#core.agenda.forget(activation);
     const own = activation.frameRun.openRecordOf(activation.node);
-    if (record === undefined && own?.intent !== undefined) return this.#start.judge(this.#core, activation, own);
-    if (record === undefined) return this.#start.anyway(this.#core, activation);
+    if (record === undefined && own?.intent !== undefined) return this.#core.loop.judge(activation);
+    if (record === undefined) return this.#core.loop.begin(activation);
     // It is the same attempt that goes on.
     activation.attempt = record.attempt ?? 1;
     this.noteTaken({ place: intentKeyOf(activation.path), from: takenRecordOf(announced) });
@@ -150,10 +150,9 @@ export class ReplaySource implements RecordedPast {
 
   /** Whether an activation recorded before the candidate runs now; those it is part of do not count, since they wait for it. */
   #isPreceded({ activation, recorded }: Pending): boolean {
-    if (this.#core.isDry) return false;
     for (const frameRun of this.#core.frames()) {
       for (const other of frameRun.activations.values()) {
-        if (other === activation || !other.isBusy || this.#waits(other)) continue;
+        if (other === activation || !other.isBusy || other.phase === 'left' || this.#waits(other)) continue;
         if (other.path.every((part, index) => activation.path[index] === part)) continue;
         const [own] = this.#outcomes.ofNode(other);
         if (own !== undefined && own.run === recorded.run && own.seq < recorded.seq) return true;
@@ -175,18 +174,9 @@ export class ReplaySource implements RecordedPast {
       note();
       return this.#doubt(activation, recorded.run, record);
     }
-    this.#core.onReplay(activation, from);
     const source = { from, input, note };
     if (record.status === 'failed') return settleFailed(this.#core, activation, record.error, undefined, source);
     await settleOutcome(this.#core, activation, admitKept(this.#core, activation, outcome), source);
-  }
-
-  /** Where the original's records are damaged, an effect of it may have happened: it is asked about, not run in silence (X3). */
-  #takesUnread(activation: Activation): boolean {
-    const { unread } = this.#outcomes;
-    if (unread === undefined || !isEffect(activation.node)) return false;
-    this.#doubt(activation, unread, { status: 'started' });
-    return true;
   }
 
   /** An effect that failed, was cancelled or is open in the original may have happened there: in doubt under the original's key, never run again unasked (X3). */
@@ -203,22 +193,23 @@ export class ReplaySource implements RecordedPast {
       ...(record.applied === undefined ? {} : { applied: record.applied }),
     };
     activation.frameRun.frame.setNode(activation.node.id, open, JSON.stringify(open));
-    this.#start.judge(this.#core, activation, open);
+    this.#core.loop.judge(activation);
   }
 
-  /**
-   * An effect that was open at the fork point is taken from the original if that has recorded it by now. If the original is worked on, and
-   * may still record it, the fork goes no further here.
-   */
-  async takesOverOpen(activation: Activation, intent: Intent): Promise<boolean> {
-    const origin = originOf(this.#outcomes, intent, (runId) => activation.keyFor(runId));
-    if (origin === undefined) return false;
+  async originalEnd(effort: OpenEffort, intent: Intent): Promise<OriginalEnd | undefined> {
+    const { activation, stepKey } = effort;
+    const origin = originOf(this.#outcomes, intent, (runId) => effort.keyIn(runId));
+    if (origin === undefined) return undefined;
     const isClaimed = await this.#isClaimed(origin);
-    if (activation.isOver) return true;
-    const recorded = this.#outcomes.ofNode(activation).find(({ part }) => part.status === undefined);
-    if (recorded !== undefined) return this.#queue({ activation, recorded });
-    if (isClaimed) this.#refuse(origin, activation);
-    return isClaimed;
+    const records =
+      stepKey === undefined ? this.#outcomes.ofNode(activation) : this.#outcomes.ofStep(activation, stepKey);
+    const recorded = records.find(({ part }) => part.status === undefined);
+    if (recorded !== undefined && stepKey === undefined) return { kind: 'node', offer: { recorded } };
+    const step = recorded === undefined ? undefined : await this.#outcomes.readStep(recorded);
+    if (step?.status === 'done') return { kind: 'step', output: step.output };
+    if (!isClaimed) return undefined;
+    if (!activation.isOver) this.#refuse(origin, activation);
+    return { kind: 'refused' };
   }
 
   async #isClaimed(origin: RunRow): Promise<boolean> {
@@ -231,7 +222,7 @@ export class ReplaySource implements RecordedPast {
   }
 
   #refuse({ runId }: RunRow, { path }: Activation): void {
-    this.#core.fail(new CairnError('ORIGINAL_CLAIMED', { runId, node: path.join('/') }));
+    this.#core.loop.fail(new CairnError('ORIGINAL_CLAIMED', { runId, node: path.join('/') }));
   }
 
   /** What is recorded of a step of equal input, if its class lets a fork take it over. */
@@ -255,10 +246,9 @@ export class ReplaySource implements RecordedPast {
     return { place, from, output: undefined, by: undefined, doubt: openedFrom(activation, key, recorded, ended) };
   }
 
-  /** A step whose effect the original announced, with nothing of its end: open here too. The like of {@link reopens}, if it is begun. */
   async openStep(activation: Activation, step: DueStep): Promise<TakenStep | undefined> {
     const { key, effect, hash } = step;
-    const announced = isEffect({ effect }) ? this.#announced(this.#core.root, activation, key) : undefined;
+    const announced = isEffect({ effect }) ? this.#announced(activation, key) : undefined;
     if (announced === undefined) return undefined;
     const doubt = await openStepOf(this.#outcomes, activation, key, hash, announced);
     if (doubt === undefined) return undefined;
@@ -266,7 +256,7 @@ export class ReplaySource implements RecordedPast {
     return { place: intentKeyOf(activation.path, key), from, output: undefined, by: undefined, doubt };
   }
 
-  /** The like of {@link #takesUnread} for a step. */
+  /** Where the original's records are damaged: the like of what is offered for a node. */
   #unreadStep(activation: Activation, { key, effect }: DueStep, place: string): TakenStep | undefined {
     const { unread } = this.#outcomes;
     if (unread === undefined || !isEffect({ effect })) return undefined;
@@ -277,7 +267,7 @@ export class ReplaySource implements RecordedPast {
 
   /** Each record is taken once, after a crash too: call it together with what records the step. */
   noteTaken({ place, from }: Pick<TakenStep, 'place' | 'from'>): void {
-    this.#core.setRootEntry('replayed', place, from, JSON.stringify(from));
+    this.#core.draft.set(['replayed', place], from, JSON.stringify(from));
   }
 
   /**
@@ -291,23 +281,10 @@ export class ReplaySource implements RecordedPast {
     if (effect === 'pure' && activation.node.reads === undefined) return false;
     return part.hash === inputHashOf(activation).hash;
   }
+}
 
-  /** The like of {@link takesOverOpen} for a step. */
-  async openStepOutcome(
-    activation: Activation,
-    key: string,
-    intent: Intent,
-  ): Promise<{ readonly output: unknown } | 'refused' | undefined> {
-    const origin = originOf(this.#outcomes, intent, (runId) => effectKey(activation, key, runId));
-    if (origin === undefined) return undefined;
-    const isClaimed = await this.#isClaimed(origin);
-    const recorded = this.#outcomes.ofStep(activation, key).find(({ part }) => part.status === undefined);
-    const step = recorded === undefined ? undefined : await this.#outcomes.readStep(recorded);
-    if (step !== undefined && step.status === 'done') return { output: step.output };
-    if (!isClaimed) return undefined;
-    this.#refuse(origin, activation);
-    return 'refused';
-  }
+function asOffer(recorded: Recorded | undefined): Offer | undefined {
+  return recorded === undefined ? undefined : { recorded };
 }
 
 /** The intent of an effect that is open there; one that has ended there waits for no deadline. */

@@ -1,7 +1,6 @@
 /** Which recorded outcomes a fork has taken: each is taken once, and those before it no more, after a crash too (X2). */
 import { pathKeyOf, stepKeyOf } from '../record/tree-path.ts';
-import type { TakenRecord } from '../run/recorded-past.ts';
-import type { Recorded } from './recorded-outcomes.ts';
+import type { Recorded, TakenRecord } from '../run/recorded-past.ts';
 
 /** Under which key of `replayed` an announcement is noted: by itself, as it may share its checkpoint with the outcome of the visit before. */
 export function intentKeyOf(path: readonly string[], step?: string): string {

@@ -3,9 +3,10 @@ import { CairnError } from '../../errors.ts';
 import type { Change } from '../../history/change.ts';
 import { encodeCheckpoint } from '../../history/checkpoint.ts';
 import type { Clock } from '../../ports/clock.ts';
-import type { Claim, Commit, Durability, Store, StoredStatus, WaitRow } from '../../ports/store.ts';
-import type { DeltaBuilder } from '../../state/delta.ts';
+import type { Claim, Commit, Durability, Store } from '../../ports/store.ts';
 import type { Limits } from '../limits.ts';
+import type { Draft } from './draft.ts';
+import { pendingOf } from './pending.ts';
 
 const retryDelaysMs = [20, 100, 400, 1_500, 5_000];
 
@@ -31,32 +32,20 @@ export interface CommitterOptions {
   readonly runKey: string;
   readonly seq: number;
   readonly checksum: Uint8Array;
-  readonly delta: DeltaBuilder;
+  readonly draft: Draft;
   readonly clock: Clock;
   readonly limits: Limits;
-  /** What a fork from the next checkpoint would have to look at. */
-  readonly countPending: () => number;
   readonly onLanded: (landed: Landed, deltaBytes: number) => void;
   /** The run can go no further here: claim lost, store gone or full. */
   readonly onBroken: (error: unknown) => void;
 }
 
-/** One per advancing run. Parts and ops gather until `commit`; commits become durable in seq order. */
+/** One per advancing run. What gathers in its draft becomes a checkpoint with `commit`; commits become durable in seq order. */
 export class Committer {
   seq: number;
   checksum: Uint8Array;
   broken: unknown;
   readonly #options: CommitterOptions;
-  #parts: string[] = [];
-  #givens: [string, string][] = [];
-  #settles = 0;
-  #mustKeepGiven = false;
-  #openWaits: WaitRow[] = [];
-  #closeWaits: string[] = [];
-  #takeMessages: number[] = [];
-  #status: StoredStatus | undefined;
-  #graphHash: string | undefined;
-  #hasIndexChanges = false;
   readonly #inFlight: InFlight[] = [];
   #inFlightBytes = 0;
   #isRetrying = false;
@@ -66,54 +55,6 @@ export class Committer {
     this.#options = options;
     this.seq = options.seq;
     this.checksum = options.checksum;
-  }
-
-  /** Adds a part to the next checkpoint's change, as JSON of a ChangePart. */
-  note(partJson: string): void {
-    this.#parts.push(partJson);
-  }
-
-  /** Keeps an outcome's updates as given, in case the delta alone would not tell them (X2). */
-  noteOutcome(pathKey: string, givenJson: string | undefined, isTransformed: boolean): void {
-    this.#settles += 1;
-    if (givenJson !== undefined) this.#givens.push([pathKey, givenJson]);
-    if (isTransformed) this.#mustKeepGiven = true;
-  }
-
-  openWait(row: WaitRow): void {
-    this.#hasIndexChanges = true;
-    this.#openWaits.push(row);
-  }
-
-  closeWait(waitId: string): void {
-    this.#hasIndexChanges = true;
-    const opened = this.#openWaits.findIndex((row) => row.waitId === waitId);
-    if (opened >= 0) this.#openWaits.splice(opened, 1);
-    else this.#closeWaits.push(waitId);
-  }
-
-  takeMessage(id: number): void {
-    this.#hasIndexChanges = true;
-    this.#takeMessages.push(id);
-  }
-
-  setStatus(status: StoredStatus): void {
-    this.#hasIndexChanges = true;
-    this.#status = status;
-  }
-
-  setGraphHash(hash: string): void {
-    this.#hasIndexChanges = true;
-    this.#graphHash = hash;
-  }
-
-  /** Whether there is anything that the next checkpoint would hold. */
-  get isPending(): boolean {
-    return this.#parts.length > 0 || !this.#options.delta.isEmpty || this.#takeMessages.length > 0;
-  }
-
-  get partCount(): number {
-    return this.#parts.length;
   }
 
   /** Whether pure and read work must stop running ahead (E4). */
@@ -139,47 +80,18 @@ export class Committer {
   /** Makes the next checkpoint of all that gathered; see {@link settled} for when it is as durable as asked. */
   commit(durability: Durability): void {
     if (this.broken !== undefined) return;
-    const { delta, clock, runKey, claim } = this.#options;
+    const { draft, clock, runKey, claim } = this.#options;
     const at = clock.now();
-    const changeJson = `[${this.#parts.join(',')}]`;
-    const given = this.#takeGiven();
+    const { changeJson, ops, given, index } = draft.take();
     const seq = this.seq + 1;
-    const pending = this.#options.countPending();
-    const identity = { runKey, seq };
-    const { body, checksum } = encodeCheckpoint(identity, this.checksum, at, changeJson, delta.take(), given, pending);
+    const pending = pendingOf(draft.root);
+    const { body, checksum } = encodeCheckpoint({ runKey, seq }, this.checksum, at, changeJson, ops, given, pending);
     this.seq = seq;
     this.checksum = checksum;
-    this.#parts = [];
     const checkpoint = { seq, at, body, checksum };
-    const commit: Commit = this.#hasIndexChanges
-      ? { claim, checkpoint, durability, ...this.#takeIndexChanges() }
-      : { claim, checkpoint, durability };
+    const commit: Commit =
+      index === undefined ? { claim, checkpoint, durability } : { claim, checkpoint, durability, ...index };
     this.#send({ commit, changeJson, sizeBytes: body.byteLength, settled: undefined });
-  }
-
-  #takeGiven(): string | undefined {
-    const needed = this.#mustKeepGiven || this.#settles > 1;
-    const given =
-      needed && this.#givens.length > 0
-        ? `{${this.#givens.map(([key, json]) => `${JSON.stringify(key)}:${json}`).join(',')}}`
-        : undefined;
-    if (this.#givens.length > 0) this.#givens = [];
-    this.#settles = 0;
-    this.#mustKeepGiven = false;
-    return given;
-  }
-
-  #takeIndexChanges(): Partial<Commit> {
-    const changes: { -readonly [K in keyof Commit]?: Commit[K] } = {};
-    if (this.#status !== undefined) changes.status = this.#status;
-    if (this.#graphHash !== undefined) changes.graphHash = this.#graphHash;
-    if (this.#openWaits.length > 0) changes.openWaits = this.#openWaits.splice(0);
-    if (this.#closeWaits.length > 0) changes.closeWaits = this.#closeWaits.splice(0);
-    if (this.#takeMessages.length > 0) changes.takeMessages = this.#takeMessages.splice(0);
-    this.#hasIndexChanges = false;
-    this.#status = undefined;
-    this.#graphHash = undefined;
-    return changes;
   }
 
   #send(flight: InFlight): void {

@@ -153,10 +153,10 @@ export class Activation {
   isEnding = false;
   /** Nothing more of it is wanted: effects that were called for and have not begun do not begin. */
   isStopped = false;
-  /** Its intent is written, and its effect has not begun. */
-  isAnnounced = false;
-  /** What was in doubt of it when its intent was written: an earlier attempt that may have happened. */
-  doubtBefore: Pick<NodeRecord, 'intent' | 'decision' | 'applied'> | undefined;
+  /** Takes its announcement back, while its effect has not begun. */
+  withdraw: (() => void) | undefined;
+  /** Monotonic ms at which its attempt ends at the latest, once its effect was announced. */
+  deadlineMs: number | undefined;
   childrenInFlight = 0;
   /** Waits opened by the present generation and not yet closed. */
   openWaits = 0;

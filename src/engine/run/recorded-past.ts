@@ -1,4 +1,6 @@
 /** What a fork takes over of its ancestors' records, as the parts of an advancing run ask for it (X2). */
+import type { ChangePart } from '../../history/change.ts';
+import type { RunRow } from '../../ports/store.ts';
 import type { Intent, RunTree, StepRecord } from '../../state/tree.ts';
 import type { Activation } from './frame-run.ts';
 
@@ -22,33 +24,54 @@ export interface DueStep {
   readonly hash: string | undefined;
 }
 
+/** Where an outcome was recorded. */
+export interface Recorded {
+  readonly run: RunRow;
+  readonly seq: number;
+  /** Which of the records of its node, or of steps of its name, in that checkpoint, counted from 0. */
+  readonly nth: number;
+  readonly part: ChangePart;
+}
+
+/** What an ancestor has for an activation that is due: a record, or records that cannot be read. */
+export type Offer = { readonly recorded: Recorded } | { readonly unread: RunRow };
+
+/** An effort whose effect was open at the fork point. */
+export interface OpenEffort {
+  readonly activation: Activation;
+  /** Undefined: the node's own. */
+  readonly stepKey: string | undefined;
+  keyIn(runId: string): string;
+}
+
+/** What the original of a fork says by now of an effect that was open at the fork point. */
+export type OriginalEnd =
+  | { readonly kind: 'node'; readonly offer: Offer }
+  | { readonly kind: 'step'; readonly output: unknown }
+  /** It is worked on, and may still record it: the fork goes no further here. */
+  | { readonly kind: 'refused' };
+
 /** The ancestors' records of one run. A run that is no fork has none. */
 export interface RecordedPast {
   /** Whether takeovers are under way. */
   readonly isBusy: boolean;
   /** Whether some ancestor recorded this place at all. */
   hasRecord(path: readonly string[]): boolean;
-  /** Whether a recorded outcome of equal input stands in for this activation; it is then settled with it, in recorded order. */
-  takesOver(activation: Activation): boolean;
-  /** Whether an effect that was open at the fork point was begun again in the original: what was decided about it before is used up there. */
-  reopens(activation: Activation): boolean;
+  /**
+   * What is recorded for an activation of equal input, if its class lets a fork take it over. `announced`: it was open at the fork point;
+   * only whether it was begun again in the original counts, since what was decided about it before is used up there.
+   */
+  offer(activation: Activation, what: 'any' | 'announced'): Offer | undefined;
+  /** Takes what was offered, in recorded order, in a turn of its own. */
+  take(activation: Activation, offer: Offer): void;
   /** Takes over the earliest recorded of those that wait for no one recorded before them. */
   pump(): void;
-  /**
-   * An effect that was open at the fork point is taken from the original if that has recorded it by now. If the original is worked on, and
-   * may still record it, the fork goes no further here.
-   */
-  takesOverOpen(activation: Activation, intent: Intent): Promise<boolean>;
+  /** What the original has recorded by now of an effect that was open at the fork point; undefined: nothing, and nobody works on it. */
+  originalEnd(effort: OpenEffort, intent: Intent): Promise<OriginalEnd | undefined>;
   /** What is recorded of a step of equal input, if its class lets a fork take it over. */
   stepOutcome(activation: Activation, step: DueStep): Promise<TakenStep | undefined>;
-  /** A step whose effect the original announced, with nothing of its end: open here too. The like of {@link reopens}, if it is begun. */
+  /** A step whose effect the original announced, with nothing of its end: open here too. */
   openStep(activation: Activation, step: DueStep): Promise<TakenStep | undefined>;
-  /** The like of {@link takesOverOpen} for a step. */
-  openStepOutcome(
-    activation: Activation,
-    key: string,
-    intent: Intent,
-  ): Promise<{ readonly output: unknown } | 'refused' | undefined>;
   /** Each record is taken once, after a crash too: call it together with what records the step. */
   noteTaken(taken: Pick<TakenStep, 'place' | 'from'>): void;
 }

@@ -13,28 +13,28 @@ export function watchTimer(core: RunCore, delayMs: number, callback: () => void)
 
 function startTimer(core: RunCore, delayMs: number, weight: 0 | 1, callback: () => void): () => void {
   let isPending = true;
-  core.timerCount += weight;
+  core.agenda.heldCount += weight;
   const release = (): void => {
     if (!isPending) return;
     isPending = false;
-    core.timerCount -= weight;
+    core.agenda.heldCount -= weight;
   };
   const cancel = core.env.clock.setTimer(Math.max(0, delayMs), () => {
     release();
-    core.heldTimers.delete(cancelAll);
+    core.agenda.timers.delete(cancelAll);
     try {
       callback();
     } catch (error) {
-      return core.fail(error);
+      return core.loop.fail(error);
     }
     // Whatever the callback found to do: with one timer less the run may be paused.
-    core.requestTurn();
+    core.loop.requestTurn();
   });
   const cancelAll = (): void => {
     release();
     cancel();
-    core.heldTimers.delete(cancelAll);
+    core.agenda.timers.delete(cancelAll);
   };
-  core.heldTimers.add(cancelAll);
+  core.agenda.timers.add(cancelAll);
   return cancelAll;
 }

@@ -3,11 +3,10 @@ import { CairnError } from '../../errors.ts';
 import { loadState } from '../../history/load.ts';
 import { readSound } from '../../history/messages.ts';
 import type { RunRow } from '../../ports/store.ts';
-import { DeltaBuilder } from '../../state/delta.ts';
 import { Committer } from '../run/committer.ts';
+import { Draft } from '../run/draft.ts';
 import { claimForResume } from './resume-run.ts';
 import type { EngineEnvironment } from '../run/run-core.ts';
-import { pendingOf } from '../record/pending.ts';
 
 /** Claims the run, ends it, and gives it back. If a live worker owns it, that one takes the request. @throws RUN_FINISHED it has completed */
 export async function cancelUnowned(env: EngineEnvironment, run: RunRow): Promise<void> {
@@ -18,40 +17,42 @@ export async function cancelUnowned(env: EngineEnvironment, run: RunRow): Promis
     if (CairnError.is(error, 'CLAIM_TAKEN')) return;
     throw error;
   }
-  const { store, blobs, clock, limits } = env;
+  const { store } = env;
   try {
     const { status } = claimed.run;
     // It may have ended between the look at it and the claim.
     if (status === 'cancelled') return;
     if (status === 'completed') throw new CairnError('RUN_FINISHED', { runId: run.runId, status });
-    const loaded = await loadState(store, blobs, claimed.run);
-    const delta = new DeltaBuilder();
-    await new Promise<void>((resolve, reject) => {
-      const committer = new Committer({
-        store,
-        claim: claimed.claim,
-        runKey: run.key,
-        seq: loaded.seq,
-        checksum: loaded.checksum,
-        delta,
-        clock,
-        limits,
-        countPending: () => pendingOf(loaded.root),
-        onLanded: () => resolve(),
-        onBroken: reject,
-      });
-      delta.set('["status"]', '"cancelled"');
-      committer.setStatus('cancelled');
-      committer.note('{"kind":"end","status":"cancelled"}');
-      for (const waitId of Object.keys(loaded.root.waits)) committer.closeWait(waitId);
-      readSound(store, claimed.run)
-        .then((rows) => {
-          for (const row of rows) if (row.kind === 'cancel') committer.takeMessage(row.id);
-          committer.commit('power');
-        })
-        .catch(reject);
-    });
+    await endCancelled(env, claimed);
   } finally {
     await store.releaseClaim(claimed.claim).catch(() => {});
   }
+}
+
+/** Ends a claimed run, in one checkpoint. */
+async function endCancelled(
+  { store, blobs, clock, limits }: EngineEnvironment,
+  { run, claim }: Awaited<ReturnType<typeof claimForResume>>,
+): Promise<void> {
+  const { root, seq, checksum } = await loadState(store, blobs, run);
+  const draft = new Draft(run, root);
+  draft.setStatus('cancelled');
+  draft.note({ kind: 'end', status: 'cancelled' });
+  for (const waitId of Object.keys(root.waits)) draft.closeWaitRow(waitId);
+  for (const row of await readSound(store, run)) if (row.kind === 'cancel') draft.takeMessage(row.id);
+  const ended = Promise.withResolvers<void>();
+  const committer = new Committer({
+    store,
+    claim,
+    clock,
+    limits,
+    draft,
+    seq,
+    checksum,
+    runKey: run.key,
+    onLanded: () => ended.resolve(),
+    onBroken: ended.reject,
+  });
+  committer.commit('power');
+  return ended.promise;
 }

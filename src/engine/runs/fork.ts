@@ -15,7 +15,7 @@ import { admitPatch, ForkPatches, isNamed, isWholeChannel } from './fork-patches
 import { applyGraphChange, hasOtherCode, keptStructure } from './graph-change.ts';
 import { checkPatchedInput } from '../admit/new-frame.ts';
 import { storedForm } from '../admit/offload.ts';
-import { pendingOf } from '../record/pending.ts';
+import { pendingOf } from '../run/pending.ts';
 import type { EngineEnvironment } from '../run/run-core.ts';
 
 /** A fork before it is admitted. */

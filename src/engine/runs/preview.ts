@@ -1,21 +1,25 @@
-/** Says what a resume or a fork would do, by planning it without running anything (X5). */
+/** Says what a resume or a fork would do: its starts are decided by the same code, over a loop that runs and writes nothing (X5). */
 import type { Graph, GraphNode } from '../../graph/graph.ts';
-import { loadState, type LoadedState } from '../../history/load.ts';
-import type { RunRow, Store } from '../../ports/store.ts';
-import { DeltaBuilder } from '../../state/delta.ts';
+import type { Change, ChangePart } from '../../history/change.ts';
+import { loadState, readOwner, type LoadedState } from '../../history/load.ts';
+import type { RunRow } from '../../ports/store.ts';
 import type { NodeRecord } from '../../state/tree.ts';
-import { type Activation, rootFrameRun } from '../run/frame-run.ts';
 import type { ForkOptions, Prediction, PreviewRow } from '../api.ts';
-import { cancelActivation } from '../settle/cancel.ts';
-import { Committer } from '../run/committer.ts';
-import { draftFork } from './fork.ts';
 import { prepareStart } from '../drive/prepare.ts';
-import { ReplaySource, type ReplayStart } from '../replay/replay.ts';
+import { doubtViewOf, personOutput } from '../effects/judge.ts';
+import { applyVerdict } from '../effects/judge-node.ts';
+import { decideDoubt } from '../plan/decide-doubt.ts';
+import { NodeEffort } from '../record/effort.ts';
+import { ReplaySource } from '../replay/replay.ts';
+import type { QueuedStart } from '../run/agenda.ts';
+import type { Activation } from '../run/frame-run.ts';
+import type { Loop } from '../run/loop.ts';
+import { RunCore, type EngineEnvironment } from '../run/run-core.ts';
+import { startPlanned } from '../settle/cancel.ts';
+import { settleCancelled } from '../settle/settle.ts';
+import { draftFork } from './fork.ts';
 import { hasOtherCode } from './graph-change.ts';
 import { recordRoutes, takeRoutesAgain } from './reroute.ts';
-import { RunCore, type EngineEnvironment, type QueuedStart } from '../run/run-core.ts';
-import { settleCancelled } from '../settle/settle.ts';
-import { pendingOf } from '../record/pending.ts';
 
 /** What is previewed: the fork that the options say, or a resume. */
 export interface PreviewOptions extends ForkOptions {
@@ -24,7 +28,7 @@ export interface PreviewOptions extends ForkOptions {
 
 /** @throws CHECKPOINT_NOT_FOUND, CHECKPOINT_PRUNED, WAIT_NOT_FOUND, ANSWER_INVALID */
 export async function previewRun(
-  env: EngineEnvironment,
+  outer: EngineEnvironment,
   run: RunRow,
   seq: number,
   graph: Graph,
@@ -33,91 +37,64 @@ export async function previewRun(
   const isFork =
     options.asFork === true || options.set !== undefined || options.answers !== undefined || seq < run.head;
   // What is large stays where it is: a preview writes nothing.
-  const limits = { ...env.limits, inlineBytes: Number.POSITIVE_INFINITY };
-  const draft = isFork ? await draftFork({ ...env, limits }, run, seq, options, async () => graph) : undefined;
-  const loaded = draft?.loaded ?? (await loadState(env.store, env.blobs, run, seq));
-  const core = dryCore(env, run, graph, loaded);
-  const preview = new Preview(core);
+  const env = { ...outer, limits: { ...outer.limits, inlineBytes: Number.POSITIVE_INFINITY } };
+  const draft = isFork ? await draftFork(env, run, seq, options, async () => graph) : undefined;
+  const preview = new Preview(env, run, graph, draft?.loaded ?? (await loadState(env.store, env.blobs, run, seq)));
+  const { core } = preview;
   if (draft !== undefined) {
-    core.isPatched = options.set !== undefined || options.answers !== undefined || draft.differences.length > 0;
-    const fork = { ...run, runId: `${run.runId}\0preview`, parent: { runId: run.runId, seq: draft.from } };
-    core.replay = await ReplaySource.load(core, fork, preview.afterReplay);
-  } else if (run.parent !== undefined) core.replay = await ReplaySource.load(core, run, preview.afterReplay);
+    const isPatched = options.set !== undefined || options.answers !== undefined || draft.differences.length > 0;
+    const owner = await readOwner(env.store, run, draft.from);
+    const fork = { ...run, runId: `${run.runId}\0preview`, parent: { runId: owner.runId, seq: draft.from } };
+    core.replay = await ReplaySource.load(core, fork, isPatched);
+  } else if (run.parent !== undefined) core.replay = await ReplaySource.load(core, run);
   return preview.predict();
 }
 
-/** A core that plans and settles as the real one does, over a store that keeps nothing. */
-function dryCore(env: EngineEnvironment, run: RunRow, graph: Graph, loaded: LoadedState): RunCore {
-  const rerouted = takeRoutesAgain(loaded.root, graph);
-  const delta = new DeltaBuilder();
-  const claim = { tenant: run.tenant, runId: run.runId, workerId: env.ids.workerId, token: 0, leaseMs: 0 };
-  const store = { commit: async () => ({ isHeld: true }) } as unknown as Store;
-  const core = new RunCore({ env: { ...env, store: env.store }, run, claim, root: loaded.root, delta });
-  core.isDry = true;
-  if (hasOtherCode(loaded.root, graph)) loaded.root.rerunPure = true;
-  core.resumedSeq = 0;
-  core.committer = new Committer({
-    store,
-    claim,
-    runKey: run.key,
-    seq: loaded.seq,
-    checksum: loaded.checksum,
-    delta,
-    clock: env.clock,
-    limits: env.limits,
-    countPending: () => pendingOf(loaded.root),
-    onLanded: () => {},
-    onBroken: () => {},
-  });
-  core.rootFrame = rootFrameRun(graph, loaded.root.frame, delta);
-  recordRoutes(core, rerouted);
-  return core;
-}
-
-class Preview {
-  readonly #core: RunCore;
+/** A loop that begins nothing: it writes down what would begin, and settles what needs no running. */
+class Preview implements Loop {
+  readonly core: RunCore;
+  readonly isWatched = false;
   readonly #rows: PreviewRow[] = [];
-  /** Nodes whose outcome only running them can tell. */
-  readonly #untold: number[] = [];
+  /** Nodes whose outcome only running them can tell, by index, with the visit. */
+  readonly #untold = new Map<number, number>();
+  #judging = 0;
   #wake: (() => void) | undefined;
   #fault: unknown;
 
-  constructor(core: RunCore) {
-    this.#core = core;
-    core.requestTurn = () => this.#wake?.();
-    core.fail = (error) => {
-      this.#fault = error;
-      this.#wake?.();
-    };
-    core.onReplay = (activation, from) =>
-      this.#add(activation, activation.node.effect === 'pure' ? 'reused' : 'replayed', `${from.runId}@${from.seq}`);
-    core.onSupplied = (activation) => this.#add(activation, 'restored', 'set by the fork');
-    core.onDoubt = (activation, record) => this.#doubt(activation, record);
+  constructor(env: EngineEnvironment, run: RunRow, graph: Graph, loaded: LoadedState) {
+    const { root } = loaded;
+    const rerouted = takeRoutesAgain(root, graph);
+    if (hasOtherCode(root, graph)) root.rerunPure = true;
+    const claim = { tenant: run.tenant, runId: run.runId, workerId: env.ids.workerId, token: 0, leaseMs: 0 };
+    this.core = new RunCore({
+      env,
+      run,
+      claim,
+      graph,
+      loaded,
+      loop: this,
+      leaseUntilMs: 0,
+      onLanded: () => {},
+      onBroken: () => {},
+    });
+    recordRoutes(this.core, rerouted);
   }
 
-  /** What is told of an activation that is not taken over. */
-  readonly afterReplay: ReplayStart = {
-    anyway: (_, activation) => this.#told(activation),
-    judge: (_, activation, record) => this.#doubt(activation, record),
-  };
-
   async predict(): Promise<readonly PreviewRow[]> {
-    const core = this.#core;
-    const { concurrency } = core.rootFrame.graph.policies;
+    const { agenda, rootFrame, replay } = this.core;
+    const { concurrency } = rootFrame.graph.policies;
     this.#restored();
-    const step = core.rootFrame.plan.initial();
-    for (const start of step.start) core.queue.push({ frameRun: core.rootFrame, start });
-    for (const index of step.cancel) cancelActivation(core, core.rootFrame, index);
+    startPlanned(this.core, rootFrame, rootFrame.plan.initial());
     for (;;) {
-      while (core.queue.length > 0 && core.busyCount < concurrency)
-        prepareStart(core, core.queue.shift() as QueuedStart);
-      for (const activation of core.cancelled.splice(0)) settleCancelled(core, activation);
-      for (const activation of core.launches.splice(0)) this.#told(activation);
-      core.replay?.pump();
+      while (agenda.queue.length > 0 && agenda.busyCount < concurrency)
+        prepareStart(this.core, agenda.queue.shift() as QueuedStart);
+      for (const activation of agenda.cancelled.splice(0)) settleCancelled(this.core, activation);
+      replay?.pump();
+      this.#recorded();
       if (this.#fault !== undefined) throw this.#fault;
-      const hasRoom = core.queue.length > 0 && core.busyCount < concurrency;
-      if (hasRoom || core.launches.length + core.cancelled.length > 0) continue;
-      if (core.replay?.isBusy !== true) break;
+      const hasRoom = agenda.queue.length > 0 && agenda.busyCount < concurrency;
+      if (hasRoom || agenda.cancelled.length > 0) continue;
+      if (replay?.isBusy !== true && this.#judging + agenda.openingCount === 0) break;
       await new Promise<void>((resolve) => {
         this.#wake = resolve;
       });
@@ -127,8 +104,71 @@ class Preview {
     return this.#rows;
   }
 
+  begin(activation: Activation): void {
+    const { node, frameRun } = activation;
+    this.#recorded();
+    const record = frameRun.openRecordOf(node);
+    const hasRun = record !== undefined || this.core.replay?.hasRecord(activation.path) === true;
+    const isAsking = node.effect === 'human' && !isAnswered(record);
+    this.#untell(activation, isAsking ? 'asks' : hasRun ? 'runs again' : 'runs');
+  }
+
+  /** A preview tells what would be, not when. */
+  beginLater(activation: Activation): void {
+    this.begin(activation);
+  }
+
+  judge(activation: Activation): void {
+    this.#judging += 1;
+    this.#foresee(activation)
+      .catch((error: unknown) => this.fail(error))
+      .finally(() => {
+        this.#judging -= 1;
+        this.requestTurn();
+      });
+  }
+
+  /** The verdict, as far as it can be known without waiting for an owner and without asking the world. */
+  async #foresee(activation: Activation): Promise<void> {
+    const effort = new NodeEffort(activation);
+    const intent = effort.fields()?.intent;
+    const end = intent === undefined ? undefined : await this.core.replay?.originalEnd(effort, intent);
+    if (end !== undefined) return applyVerdict(this.core, activation, { kind: 'original', end });
+    const decision = decideDoubt(doubtViewOf(effort, activation.node.onInDoubt));
+    if (decision === 'run') return this.begin(activation);
+    if (decision === 'ask' || decision === 'reconcile') return this.#untell(activation, 'in doubt');
+    if (decision === 'happened') {
+      const output = personOutput(effort);
+      return applyVerdict(this.core, activation, { kind: 'happened', output, by: 'person' });
+    }
+    this.#add(activation, 'in doubt');
+    applyVerdict(this.core, activation, { kind: 'fail' });
+  }
+
+  requestTurn(): void {
+    this.#wake?.();
+  }
+
+  fail(error: unknown): void {
+    this.#fault ??= error;
+    this.#wake?.();
+  }
+
+  requestFlush(): void {}
+  seal(): void {}
+  durable(): Promise<void> {
+    return new Promise(() => {});
+  }
+  drained(): Promise<void> {
+    return Promise.resolve();
+  }
+  readMessages(): Promise<void> {
+    return Promise.resolve();
+  }
+  publishLive(): void {}
+
   #restored(): void {
-    const { rootFrame } = this.#core;
+    const { rootFrame } = this.core;
     for (const node of rootFrame.graph.nodes) {
       const record = rootFrame.recordOf(node);
       if (node.index < 2 || record?.fired === undefined || rootFrame.plan.stateOf(node.index) !== 'settled') continue;
@@ -136,77 +176,70 @@ class Preview {
     }
   }
 
-  #doubt(activation: Activation, record: NodeRecord): void {
-    const { node } = activation;
-    this.#rows.push(this.#doubtRow(activation.path, record, node.idempotent || record.applied === 'no', node.effect));
-    this.#untold.push(node.index);
+  /** What was settled without running: the parts of the change that would be written tell. */
+  #recorded(): void {
+    for (const part of JSON.parse(this.core.draft.take().changeJson) as Change) {
+      const { from, by } = part;
+      if (part.kind === 'replay' && from !== undefined)
+        this.#rows.push(rowOf(part, part.effect === undefined ? 'reused' : 'replayed', `${from.runId}@${from.seq}`));
+      else if (part.kind === 'settle' && by !== undefined && part.status === undefined)
+        this.#rows.push(rowOf(part, 'restored', by === 'fork' ? 'set by the fork' : `decided by ${by}`));
+    }
   }
 
-  #doubtRow(path: readonly string[], record: NodeRecord, runsAgain: boolean, effect: string): PreviewRow {
-    return { node: path, visit: record.visits ?? 1, effect, prediction: runsAgain ? 'runs again' : 'in doubt' };
+  /** An activation of which only running it can tell what comes of it. */
+  #untell(activation: Activation, prediction: Prediction): void {
+    this.#add(activation, prediction);
+    this.#untold.set(activation.node.index, activation.visit);
+    // Nobody waits for it here; it keeps its place among those that run side by side.
+    activation.phase = 'left';
   }
 
-  /** An activation that would run: what comes of it, only running it can tell. */
-  #told(activation: Activation): void {
-    const { node, frameRun } = activation;
-    const record = frameRun.openRecordOf(node);
-    const hasRun = record !== undefined || this.#core.replay?.hasRecord(activation.path) === true;
-    const isAsking = node.effect === 'human' && !isAnswered(record);
-    this.#add(activation, isAsking ? 'asks' : hasRun ? 'runs again' : 'runs', undefined);
-    this.#untold.push(node.index);
-  }
-
-  #add(activation: Activation, prediction: Prediction, because: string | undefined): void {
-    const { path, visit, node } = activation;
-    this.#rows.push({
-      node: path,
-      visit,
-      effect: node.effect,
-      prediction,
-      ...(because === undefined ? {} : { because }),
-    });
+  #add({ path, visit, node }: Activation, prediction: Prediction): void {
+    this.#rows.push({ node: path, visit, effect: node.effect, prediction });
   }
 
   /** What has no room beside those that run starts later, and sees what they leave. */
   #unstarted(): void {
-    const { graph } = this.#core.rootFrame;
-    const because = graph.nodes[this.#untold[0] ?? 0]?.id ?? '';
-    for (const { frameRun, start } of this.#core.queue.splice(0)) {
-      const node = frameRun.graph.nodes[start.node] as GraphNode;
-      this.#rows.push({
-        node: frameRun.pathOf(node),
-        visit: start.visit,
-        effect: node.effect,
-        prediction: 'unknown',
-        because,
-      });
-      this.#untold.push(start.node);
+    const { agenda, rootFrame } = this.core;
+    const because = [...this.#untold.keys()].map((index) => rootFrame.graph.nodes[index]?.id ?? '').join(' or ');
+    for (const { frameRun, start } of agenda.queue.splice(0)) {
+      const { id, effect } = frameRun.graph.nodes[start.node] as GraphNode;
+      this.#rows.push({ node: [...frameRun.nodePath, id], visit: start.visit, effect, prediction: 'unknown', because });
+      this.#untold.set(start.node, start.visit);
     }
   }
 
-  /** Whatever an untold outcome leads to, and is not settled, is unknown until that node has run. */
+  /** Whatever an untold outcome leads to, round a loop too, is unknown until that node has run. */
   #unknown(): void {
-    const { graph, plan } = this.#core.rootFrame;
-    const seen = new Set<number>(this.#untold);
-    for (const origin of this.#untold) {
+    const { graph, plan } = this.core.rootFrame;
+    const deciding = new Map<GraphNode, string[]>();
+    for (const origin of this.#untold.keys()) {
       const queue = [origin];
+      const seen = new Set<number>();
       for (let index = queue.pop(); index !== undefined; index = queue.pop()) {
-        for (const edge of graph.nodes[index]?.outgoing ?? []) {
-          const target = graph.nodes[edge.to];
-          if (target === undefined || target.index < 2 || seen.has(edge.to)) continue;
-          seen.add(edge.to);
-          queue.push(edge.to);
-          this.#rows.push({
-            node: [target.id],
-            visit: plan.visitOf(target.index) + 1,
-            effect: target.effect,
-            prediction: 'unknown',
-            because: graph.nodes[origin]?.id ?? '',
-          });
+        for (const { to } of graph.nodes[index]?.outgoing ?? []) {
+          const target = graph.nodes[to];
+          if (target === undefined || target.index < 2 || seen.has(to)) continue;
+          seen.add(to);
+          queue.push(to);
+          deciding.set(target, [...(deciding.get(target) ?? []), graph.nodes[origin]?.id ?? '']);
         }
       }
     }
+    for (const [{ id, index, effect }, origins] of deciding) {
+      const visit = (this.#untold.get(index) ?? plan.visitOf(index)) + 1;
+      this.#rows.push({ node: [id], visit, effect, prediction: 'unknown', because: origins.join(' or ') });
+    }
   }
+}
+
+function rowOf(
+  { node = [], visit = 1, effect = 'pure' }: ChangePart,
+  prediction: Prediction,
+  because: string,
+): PreviewRow {
+  return { node, visit, effect, prediction, because };
 }
 
 /** It goes on with the answers it has, whether or not it asks anew. */

@@ -40,13 +40,13 @@ export function takeRoutesAgain(root: RunTree, graph: Graph): readonly Rerouted[
 /** Writes the new decisions to the next checkpoint. */
 export function recordRoutes(core: RunCore, rerouted: readonly Rerouted[]): void {
   if (core.root.patched === undefined) return;
-  core.deleteRootField('patched');
+  core.draft.delete(['patched']);
   const { frame } = core.rootFrame;
   for (const { nodeId, fields, hadHeld } of rerouted) {
     const { fired, held } = fields;
     frame.setNodeField(nodeId, 'fired', fired, JSON.stringify(fired));
     if (held !== undefined) frame.setNodeField(nodeId, 'held', held, JSON.stringify(held));
-    else if (hadHeld) core.delta.delete(pathJson(['frame', 'nodes', nodeId, 'held']));
+    else if (hadHeld) core.draft.delta.delete(pathJson(['frame', 'nodes', nodeId, 'held']));
   }
   // What failed is tried anew, under what was patched (E9).
   for (const [nodeId, { status, fired }] of Object.entries(frame.tree.nodes))

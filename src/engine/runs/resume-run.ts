@@ -2,13 +2,10 @@
 import { CairnError } from '../../errors.ts';
 import type { Graph } from '../../graph/graph.ts';
 import { loadState, type LoadedState } from '../../history/load.ts';
-import { waitRowOf } from '../../history/open-waits.ts';
 import type { Claim, RunRow } from '../../ports/store.ts';
 import type { ResumeOptions } from '../api.ts';
-import { launchOrGate } from '../effects/gate.ts';
 import { requireSecrets } from '../calls/secret-access.ts';
 import { applyGraphChange, hasOtherCode } from './graph-change.ts';
-import { judgeActivation } from '../effects/judge.ts';
 import { ReplaySource } from '../replay/replay.ts';
 import { recordRoutes, takeRoutesAgain } from './reroute.ts';
 import type { EngineEnvironment } from '../run/run-core.ts';
@@ -60,16 +57,16 @@ export async function prepareRunner(request: RunnerRequest): Promise<Runner> {
   const { core } = runner;
   recordRoutes(core, rerouted);
   if (changed !== undefined) {
-    for (const [path, json] of changed.sets) core.delta.set(path, json);
-    core.committer.setGraphHash(graph.hash);
-    core.committer.note(JSON.stringify({ kind: 'resume', graphHash: graph.hash, detail: changed.differences }));
-    core.mustCommit = true;
+    for (const [path, json] of changed.sets) core.draft.delta.set(path, json);
+    core.draft.setGraphHash(graph.hash);
+    core.draft.note({ kind: 'resume', graphHash: graph.hash, detail: changed.differences });
+    core.draft.mustCommit = true;
   }
   // Kept in the state: whoever takes the fork up after a crash or a pause finds the code unchanged.
-  if (isOtherCode && run.parent !== undefined) core.setRootField('rerunPure', true, 'true');
+  if (isOtherCode && run.parent !== undefined) core.draft.set(['rerunPure'], true);
   if (core.root.status === 'failed') retryFailed(runner, options);
   if (run.parent !== undefined) {
-    core.replay = await ReplaySource.load(core, run, { anyway: launchOrGate, judge: judgeActivation });
+    core.replay = await ReplaySource.load(core, run);
   }
   return runner;
 }
@@ -77,9 +74,8 @@ export async function prepareRunner(request: RunnerRequest): Promise<Runner> {
 /** A failed run goes on: its failures are taken back, and the activations that failed it are open again (G8, G10). */
 function retryFailed(runner: Runner, options: ResumeOptions): void {
   const { core } = runner;
-  core.deleteRootField('failures');
-  core.committer.note(JSON.stringify({ kind: 'resume', ...(options.by === undefined ? {} : { by: options.by }) }));
-  core.mustCommit = true;
-  for (const [waitId, wait] of Object.entries(core.root.waits))
-    core.committer.openWait(waitRowOf(core.run, waitId, wait));
+  core.draft.delete(['failures']);
+  core.draft.note({ kind: 'resume', ...(options.by === undefined ? {} : { by: options.by }) });
+  core.draft.mustCommit = true;
+  for (const [waitId, wait] of Object.entries(core.root.waits)) core.draft.openWaitRow(waitId, wait);
 }

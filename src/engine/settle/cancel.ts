@@ -3,7 +3,18 @@ import { CairnError } from '../../errors.ts';
 import type { GraphNode } from '../../graph/graph.ts';
 import { Activation, type FrameRun } from '../run/frame-run.ts';
 import { stopChildren } from './open-effects.ts';
+import type { PlanStep } from '../plan/plan.ts';
 import type { RunCore } from '../run/run-core.ts';
+
+/** Queues what a plan says may start, and cancels what it says is needed no more. */
+export function startPlanned(
+  core: RunCore,
+  frameRun: FrameRun,
+  { start, cancel }: Pick<PlanStep, 'start' | 'cancel'>,
+): void {
+  for (const due of start) core.agenda.queue.push({ frameRun, start: due });
+  for (const index of cancel) cancelActivation(core, frameRun, index);
+}
 
 /** Aborts an activation that may run or runs; it settles as cancelled, firing nothing, when its attempt has ended. */
 export function cancelActivation(core: RunCore, frameRun: FrameRun, index: number): void {
@@ -14,14 +25,14 @@ export function cancelActivation(core: RunCore, frameRun: FrameRun, index: numbe
   activation.isStopped = true;
   activation.abort(new CairnError('NODE_CANCELLED', { node: activation.node.id }));
   stopChildren(core, activation);
-  core.cancelled.push(activation);
-  core.requestTurn();
+  core.agenda.cancelled.push(activation);
+  core.loop.requestTurn();
 }
 
 /** One that is open and has not been prepared: it only gets its record. A plan built anew names such ones too, out of any queue. */
 function takeUnprepared(core: RunCore, frameRun: FrameRun, index: number): Activation | undefined {
-  const at = core.queue.findIndex((queued) => queued.frameRun === frameRun && queued.start.node === index);
-  const [queued] = at < 0 ? [] : core.queue.splice(at, 1);
+  const at = core.agenda.queue.findIndex((queued) => queued.frameRun === frameRun && queued.start.node === index);
+  const [queued] = at < 0 ? [] : core.agenda.queue.splice(at, 1);
   if (queued === undefined && frameRun.plan.stateOf(index) !== 'open') return undefined;
   const activation = new Activation({
     frameRun,

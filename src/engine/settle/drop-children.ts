@@ -5,11 +5,11 @@ import type { RunCore } from '../run/run-core.ts';
 
 /** Stops whatever still runs below an activation. An effect among it keeps its intent: it is in doubt if the activation is tried again. */
 export function dropChildren(core: RunCore, activation: Activation): void {
-  if (core.childFrames.size === 0) return;
+  if (core.agenda.childFrames.size === 0) return;
   const { path } = activation;
-  for (const frameRun of core.childFrames) {
+  for (const frameRun of core.agenda.childFrames) {
     if (!path.every((part, index) => frameRun.nodePath[index] === part)) continue;
-    core.childFrames.delete(frameRun);
+    core.agenda.childFrames.delete(frameRun);
     frameRun.onEnd = undefined;
     // What is queued of it does not start any more.
     frameRun.hasFailed = true;
@@ -21,6 +21,6 @@ export function dropChildren(core: RunCore, activation: Activation): void {
 export function dropActivations(core: RunCore, frameRun: FrameRun): void {
   for (const activation of frameRun.activations.values()) {
     activation.abort(new CairnError('NODE_CANCELLED', { node: activation.path.join('/') }));
-    core.forget(activation);
+    core.agenda.forget(activation);
   }
 }

@@ -6,7 +6,6 @@ import { leave } from '../waits/leave.ts';
 import { openEffectsOf } from '../record/effects-on-record.ts';
 import { openDoubt } from '../waits/open-wait.ts';
 import type { RunCore } from '../run/run-core.ts';
-import { withdrawIntent } from '../record/withdraw-intent.ts';
 
 /**
  * The function of an attempt is over, and calls nothing more. While an effect that it called for has not ended, that is waited for, and
@@ -15,14 +14,14 @@ import { withdrawIntent } from '../record/withdraw-intent.ts';
 export function holdAttempt(core: RunCore, activation: Activation, again: () => void): boolean {
   activation.isEnding = true;
   if (!stopBelow(core, activation)) return false;
-  core.holds.set(activation, again);
+  core.agenda.holds.set(activation, again);
   return true;
 }
 
 /** Looks again at what is held: once a turn, since that is when effects have ended. */
 export function takeHolds(core: RunCore): void {
-  const holds = [...core.holds];
-  core.holds.clear();
+  const holds = [...core.agenda.holds];
+  core.agenda.holds.clear();
   for (const [activation, again] of holds) if (activation.phase === 'running') again();
 }
 
@@ -30,7 +29,7 @@ export function takeHolds(core: RunCore): void {
 export function stopChildren(core: RunCore, activation: Activation): void {
   stopFrames(core, activation);
   const failure = new CairnError('NODE_CANCELLED', { node: activation.path.join('/') });
-  for (const frameRun of core.childFrames) {
+  for (const frameRun of core.agenda.childFrames) {
     if (!isBelow(frameRun, activation)) continue;
     frameRun.failure ??= failure;
     frameRun.onEnd?.();
@@ -46,7 +45,7 @@ function stopBelow(core: RunCore, activation: Activation): boolean {
 function stopFrames(core: RunCore, activation: Activation): boolean {
   let isHeld = false;
   if (activation.childrenInFlight === 0) return isHeld;
-  for (const frameRun of core.childFrames) {
+  for (const frameRun of core.agenda.childFrames) {
     if (!isBelow(frameRun, activation)) continue;
     frameRun.hasFailed = true;
     for (const child of frameRun.activations.values()) {
@@ -56,8 +55,8 @@ function stopFrames(core: RunCore, activation: Activation): boolean {
         child.isStopped = true;
         isHeld = true;
       } else {
-        if (child.isAnnounced) withdrawIntent(core, child);
-        core.forget(child);
+        child.withdraw?.();
+        core.agenda.forget(child);
       }
     }
   }
@@ -72,7 +71,7 @@ function holdsEffect(core: RunCore, activation: Activation): boolean {
   if (activation.phase !== 'running') return false;
   if (isEffect(activation.node) || activation.effectSteps.size > 0) return true;
   if (activation.childrenInFlight === 0) return false;
-  return [...core.childFrames].some(
+  return [...core.agenda.childFrames].some(
     (frameRun) =>
       isBelow(frameRun, activation) && [...frameRun.activations.values()].some((child) => holdsEffect(core, child)),
   );
@@ -87,7 +86,7 @@ export function askOpenEffects(core: RunCore, activation: Activation): boolean {
   if (activation.ordinals === undefined && activation.generation === 1 && !activation.isResumed) return false;
   const { node, frameRun, path } = activation;
   const record = frameRun.openRecordOf(node);
-  if (core.isDry || (record?.steps === undefined && record?.children === undefined)) return false;
+  if (record?.steps === undefined && record?.children === undefined) return false;
   if (node.onInDoubt === 'fail') return false;
   let isAsked = false;
   for (const effect of openEffectsOf(record, path)) {

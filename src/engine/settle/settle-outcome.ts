@@ -13,15 +13,15 @@ export function settleOutcome(
   outcome: AdmittedOutcome,
   source: SettleSource = {},
 ): Promise<void> | undefined {
-  if (core.isDry || !hasLargeValues(outcome, core.env.limits.inlineBytes)) {
+  if (!hasLargeValues(outcome, core.env.limits.inlineBytes)) {
     settleCompleted(core, activation, outcome, source);
     return undefined;
   }
   return offloadOutcome(core, outcome).then(
     (offloaded) => {
       if (!activation.isOver) settleCompleted(core, activation, offloaded, source);
-      core.requestTurn();
+      core.loop.requestTurn();
     },
-    (error: unknown) => core.fail(error),
+    (error: unknown) => core.loop.fail(error),
   );
 }

@@ -6,8 +6,8 @@ import type { Admitted } from '../../state/values/codec.ts';
 import { hashParts } from '../../state/values/hash.ts';
 import type { Activation } from '../run/frame-run.ts';
 import type { AdmittedOutcome } from '../admit/admit-outcome.ts';
-import { admitError, asError } from '../admit/encode-error.ts';
-import { cancelActivation } from './cancel.ts';
+import { admitError, asError, errorSummary } from '../admit/encode-error.ts';
+import { startPlanned } from './cancel.ts';
 import { dropChildren } from './drop-children.ts';
 import { tellWaiting } from '../waits/leave.ts';
 import { askOpenEffects } from './open-effects.ts';
@@ -24,7 +24,6 @@ import {
   type Ending,
   type SettleSource,
 } from '../record/settle-record.ts';
-import { withdrawIntent } from '../record/withdraw-intent.ts';
 
 /** Where a policy makes no checkpoint, the delta joins the next one (C10), but not without end. */
 const deltaBytesMax = 1024 * 1024;
@@ -48,13 +47,13 @@ export function settleCompleted(
   const { frame } = activation.frameRun;
   // What a fork was given stands in for all that had begun.
   if (source.by !== 'fork' && askOpenEffects(core, activation)) return;
-  if (core.unsealed.size > 0) sealViews(core, activation);
+  if (core.draft.unsealed.size > 0) sealViews(core, activation);
   if (outcome.updates !== undefined) {
     const conflict = findConflict(activation, outcome);
     if (conflict !== undefined) return recordConflict(core, activation, outcome, source, conflict);
     try {
       const applied = frame.applyUpdates(outcome.updates);
-      core.committer.noteOutcome(
+      core.draft.noteOutcome(
         outcomeKeyOf(activation.path, activation.visit),
         givenJson(outcome),
         applied.isTransformed,
@@ -63,7 +62,7 @@ export function settleCompleted(
     } catch (error) {
       return settleFailed(core, activation, error, outcome, source);
     }
-  } else core.committer.noteOutcome('', undefined, false);
+  } else core.draft.noteOutcome('', undefined, false);
   let fired: readonly GraphEdge[];
   try {
     fired = route(activation, outcome, 'completed', undefined).fired;
@@ -171,7 +170,7 @@ function recordConflict(
     channel: conflict.channel,
     nodes: [conflict.other, activation.node.id],
   });
-  core.committer.noteOutcome(outcomeKeyOf(activation.path, activation.visit), givenJson(outcome), true);
+  core.draft.noteOutcome(outcomeKeyOf(activation.path, activation.visit), givenJson(outcome), true);
   settleFailed(core, activation, error, outcome, source.note === undefined ? {} : { note: source.note });
 }
 
@@ -187,27 +186,27 @@ function noteWriters(activation: Activation, plainWrites: readonly string[]): vo
 
 function finish(core: RunCore, activation: Activation, ending: Ending): void {
   const { frameRun, node } = activation;
-  if (core.unsealed.size > 0) sealViews(core, activation);
+  if (core.draft.unsealed.size > 0) sealViews(core, activation);
   ending.source.note?.();
   const { hash, reads } = ending.source.input ?? inputHashOf(activation);
   const hasError = ending.error !== undefined || ending.status === 'failed';
   const error = hasError ? admitError(core, ending.error, activation.path) : undefined;
   writeRecord(activation, ending, error);
-  core.committer.note(settlePart(core, activation, ending, hash, reads));
+  core.draft.noteText(settlePart(core, activation, ending, hash, reads));
   dropChildren(core, activation);
   if (ending.fired !== undefined) dropWaitsOf(core, activation);
-  core.forget(activation);
-  if (node.effect !== 'pure' && node.effect !== 'read') core.holdsEffect = true;
+  core.agenda.forget(activation);
+  if (node.effect !== 'pure' && node.effect !== 'read') core.draft.holdsEffect = true;
   if (ending.fired === undefined) failFrame(core, activation, error as Admitted);
   else advancePlan(core, activation, ending.fired);
   const { checkpoint: policy } = frameRun.graph.policies;
   const wanted = node.checkpoint ?? (policy === 'every_node' ? 'after' : 'none');
-  const isLarge = core.delta.bytes > deltaBytesMax;
-  if (wanted === 'after' || wanted === 'both' || core.holdsEffect || ending.status === 'failed' || isLarge)
-    core.mustCommit = true;
+  const isLarge = core.draft.delta.bytes > deltaBytesMax;
+  if (wanted === 'after' || wanted === 'both' || core.draft.holdsEffect || ending.status === 'failed' || isLarge)
+    core.draft.mustCommit = true;
   if (frameRun.parent !== undefined) tellWaiting(core, frameRun);
-  if (core.isWatched()) core.publishLive('settled', activation, { status: ending.status });
-  core.requestTurn();
+  if (core.loop.isWatched) core.loop.publishLive('settled', activation, { status: ending.status });
+  core.loop.requestTurn();
 }
 
 /** Lets the plan say what may start because this activation settled, and records rounds that opened. */
@@ -224,8 +223,7 @@ export function advancePlan(
     if (loop.record === undefined) frameRun.frame.deleteField('loops', [loop.id]);
     else frameRun.frame.setField('loops', [loop.id], loop.record, JSON.stringify(loop.record));
   }
-  for (const start of step.start) core.queue.push({ frameRun, start });
-  for (const index of step.cancel) cancelActivation(core, frameRun, index);
+  startPlanned(core, frameRun, step);
   if (frameRun.plan.isDone || frameRun.hasFailed) frameRun.onEnd?.();
 }
 
@@ -239,14 +237,14 @@ function failFrame(core: RunCore, activation: Activation, error: Admitted): void
     frameRun.frame.setField('failure', [], activation.node.id, JSON.stringify(activation.node.id));
     return frameRun.onEnd?.();
   }
-  core.setRootEntry('failures', activation.path.join('/'), error.value, error.json);
-  core.isFailing = true;
+  core.draft.set(['failures', activation.path.join('/')], error.value, error.json);
+  core.standing.stop('failing');
 }
 
 /** An attempt whose result is no longer needed: it settles and fires nothing (G3 `cancelRest`). */
 export function settleCancelled(core: RunCore, activation: Activation): void {
   const error = new CairnError('NODE_CANCELLED', { node: activation.path.join('/') });
-  if (activation.isAnnounced) withdrawIntent(core, activation);
+  activation.withdraw?.();
   finish(core, activation, {
     status: 'cancelled',
     fired: activation.node.outgoing.filter((edge) => edge.always),
@@ -278,12 +276,6 @@ function settlePart(
   if (isTold) json += `,"durationMs":${durationMs}`;
   if (by !== undefined) json += `,"by":${JSON.stringify(by)}`;
   if (from !== undefined) json += `,"from":${JSON.stringify(from)}`;
-  if (ending.error !== undefined) json += `,"error":${errorSummary(ending.error)}`;
+  if (ending.error !== undefined) json += `,"error":${JSON.stringify(errorSummary(ending.error))}`;
   return `${json}}`;
-}
-
-/** Code and message of a failure, for the change of a checkpoint. */
-export function errorSummary(error: unknown): string {
-  const { code, message } = asError(error) as Error & { code?: unknown };
-  return JSON.stringify({ code: typeof code === 'string' ? code : 'NODE_FAILED', message: message.slice(0, 500) });
 }

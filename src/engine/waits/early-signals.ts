@@ -5,9 +5,9 @@ import type { MessageBody } from './wait.ts';
 
 /** @param form - of the value, as it is written */
 export function keepSignal(core: RunCore, id: string, body: MessageBody, form: unknown): void {
-  core.setRootEntry('signals', `id ${id}`, body, encodeValue({ ...body, value: form }));
-  core.committer.note(JSON.stringify({ kind: 'signal', detail: body.signal }));
-  core.mustCommit = true;
+  core.draft.set(['signals', `id ${id}`], body, encodeValue({ ...body, value: form }));
+  core.draft.note({ kind: 'signal', detail: body.signal });
+  core.draft.mustCommit = true;
 }
 
 /** The oldest of a name, if there is one. To admit it may take a moment, in which another call may take it: `take` says whether it is there still. */
@@ -21,7 +21,7 @@ export async function findEarlySignal(
   const [id, body] = found;
   const take = (): boolean => {
     if (core.root.signals === undefined || !Object.hasOwn(core.root.signals, id)) return false;
-    core.deleteRootEntry('signals', id);
+    core.draft.delete(['signals', id]);
     return true;
   };
   return { admitted: await admit(body.value), by: body.by ?? 'signal', take };

@@ -7,9 +7,9 @@ import type { RunCore } from '../run/run-core.ts';
 /** Whether the function only waits for its children, or for waits: then it does no work of its own. */
 export function updateBusy(core: RunCore, activation: Activation): void {
   if (activation.phase !== 'running') return;
-  core.setBusy(activation, activation.stepsInFlight > 0 || activation.childrenInFlight === 0);
+  core.agenda.setBusy(activation, activation.stepsInFlight > 0 || activation.childrenInFlight === 0);
   // Its place is free for what is queued: its own children first of all.
-  if (!activation.isBusy) core.requestTurn();
+  if (!activation.isBusy) core.loop.requestTurn();
 }
 
 /** Leaves the function once nothing of it will be resolved in this attempt. */
@@ -19,7 +19,7 @@ export function maybeLeave(core: RunCore, activation: Activation): void {
   core.env.clock.defer(() => {
     if (activation.generation !== generation || !isIdle(activation) || activation.phase !== 'running') return;
     leave(core, activation);
-    core.requestTurn();
+    core.loop.requestTurn();
   });
 }
 
@@ -38,12 +38,12 @@ export function leave(core: RunCore, activation: Activation): void {
       reason: 'the attempt was left at a wait',
     }),
   );
-  core.setBusy(activation, false);
+  core.agenda.setBusy(activation, false);
   if (activation.frameRun.hasFailed) activation.frameRun.onEnd?.();
   tellWaiting(core, activation.frameRun);
-  if (activation.mustRunAgain) core.wakeUps.push(activation);
+  if (activation.mustRunAgain) core.agenda.wakeUps.push(activation);
   // It was told to end, and asked something instead: nobody is to wait for that.
-  if (activation.isCancelled) core.cancelled.push(activation);
+  if (activation.isCancelled) core.agenda.cancelled.push(activation);
 }
 
 /** Tells who started a child run that it does nothing but wait now, and so on up. */
@@ -63,8 +63,8 @@ function isListenedTo(frameRun: FrameRun | undefined): boolean {
 function isAtWork(core: RunCore, frameRun: FrameRun): boolean {
   for (const { isBusy, phase, cancelTimer } of frameRun.activations.values())
     if (isBusy || (phase === 'retrying' && cancelTimer !== undefined)) return true;
-  if (core.queue.some((queued) => queued.frameRun === frameRun)) return true;
-  for (const child of core.childFrames) if (child.parent === frameRun && isAtWork(core, child)) return true;
+  if (core.agenda.queue.some((queued) => queued.frameRun === frameRun)) return true;
+  for (const child of core.agenda.childFrames) if (child.parent === frameRun && isAtWork(core, child)) return true;
   return false;
 }
 

@@ -1,9 +1,8 @@
 /** Opens and closes waits: a row in the tree, a row in the index, and who waits here for it (W2, W5). */
 import { CairnError } from '../../errors.ts';
+import type { ChangePart } from '../../history/change.ts';
 import { postSealed } from '../../history/messages.ts';
-import { waitRowOf } from '../../history/open-waits.ts';
 import { encodeValue } from '../../state/values/codec.ts';
-import { pathJson } from '../../state/delta.ts';
 import type { NodeRecord, StepRecord, WaitRecord } from '../../state/tree.ts';
 import type { Activation } from '../run/frame-run.ts';
 import type { RunCore } from '../run/run-core.ts';
@@ -29,7 +28,7 @@ export function openWait(
     known ??
     openDoubtOf(core, wait, stepKey) ??
     waitIdOf(core.runId, [...activation.keyParts, placeOf(activation, stepKey)], nameInId(wait));
-  core.waiters.set(waitId, activation);
+  core.agenda.waiters.set(waitId, activation);
   if (!Object.hasOwn(core.root.waits, waitId)) {
     if (Object.keys(core.root.waits).length >= core.env.limits.openWaits) {
       throw new CairnError('RUN_LIMIT', { limit: 'openWaits', value: core.env.limits.openWaits });
@@ -39,14 +38,13 @@ export function openWait(
       ...(stepKey === undefined ? {} : { step: stepKey }),
       openedAt: core.env.clock.now(),
     };
-    core.setRootEntry('waits', waitId, opened, encodeValue(opened));
-    core.committer.openWait(waitRowOf(core.run, waitId, opened));
-    core.committer.note(`{"kind":"wait","node":${JSON.stringify(activation.path)},"wait":"${waitId}"}`);
-    core.mustCommit = true;
-    core.holdsEffect = true;
+    core.draft.openWait(waitId, opened);
+    core.draft.note({ kind: 'wait', node: activation.path, wait: waitId });
+    core.draft.mustCommit = true;
+    core.draft.holdsEffect = true;
     // Durable before anyone sees it (W2).
-    void core.durable().then(() => core.publishLive('waiting', activation, { waitId, wait: opened }));
-  } else core.publishLive('waiting', activation, { waitId, wait: core.root.waits[waitId] });
+    void core.loop.durable().then(() => core.loop.publishLive('waiting', activation, { waitId, wait: opened }));
+  } else core.loop.publishLive('waiting', activation, { waitId, wait: core.root.waits[waitId] });
   armDueTime(core, waitId);
   return waitId;
 }
@@ -83,15 +81,15 @@ export function isRetryOpen(core: RunCore, { node, name }: WaitRecord): boolean 
 /** A due time that is near is held here; a distant one fires here if the run is still at work, and is a row for whoever comes next. */
 export function armDueTime(core: RunCore, waitId: string): void {
   const dueAt = core.root.waits[waitId]?.dueAt;
-  if (dueAt === undefined || core.armedWaits.has(waitId)) return;
+  if (dueAt === undefined || core.agenda.armedWaits.has(waitId)) return;
   const delayMs = dueAt - core.env.clock.now();
   const startTimer = delayMs > core.env.limits.holdTimersMs ? watchTimer : holdTimer;
-  core.armedWaits.add(waitId);
+  core.agenda.armedWaits.add(waitId);
   startTimer(core, delayMs, () => {
-    core.armedWaits.delete(waitId);
-    if (core.isStopping || !Object.hasOwn(core.root.waits, waitId)) return;
+    core.agenda.armedWaits.delete(waitId);
+    if (core.standing.isStopping || !Object.hasOwn(core.root.waits, waitId)) return;
     fireDueWait(core, waitId);
-    core.requestTurn();
+    core.loop.requestTurn();
   });
 }
 
@@ -109,23 +107,23 @@ export function fireDueWait(core: RunCore, waitId: string): void {
   const answer =
     'defaultAnswer' in wait ? { value: wait.defaultAnswer, by: 'timeout' } : { isTimeout: true, by: 'timeout' };
   const body = encoder.encode(encodeValue(answer));
-  core.timerCount += 1;
+  core.agenda.heldCount += 1;
   postSealed(store, { tenant, runId: core.runId, kind: 'answer', name: waitId, body, at: clock.now() })
     .then(async ({ status }) => {
-      await core.readMessages();
+      await core.loop.readMessages();
       // The store had not heard of the wait yet: its commit is on the way, or sent again.
       if (status === 'closed') fireLater(core, waitId);
     })
-    .catch((error: unknown) => core.fail(error))
+    .catch((error: unknown) => core.loop.fail(error))
     .finally(() => {
-      core.timerCount -= 1;
-      core.requestTurn();
+      core.agenda.heldCount -= 1;
+      core.loop.requestTurn();
     });
 }
 
 function fireLater(core: RunCore, waitId: string): void {
   holdTimer(core, core.env.limits.messagePollMs, () => {
-    if (!core.isStopping && Object.hasOwn(core.root.waits, waitId)) fireDueWait(core, waitId);
+    if (!core.standing.isStopping && Object.hasOwn(core.root.waits, waitId)) fireDueWait(core, waitId);
   });
 }
 
@@ -149,8 +147,7 @@ export function closeWait(core: RunCore, waitId: string, closing: Closing): void
   const wait = core.root.waits[waitId] as WaitRecord;
   const record = recordAt(core, wait.node);
   if (record === undefined) throw new CairnError('INTERNAL', { reason: `wait ${waitId} belongs to no activation` });
-  core.deleteRootEntry('waits', waitId);
-  core.committer.closeWait(waitId);
+  core.draft.closeWait(waitId);
   if (wait.kind === 'retry') {
     endDelay(core, wait, record);
     return wake(core, waitId, wait);
@@ -166,19 +163,12 @@ export function closeWait(core: RunCore, waitId: string, closing: Closing): void
       at: core.env.clock.now(),
     };
     delete step.wait;
-    setStep(
-      core,
-      wait.node,
-      record,
-      wait.step as string,
-      step,
-      closing.output === undefined ? undefined : closing.outputJson,
-    );
+    setStep(core, wait.node, wait.step as string, step, closing.output === undefined ? undefined : closing.outputJson);
   }
   const hash = record.steps?.[wait.step ?? '']?.hash;
-  core.committer.note(answerPart(wait, waitId, closing, hash, visitAt(core.root, wait.node)));
-  core.mustCommit = true;
-  core.holdsEffect = true;
+  core.draft.note(answerPart(wait, waitId, closing, hash, visitAt(core.root, wait.node)));
+  core.draft.mustCommit = true;
+  core.draft.holdsEffect = true;
   wake(core, waitId, wait);
 }
 
@@ -187,11 +177,9 @@ function endDelay(core: RunCore, wait: WaitRecord, record: NodeRecord): void {
   const step = wait.step === undefined ? undefined : record.steps?.[wait.step];
   if (wait.step !== undefined && step !== undefined) {
     const { retryAt: _, ...due } = step;
-    return setStep(core, wait.node, record, wait.step, due);
+    return setStep(core, wait.node, wait.step, due);
   }
-  if (record.retryAt === undefined) return;
-  delete record.retryAt;
-  core.delta.delete(pathJson([...recordPathOf(wait.node), 'retryAt']));
+  core.draft.delete([...recordPathOf(wait.node), 'retryAt']);
 }
 
 function answerPart(
@@ -200,8 +188,8 @@ function answerPart(
   closing: Closing,
   hash: string | undefined,
   visit: VisitPart,
-): string {
-  const part = {
+): ChangePart {
+  return {
     kind: 'answer',
     node: wait.node,
     wait: waitId,
@@ -210,7 +198,6 @@ function answerPart(
     ...(wait.step === undefined || wait.kind === 'doubt' ? {} : { step: wait.step }),
     ...(hash === undefined ? {} : { hash }),
   };
-  return JSON.stringify(part);
 }
 
 /** A person's decision about an effect in doubt is kept until the effect is judged again. */
@@ -219,22 +206,20 @@ function recordDecision(core: RunCore, wait: WaitRecord, record: NodeRecord, clo
   const path = recordPathOf(wait.node);
   const doubtful = wait.step === undefined ? undefined : record.steps?.[wait.step];
   if (wait.step === undefined || doubtful === undefined) {
-    record.decision = decision;
-    return core.delta.set(pathJson([...path, 'decision']), outputJson);
+    return core.draft.set([...path, 'decision'], decision, outputJson);
   }
   const { wait: _, ...step } = doubtful;
-  setStep(core, wait.node, record, wait.step, step);
-  step.decision = decision;
-  core.delta.set(pathJson([...path, 'steps', wait.step, 'decision']), outputJson);
+  setStep(core, wait.node, wait.step, step);
+  core.draft.set([...path, 'steps', wait.step, 'decision'], decision, outputJson);
 }
 
 function wake(core: RunCore, waitId: string, { kind }: WaitRecord): void {
-  const activation = core.waiters.get(waitId);
-  core.waiters.delete(waitId);
+  const activation = core.agenda.waiters.get(waitId);
+  core.agenda.waiters.delete(waitId);
   if (activation === undefined) return;
   // One that waits for its next attempt finds then what was answered meanwhile.
   if (activation.phase === 'left' || (activation.phase === 'retrying' && kind === 'retry'))
-    core.wakeUps.push(activation);
+    core.agenda.wakeUps.push(activation);
   else activation.mustRunAgain = true;
 }
 
@@ -244,8 +229,7 @@ export function dropWaitsOf(core: RunCore, activation: Activation): void {
   for (const waitId in waits) {
     const { node } = waits[waitId] as WaitRecord;
     if (!activation.path.every((part, index) => node[index] === part)) continue;
-    core.waiters.delete(waitId);
-    core.deleteRootEntry('waits', waitId);
-    core.committer.closeWait(waitId);
+    core.agenda.waiters.delete(waitId);
+    core.draft.closeWait(waitId);
   }
 }

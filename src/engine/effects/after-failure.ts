@@ -1,0 +1,62 @@
+/** What becomes of an effort whose attempt failed: another attempt, its result after all, or the failure (E6, X3). */
+import { errorSummary } from '../admit/encode-error.ts';
+import type { Effort } from '../record/effort.ts';
+import { isEffect, keptIntent } from '../run/effect.ts';
+import type { RunCore } from '../run/run-core.ts';
+import { factsOf, retryDelayMs } from './retry.ts';
+
+/** What becomes of a failed attempt. */
+export type AfterFailure =
+  | { readonly kind: 'retry'; readonly delayMs: number }
+  /** The world says that it happened. */
+  | { readonly kind: 'happened'; readonly output: unknown }
+  | { readonly kind: 'fail' };
+
+/** The failure certainly had no effect. */
+export function isUnapplied(error: unknown): boolean {
+  return (error as { applied?: unknown } | undefined)?.applied === 'no';
+}
+
+/**
+ * Decides by the effort's policy and class. An effect that may have happened is tried again if a repetition does no harm, or if the world
+ * says that it did not happen; what cannot be found out leaves the failure as it is.
+ *
+ * @param attempt - the attempt that failed, counted from 1 within its budget
+ */
+export function afterFailure(
+  core: RunCore,
+  effort: Effort,
+  error: unknown,
+  attempt: number,
+): AfterFailure | Promise<AfterFailure> {
+  const delayMs = retryDelayMs(effort.retry, attempt, factsOf(error), () => core.env.ids.random());
+  if (delayMs === undefined) return { kind: 'fail' };
+  if (!isEffect(effort) || effort.isIdempotent || isUnapplied(error)) return { kind: 'retry', delayMs };
+  return effort.reconcile === undefined ? { kind: 'fail' } : askTheWorld(core, effort, delayMs);
+}
+
+async function askTheWorld(core: RunCore, effort: Effort, delayMs: number): Promise<AfterFailure> {
+  try {
+    const key = effort.fields()?.intent?.key ?? effort.keyIn(core.runId);
+    const found = await effort.reconcile?.(key);
+    if (found?.happened === true) return { kind: 'happened', output: found.output };
+    return found?.happened === false ? { kind: 'retry', delayMs } : { kind: 'fail' };
+  } catch {
+    return { kind: 'fail' };
+  }
+}
+
+/** Writes that an effort is tried again, and when: its count and its delay survive a crash. What may have happened keeps its key (X3). */
+export function planRetry(
+  core: RunCore,
+  effort: Effort,
+  next: { readonly attempt: number; readonly retryAt: number; readonly error: unknown },
+): void {
+  const { attempt, retryAt, error } = next;
+  const mayHaveHappened = isEffect(effort) && effort.isIdempotent && !isUnapplied(error);
+  const kept = keptIntent(effort.fields()?.intent, effort.keyIn(core.runId), mayHaveHappened);
+  effort.write({ attempt, retryAt, ...kept });
+  // Where a function of the author's decided, the record says so: its code is part of the graph's.
+  const by = effort.retry?.when === undefined ? {} : { by: 'when' };
+  core.draft.note({ kind: 'retry', ...effort.place, attempt, error: errorSummary(error), ...by });
+}

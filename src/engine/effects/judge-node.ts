@@ -1,0 +1,68 @@
+/** A node's visit in doubt: what its verdict does (X3). */
+import { CairnError } from '../../errors.ts';
+import { encodeValue } from '../../state/values/codec.ts';
+import type { Intent, NodeRecord } from '../../state/tree.ts';
+import { admitOutcome } from '../admit/admit-outcome.ts';
+import { NodeEffort } from '../record/effort.ts';
+import { openRecord } from '../record/open-record.ts';
+import type { Activation } from '../run/frame-run.ts';
+import type { RunCore } from '../run/run-core.ts';
+import { settleFailed } from '../settle/settle.ts';
+import { settleOutcome } from '../settle/settle-outcome.ts';
+import { openWait } from '../waits/open-wait.ts';
+import { doubtWait } from '../waits/wait.ts';
+import { judge, type Verdict } from './judge.ts';
+
+/** Judges an activation that left an intent behind. */
+export function judgeNode(core: RunCore, activation: Activation): void {
+  judge(core, new NodeEffort(activation), activation.node.onInDoubt)
+    .then((verdict) => applyVerdict(core, activation, verdict))
+    .catch((error: unknown) => {
+      if (activation.phase === 'prepared') settleFailed(core, activation, error);
+    })
+    .finally(() => core.loop.requestTurn());
+}
+
+/** Whether nothing needs to start for it: then a failure elsewhere does not keep it from being recorded (G8). */
+function isResult({ kind }: Verdict): boolean {
+  return kind === 'happened' || kind === 'fail';
+}
+
+/** Does what a verdict says. */
+export function applyVerdict(core: RunCore, activation: Activation, verdict: Verdict): void {
+  if (activation.phase !== 'prepared') return;
+  const { standing, agenda, loop } = core;
+  if (verdict.kind === 'original') {
+    if (verdict.end.kind === 'node') core.replay?.take(activation, verdict.end.offer);
+    return;
+  }
+  if (standing.isStopping && !(standing.mayFinish && isResult(verdict))) return agenda.forget(activation);
+  if (verdict.kind === 'happened')
+    return void settleOutcome(core, activation, admitOutcome(core, activation, verdict.output), { by: verdict.by });
+  if (verdict.kind === 'run') {
+    // An attempt that failed and is tried again waits its delay out, after a crash too (E6).
+    const { retryAt = 0 } = activation.frameRun.openRecordOf(activation.node) ?? {};
+    return retryAt <= core.env.clock.now() ? loop.begin(activation) : loop.beginLater(activation, retryAt);
+  }
+  if (verdict.kind === 'fail') {
+    const error = new CairnError('EFFECT_IN_DOUBT', { node: activation.path.join('/'), decided: 'fail' });
+    return settleFailed(core, activation, error);
+  }
+  askWhetherItHappened(core, activation);
+}
+
+function askWhetherItHappened(core: RunCore, activation: Activation): void {
+  const { node, path, frameRun } = activation;
+  const known = frameRun.openRecordOf(node);
+  const record: NodeRecord = { ...known, ...openRecord(activation), status: 'waiting' };
+  // Asked already, before a crash or in the original: then nothing changes.
+  if (known?.status !== 'waiting') frameRun.frame.setNode(node.id, record, encodeValue(record));
+  openWait(
+    core,
+    activation,
+    undefined,
+    doubtWait({ node: path, effect: node.effect, intent: record.intent as Intent }),
+  );
+  activation.phase = 'left';
+  core.agenda.setBusy(activation, false);
+}

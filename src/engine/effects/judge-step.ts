@@ -1,0 +1,58 @@
+/** A step in doubt: what its verdict does (X3). */
+import { CairnError } from '../../errors.ts';
+import type { Intent, StepRecord } from '../../state/tree.ts';
+import { offloadValue } from '../admit/offload.ts';
+import type { StepEffort } from '../record/effort.ts';
+import { admitStep, finishStep } from '../record/finish-step.ts';
+import { recordedStep } from '../record/step-keys.ts';
+import { setStep } from '../record/step-record.ts';
+import { never } from '../run/guard-call.ts';
+import type { RunCore } from '../run/run-core.ts';
+import { leaveAtWait } from '../waits/leave.ts';
+import { openWait } from '../waits/open-wait.ts';
+import { doubtWait } from '../waits/wait.ts';
+import { judge } from './judge.ts';
+
+/**
+ * Judges a step that began and has no result.
+ *
+ * @param isCurrent - whether the attempt that called for the step still runs
+ * @returns its output; undefined: it runs again
+ * @throws EFFECT_IN_DOUBT a person, or the node's `onInDoubt`, let it fail
+ */
+export async function judgeStep(
+  core: RunCore,
+  effort: StepEffort,
+  isCurrent: () => boolean,
+): Promise<{ readonly output: unknown } | undefined> {
+  const { activation, stepKey: key } = effort;
+  const verdict = await judge(core, effort, activation.node.onInDoubt);
+  if (!isCurrent()) return never();
+  if (verdict.kind === 'run') return undefined;
+  if (verdict.kind === 'original')
+    return verdict.end.kind === 'step' ? finish(core, effort, isCurrent, verdict.end.output, 'replay') : never();
+  if (verdict.kind === 'happened') return finish(core, effort, isCurrent, verdict.output, verdict.by);
+  if (verdict.kind === 'fail') throw new CairnError('EFFECT_IN_DOUBT', { node: effort.name, decided: 'fail' });
+  const recorded = recordedStep(activation, key) as StepRecord;
+  const { effect = effort.effect, intent, wait } = recorded;
+  const question = doubtWait({ node: activation.path, step: key, effect, intent: intent as Intent });
+  const waitId = openWait(core, activation, key, question, wait);
+  if (wait === undefined) setStep(core, activation.path, key, { ...recorded, wait: waitId });
+  return leaveAtWait(core, activation, key);
+}
+
+/** Records what a step is known to have given, without running it. `note` writes what must be in one checkpoint with that. */
+export async function finish(
+  core: RunCore,
+  { activation, stepKey: key, effect, hash }: StepEffort,
+  isCurrent: () => boolean,
+  output: unknown,
+  by: string | undefined,
+  note?: () => void,
+): Promise<{ readonly output: unknown }> {
+  const admitted = await offloadValue(core, admitStep(core, activation, key, output));
+  if (!isCurrent()) return never();
+  note?.();
+  const step: StepRecord = { kind: 'step', status: 'done', effect, hash, ...(by === undefined ? {} : { by }) };
+  return { output: finishStep(core, activation, key, step, admitted) };
+}

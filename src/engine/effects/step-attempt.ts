@@ -1,0 +1,91 @@
+/** One attempt of a step: announced if it is an effect, begun when that is durable, and told to stop at its deadline (E3, E6). */
+import { CairnError } from '../../errors.ts';
+import type { StepContext } from '../../graph/node-contract.ts';
+import type { StepEffort } from '../record/effort.ts';
+import { announce, withdraw } from '../record/intent.ts';
+import { isEffect } from '../run/effect.ts';
+import { enterEffect } from '../run/effects-in-flight.ts';
+import { guardCall, never } from '../run/guard-call.ts';
+import type { RunCore } from '../run/run-core.ts';
+import { armDeadline } from './deadline.ts';
+
+/** The key it was begun under, in a fork its original's; else its own. */
+function keyOf(core: RunCore, effort: StepEffort): string {
+  return effort.fields()?.intent?.key ?? effort.keyIn(core.runId);
+}
+
+/**
+ * Announces an effect, and returns when that is durable, with everything before it. Never returns if it must not begin any more.
+ *
+ * @returns monotonic ms of the attempt's deadline
+ * @throws NODE_CALL_REFUSED the function that called for it is over
+ */
+export async function announceAttempt(core: RunCore, effort: StepEffort, attempt: number): Promise<number> {
+  const { activation } = effort;
+  const { generation } = activation;
+  const isStopped = (): boolean => activation.isStopped && activation.generation === generation;
+  if (isStopped()) guardCall(activation, generation, 'step');
+  const announced = announce(core, effort, attempt);
+  core.agenda.gatedCount += 1;
+  await core.loop.durable();
+  core.agenda.gatedCount -= 1;
+  if (core.env.clock.monotonic() >= core.standing.leaseUntilMs) {
+    core.loop.fail(new CairnError('CLAIM_LOST', { runId: core.runId }));
+    await never();
+  }
+  const isOver = isStopped();
+  if (!isOver && core.standing.mayFinish) return announced.deadlineMs;
+  if (activation.generation === generation && activation.phase === 'running') {
+    withdraw(core, announced);
+    core.loop.requestTurn();
+  }
+  if (isOver) guardCall(activation, generation, 'step');
+  return never();
+}
+
+/** Calls the step's function. @throws NODE_TIMED_OUT, and whatever the function throws */
+export async function callAttempt<T>(
+  core: RunCore,
+  effort: StepEffort,
+  attempt: number,
+  deadlineMs: number | undefined,
+  fn: (step: StepContext) => Promise<T> | T,
+): Promise<T> {
+  if (!isEffect(effort)) return callBeforeDeadline(core, effort, attempt, undefined, fn);
+  const leaveEffect = enterEffect(core.env.effectsInFlight, keyOf(core, effort));
+  try {
+    return await callBeforeDeadline(core, effort, attempt, deadlineMs, fn);
+  } finally {
+    leaveEffect();
+  }
+}
+
+async function callBeforeDeadline<T>(
+  core: RunCore,
+  effort: StepEffort,
+  attempt: number,
+  deadlineMs: number | undefined,
+  fn: (step: StepContext) => Promise<T> | T,
+): Promise<T> {
+  const late = new AbortController();
+  const { promise: timedOut, reject } = Promise.withResolvers<never>();
+  const cancel = armDeadline(core, effort, deadlineMs, (error) => {
+    reject(error);
+    late.abort(error);
+  });
+  const { activation } = effort;
+  let signal: AbortSignal | undefined;
+  const step: StepContext = {
+    idempotencyKey: keyOf(core, effort),
+    attempt,
+    get signal() {
+      return (signal ??= cancel === undefined ? activation.signal : AbortSignal.any([activation.signal, late.signal]));
+    },
+  };
+  if (cancel === undefined) return fn(step);
+  try {
+    return await Promise.race([fn(step), timedOut]);
+  } finally {
+    cancel();
+  }
+}

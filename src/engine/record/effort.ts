@@ -1,0 +1,197 @@
+/**
+ * An effort: what is tried, and may have to be tried again. A node's visit is one, and so is each of its steps. Both have the same life:
+ * announced, begun, withdrawn, tried again, in doubt, judged; this file says where they differ, which is how they are written (X, E6).
+ */
+import type { Reconciliation, RetryPolicy, StepOptions } from '../../graph/node-contract.ts';
+import type { ChangePart } from '../../history/change.ts';
+import { encodeValue } from '../../state/values/codec.ts';
+import type { Intent, NodeRecord, StepRecord } from '../../state/tree.ts';
+import type { Activation } from '../run/frame-run.ts';
+import type { RunCore } from '../run/run-core.ts';
+import { openRecord } from './open-record.ts';
+import { effectKey, recordedStep } from './step-keys.ts';
+import { deleteStep, ensureSteps, setStep } from './step-record.ts';
+import { visitOf } from './visit-part.ts';
+
+/** What the tree says of an effort that has begun and not ended. */
+export interface EffortFields {
+  /** Absent: 1. */
+  readonly attempt?: number;
+  readonly intent?: Intent;
+  /** `no`: the failed attempt certainly had no effect. */
+  readonly applied?: 'no';
+  /** What a person decided about it in doubt. */
+  readonly decision?: unknown;
+  /** Epoch ms before which the next attempt does not start. */
+  readonly retryAt?: number;
+}
+
+/** One effort, whether or not it has begun. */
+export interface Effort {
+  readonly activation: Activation;
+  /** Undefined: it is the node's own. */
+  readonly stepKey: string | undefined;
+  /** Where it is, for the parts of a change. */
+  readonly place: Pick<ChangePart, 'node' | 'step' | 'visit' | 'outer' | 'saves'>;
+  /** Where it is, for messages. */
+  readonly name: string;
+  readonly effect: string;
+  readonly isIdempotent: boolean;
+  readonly retry: RetryPolicy | undefined;
+  /** Its own, in ms. */
+  readonly timeoutMs: number | undefined;
+  /** Asks the world whether the effect under a key happened. */
+  readonly reconcile: ((key: string) => Promise<Reconciliation> | Reconciliation) | undefined;
+  /** What is written of it now, if anything. */
+  fields(): EffortFields | undefined;
+  /** Writes it as begun, with these fields in place of those it has. */
+  write(fields: EffortFields): void;
+  /** As it was before it was announced. Undefined: nothing had been written of it. */
+  restore(before: EffortFields | undefined): void;
+  /** Its idempotency key, in the run it is part of or in one it was forked from (X1). */
+  keyIn(runId: string): string;
+}
+
+/** The fields of an effort among those of a record. */
+function fieldsOf(record: NodeRecord | StepRecord | undefined): EffortFields | undefined {
+  if (record === undefined) return undefined;
+  const { attempt, intent, applied, decision, retryAt } = record;
+  return {
+    ...(attempt === undefined ? {} : { attempt }),
+    ...(intent === undefined ? {} : { intent }),
+    ...(applied === undefined ? {} : { applied }),
+    ...(decision === undefined ? {} : { decision }),
+    ...(retryAt === undefined ? {} : { retryAt }),
+  };
+}
+
+/** A node's visit as an effort. */
+export class NodeEffort implements Effort {
+  readonly activation: Activation;
+  readonly stepKey = undefined;
+  readonly reconcile: Effort['reconcile'];
+
+  constructor(activation: Activation) {
+    this.activation = activation;
+    const { node, view } = activation;
+    const { implementation, config } = node;
+    if (implementation.reconcile !== undefined)
+      this.reconcile = (key) =>
+        implementation.reconcile?.(key, { config, state: view.state, signal: activation.signal }) as Reconciliation;
+  }
+
+  get place(): Effort['place'] {
+    return { node: this.activation.path, ...visitOf(this.activation) };
+  }
+  get name(): string {
+    return this.activation.path.join('/');
+  }
+  get effect(): string {
+    return this.activation.node.effect;
+  }
+  get isIdempotent(): boolean {
+    return this.activation.node.idempotent;
+  }
+  get retry(): RetryPolicy | undefined {
+    return this.activation.node.retry;
+  }
+  get timeoutMs(): number | undefined {
+    return this.activation.node.timeoutMs;
+  }
+
+  fields(): EffortFields | undefined {
+    return fieldsOf(this.#record);
+  }
+
+  get #record(): NodeRecord | undefined {
+    return this.activation.frameRun.openRecordOf(this.activation.node);
+  }
+
+  write(fields: EffortFields): void {
+    const { activation } = this;
+    const { frame } = activation.frameRun;
+    const { id } = activation.node;
+    const previous = this.#record;
+    if (previous?.steps !== undefined) {
+      // Its steps stay where they are.
+      for (const [name, value] of Object.entries(fields)) frame.setNodeField(id, name, value, JSON.stringify(value));
+      return;
+    }
+    // A next attempt that certainly did nothing yet sees the present state; one that may have done something, what it saw (E9).
+    const isAnew = fields.retryAt !== undefined && (fields.intent === undefined || fields.applied === 'no');
+    const view = previous?.view ?? activation.viewSeq;
+    const record: NodeRecord = { ...openRecord(activation), ...(isAnew ? {} : { view }), ...fields };
+    frame.setNode(id, record, encodeValue(record));
+  }
+
+  restore(before: EffortFields | undefined): void {
+    const { intent: _, applied: __, decision: ___, ...record } = this.#record as NodeRecord;
+    const { attempt: ____, ...doubt } = before ?? {};
+    const restored: NodeRecord = { ...record, ...doubt };
+    this.activation.frameRun.frame.setNode(this.activation.node.id, restored, encodeValue(restored));
+  }
+
+  keyIn(runId: string): string {
+    return this.activation.keyFor(runId);
+  }
+}
+
+/** One call of `ctx.step` as an effort, as all its attempts share it. */
+export class StepEffort implements Effort {
+  readonly activation: Activation;
+  readonly stepKey: string;
+  readonly effect: string;
+  /** Of its input. */
+  readonly hash: string;
+  readonly options: StepOptions;
+  readonly #core: RunCore;
+
+  constructor(core: RunCore, activation: Activation, call: { key: string; hash: string; options: StepOptions }) {
+    this.#core = core;
+    this.activation = activation;
+    this.stepKey = call.key;
+    this.hash = call.hash;
+    this.options = call.options;
+    this.effect = call.options.effect ?? 'pure';
+  }
+
+  get place(): Effort['place'] {
+    return { node: this.activation.path, step: this.stepKey, ...visitOf(this.activation) };
+  }
+  get name(): string {
+    return [...this.activation.path, this.stepKey].join('/');
+  }
+  get isIdempotent(): boolean {
+    return this.options.idempotent === true;
+  }
+  get retry(): RetryPolicy | undefined {
+    return this.options.retry;
+  }
+  get timeoutMs(): number | undefined {
+    return this.options.timeoutMs;
+  }
+  get reconcile(): Effort['reconcile'] {
+    return this.options.reconcile;
+  }
+  fields(): EffortFields | undefined {
+    return fieldsOf(recordedStep(this.activation, this.stepKey));
+  }
+
+  write(fields: EffortFields): void {
+    this.#set({ kind: 'step', status: 'started', effect: this.effect, hash: this.hash, ...fields });
+  }
+
+  restore(before: EffortFields | undefined): void {
+    if (before === undefined) deleteStep(this.#core, this.activation, this.stepKey);
+    else this.write(before);
+  }
+
+  keyIn(runId: string): string {
+    return effectKey(this.activation, this.stepKey, runId);
+  }
+
+  #set(step: StepRecord): void {
+    ensureSteps(this.activation);
+    setStep(this.#core, this.activation.path, this.stepKey, step);
+  }
+}

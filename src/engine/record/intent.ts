@@ -1,0 +1,36 @@
+/** The intent of an effect: durable before the effect begins, and taken back if it does not begin (E3, E4). */
+import type { RunCore } from '../run/run-core.ts';
+import type { Effort, EffortFields } from './effort.ts';
+
+/** An announcement that has been written. */
+export interface Announced {
+  readonly effort: Effort;
+  /** What was written of the effort before: an earlier attempt of it may have happened. */
+  readonly before: EffortFields | undefined;
+  /** Monotonic ms at which the attempt ends at the latest: until then another owner waits (O2). */
+  readonly deadlineMs: number;
+}
+
+/** Writes that an effect is about to begin, under the key it began under before, if it did. It begins when that is durable. */
+export function announce(core: RunCore, effort: Effort, attempt: number): Announced {
+  const { clock, ids, limits } = core.env;
+  const before = effort.fields();
+  const key = before?.intent?.key ?? effort.keyIn(core.runId);
+  const timeoutMs = effort.timeoutMs ?? limits.effectMs;
+  effort.write({
+    ...(attempt > 1 ? { attempt } : {}),
+    intent: { key, attempt, deadlineAt: clock.now() + timeoutMs, by: ids.workerId },
+  });
+  core.draft.note({ kind: 'intent', ...effort.place, attempt, effect: effort.effect });
+  return { effort, before, deadlineMs: clock.monotonic() + timeoutMs };
+}
+
+/** Takes an announcement back: its effect does not begin. An earlier attempt that may have happened is in doubt as it was before (X3). */
+export function withdraw(core: RunCore, { effort, before }: Announced): void {
+  if (effort.fields()?.intent === undefined || core.committer.broken !== undefined) return;
+  effort.restore(before);
+  const { place, effect } = effort;
+  core.draft.note({ kind: 'withdraw', ...place });
+  if (before?.intent !== undefined) core.draft.note({ kind: 'intent', ...place, effect });
+  core.draft.mustCommit = true;
+}

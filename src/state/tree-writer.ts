@@ -1,0 +1,49 @@
+/** A run's tree, and the one way to change it outside the channels of a frame: what changes is recorded as an op in the same call (C4). */
+import { DeltaBuilder, pathJson } from './delta.ts';
+import type { RunTree } from './tree.ts';
+import { encodeValue } from './values/encode.ts';
+import { setOwn, type PlainObject } from './values/plain.ts';
+
+type Path = readonly string[];
+
+/** The tree and the ops since the last checkpoint cannot part: nobody else writes to either, but the frames over the same delta. */
+export class TreeWriter {
+  readonly root: RunTree;
+  readonly delta: DeltaBuilder;
+
+  constructor(root: RunTree, delta: DeltaBuilder = new DeltaBuilder()) {
+    this.root = root;
+    this.delta = delta;
+  }
+
+  /**
+   * Sets a place. A table of the root that is not there is made; any other holder must be there.
+   *
+   * @param path - keys from the root
+   * @param json - how the value is written, where that is known already or is a reference to it. Default: its encoding.
+   */
+  set(path: Path, value: unknown, json: string = encodeValue(value)): void {
+    const [table] = path;
+    if (path.length === 2 && !Object.hasOwn(this.root, table as string)) this.set([table as string], {}, '{}');
+    setOwn(this.#holderOf(path) as PlainObject, path.at(-1) as string, value);
+    this.delta.set(pathJson(path), json);
+  }
+
+  /** Deletes a place; nothing happens if it is not there. */
+  delete(path: Path): void {
+    const holder = this.#holderOf(path);
+    const key = path.at(-1) as string;
+    if (holder === undefined || !Object.hasOwn(holder, key)) return;
+    delete holder[key];
+    this.delta.delete(pathJson(path));
+  }
+
+  #holderOf(path: Path): PlainObject | undefined {
+    let holder: unknown = this.root;
+    for (const key of path.slice(0, -1)) {
+      if (typeof holder !== 'object' || holder === null || !Object.hasOwn(holder, key)) return undefined;
+      holder = (holder as PlainObject)[key];
+    }
+    return holder as PlainObject;
+  }
+}
