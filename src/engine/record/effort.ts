@@ -121,7 +121,9 @@ export class NodeEffort implements Effort {
     const isAnew = fields.retryAt !== undefined && (fields.intent === undefined || fields.applied === 'no');
     const view = previous?.view ?? activation.viewSeq;
     const record: NodeRecord = { ...openRecord(activation), ...(isAnew ? {} : { view }), ...fields };
-    frame.setNode(id, record, encodeValue(record));
+    // All of it is plain, but for what a person decided.
+    const json = fields.decision === undefined ? JSON.stringify(record) : encodeValue(record);
+    frame.setNode(id, record, json);
   }
 
   restore(before: EffortFields | undefined): void {

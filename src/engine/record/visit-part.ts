@@ -22,14 +22,6 @@ export function visitOf({ frameRun, node, visit }: Activation): VisitPart {
   return visitPart([...frameRun.outerVisits, visit], frameRun.openRecordOf(node)?.saves ?? 0);
 }
 
-/** Its fields as JSON, to be put behind others. Most steps are of a first visit to a node of the run's own graph. */
-export function visitText(activation: Activation): string {
-  const { frameRun, node, visit } = activation;
-  if (visit === 1 && frameRun.keyParts.length === 0 && frameRun.openRecordOf(node)?.saves === undefined) return '';
-  const text = JSON.stringify(visitOf(activation));
-  return text === '{}' ? '' : `,${text.slice(1, -1)}`;
-}
-
 /** The visit that a node's record in a tree is of. */
 export function visitAt(root: RunTree, nodePath: readonly string[]): VisitPart {
   // Node ids and the names of child runs take turns.

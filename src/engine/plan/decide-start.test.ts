@@ -1,0 +1,94 @@
+import { expect, test } from 'vitest';
+import { decideStart, nothingLeft, type StartDecision, type StartView } from './decide-start.ts';
+
+const fresh: StartView<string> = {
+  isOverLimit: false,
+  isEffect: false,
+  isSupplied: false,
+  left: nothingLeft,
+  passesCondition: () => true,
+  offer: () => undefined,
+  now: 100,
+};
+const left = (fields: Partial<StartView<string>['left']>): Partial<StartView<string>> => ({
+  left: { ...nothingLeft, ...fields },
+});
+const record = { kind: 'replay', offer: 'record' } as const;
+/** An ancestor recorded an outcome; it announced nothing since. */
+const outcome = { offer: (what: string) => (what === 'any' ? 'record' : undefined) };
+/** An ancestor began it again after the fork point. */
+const reopened = { offer: () => 'record' };
+
+type Case = readonly [what: string, view: Partial<StartView<string>>, decision: StartDecision<string>];
+
+const notBegun: readonly Case[] = [
+  ['nothing speaks against it', {}, { kind: 'begin' }],
+  ['an effect', { isEffect: true }, { kind: 'begin' }],
+  ['over its limit, whatever else', { isOverLimit: true, isSupplied: true, ...outcome }, { kind: 'overLimit' }],
+  ['turned away, whatever else', { passesCondition: () => false, isSupplied: true, ...outcome }, { kind: 'skip' }],
+  ['supplied, though recorded', { isSupplied: true, ...outcome }, { kind: 'supplied' }],
+  ['recorded', outcome, record],
+  ['an effect that is recorded', { isEffect: true, ...outcome }, record],
+  ['an effect that the original has begun', { isEffect: true, ...reopened }, record],
+];
+
+const begun: readonly Case[] = [
+  ['left steps or a view', {}, { kind: 'begin' }],
+  ['its bound does not count twice', { isOverLimit: true }, { kind: 'begin' }],
+  ['its condition does not count twice', { passesCondition: () => false }, { kind: 'begin' }],
+  [
+    'supplied, whatever it left',
+    { isSupplied: true, isEffect: true, ...left({ hasIntent: true }) },
+    { kind: 'supplied' },
+  ],
+  ['kept its outcome', left({ hasOutcome: true, hasIntent: true }), { kind: 'kept' }],
+  ['an effect in doubt', { isEffect: true, ...left({ hasIntent: true }) }, { kind: 'doubt' }],
+  ['in doubt, and recorded', { isEffect: true, ...left({ hasIntent: true }), ...outcome }, { kind: 'doubt' }],
+  ['in doubt, and begun again', { isEffect: true, ...left({ hasIntent: true }), ...reopened }, record],
+  ['an effect that is tried again, and recorded', { isEffect: true, ...left({ retryAt: 200 }), ...outcome }, record],
+  [
+    'no effect, and recorded: its steps are taken over',
+    { ...left({ retryAt: 200 }), ...outcome },
+    { kind: 'later', at: 200 },
+  ],
+  ['tried again later', left({ retryAt: 101 }), { kind: 'later', at: 101 }],
+  ['tried again now', left({ retryAt: 100 }), { kind: 'begin' }],
+  [
+    'in doubt, and due later: judged first',
+    { isEffect: true, ...left({ hasIntent: true, retryAt: 200 }) },
+    { kind: 'doubt' },
+  ],
+];
+
+test.each(notBegun)('X2 an activation that has not begun: %s', (_, view, decision) => {
+  expect(decideStart({ ...fresh, ...view }, false)).toEqual(decision);
+});
+
+test.each(begun)('X3 an activation that has begun: %s', (_, view, decision) => {
+  expect(decideStart({ ...fresh, ...view }, true)).toEqual(decision);
+});
+
+test('E3 what costs something is asked for only where it decides', () => {
+  const asked: string[] = [];
+  const view = {
+    ...fresh,
+    passesCondition: () => asked.push('condition') > 0,
+    offer: (what: string) => void asked.push(what),
+  };
+  decideStart({ ...view, isOverLimit: true }, false);
+  expect(asked).toEqual([]);
+  decideStart({ ...view, isSupplied: true }, false);
+  expect(asked).toEqual(['condition']);
+  decideStart({ ...view, isEffect: true, ...left({ hasIntent: true }) }, true);
+  expect(asked).toEqual(['condition', 'announced']);
+  decideStart(view, true);
+  expect(asked).toEqual(['condition', 'announced']);
+});
+
+test('P6 what the condition throws is not taken for an answer', () => {
+  const fault = new Error('no such channel');
+  const passesCondition = (): boolean => {
+    throw fault;
+  };
+  expect(() => decideStart({ ...fresh, passesCondition }, false)).toThrow(fault);
+});
