@@ -1,6 +1,5 @@
 /** Asks open questions in the terminal. */
-import { choicesOf, isAnswerable, nodeNameOf, type Choice, type OpenWaitView } from '../operations/find-wait.ts';
-import { readAnswer } from './read-answer.ts';
+import { choicesOf, isAnswerable, nodeNameOf, type Choice, type OpenQuestion } from '../operations/find-wait.ts';
 import { printable, printableLines } from './text/printable.ts';
 import { describeMetadata } from './wait-text.ts';
 
@@ -13,7 +12,7 @@ const doubtChoices: readonly Choice[] = [
 /** What a prompt says of choices and of how to answer, for those who have no list before them. */
 const wayToAnswer = /\n\n(?:Choices:\n(?:.*\n)*\n)?Respond with (?:'yes' or 'no'|the number of your choice\.)\s*$/;
 
-function messageOf(wait: OpenWaitView, isList: boolean): string {
+function messageOf(wait: OpenQuestion, isList: boolean): string {
   const prompt =
     wait.prompt ?? (wait.kind === 'doubt' ? `Did the effect of ${nodeNameOf(wait)} happen?` : nodeNameOf(wait));
   const text = isList ? prompt.replace(wayToAnswer, '') : prompt;
@@ -21,7 +20,7 @@ function messageOf(wait: OpenWaitView, isList: boolean): string {
 }
 
 /** What a person answers to one question; undefined: they would rather not. */
-async function askOne(wait: OpenWaitView): Promise<{ readonly value: unknown } | undefined> {
+async function askOne(wait: OpenQuestion): Promise<{ readonly value: unknown } | undefined> {
   const { confirm, isCancel, select, text } = await import('@clack/prompts');
   const choices = choicesOf(wait) ?? (wait.kind === 'doubt' ? doubtChoices : undefined);
   const message = messageOf(wait, choices !== undefined);
@@ -44,7 +43,8 @@ async function askOne(wait: OpenWaitView): Promise<{ readonly value: unknown } |
     message: asked,
     ...(type === 'object' || type === 'array' ? { placeholder: 'JSON' } : {}),
   });
-  return isCancel(typed) ? undefined : { value: readAnswer(wait, typed ?? '') };
+  // It is read where it is given, as what is typed at a command is.
+  return isCancel(typed) ? undefined : { value: typed ?? '' };
 }
 
 /**
@@ -55,8 +55,8 @@ async function askOne(wait: OpenWaitView): Promise<{ readonly value: unknown } |
  * @returns whether any was answered
  */
 export async function askQuestions(
-  waits: readonly OpenWaitView[],
-  answer: (wait: OpenWaitView, value: unknown) => Promise<void>,
+  waits: readonly OpenQuestion[],
+  answer: (wait: OpenQuestion, value: unknown) => Promise<void>,
   refused: (error: unknown) => boolean,
 ): Promise<boolean> {
   let isAnyAnswered = false;

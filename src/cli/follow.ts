@@ -2,7 +2,7 @@
 import { type App, type AppOptions, openApp } from '../app/open-app.ts';
 import { CairnError } from '../errors.ts';
 import { answerWait } from '../operations/answer-wait.ts';
-import { isAnswerable, type OpenWaitView } from '../operations/find-wait.ts';
+import { isAnswerable, type OpenQuestion } from '../operations/find-wait.ts';
 import type { RunStanding, WatchedEvent } from '../operations/operation.ts';
 import { resumeRun, type ResumeRunInput } from '../operations/resume-run.ts';
 import { askQuestions } from './ask.ts';
@@ -68,7 +68,7 @@ class Following {
     }
   }
 
-  stop(waits: readonly OpenWaitView[] = []): void {
+  stop(waits: readonly OpenQuestion[] = []): void {
     this.#view.stop(waits);
     this.#view = noView;
   }

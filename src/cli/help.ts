@@ -11,6 +11,8 @@ const placeholders: Readonly<Record<Field['type'], string>> = {
   flag: '',
   value: ' VALUE',
   texts: ' TEXT,…',
+  answer: ' VALUE',
+  answers: ' NAME=VALUE',
   assignments: ' NAME=VALUE',
 };
 

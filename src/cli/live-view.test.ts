@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { OpenWaitView } from '../operations/find-wait.ts';
+import type { OpenQuestion } from '../operations/find-wait.ts';
 import type { WatchedEvent } from '../operations/operation.ts';
 import { formatRow, openLiveView } from './live-view.ts';
 import { Progress } from './progress.ts';
@@ -77,8 +77,8 @@ test('H1 elsewhere than in a terminal, what a node waits for is said once, at th
   const lines: string[] = [];
   const screen = { isTerminal: false, width: 80, paint: plain, note: (...more: string[]) => void lines.push(...more) };
   const view = openLiveView(screen as unknown as Screen);
-  const open = (node: string): OpenWaitView =>
-    ({ runId: 'r', waitId: `w_${node}`, node: [node], kind: 'question', name: 'question' }) as unknown as OpenWaitView;
+  const open = (node: string): OpenQuestion =>
+    ({ runId: 'r', waitId: `w_${node}`, node: [node], kind: 'question', name: 'question' }) as unknown as OpenQuestion;
   for (const node of ['told', 'untold']) view.watch(checkpoint(1, 1_000, { kind: 'wait', node: [node], wait: 'w' }));
   view.watch(live('waiting', 'told', { wait: open('told') }));
   expect(lines).toEqual(['  ? told      waiting    waits for an answer']);

@@ -1,5 +1,5 @@
 /** Shows a run while it runs: a view redrawn in place on a terminal, a line for each thing that happened elsewhere. */
-import type { OpenWaitView } from '../operations/find-wait.ts';
+import type { OpenQuestion } from '../operations/find-wait.ts';
 import type { WatchedEvent } from '../operations/operation.ts';
 import { Progress, type ProgressRow, type RowState } from './progress.ts';
 import type { Screen } from './screen.ts';
@@ -76,7 +76,7 @@ function choose(
 export interface LiveView {
   watch(event: WatchedEvent): void;
   /** Draws a last time, with what the run waits for now, and leaves the view where it is. */
-  stop(waits: readonly OpenWaitView[]): void;
+  stop(waits: readonly OpenQuestion[]): void;
 }
 
 /** A view for pipes and logs: one line for each change, none twice. */

@@ -65,11 +65,14 @@ function readField(field: Field, option: string, texts: readonly string[]): unkn
       return Number(last);
     case 'value':
       return parseValue(last);
+    case 'answer':
+      return last;
     case 'assignments':
+    case 'answers':
       return Object.fromEntries(
         texts.map((text) => {
           const [name, value] = splitAssignment(text, option);
-          return [name, parseValue(value)];
+          return [name, field.type === 'answers' ? value : parseValue(value)];
         }),
       );
     case 'flag':

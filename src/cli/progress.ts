@@ -1,5 +1,5 @@
 /** What a run is doing, put together from its events: one row for each node. */
-import type { OpenWaitView } from '../operations/find-wait.ts';
+import type { OpenQuestion } from '../operations/find-wait.ts';
 import type { WatchedEvent } from '../operations/operation.ts';
 import { purposeOf } from './wait-text.ts';
 
@@ -58,7 +58,7 @@ type Live = Exclude<WatchedEvent, { readonly type: 'checkpoint' | 'state' }>;
 
 /** What a live event says; its detail is information of the engine, taken where it is as expected. */
 function readLive({ type, detail }: Live, now: number): RowChange | undefined {
-  const { wait, retryAt, attempt } = (detail ?? {}) as { wait?: OpenWaitView; retryAt?: number; attempt?: number };
+  const { wait, retryAt, attempt } = (detail ?? {}) as { wait?: OpenQuestion; retryAt?: number; attempt?: number };
   if (type === 'started')
     return { state: 'running', startedAt: now, durationMs: undefined, until: undefined, note: undefined };
   if (type === 'waiting')
@@ -98,7 +98,7 @@ export class Progress {
   }
 
   /** Takes in where the run came to rest: a node that was left at its wait works no more. @returns the rows of what waits */
-  rest(waits: readonly OpenWaitView[], now: number): readonly ProgressRow[] {
+  rest(waits: readonly OpenQuestion[], now: number): readonly ProgressRow[] {
     return waits.map((wait) =>
       this.#set(wait.node, now, { state: 'waiting', until: wait.dueAt, note: purposeOf(wait) }),
     );

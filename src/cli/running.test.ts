@@ -163,3 +163,19 @@ test('H1 a checkpoint names its run to resume, answer and inbox; resume goes on 
   expect(folder.cairn('rm', 'r@1').err).toMatch(/\[RUN_NOT_FOUND\]/);
   expect(folder.lines('published.txt')).toEqual(['yes']);
 });
+
+test('W2 the same answer again is acknowledged, also after the run has taken it; another is refused', () => {
+  const folder = openFolder();
+  folder.cairn('run', releaseGraph, '--run-id', 'r', '--input', `folder=${folder.path}`);
+  const [{ waitId }] = (folder.json('inbox') as { waits: [{ waitId: string }] }).waits;
+  const answer = (value: string): unknown => {
+    const { code, out, err } = folder.cairn('answer', 'r', waitId, value);
+    return [code, out.split('\n')[0], /\[(\w+)\]/.exec(err)?.[1]];
+  };
+  expect(answer('yes')).toEqual([0, 'answered approve: "yes"', undefined]);
+  expect(answer('yes')).toEqual([0, 'answered approve: "yes"', undefined]);
+  folder.cairn('resume', 'r');
+  expect(answer('yes')).toEqual([0, `answered ${waitId}: "yes"`, undefined]);
+  expect(answer('no')).toEqual([3, '', 'WAIT_CLOSED']);
+  expect(folder.json('answer', 'r', waitId, 'yes')).toEqual({ runId: 'r', waitId, value: 'yes' });
+});

@@ -1,5 +1,5 @@
 /** How an open wait is shown: what is asked, how it may be answered, and the command that does it. */
-import { choicesOf, isAnswerable, nodeNameOf, type OpenWaitView } from '../operations/find-wait.ts';
+import { choicesOf, isAnswerable, nodeNameOf, type OpenQuestion } from '../operations/find-wait.ts';
 import type { Session } from './session.ts';
 import { printable, printableLines } from './text/printable.ts';
 import { formatAge, formatTime } from './text/time.ts';
@@ -11,7 +11,7 @@ const shownElsewhere: ReadonlySet<string> = new Set(['choices', 'validation_patt
 const leftOutOfDoubts: ReadonlySet<string> = new Set([...shownElsewhere, 'deadlineAt']);
 
 /** The shortest name by which each wait of a list is found: its node, or its id where a run has several of a node. */
-export function namesOf<Wait extends OpenWaitView>(waits: readonly Wait[]): ReadonlyMap<Wait, string> {
+export function namesOf<Wait extends OpenQuestion>(waits: readonly Wait[]): ReadonlyMap<Wait, string> {
   return new Map(
     waits.map((wait) => {
       const name = nodeNameOf(wait);
@@ -28,7 +28,7 @@ function textOf(value: unknown): string {
 }
 
 /** An answer to show in a command: the first choice, or a stand-in for what the schema asks for. */
-function exampleOf(wait: OpenWaitView): string {
+function exampleOf(wait: OpenQuestion): string {
   const [first] = choicesOf(wait) ?? [];
   if (first !== undefined) return textOf(first.value);
   const schema = (wait.schema ?? {}) as Readonly<Record<string, unknown>>;
@@ -41,7 +41,7 @@ function exampleOf(wait: OpenWaitView): string {
 }
 
 /** The command that answers a wait. */
-export function answerCommandOf(session: Session, wait: OpenWaitView, name: string): string {
+export function answerCommandOf(session: Session, wait: OpenQuestion, name: string): string {
   return session.commandLine('answer', wait.runId, name, exampleOf(wait));
 }
 
@@ -55,7 +55,7 @@ function describeSchema(schema: Readonly<Record<string, unknown>>): string | und
 }
 
 /** What else the asker says, a line each; what is shown elsewhere is left out. */
-export function describeMetadata({ kind, metadata }: OpenWaitView): readonly string[] {
+export function describeMetadata({ kind, metadata }: OpenQuestion): readonly string[] {
   if (typeof metadata !== 'object' || metadata === null || Array.isArray(metadata)) return [];
   const leftOut = kind === 'doubt' ? leftOutOfDoubts : shownElsewhere;
   return Object.entries(metadata)
@@ -69,7 +69,7 @@ function isEmpty(value: unknown): boolean {
   return value === undefined || value === null || (typeof value === 'object' && Object.keys(value).length === 0);
 }
 
-function describeForm(wait: OpenWaitView): string | undefined {
+function describeForm(wait: OpenQuestion): string | undefined {
   const choices = choicesOf(wait);
   if (choices !== undefined) {
     const texts = choices.map(({ value, label }) => {
@@ -85,7 +85,7 @@ function describeForm(wait: OpenWaitView): string | undefined {
   return describeSchema(pattern === undefined ? schema : { ...schema, pattern });
 }
 
-function describeDue({ kind, dueAt, defaultAnswer }: OpenWaitView, now: number): string | undefined {
+function describeDue({ kind, dueAt, defaultAnswer }: OpenQuestion, now: number): string | undefined {
   if (dueAt === undefined) return undefined;
   const when = `${formatTime(dueAt)} (${dueAt > now ? `in ${formatAge(dueAt - now)}` : 'now'})`;
   if (kind === 'timer' || kind === 'retry') return `until ${when}`;
@@ -93,7 +93,7 @@ function describeDue({ kind, dueAt, defaultAnswer }: OpenWaitView, now: number):
 }
 
 /** What a wait waits for, in a few words. */
-export function purposeOf({ kind, name }: OpenWaitView): string {
+export function purposeOf({ kind, name }: OpenQuestion): string {
   const purposes: Readonly<Record<typeof kind, string>> = {
     question: 'an answer',
     doubt: 'a decision: it is not known whether its effect happened',
@@ -107,7 +107,7 @@ export function purposeOf({ kind, name }: OpenWaitView): string {
 /** A wait as a paragraph; none of its lines is wider than the screen, except the command to paste. */
 export function formatWait(
   session: Session,
-  wait: OpenWaitView,
+  wait: OpenQuestion,
   { now, name, graphId }: { readonly now: number; readonly name: string; readonly graphId?: string },
 ): readonly string[] {
   const { paint, width } = session.screen;

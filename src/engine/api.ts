@@ -3,14 +3,17 @@ import type { CairnError } from '../errors.ts';
 import type { Graph } from '../graph/graph.ts';
 import type { StateView } from '../graph/node-contract.ts';
 import type { Change } from '../history/change.ts';
+import type { OpenQuestion } from '../history/open-waits.ts';
 import type { BlobStore } from '../ports/blobs.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Ids } from '../ports/ids.ts';
 import type { Models } from '../ports/model.ts';
 import type { Secrets } from '../ports/secrets.ts';
 import type { NextRequest, Store } from '../ports/store.ts';
-import type { RunStatus, WaitRecord } from '../state/tree.ts';
+import type { RunStatus } from '../state/tree.ts';
 import type { Limits } from './limits.ts';
+
+export type { OpenQuestion } from '../history/open-waits.ts';
 
 /** What an engine is made of: its ports, its limits, and how it finds graphs. */
 export interface EngineOptions {
@@ -91,8 +94,12 @@ export interface Patch {
 export interface ForkOptions {
   readonly runId?: string;
   readonly set?: readonly Patch[];
-  /** Answers by wait id (full or node name): forks just before the answer and supplies it. */
+  /** Other answers, by wait: its id, its node, its name, or the beginning of its id. The fork begins just before they were given. */
   readonly answers?: Readonly<Record<string, unknown>>;
+  /** Who gives these answers, for the record. Default `person`. */
+  readonly by?: string;
+  /** Texts among these answers are what somebody typed: a label is its choice, `42` a number unless texts are asked for. Default false. */
+  readonly readsTexts?: boolean;
   readonly graph?: Graph;
   /** Run pure nodes again even where a recorded outcome could be reused. */
   readonly rerunPure?: boolean;
@@ -109,14 +116,6 @@ export interface PreviewRow {
   readonly prediction: Prediction;
   /** For `unknown`: the nodes whose outcomes decide, `a or b`. For `replayed`, `reused`: where it was recorded. For `restored`: `set by the fork`, if it was. */
   readonly because?: string;
-}
-
-/** An open wait with its id: what an answer is given to. */
-export interface OpenQuestion extends WaitRecord {
-  readonly waitId: string;
-  readonly runId: string;
-  /** Its row in the index is damaged: nothing of it is shown but the id, and it takes no answer. */
-  readonly isDamaged?: true;
 }
 
 /** Where a run stands when nothing more can be done for it now. */
@@ -211,7 +210,7 @@ export interface Engine {
   signal(runId: string, name: string, value: unknown, options?: { readonly id?: string }): Promise<void>;
   /** Asks the run's owner to cancel it; cancels it at once if nobody owns it. @throws RUN_NOT_FOUND, RUN_FINISHED */
   cancel(runId: string): Promise<void>;
-  /** Makes a new run that continues from a checkpoint; it is not advanced. @throws CHECKPOINT_NOT_FOUND, CHECKPOINT_PRUNED */
+  /** Makes a new run that continues from a checkpoint; it is not advanced. @throws CHECKPOINT_NOT_FOUND, CHECKPOINT_PRUNED, WAIT_NOT_FOUND, ANSWER_INVALID, USAGE_INVALID an answer fits several waits */
   fork(from: CheckpointRef, options?: ForkOptions): Promise<CheckpointRef>;
   /** Says what a resume (no options) or a fork would restore, replay and run, without running anything (X5). */
   preview(from: CheckpointRef, options?: ForkOptions & { readonly asFork?: boolean }): Promise<readonly PreviewRow[]>;

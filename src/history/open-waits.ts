@@ -6,10 +6,12 @@ import { asBuffer, checksumOfRow } from './checksum.ts';
 
 const encoder = new TextEncoder();
 
-/** An open wait as the index has it. */
-export interface IndexedWait extends WaitRecord {
-  readonly runId: string;
+/** An open wait with its id and its run: what is shown, and what an answer is given to. */
+export interface OpenQuestion extends WaitRecord {
   readonly waitId: string;
+  readonly runId: string;
+  /** Of the run. */
+  readonly graphId: string;
   /** Its row does not fit its checksum: nothing of it is shown but the id, and it takes no answer. */
   readonly isDamaged?: true;
 }
@@ -38,11 +40,11 @@ export function isSoundWait(row: OpenWait): boolean {
 }
 
 /** What a row says. */
-export function readWait(row: OpenWait): IndexedWait {
-  const { runId, waitId, kind, body } = row;
+export function readWait(row: OpenWait): OpenQuestion {
+  const { runId, waitId, graphId, kind, body } = row;
   const wait = isSoundWait(row) ? decodeOrNothing(body) : undefined;
-  if (wait === undefined) return { runId, waitId, kind, node: [], name: '', isDamaged: true };
-  return { ...wait, runId, waitId };
+  if (wait === undefined) return { runId, waitId, graphId, kind, node: [], name: '', isDamaged: true };
+  return { ...wait, runId, waitId, graphId };
 }
 
 /** Rows without a checksum may be damaged, too. */

@@ -1,35 +1,20 @@
 /** `answer`: closes an open question. */
-import { CairnError } from '../errors.ts';
-import { findOpenWait, type OpenWaitView } from './find-wait.ts';
+import { findWait } from './find-wait.ts';
+import { giveAnswer, type AnsweredWait } from './give-answer.ts';
 import { readQuestions } from './list-waits.ts';
-import type { Operation, ReadContext, WorkContext } from './operation.ts';
+import type { Operation, WorkContext } from './operation.ts';
 
 export interface AnswerWaitInput {
   readonly run: string;
   readonly wait?: string;
+  /** A text is read as what somebody typed: see {@link giveAnswer}. */
   readonly value: unknown;
   readonly by?: string;
 }
 
-export interface AnswerWaitOutput {
-  readonly runId: string;
-  /** The wait that was answered. */
-  readonly wait: OpenWaitView;
+export interface AnswerWaitOutput extends AnsweredWait {
   /** What was recorded: the choice that was meant. */
   readonly value: unknown;
-}
-
-/**
- * Finds the run, and the open wait in it that is meant; undefined: none is open that goes by the reference.
- *
- * @throws RUN_NOT_FOUND, CHECKPOINT_AMBIGUOUS, WAIT_NOT_FOUND, USAGE_INVALID as {@link findOpenWait}
- */
-export async function findWaitToAnswer(
-  context: ReadContext,
-  { run, wait }: Pick<AnswerWaitInput, 'run' | 'wait'>,
-): Promise<{ readonly runId: string; readonly wait: OpenWaitView | undefined }> {
-  const { runId, waits } = await readQuestions(context, run);
-  return { runId, wait: findOpenWait(waits, runId, wait) };
 }
 
 export const answerWait: Operation<AnswerWaitInput, AnswerWaitOutput, WorkContext> = {
@@ -39,21 +24,20 @@ export const answerWait: Operation<AnswerWaitInput, AnswerWaitOutput, WorkContex
     run: { type: 'text', description: 'the run', isRequired: true, isPositional: true },
     wait: {
       type: 'text',
-      description: 'the question: its id, the beginning of it, or its node; needed if several are open',
+      description: 'the question: its id, the beginning of it, its node or its name; needed if several are open',
       isPositional: true,
     },
-    value: { type: 'value', description: 'the answer', isRequired: true, isPositional: true },
+    value: { type: 'answer', description: 'the answer', isRequired: true, isPositional: true },
     by: { type: 'text', description: 'who answers, for the record' },
   },
   output: 'the question that was answered',
   isReadOnly: false,
-  async run(context, input) {
-    const { value: given, by } = input;
-    const { runId, wait } = await findWaitToAnswer(context, input);
-    const waitId = wait?.waitId ?? input.wait ?? '';
+  /** @throws RUN_NOT_FOUND, CHECKPOINT_AMBIGUOUS, WAIT_NOT_FOUND, WAIT_CLOSED, ANSWER_INVALID, USAGE_INVALID several fit the name */
+  async run(context, { run, wait: name, value: given, by }) {
+    const { runId, waits } = await readQuestions(context, run);
+    const wait = findWait(waits, runId, name);
     // A wait that is not open goes through: the engine knows whether it was closed already, and by what.
-    const value = await context.engine.answer(runId, waitId, given, by === undefined ? {} : { by });
-    if (wait === undefined) throw new CairnError('WAIT_NOT_FOUND', { runId, waitId });
-    return { runId, wait, value };
+    const answered = { runId, waitId: wait?.waitId ?? name ?? '', ...(wait !== undefined && { wait }) };
+    return { ...answered, value: await giveAnswer(context, answered, given, by) };
   },
 };

@@ -10,8 +10,9 @@ interface BranchInput {
   readonly checkpoint: string;
   /** Values by dotted path under input, scratch, artifacts, diagnostics, or `outputs.NODE`. */
   readonly set?: Readonly<Record<string, unknown>>;
-  /** Answers by wait id or node. */
+  /** Answers by wait: its id, the beginning of it, its node or its name. A text is read as `answer` reads it. */
   readonly answer?: Readonly<Record<string, unknown>>;
+  readonly by?: string;
   readonly file?: string;
   readonly export?: string;
   readonly rerunPure?: boolean;
@@ -49,7 +50,8 @@ const branchFields: FieldsOf<BranchInput> = {
     type: 'assignments',
     description: 'change the state: a path under input, scratch, artifacts, diagnostics, or outputs.NODE',
   },
-  answer: { type: 'assignments', description: 'answer otherwise: a wait or its node, and the answer' },
+  answer: { type: 'answers', description: 'answer otherwise: a wait, its node or its name, and the answer' },
+  by: { type: 'text', description: 'who answers, for the record' },
   file: { type: 'text', description: 'go on under the graph of this file' },
   export: { type: 'text', description: 'the name of the export in that module' },
   rerunPure: { type: 'flag', description: 'run pure nodes again even where a recorded outcome could be reused' },
@@ -57,7 +59,7 @@ const branchFields: FieldsOf<BranchInput> = {
 
 async function readBranch(
   { store, tenant, loadGraph }: WorkContext,
-  { checkpoint, set = {}, answer, file, export: exportName, rerunPure }: BranchInput,
+  { checkpoint, set = {}, answer, by, file, export: exportName, rerunPure }: BranchInput,
 ): Promise<{ readonly from: CheckpointRef; readonly options: ForkOptions }> {
   const patches = Object.entries(set).map(([path, value]) => ({ path: parsePath(path), value }));
   const { run, seq } = await resolveReference(store, tenant, checkpoint);
@@ -66,7 +68,8 @@ async function readBranch(
     from: { runId: run.runId, seq },
     options: {
       ...(patches.length > 0 && { set: patches }),
-      ...(answer !== undefined && { answers: answer }),
+      ...(answer !== undefined && { answers: answer, readsTexts: true }),
+      ...(by !== undefined && { by }),
       ...(graph !== undefined && { graph }),
       ...(rerunPure !== undefined && { rerunPure }),
     },

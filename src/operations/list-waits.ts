@@ -11,20 +11,12 @@ export interface ListWaitsInput {
   readonly limit?: number;
 }
 
-export interface ListedWait extends OpenQuestion {
-  readonly graphId: string;
-}
-
 export interface ListWaitsOutput {
-  readonly waits: readonly ListedWait[];
+  readonly waits: readonly OpenQuestion[];
   readonly hasMore: boolean;
 }
 
 const defaultLimit = 50;
-
-function toListedWait(row: OpenWait): ListedWait {
-  return { ...readWait(row), graphId: row.graphId };
-}
 
 /** More than a run may have open. */
 const waitsOfRun = 100_000;
@@ -33,7 +25,7 @@ const waitsOfRun = 100_000;
 export async function readQuestions(
   context: ReadContext,
   reference: string,
-): Promise<{ readonly runId: string; readonly waits: readonly ListedWait[] }> {
+): Promise<{ readonly runId: string; readonly waits: readonly OpenQuestion[] }> {
   const { runId } = await findRunOf(context, reference);
   const { waits } = await listWaits.run(context, { run: runId, limit: waitsOfRun });
   return { runId, waits };
@@ -58,6 +50,6 @@ export const listWaits: Operation<ListWaitsInput, ListWaitsOutput> = {
       ...(runId !== undefined && { runId }),
       ...(!all && { kinds: ['question', 'doubt'] as const }),
     });
-    return { waits: page.rows.map(toListedWait), hasMore: page.cursor !== undefined };
+    return { waits: page.rows.map(readWait), hasMore: page.cursor !== undefined };
   },
 };

@@ -19,7 +19,11 @@ export type FieldType =
   /** Several strings. */
   | 'texts'
   /** Several `name=value`, values as for `value`. */
-  | 'assignments';
+  | 'assignments'
+  /** An answer: what was typed, since only its question tells what a text means. */
+  | 'answer'
+  /** Several `name=answer`. */
+  | 'answers';
 
 export interface Field {
   readonly type: FieldType;

@@ -1,5 +1,10 @@
 /** Questions and answers: given by the model, or by the person behind the client (M4, M5, M13 of docs/spec/mcp.md). */
+import { execFile } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { readAnswer } from '../../src/engine/admit/read-answer.ts';
 import { createWorkspace, serveHere, type Connection, type Filled, type Form, type Listening } from './mcp-kit.ts';
 
 const several = `
@@ -51,7 +56,8 @@ async function answerers(run: unknown, connection: Connection = model): Promise<
     const uri = `cairn://runs/${String(run)}/checkpoints/${seq}`;
     const [content] = (await connection.client.readResource({ uri })).contents as readonly { readonly text: string }[];
     const { change } = JSON.parse(content!.text) as { change: { kind: string; node?: string[]; by?: string }[] };
-    for (const part of change) if (part.kind === 'answer') by[part.node?.join('/') ?? ''] = part.by;
+    for (const { kind, node = [kind], by: who } of change)
+      if (kind === 'answer' || kind === 'fork') by[node.join('/')] = who;
   }
   return by;
 }
@@ -116,6 +122,13 @@ describe('a model answers', () => {
     expect(late['error']).toMatch(/was closed already by model with red/);
   });
 
+  test('M13.4 what a fork is answered with is recorded as given by a model', async () => {
+    const { run } = await ask('several');
+    const forked = await model.call('fork_checkpoint', { checkpoint_id: run, answers: { color: 'red' } });
+    expect(forked).toMatchObject({ status: 'paused', questions: [{ block: 'size' }] });
+    expect(await answerers(forked['run_id'])).toEqual({ fork: 'model' });
+  });
+
   test('M5 an answer that does not fit is refused with the reason, and the question stays open', async () => {
     const { id, run } = await ask('steps');
     const refused = await model.call('resume_workflow', { checkpoint_id: id, llm_response: 'NO' });
@@ -141,7 +154,11 @@ describe('a model answers', () => {
   test('M5 an answer that comes twice does not reach the next question', async () => {
     const { id, run } = await ask('steps');
     await model.call('resume_workflow', { checkpoint_id: id, llm_response: 'cairn' });
-    // The same again is acknowledged, another is refused with the first.
+    // The same again is acknowledged: it leads to the question that is open now. Another is refused with the first.
+    expect(await model.call('resume_workflow', { checkpoint_id: id, llm_response: 'cairn' })).toMatchObject({
+      status: 'paused',
+      questions: [{ block: 'sure' }],
+    });
     expect(await model.call('resume_workflow', { checkpoint_id: id, llm_response: 'other' })).toMatchObject({
       isError: true,
       code: 'WAIT_CLOSED',
@@ -289,3 +306,40 @@ test('M13 nobody is asked where the server is told not to, or the client does no
   await ask('steps');
   expect(forms).toEqual([]);
 });
+
+test('W3 a text means the same at every door, and a fork reads it as an answer', async () => {
+  const asking = join(workspace.folder, 'asking.ts');
+  const library = new URL('../../src/index.ts', import.meta.url).href;
+  writeFileSync(
+    asking,
+    `import { AgentGraph, END, humanNode, START } from '${library}';
+export const graph = new AgentGraph({}, { id: 'asking' })
+  .addNode('any', humanNode({ prompt: 'Any?' }))
+  .addNode('of', humanNode({ prompt: 'Of?', choices: [{ value: 1, label: 'one' }, { value: 2, label: 'two' }] }))
+  .addEdge(START, 'any').addEdge('any', 'of').addEdge('of', END).compile();
+`,
+  );
+  const place = ['--store', join(workspace.folder, 'runs.db'), '--json'];
+  const main = new URL('../../src/cli/main.ts', import.meta.url).pathname;
+  const cairn = async (...args: readonly string[]): Promise<unknown> => {
+    const { stdout } = await promisify(execFile)('node', [main, ...args, ...place], { cwd: workspace.folder });
+    return JSON.parse(stdout.trimEnd().split('\n').at(-1) ?? '');
+  };
+  const outputsOf = async (run: string): Promise<unknown> =>
+    ((await cairn('resume', run)) as { state: { outputs: object } }).state.outputs;
+  for (const [index, text] of ['42', '1.0'].entries()) {
+    const run = `asking-${index}`;
+    await cairn('run', asking, '--run-id', run);
+    const forked = { checkpoint_id: run };
+    // Given in a fork, at the command line and over MCP; then to the run itself, by either.
+    await cairn('fork', run, '--answer', `any=${text}`, '--run', '--run-id', `${run}-cli`);
+    await model.call('fork_checkpoint', { ...forked, answers: { any: text }, run_id: `${run}-mcp` });
+    await cairn('answer', run, 'any', text, '--resume');
+    await model.call('resume_workflow', { checkpoint_id: run, llm_response: 'two' });
+    await model.call('resume_workflow', { checkpoint_id: `${run}-mcp`, answers: { of: 'two' } });
+    await cairn('answers', `${run}-cli`, '--answers', 'of=two', '--resume');
+    const outputs = await outputsOf(run);
+    expect(outputs).toEqual({ any: readAnswer({}, text), of: 2 });
+    expect([text, await outputsOf(`${run}-cli`), await outputsOf(`${run}-mcp`)]).toEqual([text, outputs, outputs]);
+  }
+}, 120_000);

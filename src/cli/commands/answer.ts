@@ -1,13 +1,12 @@
 /** `cairn answer` */
 import type { App } from '../../app/open-app.ts';
-import { answerWait, findWaitToAnswer, type AnswerWaitInput } from '../../operations/answer-wait.ts';
+import { answerWait, type AnswerWaitInput } from '../../operations/answer-wait.ts';
 import { nodeNameOf } from '../../operations/find-wait.ts';
 import type { FieldsOf } from '../../operations/operation.ts';
 import { resumeRun } from '../../operations/resume-run.ts';
 import { allowField } from '../app-fields.ts';
 import type { Command } from '../command.ts';
 import { follow, withApp } from '../follow.ts';
-import { readAnswer } from '../read-answer.ts';
 import type { Session } from '../session.ts';
 import { printable } from '../text/printable.ts';
 import { formatInline } from '../text/value.ts';
@@ -23,19 +22,17 @@ const fields: FieldsOf<AnswerArguments> = {
   allow: allowField,
 };
 
-/** Answers; a typed text is read in the light of the question. @returns the run's id */
+/** @returns the run's id */
 async function giveAnswer(
   session: Session,
   app: App,
   { resume = false, allow: _allow, ...input }: AnswerArguments,
 ): Promise<string> {
-  const open = await findWaitToAnswer(app, input);
-  const given = open.wait === undefined ? input.value : readAnswer(open.wait, session.texts['value']?.at(-1) ?? '');
-  const { runId, wait, value } = await answerWait.run(app, { ...input, run: open.runId, value: given });
+  const { runId, waitId, wait, value } = await answerWait.run(app, input);
   const { screen } = session;
-  if (session.isJson && !resume) session.printJson({ runId, waitId: wait.waitId, node: wait.node, value });
+  if (session.isJson && !resume) session.printJson({ runId, waitId, node: wait?.node, value });
   if (!session.isJson) {
-    screen.print(`answered ${printable(nodeNameOf(wait))}: ${formatInline(value)}`);
+    screen.print(`answered ${printable(wait === undefined ? waitId : nodeNameOf(wait))}: ${formatInline(value)}`);
     if (!resume) screen.print(`Go on: ${screen.paint('good', session.commandLine('resume', runId))}`);
   }
   return runId;
@@ -46,7 +43,7 @@ export const answerCommand: Command<AnswerArguments> = {
   summary: answerWait.summary,
   fields,
   details:
-    'The value is JSON where it parses as such, else the text itself; one of the choices may be given by its label. An answer that does not fit is refused, and the question stays open.',
+    'A question for a text takes the text as it is; for any other the value is JSON where it parses as such. One of the choices may be given by its label. An answer that does not fit is refused, and the question stays open.',
   examples: [
     { line: 'cairn answer 0198c2f4 yes', does: 'the only open question' },
     { line: 'cairn answer 0198c2f4 approve yes --resume', does: 'the question of node approve, and go on' },

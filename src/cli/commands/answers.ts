@@ -1,16 +1,13 @@
 /** `cairn answers` */
 import type { App } from '../../app/open-app.ts';
 import { answerWaits, type AnswerWaitsInput } from '../../operations/answer-waits.ts';
-import { findOpenWait, nodeNameOf } from '../../operations/find-wait.ts';
-import { readQuestions } from '../../operations/list-waits.ts';
+import { nodeNameOf } from '../../operations/find-wait.ts';
 import type { FieldsOf } from '../../operations/operation.ts';
 import { resumeRun } from '../../operations/resume-run.ts';
 import { allowField } from '../app-fields.ts';
 import type { Command } from '../command.ts';
 import { exitCodeOf, reportFailure } from '../failure.ts';
 import { follow, withApp } from '../follow.ts';
-import { splitAssignment } from '../parse.ts';
-import { readAnswer } from '../read-answer.ts';
 import type { Session } from '../session.ts';
 import { printable } from '../text/printable.ts';
 
@@ -31,19 +28,9 @@ interface Given {
   readonly code: number;
 }
 
-/** Typed texts are read in the light of their questions. */
 async function give(session: Session, app: App, { run, answers, by, resume }: AnswersArguments): Promise<Given> {
-  const { runId, waits } = await readQuestions(app, run);
-  const typed = Object.fromEntries((session.texts['answers'] ?? []).map((text) => splitAssignment(text, 'answers')));
-  const values = Object.entries(answers).map(([name, value]) => {
-    const wait = findOpenWait(waits, runId, name);
-    return [name, wait === undefined ? value : readAnswer(wait, typed[name] ?? '')] as const;
-  });
-  const output = await answerWaits.run(app, {
-    run: runId,
-    answers: Object.fromEntries(values),
-    ...(by !== undefined && { by }),
-  });
+  const output = await answerWaits.run(app, { run, answers, ...(by !== undefined && { by }) });
+  const { runId } = output;
   const { screen, isJson } = session;
   if (!isJson) for (const wait of output.answered) screen.print(`answered ${printable(nodeNameOf(wait))}`);
   // The one document that a resume prints is where the run stands.

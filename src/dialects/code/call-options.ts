@@ -66,6 +66,7 @@ const kinds: Readonly<Record<OptionName, Kind>> = {
   retryFailed: flag,
   migrate: callback,
   by: text,
+  readsTexts: flag,
   set: {
     fits: (value) =>
       Array.isArray(value)

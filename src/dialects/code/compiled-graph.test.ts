@@ -6,6 +6,7 @@ import { AgentGraph } from './agent-graph.ts';
 const wait = (waitId: string, node: readonly string[], name = 'question'): OpenQuestion => ({
   waitId,
   runId: 'run',
+  graphId: 'g',
   kind: 'question',
   node,
   name,
@@ -97,7 +98,9 @@ describe('resume', () => {
 
   test('W2 an answer that may be meant for several waits is given to none, and neither is any other', async () => {
     const { calls, graph } = recordingEngine();
-    await expect(graph.resume('run', { answers: { ask: 1, ask2: 2 } })).rejects.toThrow(/2 open waits that go by ask2/);
+    await expect(graph.resume('run', { answers: { ask: 1, ask2: 2 } })).rejects.toThrow(
+      /several questions that fit ask2: map\/a\/ask2 \(w2\), map\/b\/ask2 \(w3\)/,
+    );
     expect(calls).toEqual([]);
   });
 });

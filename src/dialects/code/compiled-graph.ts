@@ -9,6 +9,7 @@ import type {
   RunResult,
   StreamEvent,
 } from '../../engine/api.ts';
+import { findWait } from '../../engine/admit/find-wait.ts';
 import { CairnError } from '../../errors.ts';
 import type { Graph } from '../../graph/graph.ts';
 import { refuseWrongOptions } from './call-options.ts';
@@ -22,7 +23,6 @@ import type {
   StreamOptions,
 } from './run-options.ts';
 import { createDefaultEngine, type EngineSettings } from './default-engine.ts';
-import { findWait } from './find-wait.ts';
 
 const engineSettingNames = [
   'store',
@@ -43,6 +43,8 @@ const forkOptionNames = [
   'answers',
   'graph',
   'rerunPure',
+  'by',
+  'readsTexts',
 ] as const satisfies readonly (keyof BranchOptions)[];
 
 /** What may be said in each call. */
@@ -157,9 +159,9 @@ export class CompiledGraph<Input = unknown, Result extends GraphResult<unknown> 
     options: BranchOptions & { readonly asFork?: boolean } = {},
   ): Promise<readonly PreviewRow[]> {
     checkOptions('preview', options);
-    const { asFork } = options;
+    const { asFork, ...branch } = options;
     return this.engine.preview(await this.#refOf(from), {
-      ...this.#forkOptions(options),
+      ...this.#forkOptions(branch),
       ...(asFork === undefined ? {} : { asFork }),
     });
   }
@@ -226,7 +228,8 @@ export class CompiledGraph<Input = unknown, Result extends GraphResult<unknown> 
     const names = Object.keys(answers);
     if (names.length === 0) return;
     const waits = await this.engine.waits(runId);
-    const found = names.map((name) => [findWait(runId, waits, name), answers[name]] as const);
+    // A name that is not open goes through: the engine knows whether such a wait was closed already.
+    const found = names.map((name) => [findWait(waits, runId, name)?.waitId ?? name, answers[name]] as const);
     for (const [waitId, value] of found) await this.engine.answer(runId, waitId, value, by === undefined ? {} : { by });
   }
 
@@ -237,14 +240,8 @@ export class CompiledGraph<Input = unknown, Result extends GraphResult<unknown> 
     return { runId, seq };
   }
 
-  #forkOptions({ runId, set, answers, graph, rerunPure }: BranchOptions): ForkOptions {
-    return {
-      graph: graph ?? this.graph,
-      ...(runId === undefined ? {} : { runId }),
-      ...(set === undefined ? {} : { set: asPatches(set) }),
-      ...(answers === undefined ? {} : { answers }),
-      ...(rerunPure === undefined ? {} : { rerunPure }),
-    };
+  #forkOptions({ set, graph, ...same }: BranchOptions): ForkOptions {
+    return { ...same, graph: graph ?? this.graph, ...(set === undefined ? {} : { set: asPatches(set) }) };
   }
 }
 

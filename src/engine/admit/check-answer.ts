@@ -3,29 +3,17 @@ import { CairnError } from '../../errors.ts';
 import { encodeValue } from '../../state/values/codec.ts';
 import { same, schemaFault, type Schema } from '../../schema/json-schema.ts';
 import type { WaitRecord } from '../../state/tree.ts';
+import { choicesOf, type Choice } from './choices.ts';
 
 /** What of a wait an answer is held against. */
 type Asked = Pick<WaitRecord, 'choices' | 'matching' | 'schema'>;
 
-interface OfferedChoice {
-  readonly value: unknown;
-  readonly label: string;
-}
-
-/** A choice without a label of its own stands for itself. */
-function offered(choice: unknown): OfferedChoice {
-  const { value, label } =
-    typeof choice === 'object' && choice !== null && 'value' in choice
-      ? (choice as { readonly value: unknown; readonly label?: unknown })
-      : { value: choice };
-  return { value, label: typeof label === 'string' ? label : typeof value === 'string' ? value : encodeValue(value) };
-}
-
 /** The value an answer stands for: what is recorded. @throws ANSWER_INVALID with the reason; the wait stays open */
 export function checkAnswer(wait: Asked, answer: unknown): unknown {
-  const { choices, matching = 'exact', schema } = wait;
+  const { matching = 'exact', schema } = wait;
+  const choices = choicesOf(wait);
   const isChosen = choices !== undefined && matching !== 'open';
-  const value = isChosen ? chosenValue(choices.map(offered), matching, answer) : answer;
+  const value = isChosen ? chosenValue(choices, matching, answer) : answer;
   const fault = schema === undefined ? undefined : schemaFault(schema as Schema, value, 'answer');
   if (fault !== undefined) refuse(fault);
   return value;
@@ -33,13 +21,14 @@ export function checkAnswer(wait: Asked, answer: unknown): unknown {
 
 /** A default answer as it would be recorded if it were given; one that fits no choice is what its author made it. */
 export function defaultAnswerOf(wait: Asked & Pick<WaitRecord, 'defaultAnswer'>): unknown {
-  const { choices, matching, defaultAnswer } = wait;
+  const { matching, defaultAnswer } = wait;
+  const choices = choicesOf(wait);
   if (choices === undefined || matching !== 'lenient') return defaultAnswer;
-  const found = lenientChoice(choices.map(offered), defaultAnswer);
+  const found = lenientChoice(choices, defaultAnswer);
   return found === undefined ? defaultAnswer : found.value;
 }
 
-function chosenValue(choices: readonly OfferedChoice[], matching: 'exact' | 'lenient', answer: unknown): unknown {
+function chosenValue(choices: readonly Choice[], matching: 'exact' | 'lenient', answer: unknown): unknown {
   const found = matching === 'lenient' ? lenientChoice(choices, answer) : equalChoice(choices, answer);
   if (found !== undefined) return found.value;
   if (matching === 'exact')
@@ -50,12 +39,12 @@ function chosenValue(choices: readonly OfferedChoice[], matching: 'exact' | 'len
   return refuse(`Invalid choice: ${shown}: answer 1 to ${choices.length}, or one of: ${labels}`);
 }
 
-function equalChoice(choices: readonly OfferedChoice[], answer: unknown): OfferedChoice | undefined {
+function equalChoice(choices: readonly Choice[], answer: unknown): Choice | undefined {
   return choices.find(({ value }) => same(value, answer));
 }
 
 /** A number counts from 1, and is never searched for in labels; of the labels that a text contains, the first counts. */
-function lenientChoice(choices: readonly OfferedChoice[], answer: unknown): OfferedChoice | undefined {
+function lenientChoice(choices: readonly Choice[], answer: unknown): Choice | undefined {
   const number = numberIn(answer);
   if (number !== undefined) return choices[number - 1] ?? equalChoice(choices, answer);
   const equal = equalChoice(choices, answer);

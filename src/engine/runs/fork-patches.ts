@@ -5,17 +5,16 @@ import { type Admitted, admitValue, encodeValue, maskedText } from '../../state/
 import { type DeltaBuilder, pathJson } from '../../state/delta.ts';
 import { readPath, setPath } from '../../state/values/diff.ts';
 import type { RunTree, StepRecord } from '../../state/tree.ts';
-import type { Patch } from '../api.ts';
+import type { ForkOptions, Patch } from '../api.ts';
 import { checkAnswer } from '../admit/check-answer.ts';
+import { readAnswer } from '../admit/read-answer.ts';
 import { storedForm } from '../admit/offload.ts';
 import { pathKeyOf, recordPathOf } from '../record/tree-path.ts';
 import { redactorOf } from '../run/redact.ts';
 import type { EngineEnvironment } from '../run/run-core.ts';
 
-/** A wait is named by its id, or by its node. */
-export function isNamed(waitId: string | undefined, node: readonly string[], name: string): boolean {
-  return waitId === name || node.join('/') === name || node.at(-1) === name;
-}
+/** Who answers, and how texts are meant. */
+type AnswerForm = Pick<ForkOptions, 'by' | 'readsTexts'>;
 
 /** Whether a patch replaces one whole channel, so that nothing of the state needs to be known. */
 export function isWholeChannel({ path }: Patch): boolean {
@@ -94,20 +93,25 @@ export class ForkPatches {
     return `${partition}.${key}`;
   }
 
-  /** Closes an open wait with the answer given. @throws WAIT_NOT_FOUND, ANSWER_INVALID */
-  async answer(runId: string, name: string, given: unknown): Promise<void> {
+  /** Closes an open wait with the answer given. @throws WAIT_NOT_FOUND it is not open here, ANSWER_INVALID */
+  async answer(
+    runId: string,
+    waitId: string,
+    given: unknown,
+    { by = 'person', readsTexts }: AnswerForm,
+  ): Promise<void> {
     const { waits } = this.#root;
-    const found = Object.entries(waits).find(([waitId, wait]) => isNamed(waitId, wait.node, name));
-    if (found === undefined) throw new CairnError('WAIT_NOT_FOUND', { runId, waitId: name });
-    const [waitId, wait] = found;
-    const value = checkAnswer(wait, admitValue(given, ['answer'], this.#env.limits, redactorOf(this.#env)).value);
+    const wait = waits[waitId];
+    if (wait === undefined) throw new CairnError('WAIT_NOT_FOUND', { runId, waitId });
+    const meant = readsTexts === true && typeof given === 'string' ? readAnswer(wait, given) : given;
+    const value = checkAnswer(wait, admitValue(meant, ['answer'], this.#env.limits, redactorOf(this.#env)).value);
     delete waits[waitId];
     this.#delta.delete(pathJson(['waits', waitId]));
     const nodeAt = recordPathOf(wait.node);
     const at = wait.step === undefined ? nodeAt : [...nodeAt, 'steps', wait.step];
     if (wait.kind === 'doubt') return this.#setLarge([...at, 'decision'], value);
     const { wait: _, ...open } = readPath(this.#root, at) as StepRecord;
-    const step: StepRecord = { ...open, status: 'done', output: value, by: 'person', at: this.#env.clock.now() };
+    const step: StepRecord = { ...open, status: 'done', output: value, by, at: this.#env.clock.now() };
     this.set(at, step, { ...step, output: await storedForm(this.#env, value) });
   }
 }

@@ -11,7 +11,8 @@ import { DeltaBuilder, pathJson } from '../../state/delta.ts';
 import type { RunTree } from '../../state/tree.ts';
 import { checkId } from '../admit/check-id.ts';
 import type { CheckpointRef, ForkOptions, Patch } from '../api.ts';
-import { admitPatch, ForkPatches, isNamed, isWholeChannel } from './fork-patches.ts';
+import { findAnswered, type MeantWait } from './find-answered.ts';
+import { admitPatch, ForkPatches, isWholeChannel } from './fork-patches.ts';
 import { applyGraphChange, hasOtherCode, keptStructure } from './graph-change.ts';
 import { checkPatchedInput } from '../admit/new-frame.ts';
 import { storedForm } from '../admit/offload.ts';
@@ -53,7 +54,12 @@ export async function forkRun(
     ...(differences.length === 0 ? {} : { graph: differences }),
   };
   const change = JSON.stringify([
-    { kind: 'fork', from: { runId: owner.runId, seq: from }, ...(Object.keys(detail).length === 0 ? {} : { detail }) },
+    {
+      kind: 'fork',
+      from: { runId: owner.runId, seq: from },
+      ...(options.answers === undefined || options.by === undefined ? {} : { by: options.by }),
+      ...(Object.keys(detail).length === 0 ? {} : { detail }),
+    },
   ]);
   const first = encodeCheckpoint(
     { runKey: key, seq: from + 1 },
@@ -149,7 +155,7 @@ export async function draftFork(
   options: ForkOptions,
   findGraph: FindGraph,
 ): Promise<DraftFork> {
-  const from = await forkPoint(env, run, seq, options);
+  const { from, meant } = await forkPoint(env, run, seq, options);
   const loaded = await loadState(env.store, env.blobs, run, from);
   const { root } = loaded;
   const delta = new DeltaBuilder();
@@ -173,7 +179,7 @@ export async function draftFork(
     if (graph !== undefined) await checkPatchedInput(graph, input, root.frame.input);
   }
   if (patched.length > 0) patches.set(['patched'], patched);
-  for (const [name, value] of Object.entries(options.answers ?? {})) await patches.answer(run.runId, name, value);
+  for (const [name, { waitId }] of meant) await patches.answer(run.runId, waitId, options.answers?.[name], options);
   if (options.rerunPure === true) patches.set(['rerunPure'], true);
   return { from, loaded, delta, differences };
 }
@@ -215,22 +221,35 @@ function isSeqOf(run: RunRow, seq: number): boolean {
 }
 
 /** Patching an outcome or an answer forks just before it. */
-async function forkPoint(env: EngineEnvironment, run: RunRow, seq: number, options: ForkOptions): Promise<number> {
+async function forkPoint(
+  env: EngineEnvironment,
+  run: RunRow,
+  seq: number,
+  options: ForkOptions,
+): Promise<{ readonly from: number; readonly meant: ReadonlyMap<string, MeantWait> }> {
   const nodes = (options.set ?? []).filter(isOfOutput).map((patch) => patch.path[1]);
   const names = Object.keys(options.answers ?? {});
   if (!isSeqOf(run, seq)) throw new CairnError('CHECKPOINT_NOT_FOUND', { checkpoint: checkpointId(run.key, seq) });
-  if (nodes.length + names.length === 0) return seq;
-  let from = seq;
+  const meant = names.length === 0 ? new Map<string, MeantWait>() : await findAnswered(env, run, seq, names);
+  const settled = nodes.length === 0 ? [] : await lastSettled(env, run, seq, nodes);
+  const from = Math.min(seq, ...[...meant.values()].map(({ openAt }) => openAt), ...settled.map((at) => at - 1));
+  return { from, meant };
+}
+
+/** Where each of the nodes was last settled, up to a checkpoint. */
+async function lastSettled(
+  env: EngineEnvironment,
+  run: RunRow,
+  seq: number,
+  nodes: readonly (string | undefined)[],
+): Promise<readonly number[]> {
   const last = new Map<string, number>();
   for await (const { checkpoint } of readHistory(env.store, run, { from: 0, to: seq })) {
-    for (const part of checkpoint.change) {
-      if (part.node === undefined) continue;
-      if ((part.kind === 'settle' || part.kind === 'replay') && part.node.length === 1 && nodes.includes(part.node[0]))
-        last.set(`node ${part.node[0]}`, checkpoint.seq);
-      for (const name of names)
-        if (part.kind === 'answer' && isNamed(part.wait, part.node, name)) last.set(`wait ${name}`, checkpoint.seq);
+    for (const { kind, node } of checkpoint.change) {
+      const [id] = node ?? [];
+      if ((kind === 'settle' || kind === 'replay') && node?.length === 1 && id !== undefined && nodes.includes(id))
+        last.set(id, checkpoint.seq);
     }
   }
-  for (const at of last.values()) from = Math.min(from, at - 1);
-  return from;
+  return [...last.values()];
 }

@@ -13,6 +13,7 @@ export function restingFrame(root: RunTree, graph: Graph): FrameRun {
 
 /** The result of a run whose tree is at rest. The state is read from the tree when asked for, and frozen. */
 export function resultOf(runId: string, seq: number, root: RunTree, frameRun: FrameRun): RunResult {
+  const graphId = frameRun.graph.id;
   let state: StateView | undefined;
   const error = root.status === 'failed' ? failureOf(root) : undefined;
   return {
@@ -22,7 +23,7 @@ export function resultOf(runId: string, seq: number, root: RunTree, frameRun: Fr
     get state(): StateView {
       return (state ??= frameRun.frame.openView().state);
     },
-    waits: Object.entries(root.waits).map(([waitId, wait]): OpenQuestion => ({ ...wait, waitId, runId })),
+    waits: Object.entries(root.waits).map(([waitId, wait]): OpenQuestion => ({ ...wait, waitId, runId, graphId })),
     ...(error === undefined ? {} : { error }),
     failed: failedNodes(root),
     skipped: frameRun.plan.skippedNodes(),

@@ -1,6 +1,5 @@
 /** A question as the form that a client shows to its person, and the filled form as an answer. */
-import { choicesOf, type OpenWaitView } from '../../operations/find-wait.ts';
-import { readAnswerText } from './question.ts';
+import { choicesOf, type OpenQuestion } from '../../operations/find-wait.ts';
 import type { JsonSchema } from './json-schema.ts';
 
 /** What the protocol calls a form: fields of text, numbers, yes or no, or one of several texts. */
@@ -54,7 +53,7 @@ function isYesOrNo(labels: readonly string[]): boolean {
 }
 
 /** @param remark - what is said before the question: why an answer was refused */
-export function formOf(wait: OpenWaitView, remark?: string): Form {
+export function formOf(wait: OpenQuestion, remark?: string): Form {
   const labels = choicesOf(wait)?.map(({ label }) => label);
   const message = remark === undefined ? (wait.prompt ?? '') : `${remark}\n\n${wait.prompt ?? ''}`;
   const answer: JsonSchema =
@@ -72,8 +71,7 @@ export function formOf(wait: OpenWaitView, remark?: string): Form {
 }
 
 /** The answer in a filled form; undefined: there is none in it. */
-export function answerIn(wait: OpenWaitView, content: Readonly<Record<string, unknown>>): unknown {
+export function answerIn(content: Readonly<Record<string, unknown>>): unknown {
   const other = content[otherField];
-  const value = typeof other === 'string' && other !== '' ? other : content[field];
-  return typeof value === 'string' ? readAnswerText(wait, value) : value;
+  return typeof other === 'string' && other !== '' ? other : content[field];
 }

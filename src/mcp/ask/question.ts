@@ -1,38 +1,15 @@
 /** Open questions as clients see them, and their answers as the engine takes them. */
-import { choicesOf, isAnswerable, nodeNameOf, type OpenWaitView } from '../../operations/find-wait.ts';
+import { choicesOf, isAnswerable, nodeNameOf, type OpenQuestion } from '../../operations/find-wait.ts';
 import { toJson } from '../../operations/to-json.ts';
 import type { JsonSchema } from './json-schema.ts';
 
-function typesOf({ schema }: OpenWaitView): readonly string[] {
-  const { type } = (schema ?? {}) as { readonly type?: string | readonly string[] };
-  if (type === undefined) return [];
-  return typeof type === 'string' ? [type] : type;
-}
-
-/**
- * Reads a text as the answer to a question. A choice may be given by its label; a question that takes texts gets the text as it
- * is; one that does not gets what the text means as JSON, if it means something.
- */
-export function readAnswerText(wait: OpenWaitView, answer: string): unknown {
-  const trimmed = answer.trim();
-  const chosen = choicesOf(wait)?.find(({ label, value }) => label === answer || value === answer || label === trimmed);
-  if (chosen !== undefined) return chosen.value;
-  const types = typesOf(wait);
-  if (types.length === 0 || types.includes('string')) return answer;
-  try {
-    return JSON.parse(answer);
-  } catch {
-    return answer;
-  }
-}
-
 /** The questions among the waits, in the order in which they were opened. */
-export function questionsOf(waits: readonly OpenWaitView[]): readonly OpenWaitView[] {
+export function questionsOf(waits: readonly OpenQuestion[]): readonly OpenQuestion[] {
   return waits.filter(isAnswerable);
 }
 
 /** A question as clients are told of it. */
-export function showQuestion(wait: OpenWaitView): Readonly<Record<string, unknown>> {
+export function showQuestion(wait: OpenQuestion): Readonly<Record<string, unknown>> {
   const { waitId, prompt = '', kind, metadata, schema, dueAt, defaultAnswer } = wait;
   if (wait.isDamaged === true) {
     const message = 'The stored question is damaged: what it asks cannot be shown, and it takes no answer.';

@@ -1,7 +1,7 @@
 /** Runs a workflow to where nothing more can be done for it, asking the client's person on the way if there is one. */
 import { CairnError } from '../../errors.ts';
 import { answerWait } from '../../operations/answer-wait.ts';
-import type { OpenWaitView } from '../../operations/find-wait.ts';
+import type { OpenQuestion } from '../../operations/find-wait.ts';
 import type { RunStanding, WorkContext } from '../../operations/operation.ts';
 import { answerIn } from '../ask/elicitation-form.ts';
 import { followRun } from './follow-run.ts';
@@ -20,7 +20,7 @@ interface Round {
 /** Gives each answer to its question. */
 async function takeReplies(
   context: WorkContext,
-  waits: readonly OpenWaitView[],
+  waits: readonly OpenQuestion[],
   talk: Talk,
   replies: Replies,
 ): Promise<Round> {
@@ -30,7 +30,7 @@ async function takeReplies(
   for (const wait of waits) {
     const reply = replies.get(wait.waitId);
     if (reply === undefined) continue;
-    const value = reply.content === undefined ? undefined : answerIn(wait, reply.content);
+    const value = reply.content === undefined ? undefined : answerIn(reply.content);
     if (value === undefined) {
       declined.push(wait.waitId);
       continue;

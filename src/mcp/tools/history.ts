@@ -21,7 +21,10 @@ const branchInput: { readonly [Name in keyof Required<BranchInput>]: JsonSchema 
     type: 'object',
     description: 'Changes by dotted path: input.NAME, or outputs.BLOCK.FIELD for what a block recorded.',
   },
-  answers: { type: 'object', description: 'Other answers than were given, by wait id or block id.' },
+  answers: {
+    type: 'object',
+    description: 'Other answers than were given, by wait id, block id or the question’s name.',
+  },
 };
 
 const checkpointText = 'Id of a checkpoint, RUN@SEQ, or a run_id for its newest.';
@@ -129,7 +132,7 @@ export const forkCheckpoint: Tool<BranchInput & { readonly run_id?: string; read
     const given = {
       checkpoint,
       ...(set !== undefined && { set }),
-      ...(answers !== undefined && { answer: answers }),
+      ...(answers !== undefined && { answer: answers, by: 'model' }),
       ...(runId !== undefined && { runId }),
     };
     const { fork } = await forkRun.run(context, given);

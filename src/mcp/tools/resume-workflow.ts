@@ -2,13 +2,13 @@
 import { CairnError } from '../../errors.ts';
 import { answerWait } from '../../operations/answer-wait.ts';
 import { describeCheckpoint, type DescribeCheckpointOutput } from '../../operations/describe-checkpoint.ts';
-import { findOpenWait, nodeNameOf } from '../../operations/find-wait.ts';
+import { findWait, nodeNameOf } from '../../operations/find-wait.ts';
 import { readQuestions } from '../../operations/list-waits.ts';
 import { converse } from './converse.ts';
 import { failureOf } from './failure.ts';
 import { followRun } from './follow-run.ts';
 import { seeTaken } from '../ask/see-taken.ts';
-import { questionsOf, readAnswerText, showQuestion } from '../ask/question.ts';
+import { questionsOf, showQuestion } from '../ask/question.ts';
 import { showStanding, standingSchema } from './standing.ts';
 import { runsWorkflows, text, type Tool, type ToolAnswer, type ToolCall, type ToolQuestions } from './tool.ts';
 
@@ -54,11 +54,10 @@ async function giveAnswers(
 ): Promise<readonly string[]> {
   const { waits } = await readQuestions(context, run);
   // All names are looked up before anything is answered: a mistyped one leaves the others as they were.
-  const meant = answers.map(([name, value]) => ({ name, wait: findOpenWait(waits, run, name), value }));
+  const meant = answers.map(([name, value]) => ({ name, wait: findWait(waits, run, name), value }));
   const refused: string[] = [];
-  for (const { name, wait, value: given } of meant) {
+  for (const { name, wait, value } of meant) {
     const id = wait?.waitId ?? name;
-    const value = wait !== undefined && typeof given === 'string' ? readAnswerText(wait, given) : given;
     try {
       await answerWait.run(context, { run, value, by: 'model', ...(id !== undefined && { wait: id }) });
     } catch (error) {

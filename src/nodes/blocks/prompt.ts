@@ -11,6 +11,9 @@ import {
 } from './interactive-block.ts';
 import { interactiveNodeType } from './interactive-node-type.ts';
 
+/** That texts are among the types keeps a text as it was typed: `{"a": 1}` stays what it is, spaces included. */
+const anyAnswer = { type: ['string', 'number', 'boolean', 'object', 'array', 'null'] };
+
 class Prompt extends InteractiveBlock {
   override readonly name = 'Prompt';
   override readonly description = 'Asks, and takes any answer as text.';
@@ -29,7 +32,7 @@ class Prompt extends InteractiveBlock {
       ['operation', 'details'].filter((name) => inputs[name] !== undefined).map((name) => [name, inputs[name]]),
     );
     const hasMetadata = Object.keys(metadata).length > 0;
-    return pause({ prompt: requireText(inputs, 'prompt'), ...(hasMetadata && { metadata }) });
+    return pause({ prompt: requireText(inputs, 'prompt'), schema: anyAnswer, ...(hasMetadata && { metadata }) });
   }
 
   override resume(_: InteractiveContext, answer: unknown): BlockOutput {

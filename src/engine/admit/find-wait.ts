@@ -1,0 +1,67 @@
+/** Which wait is meant by a name: the one rule of every door that takes answers (W3, H2). */
+import { CairnError } from '../../errors.ts';
+import type { WaitRecord } from '../../state/tree.ts';
+
+/** What a wait is known by. */
+export interface KnownWait extends Pick<WaitRecord, 'kind' | 'node' | 'name'> {
+  readonly waitId: string;
+}
+
+/** A shorter beginning of an id is none: all ids begin with `w_`, and a node may be called `w`. */
+const shortestPrefix = 5;
+
+/** Waits that a value from outside can close. */
+export function isAnswerable({ kind }: Pick<WaitRecord, 'kind'>): boolean {
+  return kind === 'question' || kind === 'doubt';
+}
+
+/** The name a person calls a wait by: its node, from the root of the run. */
+export function nodeNameOf({ node }: Pick<WaitRecord, 'node'>): string {
+  return node.join('/');
+}
+
+const ways: readonly ((wait: KnownWait, name: string) => boolean)[] = [
+  (wait, name) => wait.waitId === name,
+  (wait, name) => nodeNameOf(wait) === name || wait.node.at(-1) === name,
+  (wait, name) => wait.name === name,
+  (wait, name) => name.length >= shortestPrefix && wait.waitId.startsWith(name),
+];
+
+/**
+ * Those of the answerable waits that go by a name: by its id; else by its node, the id alone or the path `a/b`; else by its own
+ * name; else by the beginning of its id. The first of these ways that finds any counts.
+ */
+export function waitsNamed<Wait extends KnownWait>(waits: readonly Wait[], name: string): readonly Wait[] {
+  const answerable = waits.filter(isAnswerable);
+  for (const fits of ways) {
+    const found = answerable.filter((wait) => fits(wait, name));
+    if (found.length > 0) return found;
+  }
+  return [];
+}
+
+/**
+ * The one wait that is meant among those of a run; without a name, the only one that can be answered. Undefined: none goes by
+ * the name, which may still be the id of one that is closed.
+ * @throws WAIT_NOT_FOUND no name was given and nothing can be answered; USAGE_INVALID several fit
+ */
+export function findWait<Wait extends KnownWait>(
+  waits: readonly Wait[],
+  runId: string,
+  name: string | undefined,
+): Wait | undefined {
+  const found = name === undefined ? waits.filter(isAnswerable) : waitsNamed(waits, name);
+  if (found.length > 1) refuseSeveral(found, runId, name);
+  if (found.length === 0 && name === undefined)
+    throw new CairnError('WAIT_NOT_FOUND', { runId, waitId: 'that is open' });
+  return found[0];
+}
+
+/** @throws USAGE_INVALID always: an answer that may be meant for several waits is given to none */
+export function refuseSeveral(found: readonly KnownWait[], runId: string, name: string | undefined): never {
+  const listed = found.map((wait) => `${nodeNameOf(wait)} (${wait.waitId})`).join(', ');
+  throw new CairnError('USAGE_INVALID', {
+    reason: `run ${runId} has several questions${name === undefined ? '' : ` that fit ${name}`}: ${listed}`,
+    hint: 'Name one of them: by its node, by its name, or by its id.',
+  });
+}

@@ -1,0 +1,80 @@
+/** Which wait each name of a fork's answers means, and where the fork must begin to answer it: a wait that was answered is answered otherwise just before it was (H2). */
+import { CairnError } from '../../errors.ts';
+import { loadState, readHistory } from '../../history/load.ts';
+import type { RunRow } from '../../ports/store.ts';
+import type { RunTree, WaitRecord } from '../../state/tree.ts';
+import { refuseSeveral, waitsNamed, type KnownWait } from '../admit/find-wait.ts';
+import { placeOf } from '../record/visit-part.ts';
+import type { EngineEnvironment } from '../run/run-core.ts';
+
+/** A wait that an answer of a fork is for. */
+export interface MeantWait {
+  readonly waitId: string;
+  /** The checkpoint at which it is open: the one that is forked, or the one just before it was answered. */
+  readonly openAt: number;
+}
+
+/** One that was answered, with the visit of its node: of a node that asks in each round, the last round counts. */
+interface AnsweredWait extends KnownWait {
+  readonly openAt: number;
+  readonly visit: string;
+}
+
+/** By name. @throws WAIT_NOT_FOUND none goes by a name; USAGE_INVALID several do */
+export async function findAnswered(
+  env: EngineEnvironment,
+  run: RunRow,
+  seq: number,
+  names: readonly string[],
+): Promise<ReadonlyMap<string, MeantWait>> {
+  const { root } = await loadState(env.store, env.blobs, run, seq);
+  const open = Object.entries(root.waits).map(([waitId, wait]) => ({ ...wait, waitId, openAt: seq }));
+  const answered = await readAnswered(env, run, seq);
+  const meant = new Map<string, MeantWait>();
+  for (const name of names) {
+    const ofNow = waitsNamed(open, name);
+    const found = ofNow.length > 0 ? ofNow : ofLastVisit(waitsNamed(answered, name));
+    if (found.length > 1) refuseSeveral(found, run.runId, name);
+    const [only] = found;
+    if (only === undefined) throw new CairnError('WAIT_NOT_FOUND', { runId: run.runId, waitId: name });
+    meant.set(name, only);
+  }
+  return meant;
+}
+
+function ofLastVisit(found: readonly AnsweredWait[]): readonly AnsweredWait[] {
+  return found.filter(({ visit }) => visit === found.at(-1)?.visit);
+}
+
+/** Those that were answered up to a checkpoint, in the order of their last answers. */
+async function readAnswered(env: EngineEnvironment, run: RunRow, seq: number): Promise<readonly AnsweredWait[]> {
+  const records = new Map<string, Pick<WaitRecord, 'kind' | 'name'>>();
+  const answered = new Map<string, AnsweredWait>();
+  for await (const { run: owner, checkpoint } of readHistory(env.store, run, { from: 0, to: seq })) {
+    if (checkpoint.seq === owner.prunedBelow && checkpoint.seq > 0) {
+      // What was opened before it is in the state there alone.
+      const { root } = await loadState(env.store, env.blobs, run, checkpoint.seq);
+      for (const [waitId, wait] of Object.entries(root.waits)) records.set(waitId, wait);
+    }
+    for (const [waitId, wait] of waitsSetBy(checkpoint.ops)) records.set(waitId, wait);
+    for (const part of checkpoint.change) {
+      if (part.kind !== 'answer' || part.node === undefined || part.wait === undefined) continue;
+      const { kind = 'question', name = '' } = records.get(part.wait) ?? {};
+      const visit = placeOf(part.node, part);
+      answered.delete(part.wait);
+      answered.set(part.wait, { waitId: part.wait, kind, name, node: part.node, visit, openAt: checkpoint.seq - 1 });
+    }
+  }
+  return [...answered.values()];
+}
+
+/** The waits that a delta opens, as far as their names go. */
+function waitsSetBy(ops: readonly unknown[]): readonly (readonly [waitId: string, wait: WaitRecord])[] {
+  return (ops as readonly (readonly [op: string, path: readonly string[], value: unknown])[]).flatMap(
+    ([op, path, value]) => {
+      if (op !== 's' || path[0] !== 'waits') return [];
+      if (path.length === 1) return Object.entries(value as RunTree['waits']);
+      return path.length === 2 ? [[path[1] as string, value as WaitRecord] as const] : [];
+    },
+  );
+}
