@@ -1,7 +1,6 @@
 /** `inbox`: the open waits of a store, soonest due first. */
 import type { OpenQuestion } from '../engine/api.ts';
 import { readWait } from '../history/open-waits.ts';
-import type { OpenWait } from '../ports/store.ts';
 import { findRunOf } from './find-run.ts';
 import type { Operation, ReadContext } from './operation.ts';
 
