@@ -1,6 +1,6 @@
 /**
  * Runs the examples of docs/guide: each block that begins with ```ts run. What a line prints is compared with the comment behind
- * it, `console.log(x); // text`. All blocks are type-checked too.
+ * it, `console.log(x); // text`. All blocks are type-checked too, and so are the files they import, which begin with ```ts file=NAME.
  */
 import { execFile } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -47,23 +47,32 @@ const runner = `
   process.stdout.write(JSON.stringify(runs));
 `;
 
-/** Writes the files that the guides show, to be type-checked: blocks that begin with ```ts file=NAME. */
+/** Writes the files that the guides show, to be imported by examples and type-checked: blocks that begin with ```ts file=NAME. */
 function writeShownFiles(): void {
   for (const guide of guides) {
     const text = readFileSync(join(root, 'docs/guide', guide), 'utf8');
-    for (const [, name = '', code = ''] of text.matchAll(/^```ts file=(\S+)\.ts\n(.*?)^```$/gmsu))
-      writeFileSync(
-        join(folder, `${name}.check.mts`),
-        atDoors(code).replaceAll(/from '(\.[^']+)\.ts'/gu, "from '$1.check.mts'"),
-      );
+    for (const [, name = '', code = ''] of text.matchAll(/^```ts file=(\S+)\.ts\n(.*?)^```$/gmsu)) {
+      writeFileSync(join(folder, `${name}.ts`), toRun(code));
+      writeFileSync(join(folder, `${name}.check.mts`), toCheck(code));
+    }
   }
 }
 
-/** The code with paths for the package's doors: the type checker takes paths, not URLs. */
-function atDoors(code: string): string {
-  return code.replaceAll(/from '([^']+)'/gu, (whole, name: string) =>
-    doors[name] === undefined ? whole : `from '${doors[name]}'`,
-  );
+/** The code with URLs for the package's doors. */
+function toRun(code: string): string {
+  return code.replaceAll(/(from|import\() ?'([^']+)'/gu, (whole, word: string, name: string) => {
+    const door = doors[name];
+    return door === undefined ? whole : `${word} '${pathToFileURL(door).href}'`;
+  });
+}
+
+/** The code with paths for the package's doors: the type checker takes paths, not URLs, and its own copies of the files shown. */
+function toCheck(code: string): string {
+  return code
+    .replaceAll(/from '([^']+)'/gu, (whole, name: string) =>
+      doors[name] === undefined ? whole : `from '${doors[name]}'`,
+    )
+    .replaceAll(/from '(\.[^']+)\.ts'/gu, "from '$1.check.mts'");
 }
 
 interface Run {
@@ -71,6 +80,7 @@ interface Run {
   readonly error?: string;
 }
 
+writeShownFiles();
 const runs = runExamples();
 // Each test reports it for its example.
 runs.catch(() => undefined);
@@ -79,7 +89,7 @@ async function runExamples(): Promise<ReadonlyMap<string, Run>> {
   const args = ['--disable-warning=ExperimentalWarning', '--input-type=module', '-e', runner, '--'];
   const { stdout } = await execute(process.execPath, [...args, ...examples.map(({ path }) => path)], {
     cwd: folder,
-    timeout: 30_000,
+    timeout: 120_000,
   });
   return new Map(JSON.parse(stdout) as [string, Run][]);
 }
@@ -94,14 +104,8 @@ function readExamples(guide: string): readonly Example[] {
     const code = match[1] ?? '';
     const line = text.slice(0, match.index).split('\n').length;
     const path = join(folder, `${guide.replace('.md', '')}-${line}.mts`);
-    writeFileSync(
-      path,
-      code.replaceAll(/(from|import\() ?'([^']+)'/gu, (whole, word: string, name: string) => {
-        const door = doors[name];
-        return door === undefined ? whole : `${word} '${pathToFileURL(door).href}'`;
-      }),
-    );
-    writeFileSync(path.replace('.mts', '.check.mts'), atDoors(code));
+    writeFileSync(path, toRun(code));
+    writeFileSync(path.replace('.mts', '.check.mts'), toCheck(code));
     const printed = [...code.matchAll(/console\.log\(.*\); \/\/ (.*)$/gmu)].map(([, comment = '']) => comment);
     return { title: `${guide}:${line}`, path, printed };
   });
@@ -111,14 +115,13 @@ test('there are examples in the guide', () => {
   expect(examples.length).toBeGreaterThan(0);
 });
 
-test.each(examples)('the example at $title prints what it says', async ({ path, printed }) => {
+test.each(examples)('the example at $title prints what it says', { timeout: 150_000 }, async ({ path, printed }) => {
   const { lines, error } = (await runs).get(path) ?? {};
   expect(error).toBeUndefined();
   expect(lines).toEqual(printed);
 });
 
 test('the examples and the files shown fit the types', async () => {
-  writeShownFiles();
   writeFileSync(
     join(folder, 'tsconfig.json'),
     JSON.stringify({
@@ -137,4 +140,4 @@ test('the examples and the files shown fit the types', async () => {
     (error: unknown) => error as { stdout: string },
   );
   expect(stdout.split('\n').filter((line) => line.includes('.check.mts'))).toEqual([]);
-}, 30_000);
+}, 60_000);

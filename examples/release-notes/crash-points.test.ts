@@ -1,9 +1,10 @@
 /** The example killed with SIGKILL before and after each write of its history, and resumed by another process (P1, P2). */
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
 import { crashProcesses } from '../../src/testing/crash-kit/crash-processes.ts';
+import type { CrashResult } from '../../src/testing/crash-kit/crash-script.ts';
 import { makeRepository } from './test-repository.ts';
 
 const top = mkdtempSync(join(tmpdir(), 'cairn-release-notes-'));
@@ -17,6 +18,8 @@ it(
     const folder = join(top, 'trials');
     mkdirSync(folder);
     const report = await crashProcesses({ script: join(import.meta.dirname, 'crash-script.ts'), folder });
+    const { summary } = JSON.parse(readFileSync(join(folder, 'quiet', 'result.json'), 'utf8')) as CrashResult;
+    expect(summary.outside).toBe('["draft Added","draft Fixed","publish"]');
     expect(report.trials).toBeGreaterThan(20);
     expect(report.missed).toBeLessThan(report.trials / 4);
     expect(report.faults).toEqual([]);

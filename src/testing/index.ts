@@ -2,25 +2,19 @@
 
 // Crash a graph at every point of its run.
 export { crashEverywhere } from './crash-kit/crash-everywhere.ts';
-export type {
-  CrashCase,
-  CrashFault,
-  CrashKitOptions,
-  CrashReport,
-  CrashStorage,
-} from './crash-kit/crash-everywhere.ts';
+export type { CrashCase, CrashFault, CrashKitOptions, CrashReport, CrashStorage } from './crash-kit/crash-case.ts';
 export { crashProcesses, type CrashProcessesOptions } from './crash-kit/crash-processes.ts';
 export { runCrashScript, type CrashResult, type CrashScript } from './crash-kit/crash-script.ts';
 export type { CrashUsers } from './crash-kit/drive-run.ts';
 export type { CrashPoint, CrashProcess } from './crash-kit/process-life.ts';
 export {
   createEffectOracle,
-  findEffectFaults,
   openEffectJournal,
   type EffectEntry,
   type EffectOracle,
   type EffectPromise,
 } from './crash-kit/effect-oracle.ts';
+export { findEffectFaults } from './crash-kit/find-effect-faults.ts';
 
 // Hold an adapter to its port.
 export { storeSuite } from './store-suite/store-suite.ts';

@@ -10,6 +10,8 @@ export interface VirtualClockOptions {
   readonly seed?: number;
   /** Time goes on by itself to the next timer, once nothing else is left to do. Default is `false`: it waits to be told. */
   readonly isAutomatic?: boolean;
+  /** Whether something is under way outside virtual time, such as a command that runs: time stands still meanwhile. Default: nothing is. */
+  readonly isBusy?: () => boolean;
 }
 
 /** A simulated process, as its clock sees it. */
@@ -64,8 +66,7 @@ const immortal: VirtualProcess = { isDead: false };
 
 /** Creates a clock for tests. Two clocks with one seed call the same timers in the same order. */
 export function createVirtualClock(options: VirtualClockOptions = {}): VirtualClock {
-  const { startMs = 1_700_000_000_000, seed, isAutomatic = false } = options;
-  const time = new VirtualTime(startMs, seed, isAutomatic);
+  const time = new VirtualTime(options);
   const clock = {
     ...time.openProcess(immortal),
     advance: async (byMs: number) => {
@@ -93,6 +94,7 @@ class VirtualTime {
   nowMs: number;
   readonly #startMs: number;
   readonly #isAutomatic: boolean;
+  readonly #isBusy: () => boolean;
   readonly #drawOrder: () => number;
   /** By due time, then by order. */
   readonly #timers: Timer[] = [];
@@ -100,8 +102,9 @@ class VirtualTime {
   #deferredCount = 0;
   #running: Promise<void> | undefined;
 
-  constructor(startMs: number, seed: number | undefined, isAutomatic: boolean) {
+  constructor({ startMs = 1_700_000_000_000, seed, isAutomatic = false, isBusy = () => false }: VirtualClockOptions) {
     this.nowMs = startMs;
+    this.#isBusy = isBusy;
     this.#startMs = startMs;
     this.#isAutomatic = isAutomatic;
     let count = 0;
@@ -166,6 +169,10 @@ class VirtualTime {
     for (let turns = 0; turns < quietTurns && !isEnough(); turns += 1) {
       await turn();
       if (this.#deferredCount > 0) turns = -1;
+      else if (turns === quietTurns - 1 && this.#isBusy()) {
+        await pause();
+        turns = -1;
+      }
     }
   }
 
@@ -203,6 +210,11 @@ class VirtualTime {
     while (at > 0 && !isBefore(this.#timers[at - 1] as Timer)) at -= 1;
     this.#timers.splice(at, 0, timer);
   }
+}
+
+/** A moment of real time. */
+function pause(): Promise<void> {
+  return new Promise((resolve) => void setTimeout(resolve, 1));
 }
 
 function turn(): Promise<void> {

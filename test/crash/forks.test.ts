@@ -4,12 +4,10 @@ import { createMemoryBlobs } from '../../src/blobs/memory-blobs.ts';
 import type { Engine, RunResult } from '../../src/engine/api.ts';
 import { createEngine } from '../../src/engine/engine.ts';
 import { createMemoryStore } from '../../src/stores/memory/index.ts';
-import {
-  compareTrials,
-  crashFree,
-  type CrashCase,
-  type CrashTrial,
-} from '../../src/testing/crash-kit/crash-everywhere.ts';
+import { compareTrials } from '../../src/testing/crash-kit/compare-trials.ts';
+import type { CrashCase } from '../../src/testing/crash-kit/crash-case.ts';
+import { crashFree } from '../../src/testing/crash-kit/crash-everywhere.ts';
+import type { CrashTrial } from '../../src/testing/crash-kit/crash-trial.ts';
 import { driveRun } from '../../src/testing/crash-kit/drive-run.ts';
 import { Life, mortalOracle, type CrashPoint } from '../../src/testing/crash-kit/process-life.ts';
 import { mortalStore } from '../../src/testing/crash-kit/mortal-store.ts';
@@ -68,7 +66,16 @@ async function findFaults(
     };
     const engine = createEngine({ store: mortalStore(store, life), blobs, clock, ids });
     const graph = crashCase.graph({ oracle, sleep });
-    const options = { engine, graph, oracle, sleep, input: crashCase.input, users: crashCase, now: () => clock.now() };
+    const findEffect = (key: string) => effects.find(key);
+    const options = {
+      engine,
+      graph,
+      findEffect,
+      sleep,
+      input: crashCase.input,
+      users: crashCase,
+      now: () => clock.now(),
+    };
     const isThere = (runId: string) => async (): Promise<boolean> =>
       (await store.readRun({ tenant, runId })) !== undefined;
     return { engine, drive: (runId) => driveRun({ ...options, runId, isThere: isThere(runId) }) };

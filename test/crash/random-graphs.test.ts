@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { createMemoryBlobs } from '../../src/blobs/memory-blobs.ts';
 import { createMemoryStore } from '../../src/stores/memory/index.ts';
 import { crashEverywhere } from '../../src/testing/crash-kit/crash-everywhere.ts';
-import type { CrashKitOptions } from '../../src/testing/crash-kit/crash-everywhere.ts';
+import type { CrashKitOptions } from '../../src/testing/crash-kit/crash-case.ts';
 import type { CrashPoint } from '../../src/testing/crash-kit/process-life.ts';
 import { randomGraphCase } from '../random-graph/random-graph.ts';
 import { planRandomGraph, type RandomGraphPlan } from '../random-graph/plan-random-graph.ts';

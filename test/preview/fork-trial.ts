@@ -5,7 +5,7 @@ import { createEngine } from '../../src/engine/engine.ts';
 import type { Graph } from '../../src/graph/graph.ts';
 import type { Store } from '../../src/ports/store.ts';
 import { createMemoryStore } from '../../src/stores/memory/memory-store.ts';
-import type { CrashCase } from '../../src/testing/crash-kit/crash-everywhere.ts';
+import type { CrashCase } from '../../src/testing/crash-kit/crash-case.ts';
 import { driveRun } from '../../src/testing/crash-kit/drive-run.ts';
 import { createEffectOracle } from '../../src/testing/crash-kit/effect-oracle.ts';
 import { createSeededRandom } from '../../src/testing/seeded-random.ts';
@@ -49,7 +49,7 @@ export function openForkTrial(crashCase: CrashCase, seed: number): ForkTrial {
       engine,
       graph,
       runId,
-      oracle,
+      findEffect: (key) => oracle.find(key),
       sleep: clock.sleep,
       input: crashCase.input,
       users: { ...crashCase, answer },

@@ -91,7 +91,7 @@ async function attendWait(
     return;
   }
   if (wait.kind !== 'question' && wait.kind !== 'doubt') return;
-  const answer = wait.kind === 'doubt' ? decideDoubt(world.oracle, wait) : options.answer?.(wait);
+  const answer = wait.kind === 'doubt' ? decideDoubt((key) => world.oracle.find(key), wait) : options.answer?.(wait);
   if (answer === undefined) return;
   await engine.answer(runId, wait.waitId, answer);
   // The same again is acknowledged; another answer meets the first, or a wait that is closed (W2, O1).

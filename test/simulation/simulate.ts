@@ -1,8 +1,12 @@
 /** Seeded simulation: several workers over one store that fails, in virtual time; one seed is one run (P1 to P4). */
-import { compareTrials, crashFree, noBlobs } from '../../src/testing/crash-kit/crash-everywhere.ts';
-import type { CrashStorage, CrashTrial } from '../../src/testing/crash-kit/crash-everywhere.ts';
+import { compareTrials } from '../../src/testing/crash-kit/compare-trials.ts';
+import type { CrashStorage } from '../../src/testing/crash-kit/crash-case.ts';
+import { crashFree } from '../../src/testing/crash-kit/crash-everywhere.ts';
+import type { CrashTrial } from '../../src/testing/crash-kit/crash-trial.ts';
+import { createMemoryBlobs } from '../../src/blobs/memory-blobs.ts';
 import { summariseRun } from '../../src/testing/crash-kit/run-summary.ts';
-import { createEffectOracle, findEffectFaults } from '../../src/testing/crash-kit/effect-oracle.ts';
+import { createEffectOracle } from '../../src/testing/crash-kit/effect-oracle.ts';
+import { findEffectFaults } from '../../src/testing/crash-kit/find-effect-faults.ts';
 import type { EffectOracle } from '../../src/testing/crash-kit/effect-oracle.ts';
 import { randomGraphCase, randomGraphInput } from '../random-graph/random-graph.ts';
 import { planRandomGraph } from '../random-graph/plan-random-graph.ts';
@@ -58,7 +62,7 @@ export async function simulate(seed: number, options: SimulationOptions): Promis
   const world: SimulationWorld = {
     time,
     store: witness.store,
-    blobs: storage.blobs ?? noBlobs,
+    blobs: storage.blobs ?? createMemoryBlobs(time.now),
     oracle,
     graph: crashCase.graph,
     tenant,

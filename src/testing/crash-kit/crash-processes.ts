@@ -2,7 +2,8 @@
 import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { compareTrials, type CrashFault, type CrashReport } from './crash-everywhere.ts';
+import type { CrashFault, CrashReport } from './crash-case.ts';
+import { compareTrials } from './compare-trials.ts';
 import type { CrashPoint } from './process-life.ts';
 import { crashOrdersVariable, crashResultFile, type CrashOrders, type CrashResult } from './crash-script.ts';
 
@@ -29,11 +30,7 @@ export async function crashProcesses(options: CrashProcessesOptions): Promise<Cr
   const end = await runScript(options.script, { folder: made(quiet) });
   const expected = readResult(quiet);
   if (expected === undefined) throw new Error(`${options.script} does not end even without a crash: ${end.errors}`);
-  const points = (['write', 'effect'] as const).flatMap((kind) =>
-    Array.from({ length: expected.counts[kind] }, (_, index) => index + 1).flatMap((number) =>
-      (['before', 'after'] as const).map((when): CrashPoint => ({ kind, number, when })),
-    ),
-  );
+  const { points } = expected;
   const queue = [...choose(points)];
   const trials = queue.length;
   const workers = Array.from({ length: concurrency }, () => new TrialWorker(options, expected, queue));
@@ -92,9 +89,13 @@ class TrialWorker {
     const result = readResult(folder);
     const faults =
       result === undefined
-        ? [`the process ended with ${end.code ?? end.signal}: ${end.errors}`]
+        ? [
+            `the resumed process ended with ${end.code ?? end.signal}: ${end.errors}; expected: the run ends, ${this.#expected.summary.status}`,
+          ]
         : [
-            ...result.lost.map((checksum) => `checkpoint ${checksum} did not stay as it was`),
+            ...result.lost.map(
+              (checksum) => `checkpoint ${checksum} did not stay as it was; expected: what is committed stays`,
+            ),
             ...compareTrials(this.#options.isScheduleFree ?? true, crashes, this.#expected, result),
           ];
     if (faults.length === 0) rmSync(folder, { recursive: true });

@@ -1,14 +1,22 @@
 /** The child's side of a real crash: a script that brings a run as far as it lives, and is killed with SIGKILL on the way. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { systemClock } from '../../app/system-clock.ts';
+import { createSystemIds } from '../../app/system-ids.ts';
+import { createFileBlobs } from '../../blobs/file-blobs.ts';
 import type { Engine } from '../../engine/api.ts';
+import { createEngine } from '../../engine/engine.ts';
+import type { Graph } from '../../graph/graph.ts';
 import type { Store } from '../../ports/store.ts';
 import { driveRun } from './drive-run.ts';
 import { Life, mortalOracle, type CrashPoint } from './process-life.ts';
-import type { CrashCase } from './crash-everywhere.ts';
+import type { TrialEnd } from './compare-trials.ts';
+import type { CrashCase } from './crash-case.ts';
 import { mortalStore } from './mortal-store.ts';
 import { checksumsOf, summariseRun, type RunSummary } from './run-summary.ts';
-import { openEffectJournal, type EffectEntry } from './effect-oracle.ts';
+import { openEffectJournal } from './effect-oracle.ts';
+import { watchGraph } from './watch-graph.ts';
+import { WorkUnderWay } from './work-under-way.ts';
 
 /** The environment variable by which {@link crashProcesses} tells a script its orders. */
 export const crashOrdersVariable = 'CAIRN_CRASH';
@@ -22,10 +30,10 @@ export interface CrashOrders {
 }
 
 /** What a script that was not killed leaves in its folder. */
-export interface CrashResult {
-  readonly summary: RunSummary;
-  readonly effects: readonly EffectEntry[];
-  readonly counts: Life['counts'];
+export interface CrashResult extends TrialEnd {
+  /** Where its process could have been killed. */
+  readonly points: readonly CrashPoint[];
+  /** Committed checkpoints that changed or went away after the crash. */
   readonly lost: readonly string[];
 }
 
@@ -34,12 +42,13 @@ export const crashResultFile = 'result.json';
 export interface CrashScript extends CrashCase {
   /** Called with the folder of a trial before anything else: a process may bring one trial to its end and then begin another. */
   readonly enter?: (folder: string) => void | Promise<void>;
-  /** Looks at what the ended run left outside; what it returns is compared. A trial for which it throws is a fault. */
-  readonly inspect?: (result: CrashResult, folder: string) => CrashResult | Promise<CrashResult>;
   /** Opens the store of a trial. */
   readonly openStore: (folder: string) => Store | Promise<Store>;
-  /** Opens an engine over the store it is given, with ids that know which processes have died. */
-  readonly openEngine: (store: Store, folder: string) => Engine;
+  /**
+   * Opens an engine over the store it is given, with ids that know which processes have died. Default: one of the machine's clock and ids,
+   * with its blobs in the folder. A graph that it finds by itself goes through `watch`, so that the kit sees what its functions do.
+   */
+  readonly openEngine?: (store: Store, folder: string, watch: (graph: Graph) => Graph) => Engine;
 }
 
 const runId = '01890000-0000-7000-8000-000000000001';
@@ -63,15 +72,18 @@ async function runTrial(script: CrashScript, folder: string, point: CrashPoint |
   await script.enter?.(folder);
   const store = await script.openStore(folder);
   const life = new Life(point, () => process.kill(process.pid, 'SIGKILL'));
-  const oracle = mortalOracle(openEffectJournal(join(folder, 'effects.jsonl')), life);
+  const effects = openEffectJournal(join(folder, 'effects.jsonl'));
+  const calls = openEffectJournal(join(folder, 'calls.jsonl'));
   const key = { tenant, runId };
   // What an earlier life committed must stay as it was.
   const before =
     (await store.readRun(key)) === undefined
       ? []
       : checksumsOf(await store.readCheckpoints(key, { from: 0, to: Number.MAX_SAFE_INTEGER }));
-  const engine = script.openEngine(mortalStore(store, life), folder);
-  const graph = script.graph({ oracle, sleep });
+  const watch = { life, work: new WorkUnderWay(), oracle: effects, calls };
+  const graph = watchGraph(script.graph({ oracle: mortalOracle(effects, life), sleep }), watch);
+  const { openEngine = openMachineEngine } = script;
+  const engine = openEngine(mortalStore(store, life), folder, (found) => watchGraph(found, watch));
   const isThere = async (): Promise<boolean> => (await store.readRun(key)) !== undefined;
   const result = await driveRun({
     isThere,
@@ -80,21 +92,37 @@ async function runTrial(script: CrashScript, folder: string, point: CrashPoint |
     runId,
     input: script.input,
     users: script,
-    oracle,
+    findEffect: (effect) => effects.find(effect) ?? calls.find(effect),
     sleep,
     now: Date.now,
   });
   const kept = new Set(checksumsOf(await store.readCheckpoints(key, { from: 0, to: result.seq })));
   const left: CrashResult = {
-    summary: await summariseRun(store, tenant, result),
-    effects: oracle.entries,
-    counts: life.counts,
+    summary: withoutFolder(await summariseRun(store, tenant, result, script), folder),
+    effects: effects.entries,
+    calls: calls.entries,
+    points: life.points,
     lost: before.filter((checksum) => !kept.has(checksum)),
   };
   await engine.close();
   await store.close();
-  const told = (await script.inspect?.(left, folder)) ?? left;
-  writeFileSync(join(folder, crashResultFile), JSON.stringify(told));
+  writeFileSync(join(folder, crashResultFile), JSON.stringify(left));
+}
+
+/** Each trial is in a folder of its own: paths in it are compared as seen from there. */
+function withoutFolder(summary: RunSummary, folder: string): RunSummary {
+  const { state, outside } = summary;
+  const told = (text: string): string => text.replaceAll(folder, '.');
+  return { ...summary, state: told(state), ...(outside === undefined ? {} : { outside: told(outside) }) };
+}
+
+function openMachineEngine(store: Store, folder: string): Engine {
+  return createEngine({
+    store,
+    blobs: createFileBlobs(join(folder, 'blobs')),
+    clock: systemClock,
+    ids: createSystemIds(),
+  });
 }
 
 function sleep(delayMs: number): Promise<void> {

@@ -2,7 +2,7 @@
 import type { Engine, OpenQuestion, RunResult } from '../../engine/api.ts';
 import { CairnError } from '../../errors.ts';
 import type { Graph } from '../../graph/graph.ts';
-import type { EffectOracle } from './effect-oracle.ts';
+import type { EffectEntry } from './effect-oracle.ts';
 
 /** Who is asked while a run goes on. All of it is a function of the question, so that a crash does not change what is said. */
 export interface CrashUsers {
@@ -10,7 +10,7 @@ export interface CrashUsers {
   readonly answer?: (question: OpenQuestion) => unknown;
   /** The value of a signal, by name. Default: null. */
   readonly signal?: (name: string) => unknown;
-  /** What a person who looks outside says of an effect in doubt. Default: what the oracle knows of its key. */
+  /** What a person who looks outside says of an effect in doubt; may be a promise. Default: what the kit saw of it. */
   readonly decide?: (question: OpenQuestion) => unknown;
 }
 
@@ -22,7 +22,8 @@ export interface DriveOptions {
   /** Whether the run exists. */
   readonly isThere: () => Promise<boolean>;
   readonly users: CrashUsers;
-  readonly oracle: EffectOracle;
+  /** What is known outside of an effect, by its key. */
+  readonly findEffect: (key: string) => EffectEntry | undefined;
   /** Lets time pass, on whatever clock the engine has. */
   readonly sleep: (delayMs: number) => Promise<void>;
   readonly now: () => number;
@@ -60,14 +61,14 @@ async function attend(options: DriveOptions, waits: readonly OpenQuestion[]): Pr
   await options.sleep(Math.max(1, Math.min(...due) - options.now()));
 }
 
-async function attendOne({ engine, runId, users, oracle }: DriveOptions, wait: OpenQuestion): Promise<boolean> {
+async function attendOne({ engine, runId, users, findEffect }: DriveOptions, wait: OpenQuestion): Promise<boolean> {
   if (wait.kind === 'signal') {
     await engine.signal(runId, wait.name, users.signal?.(wait.name) ?? null, { id: wait.waitId });
     return true;
   }
   if (wait.kind !== 'question' && wait.kind !== 'doubt') return false;
-  const { decide = (question) => decideDoubt(oracle, question) } = users;
-  const answer = wait.kind === 'doubt' ? decide(wait) : users.answer?.(wait);
+  const { decide = (question) => decideDoubt(findEffect, question) } = users;
+  const answer = wait.kind === 'doubt' ? await decide(wait) : users.answer?.(wait);
   if (answer === undefined) return false;
   try {
     await engine.answer(runId, wait.waitId, answer);
@@ -79,9 +80,9 @@ async function attendOne({ engine, runId, users, oracle }: DriveOptions, wait: O
 }
 
 /** What a person who looks at the receiver would say of an effect in doubt. */
-export function decideDoubt(oracle: EffectOracle, wait: OpenQuestion): unknown {
+export function decideDoubt(findEffect: DriveOptions['findEffect'], wait: OpenQuestion): unknown {
   const { key } = wait.metadata as { readonly key: string };
-  const entry = oracle.find(key);
+  const entry = findEffect(key);
   if (entry === undefined) return 'run again';
   return entry.fails === true ? 'fail' : { decision: 'happened', output: entry.output };
 }

@@ -19,6 +19,16 @@ export interface EffectEntry {
   readonly output: unknown;
   /** The sender reports a failure although the effect happened: a person who is asked says `fail`. */
   readonly fails?: boolean;
+  /** Of a call that the kit watches: it has begun, and nothing is known of its end. */
+  readonly isBegun?: boolean;
+}
+
+/** Thrown where a killed process reaches for the outside. */
+export class ProcessKilled extends Error {
+  constructor() {
+    super('this process was killed');
+    this.name = 'ProcessKilled';
+  }
 }
 
 /** Remembers effects in the order in which they arrived. */
@@ -33,7 +43,8 @@ export interface EffectOracle {
 }
 
 function createOracle(read: () => readonly EffectEntry[], apply: (entry: EffectEntry) => void): EffectOracle {
-  const find = (key: string): EffectEntry | undefined => read().find((entry) => entry.key === key);
+  const find = (key: string): EffectEntry | undefined =>
+    read().find((entry) => entry.key === key && entry.isBegun !== true);
   return {
     apply,
     get entries() {
@@ -75,36 +86,4 @@ export function openEffectJournal(path: string): EffectOracle {
       closeSync(file);
     }
   });
-}
-
-/**
- * The faults in what an oracle saw, one sentence each; none if the promises hold (P2).
- * @param expected - what the same run did when nothing crashed: then nothing may be missing and nothing may be new
- * @param repeatsMost - how often a repeatable effect may arrive under one key
- */
-export function findEffectFaults(
-  entries: readonly EffectEntry[],
-  expected: readonly EffectEntry[] | undefined,
-  repeatsMost: number,
-): readonly string[] {
-  const faults: string[] = [];
-  const places = new Map<string, string>();
-  const counts = new Map<string, number>();
-  const keys = new Map<string, string>();
-  for (const { key, place, promise } of entries) {
-    const other = places.get(key) ?? place;
-    if (other !== place) faults.push(`${place} and ${other} sent the same key`);
-    if ((keys.get(place) ?? key) !== key) faults.push(`${place} sent two keys`);
-    places.set(key, place);
-    keys.set(place, key);
-    const count = (counts.get(key) ?? 0) + 1;
-    counts.set(key, count);
-    const most = promise === 'once' ? 1 : repeatsMost;
-    if (count === most + 1) faults.push(`${place} (${promise}) happened more than ${most} times`);
-  }
-  if (expected === undefined) return faults;
-  const wanted = new Set(expected.map((entry) => entry.place));
-  for (const place of wanted) if (!keys.has(place)) faults.push(`${place} was lost`);
-  for (const place of keys.keys()) if (!wanted.has(place)) faults.push(`${place} does not happen without a crash`);
-  return faults;
 }

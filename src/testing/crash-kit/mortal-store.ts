@@ -1,52 +1,35 @@
 /** The store as a process under test reaches it: writes are counted, and nothing comes or goes once the process is dead. */
 import type { Store } from '../../ports/store.ts';
-import type { Life } from './process-life.ts';
+import { storeMethods, type StoreMethod } from '../faulty-store.ts';
+import { never, type Life } from './process-life.ts';
+import type { WorkUnderWay } from './work-under-way.ts';
 
-/** Never resolves: what a killed process waits for. */
-function never<Value>(): Promise<Value> {
-  return new Promise<Value>(() => {});
-}
+/** What a run is made of: the points at which a process is killed. */
+const writes: ReadonlySet<StoreMethod> = new Set(['admitRun', 'commit', 'postMessage']);
 
-/** Wraps a store for one life of a process. Writes are `admitRun`, `commit` and `postMessage`: what a run is made of. */
-export function mortalStore(store: Store, life: Life): Store {
-  const write = async <Reply>(call: () => Promise<Reply>): Promise<Reply> => {
-    if (life.isDead) return never();
-    const fate = life.enter('write');
-    if (fate === 'dead') return never();
-    const reply = await call();
-    if (fate === 'die after') life.kill();
-    return life.isDead ? never<Reply>() : reply;
-  };
-  const alive = async <Reply>(call: () => Promise<Reply>): Promise<Reply> => {
-    if (life.isDead) return never();
-    const reply = await call();
-    return life.isDead ? never<Reply>() : reply;
-  };
+type Call = (...args: readonly unknown[]) => Promise<unknown>;
+
+/** Wraps a store for one life of a process. @param work - told of each call, which may take real time */
+export function mortalStore(store: Store, life: Life, work?: WorkUnderWay): Store {
+  const wrap =
+    (method: StoreMethod): Call =>
+    async (...args) => {
+      if (life.isDead) return never();
+      const fate = writes.has(method) ? life.enter('write') : 'go';
+      if (fate === 'dead') return never();
+      const call = (): Promise<unknown> => (store[method] as Call)(...args);
+      const reply = await (work === undefined ? call() : work.attempt(call));
+      if (fate === 'die after') life.kill();
+      return life.isDead ? never() : reply;
+    };
   return {
     name: store.name,
     capabilities: store.capabilities,
-    admitRun: (admission) => write(() => store.admitRun(admission)),
-    commit: (commit) => write(() => store.commit(commit)),
-    postMessage: (message) => write(() => store.postMessage(message)),
-    readRun: (key) => alive(() => store.readRun(key)),
-    findRuns: (tenant, prefix, limit) => alive(() => store.findRuns(tenant, prefix, limit)),
-    listRuns: (query) => alive(() => store.listRuns(query)),
-    removeRun: (key) => alive(() => store.removeRun(key)),
-    readIdentity: () => alive(() => store.readIdentity()),
-    setIdentity: (identity) => alive(() => store.setIdentity(identity)),
-    claimNext: (request) => alive(() => store.claimNext(request)),
-    claimRun: (request) => alive(() => store.claimRun(request)),
-    renewClaim: (claim) => alive(() => store.renewClaim(claim)),
-    releaseClaim: (claim) => alive(() => store.releaseClaim(claim)),
-    readCheckpoints: (key, range) => alive(() => store.readCheckpoints(key, range)),
-    readSnapshot: (key, atOrBefore) => alive(() => store.readSnapshot(key, atOrBefore)),
-    writeSnapshot: (key, snapshot) => alive(() => store.writeSnapshot(key, snapshot)),
-    readMessages: (key) => alive(() => store.readMessages(key)),
-    listWaits: (query) => alive(() => store.listWaits(query)),
-    tagCheckpoint: (key, tag) => alive(() => store.tagCheckpoint(key, tag)),
-    removeTag: (key, name) => alive(() => store.removeTag(key, name)),
-    readTags: (key) => alive(() => store.readTags(key)),
-    pruneRun: (prune) => alive(() => store.pruneRun(prune)),
-    close: () => alive(() => store.close()),
-  };
+    ...Object.fromEntries(storeMethods.map((method) => [method, wrap(method)])),
+    ...(store.watch && {
+      watch: (tenant: string, wake: () => void) => store.watch?.(tenant, () => void (life.isDead || wake())),
+    }),
+    ...(store.findDamage && { findDamage: () => (life.isDead ? never() : store.findDamage?.()) }),
+    close: () => (life.isDead ? never() : store.close()),
+  } as Store;
 }

@@ -1,0 +1,38 @@
+/** How a run that was killed differs from the one that never was (P1, P2). */
+import type { EffectEntry } from './effect-oracle.ts';
+import { findCallFaults, findEffectFaults } from './find-effect-faults.ts';
+import { compareSummaries, type RunSummary } from './run-summary.ts';
+
+/** What is compared of a trial. */
+export interface TrialEnd {
+  readonly summary: RunSummary;
+  /** What arrived at the oracle. */
+  readonly effects: readonly EffectEntry[];
+  /** Calls of nodes and steps that may have an effect: begun, and returned unless their effect went to the oracle. Absent: they were not watched. */
+  readonly calls?: readonly EffectEntry[];
+}
+
+/** How a crashed trial differs from one without a crash, one sentence each. */
+export function compareTrials(
+  isScheduleFree: boolean,
+  crashes: number,
+  expected: TrialEnd,
+  found: TrialEnd,
+): readonly string[] {
+  const wanted = isScheduleFree ? expected : undefined;
+  const faults = [
+    ...findEffectFaults(found.effects, wanted?.effects, repeatsMost(expected.effects) + crashes),
+    ...(found.calls === undefined ? [] : findCallFaults(found.calls, wanted?.calls)),
+  ];
+  if (isScheduleFree) return [...compareSummaries(expected.summary, found.summary), ...faults];
+  const { status, error = '' } = found.summary;
+  if (status === expected.summary.status) return faults;
+  return [`the run is ${status}${error}; expected: ${expected.summary.status}`, ...faults];
+}
+
+/** How often a repeatable effect arrives under one key even without a crash. */
+function repeatsMost(entries: readonly EffectEntry[]): number {
+  const counts = new Map<string, number>();
+  for (const { key } of entries) counts.set(key, (counts.get(key) ?? 0) + 1);
+  return Math.max(1, ...counts.values());
+}

@@ -1,0 +1,146 @@
+/** Puts the kit between the engine and the functions of a graph: what may have an effect is a point to be killed at, and is remembered. */
+import type { Graph, GraphNode } from '../../graph/graph.ts';
+import {
+  NodeFailure,
+  Outcome,
+  type EffectClass,
+  type NodeContext,
+  type StepContext,
+} from '../../graph/node-contract.ts';
+import { ProcessKilled, type EffectEntry, type EffectOracle } from './effect-oracle.ts';
+import { never, type Life } from './process-life.ts';
+import type { WorkUnderWay } from './work-under-way.ts';
+
+/** What the functions of one life of a process are watched with. */
+export interface GraphWatch {
+  readonly life: Life;
+  readonly work: WorkUnderWay;
+  /** Effects that the functions report themselves. */
+  readonly oracle: EffectOracle;
+  /** Where the kit keeps which calls returned, and what. */
+  readonly calls: EffectOracle;
+}
+
+/** One call of a function. */
+interface WatchedCall {
+  readonly key: string;
+  readonly place: string;
+  readonly effect: EffectClass;
+  readonly isRepeatable: boolean;
+}
+
+/** The same graph, with each of its functions watched; child graphs too. */
+export function watchGraph(graph: Graph, watch: GraphWatch): Graph {
+  return new GraphWatcher(watch).graph(graph);
+}
+
+class GraphWatcher {
+  readonly #watch: GraphWatch;
+  readonly #graphs = new WeakMap<Graph, Graph>();
+
+  constructor(watch: GraphWatch) {
+    this.#watch = watch;
+  }
+
+  graph(graph: Graph): Graph {
+    const known = this.#graphs.get(graph);
+    if (known !== undefined) return known;
+    const watched: Graph = { ...graph, nodes: graph.nodes.map((node) => this.#node(node)) };
+    this.#graphs.set(graph, watched);
+    this.#graphs.set(watched, watched);
+    return watched;
+  }
+
+  #node(node: GraphNode): GraphNode {
+    const { implementation, subgraph, effect, idempotent } = node;
+    const run = (ctx: NodeContext): unknown => {
+      const place = `${ctx.nodePath.join('/')}#${ctx.visit}`;
+      return this.#call({ key: ctx.idempotencyKey, place, effect, isRepeatable: idempotent }, () =>
+        implementation.run(this.#context(ctx, place)),
+      );
+    };
+    return {
+      ...node,
+      implementation: { ...implementation, run },
+      subgraph: subgraph === undefined ? undefined : this.graph(subgraph),
+    };
+  }
+
+  /** A context whose calls tell that their function waits, and whose steps and child graphs are watched. */
+  #context(ctx: NodeContext, place: string): NodeContext {
+    const { work } = this.#watch;
+    const step: NodeContext['step'] = (name, options, fn) => {
+      const { effect = 'pure', idempotent = false } = options;
+      const watched = (given: StepContext): unknown =>
+        this.#call({ key: given.idempotencyKey, place: `${place} ${name}`, effect, isRepeatable: idempotent }, () =>
+          fn(given),
+        );
+      return work.wait(() => ctx.step(name, options, watched as typeof fn));
+    };
+    const replaced: Partial<NodeContext> = {
+      step,
+      ask: (question) => work.wait(() => ctx.ask(question)),
+      sleepUntil: (...args) => work.wait(() => ctx.sleepUntil(...args)),
+      receive: (...args) => work.wait(() => ctx.receive(...args)),
+      save: (state) => work.wait(() => ctx.save(state)),
+      run: (graph, ...args) => work.wait(() => ctx.run(this.graph(graph as Graph), ...args)),
+      ...(ctx.part && {
+        part: (...args) => this.#context((ctx.part as NonNullable<NodeContext['part']>)(...args), place),
+      }),
+    };
+    return new Proxy(ctx, {
+      get: (target, name) => {
+        if (Object.hasOwn(replaced, name)) return replaced[name as keyof NodeContext];
+        const member: unknown = Reflect.get(target, name, target);
+        return typeof member === 'function' ? member.bind(target) : member;
+      },
+    });
+  }
+
+  #call(call: WatchedCall, work: () => unknown): unknown {
+    const { life, work: underWay } = this.#watch;
+    if (call.effect !== 'write' && call.effect !== 'external') return underWay.attempt(work);
+    if (life.isDead) return never();
+    const fate = life.enter('call');
+    if (fate === 'dead') return never();
+    const number = life.counts.call;
+    this.#watch.calls.apply({ ...entryOf(call), output: null, isBegun: true });
+    return this.#end(() => underWay.attempt(work), call, { number, diesAfter: fate === 'die after' });
+  }
+
+  #end(
+    run: () => unknown,
+    call: WatchedCall,
+    point: { readonly number: number; readonly diesAfter: boolean },
+  ): unknown {
+    const { life } = this.#watch;
+    const returned = (output: unknown): unknown => {
+      this.#remember(call, point.number, { output: output instanceof Outcome ? output.parts.output : output });
+      if (point.diesAfter) life.kill();
+      return life.isDead ? never() : output;
+    };
+    const threw = (error: unknown): Promise<never> => {
+      const isUnknown = !(error instanceof ProcessKilled) && !(error instanceof NodeFailure && error.applied === 'no');
+      if (isUnknown) this.#remember(call, point.number, { output: null, fails: true });
+      if (point.diesAfter) life.kill();
+      return life.isDead ? never() : Promise.reject(error);
+    };
+    try {
+      const value = run();
+      return value instanceof Promise ? value.then(returned, threw) : returned(value);
+    } catch (error) {
+      return threw(error);
+    }
+  }
+
+  /** Of a call whose effect went to the oracle, the oracle knows. */
+  #remember(call: WatchedCall, number: number, end: { output: unknown; fails?: boolean }): void {
+    const { life, oracle, calls } = this.#watch;
+    if (oracle.find(call.key) !== undefined) life.callsToOracle.add(number);
+    else calls.apply({ ...entryOf(call), ...end });
+  }
+}
+
+function entryOf({ key, place, isRepeatable }: WatchedCall): Pick<EffectEntry, 'key' | 'place' | 'promise'> {
+  return { key, place, promise: isRepeatable ? 'repeatable' : 'once' };
+}

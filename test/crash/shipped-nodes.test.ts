@@ -1,0 +1,82 @@
+/** Every node type that is shipped, killed at every point under both kits: on virtual time, and for real (P1, P2). */
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import { createMemoryStore } from '../../src/stores/memory/index.ts';
+import { crashEverywhere } from '../../src/testing/crash-kit/crash-everywhere.ts';
+import { crashProcesses } from '../../src/testing/crash-kit/crash-processes.ts';
+import type { CrashResult } from '../../src/testing/crash-kit/crash-script.ts';
+import type { CrashPoint } from '../../src/testing/crash-kit/process-life.ts';
+import { shippedNodeCases } from './cases/shipped-nodes.ts';
+
+const home = process.cwd();
+const top = mkdtempSync(join(tmpdir(), 'cairn-shipped-'));
+const world = join(top, 'world');
+mkdirSync(world);
+
+/** What was sent in each trial: how often each key came. */
+const received = new Map<string, Map<string, number>>();
+const server = createServer((request, response) => {
+  const { pathname, searchParams } = new URL(request.url ?? '', 'http://host/');
+  const trial = searchParams.get('trial') ?? '';
+  const keys = received.get(trial) ?? new Map<string, number>();
+  received.set(trial, keys);
+  const key = request.headers['idempotency-key'];
+  if (request.method === 'POST') keys.set(String(key), (keys.get(String(key)) ?? 0) + 1);
+  request.resume();
+  response.setHeader('content-type', 'application/json');
+  response.end(JSON.stringify(pathname === '/received' ? [...keys.values()] : 'fine'));
+});
+await new Promise<void>((resolve) => {
+  server.listen(0, '127.0.0.1', resolve);
+});
+const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+const cases = shippedNodeCases(url);
+
+afterAll(() => {
+  process.chdir(home);
+  server.close();
+  server.closeAllConnections();
+  rmSync(top, { recursive: true, force: true });
+});
+
+describe('on virtual time', () => {
+  test.each(cases)(
+    'P1 P2 %s, killed at every point, ends as if it never was',
+    { timeout: 120_000 },
+    async (_, found) => {
+      process.chdir(world);
+      const report = await crashEverywhere(found, {
+        open: (now) => {
+          for (const name of readdirSync(world)) rmSync(join(world, name), { recursive: true });
+          received.delete('world');
+          return { store: createMemoryStore({ now }) };
+        },
+      });
+      expect(report.trials).toBeGreaterThan(5);
+      expect(report.faults).toEqual([]);
+    },
+  );
+});
+
+describe('with real processes', () => {
+  test.each(cases)('P1 P2 %s, killed for real, ends as if it never was', { timeout: 240_000 }, async (name) => {
+    process.chdir(home);
+    received.clear();
+    const folder = join(top, name.replaceAll(/[^a-z]/gu, '-'));
+    mkdirSync(folder);
+    Object.assign(process.env, { NODE_CASE: name, NODE_URL: url, NODE_COMPILE_CACHE: join(top, 'compiled') });
+    const script = join(import.meta.dirname, 'cases/shipped-nodes.ts');
+    // Each call, and every other write: all of them are killed on virtual time.
+    const choose = (points: readonly CrashPoint[]): readonly CrashPoint[] =>
+      points.filter(({ kind, number }) => kind === 'call' || number % 2 === 0);
+    const report = await crashProcesses({ script, folder, choose });
+    const { summary } = JSON.parse(readFileSync(join(folder, 'quiet', 'result.json'), 'utf8')) as CrashResult;
+    expect(summary.status).toBe('completed');
+    expect(report.trials).toBeGreaterThan(3);
+    expect(report.faults).toEqual([]);
+  });
+});
