@@ -31,6 +31,36 @@ export type { CompileOptions } from './dialects/code/run-options.ts';
 export type { TypedState } from './dialects/code/typed-state.ts';
 export type { Workflow, WorkflowResult, WorkflowState } from './dialects/code/workflow.ts';
 export type { CheckpointRef, Engine, StreamEvent } from './engine/api.ts';
+export type { RunSchedule, Schedule } from './ports/schedule.ts';
+export type {
+  Admission,
+  AdmissionReply,
+  CheckpointRow,
+  Claim,
+  ClaimReply,
+  ClaimRequest,
+  Commit,
+  CommitReply,
+  Durability,
+  GrantedClaim,
+  Message,
+  MessageReply,
+  MessageRow,
+  NextRequest,
+  OpenWait,
+  Page,
+  Prune,
+  RunKey,
+  RunQuery,
+  RunRow,
+  SnapshotRow,
+  Store,
+  StoreCapabilities,
+  StoredStatus,
+  TagRow,
+  WaitQuery,
+  WaitRow,
+} from './ports/store.ts';
 export {
   fileNode,
   functionNode,

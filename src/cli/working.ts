@@ -9,6 +9,7 @@ import { diffCommand } from './commands/diff.ts';
 import { doctorCommand } from './commands/doctor.ts';
 import { exportCommand } from './commands/export.ts';
 import { forkCommand } from './commands/fork.ts';
+import { identityCommand } from './commands/identity.ts';
 import { importCommand } from './commands/import.ts';
 import { inboxCommand } from './commands/inbox.ts';
 import { logCommand } from './commands/log.ts';
@@ -52,6 +53,7 @@ const commands: readonly Command[] = [
   exportCommand,
   importCommand,
   verifyCommand,
+  identityCommand,
   doctorCommand,
   mcpCommand,
 ];

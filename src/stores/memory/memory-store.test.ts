@@ -18,6 +18,15 @@ describe('memory store', () => {
   storeSuite({ test, create: createUnderTest });
 });
 
+describe('memory store on a clock that never stands still', () => {
+  const create = (): StoreUnderTest => {
+    let now = 1_700_000_000_000;
+    const advance = (byMs: number): void => void (now += byMs);
+    return { store: createMemoryStore({ now: () => (now += 1) }), advance };
+  };
+  storeSuite({ test, create });
+});
+
 describe('memory store behind a wrapper that does nothing', () => {
   storeSuite({ test, create: () => putNetworkBefore(createUnderTest(), {}, 1), seed: 2 });
 });

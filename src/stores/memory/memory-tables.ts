@@ -149,14 +149,14 @@ export class MemoryTables {
       return { owner: run.owner, remainingMs: run.leaseUntil - now };
     }
     const claim = this.#grant(run, request.workerId, request.leaseMs);
-    return { claim, run: toRunRow(run, now) };
+    return { claim, run: toRunRow(run, this.now()) };
   }
 
   claimNext(request: NextRequest): readonly GrantedClaim[] {
     const now = this.now();
     return findNext(this.runsOf(request.tenant), request, now).map((run) => ({
       claim: this.#grant(run, request.workerId, request.leaseMs),
-      run: toRunRow(run, now),
+      run: toRunRow(run, this.now()),
     }));
   }
 

@@ -9,6 +9,7 @@ import type {
   Commit,
   Message,
   RunKey,
+  RunRow,
   SnapshotRow,
   Store,
   WaitRow,
@@ -122,6 +123,19 @@ export async function requireRun(
   const run = await store.readRun(keyOf(runId));
   assert.ok(run, `run ${runId} is there`);
   return run;
+}
+
+/** A store's clock may go on while it works, by less than half a lease. */
+export function assertRemaining(remainingMs: unknown, atMostMs: number): void {
+  assert.equal(typeof remainingMs, 'number');
+  const rest = remainingMs as number;
+  assert.ok(rest <= atMostMs && rest > atMostMs - leaseMs / 2, `${rest} ms are left, of ${atMostMs}`);
+}
+
+/** Who holds a run, for how long: as {@link assertRemaining} has it. */
+export function assertHeld(claim: RunRow['claim'], workerId: string, atMostMs: number): void {
+  assert.equal(claim?.workerId, workerId);
+  assertRemaining(claim.remainingMs, atMostMs);
 }
 
 export async function openWaitIds(store: Store, runId: string): Promise<string[]> {

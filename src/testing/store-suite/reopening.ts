@@ -3,11 +3,13 @@
 import assert from 'node:assert/strict';
 import {
   admission,
+  assertHeld,
   checkpoint,
   commitMany,
   commitOf,
   expectCode,
   keyOf,
+  leaseMs,
   message,
   readSeqs,
   requireRun,
@@ -52,7 +54,10 @@ export const reopeningTests: SuitePart = {
       const claim = await startRun(store, 'run', { waits: [wait('a')] });
       await commitMany(store, claim, 1, 5);
       await store.postMessage(message('run'));
-      assert.deepEqual(await requireRun(other, 'run'), await requireRun(store, 'run'));
+      const seen = await requireRun(other, 'run');
+      const known = await requireRun(store, 'run');
+      assertHeld(seen.claim, 'one', leaseMs);
+      assert.deepEqual({ ...seen, claim: undefined }, { ...known, claim: undefined });
       assert.deepEqual(await other.readCheckpoints(keyOf('run'), { from: 5, to: 5 }), [checkpoint(5)]);
       assert.deepEqual(await other.listWaits({ tenant }), await store.listWaits({ tenant }));
       assert.deepEqual(await other.readMessages(keyOf('run')), await store.readMessages(keyOf('run')));

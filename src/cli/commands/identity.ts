@@ -1,0 +1,41 @@
+/** `cairn identity` */
+import { withReading } from '../../app/open-reading.ts';
+import { CairnError } from '../../errors.ts';
+import { storeIdentity, type StoreIdentityInput } from '../../operations/store-identity.ts';
+import type { Command } from '../command.ts';
+import { withApp } from '../follow.ts';
+import { printable } from '../text/printable.ts';
+
+export const identityCommand: Command<StoreIdentityInput> = {
+  name: storeIdentity.name,
+  summary: storeIdentity.summary,
+  fields: storeIdentity.input,
+  details:
+    'Runs keep the identity they were admitted under. A copied store keeps that of the original: give the copy another.',
+  examples: [
+    { line: 'cairn identity', does: 'show it' },
+    { line: 'cairn identity --new', does: 'after copying production to a staging machine, on the copy' },
+    { line: 'cairn identity --set shop-staging', does: 'the same, with a name' },
+  ],
+  execute(session, input) {
+    const isChange = input.new === true || input.set !== undefined;
+    const open = isChange ? withApp : withReading;
+    return open(session, async (context) => {
+      const { name, capabilities } = context.store;
+      // Where no run was ever kept, an empty store stands for the one that is not there.
+      if (isChange && capabilities.durability === 'none')
+        throw new CairnError('STORE_UNAVAILABLE', {
+          store: name,
+          reason: 'it is not there yet; the first run makes it',
+        });
+      const output = await storeIdentity.run(context, input);
+      const { identity, before } = output;
+      if (session.isJson) session.printJson(output);
+      else if (identity === '')
+        session.screen.note('This store has no identity yet; it gets one when it is opened for writing.');
+      else session.screen.print(printable(identity));
+      if (before !== undefined && before !== '' && !session.isJson) session.screen.note(`It was ${printable(before)}.`);
+      return 0;
+    });
+  },
+};

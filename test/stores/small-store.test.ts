@@ -1,0 +1,24 @@
+/** The suite holds for a store that somebody else writes, on a clock that does not stand still. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { storeSuite } from '../../src/testing/index.ts';
+import { createSmallStore } from './small-store.ts';
+
+describe('a store of a user', () => {
+  storeSuite({
+    test,
+    create: () => {
+      let aheadMs = 0;
+      const advance = (byMs: number): void => void (aheadMs += byMs);
+      return { store: createSmallStore(() => Date.now() + aheadMs), advance };
+    },
+    supports: { pruning: false, removal: false, tags: false },
+  });
+});
+
+test('S2 a store is written from what the package shows, and nothing else', () => {
+  const source = readFileSync(join(import.meta.dirname, 'small-store.ts'), 'utf8');
+  const imports = [...source.matchAll(/from '([^']+)'/g)].map(([, from]) => from);
+  expect(imports).toEqual(['../../src/index.ts']);
+});

@@ -1,0 +1,316 @@
+/** A store as a user of the package would write one: from its public exports alone, and with as little as will do. */
+import {
+  CairnError,
+  type Admission,
+  type CheckpointRow,
+  type Claim,
+  type Commit,
+  type ErrorCode,
+  type Message,
+  type MessageReply,
+  type MessageRow,
+  type NextRequest,
+  type OpenWait,
+  type Page,
+  type RunKey,
+  type RunRow,
+  type RunSchedule,
+  type SnapshotRow,
+  type Store,
+  type WaitRow,
+} from '../../src/index.ts';
+
+interface Run {
+  readonly no: number;
+  readonly admission: Admission;
+  readonly schedule: RunSchedule;
+  readonly rows: CheckpointRow[];
+  readonly snapshots: SnapshotRow[];
+  readonly waits: { readonly no: number; readonly wait: WaitRow }[];
+  readonly messages: (MessageRow & { isTaken: boolean })[];
+  status: RunRow['status'];
+  graphHash: string;
+  token: number;
+  owner: string | undefined;
+  leaseUntil: number;
+}
+
+const fail = (code: ErrorCode, data: Readonly<Record<string, unknown>>): never => {
+  throw new CairnError(code, data);
+};
+const isSame = (a: Uint8Array, b: Uint8Array): boolean => Buffer.compare(a, b) === 0;
+const isUntaken = ({ isTaken }: { readonly isTaken: boolean }): boolean => !isTaken;
+const byBytes = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b));
+const never = Number.MAX_SAFE_INTEGER;
+
+/** Rows in order, those behind the cursor, as many as fit. */
+function pageOf<Row>(rows: readonly Row[], idOf: (row: Row) => number, limit = 100, cursor?: string): Page<Row> {
+  const after = cursor === undefined ? -1 : rows.findIndex((row) => idOf(row) === Number(cursor));
+  if (cursor !== undefined && after < 0 && !/^\d+$/.test(cursor)) fail('USAGE_INVALID', { reason: 'no such cursor' });
+  const page = rows.slice(after + 1, after + 1 + limit);
+  const last = page.at(-1);
+  const hasMore = last !== undefined && rows.at(-1) !== last;
+  return hasMore ? { rows: page, cursor: String(idOf(last)) } : { rows: page };
+}
+
+class SmallStore {
+  readonly #now: () => number;
+  readonly #runs = new Map<string, Run>();
+  #count = 0;
+  identity = 'small';
+  isClosed = false;
+
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  #find = ({ tenant, runId }: RunKey): Run | undefined => this.#runs.get(JSON.stringify([tenant, runId]));
+
+  #require(key: RunKey): Run {
+    return this.#find(key) ?? fail('RUN_NOT_FOUND', { runId: key.runId });
+  }
+
+  #ofTenant(tenant: string): readonly Run[] {
+    return [...this.#runs.values()].filter(({ admission }) => admission.tenant === tenant);
+  }
+
+  #isHeld = (run: Run): boolean => run.owner !== undefined && run.leaseUntil > this.#now();
+
+  #row(run: Run): RunRow {
+    const { tenant, runId, key, graphId, meta, parent, checkpoint } = run.admission;
+    const { status, graphHash, schedule, owner } = run;
+    const head = run.rows.at(-1) ?? checkpoint;
+    return {
+      tenant,
+      runId,
+      key,
+      graphId,
+      graphHash,
+      status,
+      meta,
+      schedule,
+      prunedBelow: 0,
+      head: head.seq,
+      createdAt: checkpoint.at,
+      updatedAt: head.at,
+      hasMessages: run.messages.some(isUntaken),
+      ...(parent && { parent }),
+      ...(owner !== undefined &&
+        this.#isHeld(run) && { claim: { workerId: owner, remainingMs: run.leaseUntil - this.#now() } }),
+    };
+  }
+
+  admitRun(admission: Admission) {
+    const known = this.#find(admission);
+    if (known) return { created: false, run: this.#row(known) };
+    const { tenant, runId, parent, checkpoint, waits, claim, status, graphHash } = admission;
+    const { queue = '', priority = 0, dueAt = checkpoint.at, key } = admission.schedule ?? {};
+    if (parent && !this.#find({ tenant, runId: parent.runId })?.rows.some(({ seq }) => seq === parent.seq))
+      fail('CHECKPOINT_NOT_FOUND', { checkpoint: `${parent.runId}@${parent.seq}` });
+    const run: Run = {
+      no: (this.#count += 1),
+      admission,
+      status,
+      graphHash,
+      rows: [checkpoint],
+      snapshots: [],
+      messages: [],
+      schedule: { queue, priority, dueAt, ...(key !== undefined && { key }) },
+      waits: waits.map((wait) => ({ no: (this.#count += 1), wait })),
+      token: 0,
+      owner: undefined,
+      leaseUntil: 0,
+    };
+    this.#runs.set(JSON.stringify([tenant, runId]), run);
+    const granted = claim && this.#grant(run, claim.workerId, claim.leaseMs);
+    return { created: true, run: this.#row(run), ...(granted && { claim: granted }) };
+  }
+
+  #grant(run: Run, workerId: string, leaseMs: number): Claim {
+    run.token = this.#count += 1;
+    run.owner = workerId;
+    run.leaseUntil = this.#now() + leaseMs;
+    const { tenant, runId } = run.admission;
+    return { tenant, runId, workerId, token: run.token, leaseMs };
+  }
+
+  claimRun(asked: RunKey & { readonly workerId: string; readonly leaseMs: number; readonly takeFrom?: string }) {
+    const run = this.#require(asked);
+    if (run.owner !== undefined && this.#isHeld(run) && run.owner !== asked.takeFrom)
+      return { owner: run.owner, remainingMs: run.leaseUntil - this.#now() };
+    return { claim: this.#grant(run, asked.workerId, asked.leaseMs), run: this.#row(run) };
+  }
+
+  claimNext({ tenant, workerId, leaseMs, at, graphs, queues, except, limit }: NextRequest) {
+    const found = this.#ofTenant(tenant).flatMap((run) => {
+      const { runId, graphId } = run.admission;
+      const isWanted = (graphs?.includes(graphId) ?? true) && (queues?.includes(run.schedule.queue) ?? true);
+      const isOpen = run.status === 'running' || run.status === 'paused';
+      if (!isWanted || !isOpen || this.#isHeld(run) || except?.includes(runId) || run.schedule.dueAt > at) return [];
+      const times = [
+        ...(run.status === 'running' ? [run.schedule.dueAt] : []),
+        ...run.messages.filter(isUntaken).map((message) => message.at),
+        ...run.waits.map(({ wait }) => wait.dueAt ?? never).filter((due) => due <= at),
+      ];
+      return times.length === 0 ? [] : [{ run, due: Math.min(...times) }];
+    });
+    found.sort((a, b) => b.run.schedule.priority - a.run.schedule.priority || a.due - b.due || a.run.no - b.run.no);
+    return found
+      .slice(0, limit)
+      .map(({ run }) => ({ claim: this.#grant(run, workerId, leaseMs), run: this.#row(run) }));
+  }
+
+  #requireToken(key: RunKey, token: number): Run {
+    const run = this.#find(key);
+    if (run?.token === token) return run;
+    return fail('CLAIM_FENCED', { runId: key.runId, held: token, current: run?.token ?? 0 });
+  }
+
+  renewClaim(claim: Claim) {
+    const run = this.#requireToken(claim, claim.token);
+    run.leaseUntil = this.#now() + claim.leaseMs;
+    return { hasMessages: run.messages.some(isUntaken) };
+  }
+
+  releaseClaim(claim: Claim): void {
+    const run = this.#find(claim);
+    if (run?.token !== claim.token) return;
+    run.token = this.#count += 1;
+    run.owner = undefined;
+  }
+
+  commit({ claim, checkpoint, status, graphHash, openWaits = [], closeWaits = [], takeMessages = [] }: Commit) {
+    const known = this.#find(claim);
+    const landed = known?.rows.find(({ seq }) => seq === checkpoint.seq);
+    if (known && landed && isSame(landed.checksum, checkpoint.checksum)) return { isHeld: known.token === claim.token };
+    const run = this.#requireToken(claim, claim.token);
+    const { head } = this.#row(run);
+    if (checkpoint.seq !== head + 1) fail('COMMIT_CONFLICT', { runId: claim.runId, seq: checkpoint.seq, head });
+    run.rows.push(checkpoint);
+    run.status = status ?? run.status;
+    run.graphHash = graphHash ?? run.graphHash;
+    const gone = new Set([...closeWaits, ...openWaits.map(({ waitId }) => waitId)]);
+    const kept = run.waits.filter(({ wait }) => !gone.has(wait.waitId));
+    run.waits.splice(0, Infinity, ...kept, ...openWaits.map((wait) => ({ no: (this.#count += 1), wait })));
+    for (const message of run.messages) message.isTaken ||= takeMessages.includes(message.id);
+    return { isHeld: true };
+  }
+
+  postMessage(message: Message): MessageReply {
+    const run = this.#require(message);
+    const { kind, name, body, at, checksum } = message;
+    const row = { kind, name, body, at, ...(checksum && { checksum }) };
+    const isOpen = kind === 'answer' && run.waits.some(({ wait }) => wait.waitId === name);
+    const first = run.messages.find((other) => other.kind === kind && other.name === name);
+    if (first && !(first.isTaken && (isOpen || kind === 'cancel')))
+      return isSame(first.body, body) ? { status: 'equal' } : { status: 'taken', first: first.body };
+    if (kind === 'answer' && !isOpen) return { status: 'closed' };
+    if (first) run.messages.splice(run.messages.indexOf(first), 1);
+    run.messages.push({ ...row, id: (this.#count += 1), isTaken: false });
+    return { status: 'accepted' };
+  }
+
+  readRun = (key: RunKey): RunRow | undefined => {
+    const run = this.#find(key);
+    return run && this.#row(run);
+  };
+
+  findRuns = (tenant: string, prefix: string, limit: number): readonly RunRow[] =>
+    this.#ofTenant(tenant)
+      .filter(({ admission: { runId, key } }) => runId.startsWith(prefix) || key.startsWith(prefix))
+      .sort((a, b) => byBytes(a.admission.runId, b.admission.runId))
+      .slice(0, limit)
+      .map((run) => this.#row(run));
+
+  listRuns: Store['listRuns'] = async ({ tenant, status, graphId, parentRunId, limit, cursor }) => {
+    const all = this.#ofTenant(tenant).toSorted((a, b) => b.no - a.no);
+    const wanted = all.filter(
+      (run) =>
+        (status?.includes(run.status) ?? true) &&
+        (graphId === undefined || run.admission.graphId === graphId) &&
+        (parentRunId === undefined || run.admission.parent?.runId === parentRunId),
+    );
+    if (cursor !== undefined && !/^\d+$/.test(cursor)) fail('USAGE_INVALID', { reason: 'no such cursor' });
+    const page = pageOf(
+      cursor === undefined ? wanted : wanted.filter(({ no }) => no < Number(cursor)),
+      ({ no }) => no,
+      limit,
+    );
+    return { ...page, rows: page.rows.map((run) => this.#row(run)) };
+  };
+
+  listWaits: Store['listWaits'] = async ({ tenant, runId, kinds, dueBy = never, limit, cursor }) => {
+    const found = this.#ofTenant(tenant)
+      .filter(({ admission }) => runId === undefined || admission.runId === runId)
+      .flatMap(({ admission, waits }) => waits.map(({ no, wait }) => ({ no, wait, admission })))
+      .filter(({ wait }) => (kinds?.includes(wait.kind) ?? true) && (wait.dueAt ?? never) <= dueBy)
+      .sort((a, b) => (a.wait.dueAt ?? never) - (b.wait.dueAt ?? never) || a.no - b.no);
+    const { rows, ...rest } = pageOf(found, ({ no }) => no, limit, cursor);
+    const toOpenWait = ({ wait, admission }: (typeof found)[number]): OpenWait => ({
+      ...wait,
+      tenant,
+      runId: admission.runId,
+      graphId: admission.graphId,
+    });
+    return { ...rest, rows: rows.map(toOpenWait) };
+  };
+
+  readCheckpoints = (key: RunKey, { from, to, limit }: Parameters<Store['readCheckpoints']>[1]) =>
+    (this.#find(key)?.rows ?? []).filter(({ seq }) => seq >= from && seq <= to).slice(0, limit);
+
+  readMessages = (key: RunKey): readonly MessageRow[] =>
+    (this.#find(key)?.messages ?? [])
+      .filter(isUntaken)
+      .map(({ id, kind, name, body, at, checksum }) => ({ id, kind, name, body, at, ...(checksum && { checksum }) }));
+
+  readSnapshot = (key: RunKey, atOrBefore: number): SnapshotRow | undefined =>
+    this.#find(key)
+      ?.snapshots.filter(({ seq }) => seq <= atOrBefore)
+      .sort((a, b) => b.seq - a.seq)[0];
+
+  writeSnapshot(key: RunKey, snapshot: SnapshotRow): void {
+    const run = this.#find(key);
+    if (!run?.rows.some(({ seq }) => seq === snapshot.seq))
+      fail('CHECKPOINT_NOT_FOUND', { checkpoint: `${key.runId}@${snapshot.seq}` });
+    else if (!run.snapshots.some(({ seq }) => seq === snapshot.seq)) run.snapshots.push(snapshot);
+  }
+}
+
+/** Makes an empty one. What goes in and out is copied, so that nobody shares anything with it. */
+export function createSmallStore(now: () => number): Store {
+  const small = new SmallStore(now);
+  const call =
+    <Given extends readonly unknown[], Reply>(work: (...given: Given) => Reply) =>
+    async (...given: Given): Promise<Awaited<Reply>> => {
+      if (small.isClosed) fail('STORE_CLOSED', { store: 'small:' });
+      return structuredClone(await work(...structuredClone(given)));
+    };
+  const refuse = (capability: string) => call(() => fail('STORE_UNSUPPORTED', { capability }));
+  return {
+    name: 'small:',
+    capabilities: { durability: 'none', isShared: false },
+    readIdentity: call(() => small.identity),
+    setIdentity: call((identity: string) => void (small.identity = identity)),
+    admitRun: call((admission: Admission) => small.admitRun(admission)),
+    readRun: call(small.readRun),
+    findRuns: call(small.findRuns),
+    listRuns: call(small.listRuns),
+    claimRun: call((request: Parameters<Store['claimRun']>[0]) => small.claimRun(request)),
+    claimNext: call((request: NextRequest) => small.claimNext(request)),
+    renewClaim: call((claim: Claim) => small.renewClaim(claim)),
+    releaseClaim: call((claim: Claim) => small.releaseClaim(claim)),
+    commit: call((commit: Commit) => small.commit(commit)),
+    readCheckpoints: call(small.readCheckpoints),
+    readSnapshot: call(small.readSnapshot),
+    writeSnapshot: call((key: RunKey, snapshot: SnapshotRow) => small.writeSnapshot(key, snapshot)),
+    postMessage: call((message: Message) => small.postMessage(message)),
+    readMessages: call(small.readMessages),
+    listWaits: call(small.listWaits),
+    removeRun: refuse('remove runs'),
+    tagCheckpoint: refuse('tag checkpoints'),
+    removeTag: call(() => undefined),
+    readTags: call(() => []),
+    pruneRun: refuse('prune'),
+    close: async () => void (small.isClosed = true),
+  };
+}
