@@ -27,6 +27,24 @@ function entriesOf(value: unknown, name: string): readonly (readonly [unknown, u
   throw new Error(`${name}() takes a map`);
 }
 
+function readJson(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch (cause) {
+    throw new Error(`the text is no JSON: ${(cause as Error).message}`, { cause });
+  }
+}
+
+/** Whether a value counts as true where a template asks: null, 0, and what is empty do not. */
+export function isTruthy(value: unknown): boolean {
+  if (value instanceof FieldReader) return true;
+  if (Array.isArray(value)) return value.length > 0;
+  if (value instanceof Map || value instanceof Set) return value.size > 0;
+  if (typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype)
+    return Object.keys(value).length > 0;
+  return Boolean(value);
+}
+
 /** Named so that it does not overlap with the language's own, in whose place it stands. */
 export const matchSignature = 'string.matches_(string): bool';
 
@@ -41,10 +59,17 @@ export const textFunction = 'text_';
 export const textFunctions: Readonly<Record<string, (...parameters: never[]) => unknown>> = {
   [`${textFunction}(list): string`]: (parts: readonly unknown[]) => parts.map(renderText).join(''),
   'json(dyn): string': (value: unknown) => jsonText(value),
-  'lower(string): string': (text: string) => text.toLowerCase(),
-  'upper(string): string': (text: string) => text.toUpperCase(),
+  'json(dyn, int): string': (value: unknown, indent: bigint) => jsonText(value, Math.min(Number(indent), 10)),
+  'fromjson(string): dyn': readJson,
+  'lower(dyn): string': (value: unknown) => renderText(value).toLowerCase(),
+  'upper(dyn): string': (value: unknown) => renderText(value).toUpperCase(),
+  'replace(dyn, string, string): string': (value: unknown, from: string, to: string) =>
+    renderText(value).replaceAll(from, () => to),
+  'abs(int): int': (number: bigint) => (number < 0n ? -number : number),
+  'abs(double): double': Math.abs,
+  'truthy(dyn): bool': isTruthy,
   'urlencode(dyn): string': urlPart,
-  'trim(string): string': (text: string) => text.trim(),
+  'trim(dyn): string': (value: unknown) => renderText(value).trim(),
   'join(list, string): string': (list: Iterable<unknown>, separator: string) =>
     Array.from(list, renderText).join(separator),
   'split(string, string): list<string>': (text: string, separator: string) => text.split(separator),
@@ -53,4 +78,6 @@ export const textFunctions: Readonly<Record<string, (...parameters: never[]) => 
   'range(int): list<int>': range,
   'range(double): list<int>': range,
   'string(null): string': () => '',
+  'string(list): string': jsonText,
+  'string(map): string': jsonText,
 };

@@ -60,8 +60,8 @@ function jsonItem(_key: string, value: unknown): unknown {
 }
 
 /** Compact JSON; dates in ISO form, maps as objects. @throws Error it holds bytes */
-export function jsonText(value: unknown): string {
-  return JSON.stringify(value, jsonItem) ?? 'null';
+export function jsonText(value: unknown, indent?: number): string {
+  return JSON.stringify(value, jsonItem, indent) ?? 'null';
 }
 
 /**

@@ -3,7 +3,7 @@ import { Environment } from '@marcbachmann/cel-js';
 import { CairnError } from '../errors.ts';
 import { requireBoolean } from './condition.ts';
 import { currentBudget, withBudget } from './expression-budget.ts';
-import { matchFunction, matchSignature, textFunctions } from './expression-functions.ts';
+import { isTruthy, matchFunction, matchSignature, textFunctions } from './expression-functions.ts';
 import { pathOf, referencesOf, renameMethod, type ExpressionReference, type Tree } from './expression-references.ts';
 import { meter, payForWhole } from './expression-meter.ts';
 import { errorMap, FieldReader, plainValue } from './expression-values.ts';
@@ -259,6 +259,16 @@ function createTextEnvironment(): Environment {
     macro('dyn', (evaluator, context, [wanted, otherwise]) => {
       const value = readOrNull(evaluator, wanted, context);
       return value === null && otherwise !== undefined ? evaluator.run(otherwise, context) : value;
+    }),
+    metadata,
+  );
+  // With true, what is empty is replaced too.
+  texts.registerFunction(
+    'default(ast, ast, ast): dyn',
+    macro('dyn', (evaluator, context, [wanted, otherwise, isEmpty]) => {
+      const value = readOrNull(evaluator, wanted, context);
+      const isKept = readOrNull(evaluator, isEmpty, context) === true ? isTruthy(value) : value !== null;
+      return isKept || otherwise === undefined ? value : evaluator.run(otherwise, context);
     }),
     metadata,
   );

@@ -17,9 +17,10 @@ export interface InputField {
   readonly default?: unknown;
   /**
    * `command`: text for a shell. The type gets a {@link CommandText}; values in it are data, never syntax.
-   * `literal`: must be written out, since it is needed before anything runs.
+   * `literal`: must be written out, since it is needed before anything runs. `template`: text with `{{ }}` in it, whose names are those of
+   * the input `variables`; it is read as text with references, and `variables` is handed to nobody.
    */
-  readonly kind?: 'command' | 'literal';
+  readonly kind?: 'command' | 'literal' | 'template';
   /** Whether `${secrets.NAME}` may stand in it; the type gets a {@link SecretReference} there. Default false. */
   readonly takesSecrets?: boolean;
   /** Other names that older files use. */

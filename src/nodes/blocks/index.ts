@@ -13,6 +13,7 @@ import { llmCallType } from './llm-call.ts';
 import { prompt } from './prompt.ts';
 import { readFile } from './read-file.ts';
 import { readFiles } from './read-files.ts';
+import { renderTemplate } from './render-template.ts';
 import { shellBlock } from './shell.ts';
 import { sqlBlock } from './sql.ts';
 
@@ -41,6 +42,7 @@ export function createNodeTypes({ models }: NodeTypeOptions = {}): readonly Node
     shellBlock,
     httpCall,
     createFile,
+    renderTemplate,
     readFiles,
     readFile,
     editFile,

@@ -105,7 +105,6 @@ describe("T7 what is the workflow's", () => {
     ['echo ${name%.*}', 12, 'cannot be read', 'write $${'],
     ['echo ${x', 5, 'not closed', 'write }'],
     ['echo ${arr["k"]}', 7, 'no input or block "arr"', 'use'],
-    ['echo {{inputs.x}}', 5, 'another version', '${inputs.x}'],
   ])('T7 %j is a fault', (text, offset, message, fix) => {
     const [fault] = errorsOf(text);
     expect(fault?.message).toContain(message);

@@ -7,7 +7,6 @@ import { nearest } from '../../../graph/nearest.ts';
 import { arithmetic } from './check-names.ts';
 import { compileReference, reportError, type CompiledReference } from '../expression/compile-reference.ts';
 import { readReference, TextError, type Token } from '../expression/expression-tokens.ts';
-import { findForeignForms } from '../expression/foreign-forms.ts';
 import { asText } from '../expression/parse-text.ts';
 import { createMentions, isListed, namedBy, type Compilation } from '../expression/resolve-names.ts';
 import { assignedNames, ownerOf, type Owner } from './shell-names.ts';
@@ -237,11 +236,8 @@ function distinct(faults: readonly TextFault[]): readonly TextFault[] {
 
 /** Parses a command. Without `${` it costs no more than a look for one. */
 export function parseCommand(text: string, names: Names): ParsedTemplate<CommandText> {
-  const faults = findForeignForms(text);
-  if (!text.includes('${')) {
-    const template = faults.length > 0 ? faultyTemplate(text) : literalTemplate<CommandText>({ script: text, env: {} });
-    return { template, faults };
-  }
+  if (!text.includes('${')) return { template: literalTemplate<CommandText>({ script: text, env: {} }), faults: [] };
+  const faults: TextFault[] = [];
   const mentions = createMentions();
   const reader = new CommandReader(text, { names, mentions, faults });
   reader.read();

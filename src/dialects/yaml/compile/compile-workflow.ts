@@ -12,6 +12,7 @@ import {
 import { nearest } from '../../../graph/nearest.ts';
 import type { NodeType } from '../../../graph/node-type.ts';
 import { groupByWave } from '../../../graph/waves.ts';
+import { translateDocument } from '../braces/translate-document.ts';
 import { orderBlocks, type BlockOrder } from './block-order.ts';
 import type { LinkedWorkflow, WorkflowParts } from '../run/block-parts.ts';
 import { isCall } from '../file/call-type.ts';
@@ -70,11 +71,13 @@ const modelTypes: readonly string[] = ['LLMCall'];
 export function compileWorkflow(text: string, source: string, around: Surroundings): Compiled {
   const { document, faults: unreadable } = readDocument(text, source);
   if (document === undefined) return { workflow: undefined, violations: unreadable, isUnreadable: true };
-  return compileDocument(document, around);
+  const translated = translateDocument(document, around.types);
+  return compileDocument(translated.document, translated.faults, around);
 }
 
-function compileDocument(document: YamlDocument, around: Surroundings): Compiled {
+function compileDocument(document: YamlDocument, found: readonly Violation[], around: Surroundings): Compiled {
   const faults = new Faults(document);
+  faults.take(found);
   const file = readFile(faults, document);
   around.onRead(file);
   const order = orderBlocks(faults, file.blocks);

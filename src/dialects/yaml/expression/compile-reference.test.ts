@@ -120,7 +120,7 @@ describe('T6 what is absent', () => {
     ['${each_item["zz"].f}', 'each_item has no "zz"'],
     ['${name + 1}', 'no such overload'],
     ['${range(1000000)}', 'whole number from 0'],
-    ['${upper(n)}', "upper(double)'"],
+    ['${abs(name)}', "abs(string)'"],
   ])('T6 %s is EXPRESSION_FAILED, and says what there is', (text, reason) => {
     const error = thrown(() => valueOf(text));
     expect(error.code).toBe('EXPRESSION_FAILED');

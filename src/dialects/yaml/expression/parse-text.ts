@@ -6,7 +6,6 @@ import { currentBudget, withBudget } from '../../../graph/expression-budget.ts';
 import { payForWhole } from '../../../graph/expression-meter.ts';
 import { compileReference, reportError, type CompiledReference } from './compile-reference.ts';
 import { readReference } from './expression-tokens.ts';
-import { findForeignForms } from './foreign-forms.ts';
 import { createMentions, namedBy, type Compilation } from './resolve-names.ts';
 import {
   faultyTemplate,
@@ -18,6 +17,7 @@ import {
   type ParsedTemplate,
   type Scope,
   type Template,
+  type TextFault,
 } from './template.ts';
 
 type Piece = string | CompiledReference;
@@ -90,10 +90,8 @@ function templateOf(pieces: readonly Piece[], text: string, named: Named): Templ
 
 /** Parses a string of a workflow. Without `${` it costs no more than a look for one. */
 export function parseText(text: string, names: Names): ParsedTemplate {
-  const faults = findForeignForms(text);
-  if (!text.includes('${')) {
-    return { template: faults.length > 0 ? faultyTemplate(text) : literalTemplate(text), faults };
-  }
+  if (!text.includes('${')) return { template: literalTemplate(text), faults: [] };
+  const faults: TextFault[] = [];
   const mentions = createMentions();
   const pieces = splitText(text, { names, mentions, faults });
   const named = namedBy(mentions);

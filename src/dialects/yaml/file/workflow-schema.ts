@@ -64,7 +64,7 @@ function typeSchema(type: NodeType): JsonSchema {
 /** What may be written: a value that fits, or a text with a reference in it; nothing at all where nothing is needed. */
 function inputSchema({ schema, description, kind, isRequired, default: initial }: InputField): JsonSchema {
   const options: JsonSchema[] = [{ ...schema }];
-  if (kind !== 'literal') options.push({ type: 'string', pattern: '\\$\\{' });
+  if (kind !== 'literal') options.push({ type: 'string', pattern: '\\$\\{|\\{\\{|\\{%' });
   if (isRequired !== true) options.push({ type: 'null' });
   const isNested = ['array', 'object'].some((type) => schema['type'] === type);
   return {

@@ -47,8 +47,8 @@ export interface BlockParts {
 }
 
 /** What the texts of a workflow read in a run. */
-export function scopeOf({ name, shapes }: WorkflowParts, { state, runId }: NodeContext): BlockScope {
-  return new BlockScope(state, shapes, runMetadata(name, runId));
+export function scopeOf({ name, shapes }: WorkflowParts, { state, runId, nodePath }: NodeContext): BlockScope {
+  return new BlockScope(state, shapes, runMetadata(name, runId, nodePath));
 }
 
 /** The same where only the state is known. */

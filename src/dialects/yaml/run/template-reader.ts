@@ -57,10 +57,11 @@ export class TemplateReader {
   condition(text: string, at: Path): Template<boolean> {
     const { template, faults } = parseCondition(text, this.#names);
     this.#check(template, faults, text, at, false);
-    if (/\bmetadata\s*\.\s*run_id\b/.test(text))
+    const [, field] = /\bmetadata\s*\.\s*(run_id|started_at|tmp)\b/.exec(text) ?? [];
+    if (field !== undefined)
       this.#faults.add(at, {
         rule: 'Y4',
-        message: 'metadata.run_id is not known to conditions',
+        message: `metadata.${field} is not known to conditions`,
         fix: 'read it in the inputs of a block',
       });
     return template;

@@ -1,0 +1,122 @@
+/** A file of the `{{ }}` form as one of this form (T11), with the places of the file that was written. */
+import type { Violation } from '../../../graph/graph.ts';
+import type { NodeType } from '../../../graph/node-type.ts';
+import type { TextFault } from '../expression/template.ts';
+import type { Path, YamlDocument } from '../file/read-document.ts';
+import { isMapping } from '../file/shape.ts';
+import { checkDollars, dollarRule } from './dollar-signs.ts';
+import { fileTexts, type FileText } from './file-texts.ts';
+import { hasBraces } from './split-braces.ts';
+import { templateVariables } from './template-variables.ts';
+import { translateText, type TextNames, type Translation } from './translate-text.ts';
+
+type Data = Readonly<Record<string, unknown>>;
+
+/** What is written otherwise. */
+export interface TranslatedText {
+  readonly path: Path;
+  /** Undefined: it is left out. */
+  readonly value: unknown;
+}
+
+export interface TranslatedDocument {
+  readonly document: YamlDocument;
+  readonly changes: readonly TranslatedText[];
+  readonly faults: readonly Violation[];
+}
+
+/** Translates what is of the other form; a file without any is given back as it is. */
+export function translateDocument(document: YamlDocument, types: ReadonlyMap<string, NodeType>): TranslatedDocument {
+  const data = document.data as Data;
+  const texts = [...fileTexts(data, types)];
+  const isOfBraces = texts.some(
+    ({ text, kind }) => kind !== 'template' && (hasBraces(text) || (kind === 'condition' && text.includes('{{'))),
+  );
+  const own = texts.filter(({ kind }) => isOfBraces || kind === 'template');
+  if (own.length === 0) return { document, changes: [], faults: [] };
+  const names = namesIn(data, isOfBraces);
+  const translations = new Map<string, Translation>();
+  const changes: TranslatedText[] = [];
+  /** What is left out at last: it is translated too. */
+  const leftOut: TranslatedText[] = [];
+  const faults: Violation[] = [];
+  for (const one of own) {
+    const { path, text } = one;
+    const isTemplate = one.kind === 'template';
+    const report = (fault: TextFault, at: Path = path): void => {
+      const { rule, severity = 'error', message, fix, offset } = fault;
+      faults.push({ rule, severity, message, fix, place: document.placeOf(at, { offset }) });
+    };
+    const variables = isTemplate ? templateVariables(one.inputs, names, report, path) : names.variables;
+    const translation = translateText(text, one.kind, { ...names, variables });
+    for (const fault of translation.faults) report(fault);
+    if (isOfBraces) for (const fault of checkDollars(one, names.known)) report(fault);
+    if (isTemplate && Object.hasOwn(one.inputs, 'variables'))
+      leftOut.push({ path: [...path.slice(0, -1), 'variables'], value: undefined });
+    if (translation.text === text) continue;
+    translations.set(JSON.stringify(path), translation);
+    changes.push({ path, value: translation.text });
+  }
+  changes.push(...secretsOf(data, changes), ...leftOut);
+  return { document: translated(document, changes, translations), changes, faults };
+}
+
+interface FileNames extends TextNames {
+  readonly known: { readonly inputs: readonly string[]; readonly blocks: readonly string[] };
+}
+
+function namesIn(data: Data, isOfBraces: boolean): FileNames {
+  const inputs = isMapping(data['inputs']) ? data['inputs'] : {};
+  const blocks = Array.isArray(data['blocks']) ? (data['blocks'] as readonly unknown[]) : [];
+  const known = {
+    inputs: Object.keys(inputs),
+    blocks: blocks.flatMap((block) => (isMapping(block) && typeof block['id'] === 'string' ? [block['id']] : [])),
+  };
+  return {
+    typeOf: (name) => {
+      const declared = Object.hasOwn(inputs, name) ? inputs[name] : undefined;
+      return isMapping(declared) && typeof declared['type'] === 'string' ? declared['type'] : undefined;
+    },
+    variables: new Map(),
+    isDollarOurs: isOfBraces ? dollarRule : () => true,
+    known,
+  };
+}
+
+/** A file of the other form declares no secrets: those that its texts name are meant. */
+function secretsOf(data: Data, changes: readonly TranslatedText[]): readonly TranslatedText[] {
+  if (Object.hasOwn(data, 'secrets')) return [];
+  const found = new Set<string>();
+  for (const { value } of changes) {
+    if (typeof value !== 'string') continue;
+    for (const [, dotted, bracketed] of value.matchAll(/\$\{\s*secrets(?:\.([A-Za-z_]\w*)|\["([A-Za-z_]\w*)"\])/g))
+      found.add(dotted ?? bracketed ?? '');
+  }
+  return found.size === 0 ? [] : [{ path: ['secrets'], value: [...found] }];
+}
+
+function translated(
+  document: YamlDocument,
+  changes: readonly TranslatedText[],
+  translations: ReadonlyMap<string, Translation>,
+): YamlDocument {
+  const data = structuredClone(document.data) as Data;
+  for (const { path, value } of changes) setValue(data, path, value);
+  return {
+    data,
+    sourceOf: document.sourceOf,
+    placeOf: (path, options = {}) => {
+      const { offset } = options;
+      const translation = offset === undefined ? undefined : translations.get(JSON.stringify(path));
+      if (offset === undefined || translation === undefined) return document.placeOf(path, options);
+      return document.placeOf(path, { ...options, offset: translation.offsetOf(offset) });
+    },
+  };
+}
+
+function setValue(data: unknown, path: Path, value: unknown): void {
+  const owner = path.slice(0, -1).reduce<unknown>((at, step) => (at as Record<string | number, unknown>)[step], data);
+  const last = path.at(-1) ?? '';
+  if (value === undefined) Reflect.deleteProperty(owner as object, last);
+  else (owner as Record<string | number, unknown>)[last] = value;
+}
