@@ -88,6 +88,11 @@ class Catalog implements Workflows {
     return dialect.checkWorkflow(text, { ...dialect.options, workflows: this.texts });
   }
 
+  convert(text: string, source: string): ReturnType<Workflows['convert']> {
+    const { convertWorkflow, options } = this.#options.dialect;
+    return convertWorkflow(text, { ...options, source });
+  }
+
   reload(): ReturnType<Workflows['reload']> {
     this.#reading = undefined;
     this.#known.clear();

@@ -8,7 +8,10 @@ import type { FoundConfig } from './read-config.ts';
 type Dialect = typeof dialectModule;
 
 /** What the dialect is, and what it is handed each time. */
-export interface YamlDialect extends Pick<Dialect, 'readWorkflow' | 'checkWorkflow' | 'readBundle' | 'workflowSchema'> {
+export interface YamlDialect extends Pick<
+  Dialect,
+  'readWorkflow' | 'checkWorkflow' | 'convertWorkflow' | 'readBundle' | 'workflowSchema'
+> {
   readonly nodeTypes: readonly NodeType[];
   readonly options: Pick<ReadOptions, 'nodeTypes' | 'permissions' | 'checkpoint'>;
   /** Whether workflows given as texts are taken at all. */

@@ -164,3 +164,28 @@ outputs: { kind: "\${kind.choice}", number: "\${number.input_value}" }
   expect(done.out).toContain('"number": "1.0"');
   expect(done.out).toContain('"kind": "large"');
 });
+
+test('T11 convert prints a file of the {{ }} form with ${ }, which runs; what it cannot write is told with its place', () => {
+  const folder = openFolder();
+  const text = `name: w
+inputs: { who: { type: str } }
+blocks: [{ id: a, type: Shell, inputs: { command: "echo {{ inputs.who | upper }}" } }] # one
+outputs: { said: "{{ blocks.a.outputs.stdout | trim }}" }
+`;
+  folder.write('old.yaml', text);
+  const { code, out } = folder.cairn('convert', '--to', 'cairn', 'old.yaml');
+  expect([code, out]).toEqual([0, expect.stringContaining('echo ${upper(inputs.who)}')]);
+  folder.write('new.yaml', out);
+  const runs = ['old.yaml', 'new.yaml'].map(
+    (file) => folder.json('run', file, '--input', 'who=ann') as { outputs: object },
+  );
+  expect(runs.map(({ outputs }) => outputs)).toEqual([{ said: 'ANN' }, { said: 'ANN' }]);
+  folder.write('bad.yaml', text.replace('| upper', '| uper'));
+  const refused = folder.cairn('convert', '--to', 'cairn', 'bad.yaml');
+  expect([refused.code, refused.out, refused.err]).toEqual([
+    2,
+    '',
+    expect.stringMatching(/bad\.yaml:3:60.*did you mean upper/s),
+  ]);
+  expect(folder.cairn('convert', 'old.yaml').code).toBe(2);
+});

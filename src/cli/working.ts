@@ -5,6 +5,7 @@ import { answerCommand } from './commands/answer.ts';
 import { answersCommand } from './commands/answers.ts';
 import { cancelCommand } from './commands/cancel.ts';
 import { cleanupCommand } from './commands/cleanup.ts';
+import { convertCommand } from './commands/convert.ts';
 import { diffCommand } from './commands/diff.ts';
 import { doctorCommand } from './commands/doctor.ts';
 import { exportCommand } from './commands/export.ts';
@@ -38,6 +39,7 @@ const commands: readonly Command[] = [
   planCommand,
   workflowsCommand,
   schemaCommand,
+  convertCommand,
   lsCommand,
   logCommand,
   showCommand,

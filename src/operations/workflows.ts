@@ -1,4 +1,5 @@
 /** The workflows a process knows: what doors list, read, check and start. */
+import type { ConvertedWorkflow } from '../dialects/yaml/convert-workflow.ts';
 import type { YamlWorkflow } from '../dialects/yaml/file/yaml-workflow.ts';
 import type { Violation } from '../graph/graph.ts';
 
@@ -25,6 +26,8 @@ export interface Workflows {
   readInline(text: string): YamlWorkflow;
   /** Reads without permission checks to say what is wrong; never throws for what the text says. */
   check(text: string): { readonly workflow: YamlWorkflow | undefined; readonly violations: readonly Violation[] };
+  /** A workflow of another form as one of this form. @throws GRAPH_PARSE, GRAPH_INVALID with all that has no counterpart */
+  convert(text: string, source: string): ConvertedWorkflow;
   /** Reads the directories again; deleted files are forgotten. */
   reload(): { readonly total: number; readonly broken: readonly BrokenWorkflow[] };
 }

@@ -4,8 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { systemClock } from '../../src/app/system-clock.ts';
-import { checkWorkflow } from '../../src/dialects/yaml/index.ts';
+import { checkWorkflow, convertWorkflow } from '../../src/dialects/yaml/index.ts';
+import type { Violation } from '../../src/graph/graph.ts';
 import { createNodeTypes } from '../../src/nodes/blocks/index.ts';
+import { thrown } from '../support/thrown.ts';
 import { createBench, resumeToRest } from '../engine-kit.ts';
 import { faultsOf, read, runText } from '../yaml-kit.ts';
 
@@ -184,6 +186,31 @@ ${more}outputs: { path: "\${page.outputs.output_path}", text: "\${page.content}"
   ]);
 });
 
+test('T11 a converted file is one of this form, with its comments, and means the same', () => {
+  const commented = review
+    .replace('blocks:\n', '# What is done.\nblocks:\n')
+    .replace('timeout: 60', 'timeout: 60 # seconds');
+  const { text, changedCount } = convertWorkflow(commented, { nodeTypes });
+  expect(changedCount).toBe(14);
+  expect(text).not.toMatch(/\{\{(?! inputs.repo \}\} is text here)|\{%/);
+  expect(text).toContain('# What is done.\nblocks:');
+  expect(text).toContain('timeout: 60 # seconds');
+  expect(text).toContain('for_each: "${inputs.services}"');
+  expect(read(text, { nodeTypes }).graph.hash).toBe(read(commented, { nodeTypes }).graph.hash);
+  expect(convertWorkflow(text, { nodeTypes })).toEqual({ text, changedCount: 0 });
+  const secrets = convertWorkflow('name: w\nblocks: [{ id: a, type: Note, inputs: { token: "{{ secrets.K }}" } }]\n', {
+    nodeTypes: [],
+  });
+  expect(secrets.text).toContain('secrets: [ K ]');
+});
+
+test('T11 what cannot be converted is told with all its places', () => {
+  const text =
+    'name: w\nblocks: [{ id: a, type: Note, inputs: { text: "{{ inputs.x | nope }}", value: "{{ now() }}" } }]\n';
+  const error = thrown(() => convertWorkflow(text, { nodeTypes: [], source: 'f.yaml' }));
+  expect([error.code, (error.data['violations'] as readonly Violation[]).map(({ place }) => place)]).toEqual(['GRAPH_INVALID', ['f.yaml:2:51', 'f.yaml:2:83']]); // prettier-ignore
+});
+
 test('T11 a template of another language in a file of this form stays as it is', async () => {
   const text = `name: w\ninputs: { x: { default: 1 } }\nblocks: [{ id: a, type: Note, inputs: { text: "{{.Names}} {{ range .Items }} \${x} {{ x }}" } }]\noutputs: { t: "\${a.text}" }\n`;
   expect(faultsOf(text)).toEqual([]);
@@ -204,7 +231,13 @@ test('T11 T12 a large file is translated in about the time that it takes to read
 }, 60_000);
 
 test('T11 a file of the other form whose texts are hostile is refused, and ends', () => {
-  const bodies = ['{{'.repeat(100_000), '{% raw %}'.repeat(20_000), '{#'.repeat(100_000), `{{ inputs.x ${'[-1]'.repeat(300)} }}`, `{{ inputs.x }} ${'{% if '.repeat(20_000)}`];
+  const bodies = [
+    '{{'.repeat(100_000),
+    '{% raw %}'.repeat(20_000),
+    '{#'.repeat(100_000),
+    `{{ inputs.x ${'[-1]'.repeat(300)} }}`,
+    `{{ inputs.x }} ${'{% if '.repeat(20_000)}`,
+  ];
   for (const body of bodies) {
     writeFileSync(join(folder, 'hostile.txt'), body);
     const text = `name: w\ninputs: { x: {} }\nblocks: [{ id: a, type: Note, inputs: { text: ${JSON.stringify(body)}, value: "{{ inputs.x }}" } }]\n`;

@@ -2,6 +2,7 @@
 export { isBundle } from './compile/bundle-text.ts';
 export { jsonSchemaOf } from './file/input-schema.ts';
 export type { BundleOptions, ReadOptions, WorkflowText, WorkflowTexts } from './file/read-options.ts';
+export { convertWorkflow, type ConvertedWorkflow } from './convert-workflow.ts';
 export { checkWorkflow, readBundle, readWorkflow, type CheckedWorkflow } from './read-workflow.ts';
 export { workflowSchema } from './file/workflow-schema.ts';
 export type {

@@ -68,7 +68,8 @@ const getPath: Form = takes(2, (writer, { call, plain: [of, path, other = emptyV
   if (of === undefined || steps.length === 0 || !steps.every((step) => /^[\w-]+$/.test(step)))
     throw new TextError(call.start, 'the path of get() must be written out', "write it as text: get(x, 'a.b.0')");
   const tree = steps.reduce<BraceTree>((one, step) => {
-    if (/^\d+$/.test(step)) return { kind: 'item', start: call.start, of: one, key: { kind: 'number', start: call.start, text: step } };
+    if (/^\d+$/.test(step))
+      return { kind: 'item', start: call.start, of: one, key: { kind: 'number', start: call.start, text: step } };
     return { kind: 'item', start: call.start, of: one, key: { kind: 'string', start: call.start, value: step } };
   }, of);
   writer.out.add('default(', call.start);

@@ -24,7 +24,15 @@ const string = /'(?:[^'\\]|\\[^])*'|"(?:[^"\\]|\\[^])*"/y;
 const operator = /==|!=|<=|>=|\/\/|\*\*|[<>+\-*/%~|.,:()[\]{}=]/y;
 const wordsMax = 2000;
 
-const escapes: Readonly<Record<string, string>> = { n: '\n', t: '\t', r: '\r', '\\': '\\', "'": "'", '"': '"', '\n': '' };
+const escapes: Readonly<Record<string, string>> = {
+  n: '\n',
+  t: '\t',
+  r: '\r',
+  '\\': '\\',
+  "'": "'",
+  '"': '"',
+  '\n': '',
+};
 
 /** What a string says: a backslash before a sign that needs none stays. */
 function unescape(written: string): string {

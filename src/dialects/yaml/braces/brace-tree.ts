@@ -145,7 +145,11 @@ class TreeReader {
     const operators = levels[level];
     if (operators === undefined) return this.#unary();
     let left = this.#arithmetic(level + 1);
-    for (let sign = this.#take('operator', ...operators); sign !== undefined; sign = this.#take('operator', ...operators))
+    for (
+      let sign = this.#take('operator', ...operators);
+      sign !== undefined;
+      sign = this.#take('operator', ...operators)
+    )
       left = { kind: 'binary', operator: sign, start: left.start, left, right: this.#arithmetic(level + 1) };
     return left;
   }
@@ -246,8 +250,7 @@ class TreeReader {
     if (token.text === '{') return this.#map(start);
     if (token.text !== '(') throw new TextError(start, `${token.text} stands where a value is wanted`, 'remove it');
     const first = this.expression();
-    if (this.#take('operator', ',') !== undefined)
-      return { kind: 'list', start, items: [first, ...this.#items(')')] };
+    if (this.#take('operator', ',') !== undefined) return { kind: 'list', start, items: [first, ...this.#items(')')] };
     this.#need(')');
     return first;
   }

@@ -3,7 +3,17 @@ import type { BraceTree } from './brace-tree.ts';
 import type { MarkedText } from './marked-text.ts';
 
 /** How tightly the parts of an expression bind, from the loosest. */
-export const binding = { choice: 1, or: 2, and: 3, not: 4, comparison: 5, sum: 6, product: 7, sign: 8, part: 9 } as const;
+export const binding = {
+  choice: 1,
+  or: 2,
+  and: 3,
+  not: 4,
+  comparison: 5,
+  sum: 6,
+  product: 7,
+  sign: 8,
+  part: 9,
+} as const;
 
 export interface BraceWriter {
   readonly out: MarkedText;

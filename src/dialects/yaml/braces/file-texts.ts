@@ -17,7 +17,8 @@ export interface FileText {
 /** Goes through the texts of a file's blocks and outputs. */
 export function* fileTexts(data: Data, types: ReadonlyMap<string, NodeType>): Generator<FileText> {
   const blocks = Array.isArray(data['blocks']) ? (data['blocks'] as readonly unknown[]) : [];
-  for (const [index, block] of blocks.entries()) if (isMapping(block)) yield* blockTexts(block, ['blocks', index], types);
+  for (const [index, block] of blocks.entries())
+    if (isMapping(block)) yield* blockTexts(block, ['blocks', index], types);
   yield* textsIn(data['outputs'], ['outputs'], 'text', {});
 }
 
@@ -35,6 +36,8 @@ function* blockTexts(block: Data, at: Path, types: ReadonlyMap<string, NodeType>
 
 function* textsIn(value: unknown, path: Path, kind: TextKind, inputs: Data): Generator<FileText> {
   if (typeof value === 'string') yield { path, text: value, kind, inputs };
-  else if (Array.isArray(value)) for (const [index, item] of value.entries()) yield* textsIn(item, [...path, index], kind, inputs);
-  else if (isMapping(value)) for (const [key, item] of Object.entries(value)) yield* textsIn(item, [...path, key], kind, inputs);
+  else if (Array.isArray(value))
+    for (const [index, item] of value.entries()) yield* textsIn(item, [...path, index], kind, inputs);
+  else if (isMapping(value))
+    for (const [key, item] of Object.entries(value)) yield* textsIn(item, [...path, key], kind, inputs);
 }

@@ -9,7 +9,12 @@ import { readBraceTree, type BraceTree } from './brace-tree.ts';
 export type BracePart =
   | { readonly kind: 'text'; readonly text: string; readonly start: number }
   | { readonly kind: 'value'; readonly tree: BraceTree; readonly start: number; readonly end: number }
-  | { readonly kind: 'choice'; readonly branches: readonly BraceBranch[]; readonly start: number; readonly end: number };
+  | {
+      readonly kind: 'choice';
+      readonly branches: readonly BraceBranch[];
+      readonly start: number;
+      readonly end: number;
+    };
 
 /** Without a test it is the `else`. */
 export interface BraceBranch {
@@ -60,7 +65,8 @@ export interface SplitOptions {
 /** Whether a text holds a value or a statement of this form. */
 export function hasBraces(text: string): boolean {
   if (!text.includes('{{') && !text.includes('{%')) return false;
-  for (let at = text.indexOf('{{'); at >= 0; at = text.indexOf('{{', at + 2)) if (isOurs(innerAt(text, at))) return true;
+  for (let at = text.indexOf('{{'); at >= 0; at = text.indexOf('{{', at + 2))
+    if (isOurs(innerAt(text, at))) return true;
   return text.includes('%}') && /\{%[-+]?\s*(?:if|for|set|raw)\b/.test(text);
 }
 
@@ -83,7 +89,8 @@ class Splitter {
 
   /** Parts up to a statement that ends or divides another, or the end of the text. @throws TextError */
   parts(depth: number): { readonly parts: readonly BracePart[]; readonly tag: string | undefined } {
-    if (depth > 20) throw new TextError(this.#at, 'statements nested deeper than 20', 'make two blocks with conditions');
+    if (depth > 20)
+      throw new TextError(this.#at, 'statements nested deeper than 20', 'make two blocks with conditions');
     const parts: BracePart[] = [];
     let from = this.#at;
     const endText = (end: number, trimsBefore: boolean): void => {

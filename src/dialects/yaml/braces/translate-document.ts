@@ -4,6 +4,7 @@ import type { NodeType } from '../../../graph/node-type.ts';
 import type { TextFault } from '../expression/template.ts';
 import type { Path, YamlDocument } from '../file/read-document.ts';
 import { isMapping } from '../file/shape.ts';
+import type { ValueChange } from '../file/write-document.ts';
 import { checkDollars, dollarRule } from './dollar-signs.ts';
 import { fileTexts, type FileText } from './file-texts.ts';
 import { hasBraces } from './split-braces.ts';
@@ -12,16 +13,9 @@ import { translateText, type TextNames, type Translation } from './translate-tex
 
 type Data = Readonly<Record<string, unknown>>;
 
-/** What is written otherwise. */
-export interface TranslatedText {
-  readonly path: Path;
-  /** Undefined: it is left out. */
-  readonly value: unknown;
-}
-
 export interface TranslatedDocument {
   readonly document: YamlDocument;
-  readonly changes: readonly TranslatedText[];
+  readonly changes: readonly ValueChange[];
   readonly faults: readonly Violation[];
 }
 
@@ -36,9 +30,9 @@ export function translateDocument(document: YamlDocument, types: ReadonlyMap<str
   if (own.length === 0) return { document, changes: [], faults: [] };
   const names = namesIn(data, isOfBraces);
   const translations = new Map<string, Translation>();
-  const changes: TranslatedText[] = [];
+  const changes: ValueChange[] = [];
   /** What is left out at last: it is translated too. */
-  const leftOut: TranslatedText[] = [];
+  const leftOut: ValueChange[] = [];
   const faults: Violation[] = [];
   for (const one of own) {
     const { path, text } = one;
@@ -84,7 +78,7 @@ function namesIn(data: Data, isOfBraces: boolean): FileNames {
 }
 
 /** A file of the other form declares no secrets: those that its texts name are meant. */
-function secretsOf(data: Data, changes: readonly TranslatedText[]): readonly TranslatedText[] {
+function secretsOf(data: Data, changes: readonly ValueChange[]): readonly ValueChange[] {
   if (Object.hasOwn(data, 'secrets')) return [];
   const found = new Set<string>();
   for (const { value } of changes) {
@@ -97,7 +91,7 @@ function secretsOf(data: Data, changes: readonly TranslatedText[]): readonly Tra
 
 function translated(
   document: YamlDocument,
-  changes: readonly TranslatedText[],
+  changes: readonly ValueChange[],
   translations: ReadonlyMap<string, Translation>,
 ): YamlDocument {
   const data = structuredClone(document.data) as Data;

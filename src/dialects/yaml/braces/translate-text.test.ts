@@ -33,7 +33,10 @@ describe('T11 what is written', () => {
     ["{{ inputs.name | default('x', true) }}", "${default(inputs.name, 'x', true)}"],
     ["{{ inputs.name or 'x' }}", "${default(inputs.name, 'x', true)}"],
     ["{{ 'yes' if inputs.flag else 'no' }}", "${inputs.flag ? 'yes' : 'no'}"],
-    ["{{ 'yes' if inputs.name and not inputs.flag else 'no' }}", "${truthy(inputs.name) and not inputs.flag ? 'yes' : 'no'}"],
+    [
+      "{{ 'yes' if inputs.name and not inputs.flag else 'no' }}",
+      "${truthy(inputs.name) and not inputs.flag ? 'yes' : 'no'}",
+    ],
     ["{{ inputs.n > 1 and 'a' not in inputs.list }}", "${inputs.n > 1 and 'a' not in inputs.list}"],
     ['{{ not (inputs.n == 1 or inputs.flag) }}', '${not (inputs.n == 1 or inputs.flag)}'],
     ['{{ (1 + inputs.n) * 2 - -inputs.n % 3 }}', '${(1 + inputs.n) * 2 - -inputs.n % 3}'],
@@ -52,17 +55,23 @@ describe('T11 what is written', () => {
     ["{{ 'v' ~ inputs.n ~ '-' ~ inputs.name | lower }}", "${'v${inputs.n}-${lower(inputs.name)}'}"],
     ['{{ inputs.name is defined and inputs.n is not none }}', '${has(inputs.name) and inputs.n != null}'],
     ['{{ inputs.name is undefined }}', '${not has(inputs.name)}'],
-    ["{{ .a }}{{inputs.n}}", "{{ .a }}${inputs.n}"],
+    ['{{ .a }}{{inputs.n}}', '{{ .a }}${inputs.n}'],
     ["{{ {'a': [inputs.n, true, None], 'b': {}} }}", "${{'a': [inputs.n, true, null], 'b': {}}}"],
     ['{{ blocks.b.outcome }} {{metadata.execution_id}}', '${blocks.b.metadata.outcome} ${metadata.run_id}'],
     ['{{tmp}}/out.json', '${metadata.tmp}/out.json'],
     ["{{ tmp ~ '/x' }}", "${'${metadata.tmp}/x'}"],
     ['{{ inputs.n / 2 + len(inputs.list) / 2 }}', '${inputs.n / 2 + double(size(inputs.list)) / 2}'],
     ['{{true}} {{ "a\\nb" }}', "${true} ${'a\\nb'}"],
-    ["{% if inputs.flag %}A{{inputs.n}}{% elif inputs.name == 'x' %}B's{% else %}C\n{% endif %}!", "${inputs.flag ? 'A${inputs.n}' : inputs.name == 'x' ? 'B\\'s' : 'C\\n'}!"],
+    [
+      "{% if inputs.flag %}A{{inputs.n}}{% elif inputs.name == 'x' %}B's{% else %}C\n{% endif %}!",
+      "${inputs.flag ? 'A${inputs.n}' : inputs.name == 'x' ? 'B\\'s' : 'C\\n'}!",
+    ],
     ['{% if inputs.list %}{{inputs.list | tojson}}{% endif %}', "${truthy(inputs.list) ? json(inputs.list) : ''}"],
     ['{%- if inputs.flag -%} a {%- endif -%} b', "${inputs.flag ? 'a' : ''}b"],
-    ['{% if inputs.flag %}{% if inputs.n %}x{% endif %}y{% endif %}', "${inputs.flag ? '${truthy(inputs.n) ? 'x' : ''}y' : ''}"],
+    [
+      '{% if inputs.flag %}{% if inputs.n %}x{% endif %}y{% endif %}',
+      "${inputs.flag ? '${truthy(inputs.n) ? 'x' : ''}y' : ''}",
+    ],
     ['{% raw %}{{.Names}} {{ inputs.x }}{% endraw %} {{inputs.n}}', '{{.Names}} {{ inputs.x }} ${inputs.n}'],
     ['docker ps --format {{.Names}} {{json .}} {{inputs.n}}', 'docker ps --format {{.Names}} {{json .}} ${inputs.n}'],
     ['a {# inputs.n #} b {{inputs.n}}', 'a  b ${inputs.n}'],
@@ -79,14 +88,22 @@ describe('T11 what is written', () => {
     ['{{ a.exit_code }} == 0', undefined],
     ['{{blocks.a.exit_code}} == 0 and not {{inputs.flag}}', '${blocks.a.exit_code} == 0 and not ${inputs.flag}'],
   ])('T11 condition %s', (text, written) => {
-    expect(translateText(text, 'condition', names).faults.length === 0 ? translate(text, 'condition') : undefined).toBe(written);
+    expect(translateText(text, 'condition', names).faults.length === 0 ? translate(text, 'condition') : undefined).toBe(
+      written,
+    );
   });
 
   it.each([
     ['echo {{inputs.name | quote}} "{{inputs.n}}"', 'echo ${inputs.name} "${inputs.n}"'],
     ['ls {% if inputs.flag %}-la {% else %}-l {% endif %}.', "ls ${raw(inputs.flag ? '-la ' : '-l ')}."],
-    ['docker build -t app{% if inputs.name %}:{{inputs.name}}{% endif %} .', "docker build -t app${truthy(inputs.name) ? ':${inputs.name}' : ''} ."],
-    ['for f in a b; do echo "${f}" $f ${f%.x}; done; echo {{inputs.n}}', 'for f in a b; do echo "$${f}" $f $${f%.x}; done; echo ${inputs.n}'],
+    [
+      'docker build -t app{% if inputs.name %}:{{inputs.name}}{% endif %} .',
+      "docker build -t app${truthy(inputs.name) ? ':${inputs.name}' : ''} .",
+    ],
+    [
+      'for f in a b; do echo "${f}" $f ${f%.x}; done; echo {{inputs.n}}',
+      'for f in a b; do echo "$${f}" $f $${f%.x}; done; echo ${inputs.n}',
+    ],
   ])('T11 command %s', (text, written) => {
     expect(translate(text, 'command')).toBe(written);
   });
@@ -95,25 +112,31 @@ describe('T11 what is written', () => {
 describe('T11 what it gives', () => {
   it.each([
     ["{{ inputs.missing | default('d') }} {{ inputs.missing or 'e' }} {{ inputs.config.get('zz', 3) }}", 'd e 3'],
-    ["{{ inputs.missing | default(inputs.name, true) | lower }}", 'ann'],
+    ['{{ inputs.missing | default(inputs.name, true) | lower }}', 'ann'],
     ["{{ '' | default('x', true) }} {{ [] or 'y' }} {{ 0 or inputs.n }} {{ inputs.n and inputs.name }}", 'x y 5 Ann'],
     ["{{ 'big' if inputs.n > 3 and inputs.list else 'small' }}{{ '!' if inputs.missing }}", 'big'],
     ['{{ inputs.n is defined }} {{ inputs.config.zz is defined }} {{ inputs.missing is none }}', 'true false true'],
-    ["{{ inputs.list | tojson }} {{ inputs.list | string }} {{ inputs.n | string | length }}", '[1,2,3] [1,2,3] 1'],
+    ['{{ inputs.list | tojson }} {{ inputs.list | string }} {{ inputs.n | string | length }}', '[1,2,3] [1,2,3] 1'],
     ['{{ inputs.config.ports | prettyjson }}', '[\n  80,\n  443\n]'],
-    ["{{ '{\"a\": [1, 2]}' | fromjson }}", { a: [1, 2] }],
-    ["{{ ('{\"a\": [1, 2]}' | fromjson).a[-1] }}", 2],
+    ['{{ \'{"a": [1, 2]}\' | fromjson }}', { a: [1, 2] }],
+    ['{{ (\'{"a": [1, 2]}\' | fromjson).a[-1] }}', 2],
     ["{{ 'a-b-a' | replace('a', '$&') }} {{ -3 | abs }} {{ inputs.n | abs }}", '$&-b-$& 3 5'],
     ["{{ 'a,b'.split(',') | join('+') }} {{ ', '.join(inputs.list) }}", 'a+b 1, 2, 3'],
     ["{{ inputs.name.startswith('A') and inputs.name.endswith('n') }}", true],
-    ["{{ inputs.missing | default(false) }}", false],
-    ["{{ 7 / 2 }} {{ inputs.n / 2 }} {{ inputs.n % 2 }} {{ 2 * (inputs.n + 1) }}", '3.5 2.5 1 12'],
+    ['{{ inputs.missing | default(false) }}', false],
+    ['{{ 7 / 2 }} {{ inputs.n / 2 }} {{ inputs.n % 2 }} {{ 2 * (inputs.n + 1) }}', '3.5 2.5 1 12'],
     ["{{ 'n' ~ inputs.n ~ '\\n' }}", 'n5\n'],
-    ["{{ 1 < inputs.n <= 5 }} {{ 'a' in 'abc' }} {{ 'host' in inputs.config }} {{ 9 not in inputs.list }}", 'true true true true'],
+    [
+      "{{ 1 < inputs.n <= 5 }} {{ 'a' in 'abc' }} {{ 'host' in inputs.config }} {{ 9 not in inputs.list }}",
+      'true true true true',
+    ],
     ["{% if inputs.n == 4 %}four{% elif inputs.missing %}none{% else %}it's {{ inputs.n }}\n{% endif %}", "it's 5\n"],
-    ["{{ (inputs.config.ports if inputs.n else []) | length }}", 2],
+    ['{{ (inputs.config.ports if inputs.n else []) | length }}', 2],
     ["{{ blocks.skipped.stdout | default('none') }} {{ blocks.build.stdout | trim | upper }}", 'none DONE'],
-    ["{{ blocks.each_item['a'].f }} {{ blocks.each_item.metadata.count_failed }} {{ blocks.build.outcome }}", '1 1 success'],
+    [
+      "{{ blocks.each_item['a'].f }} {{ blocks.each_item.metadata.count_failed }} {{ blocks.build.outcome }}",
+      '1 1 success',
+    ],
     ['{{ inputs.missing }}', null],
     ['{{ true | lower }} {{ none | string }}|', 'true |'],
   ])('T11 %s', (text, value) => {
@@ -140,7 +163,7 @@ describe('T11 what it gives', () => {
     const { template, faults } = parseCommand(translate(text, 'command'), textNames);
     expect(faults.filter(({ severity }) => severity !== 'warning')).toEqual([]);
     expect(template.evaluate(scope)).toEqual({
-      script: "python3 <<EOF\nprint('${CAIRN_V1}', \\$x)\nEOF\necho \"${CAIRN_V2}\" ${a[@]}",
+      script: 'python3 <<EOF\nprint(\'${CAIRN_V1}\', \\$x)\nEOF\necho "${CAIRN_V2}" ${a[@]}',
       env: { CAIRN_V1: 'Ann', CAIRN_V2: '5' },
     });
   });
@@ -177,7 +200,7 @@ test.each([
 });
 
 test('T11 what no text means as ours is left, with a warning where it looks like a name', () => {
-  const left = ["{{.Names}} {{json .}} {{ range .Items }} {{ .inputs.x }} {{", '{%- bogus %}', '$}} }}'];
+  const left = ['{{.Names}} {{json .}} {{ range .Items }} {{ .inputs.x }} {{', '{%- bogus %}', '$}} }}'];
   expect(left.map((text) => translate(text))).toEqual(left);
   expect(translateText('a {{ nmae }}', 'text', names)).toMatchObject({
     text: 'a {{ nmae }}',
@@ -186,7 +209,7 @@ test('T11 what no text means as ours is left, with a warning where it looks like
 });
 
 test('T11 every character of what is written has its place in the text', () => {
-  const text = "ab {{ inputs.name }} cd {{ inputs.zz | trim }}";
+  const text = 'ab {{ inputs.name }} cd {{ inputs.zz | trim }}';
   const { text: written, offsetOf } = translateText(text, 'text', names);
   expect(written).toBe('ab ${inputs.name} cd ${trim(inputs.zz)}');
   expect([0, 5, 18, written.indexOf('inputs.zz')].map(offsetOf)).toEqual([0, 6, 21, 27]);

@@ -143,7 +143,9 @@ class Translator {
 
 /** All that stands in branches, nested ones included. */
 function flatParts(branches: readonly BraceBranch[]): readonly BracePart[] {
-  return branches.flatMap(({ parts }) => parts.flatMap((part) => (part.kind === 'choice' ? flatParts(part.branches) : [part])));
+  return branches.flatMap(({ parts }) =>
+    parts.flatMap((part) => (part.kind === 'choice' ? flatParts(part.branches) : [part])),
+  );
 }
 
 /** The tree of a condition that is one `{{ }}` as a whole. */
@@ -153,7 +155,8 @@ function wholeOf(parts: readonly BracePart[]): BraceTree | undefined {
   return only?.kind === 'value' && others.length === 0 ? only.tree : undefined;
 }
 
-const ruled = (faults: readonly TextFault[]): readonly TextFault[] => faults.map((fault) => ({ ...fault, rule: 'T11' }));
+const ruled = (faults: readonly TextFault[]): readonly TextFault[] =>
+  faults.map((fault) => ({ ...fault, rule: 'T11' }));
 
 /** Translates a text. Without `{{` and `{%` it is the same, but for `${`, which then is no reference. */
 export function translateText(text: string, kind: TextKind, names: TextNames): Translation {
@@ -165,7 +168,11 @@ export function translateText(text: string, kind: TextKind, names: TextNames): T
     const whole = kind === 'condition' ? wholeOf(parts) : undefined;
     const statement = kind === 'condition' ? parts.find((part) => part.kind === 'choice') : undefined;
     if (statement !== undefined)
-      throw new TextError(statement.start, 'a condition is one expression', 'write it between {{ and }}, with and, or, not');
+      throw new TextError(
+        statement.start,
+        'a condition is one expression',
+        'write it between {{ and }}, with and, or, not',
+      );
     if (whole !== undefined) translator.condition(whole);
     else translator.parts(parts);
   } catch (error) {

@@ -285,7 +285,11 @@ function bindingOf(tree: BraceTree, isFlag: (tree: BraceTree) => boolean): numbe
     case 'comparison':
       return binding.comparison;
     case 'test':
-      return tree.name === 'none' ? binding.comparison : tree.isNot === (tree.name === 'defined') ? binding.not : binding.part;
+      return tree.name === 'none'
+        ? binding.comparison
+        : tree.isNot === (tree.name === 'defined')
+          ? binding.not
+          : binding.part;
     case 'minus':
       return binding.sign;
     case 'binary':

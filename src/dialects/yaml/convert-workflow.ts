@@ -1,0 +1,31 @@
+/** Writes a workflow of the `{{ }}` form as one of this form: what the reader understands of it, for those who go on editing it. */
+import { CairnError } from '../../errors.ts';
+import { translateDocument } from './braces/translate-document.ts';
+import { callTypes } from './file/call-type.ts';
+import { readDocument } from './file/read-document.ts';
+import type { ReadOptions } from './file/read-options.ts';
+import { writeDocument } from './file/write-document.ts';
+
+export interface ConvertedWorkflow {
+  /** The file; where nothing is of the other form, as it was. */
+  readonly text: string;
+  /** How many of its values are written otherwise. */
+  readonly changedCount: number;
+}
+
+/** @throws GRAPH_PARSE the text is no YAML mapping; GRAPH_INVALID with all that has no counterpart in this form */
+export function convertWorkflow(
+  text: string,
+  { nodeTypes, source = 'inline' }: Pick<ReadOptions, 'nodeTypes' | 'source'>,
+): ConvertedWorkflow {
+  const { document, faults: unreadable } = readDocument(text, source);
+  if (document === undefined) {
+    const [first] = unreadable;
+    throw new CairnError('GRAPH_PARSE', { file: source, reason: first?.message, violations: unreadable });
+  }
+  const types = new Map([...callTypes, ...nodeTypes].map((type) => [type.name, type]));
+  const { changes, faults } = translateDocument(document, types);
+  if (faults.some(({ severity }) => severity === 'error'))
+    throw new CairnError('GRAPH_INVALID', { graphId: source, violations: faults });
+  return { text: changes.length === 0 ? text : writeDocument(text, changes), changedCount: changes.length };
+}
