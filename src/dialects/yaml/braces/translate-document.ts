@@ -6,7 +6,7 @@ import type { Path, YamlDocument } from '../file/read-document.ts';
 import { isMapping } from '../file/shape.ts';
 import type { ValueChange } from '../file/write-document.ts';
 import { checkDollars, dollarRule } from './dollar-signs.ts';
-import { fileTexts, type FileText } from './file-texts.ts';
+import { fileTexts } from './file-texts.ts';
 import { hasBraces } from './split-braces.ts';
 import { templateVariables } from './template-variables.ts';
 import { translateText, type TextNames, type Translation } from './translate-text.ts';
