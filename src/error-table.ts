@@ -87,6 +87,7 @@ export type ErrorCode =
   | 'STORE_CLOSED'
   | 'STORE_UNSUPPORTED'
   | 'BLOB_NOT_FOUND'
+  | 'FILE_NOT_FOUND'
   | 'BLOB_CORRUPT'
   | 'SECRET_MISSING'
   | 'SECRET_UNAVAILABLE'
@@ -154,6 +155,7 @@ export const errorTable: Readonly<Record<ErrorCode, ErrorRow>> = {
   STORE_VERSION_UNKNOWN: row(500, 5, 'no', 'the store {store} has layout version {version}, newer than {supported}', 'Use a newer version of cairn.'),
   STORE_CLOSED: row(503, 6, 'no', 'the store {store} is closed', 'Open it again.'),
   STORE_UNSUPPORTED: row(501, 6, 'no', 'the store cannot {capability}', 'Use a store that declares this capability.'),
+  FILE_NOT_FOUND: row(404, 2, 'no', 'no file {name} with the hash {hash} is stored{, named by |what}', 'Put its bytes first: `engine.files.put(bytes, { name })` gives the reference to hand over.'),
   BLOB_NOT_FOUND: row(404, 5, 'no', 'no blob {hash}', 'Restore the blob folder, or fork from a checkpoint that does not name it.'),
   BLOB_CORRUPT: row(500, 5, 'no', 'blob {hash} is damaged', 'Restore it from a backup.'),
   SECRET_MISSING: row(400, 2, 'no', 'secret {name} is not set', 'Set it in the environment and resume.'),

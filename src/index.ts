@@ -15,6 +15,7 @@ export type AgentGraph<Schemas extends GraphSchemas = GraphSchemas, Nodes = Reco
 export const workflow: typeof beginWorkflow = withDefaultEngine(beginWorkflow, createDefaultEngine);
 
 export { START, END, type Graph, type GraphSchemas, type Reducer, type StandardSchema } from './graph/graph.ts';
+export { FileRef } from './graph/file-ref.ts';
 export {
   NodeFailure,
   outcome,

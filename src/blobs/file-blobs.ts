@@ -52,6 +52,16 @@ export function createFileBlobs(folder: string, now: () => number = Date.now): B
         throw mapFileError(error, name);
       }
     },
+    touch: async (tenant, hash) => {
+      if (!isBlobHash(hash)) return false;
+      try {
+        await (await files()).utimes(pathOf(tenant, hash), now() / 1000, now() / 1000);
+        return true;
+      } catch (error) {
+        if (isMissing(error)) return false;
+        throw mapFileError(error, name);
+      }
+    },
     collect: async (tenant, keep, olderThanMs) => {
       try {
         return await collectFolder(folderOf(tenant), keep, now() - olderThanMs, now() - abandonedMs);

@@ -34,6 +34,11 @@ export function createMemoryBlobs(now: () => number = Date.now): BlobStore {
       return Promise.resolve(new Uint8Array(stored.bytes));
     },
     has: (tenant, hash) => Promise.resolve(find(tenant, hash) !== undefined),
+    touch: (tenant, hash) => {
+      const stored = find(tenant, hash);
+      if (stored !== undefined) stored.storedAt = now();
+      return Promise.resolve(stored !== undefined);
+    },
     collect: (tenant, keep, olderThanMs) => {
       const blobs = tenants.get(tenant);
       const old = [...(blobs ?? [])].filter(

@@ -1,7 +1,7 @@
 /** The engine's face: what dialects and doors call. */
 import type { CairnError } from '../errors.ts';
 import type { Graph } from '../graph/graph.ts';
-import type { StateView } from '../graph/node-contract.ts';
+import type { FileAccess, StateView } from '../graph/node-contract.ts';
 import type { Change } from '../history/change.ts';
 import type { OpenQuestion } from '../history/open-waits.ts';
 import type { BlobStore } from '../ports/blobs.ts';
@@ -188,7 +188,9 @@ export interface TakenRun {
 
 /** Admits, resumes, answers, forks and previews runs. Every method may also throw what its store throws (STORE_UNAVAILABLE and its like). */
 export interface Engine {
-  /** Admits a run durably, claims it and advances it. @throws INPUT_INVALID, RUN_EXISTS, ID_INVALID */
+  /** Files of this engine's tenant: put one here, and hand its reference over in an input, an answer or a signal. */
+  readonly files: FileAccess;
+  /** Admits a run durably, claims it and advances it. @throws INPUT_INVALID, FILE_NOT_FOUND, RUN_EXISTS, ID_INVALID */
   start(graph: Graph, input: unknown, options?: StartOptions): Promise<RunHandle>;
   /** Claims a run and advances it. A completed run is returned as it is. @throws RUN_NOT_FOUND, CLAIM_TAKEN, RUN_GRAPH_CHANGED, RUN_CANCELLED, CHECKPOINT_CORRUPT */
   resume(runId: string, options?: ResumeOptions): Promise<RunHandle>;
@@ -204,9 +206,9 @@ export interface Engine {
   inspect(runId: string): Promise<RunResult>;
   /** The open waits of a run, without reading its state. @throws RUN_NOT_FOUND */
   waits(runId: string): Promise<readonly OpenQuestion[]>;
-  /** Answers an open wait; durable when it resolves. The owner takes it; a paused run goes on at the next resume. @returns the value recorded: the choice that was meant. @throws WAIT_NOT_FOUND, WAIT_CLOSED, ANSWER_INVALID */
+  /** Answers an open wait; durable when it resolves. The owner takes it; a paused run goes on at the next resume. @returns the value recorded: the choice that was meant. @throws WAIT_NOT_FOUND, WAIT_CLOSED, ANSWER_INVALID, FILE_NOT_FOUND */
   answer(runId: string, waitId: string, value: unknown, options?: { readonly by?: string }): Promise<unknown>;
-  /** Sends a signal; kept if it comes early. `id` makes a repeated send the same signal. @throws RUN_NOT_FOUND, VALUE_UNSTORABLE */
+  /** Sends a signal; kept if it comes early. `id` makes a repeated send the same signal. @throws RUN_NOT_FOUND, VALUE_UNSTORABLE, FILE_NOT_FOUND */
   signal(runId: string, name: string, value: unknown, options?: { readonly id?: string }): Promise<void>;
   /** Asks the run's owner to cancel it; cancels it at once if nobody owns it. @throws RUN_NOT_FOUND, RUN_FINISHED */
   cancel(runId: string): Promise<void>;

@@ -1,6 +1,7 @@
 /** The engine: admits, resumes, answers, forks and previews runs over a store (see api.ts for the contract). */
 import { CairnError } from '../errors.ts';
 import type { Graph } from '../graph/graph.ts';
+import type { FileAccess } from '../graph/node-contract.ts';
 import { checkpointId } from '../history/checkpoint.ts';
 import { loadState, readOwner, type LoadedState } from '../history/load.ts';
 import { postSealed } from '../history/messages.ts';
@@ -8,6 +9,8 @@ import { resolveReference } from '../history/references.ts';
 import type { Claim, GrantedClaim, RunRow } from '../ports/store.ts';
 import { admitValue, encodeValue } from '../state/values/codec.ts';
 import { admitRun } from './runs/admit-run.ts';
+import { accessFiles } from './calls/file-access.ts';
+import { takeFiles } from './admit/take-files.ts';
 import { checkId } from './admit/check-id.ts';
 import { listOpenWaits, postAnswer } from './runs/answer.ts';
 import type {
@@ -78,6 +81,10 @@ class CairnEngine implements Engine {
       leaseMs: options.leaseMs ?? 30_000,
       effectsInFlight: new Map(),
     };
+  }
+
+  get files(): FileAccess {
+    return accessFiles(this.#env);
   }
 
   async start(graph: Graph, input: unknown, options: StartOptions = {}): Promise<RunHandle> {
@@ -288,6 +295,7 @@ class CairnEngine implements Engine {
     checkId('signal name', name, limits.idBytes);
     checkId('signal id', id, limits.idBytes);
     const admitted = admitValue(value, ['signal'], limits, redactorOf(this.#env));
+    await takeFiles(this.#env, admitted.value, 'the signal');
     const body = encoder.encode(encodeValue({ signal: name, value: admitted.value }));
     await postSealed(store, { tenant, runId, kind: 'signal', name: id, body, at: clock.now() });
     this.#active.get(runId)?.runner.poke();

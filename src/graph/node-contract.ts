@@ -1,4 +1,5 @@
 /** What a node may do and say: the contract between the engine and the code behind a node. */
+import type { FileRef } from './file-ref.ts';
 import type { ModelAccess } from './model-contract.ts';
 
 /** What recovery may do with an activation: see docs/spec/effects.md. */
@@ -216,6 +217,7 @@ export interface NodeContext {
   emit(event: unknown): void;
   readonly secrets: SecretReader;
   readonly blobs: BlobAccess;
+  readonly files: FileAccess;
   /** Language models by name. Call one inside a step, so that its answer is recorded: `external`, idempotent. */
   readonly models: ModelAccess;
   /** The engine's clock, epoch ms. */
@@ -232,6 +234,14 @@ export interface SecretReader {
 export interface BlobAccess {
   put(bytes: Uint8Array): Promise<string>;
   get(hash: string): Promise<Uint8Array>;
+}
+
+/** Files as values: bytes are stored once, scoped to the run's tenant, and a reference stands for them wherever a value may stand. */
+export interface FileAccess {
+  /** @param about.type - media type. Default `application/octet-stream` */
+  put(bytes: Uint8Array, about: { readonly name: string; readonly type?: string }): Promise<FileRef>;
+  /** @throws BLOB_NOT_FOUND, BLOB_CORRUPT */
+  get(file: FileRef): Promise<Uint8Array>;
 }
 
 /** What `reconcile` is told of the activation in doubt: it sees the state that the attempt saw (E9). */

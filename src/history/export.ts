@@ -2,6 +2,7 @@
 import type { BlobStore } from '../ports/blobs.ts';
 import type { CheckpointRow, Claim, RunRow, Store, WaitRow } from '../ports/store.ts';
 import type { RunTree } from '../state/tree.ts';
+import { fileHashesIn } from '../state/values/codec.ts';
 import { checkpointId, decodeCheckpoint, encodeCheckpoint } from './checkpoint.ts';
 import { asBuffer, toHex } from './checksum.ts';
 import { decodeOrNothing } from './chain.ts';
@@ -64,6 +65,7 @@ async function* exportLines(
   if (close !== undefined && !isClosed) await closeMoved(store, run, close, root, checksum);
   if (head !== lastSeq) return;
   for (const { kind, name, body, at } of await readSound(store, run)) {
+    yield* exportBlobs(blobs, run.tenant, new Set(fileHashesIn(asBuffer(body).toString())), sent);
     yield { message: kind, name, body: toBase64(body), at };
   }
 }

@@ -30,24 +30,42 @@ export async function resolveValues(blobs: BlobStore, tenant: string, stored: un
   return revived;
 }
 
-/** The hashes of all blobs a stored value names. */
+/** The hashes of all blobs a stored value names, those of its files included. */
 export function listBlobs(stored: unknown, hashes: Set<string> = new Set()): Set<string> {
   if (typeof stored !== 'object' || stored === null) return hashes;
   if (Array.isArray(stored)) {
     for (const item of stored) listBlobs(item, hashes);
     return hashes;
   }
-  const hash = blobHash(stored);
-  if (hash !== undefined) return hashes.add(hash);
+  const hash = blobHash(stored) ?? fileHash(stored);
+  if (hash !== undefined) {
+    for (const file of listFiles(stored)) hashes.add(file);
+    return hashes.add(hash);
+  }
   for (const value of Object.values(stored)) listBlobs(value, hashes);
   return hashes;
 }
 
 /** The hash a stored value names if it is a blob. */
 export function blobHash(stored: unknown): string | undefined {
+  return hashOfTag('blob', stored);
+}
+
+/** The hash a stored value names if it is a file. Its bytes are never read for the state. */
+function fileHash(stored: unknown): string | undefined {
+  return hashOfTag('file', stored);
+}
+
+function hashOfTag(name: string, stored: unknown): string | undefined {
   if (typeof stored !== 'object' || stored === null || !Object.hasOwn(stored, '$')) return undefined;
   const { $: tag, hash } = stored as { readonly $: unknown; readonly hash?: unknown };
-  return tag === 'blob' && typeof hash === 'string' ? hash : undefined;
+  return tag === name && typeof hash === 'string' ? hash : undefined;
+}
+
+/** Files inside a value that is kept as a blob. */
+function listFiles(stored: object): readonly string[] {
+  const { files } = stored as { readonly files?: readonly string[] };
+  return files ?? [];
 }
 
 interface BlobPlace {

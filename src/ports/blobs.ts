@@ -10,6 +10,8 @@ export interface BlobStore {
   get(tenant: string, hash: string): Promise<Uint8Array>;
   /** Whether the bytes of this hash are stored. */
   has(tenant: string, hash: string): Promise<boolean>;
+  /** Whether the bytes are stored; if so their age begins anew, so that a collector spares them for whoever is about to name them. */
+  touch(tenant: string, hash: string): Promise<boolean>;
   /** Removes blobs that are not in `keep` and are older than `olderThanMs`; returns how many (C5: at least a day). */
   collect(tenant: string, keep: ReadonlySet<string>, olderThanMs: number): Promise<number>;
 }

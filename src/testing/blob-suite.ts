@@ -100,6 +100,19 @@ const tests: Readonly<Record<string, (made: BlobsUnderTest) => Promise<void>>> =
     assert.equal(await blobs.has('acme', hash), true);
   },
 
+  'C5 a blob that is touched is young again; one that is not there cannot be': async ({ blobs, advance }) => {
+    const hash = await blobs.put('acme', bytesOf('again'));
+    await advance(2 * day);
+    assert.equal(await blobs.touch('acme', hash), true);
+    assert.equal(await blobs.touch('other', hash), false);
+    for (const none of [hashOf(bytesOf('none')), '../../etc/passwd'])
+      assert.equal(await blobs.touch('acme', none), false);
+    assert.equal(await blobs.collect('acme', new Set(), day), 0);
+    assert.equal(await blobs.has('acme', hash), true);
+    await advance(2 * day);
+    assert.equal(await blobs.collect('acme', new Set(), day), 1);
+  },
+
   'S2 bytes handed in and out are not shared': async ({ blobs }) => {
     const bytes = bytesOf('mine');
     const hash = await blobs.put('acme', bytes);

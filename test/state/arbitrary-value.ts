@@ -1,5 +1,6 @@
 /** Values of every kind that may be stored (C2), for property tests. */
 import * as fc from 'fast-check';
+import { FileRef } from '../../src/graph/file-ref.ts';
 import { setOwn } from '../../src/state/values/plain.ts';
 
 /** Keys that go wrong where code is careless, among ordinary ones. */
@@ -46,7 +47,7 @@ function errorOf({ name, message, code, data, cause }: ErrorParts): Error {
 
 const plain = fc.oneof(
   fc.constantFrom(null, true, false, undefined, Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, -0, 0),
-  fc.constantFrom<unknown>('date', 'undefined', 'blob', 'text', '\ud800', '{"$":"date","v":1}'),
+  fc.constantFrom<unknown>('date', 'undefined', 'blob', 'file', 'text', '\ud800', '{"$":"date","v":1}'),
   fc.integer(),
   fc.double(),
   fc.string({ maxLength: 8, unit: 'binary' }),
@@ -57,6 +58,12 @@ const leaf = fc.oneof(
   { weight: 4, arbitrary: plain },
   { weight: 1, arbitrary: fc.date({ noInvalidDate: false }) },
   { weight: 1, arbitrary: fc.uint8Array({ maxLength: 5 }) },
+  {
+    weight: 1,
+    arbitrary: fc
+      .record({ name: fc.string({ maxLength: 8, unit: 'binary' }), sizeBytes: fc.nat() })
+      .map(({ name, sizeBytes }) => new FileRef({ hash: 'f'.repeat(64), type: 'text/plain', name, sizeBytes })),
+  },
   { weight: 1, arbitrary: fc.webUrl().map((href) => new URL(href)) },
 );
 

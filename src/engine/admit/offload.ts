@@ -1,5 +1,5 @@
 /** Large values go to the blob store, put before the commit that names them (C5). */
-import { BlobRef, encodeValue, type Admitted } from '../../state/values/codec.ts';
+import { BlobRef, encodeValue, fileHashesIn, type Admitted } from '../../state/values/codec.ts';
 import type { AdmittedOutcome, AdmittedUpdates } from './admit-outcome.ts';
 import type { EngineEnvironment, RunCore } from '../run/run-core.ts';
 
@@ -18,7 +18,7 @@ export async function storedForm(
 
 async function putJson({ blobs, tenant }: Environment, json: string): Promise<BlobRef> {
   const bytes = encoder.encode(json);
-  return new BlobRef(await blobs.put(tenant, bytes), bytes.byteLength);
+  return new BlobRef(await blobs.put(tenant, bytes), bytes.byteLength, fileHashesIn(json));
 }
 
 /** Each value of an object in its stored form. */

@@ -2,6 +2,7 @@
 import type {
   BlobAccess,
   ChildResult,
+  FileAccess,
   NodeContext,
   Question,
   SecretReader,
@@ -16,6 +17,7 @@ import type { Activation } from '../run/frame-run.ts';
 import { runChild } from './child.ts';
 import type { RunCore } from '../run/run-core.ts';
 import { guardCall } from '../run/guard-call.ts';
+import { accessFiles } from './file-access.ts';
 import { accessSecrets } from './secret-access.ts';
 import { runStep } from './steps.ts';
 import { ask, receive, save, sleepUntil } from './wait-calls.ts';
@@ -113,6 +115,9 @@ export class Context implements NodeContext {
   }
   get secrets(): SecretReader {
     return accessSecrets(this.#core);
+  }
+  get files(): FileAccess {
+    return accessFiles(this.#core.env);
   }
   get models(): ModelAccess {
     return accessModels(this.#core.env.models, this);

@@ -14,6 +14,7 @@ import { checkId } from '../admit/check-id.ts';
 import { checkAdmission } from '../admit/checkpoint-size.ts';
 import { rootFrameRun } from '../run/frame-run.ts';
 import { newFrame } from '../admit/new-frame.ts';
+import { takeFiles } from '../admit/take-files.ts';
 import { storedForm } from '../admit/offload.ts';
 import { redactorOf } from '../run/redact.ts';
 import type { EngineEnvironment } from '../run/run-core.ts';
@@ -60,6 +61,7 @@ export async function admitRun(
   const runId = options.runId ?? ids.createRunId(clock.now());
   checkId('run id', runId, limits.idBytes);
   const tree = await newFrame(graph, input, limits, redactorOf(env));
+  await takeFiles(env, tree.input, 'the input');
   checkAdmission(graph, tree);
   settleStart(rootFrameRun(graph, tree));
   const root: RunTree = { status: 'running', graphHash: graph.hash, codeHash: graph.codeHash, waits: {}, frame: tree };

@@ -5,6 +5,7 @@ import { readWait } from '../../history/open-waits.ts';
 import type { OpenWait } from '../../ports/store.ts';
 import { encodeValue, admitValue } from '../../state/values/codec.ts';
 import type { OpenQuestion } from '../api.ts';
+import { takeFiles } from '../admit/take-files.ts';
 import { checkAnswer } from '../admit/check-answer.ts';
 import { messageBody } from '../drive/message-intake.ts';
 import { redactorOf } from '../run/redact.ts';
@@ -26,6 +27,7 @@ export async function postAnswer(
   const open = await findOpenWait(env, runId, waitId);
   const admitted = admitValue(value, ['answer'], limits, redactorOf(env));
   if (open?.isDamaged === true) throw damagedWait(store.name, runId, waitId);
+  await takeFiles(env, admitted.value, 'the answer');
   const meant = open === undefined ? admitted.value : checkAnswer(open, admitted.value);
   const body = encoder.encode(encodeValue({ value: meant, by }));
   const reply = await postSealed(store, { tenant, runId, kind: 'answer', name: waitId, body, at: clock.now() });

@@ -1,7 +1,7 @@
 /** What a fork changes in the state that it begins with: patched values, supplied outcomes, answers (H2). */
 import { CairnError } from '../../errors.ts';
 import { partitions } from '../../graph/node-contract.ts';
-import { type Admitted, admitValue, encodeValue, maskedText } from '../../state/values/codec.ts';
+import { admitValue, encodeValue, maskedText } from '../../state/values/codec.ts';
 import { type DeltaBuilder, pathJson } from '../../state/delta.ts';
 import { readPath, setPath } from '../../state/values/diff.ts';
 import type { RunTree, StepRecord } from '../../state/tree.ts';
@@ -9,6 +9,7 @@ import type { ForkOptions, Patch } from '../api.ts';
 import { checkAnswer } from '../admit/check-answer.ts';
 import { readAnswer } from '../admit/read-answer.ts';
 import { storedForm } from '../admit/offload.ts';
+import { takeFiles } from '../admit/take-files.ts';
 import { pathKeyOf, recordPathOf } from '../record/tree-path.ts';
 import { redactorOf } from '../run/redact.ts';
 import type { EngineEnvironment } from '../run/run-core.ts';
@@ -21,9 +22,12 @@ export function isWholeChannel({ path }: Patch): boolean {
   return path.length === 2 && partitions.some((name) => name === path[0]);
 }
 
-export function admitPatch(env: EngineEnvironment, { path, value }: Patch): Admitted {
+/** @throws VALUE_UNSTORABLE, FILE_NOT_FOUND */
+export async function admitPatch(env: EngineEnvironment, { path, value: given }: Patch): Promise<unknown> {
   const redact = redactorOf(env);
-  return admitValue(path.some(redact) ? maskedText : value, path, env.limits, redact);
+  const { value } = admitValue(path.some(redact) ? maskedText : given, path, env.limits, redact);
+  await takeFiles(env, value, `the patch of ${path.join('.')}`);
+  return value;
 }
 
 /** @throws STATE_UNKNOWN_CHANNEL the path leads through what has no keys */
@@ -66,7 +70,7 @@ export class ForkPatches {
   /** Takes a patch in and returns the channel it changed, if it did. @throws STATE_UNKNOWN_CHANNEL */
   async apply(patch: Patch): Promise<string | undefined> {
     const [partition, key, ...rest] = patch.path;
-    const { value } = admitPatch(this.#env, patch);
+    const value = await admitPatch(this.#env, patch);
     const root = this.#root;
     if (partition === 'outputs' && key !== undefined && rest.length === 0) {
       if (root.supplied === undefined) this.set(['supplied'], {});
@@ -104,7 +108,9 @@ export class ForkPatches {
     const wait = waits[waitId];
     if (wait === undefined) throw new CairnError('WAIT_NOT_FOUND', { runId, waitId });
     const meant = readsTexts === true && typeof given === 'string' ? readAnswer(wait, given) : given;
-    const value = checkAnswer(wait, admitValue(meant, ['answer'], this.#env.limits, redactorOf(this.#env)).value);
+    const admitted = admitValue(meant, ['answer'], this.#env.limits, redactorOf(this.#env)).value;
+    await takeFiles(this.#env, admitted, 'the answer');
+    const value = checkAnswer(wait, admitted);
     delete waits[waitId];
     this.#delta.delete(pathJson(['waits', waitId]));
     const nodeAt = recordPathOf(wait.node);

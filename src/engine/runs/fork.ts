@@ -131,7 +131,7 @@ async function quickFork(
   const delta = new DeltaBuilder();
   delta.set('["status"]', '"paused"');
   for (const patch of patches) {
-    const form = await storedForm(env, admitPatch(env, patch).value);
+    const form = await storedForm(env, await admitPatch(env, patch));
     delta.set(pathJson(['frame', 'channels', ...patch.path]), encodeValue(form));
   }
   if (patches.length > 0) delta.set('["patched"]', JSON.stringify(patches.map(({ path }) => path.join('.'))));

@@ -37,7 +37,7 @@ export type BlockOutput = Readonly<Record<string, unknown>>;
 /** What the methods of a block are handed. */
 export interface InteractiveContext extends Pick<
   NodeContext,
-  'runId' | 'nodeId' | 'nodePath' | 'visit' | 'state' | 'secrets' | 'blobs' | 'models' | 'emit'
+  'runId' | 'nodeId' | 'nodePath' | 'visit' | 'state' | 'secrets' | 'blobs' | 'files' | 'models' | 'emit'
 > {
   readonly inputs: Inputs;
   /** The same for every attempt of this call of the method (X1). */

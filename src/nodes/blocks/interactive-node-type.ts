@@ -75,11 +75,11 @@ function contextOf(
   ctx: TypedNodeContext,
   { idempotencyKey, attempt, signal }: Pick<InteractiveContext, 'idempotencyKey' | 'attempt' | 'signal'>,
 ): InteractiveContext {
-  const { runId, nodeId, nodePath, visit, state, secrets, blobs, inputs } = ctx;
+  const { runId, nodeId, nodePath, visit, state, secrets, blobs, files, inputs } = ctx;
   const emit = (event: unknown): void => ctx.emit(event);
   const models: ModelAccess = {
     generate: (call, options) => ctx.models.generate(call, { idempotencyKey, signal, ...options }),
   };
   const own = { models, emit, idempotencyKey, attempt, signal };
-  return { runId, nodeId, nodePath, visit, state, secrets, blobs, inputs, ...own };
+  return { runId, nodeId, nodePath, visit, state, secrets, blobs, files, inputs, ...own };
 }

@@ -1,5 +1,6 @@
 /** Taking values in: checked, copied, frozen and encoded once (C2). */
 import { CairnError } from '../../errors.ts';
+import { FileRef } from '../../graph/file-ref.ts';
 import { BlobRef } from './blob-ref.ts';
 import { encodeValue, isSpecialNumber } from './encode.ts';
 import { freezeShallow } from './freeze.ts';
@@ -257,6 +258,10 @@ class Walk {
 
   /** Instances of registered classes, and errors of any class. */
   #copyForeign(value: object, depth: number): object {
+    if (value instanceof FileRef) {
+      this.#count(value.name.length + value.type.length, depth);
+      return new FileRef(value);
+    }
     const codec = findCodec(value);
     if (codec !== undefined) {
       this.#keys[depth] = '(data)';

@@ -2,5 +2,6 @@
 export { admitValue, maskedText, type Admitted, type CodecLimits } from './admit.ts';
 export { BlobRef } from './blob-ref.ts';
 export { encodeValue } from './encode.ts';
+export { fileHashesIn, filesIn } from './file-references.ts';
 export { decodeJson, reviveValue } from './revive.ts';
 export { registerCodec } from './value-codec.ts';

@@ -1,5 +1,6 @@
 /** Admitted values to JSON text: what JSON does not know becomes a tag, `{"$":"date","v":…}` (C2). */
 import { CairnError } from '../../errors.ts';
+import { FileRef } from '../../graph/file-ref.ts';
 import { BlobRef } from './blob-ref.ts';
 import { findMark } from './ownership.ts';
 import { isPlainObject, setOwn, type PlainObject } from './plain.ts';
@@ -50,7 +51,7 @@ function tag(name: string, v: unknown): Tag {
 function tagObject(value: object): unknown {
   if (Array.isArray(value)) return tagItems(value);
   if (isPlainObject(value)) return tagProperties(value);
-  if (value instanceof BlobRef) return { $: 'blob', hash: value.hash, sizeBytes: value.sizeBytes };
+  if (value instanceof BlobRef) return value.tag;
   switch (Object.getPrototypeOf(value)) {
     case Date.prototype:
       return tag('date', Number.isNaN((value as Date).getTime()) ? null : (value as Date).getTime());
@@ -71,10 +72,16 @@ function tagObject(value: object): unknown {
 }
 
 function tagForeign(value: object): Tag {
+  if (value instanceof FileRef) return tagFile(value);
   const codec = findCodec(value);
   if (codec !== undefined) return { $: 'codec', name: codec.name, v: tagValue(codec.toData(value)) } as Tag;
   if (value instanceof Error) return tag('error', tagError(value));
   throw new CairnError('VALUE_UNSTORABLE', { reason: 'it was not admitted' });
+}
+
+/** The hash first: {@link fileHashesIn} looks for it there. */
+function tagFile({ hash, name, type, sizeBytes }: FileRef): Tag {
+  return { $: 'file', hash, name, type, sizeBytes } as Tag;
 }
 
 function base64Of(bytes: Uint8Array): string {

@@ -1,5 +1,6 @@
 /** Decoded JSON to values: tags become what they stand for (C2). */
 import { CairnError } from '../../errors.ts';
+import { FileRef } from '../../graph/file-ref.ts';
 import { BlobRef } from './blob-ref.ts';
 import { setOwn, type PlainObject } from './plain.ts';
 import { createStoredError, type ErrorParts } from './stored-error.ts';
@@ -25,7 +26,9 @@ const revivers: Readonly<Record<string, Reviver>> = {
   set: ({ v }) => new Set(list(v).map(reviveValue)),
   url: ({ v }) => new URL(text(v)),
   error: ({ v }) => createStoredError(reviveValue(v) as ErrorParts),
-  blob: ({ hash, sizeBytes }) => new BlobRef(text(hash), sizeBytes as number),
+  blob: ({ hash, sizeBytes, files }) =>
+    new BlobRef(text(hash), sizeBytes as number, files === undefined ? [] : list(files).map(text)),
+  file: (tag) => new FileRef(tag as unknown as FileRef),
   codec: ({ name, v }) => requireCodec(name).fromData(reviveValue(v)),
 };
 

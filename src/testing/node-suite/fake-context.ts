@@ -1,5 +1,7 @@
 /** A node's context without an engine: for testing the code behind one node. */
+import { createHash } from 'node:crypto';
 import { CairnError } from '../../errors.ts';
+import { FileRef } from '../../graph/file-ref.ts';
 import { accessModels } from '../../ports/model-access.ts';
 import type { Models } from '../../ports/model.ts';
 import type { ChildResult, NodeContext, Question, StateView, StepOptions } from '../../graph/node-contract.ts';
@@ -89,11 +91,16 @@ export function createFakeContext(options: FakeContextOptions = {}): FakeContext
     secrets: { get: async (name) => secrets[name] ?? missingSecret(name) },
     blobs: {
       put: (bytes) => {
-        const hash = `blob-${blobs.size + 1}`;
+        const hash = createHash('sha256').update(bytes).digest('hex');
         blobs.set(hash, bytes);
         return Promise.resolve(hash);
       },
       get: (hash) => Promise.resolve(blobs.get(hash) ?? new Uint8Array()),
+    },
+    files: {
+      put: async (bytes, { name, type = 'application/octet-stream' }) =>
+        new FileRef({ hash: await context.blobs.put(bytes), name, type, sizeBytes: bytes.byteLength }),
+      get: ({ hash }) => context.blobs.get(hash),
     },
     models: { generate: (call, options) => accessModels(models, context).generate(call, options) },
     now: () => 0,

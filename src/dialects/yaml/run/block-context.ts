@@ -3,6 +3,7 @@ import type { ModelAccess } from '../../../graph/model-contract.ts';
 import { CairnError } from '../../../errors.ts';
 import type {
   BlobAccess,
+  FileAccess,
   ChildResult,
   NodeContext,
   Question,
@@ -77,6 +78,9 @@ export class BlockContext implements TypedNodeContext {
   }
   get blobs(): BlobAccess {
     return this.ctx.blobs;
+  }
+  get files(): FileAccess {
+    return this.ctx.files;
   }
   get models(): ModelAccess {
     return this.ctx.models;
