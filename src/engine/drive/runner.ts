@@ -73,7 +73,9 @@ export class Runner implements Loop {
     this.ended = this.#end.promise;
     this.ended.catch(() => {});
     this.#feed = feed;
-    feed.running = () => runningNow(core);
+    // By name, as everywhere in the engine: see test/memory/finished-runs.test.ts.
+    const running = (): readonly LiveEvent[] => runningNow(core);
+    feed.running = running;
     this.#checkpoints = new Checkpoints(core, loaded.cost);
     this.#keeper = new ClaimKeeper(core);
     this.#intake = new MessageIntake(core, () => this.cancel());

@@ -51,7 +51,8 @@ export function begin(core: RunCore, activation: Activation): void {
   if (node.checkpoint === 'before' || node.checkpoint === 'both') draft.mustCommit ||= draft.isPending;
   if (isEffect(node)) {
     const announced = announce(core, new NodeEffort(activation), activation.attempt);
-    activation.withdraw = () => withdraw(core, announced);
+    const withdrawThis = (): void => withdraw(core, announced);
+    activation.withdraw = withdrawThis;
     activation.deadlineMs = announced.deadlineMs;
     draft.mustCommit = true;
     agenda.gates.push(activation);

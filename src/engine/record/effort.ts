@@ -75,9 +75,9 @@ export class NodeEffort implements Effort {
     this.activation = activation;
     const { node, view } = activation;
     const { implementation, config } = node;
-    if (implementation.reconcile !== undefined)
-      this.reconcile = (key) =>
-        implementation.reconcile?.(key, { config, state: view.state, signal: activation.signal }) as Reconciliation;
+    const reconcile: Effort['reconcile'] = (key) =>
+      implementation.reconcile?.(key, { config, state: view.state, signal: activation.signal }) as Reconciliation;
+    if (implementation.reconcile !== undefined) this.reconcile = reconcile;
   }
 
   get place(): Effort['place'] {

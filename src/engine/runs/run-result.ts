@@ -11,23 +11,35 @@ export function restingFrame(root: RunTree, graph: Graph): FrameRun {
   return rootFrameRun(graph, root.frame);
 }
 
+/** The frames of results whose state has not been asked for yet. */
+const frames = new WeakMap<object, FrameRun>();
+
+/** One getter for all results: with a getter of its own V8 would keep each result's whole run until the next full collection. */
+const stateWhenAsked: PropertyDescriptor = {
+  enumerable: true,
+  configurable: true,
+  get(this: object): StateView | undefined {
+    const state = frames.get(this)?.frame.openView().state;
+    Object.defineProperty(this, 'state', { value: state, enumerable: true });
+    return state;
+  },
+};
+
 /** The result of a run whose tree is at rest. The state is read from the tree when asked for, and frozen. */
 export function resultOf(runId: string, seq: number, root: RunTree, frameRun: FrameRun): RunResult {
   const graphId = frameRun.graph.id;
-  let state: StateView | undefined;
   const error = root.status === 'failed' ? failureOf(root) : undefined;
-  return {
+  const result = {
     runId,
     status: root.status,
     seq,
-    get state(): StateView {
-      return (state ??= frameRun.frame.openView().state);
-    },
     waits: Object.entries(root.waits).map(([waitId, wait]): OpenQuestion => ({ ...wait, waitId, runId, graphId })),
     ...(error === undefined ? {} : { error }),
     failed: failedNodes(root),
     skipped: frameRun.plan.skippedNodes(),
   };
+  frames.set(result, frameRun);
+  return Object.defineProperty(result, 'state', stateWhenAsked) as typeof result & Pick<RunResult, 'state'>;
 }
 
 function failedNodes(root: RunTree): readonly string[] {
