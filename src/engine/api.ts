@@ -66,6 +66,8 @@ export interface ResumeOptions {
   readonly retryFailed?: boolean;
   /** Moves a run's state under a changed graph (H3). */
   readonly migrate?: (state: Readonly<Record<string, unknown>>) => Record<string, unknown>;
+  /** Go on though the changed graph has effects where the run is past already: they are never run (H3). Default false: RUN_GRAPH_CHANGED. */
+  readonly leaveOutAdded?: boolean;
   /** Adds to the run's stored meta nothing; names who resumes, for the record. */
   readonly by?: string;
 }
@@ -103,6 +105,8 @@ export interface ForkOptions {
   readonly graph?: Graph;
   /** Run pure nodes again even where a recorded outcome could be reused. */
   readonly rerunPure?: boolean;
+  /** As in a resume: go on though effects were added where the fork is past already. */
+  readonly leaveOutAdded?: boolean;
 }
 
 /** What becomes of an activation: docs/spec/effects.md, X5. */

@@ -1,9 +1,10 @@
 /** Whether a run may go on under a changed graph (H3). */
 import { canonicalText } from './canonical.ts';
 import type { Graph, GraphStructure } from './graph.ts';
+import { passedNodes } from './passed-nodes.ts';
 
 /** From the mildest to the gravest. */
-const verdicts = ['unchanged', 'compatible', 'needs-migration', 'refused'] as const;
+const verdicts = ['unchanged', 'compatible', 'needs-migration', 'needs-consent', 'refused'] as const;
 export type GraphVerdict = (typeof verdicts)[number];
 
 /** Where a frame of the run stands. */
@@ -24,6 +25,8 @@ export interface LiveNode {
   readonly isOpen: boolean;
   /** An effect was started and has no recorded result. */
   readonly hasIntent: boolean;
+  /** Keys of the edges that its last visit fired. */
+  readonly fired?: readonly string[];
   /** The child runs of an open visit (W6). */
   readonly children?: readonly LivePositions[];
 }
@@ -96,7 +99,20 @@ function compareNodes(add: Add, stored: GraphStructure, current: GraphStructure,
       add('refused', 'node removed', `${id}; a visit to it is under way`);
     } else add('compatible', 'node removed', id);
   }
-  for (const node of current.nodes) if (!before.has(node['id'])) add('compatible', 'node added', String(node['id']));
+  const added = current.nodes.filter((node) => !before.has(node['id']));
+  const passed = added.length === 0 ? new Set<string>() : passedNodes(current, live.nodes);
+  for (const node of added) {
+    const id = String(node['id']);
+    if (!passed.has(id)) add('compatible', 'node added', id);
+    else
+      add(hasEffect(node) ? 'needs-consent' : 'compatible', 'node added', `${id}; the run is past it: it is never run`);
+  }
+}
+
+/** Whether a node, or one in its subgraph, does something outside that would be missing. */
+function hasEffect({ effect, subgraph }: Data): boolean {
+  if (effect !== 'pure' && effect !== 'read') return true;
+  return (subgraph as GraphStructure | undefined)?.nodes.some(hasEffect) === true;
 }
 
 const edgeName = (edge: Data): string => `${String(edge['from'])} -> ${String(edge['key'])}`;
@@ -141,8 +157,9 @@ function compareData(add: Add, stored: GraphStructure, current: GraphStructure, 
 
 /**
  * Compares the structure a run was advanced under with a graph, against the run's live positions (H3): `unchanged` and
- * `compatible` go on, `needs-migration` goes on with a migration of its state, `refused` does not go on. Every difference is
- * listed; the verdict is that of the gravest.
+ * `compatible` go on, `needs-migration` goes on with a migration of its state, `needs-consent` if the caller says that effects
+ * which were added where the run is past may be left out, `refused` does not go on. Every difference is listed; the verdict is
+ * that of the gravest.
  */
 export function compareStructures(stored: GraphStructure, current: Graph, live: LivePositions): GraphComparison {
   const differences: GraphDifference[] = [];

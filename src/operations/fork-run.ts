@@ -16,6 +16,7 @@ interface BranchInput {
   readonly file?: string;
   readonly export?: string;
   readonly rerunPure?: boolean;
+  readonly leaveOutAdded?: boolean;
 }
 
 export interface PreviewRunInput extends BranchInput {
@@ -55,11 +56,15 @@ const branchFields: FieldsOf<BranchInput> = {
   file: { type: 'text', description: 'go on under the graph of this file' },
   export: { type: 'text', description: 'the name of the export in that module' },
   rerunPure: { type: 'flag', description: 'run pure nodes again even where a recorded outcome could be reused' },
+  leaveOutAdded: {
+    type: 'flag',
+    description: 'go on though effects were added where the fork is past: they never run',
+  },
 };
 
 async function readBranch(
   { store, tenant, loadGraph }: WorkContext,
-  { checkpoint, set = {}, answer, by, file, export: exportName, rerunPure }: BranchInput,
+  { checkpoint, set = {}, answer, by, file, export: exportName, rerunPure, leaveOutAdded }: BranchInput,
 ): Promise<{ readonly from: CheckpointRef; readonly options: ForkOptions }> {
   const patches = Object.entries(set).map(([path, value]) => ({ path: parsePath(path), value }));
   const { run, seq } = await resolveReference(store, tenant, checkpoint);
@@ -72,6 +77,7 @@ async function readBranch(
       ...(by !== undefined && { by }),
       ...(graph !== undefined && { graph }),
       ...(rerunPure !== undefined && { rerunPure }),
+      ...(leaveOutAdded !== undefined && { leaveOutAdded }),
     },
   };
 }

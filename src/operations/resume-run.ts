@@ -11,6 +11,7 @@ export interface ResumeRunInput {
   readonly run: string;
   readonly file?: string;
   readonly export?: string;
+  readonly leaveOutAdded?: boolean;
 }
 
 /** Whether the file that a run was started from says something else by now. What was kept with the run is what counts. */
@@ -37,13 +38,17 @@ export const resumeRun: Operation<ResumeRunInput, RunStanding, WorkContext> = {
     },
     file: { type: 'text', description: 'take the graph from this file, not the one the run was started with' },
     export: { type: 'text', description: 'the name of the export, if the file is a module with several graphs' },
+    leaveOutAdded: {
+      type: 'flag',
+      description: 'go on though effects were added where the run is past: they never run',
+    },
   },
   output: 'where the run stands',
   isReadOnly: false,
-  async run(context, { run, file, export: exportName }) {
+  async run(context, { run, file, export: exportName, leaveOutAdded }) {
     const { run: row, seq } = await resolveReference(context.store, context.tenant, run);
     const graph = file === undefined ? undefined : (await context.loadGraph(file, exportName)).graph;
-    const options = graph === undefined ? {} : { graph };
+    const options = { ...(graph !== undefined && { graph }), ...(leaveOutAdded !== undefined && { leaveOutAdded }) };
     const from = { runId: row.runId, seq };
     const isHead = seq === row.head;
     const next = isHead ? from : await context.engine.fork(from, options);

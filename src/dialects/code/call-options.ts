@@ -65,6 +65,7 @@ const kinds: Readonly<Record<OptionName, Kind>> = {
   answers: { fits: isObject, name: 'an object: answers by the name of their wait' },
   retryFailed: flag,
   migrate: callback,
+  leaveOutAdded: flag,
   by: text,
   readsTexts: flag,
   set: {

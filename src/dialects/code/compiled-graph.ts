@@ -43,6 +43,7 @@ const forkOptionNames = [
   'answers',
   'graph',
   'rerunPure',
+  'leaveOutAdded',
   'by',
   'readsTexts',
 ] as const satisfies readonly (keyof BranchOptions)[];
@@ -53,7 +54,7 @@ const optionNames = {
   invoke: invokeOptionNames,
   start: ['runId', 'meta', 'detach'],
   stream: [...invokeOptionNames, 'after', 'live'],
-  resume: ['answers', 'retryFailed', 'migrate', 'by'] satisfies readonly (keyof ContinueOptions)[],
+  resume: ['answers', 'retryFailed', 'migrate', 'leaveOutAdded', 'by'] satisfies readonly (keyof ContinueOptions)[],
   fork: forkOptionNames,
   preview: [...forkOptionNames, 'asFork'],
   answer: ['by'],

@@ -204,13 +204,13 @@ async function changeGraph(
   env: EngineEnvironment,
   run: RunRow,
   { root }: LoadedState,
-  { graph }: ForkOptions,
+  { graph, leaveOutAdded }: ForkOptions,
   patches: ForkPatches,
   delta: DeltaBuilder,
 ): Promise<readonly unknown[]> {
   if (graph === undefined) return [];
   const isOtherCode = hasOtherCode(root, graph);
-  const changed = await applyGraphChange(env, run, root, graph, undefined);
+  const changed = await applyGraphChange(env, run, root, graph, leaveOutAdded === undefined ? {} : { leaveOutAdded });
   for (const [path, json] of changed?.sets ?? []) delta.set(path, json);
   if (isOtherCode) patches.set(['rerunPure'], true);
   return changed?.differences ?? [];

@@ -29,7 +29,7 @@ export async function applyGraphChange(
   run: RunRow,
   root: RunTree,
   graph: Graph,
-  migrate: ResumeOptions['migrate'],
+  { migrate, leaveOutAdded }: Pick<ResumeOptions, 'migrate' | 'leaveOutAdded'>,
 ): Promise<GraphChange | undefined> {
   if (root.graphHash === graph.hash) {
     if (!hasOtherCode(root, graph)) return undefined;
@@ -44,7 +44,14 @@ export async function applyGraphChange(
     throw changedError(run, differences, 'what it waits for or works on is gone or is something else');
   const { channels } = root.frame;
   let migrated: FrameTree['channels'] = {};
-  if (verdict === 'needs-migration') {
+  const needs = new Set(differences.map((difference) => difference.verdict));
+  if (needs.has('needs-consent') && leaveOutAdded !== true)
+    throw changedError(
+      run,
+      differences,
+      'effects were added where it is past, and would never run (leaveOutAdded goes on without)',
+    );
+  if (needs.has('needs-migration')) {
     if (migrate === undefined) throw changedError(run, differences, 'its state needs a migration');
     migrated = admitMigrated(env, migrate(channels));
   }
@@ -120,6 +127,7 @@ function livePositions(frame: FrameTree, codeHash: string | undefined): LivePosi
       id,
       isOpen: record.fired === undefined,
       hasIntent: record.intent !== undefined,
+      ...(record.fired === undefined ? {} : { fired: record.fired }),
       ...(record.fired === undefined && record.children !== undefined
         ? { children: Object.values(record.children).map((child) => livePositions(child, undefined)) }
         : {}),

@@ -51,7 +51,7 @@ export async function prepareRunner(request: RunnerRequest): Promise<Runner> {
   const loaded = request.loaded ?? (await loadState(env.store, env.blobs, run));
   await requireSecrets(env.secrets, loaded.root.secrets);
   const isOtherCode = hasOtherCode(loaded.root, graph);
-  const changed = await applyGraphChange(env, run, loaded.root, graph, options.migrate);
+  const changed = await applyGraphChange(env, run, loaded.root, graph, options);
   const rerouted = takeRoutesAgain(loaded.root, graph);
   const runner = new Runner({ env, run, claim, claimedAtMs, graph, loaded, feed });
   const { core } = runner;
