@@ -16,6 +16,8 @@ import type { Session } from './session.ts';
 export type FolderOptions = Pick<AppOptions, 'workflows' | 'allow' | 'makesStore'>;
 
 export interface FollowOptions extends FolderOptions {
+  /** The run, where its name is known before anything is heard of it: it is recorded. */
+  readonly run?: string;
   /** How to go on after an answer. */
   readonly resume?: Omit<ResumeRunInput, 'run'>;
 }
@@ -48,8 +50,9 @@ class Following {
   /** The run that is being followed, as soon as it is known. */
   runId: string | undefined;
 
-  constructor(session: Session) {
+  constructor(session: Session, runId: string | undefined) {
     this.#session = session;
+    this.runId = runId;
   }
 
   readonly watch = (event: WatchedEvent): void => {
@@ -119,9 +122,9 @@ function tellInterrupted({ screen, commandLine, isJson, printJson }: Session, ru
 export async function follow(
   session: Session,
   advance: (app: App) => Promise<RunStanding | undefined>,
-  { resume = {}, ...options }: FollowOptions = {},
+  { run, resume = {}, ...options }: FollowOptions = {},
 ): Promise<number> {
-  const following = new Following(session);
+  const following = new Following(session, run);
   const app = await openApp({
     ...session,
     makesStore: false,

@@ -1,4 +1,5 @@
 /** What a run is doing, put together from its events: one row for each node. */
+import { describeWorker } from '../app/process-name.ts';
 import type { OpenQuestion } from '../operations/find-wait.ts';
 import type { WatchedEvent } from '../operations/operation.ts';
 import { purposeOf } from './wait-text.ts';
@@ -56,11 +57,21 @@ function readPart({ kind, status = 'completed', durationMs, error }: Part, at: n
 
 type Live = Exclude<WatchedEvent, { readonly type: 'checkpoint' | 'state' }>;
 
+interface LiveDetail {
+  readonly wait?: OpenQuestion;
+  readonly retryAt?: number;
+  readonly attempt?: number;
+  readonly owner?: string;
+  readonly until?: number;
+}
+
 /** What a live event says; its detail is information of the engine, taken where it is as expected. */
 function readLive({ type, detail }: Live, now: number): RowChange | undefined {
-  const { wait, retryAt, attempt } = (detail ?? {}) as { wait?: OpenQuestion; retryAt?: number; attempt?: number };
+  const { wait, retryAt, attempt, owner, until } = (detail ?? {}) as LiveDetail;
   if (type === 'started')
     return { state: 'running', startedAt: now, durationMs: undefined, until: undefined, note: undefined };
+  if (type === 'waiting' && until !== undefined)
+    return { state: 'waiting', until, note: `${describeWorker(owner ?? 'a process')}, which may be in its effect` };
   if (type === 'waiting')
     return wait === undefined ? { state: 'waiting' } : { state: 'waiting', until: wait.dueAt, note: purposeOf(wait) };
   if (type !== 'retrying') return undefined;

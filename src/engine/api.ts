@@ -156,7 +156,10 @@ export interface StateEvent {
   readonly state: StateView;
 }
 
-/** Travels between durable events and is never stored. */
+/**
+ * Travels between durable events and is never stored. `waiting` has the wait in its detail (`waitId`, `wait`), or, where an effect
+ * that another process began is waited for, who may still be in it and until when (`owner`, `until` in epoch ms).
+ */
 export interface LiveEvent {
   readonly type: 'started' | 'emitted' | 'retrying' | 'waiting' | 'settled';
   readonly runId: string;

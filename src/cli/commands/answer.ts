@@ -56,6 +56,7 @@ export const answerCommand: Command<AnswerArguments> = {
         return 0;
       });
     return follow(session, async (app) => resumeRun.run(app, { run: await giveAnswer(session, app, input) }), {
+      run: input.run,
       allow: input.allow,
     });
   },

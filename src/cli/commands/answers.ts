@@ -61,7 +61,7 @@ export const answersCommand: Command<AnswersArguments> = {
       refusal = code;
       return resumeRun.run(app, { run: runId });
     };
-    const code = await follow(session, resume, { allow: input.allow });
+    const code = await follow(session, resume, { run: input.run, allow: input.allow });
     return code === 0 ? refusal : code;
   },
 };

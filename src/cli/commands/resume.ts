@@ -20,6 +20,6 @@ export const resumeCommand: Command<ResumeArguments> = {
   ],
   execute(session, { allow, ...input }) {
     const { run: _run, ...resume } = input;
-    return follow(session, (app) => resumeRun.run(app, input), { resume, allow });
+    return follow(session, (app) => resumeRun.run(app, input), { run: input.run, resume, allow });
   },
 };

@@ -162,6 +162,40 @@ test('O2 an effect whose owner is not known to be gone is judged only after its 
   expect(begunAt).toHaveLength(1);
 });
 
+test.each(['node', 'step'])(
+  'O2 a resume that waits for the owner of an open effect (of a %s) says so at once: for whom, and until when',
+  async (kind) => {
+    const bench = createBench();
+    let begunAt = 0;
+    const begin = (now: number): Promise<never> => {
+      begunAt = now;
+      return never;
+    };
+    const pay =
+      kind === 'node'
+        ? node('pay', 'write', (ctx) => begin(ctx.now()), { timeoutMs: 60_000 })
+        : node('pay', 'read', (ctx) => ctx.step('s', { effect: 'write', timeoutMs: 60_000 }, () => begin(ctx.now())));
+    const graph = graphOf('g', [pay], edges('> pay', 'pay >'));
+    const { engine, kill } = killableEngine(bench);
+    await engine.start(graph, {}, { runId: 'r' });
+    await until('the effect begins', () => begunAt > 0);
+    kill();
+    bench.clock.timeMs += 31_000;
+    const handle = await createEngine({ ...bench.options, ids: testIds('worker-2') }).resume('r', { graph });
+    const firstHold = async (): Promise<unknown> => {
+      for await (const event of handle.events())
+        if (event.type === 'waiting' && (event.detail as { owner?: string }).owner !== undefined)
+          return [event.node, event.detail, bench.clock.timeMs < begunAt + 60_000];
+      return 'never said';
+    };
+    const told = [['pay'], { owner: 'worker-1', until: begunAt + 60_000 }, true];
+    expect(await firstHold()).toEqual(told);
+    // Who comes later is told, too.
+    expect(await firstHold()).toEqual(told);
+    expect((await handle.result()).waits.map((wait) => wait.kind)).toEqual(['doubt']);
+  },
+);
+
 test('W5 a worker tells of a run it cannot advance, goes on with others, and stops when told to', async () => {
   const bench = createBench();
   const good = graphOf('good', [node('a', 'pure', () => 1)], edges('> a', 'a >'));

@@ -3,6 +3,7 @@ import type { Intent } from '../../state/tree.ts';
 import { decideDoubt, type DoubtView } from '../plan/decide-doubt.ts';
 import type { Effort } from '../record/effort.ts';
 import type { OriginalEnd } from '../run/recorded-past.ts';
+import type { Activation } from '../run/frame-run.ts';
 import type { RunCore } from '../run/run-core.ts';
 import { holdTimer } from '../run/timers.ts';
 import { doubtDecision } from '../waits/wait.ts';
@@ -21,7 +22,7 @@ export async function judge(core: RunCore, effort: Effort, onInDoubt: 'ask' | 'f
   const intent = effort.fields()?.intent as Intent;
   const before = await core.replay?.originalEnd(effort, intent);
   if (before !== undefined) return { kind: 'original', end: before };
-  if (await ownerGone(core, intent)) {
+  if (await ownerGone(core, effort.activation, intent)) {
     const since = await core.replay?.originalEnd(effort, intent);
     if (since !== undefined) return { kind: 'original', end: since };
   }
@@ -54,14 +55,21 @@ export function personOutput(effort: Effort): unknown {
 }
 
 /** Until the attempt's deadline its first owner may still be in the effect, unless it is known to be gone. Says whether it had to wait. */
-async function ownerGone(core: RunCore, intent: Intent): Promise<boolean> {
+async function ownerGone(core: RunCore, activation: Activation, intent: Intent): Promise<boolean> {
   const { clock, ids, effectsInFlight, limits } = core.env;
   const isOwn = intent.by === ids.workerId;
   const isGone = (): boolean =>
     isOwn ? !effectsInFlight.has(intent.key) : intent.by !== undefined && ids.isWorkerDead(intent.by) === true;
   for (let hasWaited = false; ; hasWaited = true) {
     const remainingMs = intent.deadlineAt - clock.now();
-    if (isGone() || remainingMs <= 0) return hasWaited;
+    if (isGone() || remainingMs <= 0) {
+      activation.heldBy = undefined;
+      return hasWaited;
+    }
+    if (!isOwn && !hasWaited) {
+      activation.heldBy = { owner: intent.by, until: intent.deadlineAt };
+      core.loop.publishLive('waiting', activation, activation.heldBy);
+    }
     // One that runs here, left behind by an attempt that is over, may end long before its deadline.
     const delayMs = isOwn ? Math.min(remainingMs, limits.messagePollMs) : remainingMs;
     await new Promise<void>((resolve) => {

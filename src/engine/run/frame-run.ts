@@ -131,6 +131,13 @@ const noSteps: ReadonlySet<string> = new Set();
 const keyOf = (parts: readonly string[]): string => `k${hashParts(parts)}`;
 
 /** One visit of a run to a node, from the moment it leaves the queue until it settles. */
+export interface OwnerHold {
+  /** The worker that may still be in the effect. */
+  readonly owner: string | undefined;
+  /** Epoch ms after which it certainly is not. */
+  readonly until: number;
+}
+
 export class Activation {
   readonly frameRun: FrameRun;
   readonly node: GraphNode;
@@ -168,6 +175,8 @@ export class Activation {
   isCancelled = false;
   /** Whether it counts as work being done. */
   isBusy = false;
+  /** Its effect, begun by another process that may still be in it, is waited for: told to those who watch. */
+  heldBy: OwnerHold | undefined;
   cancelTimer: (() => void) | undefined;
   /** The key last made, and the run it was made for: a fork asks for its ancestors' too. */
   #key: readonly [runId: string, key: string] | undefined;

@@ -18,6 +18,8 @@ export function runningNow(core: RunCore): readonly LiveEvent[] {
   return core
     .frames()
     .flatMap(({ activations }) => [...activations.values()])
-    .filter(({ phase }) => phase === 'running')
-    .map((activation) => liveEventOf(core, 'started', activation, undefined));
+    .flatMap((activation) => {
+      if (activation.heldBy !== undefined) return [liveEventOf(core, 'waiting', activation, activation.heldBy)];
+      return activation.phase === 'running' ? [liveEventOf(core, 'started', activation, undefined)] : [];
+    });
 }
