@@ -32,8 +32,8 @@ test('O2 what is waited for is told at once, and a resume that is stopped meanwh
   const blobs = createFileBlobs(join(folder.path, 'runs.db.blobs'));
   // A worker of another machine: nobody here can tell whether it is still in its effect.
   const engine = createEngine({ store, blobs, clock: systemClock, ids: testIds('elsewhere:7:x') });
-  const { result } = await engine.start(graph, {}, { runId: 'r', meta: { source: module } });
-  result().catch(() => undefined);
+  const handle = await engine.start(graph, {}, { runId: 'r', meta: { source: module } });
+  handle.result().catch(() => undefined);
   await vi.waitUntil(() => begun.count === 1, { timeout: 10_000, interval: 5 });
   await engine.close();
   await store.close();
