@@ -206,8 +206,9 @@ class CairnEngine implements Engine {
     }
   }
 
-  /** Resolves when the run has come to rest. */
+  /** Resolves when the run has come to rest. It begins in a later turn: who is handed it now, and listens, hears all of it. */
   async #follow(active: ActiveRun): Promise<void> {
+    await new Promise<void>((resolve) => this.#env.clock.defer(resolve));
     do {
       const { runner } = active;
       runner.start().catch((error: unknown) => runner.core.loop.fail(error));

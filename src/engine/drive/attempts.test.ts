@@ -97,6 +97,7 @@ test('G8 a resume of a failed run retries what failed it; attempts count on', as
 test('E7 a cancelled run ends, and what was aborted knows it', async () => {
   const { engine } = createBench();
   let aborted = false;
+  const begun = Promise.withResolvers<void>();
   const graph = graphOf(
     'g',
     [
@@ -104,17 +105,19 @@ test('E7 a cancelled run ends, and what was aborted knows it', async () => {
         'a',
         'pure',
         (ctx) =>
-          new Promise((_, reject) =>
+          new Promise((_, reject) => {
+            begun.resolve();
             ctx.signal.addEventListener('abort', () => {
               aborted = true;
               reject(new Error('aborted'));
-            }),
-          ),
+            });
+          }),
       ),
     ],
     edges('> a', 'a >'),
   );
   const handle = await engine.start(graph, {});
+  await begun.promise;
   await engine.cancel(handle.runId);
   expect((await handle.result()).status).toBe('cancelled');
   expect(aborted).toBe(true);

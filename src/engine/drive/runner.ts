@@ -84,6 +84,7 @@ export class Runner implements Loop {
   /** Begins: takes messages that wait, fires what is due, starts what the plan says. */
   async start(): Promise<void> {
     const { core } = this;
+    if (this.#isOver) return;
     this.#keeper.start();
     this.#intake.start();
     if (core.run.hasMessages) await this.#intake.read();

@@ -1,5 +1,6 @@
 /** Events from another engine, after a seq, while a run moves and when it rests. */
 import { expect, test } from 'vitest';
+import type { NodeContext } from '../../graph/node-contract.ts';
 import type { StreamEvent } from '../api.ts';
 import { createEngine } from '../engine.ts';
 import { pruneRun } from '../../history/prune.ts';
@@ -95,4 +96,30 @@ test('events: one that names a pruned seq gets the state and what follows', asyn
   expect(events[0]?.type).toBe('state');
   expect(events.at(-1)?.type === 'checkpoint' || events.length === 1).toBe(true);
   expect((events.at(-1) as { seq: number }).seq).toBe(seq);
+});
+
+test('E9 a listener attached at the start gets every live event of its run, from the first, however fast its nodes are', async () => {
+  const emit = (ctx: NodeContext): void => {
+    for (let count = 0; count < 100; count += 1) ctx.emit(`${ctx.nodeId} ${count}`);
+  };
+  const graph = graphOf('g', [node('a', 'pure', emit), node('b', 'pure', emit)], edges('> a', 'a > b', 'b >'));
+  const { engine } = createBench();
+  const handle = await engine.start(graph, {});
+  const told: unknown[] = [];
+  for await (const event of handle.events()) if (event.type === 'emitted') told.push(event.detail);
+  const all = ['a', 'b'].flatMap((id) => Array.from({ length: 100 }, (_, count) => `${id} ${count}`));
+  expect(told).toEqual(all);
+});
+
+test('O1 a run that is closed before it has begun gives its claim back, and nothing of it has run', async () => {
+  let calls = 0;
+  const graph = graphOf('g', [node('a', 'external', () => (calls += 1))], edges('> a', 'a >'));
+  const bench = createBench();
+  const handle = await bench.engine.start(graph, {}, { runId: 'r' });
+  const ended = handle.result().catch((error: unknown) => error);
+  await bench.engine.close();
+  expect(await ended).toMatchObject({ code: 'STORE_CLOSED' });
+  expect(calls).toBe(0);
+  const run = await bench.store.readRun({ tenant: 'default', runId: 'r' });
+  expect(run?.claim).toBeUndefined();
 });
