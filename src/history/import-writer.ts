@@ -3,7 +3,9 @@ import { CairnError } from '../errors.ts';
 import type { CheckpointRow, Claim, Commit, SnapshotRow, Store } from '../ports/store.ts';
 import { encodeCheckpoint, rootChecksum, runKeyOf } from './checkpoint.ts';
 import type { HeaderLine, MessageLine, TagLine } from './export-format.ts';
+import { makeKeySeed } from './key-seed.ts';
 import { postSealed } from './messages.ts';
+import { metaOf } from './stored-meta.ts';
 import type { Standing } from './imported-state.ts';
 
 export interface ImportWriterOptions {
@@ -115,6 +117,15 @@ export class ImportWriter {
     await this.#store.pruneRun({ ...this.#runId, ...nothing, token, remove: this.#placeholders });
   }
 
+  /** A run that moves keeps the seed of its keys; a copy under another id gets its own, so that it sends no key of the original's. */
+  async #metaOf(meta: string): Promise<Uint8Array> {
+    const bytes = Buffer.from(meta, 'base64');
+    const { tenant, runId } = this.#options;
+    if (runId === this.#header.runId) return bytes;
+    const keySeed = await makeKeySeed(this.#store, tenant, runId);
+    return Buffer.from(JSON.stringify({ ...metaOf({ key: this.runKey, meta: bytes }), keySeed }));
+  }
+
   async #admit(row: CheckpointRow, last: LastWrite | undefined): Promise<void> {
     const { workerId, leaseMs } = this.#options;
     const { graphId, graphHash, meta } = this.#header;
@@ -124,7 +135,7 @@ export class ImportWriter {
       graphId,
       graphHash,
       status: last?.status ?? unfinished,
-      meta: Buffer.from(meta, 'base64'),
+      meta: await this.#metaOf(meta),
       checkpoint: row,
       waits: last?.openWaits ?? [],
       claim: { workerId, leaseMs },

@@ -7,6 +7,8 @@ export interface StoredMeta {
   readonly source?: string;
   readonly exportName?: string;
   readonly labels?: Readonly<Record<string, string>>;
+  /** What its idempotency keys derive from: see key-seed.ts. */
+  readonly keySeed?: string;
   /** Hash of the graph that the run was admitted under: of what `structure` and `text` tell. */
   readonly graphHash?: string;
   /** Blob of the graph's structure, as JSON. */

@@ -65,7 +65,7 @@ export class Context implements NodeContext {
   }
   get idempotencyKey(): string {
     const intent = this.#activation.frameRun.openRecordOf(this.#activation.node)?.intent;
-    return intent?.key ?? this.#activation.keyFor(this.#core.runId);
+    return intent?.key ?? this.#activation.keyFor(this.#core.keySeed);
   }
   get signal(): AbortSignal {
     return this.#activation.signal;

@@ -65,7 +65,7 @@ function giveUp(core: RunCore, activation: Activation): void {
 
 /** The key under which the present effect was announced. */
 function intentKeyOf(core: RunCore, activation: Activation): string {
-  return activation.frameRun.openRecordOf(activation.node)?.intent?.key ?? activation.keyFor(core.runId);
+  return activation.frameRun.openRecordOf(activation.node)?.intent?.key ?? activation.keyFor(core.keySeed);
 }
 
 function isThenable(value: unknown): value is PromiseLike<unknown> {

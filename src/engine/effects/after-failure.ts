@@ -37,7 +37,7 @@ export function afterFailure(
 
 async function askTheWorld(core: RunCore, effort: Effort, delayMs: number): Promise<AfterFailure> {
   try {
-    const key = effort.fields()?.intent?.key ?? effort.keyIn(core.runId);
+    const key = effort.fields()?.intent?.key ?? effort.keyIn(core.keySeed);
     const found = await effort.reconcile?.(key);
     if (found?.happened === true) return { kind: 'happened', output: found.output };
     return found?.happened === false ? { kind: 'retry', delayMs } : { kind: 'fail' };
@@ -54,7 +54,7 @@ export function planRetry(
 ): void {
   const { attempt, retryAt, error } = next;
   const mayHaveHappened = isEffect(effort) && effort.isIdempotent && !isUnapplied(error);
-  const kept = keptIntent(effort.fields()?.intent, effort.keyIn(core.runId), mayHaveHappened);
+  const kept = keptIntent(effort.fields()?.intent, effort.keyIn(core.keySeed), mayHaveHappened);
   effort.write({ attempt, retryAt, ...kept });
   // Where a function of the author's decided, the record says so: its code is part of the graph's.
   const by = effort.retry?.when === undefined ? {} : { by: 'when' };

@@ -11,7 +11,7 @@ import { armDeadline } from './deadline.ts';
 
 /** The key it was begun under, in a fork its original's; else its own. */
 function keyOf(core: RunCore, effort: StepEffort): string {
-  return effort.fields()?.intent?.key ?? effort.keyIn(core.runId);
+  return effort.fields()?.intent?.key ?? effort.keyIn(core.keySeed);
 }
 
 /**

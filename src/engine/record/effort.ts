@@ -48,8 +48,8 @@ export interface Effort {
   write(fields: EffortFields): void;
   /** As it was before it was announced. Undefined: nothing had been written of it. */
   restore(before: EffortFields | undefined): void;
-  /** Its idempotency key, in the run it is part of or in one it was forked from (X1). */
-  keyIn(runId: string): string;
+  /** Its idempotency key, under the seed of the run it is part of or of one it was forked from (X1). */
+  keyIn(keySeed: string): string;
 }
 
 /** The fields of an effort among those of a record. */
@@ -133,8 +133,8 @@ export class NodeEffort implements Effort {
     this.activation.frameRun.frame.setNode(this.activation.node.id, restored, encodeValue(restored));
   }
 
-  keyIn(runId: string): string {
-    return this.activation.keyFor(runId);
+  keyIn(keySeed: string): string {
+    return this.activation.keyFor(keySeed);
   }
 }
 
@@ -188,8 +188,8 @@ export class StepEffort implements Effort {
     else this.write(before);
   }
 
-  keyIn(runId: string): string {
-    return effectKey(this.activation, this.stepKey, runId);
+  keyIn(keySeed: string): string {
+    return effectKey(this.activation, this.stepKey, keySeed);
   }
 
   #set(step: StepRecord): void {

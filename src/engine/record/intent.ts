@@ -15,7 +15,7 @@ export interface Announced {
 export function announce(core: RunCore, effort: Effort, attempt: number): Announced {
   const { clock, ids, limits } = core.env;
   const before = effort.fields();
-  const key = before?.intent?.key ?? effort.keyIn(core.runId);
+  const key = before?.intent?.key ?? effort.keyIn(core.keySeed);
   const timeoutMs = effort.timeoutMs ?? limits.effectMs;
   effort.write({
     ...(attempt > 1 ? { attempt } : {}),

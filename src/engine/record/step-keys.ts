@@ -27,7 +27,7 @@ export function keyAcrossSaves(activation: Activation, key: string): string {
   return saves === 0 ? key : `${key}\0save${saves}`;
 }
 
-/** The idempotency key of a step of this activation, in the run it is part of or in one it was forked from. */
-export function effectKey(activation: Activation, key: string, runId: string): string {
-  return activation.keyFor(runId, keyAcrossSaves(activation, key));
+/** The idempotency key of a step of this activation, under the seed of the run it is part of or of one it was forked from. */
+export function effectKey(activation: Activation, key: string, keySeed: string): string {
+  return activation.keyFor(keySeed, keyAcrossSaves(activation, key));
 }

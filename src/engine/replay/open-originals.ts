@@ -1,6 +1,7 @@
 /** Effects that an original had begun after the fork point, and of whose end it says nothing: in doubt in the fork too (X2.4, X3). */
 import { partitions } from '../../graph/node-contract.ts';
 import { decodeCheckpoint } from '../../history/checkpoint.ts';
+import { keySeedOf } from '../../history/key-seed.ts';
 import type { RunRow } from '../../ports/store.ts';
 import type { Intent, NodeRecord, StepRecord } from '../../state/tree.ts';
 import type { Activation } from '../run/frame-run.ts';
@@ -19,9 +20,9 @@ const wholeView: readonly string[] = ['input', ...partitions, 'outputs', 'failur
 export function originOf(
   { ancestors }: RecordedOutcomes,
   intent: Intent,
-  keyIn: (runId: string) => string,
+  keyIn: (keySeed: string) => string,
 ): RunRow | undefined {
-  return ancestors.find(({ runId }) => keyIn(runId) === intent.key);
+  return ancestors.find((ancestor) => keyIn(keySeedOf(ancestor)) === intent.key);
 }
 
 /** The record of an activation's effect as it stands in the original, if the effect is open there and its input is the same. */
@@ -34,7 +35,7 @@ export async function openNodeOf(
 ): Promise<NodeRecord | undefined> {
   const record = recordIn(await outcomes.stateOf(announced.run), activation.path);
   if (record?.intent === undefined) return undefined;
-  if (originOf(outcomes, record.intent, (runId) => activation.keyFor(runId)) === undefined) return undefined;
+  if (originOf(outcomes, record.intent, (keySeed) => activation.keyFor(keySeed)) === undefined) return undefined;
   return (await hasOtherInput(core, outcomes, activation, announced.run, record, isPatched)) ? undefined : record;
 }
 
@@ -48,7 +49,7 @@ export async function openStepOf(
 ): Promise<StepRecord | undefined> {
   const record = recordIn(await outcomes.stateOf(announced.run), activation.path)?.steps?.[key];
   if (record?.status !== 'started' || record.intent === undefined) return undefined;
-  const origin = originOf(outcomes, record.intent, (runId) => effectKey(activation, key, runId));
+  const origin = originOf(outcomes, record.intent, (keySeed) => effectKey(activation, key, keySeed));
   if (origin === undefined || record.hash !== (hash ?? inputHashOf(activation).hash)) return undefined;
   const { wait: _, ...open } = record;
   return open;

@@ -1,5 +1,6 @@
 /** A fork takes over what its ancestors recorded for activations of equal input (X2). */
 import { CairnError } from '../../errors.ts';
+import { keySeedOf } from '../../history/key-seed.ts';
 import type { RunRow } from '../../ports/store.ts';
 import { hashParts } from '../../state/values/hash.ts';
 import type { Intent, KeptOutcome, NodeRecord, StepRecord } from '../../state/tree.ts';
@@ -185,7 +186,7 @@ export class ReplaySource implements RecordedPast {
     original: RunRow,
     record: Pick<NodeRecord, 'attempt' | 'applied' | 'intent' | 'status'>,
   ): void {
-    const intent = intentFrom(record, activation.keyFor(original.runId));
+    const intent = intentFrom(record, activation.keyFor(keySeedOf(original)));
     const open: NodeRecord = {
       ...openRecord(activation),
       view: activation.viewSeq,
@@ -198,7 +199,7 @@ export class ReplaySource implements RecordedPast {
 
   async originalEnd(effort: OpenEffort, intent: Intent): Promise<OriginalEnd | undefined> {
     const { activation, stepKey } = effort;
-    const origin = originOf(this.#outcomes, intent, (runId) => effort.keyIn(runId));
+    const origin = originOf(this.#outcomes, intent, (keySeed) => effort.keyIn(keySeed));
     if (origin === undefined) return undefined;
     const isClaimed = await this.#isClaimed(origin);
     const records =
@@ -260,7 +261,7 @@ export class ReplaySource implements RecordedPast {
   #unreadStep(activation: Activation, { key, effect }: DueStep, place: string): TakenStep | undefined {
     const { unread } = this.#outcomes;
     if (unread === undefined || !isEffect({ effect })) return undefined;
-    const intent: Intent = { key: effectKey(activation, key, unread.runId), attempt: 1, deadlineAt: 0 };
+    const intent: Intent = { key: effectKey(activation, key, keySeedOf(unread)), attempt: 1, deadlineAt: 0 };
     const doubt: StepRecord = { kind: 'step', status: 'started', effect, intent };
     return { place, from: [unread.runId, unread.head], output: undefined, by: undefined, doubt };
   }
@@ -296,7 +297,7 @@ function intentFrom({ intent, status, attempt }: Partial<NodeRecord>, key: strin
 /** A step that failed in the original, as one that was begun there under its key. */
 function openedFrom(activation: Activation, key: string, { run }: Recorded, failed: StepRecord): StepRecord {
   const intent: Intent = {
-    key: failed.intent?.key ?? effectKey(activation, key, run.runId),
+    key: failed.intent?.key ?? effectKey(activation, key, keySeedOf(run)),
     attempt: failed.attempt ?? 1,
     deadlineAt: 0,
   };

@@ -178,8 +178,8 @@ export class Activation {
   /** Its effect, begun by another process that may still be in it, is waited for: told to those who watch. */
   heldBy: OwnerHold | undefined;
   cancelTimer: (() => void) | undefined;
-  /** The key last made, and the run it was made for: a fork asks for its ancestors' too. */
-  #key: readonly [runId: string, key: string] | undefined;
+  /** The key last made, and the seed it was made from: a fork asks for its ancestors' too. */
+  #key: readonly [keySeed: string, key: string] | undefined;
   #path: readonly string[] | undefined;
   #effectSteps: Set<string> | undefined;
   #parts: Map<string, () => void> | undefined;
@@ -247,10 +247,10 @@ export class Activation {
     return [...this.frameRun.keyParts, this.node.id, String(this.visit)];
   }
 
-  /** X1: the same for every attempt. */
-  keyFor(runId: string, stepKey?: string): string {
-    if (stepKey !== undefined) return keyOf([runId, ...this.keyParts, stepKey]);
-    if (this.#key?.[0] !== runId) this.#key = [runId, keyOf([runId, ...this.keyParts])];
+  /** Its idempotency key, or a step's: the same for every attempt (X1). `keySeed`: see history/key-seed.ts. */
+  keyFor(keySeed: string, stepKey?: string): string {
+    if (stepKey !== undefined) return keyOf([keySeed, ...this.keyParts, stepKey]);
+    if (this.#key?.[0] !== keySeed) this.#key = [keySeed, keyOf([keySeed, ...this.keyParts])];
     return this.#key[1];
   }
 

@@ -41,7 +41,7 @@ export interface OpenEffort {
   readonly activation: Activation;
   /** Undefined: the node's own. */
   readonly stepKey: string | undefined;
-  keyIn(runId: string): string;
+  keyIn(keySeed: string): string;
 }
 
 /** What the original of a fork says by now of an effect that was open at the fork point. */

@@ -1,5 +1,6 @@
 /** One run that is advanced here: what it is, and who holds which part of its work. */
 import type { Graph } from '../../graph/graph.ts';
+import { keySeedOf } from '../../history/key-seed.ts';
 import type { LoadedState } from '../../history/load.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
 import type { Clock } from '../../ports/clock.ts';
@@ -63,6 +64,8 @@ export class RunCore {
   readonly resumedSeq: number;
   /** States that activations saw before that, as they were read back, by seq. */
   readonly pinnedRoots: Map<number, Promise<RunTree>> = new Map();
+  /** What idempotency keys derive from (X1). */
+  readonly keySeed: string;
   /** Keys whose values are redacted before anything is written. */
   readonly redact: (key: string) => boolean;
   /** What a fork may take over of its ancestors. Set once, before the loop starts; a run that is no fork has none. */
@@ -78,6 +81,7 @@ export class RunCore {
     this.draft.hasBlobs = loaded.seq > 0;
     this.standing = new Standing(options.leaseUntilMs);
     this.resumedSeq = loaded.seq;
+    this.keySeed = keySeedOf(run);
     this.redact = redactorOf(env);
     this.rootFrame = rootFrameRun(graph, loaded.root.frame, this.draft.delta);
     this.committer = new Committer({

@@ -4,6 +4,7 @@ import type { Graph } from '../../graph/graph.ts';
 import { encodeCheckpoint, rootChecksum, runKeyOf } from '../../history/checkpoint.ts';
 import { loadState, type LoadedState } from '../../history/load.ts';
 import { costOf } from '../../history/snapshot-policy.ts';
+import { makeKeySeed } from '../../history/key-seed.ts';
 import type { StoredMeta } from '../../history/stored-meta.ts';
 import type { AdmissionReply } from '../../ports/store.ts';
 import { encodeValue } from '../../state/values/codec.ts';
@@ -70,7 +71,8 @@ export async function admitRun(
   const change = JSON.stringify([{ kind: 'start', graphHash: graph.hash }]);
   const first = encodeCheckpoint({ runKey: key, seq: 0 }, rootChecksum, at, change, await rootDelta(env, root));
   // An address in this process's own memory is of no use to a later one, but a file it was read from is.
-  const meta: StoredMeta = { ...options.meta, ...(await storeGraph(env, graph)) };
+  const keySeed = await makeKeySeed(env.store, tenant, runId);
+  const meta: StoredMeta = { ...options.meta, ...(await storeGraph(env, graph)), keySeed };
   const reply = await env.store.admitRun({
     tenant,
     runId,

@@ -2,6 +2,7 @@
 import { CairnError } from '../../errors.ts';
 import { checkpointId, decodeCheckpoint, encodeCheckpoint, runKeyOf } from '../../history/checkpoint.ts';
 import { loadState, readHistory, readOwner, type LoadedState } from '../../history/load.ts';
+import { makeKeySeed } from '../../history/key-seed.ts';
 import { metaOf } from '../../history/stored-meta.ts';
 import { openWaitRows } from '../../history/open-waits.ts';
 import type { Graph } from '../../graph/graph.ts';
@@ -28,6 +29,8 @@ export interface DraftFork {
   /** What the graph it goes on under has that the one before had not, and the other way round. */
   readonly differences: readonly unknown[];
 }
+
+const encoder = new TextEncoder();
 
 /** Finds the graph of the run that is forked; undefined: it is not known here. */
 export type FindGraph = () => Promise<Graph | undefined>;
@@ -77,7 +80,7 @@ export async function forkRun(
     graphId: options.graph?.id ?? run.graphId,
     graphHash,
     status: 'paused',
-    meta: run.meta,
+    meta: encoder.encode(JSON.stringify({ ...metaOf(run), keySeed: await makeKeySeed(store, tenant, runId) })),
     parent: { runId: owner.runId, seq: from },
     checkpoint: { seq: from + 1, at, ...first },
     waits,
