@@ -166,6 +166,7 @@ export interface StepContext {
 
 /** Did the effect under this key happen, and with what output? */
 export type Reconciliation =
+  /** `output`: what the effect gave; of a node also an `outcome(…)`, with its updates of the state. */
   | { readonly happened: true; readonly output: unknown }
   | { readonly happened: false }
   | { readonly happened: 'unknown' };

@@ -2,6 +2,7 @@
 import type { GraphDefinition, Violation } from './graph.ts';
 import type { LinkedGraph } from './link-graph.ts';
 import { validateChannels } from './validate-channels.ts';
+import { validateDoubts } from './validate-doubts.ts';
 import { validateEdges } from './validate-edges.ts';
 import { validateNodes } from './validate-nodes.ts';
 import { validateReads } from './validate-reads.ts';
@@ -24,5 +25,6 @@ export function validateGraph(definition: GraphDefinition, linked: LinkedGraph):
   validateChannels(report, definition);
   validateShape(report, definition, linked);
   validateReads(report, definition, linked);
+  validateDoubts(report, definition);
   return Object.freeze([...report.violations]);
 }

@@ -1,6 +1,6 @@
 /** A node before it has an id: what node builders return, and what a plain function is made into. */
 import type { NodeDefinition } from '../../graph/graph.ts';
-import type { EffectClass, NodeContext } from '../../graph/node-contract.ts';
+import type { EffectClass, NodeContext, NodeImplementation } from '../../graph/node-contract.ts';
 import type { Faults } from './faults.ts';
 import { asCondition, type Predicate } from './predicate.ts';
 
@@ -23,6 +23,8 @@ export interface NodeSettings<State> extends Pick<
 > {
   /** What recovery may do with the node. */
   readonly effectClass?: EffectClass;
+  /** Did the effect under this key happen, and what came of it: an output, or an `outcome(…)`? In place of the draft's own (X3). */
+  readonly reconcile?: NodeImplementation['reconcile'];
   /** Read once the join is satisfied; if it is false the node is skipped (G2). */
   readonly when?: Predicate<State> | undefined;
 }
@@ -30,6 +32,7 @@ export interface NodeSettings<State> extends Pick<
 const settingNames = [
   'version',
   'effectClass',
+  'reconcile',
   'reads',
   'when',
   'join',
@@ -56,9 +59,11 @@ export function defineNode<State>(
   faults: Faults,
 ): NodeDefinition {
   faults.addUnknownOptions(settings, settingNames, `node ${id}`, place);
-  const { when, effectClass, ...rest } = settings ?? {};
+  const { when, effectClass, reconcile, ...rest } = settings ?? {};
+  const draft = draftOf(id, work, place, faults);
   return {
-    ...draftOf(id, work, place, faults),
+    ...draft,
+    ...(reconcile === undefined ? {} : { implementation: { ...draft.implementation, reconcile } }),
     ...rest,
     ...(effectClass === undefined ? {} : { effect: effectClass }),
     ...(when === undefined ? {} : { when: asCondition(when, `${id} when`, faults, place) }),

@@ -1,6 +1,8 @@
 /** Effects in doubt: what a person, the node type or the owner's end decide (X, X3, O2). */
 import { expect, test } from 'vitest';
+import { z } from 'zod';
 import { until } from '../../../test/support/awaited.ts';
+import { outcome, type Reconciliation } from '../../graph/node-contract.ts';
 import type { RunResult } from '../api.ts';
 import { createEngine } from '../engine.ts';
 import { createWorker } from '../worker.ts';
@@ -246,4 +248,77 @@ test('W5 a worker whose store is away says so, and looks again', async () => {
   await expect.poll(() => timers).toBe(2);
   await worker.stop();
   expect(faults).toEqual(['Error: away']);
+});
+
+/** A charge that marks the state as paid; what follows reads that. */
+const charging = (
+  run: () => unknown,
+  reconcile?: NonNullable<Graph['nodes'][0]>['implementation']['reconcile'],
+): Graph =>
+  graphOf(
+    'g',
+    [
+      { ...node('a', 'external', run), implementation: { run, ...(reconcile && { reconcile }) } },
+      node('ship', 'pure', () => 'shipped'),
+      node('remind', 'pure', () => 'reminded'),
+    ],
+    [
+      ...edges('> a', 'ship >', 'remind >'),
+      { from: 'a', to: 'ship', condition: { text: 'paid', evaluate: ({ state }) => state.scratch['paid'] === true } },
+      {
+        from: 'a',
+        to: 'remind',
+        condition: { text: 'unpaid', evaluate: ({ state }) => state.scratch['paid'] !== true },
+      },
+    ],
+    { reducers: { 'scratch.log': 'append' } },
+  );
+
+test('X3 a person who says that a node happened gives its updates too: they pass the reducers and decide the route', async () => {
+  const { bench, graph, calls } = await killedInEffect(charging);
+  const updates = { scratch: { paid: true, log: ['charged'] } };
+  const result = await decide(bench, graph, { decision: 'happened', output: 'receipt 7', updates });
+  expect(result.state.outputs).toEqual({ a: 'receipt 7', ship: 'shipped' });
+  expect([result.state.scratch, calls()]).toEqual([{ paid: true, log: ['charged'] }, 1]);
+});
+
+test('X3 the question says what may be given, and a step takes no updates', async () => {
+  const ofA = await killedInEffect(charging);
+  const asked = await resumeToRest(afterCrash(ofA.bench), 'r', ofA.graph);
+  expect(JSON.stringify(asked.waits[0]?.schema)).toContain('"scratch"');
+  const wrong = { decision: 'happened', updates: { elsewhere: {} } };
+  await expect(ofA.bench.engine.answer('r', asked.waits[0]?.waitId ?? '', wrong)).rejects.toMatchObject({
+    code: 'ANSWER_INVALID',
+  });
+  const step = await killedInEffect(ofStep);
+  const paused = await resumeToRest(afterCrash(step.bench), 'r', step.graph);
+  const given = { decision: 'happened', updates: { scratch: {} } };
+  await expect(step.bench.engine.answer('r', paused.waits[0]?.waitId ?? '', given)).rejects.toMatchObject({
+    code: 'ANSWER_INVALID',
+  });
+});
+
+test('X3 a person whose updates the state does not take is asked again, with the reason, and nothing is lost', async () => {
+  const schemas = {
+    scratch: z.object({ paid: z.boolean() }),
+  };
+  const make = (run: () => unknown): Graph =>
+    graphOf('g', [node('a', 'external', run)], edges('> a', 'a >'), { schemas });
+  const { bench, graph, calls } = await killedInEffect(make);
+  const again = await decide(bench, graph, { decision: 'happened', output: 1, updates: { scratch: { paid: 'yes' } } });
+  expect(again.status).toBe('paused');
+  expect(again.waits.map(({ kind, prompt }) => [kind, prompt?.includes('does not fit')])).toEqual([['doubt', true]]);
+  const result = await decide(bench, graph, { decision: 'happened', output: 1, updates: { scratch: { paid: true } } });
+  expect([result.status, result.state.scratch, calls()]).toEqual(['completed', { paid: true }, 1]);
+});
+
+test('X3 a reconcile of any node may give an outcome: its updates are taken in as those of the node', async () => {
+  const reconcile = (): Reconciliation => ({
+    happened: true,
+    output: outcome({ output: 'receipt 7', scratch: { paid: true } }),
+  });
+  const { bench, graph, calls } = await killedInEffect((run) => charging(run, reconcile));
+  const result = await resumeToRest(afterCrash(bench), 'r', graph);
+  expect(result.state.outputs).toEqual({ a: 'receipt 7', ship: 'shipped' });
+  expect(calls()).toBe(1);
 });

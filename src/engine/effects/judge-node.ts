@@ -2,7 +2,8 @@
 import { CairnError } from '../../errors.ts';
 import { encodeValue } from '../../state/values/codec.ts';
 import type { Intent, NodeRecord } from '../../state/tree.ts';
-import { admitOutcome } from '../admit/admit-outcome.ts';
+import { admitOutcome, type AdmittedOutcome } from '../admit/admit-outcome.ts';
+import { asError } from '../admit/encode-error.ts';
 import { NodeEffort } from '../record/effort.ts';
 import { openRecord } from '../record/open-record.ts';
 import type { Activation } from '../run/frame-run.ts';
@@ -37,8 +38,7 @@ export function applyVerdict(core: RunCore, activation: Activation, verdict: Ver
     return;
   }
   if (standing.isStopping && !(standing.mayFinish && isResult(verdict))) return agenda.forget(activation);
-  if (verdict.kind === 'happened')
-    return void settleOutcome(core, activation, admitOutcome(core, activation, verdict.output), { by: verdict.by });
+  if (verdict.kind === 'happened') return settleHappened(core, activation, verdict.returned, verdict.by);
   if (verdict.kind === 'run') {
     // An attempt that failed and is tried again waits its delay out, after a crash too (E6).
     const { retryAt = 0 } = activation.frameRun.openRecordOf(activation.node) ?? {};
@@ -51,7 +51,22 @@ export function applyVerdict(core: RunCore, activation: Activation, verdict: Ver
   askWhetherItHappened(core, activation);
 }
 
-function askWhetherItHappened(core: RunCore, activation: Activation): void {
+/** Updates are the node's own: they pass its schemas and reducers. A person whose answer does not fit is asked again. */
+function settleHappened(core: RunCore, activation: Activation, returned: unknown, by: string): void {
+  let outcome: AdmittedOutcome;
+  try {
+    outcome = admitOutcome(core, activation, returned);
+  } catch (error) {
+    if (by !== 'person') throw error;
+    const effort = new NodeEffort(activation);
+    const { decision: _, ...undecided } = effort.fields() ?? {};
+    effort.restore(undecided);
+    return askWhetherItHappened(core, activation, asError(error).message);
+  }
+  void settleOutcome(core, activation, outcome, { by });
+}
+
+function askWhetherItHappened(core: RunCore, activation: Activation, because?: string): void {
   const { node, path, frameRun } = activation;
   const known = frameRun.openRecordOf(node);
   const record: NodeRecord = { ...known, ...openRecord(activation), status: 'waiting' };
@@ -61,7 +76,7 @@ function askWhetherItHappened(core: RunCore, activation: Activation): void {
     core,
     activation,
     undefined,
-    doubtWait({ node: path, effect: node.effect, intent: record.intent as Intent }),
+    doubtWait({ node: path, effect: node.effect, intent: record.intent as Intent }, because),
   );
   activation.phase = 'left';
   core.agenda.setBusy(activation, false);

@@ -31,7 +31,7 @@ export async function judgeStep(
   if (verdict.kind === 'run') return undefined;
   if (verdict.kind === 'original')
     return verdict.end.kind === 'step' ? finish(core, effort, isCurrent, verdict.end.output, 'replay') : never();
-  if (verdict.kind === 'happened') return finish(core, effort, isCurrent, verdict.output, verdict.by);
+  if (verdict.kind === 'happened') return finish(core, effort, isCurrent, verdict.returned, verdict.by);
   if (verdict.kind === 'fail') throw new CairnError('EFFECT_IN_DOUBT', { node: effort.name, decided: 'fail' });
   const recorded = recordedStep(activation, key) as StepRecord;
   const { effect = effort.effect, intent, wait } = recorded;

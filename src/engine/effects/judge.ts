@@ -10,7 +10,8 @@ import { doubtDecision } from '../waits/wait.ts';
 
 /** What becomes of an effort in doubt. */
 export type Verdict =
-  | { readonly kind: 'happened'; readonly output: unknown; readonly by: string }
+  /** `returned`: its output, or an outcome with updates too. */
+  | { readonly kind: 'happened'; readonly returned: unknown; readonly by: string }
   /** The original of a fork has recorded its end by now, or may still: it is seen to elsewhere. */
   | { readonly kind: 'original'; readonly end: OriginalEnd }
   | { readonly kind: 'run' }
@@ -28,10 +29,10 @@ export async function judge(core: RunCore, effort: Effort, onInDoubt: 'ask' | 'f
   }
   const view = doubtViewOf(effort, onInDoubt);
   const decision = decideDoubt(view);
-  if (decision === 'happened') return { kind: 'happened', output: personOutput(effort), by: 'person' };
+  if (decision === 'happened') return { kind: 'happened', returned: saidByPerson(effort), by: 'person' };
   if (decision !== 'reconcile') return { kind: decision };
   const found = await effort.reconcile?.(intent.key);
-  if (found?.happened === true) return { kind: 'happened', output: found.output, by: 'reconcile' };
+  if (found?.happened === true) return { kind: 'happened', returned: found.output, by: 'reconcile' };
   const said = found?.happened === false ? 'did not happen' : 'unknown';
   return { kind: decideDoubt({ ...view, found: said }) as 'run' | 'fail' | 'ask' };
 }
@@ -49,9 +50,9 @@ export function doubtViewOf(effort: Effort, onInDoubt: 'ask' | 'fail'): DoubtVie
   };
 }
 
-/** The output that a person gave who said that it happened. */
-export function personOutput(effort: Effort): unknown {
-  return doubtDecision(effort.fields()?.decision).output;
+/** What it gave, by the person who said that it happened. */
+export function saidByPerson(effort: Effort): unknown {
+  return doubtDecision(effort.fields()?.decision).returned;
 }
 
 /** Until the attempt's deadline its first owner may still be in the effect, unless it is known to be gone. Says whether it had to wait. */

@@ -6,7 +6,7 @@ import type { RunRow } from '../../ports/store.ts';
 import type { NodeRecord } from '../../state/tree.ts';
 import type { ForkOptions, Prediction, PreviewRow } from '../api.ts';
 import { prepareStart } from '../drive/prepare.ts';
-import { doubtViewOf, personOutput } from '../effects/judge.ts';
+import { doubtViewOf, saidByPerson } from '../effects/judge.ts';
 import { applyVerdict } from '../effects/judge-node.ts';
 import { decideDoubt } from '../plan/decide-doubt.ts';
 import { NodeEffort } from '../record/effort.ts';
@@ -138,8 +138,8 @@ class Preview implements Loop {
     if (decision === 'run') return this.begin(activation);
     if (decision === 'ask' || decision === 'reconcile') return this.#untell(activation, 'in doubt');
     if (decision === 'happened') {
-      const output = personOutput(effort);
-      return applyVerdict(this.core, activation, { kind: 'happened', output, by: 'person' });
+      const returned = saidByPerson(effort);
+      return applyVerdict(this.core, activation, { kind: 'happened', returned, by: 'person' });
     }
     this.#add(activation, 'in doubt');
     applyVerdict(this.core, activation, { kind: 'fail' });

@@ -1,4 +1,5 @@
 /** Identities of waits, and what is waited for where an effect is in doubt or tried again later (W1, W2). */
+import { outcome, partitions, type StateUpdates } from '../../graph/node-contract.ts';
 import { hashParts } from '../../state/values/hash.ts';
 import type { WaitRecord } from '../../state/tree.ts';
 import type { DoubtedEffect } from '../record/effects-on-record.ts';
@@ -24,27 +25,50 @@ export interface MessageBody {
 /** The decisions a person may take about an effect in doubt. */
 const doubtChoices: readonly string[] = ['happened', 'run again', 'fail'];
 
-/** Answers to an effect in doubt: one of the choices, or `{ decision: 'happened', output }`. */
-const doubtSchema: Readonly<Record<string, unknown>> = {
-  anyOf: [
-    { enum: doubtChoices },
-    { type: 'object', required: ['decision'], properties: { decision: { enum: doubtChoices } } },
-  ],
-};
+/** Answers to an effect in doubt: one of the choices, or `{ decision: 'happened', output, updates }`; a step has no updates. */
+function doubtSchema(isStep: boolean): Readonly<Record<string, unknown>> {
+  const parts = Object.fromEntries(partitions.map((name) => [name, { type: 'object' }]));
+  const updates = {
+    type: 'object',
+    description: 'What the node would have written beside its output, by part of the state and key.',
+    properties: parts,
+    additionalProperties: false,
+  };
+  const properties = {
+    decision: { enum: doubtChoices },
+    output: { description: 'What it gave. Default: null.' },
+    ...(isStep ? {} : { updates }),
+  };
+  return {
+    anyOf: [
+      { enum: doubtChoices },
+      { type: 'object', required: ['decision'], properties, additionalProperties: false },
+    ],
+  };
+}
 
-/** A person's decision about an effect in doubt, and the output if it happened. */
+/** A person's decision about an effect in doubt, and what it gave if it happened. */
 export interface DoubtDecision {
   readonly decision: string;
-  readonly output: unknown;
+  /** The output; or an outcome, where there are updates too. */
+  readonly returned: unknown;
 }
 
 /** Reads an answer to an effect in doubt. Where no output is given it is null: a visit without an output would look like one that was skipped. */
 export function doubtDecision(answer: unknown): DoubtDecision {
   if (typeof answer === 'object' && answer !== null) {
-    const given = answer as { decision: string; output?: unknown };
-    return { decision: given.decision, output: given.output ?? null };
+    const {
+      decision,
+      output = null,
+      updates,
+    } = answer as {
+      readonly decision: string;
+      readonly output?: unknown;
+      readonly updates?: StateUpdates;
+    };
+    return { decision, returned: updates === undefined ? output : outcome({ ...updates, output }) };
   }
-  return { decision: String(answer), output: null };
+  return { decision: String(answer), returned: null };
 }
 
 /** What a distant next attempt waits for. An answer to it makes the attempt at once. */
@@ -52,14 +76,15 @@ export function retryWait(node: readonly string[], attempt: number, retryAt: num
   return { kind: 'retry', node, name: `attempt ${attempt}`, dueAt: retryAt };
 }
 
-/** The question about an effect in doubt. */
-export function doubtWait({ node, step, effect, intent }: DoubtedEffect): WaitRecord {
+/** The question about an effect in doubt. `because`: why the answer before was none. */
+export function doubtWait({ node, step, effect, intent }: DoubtedEffect, because?: string): WaitRecord {
+  const question = `It is not known whether the ${effect} effect of ${node.join('/')} happened. Did it?`;
   return {
     kind: 'doubt',
     node,
     name: step === undefined ? 'in doubt' : `in doubt: ${step}`,
-    prompt: `It is not known whether the ${effect} effect of ${node.join('/')} happened. Did it?`,
-    schema: doubtSchema,
+    prompt: because === undefined ? question : `${question} (The answer before does not fit: ${because})`,
+    schema: doubtSchema(step !== undefined),
     // Who is asked can look the key up at the receiver.
     metadata: { choices: doubtChoices, key: intent.key, deadlineAt: intent.deadlineAt },
   };
