@@ -186,6 +186,17 @@ test('D6 deleting the newest checkpoint removes the run, unless it has forks', a
   await expect(inspectRun.run(app, { run: 'r' })).rejects.toMatchObject({ code: 'RUN_NOT_FOUND' });
 });
 
+test('W3 D6 the same answer again is acknowledged after the run has ended, another is refused with the first', async () => {
+  await start('r');
+  const { waits } = await inspectRun.run(app, { run: 'r' });
+  const wait = waits.find(({ name, node }) => [name, ...node].includes('sure'))?.waitId ?? '';
+  await finish('r');
+  expect((await inspectRun.run(app, { run: 'r' })).status).toBe('completed');
+  const said = (await answerWait.run(app, { run: 'r', wait, value: 'yes' })).value;
+  expect(said).toBe('yes');
+  await expect(answerWait.run(app, { run: 'r', wait, value: 'no' })).rejects.toMatchObject({ code: 'WAIT_CLOSED' });
+});
+
 test('D6 an older checkpoint goes if nothing needs it, and says what needs it otherwise', async () => {
   await start('r');
   await tagCheckpoint.run(app, { checkpoint: 'r@1', name: 'here' });
