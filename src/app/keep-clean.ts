@@ -26,25 +26,61 @@ export async function cleanUpAfter(context: CleanUpContext, runId: string, repor
   }
 }
 
+/** A clean-up that goes on while a process lives. */
+export interface Cleaning {
+  /** The context with settings that are heeded: what is asked of it may bring the next clean-up nearer. */
+  readonly context: CleanUpContext;
+  /** Ends it, when the clean-up at hand is done. */
+  readonly end: () => Promise<void>;
+}
+
 /**
  * Cleans up at once and then every so often; one clean-up at a time. Its timer keeps no process alive.
- * @returns ends it, when the clean-up at hand is done
+ * @param everyMs - at the longest: the workflow of a run may ask for it more often
  */
-export function cleanUpEvery(context: CleanUpContext, everyMs: number, report: Report): () => Promise<void> {
+export function cleanUpEvery(given: CleanUpContext, everyMs: number, report: Report): Cleaning {
   let working: Promise<void> | undefined;
-  const work = (): void => {
+  let intervalMs = everyMs;
+  let timer: NodeJS.Timeout | undefined;
+  let isOver = false;
+  const arm = (): void => {
+    clearTimeout(timer);
+    if (isOver) return;
+    timer = setTimeout(work, Math.min(intervalMs, 2_147_483_647));
+    timer.unref();
+  };
+  const heed = (settings: CheckpointSettings | undefined): void => {
+    const wantedMs = 1000 * (settings?.cleanup_interval_seconds ?? Infinity);
+    if (wantedMs >= intervalMs) return;
+    intervalMs = wantedMs;
+    if (working === undefined) arm();
+  };
+  const context: CleanUpContext = {
+    ...given,
+    settingsOf: async (run) => {
+      const settings = await given.settingsOf(run);
+      heed(settings);
+      return settings;
+    },
+  };
+  function work(): void {
+    // What asked for less may be gone.
+    intervalMs = everyMs;
     working ??= cleanUp
       .run(context, {})
       .then(() => undefined, report)
       .finally(() => {
         working = undefined;
+        arm();
       });
-  };
-  const timer = setInterval(work, Math.min(everyMs, 2_147_483_647));
-  timer.unref();
+  }
   work();
-  return async () => {
-    clearInterval(timer);
-    await working;
+  return {
+    context,
+    end: async () => {
+      isOver = true;
+      clearTimeout(timer);
+      await working;
+    },
   };
 }

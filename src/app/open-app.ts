@@ -133,18 +133,18 @@ export async function openApp(options: AppOptions): Promise<App> {
     ...(watch !== undefined && { watch }),
   };
   const everyMs = options.cleanUpEvery === 'configured' ? configuredMs(config) : options.cleanUpEvery;
-  const endCleaning = everyMs === undefined ? undefined : cleanUpEvery(cleaning, everyMs, report);
+  const kept = everyMs === undefined ? undefined : cleanUpEvery(cleaning, everyMs, report);
   return {
     ...cleaning,
     place,
     config,
-    rested: ({ runId }) => cleanUpAfter(cleaning, runId, report),
+    rested: ({ runId }) => cleanUpAfter(kept?.context ?? cleaning, runId, report),
     readSchema: async () => {
       const { workflowSchema, nodeTypes } = await openDialect();
       return workflowSchema(nodeTypes);
     },
     close: once(async () => {
-      await endCleaning?.();
+      await kept?.end();
       await engine.close();
       await store.close();
     }),

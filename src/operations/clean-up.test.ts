@@ -177,3 +177,19 @@ test('D21 a process that lives long cleans up now and then, tells what went wron
   await app.store.close();
   expect(await told).toMatchObject({ code: 'STORE_CLOSED' });
 });
+
+test('D21 a process that lives long cleans up as often as the workflow of a run wants it, and as long as that says', async () => {
+  await app.close();
+  app = await openApp({ cwd, storeUrl: 'memory:', allow: ['inline'], cleanUpEvery: hour });
+  await pause('kept', 'other', 'checkpoint: { ttl_seconds: 1000 }');
+  await finish('kept');
+  await pause('r', 'flow', 'checkpoint: { ttl_seconds: 1, cleanup_interval_seconds: 1, auto_cleanup: false }');
+  await finish('r');
+  await app.rested?.(await inspectRun.run(app, { run: 'r' }));
+  const isThere = async (run: string): Promise<boolean> => {
+    const found = await app.store.readRun({ tenant: app.tenant, runId: run });
+    return found !== undefined;
+  };
+  await until('the run has gone', async () => !(await isThere('r')), 50);
+  expect(await isThere('kept')).toBe(true);
+}, 30_000);

@@ -1,6 +1,6 @@
 /** `run`: starts a graph, and by default stays with it until it ends or pauses. */
 import type { StartOptions } from '../engine/api.ts';
-import type { Graph } from '../graph/graph.ts';
+import type { Graph, Violation } from '../graph/graph.ts';
 import { followRun } from './follow-run.ts';
 import type { FieldsOf, Operation, RunStanding, WorkContext } from './operation.ts';
 
@@ -16,6 +16,8 @@ export interface StartRunOutput {
   readonly runId: string;
   /** False: a run of this id existed, with the same graph and input (E2). */
   readonly isNew: boolean;
+  /** What is to be heeded in the graph or its file; the same that `plan` tells. */
+  readonly warnings: readonly Violation[];
   /** Absent when it was only admitted. */
   readonly result?: RunStanding;
 }
@@ -38,10 +40,10 @@ export async function startGraph(
   context: WorkContext,
   graph: Graph,
   given: unknown,
-  options: StartOptions,
+  { warnings, ...options }: StartOptions & Pick<StartRunOutput, 'warnings'>,
 ): Promise<StartRunOutput> {
   const handle = await context.engine.start(graph, given, options);
-  const started = { runId: handle.runId, isNew: handle.created };
+  const started = { runId: handle.runId, isNew: handle.created, warnings };
   return options.detach === true ? started : { ...started, result: await followRun(context, handle) };
 }
 
@@ -52,8 +54,9 @@ export const startRun: Operation<StartRunInput, StartRunOutput, WorkContext> = {
   output: 'the run, and where it stands',
   isReadOnly: false,
   async run(context, { file, export: exportName, input: given, runId, detach = false }) {
-    const { graph, source, exportName: name } = await context.loadGraph(file, exportName);
+    const { graph, source, exportName: name, workflow } = await context.loadGraph(file, exportName);
     const meta = { source, ...(name !== undefined && { exportName: name }) };
-    return startGraph(context, graph, given, { meta, detach, ...(runId !== undefined && { runId }) });
+    const { warnings } = workflow ?? graph;
+    return startGraph(context, graph, given, { meta, detach, warnings, ...(runId !== undefined && { runId }) });
   },
 };

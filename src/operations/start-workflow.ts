@@ -1,5 +1,5 @@
 /** Starts a workflow that is known by its name, or given as a text. */
-import type { Graph } from '../graph/graph.ts';
+import type { YamlWorkflow } from '../dialects/yaml/file/yaml-workflow.ts';
 import { CairnError } from '../errors.ts';
 import type { Operation, WorkContext } from './operation.ts';
 import { startGraph, type StartRunOutput } from './start-run.ts';
@@ -13,19 +13,19 @@ export interface StartWorkflowInput {
   readonly detach?: boolean;
 }
 
-async function readGraph(
+async function readWorkflow(
   context: WorkContext,
   { workflow: name, text }: StartWorkflowInput,
-): Promise<{ readonly graph: Graph; readonly source?: string }> {
+): Promise<{ readonly workflow: YamlWorkflow; readonly source?: string }> {
   if ((name === undefined) === (text === undefined))
     throw new CairnError('USAGE_INVALID', {
       reason: 'give the name of a workflow, or the text of one',
       hint: 'One of them, not both.',
     });
   const workflows = await context.openWorkflows();
-  if (text !== undefined) return { graph: workflows.readInline(text).graph };
+  if (text !== undefined) return { workflow: workflows.readInline(text) };
   const { workflow, source } = workflows.get(name ?? '');
-  return { graph: workflow.graph, source: context.keptSource(source) };
+  return { workflow, source: context.keptSource(source) };
 }
 
 export const startWorkflow: Operation<StartWorkflowInput, StartRunOutput, WorkContext> = {
@@ -41,9 +41,10 @@ export const startWorkflow: Operation<StartWorkflowInput, StartRunOutput, WorkCo
   output: 'the run, and where it stands',
   isReadOnly: false,
   async run(context, given) {
-    const { graph, source } = await readGraph(context, given);
+    const { workflow, source } = await readWorkflow(context, given);
+    const { graph, warnings } = workflow;
     const { input = {}, runId, detach = false } = given;
     const meta = source === undefined ? {} : { source };
-    return startGraph(context, graph, input, { meta, detach, ...(runId !== undefined && { runId }) });
+    return startGraph(context, graph, input, { meta, detach, warnings, ...(runId !== undefined && { runId }) });
   },
 };

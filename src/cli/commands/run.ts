@@ -9,6 +9,7 @@ import { startRun, type StartRunInput } from '../../operations/start-run.ts';
 import { parsePath } from '../../operations/state-path.ts';
 import { workflowsField } from '../app-fields.ts';
 import type { Command } from '../command.ts';
+import { formatViolation } from '../failure.ts';
 import { follow } from '../follow.ts';
 import { splitAssignment } from '../parse.ts';
 import { storeOptions, type Session } from '../session.ts';
@@ -84,10 +85,11 @@ function withTypedTexts(input: unknown, { inputs }: KnownWorkflow['workflow'], t
 type Loaded = Pick<App, 'loadGraph'> & { readonly input: unknown };
 
 /** What is run, and its input. The file is read once, for both. */
-async function load(app: App, { texts }: Session, args: RunArguments): Promise<Loaded> {
+async function load(app: App, { texts, screen }: Session, args: RunArguments): Promise<Loaded> {
   const input = readInput(args);
   const loaded = await app.loadGraph(args.file, args.export);
-  const { workflow } = loaded;
+  const { workflow, graph } = loaded;
+  for (const warning of (workflow ?? graph).warnings) screen.note(...formatViolation(warning, screen));
   return {
     loadGraph: () => Promise.resolve(loaded),
     input: workflow === undefined ? input : withTypedTexts(input ?? {}, workflow, texts['input'] ?? []),

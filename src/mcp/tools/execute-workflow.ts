@@ -6,6 +6,7 @@ import { converse } from './converse.ts';
 import { followRun } from './follow-run.ts';
 import { showStanding, standingSchema } from './standing.ts';
 import { runsWorkflows, text, type Tool, type ToolAnswer, type ToolCall, type ToolQuestions } from './tool.ts';
+import { showViolation, type Violation } from './violations.ts';
 import type { JsonSchema } from '../ask/json-schema.ts';
 
 interface Common {
@@ -53,12 +54,17 @@ async function start(
   chosen: Pick<StartWorkflowInput, 'workflow' | 'text'>,
   { inputs, run_id: runId, wait = true }: Common,
 ): Promise<ToolAnswer | ToolQuestions> {
+  let warnings: readonly Violation[] = [];
   // Recorded before anything else, so that a run which was accepted exists, whatever becomes of this call.
   const admit = async (): Promise<string> => {
     const given = { ...chosen, input: inputs ?? {}, detach: true, ...(runId !== undefined && { runId }) };
-    return (await startWorkflow.run(call.context, given)).runId;
+    const started = await startWorkflow.run(call.context, given);
+    warnings = started.warnings;
+    return started.runId;
   };
-  return wait ? converse(call, async () => followRun(call, await admit())) : leave(call, await admit());
+  const answer = wait ? await converse(call, async () => followRun(call, await admit())) : await leave(call, await admit());
+  if (!('content' in answer) || warnings.length === 0) return answer;
+  return { ...answer, content: { ...answer.content, warnings: warnings.map(showViolation) } };
 }
 
 export const executeWorkflow: Tool<ExecuteWorkflowInput> = {

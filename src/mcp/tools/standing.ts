@@ -5,6 +5,7 @@ import { nameCheckpoint } from '../../operations/name-checkpoint.ts';
 import { toJson } from '../../operations/to-json.ts';
 import { questionSchema, questionsOf, showQuestion } from '../ask/question.ts';
 import type { JsonSchema } from '../ask/json-schema.ts';
+import { violationSchema } from './violations.ts';
 import type { ToolAnswer } from './tool.ts';
 
 type Content = Readonly<Record<string, unknown>>;
@@ -95,6 +96,7 @@ export const standingSchema: JsonSchema = {
     skipped_blocks: { type: 'array', items: { type: 'string' } },
     definition: { type: 'string', description: 'Said when the file of the workflow is another by now.' },
     forked_from: { type: 'string', description: 'The checkpoint that the run was forked from.' },
+    warnings: { type: 'array', items: violationSchema, description: 'What is to be heeded in the workflow.' },
     held_by: { type: 'string', description: 'The process that works on the run.' },
   },
   required: ['status', 'message'],

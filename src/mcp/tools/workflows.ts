@@ -1,30 +1,10 @@
 /** `list_workflows`, `get_workflow_info`, `validate_workflow`, `reload_workflows`: what there is to run. */
 import { checkWorkflow } from '../../operations/check-workflow.ts';
-import {
-  describeWorkflow,
-  listWorkflows as list,
-  type WorkflowDescription,
-} from '../../operations/describe-workflow.ts';
+import { describeWorkflow, listWorkflows as list } from '../../operations/describe-workflow.ts';
 import { toJson } from '../../operations/to-json.ts';
 import { readsOnly, text, type AnyTool, type Tool } from './tool.ts';
+import { showViolation, violationSchema, type Violation } from './violations.ts';
 import type { JsonSchema } from '../ask/json-schema.ts';
-
-type Violation = WorkflowDescription['warnings'][number];
-
-const violationSchema: JsonSchema = {
-  type: 'object',
-  properties: {
-    rule: { type: 'string' },
-    place: { type: 'string', description: 'Where in the text.' },
-    message: { type: 'string' },
-    fix: { type: 'string' },
-  },
-  required: ['rule', 'place', 'message', 'fix'],
-};
-
-function showViolation({ rule, place, message, fix }: Violation): object {
-  return { rule, place, message, fix };
-}
 
 const brokenSchema: JsonSchema = {
   type: 'array',
