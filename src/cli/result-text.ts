@@ -34,7 +34,9 @@ function printFailure({ screen, commandLine }: Session, { runId, error, failed }
     screen.note(`${printableLines(error.message)} ${screen.paint('dim', `[${error.code}]`)}`);
     screen.note(printableLines(error.hint));
   }
-  screen.note(`Go on: ${screen.paint('good', commandLine('resume', runId))}`);
+  // The hint may say it in words already.
+  const isSaid = error !== undefined && /\bresume\b/.test(error.hint);
+  screen.note(`${isSaid ? '  ' : 'Go on: '}${screen.paint('good', commandLine('resume', runId))}`);
 }
 
 /** A run may go on from what it was started with, though its file says something else by now. */

@@ -189,3 +189,11 @@ outputs: { said: "{{ blocks.a.outputs.stdout | trim }}" }
   ]);
   expect(folder.cairn('convert', 'old.yaml').code).toBe(2);
 });
+
+test('D2 what plan warns of is told by run, too, and is no part of its output', () => {
+  const folder = openFolder();
+  folder.write('w.yaml', 'name: w\nblocks: [{ id: a, type: EchoBlock, inputs: { message: "${who}" } }]\n');
+  const run = folder.cairn('run', 'w.yaml', '--input', 'who=x', '--json');
+  expect(run.err).toMatch(/w\.yaml:1:7 {2}warning\n.*there is no `inputs` section/);
+  expect(JSON.parse(run.out)).toMatchObject({ status: 'completed' });
+});

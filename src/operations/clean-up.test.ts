@@ -185,7 +185,6 @@ test('D21 a process that lives long cleans up as often as the workflow of a run 
   await finish('kept');
   await pause('r', 'flow', 'checkpoint: { ttl_seconds: 1, cleanup_interval_seconds: 1, auto_cleanup: false }');
   await finish('r');
-  await app.rested?.(await inspectRun.run(app, { run: 'r' }));
   const isThere = async (run: string): Promise<boolean> => {
     const found = await app.store.readRun({ tenant: app.tenant, runId: run });
     return found !== undefined;

@@ -62,7 +62,9 @@ async function start(
     warnings = started.warnings;
     return started.runId;
   };
-  const answer = wait ? await converse(call, async () => followRun(call, await admit())) : await leave(call, await admit());
+  const answer = wait
+    ? await converse(call, async () => followRun(call, await admit()))
+    : await leave(call, await admit());
   if (!('content' in answer) || warnings.length === 0) return answer;
   return { ...answer, content: { ...answer.content, warnings: warnings.map(showViolation) } };
 }

@@ -66,7 +66,7 @@ export interface SplitOptions {
 export function hasBraces(text: string): boolean {
   if (!text.includes('{{') && !text.includes('{%')) return false;
   for (let at = text.indexOf('{{'); at >= 0; at = text.indexOf('{{', at + 2))
-    if (isOurs(innerAt(text, at))) return true;
+    if (text[at - 1] !== '$' && isOurs(innerAt(text, at))) return true;
   return text.includes('%}') && /\{%[-+]?\s*(?:if|for|set|raw)\b/.test(text);
 }
 

@@ -2,14 +2,11 @@
 import { nearest } from '../../../graph/nearest.ts';
 import { waveNumbers } from '../../../graph/waves.ts';
 import type { Faults } from '../file/faults.ts';
-import { namespaces } from '../expression/resolve-names.ts';
+import { reservedIds } from '../file/format.ts';
 import type { BlockFile } from '../file/workflow-file.ts';
 
 /** So many blocks may be in a file. */
 const blocksMax = 10_000;
-
-/** Ids that texts read as something else. */
-export const reservedIds: readonly string[] = [...namespaces, 'outputs', 'raw'];
 
 export interface BlockOrder {
   /** The blocks that can be used, by id, in the order of the file. */

@@ -10,7 +10,7 @@ import {
   type Violation,
 } from '../../../graph/graph.ts';
 import { nearest } from '../../../graph/nearest.ts';
-import type { NodeType } from '../../../graph/node-type.ts';
+import type { JsonSchema, NodeType } from '../../../graph/node-type.ts';
 import { groupByWave } from '../../../graph/waves.ts';
 import { translateDocument } from '../braces/translate-document.ts';
 import { orderBlocks, type BlockOrder } from './block-order.ts';
@@ -187,12 +187,33 @@ function namesOf(
     inputs: inputs.map(({ name }) => name),
     blocks: [...order.blocks.keys()],
     secrets: file.secrets,
+    typeOf: (name, field) => typeOfName(name, field, { inputs, order, types }),
     hasEach: false,
     fieldsOf: (id) => {
       if (!known.has(id)) known.set(id, fieldsOf(order.blocks.get(id), children.get(id), types));
       return known.get(id);
     },
   };
+}
+
+/** The one type of an input, or of a block's field that only its type gives. */
+function typeOfName(
+  name: string,
+  field: string | undefined,
+  { inputs, order, types }: Pick<GraphParts, 'inputs' | 'order'> & { readonly types: ReadonlyMap<string, NodeType> },
+): string | undefined {
+  const single = (schema: JsonSchema | undefined): string | undefined =>
+    typeof schema?.['type'] === 'string' ? schema['type'] : undefined;
+  if (field === undefined) {
+    const input = inputs.find((one) => one.name === name);
+    // One that is not required may be null, which the same message would not fit.
+    return single(input?.schema);
+  }
+  const block = order.blocks.get(name);
+  const type = block === undefined || block.forEach !== undefined ? undefined : types.get(block.type);
+  return type === undefined || isCall(type) || !Object.hasOwn(type.outputs, field)
+    ? undefined
+    : single(type.outputs[field]?.schema);
 }
 
 function fieldsOf(

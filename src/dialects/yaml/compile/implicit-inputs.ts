@@ -1,5 +1,5 @@
 /** Inputs of a workflow that declares none: the unknown names its texts read. */
-import { reservedIds } from './block-order.ts';
+import { reservedIds } from '../file/format.ts';
 import { isMapping } from '../file/shape.ts';
 import type { WorkflowFile } from '../file/workflow-file.ts';
 

@@ -17,6 +17,8 @@ export interface CompiledReference {
   readonly type: string;
   /** The name of the secret that it is. */
   readonly secret: string | undefined;
+  /** What it reads and nothing else, as far as that is known. */
+  readonly whole: ExpressionReference | undefined;
   /** It names nothing, so it gives the same in every scope. */
   readonly isConstant: boolean;
   /** @throws CairnError REFERENCE_ABSENT, EXPRESSION_FAILED */
@@ -153,7 +155,16 @@ export function compileReference(
     } else resolveSecret(secret, tokens[0]?.start ?? 0, compilation);
     if (faults.slice(before).some(isError)) return undefined;
     const isConstant = parsed.references.length === 0;
-    return { key: rewritten.text, type: parsed.type, secret, isConstant, evaluate: evaluationOf(text, parsed, names) };
+    const [bare = ''] = /[^()].*[^()]/s.exec(rewritten.text) ?? [];
+    const whole = parsed.references.find(({ start, end }) => rewritten.text.slice(start, end) === bare);
+    return {
+      key: rewritten.text,
+      type: parsed.type,
+      secret,
+      whole,
+      isConstant,
+      evaluate: evaluationOf(text, parsed, names),
+    };
   } catch (error) {
     reportError(faults, error);
     return undefined;

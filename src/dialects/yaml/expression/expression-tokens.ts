@@ -44,10 +44,40 @@ const quoteMark = /([bB]|[rR]?)("""|'''|"|')/y;
 const wrongSigns: readonly (readonly [RegExp, string, string])[] = [
   [/\/\//y, 'an expression has no comments and no //', 'remove it, or divide with /'],
   [/\*\*/y, '** is no operator', 'multiply with *'],
-  [/\|/y, 'an expression has no filters', 'call a function: lower(x), default(x, y), join(x, ", ")'],
   [/&/y, 'a single & is no operator', 'write and'],
   [/=/y, 'a single = is no operator', 'compare with =='],
 ];
+
+/** What people write behind a `|`, as it is written here. */
+const filterForms: Readonly<Record<string, string>> = {
+  default: 'default(x, y)',
+  length: 'size(x)',
+  count: 'size(x)',
+  tojson: 'json(x)',
+  prettyjson: 'json(x, 2)',
+  float: 'double(x)',
+  join: "join(x, ', ')",
+  replace: 'replace(x, a, b)',
+  split: "split(x, ',')",
+  ...Object.fromEntries(
+    ['trim', 'lower', 'upper', 'string', 'int', 'abs', 'keys', 'values', 'fromjson', 'urlencode'].map((name) => [
+      name,
+      `${name}(x)`,
+    ]),
+  ),
+};
+
+/** A `|` is no sign of the language; what was meant is told. */
+function filterError(text: string, at: number): TextError {
+  const [, name = ''] = /^\|\s*([A-Za-z_]\w*)/.exec(text.slice(at, at + 100)) ?? [];
+  const form = Object.hasOwn(filterForms, name) ? filterForms[name] : undefined;
+  const known = 'call a function of the value before the |: trim(x), default(x, y), …';
+  return new TextError(
+    at,
+    'an expression has no filters',
+    form === undefined ? known : `write ${form}, x being the value`,
+  );
+}
 
 /** Reads one expression; `at` is where the reader stands. */
 class Reader {
@@ -115,6 +145,7 @@ class Reader {
       const match = this.#take(pattern);
       if (match !== null) return { kind, text: match[0], start, end: this.at };
     }
+    if (sign === '|' && this.text[start + 1] !== '|') throw filterError(this.text, start);
     for (const [pattern, message, fix] of wrongSigns) {
       pattern.lastIndex = start;
       const isTwo = this.text[start + 1] === sign && '&|='.includes(sign);
@@ -132,6 +163,16 @@ class Reader {
     this.at += 2;
     const tokens = this.tokens('}', opened);
     this.at += 1;
+    const [only, ...others] = tokens;
+    const isBoth = only?.kind === 'group' && only.open === '{' && others.length === 0;
+    if (
+      isBoth &&
+      only.start === opened + 2 &&
+      !only.tokens.some((token) => token.kind === 'operator' && token.text === ':')
+    ) {
+      const fix = 'write ${ … }, with one brace';
+      if (only.tokens.length > 0) throw new TextError(opened, '${{ … }} is the form of another system', fix);
+    }
     if (tokens.length === 0)
       throw new TextError(opened, '${} names nothing', 'write a reference, or $${} for the text');
     return { tokens, end: this.at };

@@ -1,8 +1,9 @@
 /** A condition: an expression as a whole, each `${…}` in it a part of it and never text put in its place (T5). */
 import { CairnError } from '../../../errors.ts';
+import type { ExpressionReference } from '../../../graph/expression-references.ts';
 import { compileReference, reportError, type CompiledReference } from './compile-reference.ts';
 import { readExpression } from './expression-tokens.ts';
-import { createMentions, namedBy } from './resolve-names.ts';
+import { createMentions, isListed, nameOf, namedBy } from './resolve-names.ts';
 import {
   faultyTemplate,
   type Names,
@@ -19,6 +20,22 @@ function kindOf(value: unknown): string {
   return typeof value === 'object' ? 'a map' : `a ${typeof value}`;
 }
 
+/** The type of what a condition reads as a whole: an input, or a field of a block. */
+function typeOfWhole(reference: ExpressionReference, names: Names): string | undefined {
+  const first = nameOf(reference);
+  const rest = reference.path.map(({ key }) => key);
+  if (first === 'inputs') return rest.length === 1 ? names.typeOf?.(String(rest[0]), undefined) : undefined;
+  if (first === 'blocks') return typeOfField(String(rest[0]), rest.slice(1), names);
+  if (isListed(names.inputs, first)) return rest.length === 0 ? names.typeOf?.(first, undefined) : undefined;
+  return typeOfField(first, rest, names);
+}
+
+function typeOfField(block: string, path: readonly unknown[], names: Names): string | undefined {
+  const fields = path[0] === 'outputs' ? path.slice(1) : path;
+  const [field, ...deeper] = fields;
+  return deeper.length === 0 && typeof field === 'string' ? names.typeOf?.(block, field) : undefined;
+}
+
 function compile(text: string, names: Names, faults: TextFault[]): Template<boolean> {
   const mentions = createMentions();
   let compiled: CompiledReference | undefined;
@@ -32,11 +49,17 @@ function compile(text: string, names: Names, faults: TextFault[]): Template<bool
   }
   const named = namedBy(mentions);
   if (compiled === undefined) return faultyTemplate(text, named);
-  const { type, secret, isConstant, evaluate } = compiled;
+  const { type, secret, whole, isConstant, evaluate } = compiled;
   if (secret !== undefined || (type !== 'bool' && type !== 'dyn')) {
     const message =
       secret === undefined ? `the condition gives ${type}, not true or false` : 'a secret is no condition';
     faults.push({ offset: 0, rule: 'T5', message, fix: 'compare it with something: … == …' });
+    return faultyTemplate(text, named);
+  }
+  const known = whole === undefined ? undefined : typeOfWhole(whole, names);
+  if (known !== undefined && known !== 'boolean') {
+    const message = `the condition is a value of type ${known}, not true or false`;
+    faults.push({ offset: 0, rule: 'T5', message, fix: 'compare it with something: … == …, or ask truthy(…)' });
     return faultyTemplate(text, named);
   }
   const test = (scope: Scope): boolean => {

@@ -8,6 +8,8 @@ export interface Names {
   /** Output fields of a block; undefined: not known, so any. */
   readonly fieldsOf: (block: string) => readonly string[] | undefined;
   readonly secrets: readonly string[];
+  /** The one type that a value read by name can be, as JSON Schema calls it; undefined: not known, or several. */
+  readonly typeOf?: (name: string, field: string | undefined) => string | undefined;
   /** Whether `each` is there. */
   readonly hasEach: boolean;
 }

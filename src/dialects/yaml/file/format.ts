@@ -38,6 +38,9 @@ export function typeNamed(spelling: unknown): WorkflowInput['type'] | undefined 
   return typeof spelling === 'string' && Object.hasOwn(typeNames, spelling) ? typeNames[spelling] : undefined;
 }
 
+/** Ids that texts read as something else. */
+export const reservedIds: readonly string[] = ['inputs', 'blocks', 'metadata', 'each', 'secrets', 'outputs', 'raw'];
+
 const type: Shape = { kind: 'choice', of: Object.keys(typeNames) };
 const identifier = {
   pattern: /^[A-Za-z_][A-Za-z0-9_]{0,99}$/,
@@ -271,6 +274,7 @@ export const workflowFields: Fields = {
         max_retries: 'write `retry:`',
         category: 'use `tags:` of the workflow',
       },
+      elsewhere: 'if it is an input of the block type, indent it below `inputs:`',
     }),
     description: 'What is done.',
     isRequired: true,

@@ -160,8 +160,19 @@ function syntaxFaults(
       return fault(placeAt(pos[0]), 'the file is nested too deep to be read', `nest at most ${depthMax} deep`);
     if (code === 'TAG_RESOLVE_FAILED')
       return fault(placeAt(pos[0]), message.split('\n')[0] ?? message, 'remove the tag; values are plain YAML');
-    return fault(placeAt(pos[0]), (message.split('\n')[0] ?? message).slice(0, 300), fixOf(code));
+    const fix = indentFix(text, pos[0], code) ?? fixOf(code);
+    return fault(placeAt(pos[0]), (message.split('\n')[0] ?? message).slice(0, 300), fix);
   });
+}
+
+/** What to say where the indentation is at fault rather than what stands there. */
+function indentFix(text: string, at: number, code: string): string | undefined {
+  const before = text.slice(0, text.lastIndexOf('\n', at - 1) + 1).trimEnd();
+  const last = before.slice(before.lastIndexOf('\n') + 1);
+  if (/[|>][-+0-9]*\s*(?:#.*)?$/.test(last) && /:|-/.test(last))
+    return 'indent the text below `|` or `>` deeper than its key';
+  const isItemPart = code === 'MISSING_CHAR' && /^\s*- /.test(last);
+  return isItemPart ? 'indent the line like the first key of its item: two columns behind the `-`' : undefined;
 }
 
 function fixOf(code: string): string {

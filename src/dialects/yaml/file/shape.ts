@@ -35,6 +35,8 @@ export type Shape =
       readonly fields: Fields;
       /** Fields of other formats, and what to do instead. */
       readonly rejected?: Readonly<Record<string, string>>;
+      /** Where a field may belong that is none of these. */
+      readonly elsewhere?: string;
     }
   /** The first that fits the value's kind is meant. */
   | { readonly kind: 'either'; readonly of: readonly Shape[]; readonly wanted: string };
@@ -118,7 +120,7 @@ function checkFields(
   for (const [key, item] of Object.entries(value)) {
     const name = canonical.get(key);
     if (name === undefined) {
-      faults.add([...path, key], { rule: 'Y2', atKey: true, ...unknownField(key, names, shape.rejected) });
+      faults.add([...path, key], { rule: 'Y2', atKey: true, ...unknownField(key, names, shape) });
       continue;
     }
     const other = seen.get(name);
@@ -140,11 +142,12 @@ function checkFields(
 function unknownField(
   key: string,
   names: readonly string[],
-  rejected: Readonly<Record<string, string>> = {},
+  { rejected = {}, elsewhere }: Extract<Shape, { kind: 'fields' }>,
 ): { readonly message: string; readonly fix: string } {
   if (Object.hasOwn(rejected, key)) return { message: `\`${key}\` has no effect here`, fix: rejected[key] as string };
   const near = nearest(key, names);
-  const fix = near === undefined ? 'remove it, or use' : `did you mean \`${near}\`? There are`;
+  const other = elsewhere === undefined ? 'remove it, or use' : `${elsewhere}; or use`;
+  const fix = near === undefined ? other : `did you mean \`${near}\`? There are`;
   return { message: `there is no field \`${key}\``, fix: `${fix}: ${names.join(', ')}` };
 }
 

@@ -5,9 +5,11 @@ import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { types, faultsOf } from '../../../../test/yaml-kit.ts';
 import { createNodeTypes } from '../../../nodes/blocks/index.ts';
+import { namespaces } from '../expression/resolve-names.ts';
 import { workflowSchema } from '../index.ts';
+import { reservedIds } from './format.ts';
 
-const fits = new Ajv2020({ strict: false }).compile(workflowSchema(types));
+const fits = new Ajv2020({ strict: true }).compile(workflowSchema(types));
 
 const head = 'name: w\ndescription: d\n';
 const good: readonly string[] = [
@@ -16,6 +18,7 @@ const good: readonly string[] = [
   `${head}version: 1.0\ntags: [a]\nauthor:\nsecrets: [K]\nlimits: { concurrency: 3 }\ncheckpoint: { enabled: true }\nblocks: [{ id: a, type: Note, inputs: { token: "\${secrets.K}" } }]`,
   `${head}blocks: [{ id: a, type: Ask, inputs: { prompt: p } }, { id: b, type: Note, inputs: , depends_on: [{ block: a, required: false }], condition: true }]\noutputs: { a: "\${a.answer}", b: { value: [1], type: list }, c: 3 }`,
   `${head}blocks: [{ id: a, type: Effect, for_each: [1], for_each_mode: sequential, continue-on-error: true, retry: { attempts: 2 }, timeout: 5m, on_in_doubt: fail, outputs: { f: { type: str, path: x } } }]`,
+  `${head}blocks: [{ id: a, type: Note, inputs: { size: "{{ inputs.x }}" } }, { id: b, type: Note }]\ninputs: { x: { type: json } }`,
   `${head}secrets: { K: , L: { description: l } }\nblocks: [{ id: a, type: Workflow, inputs: { workflow: "\${metadata.workflow_name}", inputs: { x: 1 }, timeout: 30s } }]`,
 ];
 const bad: readonly string[] = [
@@ -23,6 +26,9 @@ const bad: readonly string[] = [
   `${head}blocks: []`,
   `${head}blocks: [{ id: a-b, type: Note }]`,
   `${head}blocks: [{ id: a, type: Nope }]`,
+  `${head}blocks: [{ id: a, type: Note }, { id: a, type: Note }]`,
+  `${head}blocks: [{ id: each, type: Note }]`,
+  `${head}blocks: [{ id: __a, type: Note }]`,
   `${head}blocks: [{ id: a, type: Note, when: x }]`,
   `${head}blocks: [{ id: a, type: Note, inputs: { nope: 1 } }]`,
   `${head}blocks: [{ id: a, type: Note, inputs: { size: -1 } }]`,
@@ -51,9 +57,13 @@ test.each(bad)('Y2 the schema and the checker refuse %s', (text) => {
   expect(faultsOf(text)).not.toEqual([]);
 });
 
+test('Y4 no id of a block is one of the words that texts begin with', () => {
+  expect(namespaces.filter((name) => !reservedIds.includes(name))).toEqual([]);
+});
+
 test('Y2 the schema of the built-in blocks is one, and describes every field', () => {
   const schema = workflowSchema(createNodeTypes());
-  const isValid = new Ajv2020({ strict: false, allErrors: true }).compile(schema);
+  const isValid = new Ajv2020({ strict: true, allErrors: true }).compile(schema);
   const undescribed: string[] = [];
   let fields = 0;
   const visit = (value: unknown, path: string): void => {

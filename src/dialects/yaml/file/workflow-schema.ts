@@ -1,23 +1,32 @@
 /** The JSON Schema of workflow files, made from the table of the format and the block types: editors complete and check with it. */
 import type { InputField, JsonSchema, NodeType } from '../../../graph/node-type.ts';
 import { callTypes } from './call-type.ts';
-import { blockFields, workflowFields } from './format.ts';
+import { blockFields, reservedIds, workflowFields } from './format.ts';
 import type { Fields, Shape } from './shape.ts';
+import { strictSchema } from './strict-schema.ts';
 
 /** JSON Schema, draft 2020-12, of a workflow file that may use these block types. */
 export function workflowSchema(nodeTypes: readonly NodeType[]): JsonSchema {
+  return strictSchema(looseSchema(nodeTypes));
+}
+
+function looseSchema(nodeTypes: readonly NodeType[]): JsonSchema {
   const types = [...new Map([...callTypes, ...nodeTypes].map((type) => [type.name, type])).values()];
   const block = fieldsSchema(blockFields);
   const { properties } = block as { properties: Record<string, JsonSchema> };
   return {
     $schema: 'https://json-schema.org/draft/2020-12/schema',
     title: 'Cairn workflow',
-    ...fieldsSchema(workflowFields, { blocks: { type: 'array', minItems: 1, items: { $ref: '#/$defs/block' } } }),
+    ...fieldsSchema(workflowFields, {
+      // Two blocks of one id that differ are beyond the language of schemas; a block that was copied is not.
+      blocks: { type: 'array', minItems: 1, uniqueItems: true, items: { $ref: '#/$defs/block' } },
+    }),
     $defs: {
       block: {
         ...block,
         properties: {
           ...properties,
+          id: { ...properties['id'], not: { anyOf: [{ enum: reservedIds }, { pattern: '^__' }] } },
           type: {
             description: properties['type']?.['description'],
             enum: types.map(({ name }) => name),
@@ -34,32 +43,31 @@ export function workflowSchema(nodeTypes: readonly NodeType[]): JsonSchema {
 }
 
 function typeSchema(type: NodeType): JsonSchema {
-  const required = Object.entries(type.inputs).flatMap(([name, { isRequired, aliases = [] }]) =>
-    isRequired === true
-      ? [
-          aliases.length === 0
-            ? { required: [name] }
-            : { anyOf: [name, ...aliases].map((one) => ({ required: [one] })) },
-        ]
-      : [],
+  const needed = Object.entries(type.inputs).filter(([, { isRequired }]) => isRequired === true);
+  const required = needed.flatMap(([name, { aliases = [] }]) => (aliases.length === 0 ? [name] : []));
+  const spelt = needed.flatMap(([name, { aliases = [] }]) =>
+    aliases.length === 0 ? [] : [{ anyOf: [name, ...aliases].map(withField) }],
   );
   const inputs = {
     description: type.description,
-    type: required.length > 0 ? 'object' : ['object', 'null'],
+    type: needed.length > 0 ? 'object' : ['object', 'null'],
     properties: Object.fromEntries(
       Object.entries(type.inputs).flatMap(([name, field]) =>
         [name, ...(field.aliases ?? [])].map((spelling) => [spelling, inputSchema(field)]),
       ),
     ),
     additionalProperties: false,
-    ...(required.length > 0 && { allOf: required }),
+    ...(required.length > 0 && { required }),
+    ...(spelt.length > 0 && { allOf: spelt }),
   };
   return {
     description: type.description,
     properties: { inputs, ...(type.takesFileOutputs !== true && { outputs: false }) },
-    ...(required.length > 0 && { required: ['inputs'] }),
+    ...(needed.length > 0 && { required: ['inputs'] }),
   };
 }
+
+const withField = (name: string): JsonSchema => ({ properties: { [name]: {} }, required: [name] });
 
 /** What may be written: a value that fits, or a text with a reference in it; nothing at all where nothing is needed. */
 function inputSchema({ schema, description, kind, isRequired, default: initial }: InputField): JsonSchema {
