@@ -1,7 +1,9 @@
 /** Looks at the machine and the files under a store, for `doctor`. */
 import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
-import type { DoctorContext, Finding } from '../operations/examine-store.ts';
+import { createFileBlobs } from '../blobs/file-blobs.ts';
+import type { DoctorContext } from '../operations/examine-store.ts';
+import type { Finding } from '../operations/finding.ts';
 import { chooseStore, defaultTenant, openIfThere, type StoreChoice } from './open-reading.ts';
 import { isWorkerDead } from './process-name.ts';
 import type { StorePlace } from './store-url.ts';
@@ -92,6 +94,10 @@ export async function openDoctor(choice: StoreChoice): Promise<DoctorContext> {
     isWorkerDead,
     now: Date.now,
     examinePlace: () => Promise.resolve([examineVersions(), ...examineFiles(place)]),
-    openStore: async () => openIfThere(place),
+    openStore: async () => {
+      const store = openIfThere(place);
+      if (store === undefined || place.kind !== 'sqlite') return undefined;
+      return { store, blobs: createFileBlobs(place.blobs) };
+    },
   };
 }

@@ -1,25 +1,16 @@
 /** `doctor`: whether a store can be trusted with runs, and which runs need a person. */
 import { CairnError } from '../errors.ts';
 import type { Store, StoredStatus } from '../ports/store.ts';
+import type { Finding } from './finding.ts';
 import { isStopped } from './list-runs.ts';
-import type { Operation, ReadContext } from './operation.ts';
-
-/** One thing that was looked at. */
-export interface Finding {
-  readonly name: string;
-  readonly verdict: 'ok' | 'warning' | 'bad';
-  readonly detail: string;
-  /** What to do about it. */
-  readonly fix?: string;
-  /** The code of the error behind it. */
-  readonly code?: string;
-}
+import { examineRuns } from './examine-runs.ts';
+import type { HistoryContext, Operation, ReadContext } from './operation.ts';
 
 export interface DoctorContext extends Omit<ReadContext, 'store'> {
   /** Versions, files, permissions, room. */
   readonly examinePlace: () => Promise<readonly Finding[]>;
   /** Undefined: there is no store there yet. */
-  readonly openStore: () => Promise<Store | undefined>;
+  readonly openStore: () => Promise<Pick<HistoryContext, 'store' | 'blobs'> | undefined>;
 }
 
 export interface ExamineStoreOutput {
@@ -67,7 +58,10 @@ function toFinding(error: unknown): Finding {
   return { name: 'store', verdict: 'bad', detail: error.message, fix: error.hint, code: error.code };
 }
 
-async function examine(store: Store, context: DoctorContext): Promise<readonly Finding[]> {
+async function examine(
+  { store, blobs }: Pick<HistoryContext, 'store' | 'blobs'>,
+  context: DoctorContext,
+): Promise<readonly Finding[]> {
   const { durability, isShared } = store.capabilities;
   const detail = `${store.name}: survives ${durability === 'power' ? 'a power cut' : durability === 'process' ? 'a killed process' : 'nothing'}${isShared ? ', can be shared by processes' : ''}`;
   return [
@@ -75,6 +69,7 @@ async function examine(store: Store, context: DoctorContext): Promise<readonly F
     await countRuns(store, context.tenant),
     await findStopped(store, context),
     await findDoubts(store, context.tenant),
+    await examineRuns(store, blobs, context.tenant),
   ];
 }
 
@@ -87,15 +82,15 @@ export const examineStore: Operation<object, ExamineStoreOutput, DoctorContext> 
   async run(context) {
     const findings = [...(await context.examinePlace())];
     try {
-      const store = await context.openStore();
-      if (store === undefined)
+      const opened = await context.openStore();
+      if (opened === undefined)
         return {
           findings: [...findings, { name: 'store', verdict: 'ok', detail: 'not there yet; the first run makes it' }],
         };
       try {
-        findings.push(...(await examine(store, context)));
+        findings.push(...(await examine(opened, context)));
       } finally {
-        await store.close();
+        await opened.store.close();
       }
     } catch (error) {
       findings.push(toFinding(error));
