@@ -12,6 +12,7 @@ import { openModels } from './open-models.ts';
 import { parseStoreUrl } from './store-url.ts';
 import { systemClock } from './system-clock.ts';
 import { createSystemIds } from './system-ids.ts';
+import { readVersion } from './version.ts';
 
 /**
  * An engine of the machine's clock, ids and environment, and of any model of the AI SDK. Without a store, runs are kept in memory. Blobs are kept as long as the
@@ -25,6 +26,7 @@ export function createDefaultEngine(settings: Partial<EngineOptions> = {}): Engi
     ids: createSystemIds(),
     secrets: environmentSecrets,
     models: openModels(),
+    version: readVersion(),
     ...settings,
     store,
     blobs: settings.blobs ?? blobsBeside(store),

@@ -24,6 +24,7 @@ import { readConfig, type FoundConfig } from './read-config.ts';
 import { openModels } from './open-models.ts';
 import { systemClock } from './system-clock.ts';
 import { createSystemIds } from './system-ids.ts';
+import { readVersion } from './version.ts';
 
 export interface AppOptions extends StoreChoice {
   /** Folders of workflows, later ones override earlier ones; default: those of the configuration, else `workflows`. */
@@ -111,6 +112,7 @@ export async function openApp(options: AppOptions): Promise<App> {
     ids: createSystemIds(),
     secrets: environmentSecrets,
     models: openModels(config.models),
+    version: readVersion(),
     findGraph: (_graphId, _graphHash, meta, readText) => loader.findGraph(meta, readText),
   };
   const engine = createEngine(engineOptions);

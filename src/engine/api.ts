@@ -9,6 +9,7 @@ import type { Clock } from '../ports/clock.ts';
 import type { Ids } from '../ports/ids.ts';
 import type { Models } from '../ports/model.ts';
 import type { Secrets } from '../ports/secrets.ts';
+import type { Telemetry } from '../ports/telemetry.ts';
 import type { NextRequest, Store } from '../ports/store.ts';
 import type { RunStatus } from '../state/tree.ts';
 import type { Limits } from './limits.ts';
@@ -24,6 +25,10 @@ export interface EngineOptions {
   readonly secrets?: Secrets;
   /** What `ctx.models` calls. Without it a call fails with MODEL_UNKNOWN. */
   readonly models?: Models;
+  /** Told of runs, attempts, checkpoints and waits. Default: nobody is. */
+  readonly telemetry?: Telemetry;
+  /** Of the library, recorded when a run is started or resumed. Default: not recorded. */
+  readonly version?: string;
   readonly limits?: Partial<Limits>;
   /** Default `default`. */
   readonly tenant?: string;
@@ -56,12 +61,16 @@ export interface StartOptions {
   readonly meta?: RunMeta;
   /** Admit only; do not advance. */
   readonly detach?: boolean;
+  /** W3C trace context that the run belongs to; recorded. Default: what the telemetry says. */
+  readonly traceparent?: string;
 }
 
 /** How a run goes on. */
 export interface ResumeOptions {
   /** Code graphs come from the caller; default: `findGraph`. */
   readonly graph?: Graph;
+  /** W3C trace context of this resume; recorded. Default: what the telemetry says, else the run's. */
+  readonly traceparent?: string;
   /** Retry activations that failed a failed run. Default true. */
   readonly retryFailed?: boolean;
   /** Moves a run's state under a changed graph (H3). */

@@ -40,6 +40,8 @@ import { claimForResume, prepareRunner, type RunnerRequest } from './runs/resume
 import type { EngineEnvironment } from './run/run-core.ts';
 import { RunFeed } from './run/run-feed.ts';
 import { restingFrame, resultOf } from './runs/run-result.ts';
+import { parentTrace } from './runs/trace-origin.ts';
+import { traceRun } from './runs/trace-run.ts';
 import type { Runner } from './drive/runner.ts';
 
 const encoder = new TextEncoder();
@@ -76,6 +78,8 @@ class CairnEngine implements Engine {
       ids: options.ids,
       secrets: options.secrets,
       models: options.models,
+      telemetry: options.telemetry,
+      version: options.version,
       limits: limitsOf(options.limits),
       tenant: options.tenant ?? 'default',
       leaseMs: options.leaseMs ?? 30_000,
@@ -178,6 +182,9 @@ class CairnEngine implements Engine {
   ): Promise<RunHandle> {
     const feed = new RunFeed(run);
     const runner = await this.#prepare({ run, claim, claimedAtMs, graph, feed, options }, loaded);
+    const { telemetry } = this.#env;
+    if (telemetry !== undefined)
+      traceRun(telemetry, feed, run, graph, await parentTrace(this.#env, run, options.traceparent));
     const active: ActiveRun = { runner, feed, graph, goesOn: Promise.resolve(true), rested: Promise.resolve() };
     this.#active.set(run.runId, active);
     // Whoever advances a run is there until it ends or pauses: a delay before an attempt is no end of the process.

@@ -61,6 +61,9 @@ export interface ChangePart {
   /** For `replay`: where the outcome was recorded. For `fork`: the fork point. */
   readonly from?: { readonly runId: string; readonly seq: number };
   readonly graphHash?: string;
+  /** For `start` and `resume`: the library's version, and the W3C trace context of whoever called. */
+  readonly version?: string;
+  readonly traceparent?: string;
   readonly error?: { readonly code: string; readonly message: string };
   /** For `resume` and `fork`: what differs, human readable. */
   readonly detail?: unknown;

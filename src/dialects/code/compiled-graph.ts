@@ -31,12 +31,19 @@ const engineSettingNames = [
   'ids',
   'secrets',
   'models',
+  'telemetry',
+  'version',
   'limits',
   'tenant',
   'leaseMs',
   'findGraph',
 ] as const satisfies readonly (keyof EngineSettings)[];
-const invokeOptionNames = ['runId', 'meta', 'signal'] as const satisfies readonly (keyof InvokeOptions)[];
+const invokeOptionNames = [
+  'runId',
+  'meta',
+  'traceparent',
+  'signal',
+] as const satisfies readonly (keyof InvokeOptions)[];
 const forkOptionNames = [
   'runId',
   'set',
@@ -52,9 +59,16 @@ const forkOptionNames = [
 const optionNames = {
   compile: ['engine', ...engineSettingNames],
   invoke: invokeOptionNames,
-  start: ['runId', 'meta', 'detach'],
+  start: ['runId', 'meta', 'traceparent', 'detach'],
   stream: [...invokeOptionNames, 'after', 'live'],
-  resume: ['answers', 'retryFailed', 'migrate', 'leaveOutAdded', 'by'] satisfies readonly (keyof ContinueOptions)[],
+  resume: [
+    'answers',
+    'retryFailed',
+    'migrate',
+    'leaveOutAdded',
+    'by',
+    'traceparent',
+  ] satisfies readonly (keyof ContinueOptions)[],
   fork: forkOptionNames,
   preview: [...forkOptionNames, 'asFork'],
   answer: ['by'],
@@ -114,11 +128,12 @@ export class CompiledGraph<Input = unknown, Result extends GraphResult<unknown> 
     return this.#begin(input, options);
   }
 
-  #begin(input: Input, { runId, meta, detach }: BeginOptions): Promise<RunHandle> {
+  #begin(input: Input, { runId, meta, detach, traceparent }: BeginOptions): Promise<RunHandle> {
     return this.engine.start(this.graph, input, {
       ...(runId === undefined ? {} : { runId }),
       ...(meta === undefined ? {} : { meta }),
       ...(detach === undefined ? {} : { detach }),
+      ...(traceparent === undefined ? {} : { traceparent }),
     });
   }
 

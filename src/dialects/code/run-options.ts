@@ -20,6 +20,8 @@ export interface InvokeOptions {
   /** Default: a fresh one. Invoking twice with one id is the same run (E2). */
   readonly runId?: string;
   readonly meta?: RunMeta;
+  /** W3C trace context that the run belongs to; recorded. Default: what the telemetry says. */
+  readonly traceparent?: string;
   /** Cancels the run when it is aborted. */
   readonly signal?: AbortSignal;
 }

@@ -50,6 +50,7 @@ test.each<readonly [string, () => unknown]>([
       'ids',
       'secrets',
       'models',
+      'telemetry',
       'engine',
       'findGraph',
       'limits',

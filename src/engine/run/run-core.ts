@@ -6,6 +6,7 @@ import type { BlobStore } from '../../ports/blobs.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Ids } from '../../ports/ids.ts';
 import type { Models } from '../../ports/model.ts';
+import type { Telemetry } from '../../ports/telemetry.ts';
 import type { Secrets } from '../../ports/secrets.ts';
 import type { Claim, RunRow, Store } from '../../ports/store.ts';
 import type { RunTree } from '../../state/tree.ts';
@@ -28,6 +29,8 @@ export interface EngineEnvironment {
   readonly ids: Ids;
   readonly secrets: Secrets | undefined;
   readonly models: Models | undefined;
+  readonly telemetry: Telemetry | undefined;
+  readonly version: string | undefined;
   readonly limits: Limits;
   readonly tenant: string;
   readonly leaseMs: number;

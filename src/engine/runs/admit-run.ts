@@ -17,6 +17,7 @@ import { rootFrameRun } from '../run/frame-run.ts';
 import { newFrame } from '../admit/new-frame.ts';
 import { takeFiles } from '../admit/take-files.ts';
 import { storedForm } from '../admit/offload.ts';
+import { originOf } from './trace-origin.ts';
 import { redactorOf } from '../run/redact.ts';
 import type { EngineEnvironment } from '../run/run-core.ts';
 import { settleStart } from '../settle/settle-start.ts';
@@ -68,7 +69,7 @@ export async function admitRun(
   const root: RunTree = { status: 'running', graphHash: graph.hash, codeHash: graph.codeHash, waits: {}, frame: tree };
   const key = runKeyOf(tenant, runId);
   const at = clock.now();
-  const change = JSON.stringify([{ kind: 'start', graphHash: graph.hash }]);
+  const change = JSON.stringify([{ kind: 'start', graphHash: graph.hash, ...originOf(env, options.traceparent) }]);
   const first = encodeCheckpoint({ runKey: key, seq: 0 }, rootChecksum, at, change, await rootDelta(env, root));
   // An address in this process's own memory is of no use to a later one, but a file it was read from is.
   const keySeed = await makeKeySeed(env.store, tenant, runId);

@@ -7,6 +7,7 @@ import type { ResumeOptions } from '../api.ts';
 import { requireSecrets } from '../calls/secret-access.ts';
 import { applyGraphChange, hasOtherCode } from './graph-change.ts';
 import { ReplaySource } from '../replay/replay.ts';
+import { originOf, type Origin } from './trace-origin.ts';
 import { recordRoutes, takeRoutesAgain } from './reroute.ts';
 import type { EngineEnvironment } from '../run/run-core.ts';
 import type { RunFeed } from '../run/run-feed.ts';
@@ -48,6 +49,8 @@ export interface RunnerRequest {
 /** Loads a claimed run and makes the runner that will advance it. */
 export async function prepareRunner(request: RunnerRequest): Promise<Runner> {
   const { env, run, claim, claimedAtMs, graph, feed, options } = request;
+  // Whose state is at hand was started just now, and says in its start where it came from.
+  const origin = request.loaded === undefined ? originOf(env, options.traceparent) : {};
   const loaded = request.loaded ?? (await loadState(env.store, env.blobs, run));
   await requireSecrets(env.secrets, loaded.root.secrets);
   const isOtherCode = hasOtherCode(loaded.root, graph);
@@ -59,12 +62,13 @@ export async function prepareRunner(request: RunnerRequest): Promise<Runner> {
   if (changed !== undefined) {
     for (const [path, json] of changed.sets) core.draft.delta.set(path, json);
     core.draft.setGraphHash(graph.hash);
-    core.draft.note({ kind: 'resume', graphHash: graph.hash, detail: changed.differences });
+    core.draft.note({ kind: 'resume', ...origin, graphHash: graph.hash, detail: changed.differences });
     core.draft.mustCommit = true;
   }
   // Kept in the state: whoever takes the fork up after a crash or a pause finds the code unchanged.
   if (isOtherCode && run.parent !== undefined) core.draft.set(['rerunPure'], true);
-  if (core.root.status === 'failed') retryFailed(runner, options);
+  if (core.root.status === 'failed') retryFailed(runner, options, origin);
+  else if (changed === undefined && origin.traceparent !== undefined) core.draft.note({ kind: 'resume', ...origin });
   if (run.parent !== undefined) {
     core.replay = await ReplaySource.load(core, run);
   }
@@ -72,10 +76,10 @@ export async function prepareRunner(request: RunnerRequest): Promise<Runner> {
 }
 
 /** A failed run goes on: its failures are taken back, and the activations that failed it are open again (G8, G10). */
-function retryFailed(runner: Runner, options: ResumeOptions): void {
+function retryFailed(runner: Runner, options: ResumeOptions, origin: Origin): void {
   const { core } = runner;
   core.draft.delete(['failures']);
-  core.draft.note({ kind: 'resume', ...(options.by === undefined ? {} : { by: options.by }) });
+  core.draft.note({ kind: 'resume', ...origin, ...(options.by === undefined ? {} : { by: options.by }) });
   core.draft.mustCommit = true;
   for (const [waitId, wait] of Object.entries(core.root.waits)) core.draft.openWaitRow(waitId, wait);
 }
