@@ -8,7 +8,7 @@ import type { Activation } from '../run/frame-run.ts';
 import { defaultAnswerOf } from '../admit/check-answer.ts';
 import { checkWritten } from '../admit/checkpoint-size.ts';
 import { schemaDefect } from '../../schema/json-schema.ts';
-import { findEarlySignal } from '../waits/early-signals.ts';
+import { earlySignalOf, findEarlySignal } from '../waits/early-signals.ts';
 import { offloadForm, offloadValue } from '../admit/offload.ts';
 import { openWait } from '../waits/open-wait.ts';
 import type { RunCore } from '../run/run-core.ts';
@@ -36,9 +36,14 @@ async function waitFor(core: RunCore, activation: Activation, call: WaitCall): P
   const { generation } = activation;
   activation.stepsInFlight += 1;
   try {
-    const known = recorded === undefined ? await finishKnown(core, activation, key, call) : undefined;
-    if (known !== undefined) return known.output;
-    if (activation.generation !== generation || activation.phase !== 'running') return never();
+    // A signal that comes while this looks for one finds no open wait, and is kept: it is looked for again.
+    const isKept = (): boolean =>
+      recorded === undefined && call.kind === 'signal' && earlySignalOf(core, call.name) !== undefined;
+    do {
+      const known = recorded === undefined ? await finishKnown(core, activation, key, call) : undefined;
+      if (known !== undefined) return known.output;
+      if (activation.generation !== generation || activation.phase !== 'running') return never();
+    } while (isKept());
     openCall(core, activation, key, call, recorded);
   } catch (error) {
     if (activation.generation === generation) activation.stepsInFlight -= 1;

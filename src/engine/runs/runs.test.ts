@@ -35,18 +35,26 @@ test('G4 a loop runs in rounds until its exit fires', async () => {
   expect(result.state.outputs['out']).toBe(5);
 });
 
-test('E5 two unordered writes of a channel without reducer fail the run, naming both', async () => {
-  const { engine } = createBench();
-  const graph = graphOf(
-    'g',
-    [node('a', 'pure', () => outcome({ scratch: { x: 1 } })), node('b', 'pure', () => outcome({ scratch: { x: 2 } }))],
-    edges('> a', '> b', 'a >', 'b >'),
-  );
-  const result = await runToRest(engine, graph);
-  expect(result.status).toBe('failed');
-  expect(result.error?.code).toBe('STATE_WRITE_CONFLICT');
-  expect(result.error?.message).toContain('a');
-});
+test.each(['fail-run', 'skip-dependents', 'continue'] as const)(
+  'E5.2 two unordered writes of a channel without reducer fail the run, naming both, whatever onFailure says: %s',
+  async (onFailure) => {
+    const { engine } = createBench();
+    const writer = (id: string, x: number): ReturnType<typeof node> =>
+      node(id, 'pure', () => outcome({ scratch: { x } }), { onFailure });
+    const graph = graphOf(
+      'g',
+      [writer('a', 1), writer('b', 2), node('handler', 'pure', () => 1)],
+      [...edges('> a', '> b', 'a >', 'b >', 'handler >'), { from: 'b', to: 'handler', on: 'failed' }],
+    );
+    const result = await runToRest(engine, graph);
+    expect([result.status, result.state.scratch['x']]).toEqual(['failed', 1]);
+    expect(Object.keys(result.state.outputs)).not.toContain('handler');
+    expect(result.error).toMatchObject({
+      code: 'STATE_WRITE_CONFLICT',
+      data: { channel: 'scratch.x', nodes: ['a', 'b'] },
+    });
+  },
+);
 
 test('E2 starting twice with one id is the same run; another input is refused', async () => {
   const { engine } = createBench();
