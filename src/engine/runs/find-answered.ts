@@ -1,6 +1,7 @@
 /** Which wait each name of a fork's answers means, and where the fork must begin to answer it: a wait that was answered is answered otherwise just before it was (H2). */
 import { CairnError } from '../../errors.ts';
 import { loadState, readHistory } from '../../history/load.ts';
+import type { ChangePart } from '../../history/change.ts';
 import type { RunRow } from '../../ports/store.ts';
 import type { RunTree, WaitRecord } from '../../state/tree.ts';
 import { refuseSeveral, waitsNamed, type KnownWait } from '../admit/find-wait.ts';
@@ -12,11 +13,12 @@ export interface MeantWait {
   readonly waitId: string;
   /** The checkpoint at which it is open: the one that is forked, or the one just before it was answered. */
   readonly openAt: number;
+  /** The history has the outcome of its node from another run, where it was asked: its question is open there, at that checkpoint. */
+  readonly original?: { readonly run: RunRow; readonly seq: number };
 }
 
 /** One that was answered, with the visit of its node: of a node that asks in each round, the last round counts. */
-interface AnsweredWait extends KnownWait {
-  readonly openAt: number;
+interface AnsweredWait extends KnownWait, MeantWait {
   readonly visit: string;
 }
 
@@ -50,6 +52,10 @@ function ofLastVisit(found: readonly AnsweredWait[]): readonly AnsweredWait[] {
 async function readAnswered(env: EngineEnvironment, run: RunRow, seq: number): Promise<readonly AnsweredWait[]> {
   const records = new Map<string, Pick<WaitRecord, 'kind' | 'name'>>();
   const answered = new Map<string, AnsweredWait>();
+  const note = (wait: AnsweredWait): void => {
+    answered.delete(wait.waitId);
+    answered.set(wait.waitId, wait);
+  };
   for await (const { run: owner, checkpoint } of readHistory(env.store, run, { from: 0, to: seq })) {
     if (checkpoint.seq === owner.prunedBelow && checkpoint.seq > 0) {
       // What was opened before it is in the state there alone.
@@ -58,14 +64,25 @@ async function readAnswered(env: EngineEnvironment, run: RunRow, seq: number): P
     }
     for (const [waitId, wait] of waitsSetBy(checkpoint.ops)) records.set(waitId, wait);
     for (const part of checkpoint.change) {
+      const openAt = checkpoint.seq - 1;
+      for (const wait of await takenOver(env, run.tenant, part)) note({ ...wait, openAt });
       if (part.kind !== 'answer' || part.node === undefined || part.wait === undefined) continue;
       const { kind = 'question', name = '' } = records.get(part.wait) ?? {};
-      const visit = placeOf(part.node, part);
-      answered.delete(part.wait);
-      answered.set(part.wait, { waitId: part.wait, kind, name, node: part.node, visit, openAt: checkpoint.seq - 1 });
+      note({ waitId: part.wait, kind, name, node: part.node, visit: placeOf(part.node, part), openAt });
     }
   }
   return [...answered.values()];
+}
+
+/** The questions behind an outcome that a fork has taken from its original; of nodes of the run's own graph. */
+async function takenOver(env: EngineEnvironment, tenant: string, part: ChangePart): Promise<readonly AnsweredWait[]> {
+  const { kind, node, from, effect } = part;
+  if (kind !== 'replay' || node?.length !== 1 || from === undefined || effect === 'pure') return [];
+  const original = await env.store.readRun({ tenant, runId: from.runId });
+  if (original === undefined) return [];
+  const visit = placeOf(node, part);
+  const asked = (await readAnswered(env, original, from.seq)).filter((wait) => wait.visit === visit);
+  return asked.map((wait) => ({ ...wait, original: wait.original ?? { run: original, seq: wait.openAt } }));
 }
 
 /** The waits that a delta opens, as far as their names go. */

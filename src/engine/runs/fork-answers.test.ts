@@ -154,3 +154,53 @@ test('C8 a pruned history is forked with another answer by the name of its wait,
   await store.releaseClaim(claim!);
   expect(await said(engine, seq, { answers: { size: 1 } })).toBe('Cairns 1');
 });
+
+test('H2 a fork whose answer was taken from its original is answered otherwise, and so is a fork of that', async () => {
+  const bench = createBench();
+  const { engine } = bench;
+  const paid: unknown[] = [];
+  const graph = graphOf(
+    'g',
+    [
+      node('a', 'pure', () => 1),
+      node('ask', 'human', (ctx) => ctx.ask({ name: 'really', prompt: 'Really?', choices: ['yes', 'no'] })),
+      node(
+        'pay',
+        'external',
+        (ctx) => (paid.push(ctx.state.outputs['ask']), `paid ${String(ctx.state.outputs['ask'])}`),
+      ),
+    ],
+    edges('> a', 'a > ask', 'ask > pay', 'pay >'),
+  );
+  const paused = await runToRest(engine, graph, {}, 'r');
+  const { waitId } = paused.waits[0]!;
+  await engine.answer('r', waitId, 'yes');
+  await resumeToRest(engine, 'r', graph);
+  let from = 'r';
+  for (const runId of ['first', 'second']) {
+    await engine.fork({ runId: from, seq: 0 }, { runId });
+    expect((await resumeToRest(engine, runId, graph)).state.outputs['pay']).toBe('paid yes');
+    from = runId;
+  }
+  expect(paid).toEqual(['yes']);
+  for (const name of ['ask', 'really', waitId]) {
+    const { seq } = await engine.locate('second');
+    await expect(engine.fork({ runId: 'second', seq }, { answers: { [name]: 'maybe' } })).rejects.toMatchObject({
+      code: 'ANSWER_INVALID',
+    });
+    const options: ForkOptions = { answers: { [name]: 'no' } };
+    const predicted = await engine.preview({ runId: 'second', seq }, { ...options, graph });
+    const fork = await engine.fork({ runId: 'second', seq }, options);
+    const done = await resumeToRest(engine, fork.runId, graph);
+    expect([done.status, done.state.outputs['pay']]).toEqual(['completed', 'paid no']);
+    expect(predicted.map(({ node: [id], prediction }) => `${id} ${prediction}`)).toEqual([
+      'a restored',
+      'ask runs again',
+      'pay unknown',
+    ]);
+  }
+  expect(paid).toEqual(['yes', 'no', 'no', 'no']);
+  // The fork it was made from is as it was.
+  expect((await engine.resume('second', { graph })).created).toBe(false);
+  expect((await resumeToRest(engine, 'second', graph)).state.outputs['ask']).toBe('yes');
+});

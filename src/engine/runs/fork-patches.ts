@@ -97,6 +97,20 @@ export class ForkPatches {
     return `${partition}.${key}`;
   }
 
+  /**
+   * Puts a node where its original stood at its questions, for one whose outcome was taken from there: it is due here, and sees the
+   * state that the fork begins with.
+   * @param asked - the state of the original in which the wait is open
+   */
+  openAgain(asked: RunTree, waitId: string, view: number): void {
+    const [id] = asked.waits[waitId]?.node ?? [];
+    const record = id === undefined ? undefined : asked.frame.nodes[id];
+    if (id === undefined || record === undefined || this.#root.waits[waitId] !== undefined) return;
+    this.set(['frame', 'nodes', id], { ...record, view });
+    for (const [openId, wait] of Object.entries(asked.waits))
+      if (wait.node.join('/') === id) this.set(['waits', openId], wait);
+  }
+
   /** Closes an open wait with the answer given. @throws WAIT_NOT_FOUND it is not open here, ANSWER_INVALID */
   async answer(
     runId: string,

@@ -182,6 +182,11 @@ export async function draftFork(
     if (graph !== undefined) await checkPatchedInput(graph, input, root.frame.input);
   }
   if (patched.length > 0) patches.set(['patched'], patched);
+  for (const { waitId, original, openAt } of meant.values()) {
+    if (original === undefined || openAt !== from) continue;
+    const asked = await loadState(env.store, env.blobs, original.run, original.seq);
+    patches.openAgain(asked.root, waitId, from);
+  }
   for (const [name, { waitId }] of meant) await patches.answer(run.runId, waitId, options.answers?.[name], options);
   if (options.rerunPure === true) patches.set(['rerunPure'], true);
   return { from, loaded, delta, differences };
