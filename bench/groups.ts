@@ -1,7 +1,8 @@
 /** All groups of rows, in the order of the table. */
 import type { Group } from './group.ts';
-import { concurrentRuns } from './rows/concurrent-runs.ts';
+import { compile } from './rows/compile.ts';
 import { engineAlone } from './rows/engine-alone.ts';
+import { freshProcess } from './rows/fresh-process.ts';
 import { fork } from './rows/fork.ts';
 import { growingList } from './rows/growing-list.ts';
 import { listCommand } from './rows/list-command.ts';
@@ -10,6 +11,7 @@ import { longChain } from './rows/long-chain.ts';
 import { mapItems } from './rows/map-items.ts';
 import { peakMemory } from './rows/peak-memory.ts';
 import { pureNodes } from './rows/pure-nodes.ts';
+import { residentMemory } from './rows/resident-memory.ts';
 import { resume } from './rows/resume.ts';
 import { writeNodes } from './rows/write-nodes.ts';
 import { yaml } from './rows/yaml.ts';
@@ -17,15 +19,17 @@ import { yaml } from './rows/yaml.ts';
 export const groups: Readonly<Record<string, Group>> = {
   pureNodes,
   writeNodes,
-  concurrentRuns,
   mapItems,
   longChain,
   growingList,
   load,
   resume,
+  freshProcess,
   fork,
   listCommand,
   engineAlone,
   peakMemory,
+  residentMemory,
+  compile,
   yaml,
 };

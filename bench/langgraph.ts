@@ -1,11 +1,8 @@
-/** LangGraph.js, installed on demand beside the modules: it is compared with, never depended on. */
-import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+/** LangGraph.js: a loop of one node over its own store in memory. */
+import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { NotMeasured } from './group.ts';
+import { installPeer } from './install-peer.ts';
 
-const folder = resolve(import.meta.dirname, '../node_modules/.cache/cairn-bench/langgraph');
 const packages = ['@langchain/langgraph@1', '@langchain/core@1'];
 
 /** The part of it that is used here. */
@@ -31,18 +28,9 @@ interface LoopState {
 
 /** @throws NotMeasured it cannot be installed here */
 export async function importLangGraph(): Promise<LangGraph> {
-  const entry = join(folder, 'entry.mjs');
-  if (!existsSync(entry)) {
-    mkdirSync(folder, { recursive: true });
-    const args = ['install', '--prefix', folder, '--no-audit', '--no-fund', '--ignore-scripts', ...packages];
-    const { status, error, stderr } = spawnSync('npm', args, { encoding: 'utf8', timeout: 180_000 });
-    if (status !== 0) {
-      const reason = error?.message ?? stderr.trim().split('\n')[0] ?? '';
-      throw new NotMeasured(`LangGraph.js could not be installed: ${reason}`);
-    }
-    writeFileSync(entry, "export * from '@langchain/langgraph';\n");
-  }
-  return (await import(pathToFileURL(entry).href)) as LangGraph;
+  const entry = 'entry.mjs';
+  const folder = installPeer('langgraph', packages, { [entry]: "export * from '@langchain/langgraph';\n" });
+  return (await import(pathToFileURL(join(folder, entry)).href)) as LangGraph;
 }
 
 /** Milliseconds of a loop of one node that returns these outputs, one checkpoint a step, each awaited. */

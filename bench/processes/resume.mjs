@@ -1,8 +1,6 @@
-/** Answers the question and runs to the end; what a process does that is started for this alone. It keeps compiled code, as `cairn` does. */
-import { enableCompileCache } from 'node:module';
+/** Answers the question and runs to the end; what a process does that is started for this alone. */
+import { openLoop, runId } from './paused-loop.mjs';
 
-enableCompileCache();
-const { openLoop, runId } = await import('./paused-loop.mjs');
 const { graph } = openLoop(process.argv[2]);
 const { status } = await graph.resume(runId, { answers: { ask: 'yes' } });
 // The result is durable: nothing is gained by waiting for anything else.
