@@ -24,7 +24,7 @@ beforeAll(() => {
 export const graph = new AgentGraph({}).addNode('ask', humanNode({ prompt: 'Go on?' })).addEdge(START, 'ask').addEdge('ask', END).compile();
 `,
   );
-});
+}, timeoutMs);
 afterAll(() => installed.remove());
 
 function nodeFor(version: string, context: TestContext): string {

@@ -11,7 +11,7 @@ import { installPackage, manifest, root, run, type InstalledPackage } from './su
 let installed: InstalledPackage;
 beforeAll(() => {
   installed = installPackage();
-});
+}, 180_000);
 afterAll(() => installed.remove());
 
 const filesOf = (pattern: string): readonly string[] => globSync(pattern, { cwd: installed.home }).toSorted();
@@ -181,4 +181,16 @@ export const graph = new AgentGraph({}).addNode('a', (): string => 'hi').addEdge
   });
   expect(JSON.parse(cairn('run', 'graph.ts', '--json'))).toMatchObject({ status: 'completed' });
   expect(cairn('ls')).toContain('hello');
+});
+
+test('the lock file names the optional packages of every platform, so that a clone can be installed on each', () => {
+  type Locked = { readonly optionalDependencies?: Readonly<Record<string, string>> };
+  const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as {
+    readonly packages: Readonly<Record<string, Locked>>;
+  };
+  const wanted = Object.entries(packages).flatMap(([place, { optionalDependencies = {} }]) =>
+    Object.keys(optionalDependencies).map((name) => [`${place}/node_modules/${name}`, `node_modules/${name}`] as const),
+  );
+  expect(wanted.length).toBeGreaterThan(20);
+  expect(wanted.filter((places) => places.every((place) => packages[place] === undefined))).toEqual([]);
 });

@@ -39,7 +39,7 @@ export function run(command: string, args: readonly string[], cwd: string): stri
   return execFileSync(command, args, { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
 }
 
-const packed = ['package.json', 'package-lock.json', 'README.md', 'CHANGELOG.md', 'LICENSE', 'tsconfig.json'] as const;
+const packed = ['package.json', 'README.md', 'CHANGELOG.md', 'LICENSE', 'tsconfig.json'] as const;
 const built = ['tsconfig.build.json', 'scripts', 'src', 'docs'] as const;
 
 /** Packs a copy, so that the folder `dist` of the repository is left alone. */
@@ -49,7 +49,9 @@ export function installPackage(): InstalledPackage {
   mkdirSync(copy);
   for (const name of [...packed, ...built]) cpSync(join(root, name), join(copy, name), { recursive: true });
   symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'));
-  run('npm', ['pack', '--silent', '--pack-destination', folder], copy);
+  // What `npm pack` runs first, but for the look whether all is installed: in a linked folder it could take away what others use.
+  run(process.execPath, ['scripts/build.ts'], copy);
+  run('npm', ['pack', '--ignore-scripts', '--silent', '--pack-destination', folder], copy);
   rmSync(copy, { recursive: true });
   const app = join(folder, 'app');
   mkdirSync(app);
