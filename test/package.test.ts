@@ -53,14 +53,18 @@ test('P6 every file that the packed code imports is packed, and every package is
   expect(packages.size).toBeGreaterThan(2);
 });
 
-test('P6 no file is read beside the code but package.json, which is packed', () => {
+test('P6 no file is read beside the code but package.json and the program of SQL blocks, which are packed', () => {
   const beside = codeFiles().flatMap((file) => {
     const places = read(file).matchAll(/(?:import\.meta\b|__dirname|__filename)[^;]{0,40}/gu);
     return [...places].map(([place]) => `${file}: ${place}`);
   });
   const isManifest = /: (?:import\.meta\.dirname|__dirname), "\.\.\/\.\.\/package\.json"\)/u;
   const isRequire = /rolldown-runtime\.js: import\.meta\.url\)/u;
-  expect(beside.filter((place) => !isManifest.test(place) && !isRequire.test(place))).toEqual([]);
+  // A program of its own, found by its place in the package.
+  const isSqlChild = /blocks\/index\.js: import\.meta\.dirname(?:$|, "sqlite-child\.ts"|; )/mu;
+  const isKnown = (place: string): boolean => [isManifest, isRequire, isSqlChild].some((form) => form.test(place));
+  expect(beside.filter((place) => !isKnown(place))).toEqual([]);
+  expect(filesOf('dist/nodes/blocks/sql/*.js')).toEqual(['dist/nodes/blocks/sql/sqlite-child.js']);
   expect(beside.filter((place) => isManifest.test(place)).length).toBeGreaterThan(0);
 });
 
