@@ -1,8 +1,11 @@
+import { randomBytes } from 'node:crypto';
 import {
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
   utimesSync,
@@ -10,8 +13,10 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { zstdCompressSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { blobSuite } from '../testing/blob-suite.ts';
+import { hashBlob } from './blob-hash.ts';
 import { createFileBlobs } from './file-blobs.ts';
 
 let folder = '';
@@ -35,20 +40,21 @@ describe('blobs in files', () => {
   });
 });
 
+const acme = { tenant: 'acme', runId: 'run' };
 const hello = new TextEncoder().encode('hello');
 
 /** Where a blob of tenant `acme` is. */
 const fileOf = (hash: string): string => join(folder, 'acme', hash.slice(0, 2), hash);
 
 test('S5 blobs and their folders are the owner\u2019s alone', async () => {
-  const hash = await createFileBlobs(folder).put('acme', hello);
+  const hash = await createFileBlobs(folder).put(acme, hello);
   const modeOf = (path: string): number => statSync(path).mode & 0o777;
   expect([modeOf(fileOf(hash)), modeOf(dirname(fileOf(hash))), modeOf(folder)]).toEqual([0o600, 0o700, 0o700]);
 });
 
 test('C6 a damaged blob is BLOB_CORRUPT: a bit flipped, cut short, or grown', async () => {
   const blobs = createFileBlobs(folder);
-  const hash = await blobs.put('acme', hello);
+  const hash = await blobs.put(acme, hello);
   for (const damaged of ['hellp', 'hell', 'hello!', '']) {
     writeFileSync(fileOf(hash), damaged);
     await expect(blobs.get('acme', hash)).rejects.toMatchObject({ code: 'BLOB_CORRUPT' });
@@ -57,28 +63,28 @@ test('C6 a damaged blob is BLOB_CORRUPT: a bit flipped, cut short, or grown', as
 
 test('C6 a blob that was cut short is written whole when it is put again', async () => {
   const blobs = createFileBlobs(folder);
-  const hash = await blobs.put('acme', hello);
+  const hash = await blobs.put(acme, hello);
   writeFileSync(fileOf(hash), 'hel');
-  await blobs.put('acme', hello);
+  await blobs.put(acme, hello);
   expect(readFileSync(fileOf(hash), 'utf8')).toBe('hello');
 });
 
 test('S3 nothing half written is left by a put, and what a dead process left is collected', async () => {
   const blobs = createFileBlobs(folder);
-  const hash = await blobs.put('acme', hello);
+  const hash = await blobs.put(acme, hello);
   expect(readdirSync(dirname(fileOf(hash)))).toEqual([hash]);
   const [young, old] = [`${fileOf(hash)}.1-1-1.part`, `${fileOf(hash)}.2-2-2.part`];
   writeFileSync(young, 'x');
   writeFileSync(old, 'x');
   utimesSync(old, 0, 0);
-  expect(await blobs.collect('acme', new Set(), 60_000)).toBe(0);
+  expect((await blobs.sweep('acme')).rows.map((row) => row.hash)).toEqual([hash]);
   expect(readdirSync(dirname(fileOf(hash))).sort()).toEqual([hash, young.slice(dirname(young).length + 1)]);
 });
 
 test('S3 puts of the same bytes by many at once leave one whole blob', async () => {
   const [one, two] = [createFileBlobs(folder), createFileBlobs(folder)];
   const bytes = new Uint8Array(500_000).fill(3);
-  const hashes = await Promise.all(Array.from({ length: 8 }, (_, index) => (index % 2 ? one : two).put('acme', bytes)));
+  const hashes = await Promise.all(Array.from({ length: 8 }, (_, index) => (index % 2 ? one : two).put(acme, bytes)));
   expect(new Set(hashes).size).toBe(1);
   expect((await one.get('acme', hashes[0] ?? '')).length).toBe(500_000);
 });
@@ -88,6 +94,68 @@ test('P6 a folder that cannot be made is STORE_UNAVAILABLE, and a missing one ho
   const blobs = createFileBlobs(folder);
   expect(await blobs.has('acme', '0'.repeat(64))).toBe(false);
   writeFileSync(folder, 'a file in its place');
-  await expect(blobs.put('acme', hello)).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
+  await expect(blobs.put(acme, hello)).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
   await expect(blobs.get('acme', '0'.repeat(64))).rejects.toMatchObject({ code: 'BLOB_NOT_FOUND' });
+});
+
+const text = new TextEncoder().encode('the same words again and again. '.repeat(4_000));
+const noise = randomBytes(100_000);
+
+test('C5 large bytes are kept compressed where that makes them smaller, under the hash of what was put', async () => {
+  const blobs = createFileBlobs(folder);
+  const [words, random, small] = [
+    await blobs.put(acme, text),
+    await blobs.put(acme, noise),
+    await blobs.put(acme, hello),
+  ];
+  expect(existsSync(fileOf(words))).toBe(false);
+  expect(statSync(`${fileOf(words)}.zst`).size).toBeLessThan(text.length / 10);
+  expect([random, small].map((hash) => statSync(fileOf(hash)).size)).toEqual([noise.length, hello.length]);
+  expect(Buffer.compare(await blobs.get('acme', words), text)).toBe(0);
+  await blobs.put(acme, text);
+  expect(readdirSync(dirname(fileOf(words)))).toEqual([`${words}.zst`]);
+});
+
+test('C7 bytes that were kept uncompressed are read, swept and removed, and not kept twice', async () => {
+  const old = Date.now() / 1000 - 100_000;
+  const hash = hashBlob(text);
+  mkdirSync(dirname(fileOf(hash)), { recursive: true });
+  writeFileSync(fileOf(hash), text);
+  utimesSync(fileOf(hash), old, old);
+  const blobs = createFileBlobs(folder);
+  expect(Buffer.compare(await blobs.get('acme', hash), text)).toBe(0);
+  expect((await blobs.sweep('acme')).rows).toMatchObject([{ hash }]);
+  await blobs.put(acme, text);
+  expect(readdirSync(dirname(fileOf(hash)))).toEqual([hash]);
+  utimesSync(fileOf(hash), old, old);
+  expect(await blobs.remove('acme', hash, 60_000)).toBe(true);
+  expect(readdirSync(dirname(fileOf(hash)))).toEqual([]);
+});
+
+test('C6 a damaged compressed blob is BLOB_CORRUPT, whole, in part and as a stream, and mended when it is put again', async () => {
+  const blobs = createFileBlobs(folder);
+  const hash = await blobs.put(acme, text);
+  const path = `${fileOf(hash)}.zst`;
+  const sound = readFileSync(path);
+  const flipped = Buffer.from(sound).fill(0x5a, sound.length - 8);
+  for (const damaged of [flipped, sound.subarray(0, sound.length - 9), zstdCompressSync(hello), Buffer.alloc(0)]) {
+    writeFileSync(path, damaged);
+    const drain = async (): Promise<void> => {
+      for await (const piece of blobs.stream('acme', hash)) expect(piece.length).toBeGreaterThan(0);
+    };
+    const part = { offset: 5, length: 2 };
+    for (const read of [() => blobs.get('acme', hash), () => blobs.get('acme', hash, part), drain])
+      await expect(read()).rejects.toMatchObject({ code: 'BLOB_CORRUPT' });
+  }
+  await blobs.put(acme, text);
+  expect(Buffer.compare(await blobs.get('acme', hash), text)).toBe(0);
+});
+
+test('C5 a blob that somebody died over removing is back after a sweep', async () => {
+  const blobs = createFileBlobs(folder);
+  const hash = await blobs.put(acme, hello);
+  renameSync(fileOf(hash), `${fileOf(hash)}.gone`);
+  utimesSync(`${fileOf(hash)}.gone`, 0, 0);
+  await blobs.sweep('acme');
+  expect(Buffer.compare(await blobs.get('acme', hash), hello)).toBe(0);
 });

@@ -1,177 +1,158 @@
-/** Blobs as files named by their hash, in a folder for each tenant. */
+/** Blobs as files named by their hash, in a folder for each tenant. Large ones that can be made smaller are compressed. */
 
-import type * as FileCalls from 'node:fs/promises';
-import { dirname, join, resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { CairnError, type ErrorCode } from '../errors.ts';
-import type { BlobStore } from '../ports/blobs.ts';
+import type { BlobRange, BlobStore } from '../ports/blobs.ts';
+import { fileCode, files, isMissing, makeYoung, removeOld, writeDurably, youngAt } from './blob-files.ts';
 import { hashBlob, isBlobHash } from './blob-hash.ts';
+import { cutRange } from './blob-range.ts';
+import { sweepFolder } from './sweep-folder.ts';
 
-/** Loaded when first needed: programs that never use it start sooner. */
-const files = (): Promise<typeof FileCalls> => Promise.resolve(process.getBuiltinModule('node:fs/promises'));
-
-/** A half-written file that is older than this was left by a process that died. */
-const abandonedMs = 24 * 3_600_000;
+/** From this size on bytes are compressed; below, a file takes a block of the disk anyway. */
+const compressedFromBytes = 16 * 1024;
+/** What is not made smaller than this is kept as it is. */
+const worthRatio = 0.9;
+const compressedSuffix = '.zst';
 
 /**
  * Creates a blob store in a folder.
  *
- * A blob is written beside its place, synced, and renamed, so a file of its name is whole; the folder is synced before the call resolves.
- *
  * @param folder - created when the first blob is put, for the owner's eyes only
- * @param now - epoch ms; ages are measured with it and is written to the files. Default is the system's clock.
+ * @param now - epoch ms; ages are measured with it and it is written to the files. Default is the system's clock.
  */
 export function createFileBlobs(folder: string, now: () => number = Date.now): BlobStore {
-  const root = resolve(folder);
-  const name = `file:${root}`;
-  const folderOf = (tenant: string): string => join(root, tenantFolder(tenant));
-  const pathOf = (tenant: string, hash: string): string => join(folderOf(tenant), hash.slice(0, 2), hash);
-  return {
-    name,
-    put: async (tenant, bytes) => {
-      const hash = hashBlob(bytes);
-      const path = pathOf(tenant, hash);
-      try {
-        if (!(await isStored(path, bytes.length, now()))) await writeDurably(path, bytes, now());
-      } catch (error) {
-        throw mapFileError(error, name);
+  return new FileBlobs(resolve(folder), now);
+}
+
+class FileBlobs implements BlobStore {
+  readonly name: string;
+  readonly #root: string;
+  readonly #now: () => number;
+
+  constructor(root: string, now: () => number) {
+    this.name = `file:${root}`;
+    this.#root = root;
+    this.#now = now;
+  }
+
+  #folderOf(tenant: string): string {
+    return join(this.#root, tenantFolder(tenant));
+  }
+
+  /** Where a blob is if it is kept as it is. @throws BLOB_NOT_FOUND what is no hash reaches no file */
+  #pathOf(tenant: string, hash: string): string {
+    if (!isBlobHash(hash)) throw new CairnError('BLOB_NOT_FOUND', { hash });
+    return join(this.#folderOf(tenant), hash.slice(0, 2), hash);
+  }
+
+  put({ tenant }: { readonly tenant: string }, bytes: Uint8Array): Promise<string> {
+    const given = new Uint8Array(bytes);
+    return this.#do(async () => {
+      const hash = hashBlob(given);
+      const path = this.#pathOf(tenant, hash);
+      if (await makeYoung(path, given.length, this.#now())) return hash;
+      const compressed = await compress(given);
+      if (compressed === undefined) await writeDurably(path, given, this.#now());
+      else if (!(await makeYoung(path + compressedSuffix, compressed.length, this.#now()))) {
+        await writeDurably(path + compressedSuffix, compressed, this.#now());
+        // One that was cut short would be found first.
+        await (await files()).rm(path, { force: true });
       }
       return hash;
-    },
-    get: async (tenant, hash) => {
-      const bytes = isBlobHash(hash) ? await readIfThere(pathOf(tenant, hash), name) : undefined;
-      if (bytes === undefined) throw new CairnError('BLOB_NOT_FOUND', { hash });
-      if (hashBlob(bytes) !== hash) throw new CairnError('BLOB_CORRUPT', { hash });
-      return bytes;
-    },
-    has: async (tenant, hash) => {
-      if (!isBlobHash(hash)) return false;
-      try {
-        return (await (await files()).stat(pathOf(tenant, hash))).isFile();
-      } catch (error) {
-        if (isMissing(error)) return false;
-        throw mapFileError(error, name);
-      }
-    },
-    touch: async (tenant, hash) => {
-      if (!isBlobHash(hash)) return false;
-      try {
-        await (await files()).utimes(pathOf(tenant, hash), now() / 1000, now() / 1000);
-        return true;
-      } catch (error) {
-        if (isMissing(error)) return false;
-        throw mapFileError(error, name);
-      }
-    },
-    collect: async (tenant, keep, olderThanMs) => {
-      try {
-        return await collectFolder(folderOf(tenant), keep, now() - olderThanMs, now() - abandonedMs);
-      } catch (error) {
-        throw mapFileError(error, name);
-      }
-    },
-  };
-}
-
-/** A plain name stands for itself; any other, in whatever letters, for its hash, which no plain name is. */
-function tenantFolder(tenant: string): string {
-  return /^[a-z0-9][a-z0-9_-]{0,62}$/.test(tenant) ? tenant : `~${hashBlob(new TextEncoder().encode(tenant))}`;
-}
-
-/** Whether the blob is there in full. If so its age begins anew, so that a collector spares it for who put it just now. */
-async function isStored(path: string, sizeBytes: number, nowMs: number): Promise<boolean> {
-  try {
-    if ((await (await files()).stat(path)).size !== sizeBytes) return false;
-    await (await files()).utimes(path, nowMs / 1000, nowMs / 1000);
-    return true;
-  } catch (error) {
-    if (isMissing(error)) return false;
-    throw error;
+    });
   }
-}
 
-/** Tells the half-written files of this process apart. */
-let parts = 0;
+  get(tenant: string, hash: string, range?: BlobRange): Promise<Uint8Array> {
+    return this.#do(async () => {
+      const path = this.#pathOf(tenant, hash);
+      const { readFile, open } = await files();
+      const kept = await ifThere(async () => {
+        if (range === undefined) return new Uint8Array(await readFile(path));
+        const file = await open(path, 'r');
+        try {
+          const { offset = 0, length = (await file.stat()).size } = range;
+          const part = new Uint8Array(Math.max(0, Math.min(length, (await file.stat()).size - offset)));
+          await file.read(part, 0, part.length, offset);
+          return part;
+        } finally {
+          await file.close();
+        }
+      });
+      if (kept !== undefined) return range === undefined ? requireHash(kept, hash) : kept;
+      const compressed = await ifThere(() => readFile(path + compressedSuffix));
+      if (compressed === undefined) throw new CairnError('BLOB_NOT_FOUND', { hash });
+      return cutRange(requireHash(await decompress(compressed, hash), hash), range);
+    });
+  }
 
-async function writeDurably(path: string, bytes: Uint8Array, nowMs: number): Promise<void> {
-  const folder = dirname(path);
-  await (await files()).mkdir(folder, { recursive: true, mode: 0o700 });
-  const temporary = `${path}.${process.pid}-${(parts += 1)}-${Date.now()}.part`;
-  try {
-    const file = await (await files()).open(temporary, 'wx', 0o600);
+  async *stream(tenant: string, hash: string, range: BlobRange = {}): AsyncGenerator<Uint8Array> {
+    const path = this.#pathOf(tenant, hash);
+    const isKept = await this.has(tenant, hash);
+    if (!isKept) throw new CairnError('BLOB_NOT_FOUND', { hash });
+    const isPlain = await this.#do(async () => (await youngAt(path)) !== undefined);
+    const pieces = isPlain ? createReader(path) : createUnpacker(path + compressedSuffix);
+    const { offset = 0, length = Infinity } = range;
+    const seen = process.getBuiltinModule('node:crypto').createHash('sha256');
+    let at = 0;
     try {
-      await file.writeFile(bytes);
-      await file.utimes(nowMs / 1000, nowMs / 1000);
-      await file.sync();
-    } finally {
-      await file.close();
+      for await (const piece of pieces) {
+        seen.update(piece);
+        const part = piece.subarray(Math.max(0, offset - at), Math.max(0, offset + length - at));
+        at += piece.length;
+        if (part.length > 0) yield part;
+        if (at >= offset + length) return;
+      }
+    } catch (error) {
+      if (fileCode(error).startsWith('Z')) throw new CairnError('BLOB_CORRUPT', { hash }, { cause: error });
+      throw this.#mapped(error);
     }
-    await (await files()).rename(temporary, path);
-  } catch (error) {
-    await (await files()).rm(temporary, { force: true });
-    throw error;
+    if (seen.digest('hex') !== hash) throw new CairnError('BLOB_CORRUPT', { hash });
   }
-  // The names must survive too: of the file in its folder, and of a folder that was new in the one above.
-  for (const place of [folder, dirname(folder), dirname(dirname(folder))]) await syncFolder(place);
-}
 
-async function syncFolder(path: string): Promise<void> {
-  let folder: FileCalls.FileHandle | undefined;
-  try {
-    folder = await (await files()).open(path, 'r');
-    await folder.sync();
-  } catch (error) {
-    // Some systems cannot open or sync a folder; there the name is as durable as the system makes it.
-    if (!['EISDIR', 'EINVAL', 'EPERM', 'EACCES', 'ENOTSUP'].includes(codeOf(error))) throw error;
-  } finally {
-    await folder?.close();
+  has(tenant: string, hash: string): Promise<boolean> {
+    return this.#do(async () => {
+      if (!isBlobHash(hash)) return false;
+      const path = this.#pathOf(tenant, hash);
+      return ((await youngAt(path)) ?? (await youngAt(path + compressedSuffix))) !== undefined;
+    });
   }
-}
 
-async function readIfThere(path: string, store: string): Promise<Uint8Array | undefined> {
-  try {
-    return new Uint8Array(await (await files()).readFile(path));
-  } catch (error) {
-    if (isMissing(error)) return undefined;
-    throw mapFileError(error, store);
+  touch(tenant: string, hash: string): Promise<boolean> {
+    return this.#do(async () => {
+      if (!isBlobHash(hash)) return false;
+      const path = this.#pathOf(tenant, hash);
+      return (
+        (await makeYoung(path, undefined, this.#now())) || makeYoung(path + compressedSuffix, undefined, this.#now())
+      );
+    });
   }
-}
 
-async function collectFolder(
-  folder: string,
-  keep: ReadonlySet<string>,
-  blobsBefore: number,
-  partsBefore: number,
-): Promise<number> {
-  let removed = 0;
-  for (const group of await listFolder(folder)) {
-    for (const file of await listFolder(join(folder, group))) {
-      const isBlob = isBlobHash(file);
-      if (isBlob ? keep.has(file) : !file.endsWith('.part')) continue;
-      const path = join(folder, group, file);
-      const { mtimeMs } = await (await files()).stat(path);
-      if (mtimeMs >= (isBlob ? blobsBefore : partsBefore)) continue;
-      await (await files()).rm(path, { force: true });
-      if (isBlob) removed += 1;
+  sweep: BlobStore['sweep'] = (tenant, query = {}) =>
+    this.#do(() => sweepFolder(this.#folderOf(tenant), compressedSuffix, this.#now(), query));
+
+  remove(tenant: string, hash: string, olderThanMs: number): Promise<boolean> {
+    return this.#do(async () => {
+      const path = this.#pathOf(tenant, hash);
+      const before = this.#now() - olderThanMs;
+      const removed = [await removeOld(path, before), await removeOld(path + compressedSuffix, before)];
+      return removed.includes(true);
+    });
+  }
+
+  async #do<Result>(work: () => Promise<Result>): Promise<Result> {
+    try {
+      return await work();
+    } catch (error) {
+      throw this.#mapped(error);
     }
   }
-  return removed;
-}
 
-async function listFolder(path: string): Promise<string[]> {
-  try {
-    return await (await files()).readdir(path);
-  } catch (error) {
-    if (isMissing(error)) return [];
-    throw error;
+  #mapped(error: unknown): CairnError {
+    if (CairnError.is(error)) return error;
+    const reason = error instanceof Error ? error.message : String(error);
+    const code = codes[fileCode(error)] ?? 'STORE_UNAVAILABLE';
+    return new CairnError(code, { store: this.name, reason }, { cause: error });
   }
-}
-
-function codeOf(error: unknown): string {
-  return String((error as { code?: unknown } | undefined)?.code);
-}
-
-function isMissing(error: unknown): boolean {
-  return codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR';
 }
 
 const codes: Readonly<Record<string, ErrorCode>> = {
@@ -182,7 +163,50 @@ const codes: Readonly<Record<string, ErrorCode>> = {
   EPERM: 'STORE_READ_ONLY',
 };
 
-function mapFileError(error: unknown, store: string): CairnError {
-  const reason = error instanceof Error ? error.message : String(error);
-  return new CairnError(codes[codeOf(error)] ?? 'STORE_UNAVAILABLE', { store, reason }, { cause: error });
+/** A plain name stands for itself; any other, in whatever letters, for its hash, which no plain name is. */
+function tenantFolder(tenant: string): string {
+  return /^[a-z0-9][a-z0-9_-]{0,62}$/.test(tenant) ? tenant : `~${hashBlob(new TextEncoder().encode(tenant))}`;
+}
+
+/** Undefined: they are too few, or become hardly fewer. */
+async function compress(bytes: Uint8Array): Promise<Uint8Array | undefined> {
+  if (bytes.length < compressedFromBytes) return undefined;
+  const compressed = process.getBuiltinModule('node:zlib').zstdCompressSync(bytes);
+  return compressed.length <= bytes.length * worthRatio ? compressed : undefined;
+}
+
+/** @throws BLOB_CORRUPT */
+async function decompress(bytes: Uint8Array, hash: string): Promise<Uint8Array> {
+  try {
+    return new Uint8Array(process.getBuiltinModule('node:zlib').zstdDecompressSync(bytes));
+  } catch (error) {
+    throw new CairnError('BLOB_CORRUPT', { hash }, { cause: error });
+  }
+}
+
+function createReader(path: string): AsyncIterable<Uint8Array> {
+  return process.getBuiltinModule('node:fs').createReadStream(path);
+}
+
+/** Errors of the file reach whoever reads, and whoever stops reading closes the file. */
+function createUnpacker(path: string): AsyncIterable<Uint8Array> {
+  const { pipeline } = process.getBuiltinModule('node:stream');
+  const { createZstdDecompress } = process.getBuiltinModule('node:zlib');
+  const { createReadStream } = process.getBuiltinModule('node:fs');
+  return pipeline(createReadStream(path), createZstdDecompress(), () => undefined);
+}
+
+/** @throws BLOB_CORRUPT */
+function requireHash(bytes: Uint8Array, hash: string): Uint8Array {
+  if (hashBlob(bytes) !== hash) throw new CairnError('BLOB_CORRUPT', { hash });
+  return bytes;
+}
+
+async function ifThere<Result>(read: () => Promise<Result>): Promise<Result | undefined> {
+  try {
+    return await read();
+  } catch (error) {
+    if (isMissing(error)) return undefined;
+    throw error;
+  }
 }

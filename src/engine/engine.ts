@@ -88,7 +88,7 @@ class CairnEngine implements Engine {
   }
 
   get files(): FileAccess {
-    return accessFiles(this.#env);
+    return accessFiles(this.#env, { tenant: this.#env.tenant });
   }
 
   async start(graph: Graph, input: unknown, options: StartOptions = {}): Promise<RunHandle> {

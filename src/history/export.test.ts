@@ -80,7 +80,7 @@ async function writeSmall(): Promise<ModelRun> {
   const history = new ModelHistory();
   const wait = { kind: 'question', node: ['n'], name: 'question', prompt: 'Really?' };
   const run = await history.start('r', { ...emptyTree(), status: 'paused' });
-  const hash = await history.blobs.put(tenant, Buffer.from(JSON.stringify(['a', 'large', 'value'])));
+  const hash = await history.blobs.put({ tenant, runId: 'run' }, Buffer.from(JSON.stringify(['a', 'large', 'value'])));
   await run.commitJson(`[["s",["frame","channels","scratch","big"],{"$":"blob","hash":"${hash}","sizeBytes":21}]]`);
   run.states.set(1, {
     ...run.states.get(0),

@@ -100,7 +100,7 @@ test('C8 nothing is written that is overwritten within the span', async () => {
 
 test('C5 a value kept as a blob is read when a span grows it', async () => {
   const blobs = createMemoryBlobs();
-  const hash = await blobs.put('default', Buffer.from('["large"]'));
+  const hash = await blobs.put({ tenant: 'default', runId: 'run' }, Buffer.from('["large"]'));
   const blob = { $: 'blob', hash, sizeBytes: 9 };
   const folded = new FoldedOps({ kept: blob }, blobs, 'default');
   for (const op of [

@@ -1,7 +1,7 @@
 /** Reads a run that was exported, into this store (H4). */
 import { CairnError } from '../errors.ts';
 import type { BlobStore } from '../ports/blobs.ts';
-import type { Store } from '../ports/store.ts';
+import type { RunKey, Store } from '../ports/store.ts';
 import { exportVersion, invalidLine, parseLine, textOf, type BlobLine, type HeaderLine } from './export-format.ts';
 import { ImportWriter } from './import-writer.ts';
 import { ImportedRun } from './imported-run.ts';
@@ -62,7 +62,7 @@ export async function importRun(
         run = new ImportedRun(header, writer, new ImportedState(blobs, { tenant, runId }));
       } else if (run === undefined) throw invalidLine(number, 'it comes before the header');
       else if ('end' in line) isEnded = checkEnd(line.end, number);
-      else if ('blob' in line) await putBlob(blobs, tenant, line, number);
+      else if ('blob' in line) await putBlob(blobs, { tenant, runId }, line, number);
       else await run.take(line, number);
     }
     if (run === undefined || !isEnded) throw invalidLine(number + 1, 'the end is missing');
@@ -111,7 +111,7 @@ function checkEnd(counted: unknown, number: number): true {
   return true;
 }
 
-async function putBlob(blobs: BlobStore, tenant: string, { blob, bytes }: BlobLine, number: number): Promise<void> {
-  const hash = await blobs.put(tenant, Buffer.from(textOf(bytes, number), 'base64'));
+async function putBlob(blobs: BlobStore, run: RunKey, { blob, bytes }: BlobLine, number: number): Promise<void> {
+  const hash = await blobs.put(run, Buffer.from(textOf(bytes, number), 'base64'));
   if (hash !== blob) throw invalidLine(number, `the bytes are not those of blob ${blob}`);
 }

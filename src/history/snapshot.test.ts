@@ -1,8 +1,10 @@
 import * as fc from 'fast-check';
+import { zstdDecompressSync } from 'node:zlib';
 import { expect, test } from 'vitest';
 import { emptyTree, ModelHistory, tenant, type ModelRun } from '../../test/history/model-history.ts';
 import type { RunTree } from '../state/tree.ts';
 import { loadState, writeSnapshotOf } from './load.ts';
+import { decodeSnapshot, encodeSnapshot, readSnapshotText } from './snapshot.ts';
 import { parseTreeLines, toTreeLines } from './tree-lines.ts';
 import { verifyRun } from './verify.ts';
 import { writeStoredSnapshot } from './write-snapshot.ts';
@@ -82,7 +84,7 @@ test('C5 a snapshot made of what is stored keeps blobs as blobs, and a value tha
   const run = await history.start('r');
   const [big, list] = [{ text: text(300_000), when: new Date(5) }, [text(300_000)]];
   const put = async (json: string): Promise<string> => {
-    const hash = await history.blobs.put(tenant, Buffer.from(json));
+    const hash = await history.blobs.put({ tenant, runId: 'run' }, Buffer.from(json));
     return `{"$":"blob","hash":"${hash}","sizeBytes":${json.length}}`;
   };
   const bigRef = await put(`{"text":${JSON.stringify(big.text)},"when":{"$":"date","v":5}}`);
@@ -116,4 +118,27 @@ test('C4 a snapshot of what is not there is refused', async () => {
   await expect(write('nobody', 0)).rejects.toMatchObject({ code: 'RUN_NOT_FOUND' });
   await expect(write('r', 1)).rejects.toMatchObject({ code: 'CHECKPOINT_NOT_FOUND' });
   await expect(write('r', 9)).rejects.toMatchObject({ code: 'CHECKPOINT_NOT_FOUND' });
+});
+
+test('C4 a large snapshot is kept compressed where that saves room, under the checksum of what it says, and damage to it is found', () => {
+  const of = { link: new Uint8Array(32).fill(1), parent: new Uint8Array(32).fill(2) };
+  const identity = { runKey: '0123456789abcdef', seq: 7 };
+  const tree = { words: 'the same again '.repeat(20_000) };
+  const json = JSON.stringify(tree);
+  const row = encodeSnapshot(identity, of, json, false);
+  expect(row.body.length).toBeLessThan(json.length / 10);
+  expect(decodeSnapshot(identity.runKey, row).parseTree()).toEqual(tree);
+  expect(readSnapshotText(identity.runKey, row)).toContain('the same again');
+  // As it was kept before there was compression.
+  const plain = { ...row, body: zstdDecompressSync(row.body) };
+  expect(decodeSnapshot(identity.runKey, plain).parseTree()).toEqual(tree);
+  const small = encodeSnapshot(identity, of, '{"a":1}', false);
+  expect(Buffer.from(small.body).toString()).toContain('{"a":1}');
+  for (const at of [2, 20, row.body.length - 1]) {
+    const body = Buffer.from(row.body);
+    body[at] = (body[at] ?? 0) ^ 1;
+    expect(() => decodeSnapshot(identity.runKey, { ...row, body })).toThrow(
+      expect.objectContaining({ code: 'CHECKPOINT_CORRUPT' }),
+    );
+  }
 });

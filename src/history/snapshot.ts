@@ -28,7 +28,15 @@ export interface DecodedSnapshot extends SnapshotOf {
 const newline = 10;
 const prefixOf = ({ runKey, seq }: CheckpointIdentity): string => `snapshot.${runKey}.${seq}.`;
 
-/** Makes the row of a snapshot. The body is one line of JSON about it and the lines of the tree. */
+/** From this size on a snapshot is compressed: small ones cost more time than they save room. */
+const compressedFromBytes = 64 * 1024;
+/** The first bytes of what zstd makes; a body that is kept as it is begins with a brace. */
+const zstdMark = Buffer.from([0x28, 0xb5, 0x2f, 0xfd]);
+
+/**
+ * Makes the row of a snapshot. The body is one line of JSON about it and the lines of the tree, compressed where that saves a tenth; the
+ * checksum is that of the body as it was before.
+ */
 export function encodeSnapshot(
   identity: CheckpointIdentity,
   of: SnapshotOf,
@@ -37,7 +45,33 @@ export function encodeSnapshot(
 ): SnapshotRow {
   const header = { v: snapshotVersion, of: toHex(of.link), parent: toHex(of.parent), tags: hasTags };
   const text = [JSON.stringify(header), ...toTreeLines(treeJson)].join('\n');
-  return { seq: identity.seq, ...encodeWithChecksum(prefixOf(identity), of.link, text) };
+  const { body, checksum } = encodeWithChecksum(prefixOf(identity), of.link, text);
+  return { seq: identity.seq, body: pack(body), checksum };
+}
+
+/** Loaded when first needed: most runs never are so large. */
+const zlib = () => process.getBuiltinModule('node:zlib');
+
+function pack(body: Uint8Array): Uint8Array {
+  if (body.length < compressedFromBytes) return body;
+  const packed = zlib().zstdCompressSync(body);
+  return packed.length < body.length * 0.9 ? packed : body;
+}
+
+/** @throws CHECKPOINT_CORRUPT */
+function unpack(identity: CheckpointIdentity, body: Uint8Array): Buffer {
+  const bytes = asBuffer(body);
+  if (!bytes.subarray(0, zstdMark.length).equals(zstdMark)) return bytes;
+  try {
+    return zlib().zstdDecompressSync(bytes);
+  } catch {
+    throw corrupt(identity, 'it cannot be decompressed');
+  }
+}
+
+/** The text of a snapshot, for who looks for something in it, byte by byte. @throws CHECKPOINT_CORRUPT */
+export function readSnapshotText(runKey: string, { seq, body }: SnapshotRow): string {
+  return unpack({ runKey, seq }, body).toString('latin1');
 }
 
 /**
@@ -46,16 +80,12 @@ export function encodeSnapshot(
  */
 export function decodeSnapshot(runKey: string, row: SnapshotRow): DecodedSnapshot {
   const identity = { runKey, seq: row.seq };
-  const bytes = asBuffer(row.body);
+  const bytes = unpack(identity, row.body);
   const end = bytes.indexOf(newline);
   const header = readHeader(identity, bytes.toString('latin1', 0, Math.max(end, 0)));
   const link = Buffer.from(String(header['of']), 'hex');
   const parent = Buffer.from(String(header['parent']), 'hex');
-  if (
-    link.length !== 32 ||
-    parent.length !== 32 ||
-    !isChecksumRight(prefixOf(identity), link, row.body, row.checksum)
-  ) {
+  if (link.length !== 32 || parent.length !== 32 || !isChecksumRight(prefixOf(identity), link, bytes, row.checksum)) {
     throw corrupt(identity, 'its checksum does not fit');
   }
   const { v: version } = header;

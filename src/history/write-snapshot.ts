@@ -58,5 +58,5 @@ async function writeRow(store: Store, run: RunRow, seq: number, link: Uint8Array
   const hasTags = treeJson.includes(tagMarker);
   const snapshot = encodeSnapshot({ runKey: run.key, seq }, { link, parent }, treeJson, hasTags);
   await store.writeSnapshot(run, snapshot);
-  return snapshot.body.length;
+  return Buffer.byteLength(treeJson);
 }

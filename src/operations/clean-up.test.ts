@@ -68,7 +68,7 @@ async function seqs(runId: string): Promise<readonly number[]> {
   return checkpoints.filter((each) => each.runId === runId).map(({ seq }) => seq);
 }
 
-const nothing: CleanUpOutput = { removed: [], folded: [], left: [] };
+const nothing: CleanUpOutput = { removed: [], folded: [], left: [], blobs: 0 };
 
 test('D17 without settings nothing goes, however old it is', async () => {
   await pause('a');

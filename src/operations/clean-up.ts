@@ -1,6 +1,7 @@
 /** `cleanup`: keeps of each workflow's runs what its settings say, and no more; docs/guide/cleanup.md. */
 import type { CheckpointSettings } from '../dialects/yaml/file/yaml-workflow.ts';
 import { CairnError } from '../errors.ts';
+import { addNamed, collectBlobs } from '../history/collect-blobs.ts';
 import { firstSeqOf } from '../history/lineage.ts';
 import { pruneRun } from '../history/prune.ts';
 import type { RunRow } from '../ports/store.ts';
@@ -20,6 +21,8 @@ export interface CleanUpOutput {
   readonly removed: readonly { readonly runId: string; readonly graphId: string; readonly endedAt: number }[];
   /** Runs whose older checkpoints were folded away; in a dry run, how many could be at most. */
   readonly folded: readonly { readonly runId: string; readonly graphId: string; readonly checkpoints: number }[];
+  /** How many large values went that nothing refers to any more, and that are older than a day. */
+  readonly blobs: number;
   /** Runs that somebody works on, or that others were forked from: they were left as they are. */
   readonly left: readonly { readonly runId: string; readonly because: 'busy' | 'forked' }[];
 }
@@ -39,7 +42,7 @@ export const defaultSettings: Required<Omit<CheckpointSettings, 'max_checkpoint_
   cleanup_interval_seconds: 3_600,
 };
 
-type Report = { readonly [Part in keyof CleanUpOutput]: CleanUpOutput[Part][number][] };
+type Report = { readonly [Part in Exclude<keyof CleanUpOutput, 'blobs'>]: CleanUpOutput[Part][number][] };
 
 function hasEnded({ status }: RunRow): boolean {
   return status !== 'running' && status !== 'paused';
@@ -65,6 +68,8 @@ class CleanUp {
   readonly report: Report = { removed: [], folded: [], left: [] };
   readonly #context: CleanUpContext;
   readonly #isDry: boolean;
+  /** What removed rows named: blobs that may be needed no more. */
+  readonly #named = new Set<string>();
 
   constructor(context: CleanUpContext, isDry: boolean) {
     this.#context = context;
@@ -89,10 +94,21 @@ class CleanUp {
       if (run.status !== 'running') await this.#fold(run, Math.max(1, counts.get(run.runId) ?? 0));
   }
 
+  /** Removes what only removed rows named. @returns how many blobs */
+  async collect(): Promise<number> {
+    const { store, blobs, tenant } = this.#context;
+    return this.#named.size === 0 ? 0 : collectBlobs(store, blobs, tenant, this.#named);
+  }
+
   /** @returns whether the run is gone */
   async #remove(run: RunRow): Promise<boolean> {
     const { runId, graphId, updatedAt: endedAt, tenant } = run;
-    const isGone = this.#isDry || (await this.#attempt(runId, () => this.#context.store.removeRun({ tenant, runId })));
+    const { store } = this.#context;
+    const remove = async (): Promise<void> => {
+      await addNamed(store, run, this.#named);
+      await store.removeRun({ tenant, runId });
+    };
+    const isGone = this.#isDry || (await this.#attempt(runId, remove));
     if (isGone) this.report.removed.push({ runId, graphId, endedAt });
     return isGone;
   }
@@ -104,6 +120,7 @@ class CleanUp {
     const { store, blobs } = this.#context;
     let checkpoints = most;
     const fold = async (): Promise<void> => {
+      await addNamed(store, run, this.#named);
       const report = await withClaim(this.#context, run, (claim, row) =>
         pruneRun(store, blobs, claim, row, { keepLast }),
       );
@@ -142,6 +159,6 @@ export const cleanUp: Operation<CleanUpInput, CleanUpOutput, CleanUpContext> = {
     const groups = Map.groupBy(await collectRuns(context, workflow), ({ graphId }) => graphId);
     const work = new CleanUp(context, dryRun);
     for (const runs of groups.values()) await work.clean(runs);
-    return work.report;
+    return { ...work.report, blobs: await work.collect() };
   },
 };

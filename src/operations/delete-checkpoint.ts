@@ -1,6 +1,7 @@
 /** Removes one checkpoint: the newest with its whole run, another by folding it into the one after it (C8). */
 import { CairnError } from '../errors.ts';
 import { checkpointId } from '../history/checkpoint.ts';
+import { addNamed, collectBlobs } from '../history/collect-blobs.ts';
 import { firstSeqOf, readOwner } from '../history/lineage.ts';
 import { readPruneNeeds } from '../history/prune-needs.ts';
 import { pruneRun } from '../history/prune.ts';
@@ -60,11 +61,14 @@ export const deleteCheckpoint: Operation<DeleteCheckpointInput, DeleteCheckpoint
       await removeRun.run(context, { run: owner.runId });
       return { checkpointId: id, runId: owner.runId, removed: 'run' };
     }
+    const named = new Set<string>();
     await withClaim(context, owner, async (claim, claimed) => {
       const reason = await findNeed(context, claimed, seq);
       if (reason !== undefined) throw new CairnError('CHECKPOINT_NEEDED', { checkpoint: id, reason });
+      await addNamed(store, claimed, named);
       await pruneRun(store, blobs, claim, claimed, { only: spanOf(claimed, seq) });
     });
+    await collectBlobs(store, blobs, tenant, named);
     return { checkpointId: id, runId: owner.runId, removed: 'checkpoint' };
   },
 };

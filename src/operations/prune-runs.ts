@@ -1,5 +1,6 @@
 /** `prune`: folds checkpoints that nothing needs (C8). */
 import { CairnError } from '../errors.ts';
+import { addNamed, collectBlobs } from '../history/collect-blobs.ts';
 import { pruneRun, type PruneReport } from '../history/prune.ts';
 import type { RunRow } from '../ports/store.ts';
 import { findRun } from './find-run.ts';
@@ -22,6 +23,8 @@ export interface PruneRunsOutput {
   readonly pruned: readonly PrunedRun[];
   /** Runs that somebody works on: they were left as they are. */
   readonly busy: readonly string[];
+  /** How many large values went that nothing refers to any more, and that are older than a day. */
+  readonly blobs: number;
 }
 
 async function chooseRuns(context: WorkContext, { run, all = false }: PruneRunsInput): Promise<readonly RunRow[]> {
@@ -46,20 +49,23 @@ export const pruneRuns: Operation<PruneRunsInput, PruneRunsOutput, WorkContext> 
   isReadOnly: false,
   async run(context, input) {
     const { keepEvery, keepLast } = input;
+    const { store, blobs, tenant } = context;
     const options = { ...(keepEvery !== undefined && { keepEvery }), ...(keepLast !== undefined && { keepLast }) };
     const pruned: PrunedRun[] = [];
     const busy: string[] = [];
+    const named = new Set<string>();
     for (const row of await chooseRuns(context, input)) {
       try {
-        const report = await withClaim(context, row, (claim, run) =>
-          pruneRun(context.store, context.blobs, claim, run, options),
-        );
+        await addNamed(store, row, named);
+        const report = await withClaim(context, row, (claim, run) => pruneRun(store, blobs, claim, run, options));
         pruned.push({ runId: row.runId, ...report });
       } catch (error) {
         if (input.all !== true || !CairnError.is(error, 'CLAIM_TAKEN')) throw error;
         busy.push(row.runId);
       }
     }
-    return { pruned, busy };
+    // Everything was read anyway: what no row ever named, left by processes that died before a commit, goes too.
+    const among = input.all === true ? undefined : named;
+    return { pruned, busy, blobs: await collectBlobs(store, blobs, tenant, among) };
   },
 };

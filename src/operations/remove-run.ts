@@ -1,7 +1,8 @@
 /** `rm`: removes a run and all that belongs to it. */
 import { CairnError } from '../errors.ts';
+import { addNamed, collectBlobs } from '../history/collect-blobs.ts';
 import { findRun } from './find-run.ts';
-import type { Operation, ReadContext } from './operation.ts';
+import type { HistoryContext, Operation, ReadContext } from './operation.ts';
 import { readAllRuns } from './read-all-runs.ts';
 
 export interface RemoveRunInput {
@@ -12,6 +13,8 @@ export interface RemoveRunInput {
 export interface RemoveRunOutput {
   /** The runs removed, forks first. */
   readonly removed: readonly string[];
+  /** How many large values went with them: those that no other run has, and that are older than a day. */
+  readonly blobs: number;
 }
 
 /** The run and its forks at any depth, those that nothing is forked from first. */
@@ -22,7 +25,7 @@ async function readFamily(context: ReadContext, runId: string): Promise<readonly
   return [...families.flat(), runId];
 }
 
-export const removeRun: Operation<RemoveRunInput, RemoveRunOutput> = {
+export const removeRun: Operation<RemoveRunInput, RemoveRunOutput, HistoryContext> = {
   name: 'rm',
   summary: 'remove a run with its history',
   input: {
@@ -32,12 +35,16 @@ export const removeRun: Operation<RemoveRunInput, RemoveRunOutput> = {
   output: 'the runs removed',
   isReadOnly: false,
   async run(context, { run, withForks = false }) {
-    const { store, tenant } = context;
+    const { store, blobs, tenant } = context;
     const { runId } = await findRun(context, run);
     const family = await readFamily(context, runId);
     const forks = family.slice(0, -1);
     if (forks.length > 0 && !withForks) throw new CairnError('HISTORY_HAS_FORKS', { runId, forks });
-    for (const member of family) await store.removeRun({ tenant, runId: member });
-    return { removed: family };
+    const named = new Set<string>();
+    for (const member of family) {
+      await addNamed(store, { tenant, runId: member }, named);
+      await store.removeRun({ tenant, runId: member });
+    }
+    return { removed: family, blobs: await collectBlobs(store, blobs, tenant, named) };
   },
 };

@@ -34,9 +34,28 @@ export function blobSuite({ test, create }: BlobSuiteOptions): void {
   }
 }
 
+const acme = { tenant: 'acme', runId: 'run' };
 const day = 24 * 3_600_000;
 const bytesOf = (text: string): Uint8Array => new TextEncoder().encode(text);
 const hashOf = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
+
+async function collectPieces(pieces: AsyncIterable<Uint8Array>): Promise<Buffer> {
+  const found: Uint8Array[] = [];
+  for await (const piece of pieces) found.push(piece);
+  return Buffer.concat(found);
+}
+
+/** All hashes of a tenant, page by page. */
+async function hashesOf(blobs: BlobStore, tenant: string, limit?: number): Promise<readonly string[]> {
+  const found: string[] = [];
+  let cursor: string | undefined;
+  do {
+    const page = await blobs.sweep(tenant, { ...(limit && { limit }), ...(cursor !== undefined && { cursor }) });
+    found.push(...page.rows.map(({ hash }) => hash));
+    cursor = page.cursor;
+  } while (cursor !== undefined);
+  return found;
+}
 
 async function expectCode(promise: Promise<unknown>, code: ErrorCode): Promise<void> {
   await assert.rejects(promise, (error) => CairnError.is(error, code));
@@ -46,7 +65,7 @@ const tests: Readonly<Record<string, (made: BlobsUnderTest) => Promise<void>>> =
   'C5 a blob is stored under its sha-256 and comes back as it was': async ({ blobs }) => {
     const every = Uint8Array.from({ length: 256 }, (_, index) => index);
     for (const bytes of [new Uint8Array(0), bytesOf('hello'), every, new Uint8Array(3_000_000).fill(7)]) {
-      const hash = await blobs.put('acme', bytes);
+      const hash = await blobs.put(acme, bytes);
       assert.equal(hash, hashOf(bytes));
       assert.equal(await blobs.has('acme', hash), true);
       assert.equal(Buffer.compare(await blobs.get('acme', hash), bytes), 0);
@@ -54,10 +73,11 @@ const tests: Readonly<Record<string, (made: BlobsUnderTest) => Promise<void>>> =
   },
 
   'C5 the same bytes put again are one blob': async ({ blobs, advance }) => {
-    const hashes = await Promise.all([1, 2, 3, 4].map(() => blobs.put('acme', bytesOf('same'))));
+    const hashes = await Promise.all([1, 2, 3, 4].map(() => blobs.put(acme, bytesOf('same'))));
     assert.deepEqual(new Set(hashes), new Set([hashOf(bytesOf('same'))]));
     await advance(2 * day);
-    assert.equal(await blobs.collect('acme', new Set(), day), 1);
+    assert.deepEqual(await hashesOf(blobs, 'acme'), [hashes[0]]);
+    assert.equal(await blobs.remove('acme', hashes[0] ?? '', day), true);
   },
 
   'C5 a blob that is not there is BLOB_NOT_FOUND, whatever it is asked by': async ({ blobs }) => {
@@ -70,52 +90,86 @@ const tests: Readonly<Record<string, (made: BlobsUnderTest) => Promise<void>>> =
   'S2 a hash is not enough to reach the blob of another tenant': async ({ blobs, advance }) => {
     const tenants = ['acme', 'ACME', 'other', '', '..', 'a/b', 'nul\0', '\u{1f600}', '~', 'x'.repeat(300)];
     for (const tenant of tenants) {
-      const hash = await blobs.put(tenant, bytesOf(`of ${tenant}`));
+      const hash = await blobs.put({ tenant, runId: 'run' }, bytesOf(`of ${tenant}`));
       for (const other of tenants) assert.equal(await blobs.has(other, hash), other === tenant, `${other} ${tenant}`);
       await expectCode(blobs.get(`${tenant}!`, hash), 'BLOB_NOT_FOUND');
     }
     await advance(2 * day);
-    assert.equal(await blobs.collect('acme', new Set(), day), 1);
-    assert.equal(await blobs.has('other', hashOf(bytesOf('of other'))), true);
+    const [mine, theirs] = [hashOf(bytesOf('of acme')), hashOf(bytesOf('of other'))];
+    assert.equal(await blobs.remove('acme', theirs, day), false);
+    assert.equal(await blobs.remove('acme', mine, day), true);
+    assert.equal(await blobs.has('other', theirs), true);
+    assert.deepEqual(await hashesOf(blobs, 'nobody'), []);
   },
 
-  'C5 the collector removes what nobody needs and is old, and nothing else': async ({ blobs, advance }) => {
-    const kept = await blobs.put('acme', bytesOf('kept'));
-    const old = await blobs.put('acme', bytesOf('old'));
+  'C5 a blob is removed if it is old, and can be put again': async ({ blobs, advance }) => {
+    const old = await blobs.put(acme, bytesOf('old'));
     await advance(2 * day);
-    const young = await blobs.put('acme', bytesOf('young'));
-    assert.equal(await blobs.collect('acme', new Set([kept]), day), 1);
-    assert.deepEqual(await Promise.all([kept, old, young].map((hash) => blobs.has('acme', hash))), [true, false, true]);
-    assert.equal(await blobs.collect('acme', new Set([kept]), day), 0);
-    assert.equal(await blobs.collect('nobody', new Set(), day), 0);
-    assert.equal(await blobs.put('acme', bytesOf('old')), old);
+    const young = await blobs.put(acme, bytesOf('young'));
+    assert.equal(await blobs.remove('acme', young, day), false);
+    assert.equal(await blobs.remove('acme', old, day), true);
+    assert.equal(await blobs.remove('acme', old, day), false);
+    assert.deepEqual(await Promise.all([old, young].map((hash) => blobs.has('acme', hash))), [false, true]);
+    assert.equal(await blobs.put(acme, bytesOf('old')), old);
     assert.equal(Buffer.compare(await blobs.get('acme', old), bytesOf('old')), 0);
   },
 
-  'C5 a blob that is put again is young again': async ({ blobs, advance }) => {
-    const hash = await blobs.put('acme', bytesOf('again'));
+  'C5 a sweep finds each blob once, in order of hash, with its age, whatever the pages': async ({ blobs, advance }) => {
+    const old = await Promise.all(Array.from({ length: 9 }, (_, index) => blobs.put(acme, bytesOf(`old ${index}`))));
     await advance(2 * day);
-    await blobs.put('acme', bytesOf('again'));
-    assert.equal(await blobs.collect('acme', new Set(), day), 0);
+    const large = await blobs.put(acme, new Uint8Array(100_000).fill(7));
+    const all = [...old, large].sort();
+    for (const limit of [1, 4, 10, 1_000]) assert.deepEqual(await hashesOf(blobs, 'acme', limit), all);
+    const { rows } = await blobs.sweep('acme');
+    for (const { hash, ageMs } of rows) assert.equal(ageMs > day, hash !== large, `${hash} is ${ageMs} ms old`);
+  },
+
+  'C5 a part of a blob is read, and all of it piece by piece, whatever its size': async ({ blobs }) => {
+    const every = Uint8Array.from({ length: 300_000 }, (_, index) => index * (index >> 9));
+    for (const bytes of [new Uint8Array(0), bytesOf('hello'), every, new Uint8Array(3_000_000).fill(7)]) {
+      const hash = await blobs.put(acme, bytes);
+      const ranges = [
+        {},
+        { offset: 3 },
+        { length: 2 },
+        { offset: 70_000, length: 9 },
+        { offset: 1e9 },
+        { length: 1e9 },
+      ];
+      for (const range of ranges) {
+        const { offset = 0, length = bytes.length } = range;
+        const expected = bytes.slice(offset, offset + length);
+        assert.equal(Buffer.compare(await blobs.get('acme', hash, range), expected), 0);
+        assert.equal(Buffer.compare(await collectPieces(blobs.stream('acme', hash, range)), expected), 0);
+      }
+    }
+    await expectCode(collectPieces(blobs.stream('acme', hashOf(bytesOf('none')))), 'BLOB_NOT_FOUND');
+  },
+
+  'C5 a blob that is put again is young again': async ({ blobs, advance }) => {
+    const hash = await blobs.put(acme, bytesOf('again'));
+    await advance(2 * day);
+    await blobs.put(acme, bytesOf('again'));
+    assert.equal(await blobs.remove('acme', hash, day), false);
     assert.equal(await blobs.has('acme', hash), true);
   },
 
   'C5 a blob that is touched is young again; one that is not there cannot be': async ({ blobs, advance }) => {
-    const hash = await blobs.put('acme', bytesOf('again'));
+    const hash = await blobs.put({ tenant: 'acme' }, bytesOf('again'));
     await advance(2 * day);
     assert.equal(await blobs.touch('acme', hash), true);
     assert.equal(await blobs.touch('other', hash), false);
     for (const none of [hashOf(bytesOf('none')), '../../etc/passwd'])
       assert.equal(await blobs.touch('acme', none), false);
-    assert.equal(await blobs.collect('acme', new Set(), day), 0);
+    assert.equal(await blobs.remove('acme', hash, day), false);
     assert.equal(await blobs.has('acme', hash), true);
     await advance(2 * day);
-    assert.equal(await blobs.collect('acme', new Set(), day), 1);
+    assert.equal(await blobs.remove('acme', hash, day), true);
   },
 
   'S2 bytes handed in and out are not shared': async ({ blobs }) => {
     const bytes = bytesOf('mine');
-    const hash = await blobs.put('acme', bytes);
+    const hash = await blobs.put(acme, bytes);
     bytes.fill(0);
     (await blobs.get('acme', hash)).fill(1);
     assert.equal(Buffer.compare(await blobs.get('acme', hash), bytesOf('mine')), 0);

@@ -2,6 +2,7 @@
 import { cleanUp, type CleanUpInput, type CleanUpOutput } from '../../operations/clean-up.ts';
 import type { Command } from '../command.ts';
 import { withApp } from '../follow.ts';
+import { noteBlobs } from '../note-blobs.ts';
 import type { Session } from '../session.ts';
 import { printable } from '../text/printable.ts';
 import { formatAge } from '../text/time.ts';
@@ -36,7 +37,10 @@ export const cleanupCommand: Command<CleanUpInput> = {
     return withApp(session, async (app) => {
       const output = await cleanUp.run(app, input);
       if (session.isJson) session.printJson(output);
-      else print(session, output, input.dryRun === true, app.now());
+      else {
+        print(session, output, input.dryRun === true, app.now());
+        noteBlobs(session, output.blobs);
+      }
       return 0;
     });
   },

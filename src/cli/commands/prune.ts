@@ -1,5 +1,6 @@
 /** `cairn prune` */
 import { pruneRuns, type PruneRunsInput } from '../../operations/prune-runs.ts';
+import { noteBlobs } from '../note-blobs.ts';
 import type { Command } from '../command.ts';
 import { withApp } from '../follow.ts';
 import { printable } from '../text/printable.ts';
@@ -26,6 +27,7 @@ export const pruneCommand: Command<PruneRunsInput> = {
       if (output.pruned.length + output.busy.length === 0) session.screen.note('No runs here.');
       for (const runId of output.busy)
         session.screen.note(`${printable(runId)} is being worked on and was left as it is`);
+      noteBlobs(session, output.blobs);
       return 0;
     });
   },

@@ -1,5 +1,6 @@
 /** `cairn rm` */
 import { removeRun, type RemoveRunInput } from '../../operations/remove-run.ts';
+import { noteBlobs } from '../note-blobs.ts';
 import type { Command } from '../command.ts';
 import { withApp } from '../follow.ts';
 import { printable } from '../text/printable.ts';
@@ -17,7 +18,10 @@ export const rmCommand: Command<RemoveRunInput> = {
     return withApp(session, async (app) => {
       const output = await removeRun.run(app, input);
       if (session.isJson) session.printJson(output);
-      else for (const runId of output.removed) session.screen.print(`removed ${printable(runId)}`);
+      else {
+        for (const runId of output.removed) session.screen.print(`removed ${printable(runId)}`);
+        noteBlobs(session, output.blobs);
+      }
       return 0;
     });
   },

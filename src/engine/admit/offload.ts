@@ -1,38 +1,41 @@
 /** Large values go to the blob store, put before the commit that names them (C5). */
+import type { RunKey } from '../../ports/store.ts';
 import { BlobRef, encodeValue, fileHashesIn, type Admitted } from '../../state/values/codec.ts';
 import type { AdmittedOutcome, AdmittedUpdates } from './admit-outcome.ts';
 import type { EngineEnvironment, RunCore } from '../run/run-core.ts';
 
 const encoder = new TextEncoder();
 
-type Environment = Pick<EngineEnvironment, 'blobs' | 'tenant' | 'limits'>;
+type Environment = Pick<EngineEnvironment, 'blobs' | 'limits'>;
 
 /** What stands for a value where it is written: itself, or a reference if it is large. */
 export async function storedForm(
   env: Environment,
+  run: RunKey,
   value: unknown,
   json: string = encodeValue(value),
 ): Promise<unknown> {
-  return json.length <= env.limits.inlineBytes ? value : putJson(env, json);
+  return json.length <= env.limits.inlineBytes ? value : putJson(env, run, json);
 }
 
-async function putJson({ blobs, tenant }: Environment, json: string): Promise<BlobRef> {
+async function putJson({ blobs }: Environment, run: RunKey, json: string): Promise<BlobRef> {
   const bytes = encoder.encode(json);
-  return new BlobRef(await blobs.put(tenant, bytes), bytes.byteLength, fileHashesIn(json));
+  return new BlobRef(await blobs.put(run, bytes), bytes.byteLength, fileHashesIn(json));
 }
 
 /** Each value of an object in its stored form. */
 export async function storedForms(
   env: Environment,
+  run: RunKey,
   values: Readonly<Record<string, unknown>>,
 ): Promise<Record<string, unknown>> {
-  const forms = Object.entries(values).map(async ([key, value]) => [key, await storedForm(env, value)] as const);
+  const forms = Object.entries(values).map(async ([key, value]) => [key, await storedForm(env, run, value)] as const);
   return Object.fromEntries(await Promise.all(forms));
 }
 
 /** The like for a run that is advanced here. */
 export async function offloadForm(core: RunCore, value: unknown): Promise<unknown> {
-  const form = await storedForm(core.env, value);
+  const form = await storedForm(core.env, core.run, value);
   if (form !== value) core.draft.hasBlobs = true;
   return form;
 }
@@ -41,7 +44,7 @@ export async function offloadForm(core: RunCore, value: unknown): Promise<unknow
 export async function offloadValue(core: RunCore, value: Admitted): Promise<Admitted> {
   if (value.json.length <= core.env.limits.inlineBytes) return value;
   core.draft.hasBlobs = true;
-  return { value: value.value, json: (await putJson(core.env, value.json)).json, hasTags: true };
+  return { value: value.value, json: (await putJson(core.env, core.run, value.json)).json, hasTags: true };
 }
 
 /** Whether some value of the outcome must go to the blob store before it can be committed. */

@@ -117,14 +117,14 @@ export class Context implements NodeContext {
     return accessSecrets(this.#core);
   }
   get files(): FileAccess {
-    return accessFiles(this.#core.env);
+    return accessFiles(this.#core.env, this.#core.run);
   }
   get models(): ModelAccess {
     return accessModels(this.#core.env.models, this);
   }
   get blobs(): BlobAccess {
-    const { blobs, tenant } = this.#core.env;
-    return { put: (bytes) => blobs.put(tenant, bytes), get: (hash) => blobs.get(tenant, hash) };
+    const { env, run } = this.#core;
+    return { put: (bytes) => env.blobs.put(run, bytes), get: (hash) => env.blobs.get(run.tenant, hash) };
   }
   now(): number {
     return this.#core.env.clock.now();

@@ -1,14 +1,15 @@
 /** Files of a tenant: bytes in the blob store, references as values. */
 import { FileRef } from '../../graph/file-ref.ts';
 import type { FileAccess } from '../../graph/node-contract.ts';
+import type { BlobOwner } from '../../ports/blobs.ts';
 import type { EngineEnvironment } from '../run/run-core.ts';
 
-export function accessFiles({ blobs, tenant }: Pick<EngineEnvironment, 'blobs' | 'tenant'>): FileAccess {
+export function accessFiles({ blobs }: Pick<EngineEnvironment, 'blobs'>, owner: BlobOwner): FileAccess {
   return {
     async put(bytes, { name, type = 'application/octet-stream' }) {
-      const hash = await blobs.put(tenant, bytes);
+      const hash = await blobs.put(owner, bytes);
       return new FileRef({ hash, name, type, sizeBytes: bytes.byteLength });
     },
-    get: ({ hash }) => blobs.get(tenant, hash),
+    get: ({ hash }) => blobs.get(owner.tenant, hash),
   };
 }

@@ -14,9 +14,9 @@ function slowBlobs(): {
 } {
   const blobs = createMemoryBlobs();
   const gate = { wait: Promise.resolve() as Promise<unknown> };
-  const put: typeof blobs.put = async (tenant, bytes) => {
+  const put: typeof blobs.put = async (run, bytes) => {
     await gate.wait;
-    return blobs.put(tenant, bytes);
+    return blobs.put(run, bytes);
   };
   return { blobs: { ...blobs, put }, gate };
 }

@@ -6,7 +6,7 @@ import { loadState, type LoadedState } from '../../history/load.ts';
 import { costOf } from '../../history/snapshot-policy.ts';
 import { makeKeySeed } from '../../history/key-seed.ts';
 import type { StoredMeta } from '../../history/stored-meta.ts';
-import type { AdmissionReply } from '../../ports/store.ts';
+import type { AdmissionReply, RunKey } from '../../ports/store.ts';
 import { encodeValue } from '../../state/values/codec.ts';
 import { DeltaBuilder } from '../../state/delta.ts';
 import type { FrameTree, RunTree } from '../../state/tree.ts';
@@ -23,26 +23,35 @@ import type { EngineEnvironment } from '../run/run-core.ts';
 import { settleStart } from '../settle/settle-start.ts';
 
 const encoder = new TextEncoder();
-/** What each engine has kept: another one may have another blob store. */
-const storedGraphs = new WeakMap<EngineEnvironment, WeakMap<Graph, Promise<StoredMeta>>>();
-
-/** Structure and text of a graph are kept once per engine and graph, by content. */
-function storeGraph(env: EngineEnvironment, graph: Graph): Promise<StoredMeta> {
-  const kept = storedGraphs.get(env) ?? new WeakMap<Graph, Promise<StoredMeta>>();
-  storedGraphs.set(env, kept);
-  let stored = kept.get(graph);
-  if (stored === undefined) {
-    stored = putGraph(env, graph);
-    kept.set(graph, stored);
-    stored.catch(() => kept.delete(graph));
-  }
-  return stored;
+interface StoredGraph {
+  readonly meta: Promise<StoredMeta>;
+  /** Monotonic ms. */
+  readonly putAtMs: number;
 }
 
-async function putGraph({ blobs, tenant }: EngineEnvironment, graph: Graph): Promise<StoredMeta> {
-  const structure = await blobs.put(tenant, encoder.encode(JSON.stringify(graph.structure)));
+/** What each engine has kept: another one may have another blob store. */
+const storedGraphs = new WeakMap<EngineEnvironment, WeakMap<Graph, StoredGraph>>();
+
+/** How long a graph counts as stored: well under the day for which the collector spares what was put. */
+const storedForMs = 3_600_000;
+
+/** Structure and text of a graph are put once an hour per engine and graph, by content. */
+function storeGraph(env: EngineEnvironment, run: RunKey, graph: Graph): Promise<StoredMeta> {
+  const kept = storedGraphs.get(env) ?? new WeakMap<Graph, StoredGraph>();
+  storedGraphs.set(env, kept);
+  const now = env.clock.monotonic();
+  const stored = kept.get(graph);
+  if (stored !== undefined && now - stored.putAtMs < storedForMs) return stored.meta;
+  const meta = putGraph(env, run, graph);
+  kept.set(graph, { meta, putAtMs: now });
+  meta.catch(() => kept.delete(graph));
+  return meta;
+}
+
+async function putGraph({ blobs }: EngineEnvironment, run: RunKey, graph: Graph): Promise<StoredMeta> {
+  const structure = await blobs.put(run, encoder.encode(JSON.stringify(graph.structure)));
   if (graph.text === undefined) return { graphHash: graph.hash, structure };
-  const text = await blobs.put(tenant, encoder.encode(encodeValue(graph.text)));
+  const text = await blobs.put(run, encoder.encode(encodeValue(graph.text)));
   return { graphHash: graph.hash, structure, text };
 }
 
@@ -70,10 +79,16 @@ export async function admitRun(
   const key = runKeyOf(tenant, runId);
   const at = clock.now();
   const change = JSON.stringify([{ kind: 'start', graphHash: graph.hash, ...originOf(env, options.traceparent) }]);
-  const first = encodeCheckpoint({ runKey: key, seq: 0 }, rootChecksum, at, change, await rootDelta(env, root));
+  const first = encodeCheckpoint(
+    { runKey: key, seq: 0 },
+    rootChecksum,
+    at,
+    change,
+    await rootDelta(env, { tenant, runId }, root),
+  );
   // An address in this process's own memory is of no use to a later one, but a file it was read from is.
   const keySeed = await makeKeySeed(env.store, tenant, runId);
-  const meta: StoredMeta = { ...options.meta, ...(await storeGraph(env, graph)), keySeed };
+  const meta: StoredMeta = { ...options.meta, ...(await storeGraph(env, { tenant, runId }, graph)), keySeed };
   const reply = await env.store.admitRun({
     tenant,
     runId,
@@ -94,11 +109,11 @@ export async function admitRun(
 }
 
 /** The delta of the first checkpoint: the whole tree, a large input by reference (C5). */
-async function rootDelta(env: EngineEnvironment, root: RunTree): Promise<string> {
+async function rootDelta(env: EngineEnvironment, run: RunKey, root: RunTree): Promise<string> {
   const delta = new DeltaBuilder();
   const { frame, ...rest } = root;
   for (const [name, value] of Object.entries(rest)) delta.set(JSON.stringify([name]), encodeValue(value));
-  delta.set('["frame"]', encodeValue({ ...frame, input: await storedForm(env, frame.input) }));
+  delta.set('["frame"]', encodeValue({ ...frame, input: await storedForm(env, run, frame.input) }));
   return delta.take();
 }
 

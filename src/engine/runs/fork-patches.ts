@@ -1,4 +1,5 @@
 /** What a fork changes in the state that it begins with: patched values, supplied outcomes, answers (H2). */
+import type { RunKey } from '../../ports/store.ts';
 import { CairnError } from '../../errors.ts';
 import { partitions } from '../../graph/node-contract.ts';
 import { admitValue, encodeValue, maskedText } from '../../state/values/codec.ts';
@@ -46,11 +47,13 @@ function placed(whole: unknown, path: readonly string[], value: unknown, patch: 
 /** Changes a state and records the ops that do it; large values go to the blob store (C5). */
 export class ForkPatches {
   readonly #env: EngineEnvironment;
+  readonly #fork: RunKey;
   readonly #root: RunTree;
   readonly #delta: DeltaBuilder;
 
-  constructor(env: EngineEnvironment, root: RunTree, delta: DeltaBuilder) {
+  constructor(env: EngineEnvironment, fork: RunKey, root: RunTree, delta: DeltaBuilder) {
     this.#env = env;
+    this.#fork = fork;
     this.#root = root;
     this.#delta = delta;
   }
@@ -64,7 +67,7 @@ export class ForkPatches {
   }
 
   async #setLarge(path: readonly string[], value: unknown): Promise<void> {
-    this.set(path, value, await storedForm(this.#env, value));
+    this.set(path, value, await storedForm(this.#env, this.#fork, value));
   }
 
   /** Takes a patch in and returns the channel it changed, if it did. @throws STATE_UNKNOWN_CHANNEL */
@@ -74,7 +77,7 @@ export class ForkPatches {
     const root = this.#root;
     if (partition === 'outputs' && key !== undefined && rest.length === 0) {
       if (root.supplied === undefined) this.set(['supplied'], {});
-      const output = await storedForm(this.#env, value);
+      const output = await storedForm(this.#env, this.#fork, value);
       this.set(['supplied', pathKeyOf([key])], { output: value }, { output });
       return undefined;
     }
@@ -132,6 +135,6 @@ export class ForkPatches {
     if (wait.kind === 'doubt') return this.#setLarge([...at, 'decision'], value);
     const { wait: _, ...open } = readPath(this.#root, at) as StepRecord;
     const step: StepRecord = { ...open, status: 'done', output: value, by, at: this.#env.clock.now() };
-    this.set(at, step, { ...step, output: await storedForm(this.#env, value) });
+    this.set(at, step, { ...step, output: await storedForm(this.#env, this.#fork, value) });
   }
 }

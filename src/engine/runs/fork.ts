@@ -47,7 +47,8 @@ export async function forkRun(
   const runId = options.runId ?? ids.createRunId(clock.now());
   checkId('run id', runId, limits.idBytes);
   const { from, checksum, delta, waits, pending, graphHash, differences } =
-    (await quickFork(env, run, seq, options)) ?? (await fullFork(env, run, seq, options, findGraph, { tenant, runId }));
+    (await quickFork(env, run, seq, options, { tenant, runId })) ??
+    (await fullFork(env, run, seq, options, findGraph, { tenant, runId }));
   const owner = await readOwner(store, run, from);
   const key = runKeyOf(tenant, runId);
   const at = clock.now();
@@ -109,7 +110,7 @@ async function fullFork(
   findGraph: FindGraph,
   fork: RunKey,
 ): Promise<NewFork> {
-  const { from, loaded, delta, differences } = await draftFork(env, run, seq, options, findGraph);
+  const { from, loaded, delta, differences } = await draftFork(env, run, seq, options, findGraph, fork);
   const { root, checksum } = loaded;
   const waits = openWaitRows(fork, root);
   return { from, checksum, delta, waits, pending: pendingOf(root), graphHash: root.graphHash, differences };
@@ -121,6 +122,7 @@ async function quickFork(
   run: RunRow,
   seq: number,
   options: ForkOptions,
+  fork: RunKey,
 ): Promise<NewFork | undefined> {
   const patches = options.set ?? [];
   const isPlain = patches.every(isWholeChannel) && options.answers === undefined && options.graph === undefined;
@@ -134,7 +136,7 @@ async function quickFork(
   const delta = new DeltaBuilder();
   delta.set('["status"]', '"paused"');
   for (const patch of patches) {
-    const form = await storedForm(env, await admitPatch(env, patch));
+    const form = await storedForm(env, fork, await admitPatch(env, patch));
     delta.set(pathJson(['frame', 'channels', ...patch.path]), encodeValue(form));
   }
   if (patches.length > 0) delta.set('["patched"]', JSON.stringify(patches.map(({ path }) => path.join('.'))));
@@ -150,25 +152,26 @@ async function quickFork(
   };
 }
 
-/** The state a fork begins with, and the delta that makes it. Writes nothing but the blobs of large values. */
+/** The state a fork begins with, and the delta that makes it. Writes nothing but the blobs of large values, for the fork. */
 export async function draftFork(
   env: EngineEnvironment,
   run: RunRow,
   seq: number,
   options: ForkOptions,
   findGraph: FindGraph,
+  fork: RunKey = run,
 ): Promise<DraftFork> {
   const { from, meant } = await forkPoint(env, run, seq, options);
   const loaded = await loadState(env.store, env.blobs, run, from);
   const { root } = loaded;
   const delta = new DeltaBuilder();
-  const patches = new ForkPatches(env, root, delta);
+  const patches = new ForkPatches(env, fork, root, delta);
   if (root.status !== 'paused') patches.set(['status'], 'paused');
   if (root.failures !== undefined) {
     delete root.failures;
     delta.delete('["failures"]');
   }
-  const differences = await changeGraph(env, run, loaded, options, patches, delta);
+  const differences = await changeGraph(env, run, loaded, options, patches, delta, fork);
   const patched: string[] = [...(root.patched ?? [])];
   const set = options.set ?? [];
   if (set.some(isOfOutput)) await checkNodes(env, run, root, set);
@@ -215,10 +218,12 @@ async function changeGraph(
   { graph, leaveOutAdded }: ForkOptions,
   patches: ForkPatches,
   delta: DeltaBuilder,
+  fork: RunKey,
 ): Promise<readonly unknown[]> {
   if (graph === undefined) return [];
   const isOtherCode = hasOtherCode(root, graph);
-  const changed = await applyGraphChange(env, run, root, graph, leaveOutAdded === undefined ? {} : { leaveOutAdded });
+  const asked = leaveOutAdded === undefined ? {} : { leaveOutAdded };
+  const changed = await applyGraphChange(env, run, root, graph, asked, fork);
   for (const [path, json] of changed?.sets ?? []) delta.set(path, json);
   if (isOtherCode) patches.set(['rerunPure'], true);
   return changed?.differences ?? [];

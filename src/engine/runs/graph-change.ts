@@ -5,7 +5,7 @@ import type { Graph, GraphStructure } from '../../graph/graph.ts';
 import { partitions } from '../../graph/node-contract.ts';
 import { readBlobText } from '../../history/resolve-values.ts';
 import { metaOf } from '../../history/stored-meta.ts';
-import type { RunRow } from '../../ports/store.ts';
+import type { RunKey, RunRow } from '../../ports/store.ts';
 import { admitValue, encodeValue } from '../../state/values/codec.ts';
 import { pathJson } from '../../state/delta.ts';
 import type { FrameTree, GraphDefinitionRecord, RunTree } from '../../state/tree.ts';
@@ -30,6 +30,7 @@ export async function applyGraphChange(
   root: RunTree,
   graph: Graph,
   { migrate, leaveOutAdded }: Pick<ResumeOptions, 'migrate' | 'leaveOutAdded'>,
+  owner: RunKey = run,
 ): Promise<GraphChange | undefined> {
   if (root.graphHash === graph.hash) {
     if (!hasOtherCode(root, graph)) return undefined;
@@ -60,11 +61,11 @@ export async function applyGraphChange(
   const sets: SetOp[] = [
     ['["graphHash"]', JSON.stringify(graph.hash)],
     setCode(root, graph),
-    ['["definition"]', encodeValue(await storedForms(env, { ...root.definition }))],
+    ['["definition"]', encodeValue(await storedForms(env, owner, { ...root.definition }))],
   ];
   root.frame.channels = { ...channels, ...migrated };
   for (const [partition, values] of Object.entries(migrated))
-    sets.push([pathJson(['frame', 'channels', partition]), encodeValue(await storedForms(env, values))]);
+    sets.push([pathJson(['frame', 'channels', partition]), encodeValue(await storedForms(env, owner, values))]);
   return { differences, sets };
 }
 

@@ -1,0 +1,7 @@
+/** Parts of blobs. */
+import type { BlobRange } from '../ports/blobs.ts';
+
+/** The part that a range means, of bytes that are there. */
+export function cutRange(bytes: Uint8Array, { offset = 0, length = bytes.length }: BlobRange = {}): Uint8Array {
+  return bytes.slice(offset, offset + length);
+}
