@@ -5,6 +5,7 @@ import { engineAlone } from './rows/engine-alone.ts';
 import { freshProcess } from './rows/fresh-process.ts';
 import { fork } from './rows/fork.ts';
 import { growingList } from './rows/growing-list.ts';
+import { largeFiles } from './rows/large-files.ts';
 import { listCommand } from './rows/list-command.ts';
 import { load } from './rows/load.ts';
 import { longChain } from './rows/long-chain.ts';
@@ -32,4 +33,5 @@ export const groups: Readonly<Record<string, Group>> = {
   residentMemory,
   compile,
   yaml,
+  largeFiles,
 };

@@ -6,6 +6,9 @@ const maxSteps = 5_000_000;
 /** Of the texts, lists and maps that it makes. */
 const maxBytes = 64 * 1024 * 1024;
 
+/** Comparisons of letters for guesses at what was meant: a courtesy, which is shown while there is time for it. */
+const maxGuessing = 2_000_000;
+
 /** How much of a text costs as much as a step. */
 const charactersPerStep = 16;
 
@@ -16,6 +19,7 @@ export class Overdrawn extends Error {}
 export class Budget {
   #steps = maxSteps;
   #bytes = maxBytes;
+  #guessing = maxGuessing;
   #refusal: Overdrawn | undefined;
 
   /** Why there is nothing left, if so. */
@@ -38,6 +42,12 @@ export class Budget {
   takeBytes(count: number): void {
     this.#bytes -= count;
     if (this.#bytes < 0) throw this.#overdrawn(`it makes over ${maxBytes / 1024 / 1024} MiB`);
+  }
+
+  /** Pays for a guess, which is nobody's right. @returns whether it may be made */
+  takeGuess(cost: number): boolean {
+    this.#guessing -= cost;
+    return this.#guessing >= 0;
   }
 
   #overdrawn(reason: string): Overdrawn {

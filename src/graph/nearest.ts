@@ -1,4 +1,5 @@
 /** Guesses what was meant by a mistyped word. */
+import { currentBudget } from './expression-budget.ts';
 
 /** Edits (insert, delete, replace, swap of neighbours) from one word to another. */
 function distance(a: string, b: string): number {
@@ -18,25 +19,36 @@ function distance(a: string, b: string): number {
   return last[b.length] ?? 0;
 }
 
-interface Scored {
-  readonly name: string;
-  readonly edits: number;
+/** A word that begins as typed counts as one edit away. */
+function editsTo(typed: string, name: string): number {
+  return name.startsWith(typed) && typed.length > 1 ? 1 : distance(typed, name);
 }
 
-function score(word: string, known: readonly string[]): readonly Scored[] {
-  const typed = word.slice(0, 40);
-  return known
-    .map((name) => ({ name, edits: name.startsWith(typed) && typed.length > 1 ? 1 : distance(typed, name) }))
-    .toSorted((a, b) => a.edits - b.edits);
-}
+const maxTyped = 40;
 
 /** All known words, the nearest to one that is not known first. */
 export function nearestFirst(word: string, known: readonly string[]): readonly string[] {
-  return score(word, known).map(({ name }) => name);
+  const typed = word.slice(0, maxTyped);
+  return known
+    .map((name) => ({ name, edits: editsTo(typed, name) }))
+    .toSorted((a, b) => a.edits - b.edits)
+    .map(({ name }) => name);
 }
 
-/** The known word nearest to one that is not known, if any is near enough. */
-export function nearest(word: string, known: readonly string[]): string | undefined {
-  const [best] = score(word, known);
+/**
+ * The known word nearest to one that is not known, if any is near enough. A file may have many mistyped words and many known ones:
+ * only the first are guessed at.
+ */
+export function nearest(word: string, ...lists: readonly Iterable<string>[]): string | undefined {
+  const budget = currentBudget();
+  const typed = word.slice(0, maxTyped);
+  let best: { readonly name: string; readonly edits: number } | undefined;
+  for (const known of lists) {
+    for (const name of known) {
+      if (!budget.takeGuess((name.length + 1) * (typed.length + 1))) return undefined;
+      const edits = editsTo(typed, name);
+      if (best === undefined || edits < best.edits) best = { name, edits };
+    }
+  }
   return best !== undefined && best.edits <= Math.max(1, Math.floor(best.name.length / 3)) ? best.name : undefined;
 }

@@ -154,7 +154,7 @@ class CommandReader {
   #reportUnknown(offset: number): void {
     const { inputs, blocks } = this.#compilation.names;
     const name = /\w+/.exec(this.#text.slice(offset + 2, offset + 200))?.[0] ?? '';
-    const guess = nearest(name, [...inputs, ...blocks]);
+    const guess = nearest(name, inputs, blocks);
     const shells = `$\${${name}} for a variable of the shell`;
     const fix = guess === undefined ? `write ${shells}` : `write \${${guess}}, or ${shells}`;
     this.#fault(offset, 'T7', `no input ${JSON.stringify(name)}, and the command does not set it`, fix);

@@ -77,6 +77,13 @@ function collectBlocks(faults: Faults, files: readonly BlockFile[]): ReadonlyMap
   return blocks;
 }
 
+/** For messages: a file may have very many. */
+function firstNames(indexOf: ReadonlyMap<string, number>): string {
+  const names: string[] = [];
+  for (const id of indexOf.keys()) if (names.push(id) === 20) break;
+  return names.join(', ');
+}
+
 function readDependencies(faults: Faults, block: BlockFile, indexOf: ReadonlyMap<string, number>): readonly number[] {
   const found = new Set<number>();
   for (const { block: id, at } of block.dependsOn) {
@@ -84,10 +91,10 @@ function readDependencies(faults: Faults, block: BlockFile, indexOf: ReadonlyMap
     const add = (message: string, fix: string): void => faults.add(at, { rule: 'Y3', message, fix });
     if (id === block.id) add(`block ${id} depends on itself`, 'remove it');
     else if (index === undefined) {
-      const near = nearest(id, [...indexOf.keys()]);
+      const near = nearest(id, indexOf.keys());
       add(
         `block ${block.id} depends on ${id}, which is not there`,
-        near === undefined ? `there are: ${[...indexOf.keys()].slice(0, 20).join(', ')}` : `did you mean ${near}?`,
+        near === undefined ? `there are: ${firstNames(indexOf)}` : `did you mean ${near}?`,
       );
     } else if (found.has(index)) add(`block ${block.id} names ${id} twice`, 'keep one of the two');
     else found.add(index);

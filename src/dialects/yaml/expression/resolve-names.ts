@@ -180,8 +180,7 @@ function resolveFlat(resolution: Resolution, reference: ExpressionReference, nam
     mentions.blocks.add(name);
     resolveField(resolution, reference, name, reference.path);
   } else {
-    const known = [...names.inputs, ...names.blocks, ...namespaces];
-    const guess = nearest(name, known);
+    const guess = nearest(name, names.inputs, names.blocks, namespaces);
     const quoted = reference.path.length === 0 ? ` or, if it is text, '${name}' in quotes` : '';
     const listed = `use an input, a block or one of: ${namespaces.join(', ')}${quoted}`;
     const fix = guess === undefined ? listed : `write ${pathText(guess, reference.path)}${quoted}`;

@@ -62,7 +62,7 @@ function validate(inputs: readonly WorkflowInput[], given: unknown): StandardRes
   for (const name of Object.keys(value)) {
     if (names.includes(name)) continue;
     const near = nearest(name, names);
-    const known = names.length === 0 ? 'the workflow takes none' : `there are: ${names.join(', ')}`;
+    const known = names.length === 0 ? 'the workflow takes none' : `there are: ${names.slice(0, 20).join(', ')}`;
     issues.push({ message: `is no input; ${near === undefined ? known : `did you mean ${near}?`}`, path: [name] });
   }
   return issues.length > 0 ? { issues } : { value: Object.fromEntries(entries) };

@@ -271,6 +271,23 @@ function readMap(reading: Reading, map: YAMLMap.Parsed, depth: number): unknown 
   return Object.fromEntries(entries);
 }
 
+type Pair = YAMLMap.Parsed['items'][number];
+
+/** By key, made once for each mapping: a file may have a fault for each of very many keys. */
+const knownPairs = new WeakMap<YAMLMap.Parsed, ReadonlyMap<unknown, Pair>>();
+
+function pairsOf(map: YAMLMap.Parsed): ReadonlyMap<unknown, Pair> {
+  const known = knownPairs.get(map);
+  if (known !== undefined) return known;
+  const pairs = new Map<unknown, Pair>();
+  for (const pair of map.items) {
+    const name = isScalar(pair.key) ? pair.key.value : undefined;
+    if (name !== undefined && !pairs.has(name)) pairs.set(name, pair);
+  }
+  knownPairs.set(map, pairs);
+  return pairs;
+}
+
 /** Walks the parsed nodes along a path; a fault is rare, so places are looked up when one is reported. */
 function findOffset(
   document: Document.Parsed,
@@ -285,7 +302,7 @@ function findOffset(
       ? ((node.resolve(document) as ParsedNode | undefined) ?? null)
       : node;
     if (isMap(inside)) {
-      const pair = inside.items.find(({ key }) => isScalar(key) && key.value === step);
+      const pair = pairsOf(inside).get(step);
       if (pair === undefined) return at;
       if (atKey && depth === path.length - 1) return pair.key.range[0];
       at = (pair.value ?? pair.key).range[0];
