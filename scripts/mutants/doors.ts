@@ -65,4 +65,25 @@ export const doorsMutants: readonly Mutant[] = [
     new: 'if (!anyHost && called === undefined)',
     tests: ['test/mcp/http-security.test.ts'],
   },
+  {
+    name: "a fork that a model answers is recorded as a person's",
+    file: 'src/mcp/tools/history.ts',
+    old: ", by: 'model' }",
+    new: ' }',
+    tests: ['test/mcp/questions.test.ts'],
+  },
+  {
+    name: 'what is typed for a fork is not read in the light of its question',
+    file: 'src/operations/fork-run.ts',
+    old: 'readsTexts: true',
+    new: 'readsTexts: false',
+    tests: ['test/mcp/questions.test.ts'],
+  },
+  {
+    name: 'doctor does not read the states of runs',
+    file: 'src/operations/examine-runs.ts',
+    old: '    await loadState(store, blobs, run);\n',
+    new: '',
+    tests: ['test/bad-input/doctor.test.ts'],
+  },
 ];

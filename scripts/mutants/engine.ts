@@ -310,4 +310,18 @@ export const engineMutants: readonly Mutant[] = [
     new: "const by = 'person';",
     tests: ['src/engine/waits/messages.test.ts'],
   },
+  {
+    name: 'a fork answers the first of several waits that go by a name',
+    file: 'src/engine/runs/find-answered.ts',
+    old: 'if (found.length > 1) refuseSeveral(',
+    new: 'if (found.length > 9) refuseSeveral(',
+    tests: ['src/engine/runs/fork-answers.test.ts'],
+  },
+  {
+    name: 'effects added behind a run are left out in silence',
+    file: 'src/engine/runs/graph-change.ts',
+    old: 'leaveOutAdded !== true',
+    new: 'leaveOutAdded === false',
+    tests: ['src/engine/runs/added-nodes.test.ts'],
+  },
 ];
