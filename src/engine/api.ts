@@ -10,6 +10,7 @@ import type { Ids } from '../ports/ids.ts';
 import type { Models } from '../ports/model.ts';
 import type { Secrets } from '../ports/secrets.ts';
 import type { Telemetry } from '../ports/telemetry.ts';
+import type { Schedule } from '../ports/schedule.ts';
 import type { NextRequest, Store } from '../ports/store.ts';
 import type { RunStatus } from '../state/tree.ts';
 import type { Limits } from './limits.ts';
@@ -61,6 +62,8 @@ export interface StartOptions {
   readonly meta?: RunMeta;
   /** Admit only; do not advance. */
   readonly detach?: boolean;
+  /** When workers take it up, and from which queue; for runs that are detached. */
+  readonly schedule?: Schedule;
   /** W3C trace context that the run belongs to; recorded. Default: what the telemetry says. */
   readonly traceparent?: string;
 }

@@ -109,3 +109,35 @@ test('W5 a worker keeps its process, between two looks too, until it is stopped'
   await worker.stop();
   expect(isHeld).toBe(false);
 });
+
+test('W5 a worker takes up what is most urgent first, of its queue alone, and nothing before its time', async () => {
+  const bench = createBench();
+  const order: string[] = [];
+  const graph = graphOf('g', [node('a', 'pure', (ctx) => order.push(ctx.runId))], edges('> a', 'a >'));
+  const now = bench.clock.now();
+  const schedules = {
+    late: { queue: 'mail', dueAt: now + 60_000 },
+    low: { queue: 'mail', priority: -1, dueAt: now - 9 },
+    new: { queue: 'mail', dueAt: now - 1 },
+    old: { queue: 'mail', dueAt: now - 5 },
+    urgent: { queue: 'mail', priority: 5, dueAt: now },
+    other: { dueAt: now - 100 },
+  };
+  for (const [runId, schedule] of Object.entries(schedules))
+    await bench.engine.start(graph, {}, { runId, detach: true, schedule });
+  const engine = createEngine({ ...bench.options, ids: testIds('worker-2'), findGraph: () => graph });
+  const clock = { ...bench.clock, setTimer: () => () => {} };
+  const worker = createWorker({ engine, store: bench.store, clock, queues: ['mail'], concurrency: 1 });
+  const look = async (): Promise<void> => {
+    for (let looks = 0; looks < 20; looks += 1) {
+      await worker.look();
+      for (let turn = 0; turn < 10; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+    }
+  };
+  await look();
+  expect(order).toEqual(['urgent', 'old', 'new', 'low']);
+  bench.clock.timeMs += 61_000;
+  await look();
+  expect(order).toEqual(['urgent', 'old', 'new', 'low', 'late']);
+  await worker.stop();
+});

@@ -30,6 +30,18 @@ const graph: Kind = {
 };
 const callback: Kind = { fits: isFunction, name: 'a function' };
 
+/** A misspelt part would be passed over in silence. */
+function isSchedule(value: unknown): boolean {
+  if (!isObject(value)) return false;
+  const fits: Readonly<Record<string, (part: unknown) => boolean>> = {
+    queue: (part) => typeof part === 'string',
+    key: (part) => typeof part === 'string',
+    priority: Number.isSafeInteger,
+    dueAt: Number.isSafeInteger,
+  };
+  return Object.entries(value).every(([name, part]) => Object.hasOwn(fits, name) && fits[name]?.(part) === true);
+}
+
 /** Options of `compile` and of the calls. */
 export type OptionName =
   | 'engine'
@@ -38,6 +50,7 @@ export type OptionName =
   | keyof ContinueOptions
   | keyof BranchOptions
   | 'detach'
+  | 'schedule'
   | 'after'
   | 'live'
   | 'asFork'
@@ -62,6 +75,10 @@ const kinds: Readonly<Record<OptionName, Kind>> = {
   runId: text,
   meta: object,
   detach: flag,
+  schedule: {
+    fits: isSchedule,
+    name: '{ queue, key, priority, dueAt }: texts, a whole number and epoch ms, each of which may be left out',
+  },
   signal: { fits: has('addEventListener'), name: 'an AbortSignal' },
   after: number,
   live: flag,

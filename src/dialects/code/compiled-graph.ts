@@ -59,7 +59,7 @@ const forkOptionNames = [
 const optionNames = {
   compile: ['engine', ...engineSettingNames],
   invoke: invokeOptionNames,
-  start: ['runId', 'meta', 'traceparent', 'detach'],
+  start: ['runId', 'meta', 'traceparent', 'detach', 'schedule'],
   stream: [...invokeOptionNames, 'after', 'live'],
   resume: [
     'answers',
@@ -128,11 +128,12 @@ export class CompiledGraph<Input = unknown, Result extends GraphResult<unknown> 
     return this.#begin(input, options);
   }
 
-  #begin(input: Input, { runId, meta, detach, traceparent }: BeginOptions): Promise<RunHandle> {
+  #begin(input: Input, { runId, meta, detach, schedule, traceparent }: BeginOptions): Promise<RunHandle> {
     return this.engine.start(this.graph, input, {
       ...(runId === undefined ? {} : { runId }),
       ...(meta === undefined ? {} : { meta }),
       ...(detach === undefined ? {} : { detach }),
+      ...(schedule === undefined ? {} : { schedule }),
       ...(traceparent === undefined ? {} : { traceparent }),
     });
   }

@@ -1,6 +1,7 @@
 /** What the calls of a compiled graph may be given. */
 import type { CheckpointRef, Engine, ForkOptions, Patch, ResumeOptions, RunMeta } from '../../engine/api.ts';
 import type { Graph } from '../../graph/graph.ts';
+import type { Schedule } from '../../ports/schedule.ts';
 import type { EngineSettings } from './default-engine.ts';
 
 /** What `compile` takes: an engine that is there already, or what to make one of. */
@@ -29,6 +30,8 @@ export interface InvokeOptions {
 /** What `start` takes. With `detach` the run is only recorded, for another process to advance. */
 export interface BeginOptions extends Omit<InvokeOptions, 'signal'> {
   readonly detach?: boolean;
+  /** When workers take a detached run up, and from which queue. */
+  readonly schedule?: Schedule;
 }
 
 export interface StreamOptions extends InvokeOptions {

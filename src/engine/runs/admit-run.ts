@@ -99,6 +99,7 @@ export async function admitRun(
     meta: encoder.encode(JSON.stringify(meta)),
     checkpoint: { seq: 0, at, ...first },
     waits: [],
+    ...(options.schedule && { schedule: options.schedule }),
     ...(options.detach === true ? {} : { claim: { workerId: ids.workerId, leaseMs: env.leaseMs } }),
     durability: 'power',
   });
