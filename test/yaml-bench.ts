@@ -1,6 +1,6 @@
 /** What tests of whole YAML workflows share: an engine over a store, the built-in blocks, and runs taken to where they stop. */
 import { systemClock } from '../src/app/system-clock.ts';
-import { readBundle, type YamlWorkflow } from '../src/dialects/yaml/index.ts';
+import { readBundle, type TextWorkflow } from '../src/dialects/yaml/index.ts';
 import type { Engine, EngineOptions, OpenQuestion, RunResult } from '../src/engine/api.ts';
 import type { NodeType } from '../src/graph/node-type.ts';
 import { createNodeTypes } from '../src/nodes/blocks/index.ts';
@@ -8,7 +8,7 @@ import { afterCrash, createBench, runToRest, type Bench } from './engine-kit.ts'
 import { read, type Others } from './yaml-kit.ts';
 
 export interface YamlBench extends Bench {
-  readonly read: (text: string, others?: Others) => YamlWorkflow;
+  readonly read: (text: string, others?: Others) => TextWorkflow;
   readonly start: (text: string, inputs?: object, options?: StartOptions) => Promise<RunResult>;
   /** Answers the question of a block, or the only one there is, and goes on. */
   readonly answer: (runId: string, value: unknown, block?: string) => Promise<RunResult>;

@@ -7,7 +7,7 @@ import {
   readWorkflow,
   type ReadOptions,
   type WorkflowTexts,
-  type YamlWorkflow,
+  type TextWorkflow,
 } from '../src/dialects/yaml/index.ts';
 import { createBench, resumeToRest, runToRest } from './engine-kit.ts';
 
@@ -94,7 +94,7 @@ export function optionsOf({ others = {}, ...more }: More = {}): ReadOptions {
   return { nodeTypes: types, source: 'f.yaml', workflows: textsOf(others), ...more };
 }
 
-export function read(text: string, more: More = {}): YamlWorkflow {
+export function read(text: string, more: More = {}): TextWorkflow {
   return readWorkflow(text, optionsOf(more));
 }
 
@@ -109,7 +109,7 @@ export function faultsOf(text: string, more: More = {}): readonly string[] {
 /** What became of a run of a workflow. */
 export interface Ran {
   readonly result: RunResult;
-  readonly workflow: YamlWorkflow;
+  readonly workflow: TextWorkflow;
   readonly engine: Engine;
   readonly outputs: Readonly<Record<string, unknown>> | undefined;
 }
@@ -133,6 +133,6 @@ export async function answerAll(
   return ranOf(await resumeToRest(engine, result.runId, workflow.graph), workflow, engine);
 }
 
-function ranOf(result: RunResult, workflow: YamlWorkflow, engine: Engine): Ran {
+function ranOf(result: RunResult, workflow: TextWorkflow, engine: Engine): Ran {
   return { result, workflow, engine, outputs: result.state.outputs['outputs'] as Ran['outputs'] };
 }

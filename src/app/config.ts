@@ -1,5 +1,5 @@
 /** What `cairn.config.*` may say, and whether it does: every fault at once. */
-import type { CheckpointSettings } from '../dialects/yaml/file/yaml-workflow.ts';
+import type { CheckpointSettings } from '../dialects/text-workflow.ts';
 import { CairnError } from '../errors.ts';
 import type { NodeType } from '../graph/node-type.ts';
 import type { ModelProfile } from '../models/index.ts';

@@ -8,7 +8,9 @@ import { inspectRun } from '../operations/inspect-run.ts';
 import { resumeRun } from '../operations/resume-run.ts';
 import { startRun } from '../operations/start-run.ts';
 import { startWorkflow } from '../operations/start-workflow.ts';
+import type { TextWorkflow } from '../dialects/text-workflow.ts';
 import { type App, openApp } from './open-app.ts';
+import { readKeptText, type TextDialects } from './text-dialects.ts';
 
 let cwd = '';
 const apps: App[] = [];
@@ -93,4 +95,37 @@ test('P6 what cannot be read says why', async () => {
   await expect(app.loadGraph('here/big.yaml')).rejects.toMatchObject({ code: 'GRAPH_PARSE' });
   await expect(app.loadWorkflow('here/x.ts')).rejects.toMatchObject({ code: 'GRAPH_PARSE' });
   await expect(app.loadGraph('nobody')).rejects.toMatchObject({ code: 'WORKFLOW_NOT_FOUND' });
+});
+
+test('D14.1 the text kept with a run is read in the dialect that it names; one that is not known here is told by name', async () => {
+  const dialects: TextDialects = {
+    other: async () => ({ readKept: (text) => ({ name: `other ${text.length}` }) as TextWorkflow }),
+    yaml: () => Promise.reject(new Error('not asked for')),
+  };
+  await expect(readKeptText(dialects, '{"dialect":"other","x":1}')).resolves.toEqual({ name: 'other 25' });
+  for (const [text, reason] of [
+    ['{"dialect":"flow","x":1}', 'its dialect flow is not known here (known: other, yaml)'],
+    ['{"dialect":"constructor"}', 'its dialect constructor is not known here (known: other, yaml)'],
+    ['name: plain', 'it names no dialect'],
+  ] as const)
+    await expect(readKeptText(dialects, text)).rejects.toMatchObject({ code: 'GRAPH_PARSE', data: { reason } });
+});
+
+test('D14.2 each tenant has an engine of its own over one store: the same ids are other runs, and all close together', async () => {
+  write('workflows/ask.yaml', 'name: ask\nblocks:\n  - { id: q, type: Prompt, inputs: { prompt: "Go?" } }\n');
+  const app = await open();
+  const [a, b] = [app.ofTenant('a'), app.ofTenant('b')];
+  expect([a.engine === app.ofTenant('a').engine, a.engine === b.engine, a.engine === app.engine]).toEqual([
+    true,
+    false,
+    false,
+  ]);
+  await startWorkflow.run(a, { workflow: 'ask', runId: 'r' });
+  await expect(inspectRun.run(b, { run: 'r' })).rejects.toMatchObject({ code: 'RUN_NOT_FOUND' });
+  await startWorkflow.run(b, { workflow: 'ask', runId: 'r' });
+  await answerWait.run(a, { run: 'r', wait: 'q', value: 'yes', by: 'person' });
+  expect((await resumeRun.run(a, { run: 'r' })).status).toBe('completed');
+  expect((await inspectRun.run(b, { run: 'r' })).status).toBe('paused');
+  await app.close();
+  for (const { engine } of [a, b, app]) await expect(engine.resume('r')).rejects.toThrow('the store engine is closed');
 });

@@ -2,7 +2,7 @@
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { dirname, extname, resolve } from 'node:path';
 import type { RunMeta } from '../engine/api.ts';
-import type { CheckpointSettings } from '../dialects/yaml/file/yaml-workflow.ts';
+import type { CheckpointSettings } from '../dialects/text-workflow.ts';
 import { CairnError } from '../errors.ts';
 import type { Graph } from '../graph/graph.ts';
 import type { LoadedGraph } from '../operations/operation.ts';
@@ -10,6 +10,7 @@ import type { KnownWorkflow } from '../operations/workflows.ts';
 import { fileBytesMax, isWorkflowFile } from './find-workflow-files.ts';
 import { loadGraphModule } from './load-graph-module.ts';
 import { sourceFrom, textsBeside, type WorkflowCatalog } from './workflow-catalog.ts';
+import { readKeptText, type TextDialects } from './text-dialects.ts';
 import type { YamlDialect } from './yaml-dialect.ts';
 
 export interface GraphLoaderOptions {
@@ -17,7 +18,10 @@ export interface GraphLoaderOptions {
   readonly cwd: string;
   /** Whether paths are kept relative to the folder, so that they move with its store. */
   readonly isMovable: boolean;
+  /** Of files. */
   readonly openDialect: () => Promise<YamlDialect>;
+  /** Of texts that are kept with runs. */
+  readonly dialects: TextDialects;
   readonly openCatalog: () => Promise<WorkflowCatalog>;
 }
 
@@ -56,7 +60,8 @@ function isName(cwd: string, file: string): boolean {
   return extname(file) === '' && !file.includes('/') && !existsSync(resolve(cwd, file));
 }
 
-export function createGraphLoader({ cwd, isMovable, openDialect, openCatalog }: GraphLoaderOptions): GraphLoader {
+export function createGraphLoader(options: GraphLoaderOptions): GraphLoader {
+  const { cwd, isMovable, openDialect, dialects, openCatalog } = options;
   const keptSource = (source: string): string =>
     isMovable ? sourceFrom(cwd, resolve(cwd, source)) : resolve(cwd, source);
 
@@ -90,9 +95,8 @@ export function createGraphLoader({ cwd, isMovable, openDialect, openCatalog }: 
     loadWorkflow,
     async readSettings(text) {
       if (text === undefined) return undefined;
-      const dialect = await openDialect();
       try {
-        return dialect.readBundle(text, dialect.options).checkpoint;
+        return (await readKeptText(dialects, text)).checkpoint;
       } catch (error) {
         if (CairnError.is(error)) return undefined;
         throw error;
@@ -101,8 +105,7 @@ export function createGraphLoader({ cwd, isMovable, openDialect, openCatalog }: 
     async findGraph({ source, exportName }, readText) {
       const text = await readText();
       if (text !== undefined) {
-        const dialect = await openDialect();
-        return dialect.readBundle(text, dialect.options).graph;
+        return (await readKeptText(dialects, text)).graph;
       }
       return source === undefined ? undefined : (await loadGraphModule(cwd, source, exportName)).graph;
     },

@@ -1,5 +1,5 @@
 /** When runs are cleaned up: after one has come to rest, and now and then in a process that lives long. */
-import type { CheckpointSettings } from '../dialects/yaml/file/yaml-workflow.ts';
+import type { CheckpointSettings } from '../dialects/text-workflow.ts';
 import { cleanUp, defaultSettings, type CleanUpContext } from '../operations/clean-up.ts';
 
 /** Told of what went wrong while cleaning up: the runs themselves are not touched by it. */

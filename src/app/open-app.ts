@@ -3,18 +3,17 @@ import { existsSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { createFileBlobs } from '../blobs/file-blobs.ts';
 import type { EngineOptions } from '../engine/api.ts';
-import { createEngine } from '../engine/engine.ts';
-import type { CheckpointSettings } from '../dialects/yaml/file/yaml-workflow.ts';
+import type { CheckpointSettings } from '../dialects/text-workflow.ts';
 import { findGraphOf, readGraphText } from '../engine/runs/find-graph.ts';
 import type { JsonSchema } from '../graph/node-type.ts';
 import { type CleanUpContext, defaultSettings } from '../operations/clean-up.ts';
 import { isFromText } from '../operations/run-outputs.ts';
-import type { WatchedEvent } from '../operations/operation.ts';
+import type { WatchedEvent, WorkContext } from '../operations/operation.ts';
 import type { BlobStore } from '../ports/blobs.ts';
 import type { RunRow, Store } from '../ports/store.ts';
 import { openSqliteStore } from '../stores/sqlite/index.ts';
 import { environmentSecrets } from './environment-secrets.ts';
-import { createGraphLoader } from './graph-loader.ts';
+import { createGraphLoader, type GraphLoader } from './graph-loader.ts';
 import { defaultTenant, type StoreChoice } from './open-reading.ts';
 import { parseStoreUrl, type StorePlace } from './store-url.ts';
 import { makeFolder } from './make-folder.ts';
@@ -22,7 +21,11 @@ import { isWorkerDead } from './process-name.ts';
 import { cleanUpAfter, cleanUpEvery, mergeSettings } from './keep-clean.ts';
 import { readConfig, type FoundConfig } from './read-config.ts';
 import { openModels } from './open-models.ts';
+import { createTenantEngines } from './tenant-engines.ts';
 import { systemClock } from './system-clock.ts';
+import type { TextDialect } from './text-dialects.ts';
+import type { WorkflowCatalog } from './workflow-catalog.ts';
+import type { YamlDialect } from './yaml-dialect.ts';
 import { createSystemIds } from './system-ids.ts';
 import { readVersion } from './version.ts';
 
@@ -47,7 +50,9 @@ export interface App extends CleanUpContext {
   readonly config: FoundConfig;
   /** The JSON Schema of a workflow file with the blocks there are here. */
   readonly readSchema: () => Promise<JsonSchema>;
-  /** Closes the engine (intents withdrawn, claims released), then the store. Closing twice is closing once. */
+  /** The same for another tenant, with an engine of its own: nothing of one is seen by another. Cleaning up by itself is for the default one. */
+  readonly ofTenant: (tenant: string) => WorkContext;
+  /** Closes the engines (intents withdrawn, claims released), then the store. Closing twice is closing once. */
   close(): Promise<void>;
 }
 
@@ -82,15 +87,25 @@ function once<Value>(load: () => Promise<Value>): () => Promise<Value> {
   return () => (loaded ??= load());
 }
 
-/** @throws CONFIG_INVALID the configuration or the URL; STORE_* the store cannot be opened */
-export async function openApp(options: AppOptions): Promise<App> {
-  const { cwd, watch, report = () => undefined } = options;
-  const config = await readConfig(options);
-  const place = parseStoreUrl(options.storeUrl ?? config.store, cwd);
+/** What is read of workflows and modules, each when it is first asked for. */
+function openTexts(
+  options: AppOptions,
+  config: FoundConfig,
+  place: StorePlace,
+): {
+  readonly openDialect: () => Promise<YamlDialect>;
+  readonly openWorkflows: () => Promise<WorkflowCatalog>;
+  readonly loader: GraphLoader;
+} {
+  const { cwd } = options;
   const openDialect = once(async () => {
     const { loadYamlDialect } = await import('./yaml-dialect.ts');
     return loadYamlDialect(config, options.allow ?? config.allow ?? []);
   });
+  const openKept = async (): Promise<TextDialect> => {
+    const { readBundle, options: ofTexts } = await openDialect();
+    return { readKept: (text) => readBundle(text, ofTexts) };
+  };
   const openWorkflows = once(async () => {
     const { openCatalog } = await import('./workflow-catalog.ts');
     return openCatalog({ dialect: await openDialect(), folders: foldersOf(config, options), cwd });
@@ -100,8 +115,18 @@ export async function openApp(options: AppOptions): Promise<App> {
     // Paths in the store of the working folder move with it; another store is opened from anywhere.
     isMovable: place.kind === 'sqlite' && place.isDefault,
     openDialect,
+    dialects: { yaml: openKept },
     openCatalog: openWorkflows,
   });
+  return { openDialect, openWorkflows, loader };
+}
+
+/** @throws CONFIG_INVALID the configuration or the URL; STORE_* the store cannot be opened */
+export async function openApp(options: AppOptions): Promise<App> {
+  const { cwd, watch, report = () => undefined } = options;
+  const config = await readConfig(options);
+  const place = parseStoreUrl(options.storeUrl ?? config.store, cwd);
+  const { openDialect, openWorkflows, loader } = openTexts(options, config, place);
   const { store, blobs } = await openPlace(place, options.makesStore ?? true);
   const engineOptions: EngineOptions = {
     // Whoever stays with a run stays for its next attempt, too: a retry waits a minute at the most unless its file says otherwise.
@@ -115,7 +140,7 @@ export async function openApp(options: AppOptions): Promise<App> {
     version: readVersion(),
     findGraph: (_graphId, _graphHash, meta, readText) => loader.findGraph(meta, readText),
   };
-  const engine = createEngine(engineOptions);
+  const engines = createTenantEngines(engineOptions);
   const settingsOf = async (run: RunRow): Promise<CheckpointSettings | undefined> => {
     const ofWorkflow = isFromText(run) ? await loader.readSettings(await readGraphText(engineOptions, run)) : undefined;
     return mergeSettings(config.checkpoint, ofWorkflow);
@@ -124,7 +149,7 @@ export async function openApp(options: AppOptions): Promise<App> {
     tenant: defaultTenant,
     store,
     blobs,
-    engine,
+    engine: engines.of(defaultTenant),
     ids: engineOptions.ids,
     isWorkerDead,
     now: Date.now,
@@ -140,6 +165,7 @@ export async function openApp(options: AppOptions): Promise<App> {
     ...cleaning,
     place,
     config,
+    ofTenant: (tenant) => ({ ...cleaning, tenant, engine: engines.of(tenant) }),
     rested: ({ runId }) => cleanUpAfter(kept?.context ?? cleaning, runId, report),
     readSchema: async () => {
       const { workflowSchema, nodeTypes } = await openDialect();
@@ -147,7 +173,7 @@ export async function openApp(options: AppOptions): Promise<App> {
     },
     close: once(async () => {
       await kept?.end();
-      await engine.close();
+      await engines.close();
       await store.close();
     }),
   };

@@ -1,5 +1,5 @@
 /** `cleanup`: keeps of each workflow's runs what its settings say, and no more; docs/guide/cleanup.md. */
-import type { CheckpointSettings } from '../dialects/yaml/file/yaml-workflow.ts';
+import type { CheckpointSettings } from '../dialects/text-workflow.ts';
 import { CairnError } from '../errors.ts';
 import { addNamed, collectBlobs } from '../history/collect-blobs.ts';
 import { firstSeqOf } from '../history/lineage.ts';

@@ -1,16 +1,16 @@
 /** `workflows`, and what is to be known of each: the same description for every door, without code. */
-import type { YamlWorkflow } from '../dialects/yaml/file/yaml-workflow.ts';
+import type { TextWorkflow } from '../dialects/text-workflow.ts';
 import type { Operation, WorkContext } from './operation.ts';
 import type { BrokenWorkflow, KnownWorkflow } from './workflows.ts';
 
 /** A workflow as data. */
-export interface WorkflowDescription extends Omit<YamlWorkflow, 'graph' | 'checkpoint'> {
+export interface WorkflowDescription extends Omit<TextWorkflow, 'graph' | 'checkpoint'> {
   /** Path of the file; absent: given as a text. */
   readonly source?: string;
 }
 
 /** A workflow in a list. */
-export interface ListedWorkflow extends Pick<YamlWorkflow, 'name' | 'description' | 'version' | 'tags'> {
+export interface ListedWorkflow extends Pick<TextWorkflow, 'name' | 'description' | 'version' | 'tags'> {
   readonly source: string;
   readonly blockCount: number;
   /** Whether it asks questions. */
@@ -31,7 +31,7 @@ export interface DescribeWorkflowInput {
   readonly workflow: string;
 }
 
-export function describe(workflow: YamlWorkflow, source?: string): WorkflowDescription {
+export function describe(workflow: TextWorkflow, source?: string): WorkflowDescription {
   const { graph: _graph, checkpoint: _checkpoint, ...description } = workflow;
   return source === undefined ? description : { ...description, source };
 }

@@ -1,6 +1,6 @@
 /** What an operation is: one declaration that every door (command line, MCP, HTTP) renders. */
 import type { CheckpointRef, Engine, RunResult, StreamEvent } from '../engine/api.ts';
-import type { YamlWorkflow } from '../dialects/yaml/file/yaml-workflow.ts';
+import type { TextWorkflow } from '../dialects/text-workflow.ts';
 import type { Graph } from '../graph/graph.ts';
 import type { BlobStore } from '../ports/blobs.ts';
 import type { Ids } from '../ports/ids.ts';
@@ -82,7 +82,7 @@ export interface LoadedGraph {
   /** Of a module. */
   readonly exportName?: string;
   /** Of a YAML file. */
-  readonly workflow?: YamlWorkflow;
+  readonly workflow?: TextWorkflow;
 }
 
 /** What an operation that moves runs is given. */

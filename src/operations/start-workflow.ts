@@ -1,5 +1,5 @@
 /** Starts a workflow that is known by its name, or given as a text. */
-import type { YamlWorkflow } from '../dialects/yaml/file/yaml-workflow.ts';
+import type { TextWorkflow } from '../dialects/text-workflow.ts';
 import { CairnError } from '../errors.ts';
 import type { Operation, WorkContext } from './operation.ts';
 import { startGraph, type StartRunOutput } from './start-run.ts';
@@ -16,7 +16,7 @@ export interface StartWorkflowInput {
 async function readWorkflow(
   context: WorkContext,
   { workflow: name, text }: StartWorkflowInput,
-): Promise<{ readonly workflow: YamlWorkflow; readonly source?: string }> {
+): Promise<{ readonly workflow: TextWorkflow; readonly source?: string }> {
   if ((name === undefined) === (text === undefined))
     throw new CairnError('USAGE_INVALID', {
       reason: 'give the name of a workflow, or the text of one',

@@ -1,6 +1,6 @@
 /** The workflows a process knows: what doors list, read, check and start. */
 import type { ConvertedWorkflow } from '../dialects/yaml/convert-workflow.ts';
-import type { YamlWorkflow } from '../dialects/yaml/file/yaml-workflow.ts';
+import type { TextWorkflow } from '../dialects/text-workflow.ts';
 import type { Violation } from '../graph/graph.ts';
 
 /** A file that is no workflow, and why. */
@@ -10,7 +10,7 @@ export interface BrokenWorkflow {
 }
 
 export interface KnownWorkflow {
-  readonly workflow: YamlWorkflow;
+  readonly workflow: TextWorkflow;
   /** Path of the file. */
   readonly source: string;
 }
@@ -23,9 +23,9 @@ export interface Workflows {
   /** @throws WORKFLOW_NOT_FOUND with the names there are, nearest first */
   get(name: string): KnownWorkflow;
   /** Reads a workflow that is not in a directory, under the permissions of such. @throws GRAPH_PARSE, GRAPH_INVALID with all violations, PERMISSION_DENIED */
-  readInline(text: string): YamlWorkflow;
+  readInline(text: string): TextWorkflow;
   /** Reads without permission checks to say what is wrong; never throws for what the text says. */
-  check(text: string): { readonly workflow: YamlWorkflow | undefined; readonly violations: readonly Violation[] };
+  check(text: string): { readonly workflow: TextWorkflow | undefined; readonly violations: readonly Violation[] };
   /** A workflow of another form as one of this form. @throws GRAPH_PARSE, GRAPH_INVALID with all that has no counterpart */
   convert(text: string, source: string): ConvertedWorkflow;
   /** Reads the directories again; deleted files are forgotten. */

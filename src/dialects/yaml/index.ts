@@ -1,5 +1,4 @@
 /** The YAML dialect: workflows written as files. See docs/spec/yaml.md. */
-export { isBundle } from './compile/bundle-text.ts';
 export { jsonSchemaOf } from './file/input-schema.ts';
 export type { BundleOptions, ReadOptions, WorkflowText, WorkflowTexts } from './file/read-options.ts';
 export { convertWorkflow, type ConvertedWorkflow } from './convert-workflow.ts';
@@ -10,5 +9,5 @@ export type {
   WorkflowBlock,
   WorkflowInput,
   WorkflowOutput,
-  YamlWorkflow,
-} from './file/yaml-workflow.ts';
+  TextWorkflow,
+} from '../text-workflow.ts';

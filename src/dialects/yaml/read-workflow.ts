@@ -5,11 +5,11 @@ import { parseBundle } from './compile/bundle-text.ts';
 import type { Compiled } from './compile/compile-workflow.ts';
 import type { BundleOptions, ReadOptions } from './file/read-options.ts';
 import { WorkflowLinker } from './compile/workflow-linker.ts';
-import type { YamlWorkflow } from './file/yaml-workflow.ts';
+import type { TextWorkflow } from '../text-workflow.ts';
 
 /** A workflow if its text is one, and all that is to be said of it, warnings included. */
 export interface CheckedWorkflow {
-  readonly workflow: YamlWorkflow | undefined;
+  readonly workflow: TextWorkflow | undefined;
   readonly violations: readonly Violation[];
 }
 
@@ -18,7 +18,7 @@ export interface CheckedWorkflow {
  * @throws GRAPH_PARSE the text is no YAML mapping, with the first place in `line` and all in `violations`; GRAPH_INVALID with all
  *   violations; PERMISSION_DENIED an inline workflow reaches for more than it is granted, and nothing else is wrong with it
  */
-export function readWorkflow(text: string, options: ReadOptions): YamlWorkflow {
+export function readWorkflow(text: string, options: ReadOptions): TextWorkflow {
   const compiled = new WorkflowLinker(text, options).compile();
   return compiled.workflow ?? refuse(compiled, options);
 }
@@ -34,7 +34,7 @@ export function checkWorkflow(text: string, options: ReadOptions): CheckedWorkfl
  * this process, not of the one that started it.
  * @throws GRAPH_PARSE the text is not one that a workflow left; and as {@link readWorkflow}
  */
-export function readBundle(text: string, options: BundleOptions): YamlWorkflow {
+export function readBundle(text: string, options: BundleOptions): TextWorkflow {
   const { origin, text: main, others, checkpoint } = parseBundle(text);
   return readWorkflow(main.text, {
     ...options,

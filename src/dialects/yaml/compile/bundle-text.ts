@@ -2,7 +2,7 @@
 import { CairnError } from '../../../errors.ts';
 import type { WorkflowText } from '../file/read-options.ts';
 import { isMapping } from '../file/shape.ts';
-import type { CheckpointSettings } from '../file/yaml-workflow.ts';
+import type { CheckpointSettings } from '../../text-workflow.ts';
 
 export interface Bundle {
   readonly origin: 'file' | 'inline';
@@ -22,11 +22,6 @@ export function bundleText({ origin, main, text, others, checkpoint }: Bundle): 
   );
   const hasSettings = checkpoint !== undefined && Object.keys(checkpoint).length > 0;
   return JSON.stringify({ dialect: 'yaml', origin, main, ...(hasSettings && { checkpoint }), workflows });
-}
-
-/** Whether a graph's text is a bundle of this dialect. */
-export function isBundle(text: string): boolean {
-  return text.startsWith('{"dialect":"yaml"');
 }
 
 /** @throws GRAPH_PARSE the text is no bundle */

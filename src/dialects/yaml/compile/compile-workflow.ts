@@ -29,7 +29,7 @@ import { readFile } from '../file/read-file.ts';
 import { TemplateReader } from '../run/template-reader.ts';
 import type { Names } from '../expression/template.ts';
 import type { BlockFile, WorkflowFile } from '../file/workflow-file.ts';
-import type { CheckpointSettings, WorkflowBlock, WorkflowInput, YamlWorkflow } from '../file/yaml-workflow.ts';
+import type { CheckpointSettings, WorkflowBlock, WorkflowInput, TextWorkflow } from '../../text-workflow.ts';
 
 /** What a workflow is compiled with. */
 export interface Surroundings {
@@ -42,7 +42,7 @@ export interface Surroundings {
    * The workflow that a block names; reports a fault if it cannot be used. Undefined without a fault: it is being compiled, and is found
    * in the run.
    */
-  readonly linkLiteral: (name: string, faults: Faults, call: Call) => YamlWorkflow | undefined;
+  readonly linkLiteral: (name: string, faults: Faults, call: Call) => TextWorkflow | undefined;
   readonly link: WorkflowParts['link'];
   /** Told of a block that computes the name of a workflow. */
   readonly noteComputed: () => void;
@@ -59,7 +59,7 @@ export interface Call {
 
 /** A workflow if it can be used, and all that is wrong with it. */
 export interface Compiled {
-  readonly workflow: YamlWorkflow | undefined;
+  readonly workflow: TextWorkflow | undefined;
   readonly violations: readonly Violation[];
   /** The text could not be read as YAML at all. */
   readonly isUnreadable?: boolean;
@@ -130,7 +130,7 @@ function compileDocument(document: YamlDocument, found: readonly Violation[], ar
 }
 
 /** What of a workflow a block needs that runs it. */
-export function linked({ name, graph, waves }: YamlWorkflow): LinkedWorkflow {
+export function linked({ name, graph, waves }: TextWorkflow): LinkedWorkflow {
   return { name, graph, waveCount: waves.length };
 }
 
@@ -155,8 +155,8 @@ function inputsOf(faults: Faults, file: WorkflowFile, types: ReadonlyMap<string,
   }));
 }
 
-function linkChildren(faults: Faults, order: BlockOrder, around: Surroundings): ReadonlyMap<string, YamlWorkflow> {
-  const children = new Map<string, YamlWorkflow>();
+function linkChildren(faults: Faults, order: BlockOrder, around: Surroundings): ReadonlyMap<string, TextWorkflow> {
+  const children = new Map<string, TextWorkflow>();
   for (const block of order.blocks.values()) {
     const name = block.inputs['workflow'];
     if (!isCall(around.types.get(block.type)) || typeof name !== 'string') continue;
@@ -179,7 +179,7 @@ function namesOf(
   file: WorkflowFile,
   inputs: readonly WorkflowInput[],
   order: BlockOrder,
-  children: ReadonlyMap<string, YamlWorkflow>,
+  children: ReadonlyMap<string, TextWorkflow>,
   types: ReadonlyMap<string, NodeType>,
 ): Names {
   const known = new Map<string, readonly string[] | undefined>();
@@ -218,7 +218,7 @@ function typeOfName(
 
 function fieldsOf(
   block: BlockFile | undefined,
-  child: YamlWorkflow | undefined,
+  child: TextWorkflow | undefined,
   types: ReadonlyMap<string, NodeType>,
 ): readonly string[] | undefined {
   if (block === undefined) return undefined;
@@ -308,12 +308,12 @@ interface Description {
   readonly order: BlockOrder;
   readonly inputs: readonly WorkflowInput[];
   readonly blocks: ReadonlyMap<string, CompiledBlock>;
-  readonly children: ReadonlyMap<string, YamlWorkflow>;
+  readonly children: ReadonlyMap<string, TextWorkflow>;
   readonly violations: readonly Violation[];
   readonly around: Surroundings;
 }
 
-function describeWorkflow(file: WorkflowFile, graph: Graph, parts: Description): YamlWorkflow {
+function describeWorkflow(file: WorkflowFile, graph: Graph, parts: Description): TextWorkflow {
   const { order, inputs, blocks, children, violations, around } = parts;
   const ids = [...order.blocks.keys()];
   return {
@@ -347,7 +347,7 @@ function describeWorkflow(file: WorkflowFile, graph: Graph, parts: Description):
 function describeBlock(
   file: BlockFile,
   { effect }: CompiledBlock,
-  child: YamlWorkflow | undefined,
+  child: TextWorkflow | undefined,
   wave: number,
 ): WorkflowBlock {
   return {

@@ -13,7 +13,7 @@ import { compileWorkflow, linked, type Call, type Compiled } from './compile-wor
 import type { Faults } from '../file/faults.ts';
 import type { Withheld } from '../run/input-templates.ts';
 import type { ReadOptions, WorkflowText } from '../file/read-options.ts';
-import type { YamlWorkflow } from '../file/yaml-workflow.ts';
+import type { TextWorkflow } from '../../text-workflow.ts';
 
 /** How deep workflows may call workflows where the file does not say. */
 const depthDefault = 32;
@@ -70,7 +70,7 @@ export class WorkflowLinker {
     });
   }
 
-  #linkLiteral(name: string, faults: Faults, { block, isSkippable }: Call): YamlWorkflow | undefined {
+  #linkLiteral(name: string, faults: Faults, { block, isSkippable }: Call): TextWorkflow | undefined {
     const at = [...block.at, 'inputs', 'workflow'];
     const chain = [...this.#chain, name];
     const before = this.#chain.indexOf(name);

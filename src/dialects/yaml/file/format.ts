@@ -1,6 +1,6 @@
 /** The format of a workflow file: the one table that checks and the JSON Schema are made from. Its meaning: docs/spec/yaml.md. */
 import type { Fields, Shape } from './shape.ts';
-import type { WorkflowInput } from './yaml-workflow.ts';
+import type { WorkflowInput } from '../../text-workflow.ts';
 
 const text = (wanted?: string): Shape => ({ kind: 'text', ...(wanted === undefined ? {} : { wanted }) });
 const flag: Shape = { kind: 'flag' };

@@ -4,7 +4,7 @@ import { nearest } from '../../../graph/nearest.ts';
 import { schemaFault } from '../../../schema/json-schema.ts';
 import { readJson } from './read-json.ts';
 import { isMapping, shown } from './shape.ts';
-import type { WorkflowInput } from './yaml-workflow.ts';
+import type { WorkflowInput } from '../../text-workflow.ts';
 
 type Issue = { readonly message: string; readonly path: readonly string[] };
 

@@ -6,7 +6,7 @@ import { schemaKeywords, typeNamed } from './format.ts';
 import type { Path } from './read-document.ts';
 import { readJson } from './read-json.ts';
 import { isMapping, shown } from './shape.ts';
-import type { WorkflowInput } from './yaml-workflow.ts';
+import type { WorkflowInput } from '../../text-workflow.ts';
 
 const jsonTypes: Readonly<Record<string, string>> = {
   str: 'string',

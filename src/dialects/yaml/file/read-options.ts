@@ -1,7 +1,7 @@
 /** What the reader of YAML workflows is handed beside the text. */
 import type { NodeType } from '../../../graph/node-type.ts';
 import type { Permissions } from '../../../graph/permissions.ts';
-import type { CheckpointSettings } from './yaml-workflow.ts';
+import type { CheckpointSettings } from '../../text-workflow.ts';
 
 /** A workflow's text and where it came from. */
 export interface WorkflowText {

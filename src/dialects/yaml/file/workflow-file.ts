@@ -2,7 +2,7 @@
 import type { EffectClass, RetryPolicy } from '../../../graph/node-contract.ts';
 import type { FileOutput } from '../../../graph/node-type.ts';
 import type { Path } from './read-document.ts';
-import type { CheckpointSettings, WorkflowInput } from './yaml-workflow.ts';
+import type { CheckpointSettings, WorkflowInput } from '../../text-workflow.ts';
 
 export interface DependencyFile {
   readonly block: string;

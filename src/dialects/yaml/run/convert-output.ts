@@ -4,7 +4,7 @@ import { renderText } from '../../../graph/expression-values.ts';
 import { schemaFault } from '../../../schema/json-schema.ts';
 import { schemaOfType } from '../file/read-inputs.ts';
 import { readJson } from '../file/read-json.ts';
-import type { WorkflowInput } from '../file/yaml-workflow.ts';
+import type { WorkflowInput } from '../../text-workflow.ts';
 
 const flags: ReadonlyMap<string, boolean> = new Map([
   ['true', true],

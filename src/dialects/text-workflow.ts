@@ -1,6 +1,6 @@
-/** A workflow read from YAML: what every door knows of it. */
-import type { Graph, Violation } from '../../../graph/graph.ts';
-import type { JsonSchema } from '../../../graph/node-type.ts';
+/** A workflow read from a text, of whatever dialect: what every door knows of it. */
+import type { Graph, Violation } from '../graph/graph.ts';
+import type { JsonSchema } from '../graph/node-type.ts';
 
 export interface WorkflowInput {
   readonly name: string;
@@ -47,7 +47,7 @@ export interface CheckpointSettings {
   readonly max_checkpoint_size_mb?: number;
 }
 
-export interface YamlWorkflow {
+export interface TextWorkflow {
   readonly name: string;
   readonly description: string | undefined;
   readonly version: string;
@@ -62,4 +62,12 @@ export interface YamlWorkflow {
   readonly secrets: readonly string[];
   readonly graph: Graph;
   readonly warnings: readonly Violation[];
+}
+
+/**
+ * The dialect of the text that is kept with a run: such a text begins with its name, `{"dialect":"yaml"`, whatever follows.
+ * Undefined: it says none.
+ */
+export function dialectOf(text: string): string | undefined {
+  return /^\{"dialect":"([a-z][a-z0-9-]*)"/u.exec(text)?.[1];
 }
