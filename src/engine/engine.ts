@@ -38,6 +38,7 @@ import { previewRun } from './runs/preview.ts';
 import { redactorOf } from './run/redact.ts';
 import { claimForResume, prepareRunner, type RunnerRequest } from './runs/resume-run.ts';
 import type { EngineEnvironment } from './run/run-core.ts';
+import { momentOf, type Moment } from './run/standing.ts';
 import { RunFeed } from './run/run-feed.ts';
 import { restingFrame, resultOf } from './runs/run-result.ts';
 import { parentTrace } from './runs/trace-origin.ts';
@@ -94,13 +95,13 @@ class CairnEngine implements Engine {
   async start(graph: Graph, input: unknown, options: StartOptions = {}): Promise<RunHandle> {
     this.#checkOpen();
     const known = options.runId === undefined ? undefined : await this.#advancing(options.runId);
-    const claimedAtMs = this.#env.clock.monotonic();
+    const claimedAt = momentOf(this.#env.clock);
     const { created, run, claim, loaded } = await admitRun(this.#env, graph, input, options);
     if (known !== undefined) return this.#handle(run.runId, known, false);
     if (options.detach === true) return this.#restingHandle(run, graph, created);
     if (!created) return this.resume(run.runId, { graph });
     return this.#open(run.runId, () =>
-      this.#advance(run, claim as Claim, claimedAtMs, graph, { graph }, created, loaded),
+      this.#advance(run, claim as Claim, claimedAt, graph, { graph }, created, loaded),
     );
   }
 
@@ -131,20 +132,20 @@ class CairnEngine implements Engine {
   async takeUp(options: TakeUpOptions): Promise<readonly TakenRun[]> {
     this.#checkOpen();
     const { store, clock, ids, tenant, leaseMs } = this.#env;
-    const claimedAtMs = clock.monotonic();
+    const claimedAt = momentOf(clock);
     const except = [...(options.except ?? []), ...this.#active.keys(), ...this.#opening.keys()];
     const asked = { tenant, workerId: ids.workerId, leaseMs, at: clock.now(), ...options, except };
     return (await store.claimNext(asked)).map((granted) => {
       const { runId } = granted.run;
-      return { runId, handle: this.#open(runId, () => this.#advanceGranted(granted, claimedAtMs)) };
+      return { runId, handle: this.#open(runId, () => this.#advanceGranted(granted, claimedAt)) };
     });
   }
 
-  async #advanceGranted({ claim, run }: GrantedClaim, claimedAtMs: number): Promise<RunHandle> {
+  async #advanceGranted({ claim, run }: GrantedClaim, claimedAt: Moment): Promise<RunHandle> {
     const options = { retryFailed: false };
     try {
       const graph = await findGraphOf(this.#options, run);
-      return await this.#advance(run, claim, claimedAtMs, graph, options, false);
+      return await this.#advance(run, claim, claimedAt, graph, options, false);
     } catch (error) {
       await this.#env.store.releaseClaim(claim).catch(() => {});
       throw error;
@@ -156,10 +157,10 @@ class CairnEngine implements Engine {
     const graph = options.graph ?? (await findGraphOf(this.#options, run));
     const resting = this.#takeRest(run, graph, options);
     if (resting !== undefined) return resting;
-    const claimedAtMs = this.#env.clock.monotonic();
+    const claimedAt = momentOf(this.#env.clock);
     const { claim, run: claimed } = await claimForResume(this.#env, run);
     // It may have ended between the look at it and the claim: then it is given back as it is.
-    if (!hasEnded(claimed, options)) return this.#advance(claimed, claim, claimedAtMs, graph, options, false);
+    if (!hasEnded(claimed, options)) return this.#advance(claimed, claim, claimedAt, graph, options, false);
     await this.#env.store.releaseClaim(claim).catch(() => {});
     return this.#takeRest(claimed, graph, options) as RunHandle;
   }
@@ -174,14 +175,14 @@ class CairnEngine implements Engine {
   async #advance(
     run: RunRow,
     claim: Claim,
-    claimedAtMs: number,
+    claimedAt: Moment,
     graph: Graph,
     options: ResumeOptions,
     created: boolean,
     loaded?: LoadedState,
   ): Promise<RunHandle> {
     const feed = new RunFeed(run);
-    const runner = await this.#prepare({ run, claim, claimedAtMs, graph, feed, options }, loaded);
+    const runner = await this.#prepare({ run, claim, claimedAt, graph, feed, options }, loaded);
     const { telemetry } = this.#env;
     if (telemetry !== undefined)
       traceRun(telemetry, feed, run, graph, await parentTrace(this.#env, run, options.traceparent));
@@ -232,7 +233,7 @@ class CairnEngine implements Engine {
     try {
       const found = await this.#env.store.readRun(before);
       if (found?.status !== 'paused' || !found.hasMessages) return false;
-      const claimedAtMs = this.#env.clock.monotonic();
+      const claimedAt = momentOf(this.#env.clock);
       const { claim, run } = await claimForResume(this.#env, found);
       const options = { retryFailed: false };
       // Somebody may have ended it between the look at it and the claim.
@@ -240,7 +241,7 @@ class CairnEngine implements Engine {
         await this.#env.store.releaseClaim(claim).catch(() => {});
         return false;
       }
-      active.runner = await this.#prepare({ run, claim, claimedAtMs, graph, feed, options }, undefined);
+      active.runner = await this.#prepare({ run, claim, claimedAt, graph, feed, options }, undefined);
       return true;
     } catch {
       // It is at rest, and its messages are there: whoever resumes it takes them.

@@ -23,7 +23,7 @@ export function launch(core: RunCore, activation: Activation): void {
   if (activation.isCancelled) return settleCancelled(core, activation);
   // An effect whose intent is durable is as good as running: a failure elsewhere does not stop it (G8).
   if (core.standing.isStopping && !(isEffect(node) && core.standing.mayFinish)) return giveUp(core, activation);
-  if (isEffect(node) && core.env.clock.monotonic() >= core.standing.leaseUntilMs) {
+  if (isEffect(node) && core.standing.isLeaseOver(core.env.clock)) {
     core.agenda.forget(activation);
     return core.loop.fail(new CairnError('CLAIM_LOST', { runId: core.runId }));
   }

@@ -1,5 +1,6 @@
 /** Keeps the claim of a run alive while it is advanced (O2). */
 import { CairnError } from '../../errors.ts';
+import { momentOf } from '../run/standing.ts';
 import type { RunCore } from '../run/run-core.ts';
 
 /** Renews the lease at a third of it; a renewal that is refused ends the work here. */
@@ -25,12 +26,12 @@ export class ClaimKeeper {
   async #renew(): Promise<void> {
     const core = this.#core;
     const { env, claim } = core;
-    const askedAtMs = env.clock.monotonic();
+    const askedAt = momentOf(env.clock);
     try {
       const { hasMessages } = await env.store.renewClaim(claim);
       if (this.#isStopped) return;
       // Counted from before the call: the store's lease began no earlier.
-      core.standing.leaseUntilMs = askedAtMs + claim.leaseMs;
+      core.standing.renewLease(askedAt);
       if (hasMessages) await core.loop.readMessages();
     } catch (error) {
       if (this.#isStopped) return;

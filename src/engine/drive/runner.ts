@@ -13,6 +13,7 @@ import type { Loop } from '../run/loop.ts';
 import { RunCore, type EngineEnvironment } from '../run/run-core.ts';
 import { endingOf } from '../run/run-ending.ts';
 import type { RunFeed } from '../run/run-feed.ts';
+import type { Moment } from '../run/standing.ts';
 import { holdTimer } from '../run/timers.ts';
 import { startPlanned } from '../settle/cancel.ts';
 import { takeHolds } from '../settle/open-effects.ts';
@@ -32,8 +33,8 @@ export interface RunnerOptions {
   readonly env: EngineEnvironment;
   readonly run: RunRow;
   readonly claim: Claim;
-  /** Monotonic ms of the moment the claim was asked for. */
-  readonly claimedAtMs: number;
+  /** When the claim was asked for. */
+  readonly claimedAt: Moment;
   readonly graph: Graph;
   readonly loaded: LoadedState;
   readonly feed: RunFeed;
@@ -58,11 +59,10 @@ export class Runner implements Loop {
   #isStarted = false;
 
   constructor(options: RunnerOptions) {
-    const { claim, feed, loaded } = options;
+    const { feed, loaded } = options;
     const core = new RunCore({
       ...options,
       loop: this,
-      leaseUntilMs: options.claimedAtMs + claim.leaseMs,
       onLanded: (landed, sizeBytes) => {
         this.#checkpoints.onLanded(sizeBytes);
         feed.publish(landed);

@@ -29,7 +29,7 @@ export async function announceAttempt(core: RunCore, effort: StepEffort, attempt
   core.agenda.gatedCount += 1;
   await core.loop.durable();
   core.agenda.gatedCount -= 1;
-  if (core.env.clock.monotonic() >= core.standing.leaseUntilMs) {
+  if (core.standing.isLeaseOver(core.env.clock)) {
     core.loop.fail(new CairnError('CLAIM_LOST', { runId: core.runId }));
     await never();
   }

@@ -19,7 +19,7 @@ import { rootFrameRun, type FrameRun } from './frame-run.ts';
 import type { Loop } from './loop.ts';
 import type { RecordedPast } from './recorded-past.ts';
 import { redactorOf } from './redact.ts';
-import { Standing } from './standing.ts';
+import { Standing, type Moment } from './standing.ts';
 
 /** The outside, as one value. */
 export interface EngineEnvironment {
@@ -46,8 +46,8 @@ export interface RunCoreOptions {
   readonly graph: Graph;
   readonly loaded: LoadedState;
   readonly loop: Loop;
-  /** Monotonic ms until which the lease certainly holds. */
-  readonly leaseUntilMs: number;
+  /** When the claim was asked for. */
+  readonly claimedAt: Moment;
   readonly onLanded: (landed: Landed, deltaBytes: number) => void;
   readonly onBroken: (error: unknown) => void;
 }
@@ -82,7 +82,7 @@ export class RunCore {
     this.loop = options.loop;
     this.draft = new Draft(run, loaded.root);
     this.draft.hasBlobs = loaded.seq > 0;
-    this.standing = new Standing(options.leaseUntilMs);
+    this.standing = new Standing(claim.leaseMs, options.claimedAt);
     this.resumedSeq = loaded.seq;
     this.keySeed = keySeedOf(run);
     this.redact = redactorOf(env);

@@ -1,4 +1,15 @@
 /** Whether a run goes on here, and if not, why it stops. */
+import type { Clock } from '../../ports/clock.ts';
+
+/** A moment by both clocks, ms. */
+export interface Moment {
+  readonly monotonicMs: number;
+  readonly wallMs: number;
+}
+
+export function momentOf(clock: Clock): Moment {
+  return { monotonicMs: clock.monotonic(), wallMs: clock.now() };
+}
 
 /** In order of weight: a later one outweighs those before it, and none is taken back. */
 const phases = ['going', 'failing', 'closing', 'cancelling', 'broken'] as const;
@@ -12,11 +23,27 @@ export type Phase = (typeof phases)[number];
 /** One per advancing run. */
 export class Standing {
   #phase: Phase = 'going';
-  /** Monotonic ms until which the lease certainly holds (O2). */
-  leaseUntilMs: number;
+  readonly #leaseMs: number;
+  #leasedAt: Moment;
 
-  constructor(leaseUntilMs: number) {
-    this.leaseUntilMs = leaseUntilMs;
+  /** @param leasedAt - when the claim was asked for: the store's lease began no earlier */
+  constructor(leaseMs: number, leasedAt: Moment) {
+    this.#leaseMs = leaseMs;
+    this.#leasedAt = leasedAt;
+  }
+
+  /** @param askedAt - when the renewal was asked for */
+  renewLease(askedAt: Moment): void {
+    this.#leasedAt = askedAt;
+  }
+
+  /**
+   * Whether the lease may have run out (O2). The clock that has gone further counts: the monotonic one stands still while a machine
+   * sleeps, and the other may be put back.
+   */
+  isLeaseOver(clock: Clock): boolean {
+    const { monotonicMs, wallMs } = this.#leasedAt;
+    return Math.max(clock.monotonic() - monotonicMs, clock.now() - wallMs) >= this.#leaseMs;
   }
 
   get phase(): Phase {

@@ -15,6 +15,7 @@ import type { QueuedStart } from '../run/agenda.ts';
 import type { Activation } from '../run/frame-run.ts';
 import type { Loop } from '../run/loop.ts';
 import { RunCore, type EngineEnvironment } from '../run/run-core.ts';
+import { momentOf } from '../run/standing.ts';
 import { startPlanned } from '../settle/cancel.ts';
 import { settleCancelled } from '../settle/settle.ts';
 import { draftFork } from './fork.ts';
@@ -73,7 +74,7 @@ class Preview implements Loop {
       graph,
       loaded,
       loop: this,
-      leaseUntilMs: 0,
+      claimedAt: momentOf(env.clock),
       onLanded: () => {},
       onBroken: () => {},
     });

@@ -10,6 +10,7 @@ import { ReplaySource } from '../replay/replay.ts';
 import { originOf, type Origin } from './trace-origin.ts';
 import { recordRoutes, takeRoutesAgain } from './reroute.ts';
 import type { EngineEnvironment } from '../run/run-core.ts';
+import type { Moment } from '../run/standing.ts';
 import type { RunFeed } from '../run/run-feed.ts';
 import { Runner } from '../drive/runner.ts';
 
@@ -38,7 +39,7 @@ export interface RunnerRequest {
   readonly env: EngineEnvironment;
   readonly run: RunRow;
   readonly claim: Claim;
-  readonly claimedAtMs: number;
+  readonly claimedAt: Moment;
   readonly graph: Graph;
   readonly feed: RunFeed;
   readonly options: ResumeOptions;
@@ -48,7 +49,7 @@ export interface RunnerRequest {
 
 /** Loads a claimed run and makes the runner that will advance it. */
 export async function prepareRunner(request: RunnerRequest): Promise<Runner> {
-  const { env, run, claim, claimedAtMs, graph, feed, options } = request;
+  const { env, run, claim, claimedAt, graph, feed, options } = request;
   // Whose state is at hand was started just now, and says in its start where it came from.
   const origin = request.loaded === undefined ? originOf(env, options.traceparent) : {};
   const loaded = request.loaded ?? (await loadState(env.store, env.blobs, run));
@@ -56,7 +57,7 @@ export async function prepareRunner(request: RunnerRequest): Promise<Runner> {
   const isOtherCode = hasOtherCode(loaded.root, graph);
   const changed = await applyGraphChange(env, run, loaded.root, graph, options);
   const rerouted = takeRoutesAgain(loaded.root, graph);
-  const runner = new Runner({ env, run, claim, claimedAtMs, graph, loaded, feed });
+  const runner = new Runner({ env, run, claim, claimedAt, graph, loaded, feed });
   const { core } = runner;
   recordRoutes(core, rerouted);
   if (changed !== undefined) {
