@@ -154,6 +154,19 @@ test('graph, state, schema and engine read no clock, randomness, environment or 
   expect(violations).toEqual([]);
 });
 
+test('only src/state writes ops, so that a tree and what is recorded of it cannot part', () => {
+  const violations = sources
+    .filter(({ folder }) => folder !== 'state')
+    .flatMap((source) =>
+      source.code
+        .split('\n')
+        .flatMap((text, index) =>
+          /\bdelta\.(set|delete|append|text)\(/i.test(text) ? [describePlace(source, index + 1)] : [],
+        ),
+    );
+  expect(violations).toEqual([]);
+});
+
 test('every file of src is imported or is an entry', (context) => {
   if (!sources.some(({ path }) => path === 'src/index.ts')) context.skip('src/index.ts is not there yet');
   const entries = readEntries();

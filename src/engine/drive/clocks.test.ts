@@ -9,7 +9,11 @@ import type { RunResult } from '../api.ts';
 const twoHoursMs = 2 * 60 * 60 * 1_000;
 
 /** A clock whose wall time can be put forward, while its monotonic time goes on as it did. */
-function jumpingClock(): { readonly clock: Clock; readonly run: <T>(work: Promise<T>) => Promise<T>; jump(): void } {
+function jumpingClock(): {
+  readonly clock: Clock;
+  readonly run: <T>(work: Promise<T>) => Promise<T>;
+  readonly jump: () => void;
+} {
   const virtual = createVirtualClock();
   let aheadMs = 0;
   const clock: Clock = { ...virtual, now: () => virtual.now() + aheadMs };

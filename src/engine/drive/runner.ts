@@ -8,6 +8,7 @@ import type { LiveEvent } from '../api.ts';
 import { begin, beginLater, beginRetry } from '../effects/begin.ts';
 import { judgeNode } from '../effects/judge-node.ts';
 import type { Activation } from '../run/frame-run.ts';
+import type { Draft } from '../run/draft.ts';
 import { liveEventOf, runningNow } from '../run/live-events.ts';
 import type { Loop } from '../run/loop.ts';
 import { RunCore, type EngineEnvironment } from '../run/run-core.ts';
@@ -37,6 +38,7 @@ export interface RunnerOptions {
   readonly claimedAt: Moment;
   readonly graph: Graph;
   readonly loaded: LoadedState;
+  readonly draft: Draft;
   readonly feed: RunFeed;
 }
 

@@ -13,7 +13,7 @@ import type { RunTree } from '../../state/tree.ts';
 import type { Limits } from '../limits.ts';
 import { Agenda } from './agenda.ts';
 import { Committer, type Landed } from './committer.ts';
-import { Draft } from './draft.ts';
+import type { Draft } from './draft.ts';
 import type { EffectsInFlight } from './effects-in-flight.ts';
 import { rootFrameRun, type FrameRun } from './frame-run.ts';
 import type { Loop } from './loop.ts';
@@ -45,6 +45,8 @@ export interface RunCoreOptions {
   readonly claim: Claim;
   readonly graph: Graph;
   readonly loaded: LoadedState;
+  /** Over the loaded state; what taking the run up changes is in it already. */
+  readonly draft: Draft;
   readonly loop: Loop;
   /** When the claim was asked for. */
   readonly claimedAt: Moment;
@@ -80,7 +82,7 @@ export class RunCore {
     this.run = run;
     this.claim = claim;
     this.loop = options.loop;
-    this.draft = new Draft(run, loaded.root);
+    this.draft = options.draft;
     this.draft.hasBlobs = loaded.seq > 0;
     this.standing = new Standing(claim.leaseMs, options.claimedAt);
     this.resumedSeq = loaded.seq;

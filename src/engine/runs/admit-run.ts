@@ -8,7 +8,7 @@ import { makeKeySeed } from '../../history/key-seed.ts';
 import type { StoredMeta } from '../../history/stored-meta.ts';
 import type { AdmissionReply, RunKey } from '../../ports/store.ts';
 import { encodeValue } from '../../state/values/codec.ts';
-import { DeltaBuilder } from '../../state/delta.ts';
+import { TreeWriter } from '../../state/tree-writer.ts';
 import type { FrameTree, RunTree } from '../../state/tree.ts';
 import type { StartOptions } from '../api.ts';
 import { checkId } from '../admit/check-id.ts';
@@ -111,11 +111,11 @@ export async function admitRun(
 
 /** The delta of the first checkpoint: the whole tree, a large input by reference (C5). */
 async function rootDelta(env: EngineEnvironment, run: RunKey, root: RunTree): Promise<string> {
-  const delta = new DeltaBuilder();
   const { frame, ...rest } = root;
-  for (const [name, value] of Object.entries(rest)) delta.set(JSON.stringify([name]), encodeValue(value));
-  delta.set('["frame"]', encodeValue({ ...frame, input: await storedForm(env, run, frame.input) }));
-  return delta.take();
+  const state = new TreeWriter({} as RunTree);
+  for (const [name, value] of Object.entries(rest)) state.set([name], value);
+  state.set(['frame'], frame, encodeValue({ ...frame, input: await storedForm(env, run, frame.input) }));
+  return state.delta.take();
 }
 
 /** Starting twice with one id is the same run, if it is the same graph and input. */

@@ -3,9 +3,9 @@ import type { RunKey } from '../../ports/store.ts';
 import { CairnError } from '../../errors.ts';
 import { partitions } from '../../graph/node-contract.ts';
 import { admitValue, encodeValue, maskedText } from '../../state/values/codec.ts';
-import { type DeltaBuilder, pathJson } from '../../state/delta.ts';
 import { readPath, setPath } from '../../state/values/diff.ts';
 import type { RunTree, StepRecord } from '../../state/tree.ts';
+import type { TreeWriter } from '../../state/tree-writer.ts';
 import type { ForkOptions, Patch } from '../api.ts';
 import { checkAnswer } from '../admit/check-answer.ts';
 import { readAnswer } from '../admit/read-answer.ts';
@@ -44,41 +44,30 @@ function placed(whole: unknown, path: readonly string[], value: unknown, patch: 
   }
 }
 
-/** Changes a state and records the ops that do it; large values go to the blob store (C5). */
+/** Changes the state that a fork begins with; large values go to the blob store (C5). */
 export class ForkPatches {
   readonly #env: EngineEnvironment;
   readonly #fork: RunKey;
-  readonly #root: RunTree;
-  readonly #delta: DeltaBuilder;
+  readonly #state: TreeWriter;
 
-  constructor(env: EngineEnvironment, fork: RunKey, root: RunTree, delta: DeltaBuilder) {
+  constructor(env: EngineEnvironment, fork: RunKey, state: TreeWriter) {
     this.#env = env;
     this.#fork = fork;
-    this.#root = root;
-    this.#delta = delta;
-  }
-
-  /** Sets a place whose holder is there. `form`: what is written for the value, if it is not the value itself. */
-  set(path: readonly string[], value: unknown, form: unknown = value): void {
-    const holder = readPath(this.#root, path.slice(0, -1)) as object;
-    const key = path.at(-1) as string;
-    Object.defineProperty(holder, key, { value, writable: true, enumerable: true, configurable: true });
-    this.#delta.set(pathJson(path), encodeValue(form));
+    this.#state = state;
   }
 
   async #setLarge(path: readonly string[], value: unknown): Promise<void> {
-    this.set(path, value, await storedForm(this.#env, this.#fork, value));
+    this.#state.set(path, value, encodeValue(await storedForm(this.#env, this.#fork, value)));
   }
 
   /** Takes a patch in and returns the channel it changed, if it did. @throws STATE_UNKNOWN_CHANNEL */
   async apply(patch: Patch): Promise<string | undefined> {
     const [partition, key, ...rest] = patch.path;
     const value = await admitPatch(this.#env, patch);
-    const root = this.#root;
+    const { root } = this.#state;
     if (partition === 'outputs' && key !== undefined && rest.length === 0) {
-      if (root.supplied === undefined) this.set(['supplied'], {});
       const output = await storedForm(this.#env, this.#fork, value);
-      this.set(['supplied', pathKeyOf([key])], { output: value }, { output });
+      this.#state.set(['supplied', pathKeyOf([key])], { output: value }, encodeValue({ output }));
       return undefined;
     }
     const { frame } = root;
@@ -108,10 +97,10 @@ export class ForkPatches {
   openAgain(asked: RunTree, waitId: string, view: number): void {
     const [id] = asked.waits[waitId]?.node ?? [];
     const record = id === undefined ? undefined : asked.frame.nodes[id];
-    if (id === undefined || record === undefined || this.#root.waits[waitId] !== undefined) return;
-    this.set(['frame', 'nodes', id], { ...record, view });
+    if (id === undefined || record === undefined || this.#state.root.waits[waitId] !== undefined) return;
+    this.#state.set(['frame', 'nodes', id], { ...record, view });
     for (const [openId, wait] of Object.entries(asked.waits))
-      if (wait.node.join('/') === id) this.set(['waits', openId], wait);
+      if (wait.node.join('/') === id) this.#state.set(['waits', openId], wait);
   }
 
   /** Closes an open wait with the answer given. @throws WAIT_NOT_FOUND it is not open here, ANSWER_INVALID */
@@ -121,20 +110,19 @@ export class ForkPatches {
     given: unknown,
     { by = 'person', readsTexts }: AnswerForm,
   ): Promise<void> {
-    const { waits } = this.#root;
-    const wait = waits[waitId];
+    const { root } = this.#state;
+    const wait = root.waits[waitId];
     if (wait === undefined) throw new CairnError('WAIT_NOT_FOUND', { runId, waitId });
     const meant = readsTexts === true && typeof given === 'string' ? readAnswer(wait, given) : given;
     const admitted = admitValue(meant, ['answer'], this.#env.limits, redactorOf(this.#env)).value;
     await takeFiles(this.#env, admitted, 'the answer');
     const value = checkAnswer(wait, admitted);
-    delete waits[waitId];
-    this.#delta.delete(pathJson(['waits', waitId]));
+    this.#state.delete(['waits', waitId]);
     const nodeAt = recordPathOf(wait.node);
     const at = wait.step === undefined ? nodeAt : [...nodeAt, 'steps', wait.step];
     if (wait.kind === 'doubt') return this.#setLarge([...at, 'decision'], value);
-    const { wait: _, ...open } = readPath(this.#root, at) as StepRecord;
+    const { wait: _, ...open } = readPath(root, at) as StepRecord;
     const step: StepRecord = { ...open, status: 'done', output: value, by, at: this.#env.clock.now() };
-    this.set(at, step, { ...step, output: await storedForm(this.#env, this.#fork, value) });
+    this.#state.set(at, step, encodeValue({ ...step, output: await storedForm(this.#env, this.#fork, value) }));
   }
 }

@@ -6,10 +6,11 @@ import { makeKeySeed } from '../../history/key-seed.ts';
 import { metaOf } from '../../history/stored-meta.ts';
 import { openWaitRows } from '../../history/open-waits.ts';
 import type { Graph } from '../../graph/graph.ts';
+import { partitions } from '../../graph/node-contract.ts';
 import type { RunKey, RunRow, WaitRow } from '../../ports/store.ts';
 import { encodeValue } from '../../state/values/codec.ts';
-import { DeltaBuilder, pathJson } from '../../state/delta.ts';
 import type { RunTree } from '../../state/tree.ts';
+import { TreeWriter } from '../../state/tree-writer.ts';
 import { checkId } from '../admit/check-id.ts';
 import type { CheckpointRef, ForkOptions, Patch } from '../api.ts';
 import { findAnswered, type MeantWait } from './find-answered.ts';
@@ -25,7 +26,8 @@ export interface DraftFork {
   /** The checkpoint it continues from: the one asked for, or the one just before a patched outcome or answer. */
   readonly from: number;
   readonly loaded: LoadedState;
-  readonly delta: DeltaBuilder;
+  /** Its state, and the ops that make it. */
+  readonly state: TreeWriter;
   /** What the graph it goes on under has that the one before had not, and the other way round. */
   readonly differences: readonly unknown[];
 }
@@ -46,7 +48,7 @@ export async function forkRun(
   const { store, clock, ids, tenant, limits } = env;
   const runId = options.runId ?? ids.createRunId(clock.now());
   checkId('run id', runId, limits.idBytes);
-  const { from, checksum, delta, waits, pending, graphHash, differences } =
+  const { from, checksum, ops, waits, pending, graphHash, differences } =
     (await quickFork(env, run, seq, options, { tenant, runId })) ??
     (await fullFork(env, run, seq, options, findGraph, { tenant, runId }));
   const owner = await readOwner(store, run, from);
@@ -65,15 +67,7 @@ export async function forkRun(
       ...(Object.keys(detail).length === 0 ? {} : { detail }),
     },
   ]);
-  const first = encodeCheckpoint(
-    { runKey: key, seq: from + 1 },
-    checksum,
-    at,
-    change,
-    delta.take(),
-    undefined,
-    pending,
-  );
+  const first = encodeCheckpoint({ runKey: key, seq: from + 1 }, checksum, at, change, ops, undefined, pending);
   const reply = await store.admitRun({
     tenant,
     runId,
@@ -95,7 +89,7 @@ export async function forkRun(
 interface NewFork {
   readonly from: number;
   readonly checksum: Uint8Array;
-  readonly delta: DeltaBuilder;
+  readonly ops: string;
   readonly waits: readonly WaitRow[];
   readonly pending: number;
   readonly graphHash: string;
@@ -110,10 +104,18 @@ async function fullFork(
   findGraph: FindGraph,
   fork: RunKey,
 ): Promise<NewFork> {
-  const { from, loaded, delta, differences } = await draftFork(env, run, seq, options, findGraph, fork);
+  const { from, loaded, state, differences } = await draftFork(env, run, seq, options, findGraph, fork);
   const { root, checksum } = loaded;
   const waits = openWaitRows(fork, root);
-  return { from, checksum, delta, waits, pending: pendingOf(root), graphHash: root.graphHash, differences };
+  return {
+    from,
+    checksum,
+    ops: state.delta.take(),
+    waits,
+    pending: pendingOf(root),
+    graphHash: root.graphHash,
+    differences,
+  };
 }
 
 /** Where the checkpoint says that nothing is pending, and whole channels are patched, nothing of the state needs to be read. */
@@ -133,18 +135,24 @@ async function quickFork(
   if (row === undefined) return undefined;
   const { pending, link } = decodeCheckpoint({ runKey: owner.key, seq }, undefined, row);
   if (pending !== 0) return undefined;
-  const delta = new DeltaBuilder();
-  delta.set('["status"]', '"paused"');
+  // Whole channels are replaced, so a state without any stands in for the one that is not read.
+  const channels = Object.fromEntries(partitions.map((name) => [name, {}]));
+  const state = new TreeWriter({ frame: { channels } } as RunTree);
+  state.set(['status'], 'paused');
   for (const patch of patches) {
-    const form = await storedForm(env, fork, await admitPatch(env, patch));
-    delta.set(pathJson(['frame', 'channels', ...patch.path]), encodeValue(form));
+    const value = await admitPatch(env, patch);
+    state.set(['frame', 'channels', ...patch.path], value, encodeValue(await storedForm(env, fork, value)));
   }
-  if (patches.length > 0) delta.set('["patched"]', JSON.stringify(patches.map(({ path }) => path.join('.'))));
-  if (options.rerunPure === true) delta.set('["rerunPure"]', 'true');
+  if (patches.length > 0)
+    state.set(
+      ['patched'],
+      patches.map(({ path }) => path.join('.')),
+    );
+  if (options.rerunPure === true) state.set(['rerunPure'], true);
   return {
     from: seq,
     checksum: link,
-    delta,
+    ops: state.delta.take(),
     waits: [],
     pending: patches.length > 0 ? 1 : 0,
     graphHash: run.graphHash,
@@ -164,14 +172,11 @@ export async function draftFork(
   const { from, meant } = await forkPoint(env, run, seq, options);
   const loaded = await loadState(env.store, env.blobs, run, from);
   const { root } = loaded;
-  const delta = new DeltaBuilder();
-  const patches = new ForkPatches(env, fork, root, delta);
-  if (root.status !== 'paused') patches.set(['status'], 'paused');
-  if (root.failures !== undefined) {
-    delete root.failures;
-    delta.delete('["failures"]');
-  }
-  const differences = await changeGraph(env, run, loaded, options, patches, delta, fork);
+  const state = new TreeWriter(root);
+  const patches = new ForkPatches(env, fork, state);
+  if (root.status !== 'paused') state.set(['status'], 'paused');
+  state.delete(['failures']);
+  const differences = await changeGraph(env, run, state, options, fork);
   const patched: string[] = [...(root.patched ?? [])];
   const set = options.set ?? [];
   if (set.some(isOfOutput)) await checkNodes(env, run, root, set);
@@ -184,15 +189,15 @@ export async function draftFork(
     const graph = options.graph ?? (await findGraph());
     if (graph !== undefined) await checkPatchedInput(graph, input, root.frame.input);
   }
-  if (patched.length > 0) patches.set(['patched'], patched);
+  if (patched.length > 0) state.set(['patched'], patched);
   for (const { waitId, original, openAt } of meant.values()) {
     if (original === undefined || openAt !== from) continue;
     const asked = await loadState(env.store, env.blobs, original.run, original.seq);
     patches.openAgain(asked.root, waitId, from);
   }
   for (const [name, { waitId }] of meant) await patches.answer(run.runId, waitId, options.answers?.[name], options);
-  if (options.rerunPure === true) patches.set(['rerunPure'], true);
-  return { from, loaded, delta, differences };
+  if (options.rerunPure === true) state.set(['rerunPure'], true);
+  return { from, loaded, state, differences };
 }
 
 function isOfOutput({ path }: Patch): boolean {
@@ -214,19 +219,16 @@ async function checkNodes(env: EngineEnvironment, run: RunRow, root: RunTree, se
 async function changeGraph(
   env: EngineEnvironment,
   run: RunRow,
-  { root }: LoadedState,
+  state: TreeWriter,
   { graph, leaveOutAdded }: ForkOptions,
-  patches: ForkPatches,
-  delta: DeltaBuilder,
   fork: RunKey,
 ): Promise<readonly unknown[]> {
   if (graph === undefined) return [];
-  const isOtherCode = hasOtherCode(root, graph);
-  const asked = leaveOutAdded === undefined ? {} : { leaveOutAdded };
-  const changed = await applyGraphChange(env, run, root, graph, asked, fork);
-  for (const [path, json] of changed?.sets ?? []) delta.set(path, json);
-  if (isOtherCode) patches.set(['rerunPure'], true);
-  return changed?.differences ?? [];
+  const isOtherCode = hasOtherCode(state.root, graph);
+  const consent = leaveOutAdded === undefined ? {} : { leaveOutAdded };
+  const differences = await applyGraphChange(env, run, state, graph, consent, fork);
+  if (isOtherCode) state.set(['rerunPure'], true);
+  return differences ?? [];
 }
 
 function isSeqOf(run: RunRow, seq: number): boolean {

@@ -7,44 +7,37 @@ import { readBlobText } from '../../history/resolve-values.ts';
 import { metaOf } from '../../history/stored-meta.ts';
 import type { RunKey, RunRow } from '../../ports/store.ts';
 import { admitValue, encodeValue } from '../../state/values/codec.ts';
-import { pathJson } from '../../state/delta.ts';
 import type { FrameTree, GraphDefinitionRecord, RunTree } from '../../state/tree.ts';
+import type { TreeWriter } from '../../state/tree-writer.ts';
 import type { ResumeOptions } from '../api.ts';
 import { storedForms } from '../admit/offload.ts';
 import { redactorOf } from '../run/redact.ts';
 import type { EngineEnvironment } from '../run/run-core.ts';
 
-/** What going on under another graph changes. */
-export interface GraphChange {
-  readonly differences: readonly unknown[];
-  /** What changes in the state, as ops to record: hashes, the new definition, migrated channels. */
-  readonly sets: readonly SetOp[];
-}
-
-type SetOp = readonly [pathJson: string, json: string];
-
-/** Puts a state under another graph, if it can go on there. @throws RUN_GRAPH_CHANGED it cannot, or not without a migration */
+/**
+ * Puts a state under another graph, if it can go on there: hashes, the definition, migrated channels.
+ *
+ * @returns what differs, human readable; undefined: nothing
+ * @throws RUN_GRAPH_CHANGED it cannot, or not without a migration
+ */
 export async function applyGraphChange(
   env: EngineEnvironment,
   run: RunRow,
-  root: RunTree,
+  state: TreeWriter,
   graph: Graph,
   { migrate, leaveOutAdded }: Pick<ResumeOptions, 'migrate' | 'leaveOutAdded'>,
   owner: RunKey = run,
-): Promise<GraphChange | undefined> {
+): Promise<readonly unknown[] | undefined> {
+  const { root } = state;
   if (root.graphHash === graph.hash) {
     if (!hasOtherCode(root, graph)) return undefined;
-    return {
-      differences: [{ what: 'code', detail: 'the text of some function has changed' }],
-      sets: [setCode(root, graph)],
-    };
+    state.set(['codeHash'], graph.codeHash);
+    return [{ what: 'code', detail: 'the text of some function has changed' }];
   }
   const stored = await storedStructure(env, run, root);
   const { verdict, differences } = compareStructures(stored, graph, livePositions(root.frame, root.codeHash));
   if (verdict === 'refused')
     throw changedError(run, differences, 'what it waits for or works on is gone or is something else');
-  const { channels } = root.frame;
-  let migrated: FrameTree['channels'] = {};
   const needs = new Set(differences.map((difference) => difference.verdict));
   if (needs.has('needs-consent') && leaveOutAdded !== true)
     throw changedError(
@@ -52,31 +45,23 @@ export async function applyGraphChange(
       differences,
       'effects were added where it is past, and would never run (leaveOutAdded goes on without)',
     );
+  let migrated: FrameTree['channels'] = {};
   if (needs.has('needs-migration')) {
     if (migrate === undefined) throw changedError(run, differences, 'its state needs a migration');
-    migrated = admitMigrated(env, migrate(channels));
+    migrated = admitMigrated(env, migrate(root.frame.channels));
   }
-  root.graphHash = graph.hash;
-  root.definition = definitionOf(graph);
-  const sets: SetOp[] = [
-    ['["graphHash"]', JSON.stringify(graph.hash)],
-    setCode(root, graph),
-    ['["definition"]', encodeValue(await storedForms(env, owner, { ...root.definition }))],
-  ];
-  root.frame.channels = { ...channels, ...migrated };
+  const definition = definitionOf(graph);
+  state.set(['graphHash'], graph.hash);
+  state.set(['codeHash'], graph.codeHash);
+  state.set(['definition'], definition, encodeValue(await storedForms(env, owner, { ...definition })));
   for (const [partition, values] of Object.entries(migrated))
-    sets.push([pathJson(['frame', 'channels', partition]), encodeValue(await storedForms(env, owner, values))]);
-  return { differences, sets };
+    state.set(['frame', 'channels', partition], values, encodeValue(await storedForms(env, owner, values)));
+  return differences;
 }
 
 /** Whether the text of some function differs from the one that a state was last advanced under: what is recorded of pure work stands no more (X2). */
 export function hasOtherCode({ codeHash }: RunTree, graph: Graph): boolean {
   return codeHash !== undefined && codeHash !== graph.codeHash;
-}
-
-function setCode(root: RunTree, { codeHash }: Graph): SetOp {
-  root.codeHash = codeHash;
-  return ['["codeHash"]', JSON.stringify(codeHash)];
 }
 
 /** What a later resume finds in place of what the run was admitted under. */

@@ -12,6 +12,7 @@ import { decideDoubt } from '../plan/decide-doubt.ts';
 import { NodeEffort } from '../record/effort.ts';
 import { ReplaySource } from '../replay/replay.ts';
 import type { QueuedStart } from '../run/agenda.ts';
+import { Draft } from '../run/draft.ts';
 import type { Activation } from '../run/frame-run.ts';
 import type { Loop } from '../run/loop.ts';
 import { RunCore, type EngineEnvironment } from '../run/run-core.ts';
@@ -20,7 +21,7 @@ import { startPlanned } from '../settle/cancel.ts';
 import { settleCancelled } from '../settle/settle.ts';
 import { draftFork } from './fork.ts';
 import { hasOtherCode } from './graph-change.ts';
-import { recordRoutes, takeRoutesAgain } from './reroute.ts';
+import { takeRoutesAgain } from './reroute.ts';
 
 /** What is previewed: the fork that the options say, or a resume. */
 export interface PreviewOptions extends ForkOptions {
@@ -64,7 +65,8 @@ class Preview implements Loop {
 
   constructor(env: EngineEnvironment, run: RunRow, graph: Graph, loaded: LoadedState) {
     const { root } = loaded;
-    const rerouted = takeRoutesAgain(root, graph);
+    const draft = new Draft(run, root);
+    takeRoutesAgain(draft, graph);
     if (hasOtherCode(root, graph)) root.rerunPure = true;
     const claim = { tenant: run.tenant, runId: run.runId, workerId: env.ids.workerId, token: 0, leaseMs: 0 };
     this.core = new RunCore({
@@ -73,12 +75,12 @@ class Preview implements Loop {
       claim,
       graph,
       loaded,
+      draft,
       loop: this,
       claimedAt: momentOf(env.clock),
       onLanded: () => {},
       onBroken: () => {},
     });
-    recordRoutes(this.core, rerouted);
   }
 
   async predict(): Promise<readonly PreviewRow[]> {

@@ -1,56 +1,28 @@
 /** Routing decisions that a fork's patch touches are taken again, if none of their targets has started (H2). */
 import { END, type Graph, type GraphEdge, type GraphNode, type Loop } from '../../graph/graph.ts';
-import { pathJson } from '../../state/delta.ts';
-import type { NodeRecord, RunTree } from '../../state/tree.ts';
+import type { TreeWriter } from '../../state/tree-writer.ts';
 import { type FrameRun, rootFrameRun } from '../run/frame-run.ts';
-import type { SettledFields } from '../plan/plan.ts';
 import { routeEdges } from '../plan/route.ts';
-import type { RunCore } from '../run/run-core.ts';
 
-/** A node whose decision came out otherwise: its record's new fields. */
-export interface Rerouted {
-  readonly nodeId: string;
-  readonly fields: SettledFields;
-  /** Whether the decision before held some firings back. */
-  readonly hadHeld: boolean;
-}
-
-/** Takes decisions again under the patched state and puts them into the tree, before anything is planned from it. */
-export function takeRoutesAgain(root: RunTree, graph: Graph): readonly Rerouted[] {
-  const { patched } = root;
-  if (patched === undefined) return [];
-  const frameRun = rootFrameRun(graph, root.frame);
-  const rerouted: Rerouted[] = [];
-  for (const node of graph.nodes) {
-    if (!isOpenToChange(frameRun, node)) continue;
-    const fired = decideAgain(frameRun, node, patched);
-    if (fired === undefined) continue;
-    const hadHeld = frameRun.recordOf(node)?.held !== undefined;
-    rerouted.push({ nodeId: node.id, fields: frameRun.plan.settledFields(node.index, fired), hadHeld });
-  }
-  for (const { nodeId, fields } of rerouted) {
-    const record = root.frame.nodes[nodeId] as NodeRecord;
-    record.fired = fields.fired;
-    if (fields.held === undefined) delete record.held;
-    else record.held = fields.held;
-  }
-  return rerouted;
-}
-
-/** Writes the new decisions to the next checkpoint. */
-export function recordRoutes(core: RunCore, rerouted: readonly Rerouted[]): void {
-  if (core.root.patched === undefined) return;
-  core.draft.delete(['patched']);
-  const { frame } = core.rootFrame;
-  for (const { nodeId, fields, hadHeld } of rerouted) {
-    const { fired, held } = fields;
-    frame.setNodeField(nodeId, 'fired', fired, JSON.stringify(fired));
-    if (held !== undefined) frame.setNodeField(nodeId, 'held', held, JSON.stringify(held));
-    else if (hadHeld) core.draft.delta.delete(pathJson(['frame', 'nodes', nodeId, 'held']));
+/** Takes decisions again under the patched state, before anything is planned from it, and writes them to the next checkpoint. */
+export function takeRoutesAgain(state: TreeWriter, graph: Graph): void {
+  const { patched, frame } = state.root;
+  if (patched === undefined) return;
+  state.delete(['patched']);
+  const frameRun = rootFrameRun(graph, frame);
+  const rerouted = graph.nodes.flatMap((node) => {
+    const fired = isOpenToChange(frameRun, node) ? decideAgain(frameRun, node, patched) : undefined;
+    return fired === undefined ? [] : [[node.id, frameRun.plan.settledFields(node.index, fired)] as const];
+  });
+  for (const [nodeId, { fired, held }] of rerouted) {
+    const path = ['frame', 'nodes', nodeId];
+    state.set([...path, 'fired'], fired);
+    if (held === undefined) state.delete([...path, 'held']);
+    else state.set([...path, 'held'], held);
   }
   // What failed is tried anew, under what was patched (E9).
-  for (const [nodeId, { status, fired }] of Object.entries(frame.tree.nodes))
-    if (status === 'failed' && fired === undefined) frame.deleteNodeField(nodeId, 'view');
+  for (const [nodeId, { status, fired }] of Object.entries(frame.nodes))
+    if (status === 'failed' && fired === undefined) state.delete(['frame', 'nodes', nodeId, 'view']);
 }
 
 function isOpenToChange(frameRun: FrameRun, node: GraphNode): boolean {

@@ -8,7 +8,8 @@ import { requireSecrets } from '../calls/secret-access.ts';
 import { applyGraphChange, hasOtherCode } from './graph-change.ts';
 import { ReplaySource } from '../replay/replay.ts';
 import { originOf, type Origin } from './trace-origin.ts';
-import { recordRoutes, takeRoutesAgain } from './reroute.ts';
+import { Draft } from '../run/draft.ts';
+import { takeRoutesAgain } from './reroute.ts';
 import type { EngineEnvironment } from '../run/run-core.ts';
 import type { Moment } from '../run/standing.ts';
 import type { RunFeed } from '../run/run-feed.ts';
@@ -54,33 +55,28 @@ export async function prepareRunner(request: RunnerRequest): Promise<Runner> {
   const origin = request.loaded === undefined ? originOf(env, options.traceparent) : {};
   const loaded = request.loaded ?? (await loadState(env.store, env.blobs, run));
   await requireSecrets(env.secrets, loaded.root.secrets);
+  const draft = new Draft(run, loaded.root);
   const isOtherCode = hasOtherCode(loaded.root, graph);
-  const changed = await applyGraphChange(env, run, loaded.root, graph, options);
-  const rerouted = takeRoutesAgain(loaded.root, graph);
-  const runner = new Runner({ env, run, claim, claimedAt, graph, loaded, feed });
-  const { core } = runner;
-  recordRoutes(core, rerouted);
-  if (changed !== undefined) {
-    for (const [path, json] of changed.sets) core.draft.delta.set(path, json);
-    core.draft.setGraphHash(graph.hash);
-    core.draft.note({ kind: 'resume', ...origin, graphHash: graph.hash, detail: changed.differences });
-    core.draft.mustCommit = true;
+  const differences = await applyGraphChange(env, run, draft, graph, options);
+  takeRoutesAgain(draft, graph);
+  if (differences !== undefined) {
+    draft.setGraphHash(graph.hash);
+    draft.note({ kind: 'resume', ...origin, graphHash: graph.hash, detail: differences });
+    draft.mustCommit = true;
   }
   // Kept in the state: whoever takes the fork up after a crash or a pause finds the code unchanged.
-  if (isOtherCode && run.parent !== undefined) core.draft.set(['rerunPure'], true);
-  if (core.root.status === 'failed') retryFailed(runner, options, origin);
-  else if (changed === undefined && origin.traceparent !== undefined) core.draft.note({ kind: 'resume', ...origin });
-  if (run.parent !== undefined) {
-    core.replay = await ReplaySource.load(core, run);
-  }
+  if (isOtherCode && run.parent !== undefined) draft.set(['rerunPure'], true);
+  if (loaded.root.status === 'failed') retryFailed(draft, options, origin);
+  else if (differences === undefined && origin.traceparent !== undefined) draft.note({ kind: 'resume', ...origin });
+  const runner = new Runner({ env, run, claim, claimedAt, graph, loaded, draft, feed });
+  if (run.parent !== undefined) runner.core.replay = await ReplaySource.load(runner.core, run);
   return runner;
 }
 
 /** A failed run goes on: its failures are taken back, and the activations that failed it are open again (G8, G10). */
-function retryFailed(runner: Runner, options: ResumeOptions, origin: Origin): void {
-  const { core } = runner;
-  core.draft.delete(['failures']);
-  core.draft.note({ kind: 'resume', ...origin, ...(options.by === undefined ? {} : { by: options.by }) });
-  core.draft.mustCommit = true;
-  for (const [waitId, wait] of Object.entries(core.root.waits)) core.draft.openWaitRow(waitId, wait);
+function retryFailed(draft: Draft, options: ResumeOptions, origin: Origin): void {
+  draft.delete(['failures']);
+  draft.note({ kind: 'resume', ...origin, ...(options.by === undefined ? {} : { by: options.by }) });
+  draft.mustCommit = true;
+  for (const [waitId, wait] of Object.entries(draft.root.waits)) draft.openWaitRow(waitId, wait);
 }
