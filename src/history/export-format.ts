@@ -1,5 +1,6 @@
 /** The text format of an exported run: one JSON object a line, version 1 (H4). See docs/spec/history.md. */
 import { CairnError } from '../errors.ts';
+import type { Schedule } from '../ports/schedule.ts';
 import type { MessageRow, StoredStatus, WaitRow } from '../ports/store.ts';
 
 export const exportVersion = 1;
@@ -27,6 +28,8 @@ export interface HeaderLine {
   /** Base64. */
   readonly meta: string;
   readonly waits: readonly (Omit<WaitRow, 'body'> & { readonly body: string })[];
+  /** Absent in exports from before runs had one. */
+  readonly schedule?: Schedule;
 }
 
 export interface SnapshotLine {

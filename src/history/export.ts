@@ -92,6 +92,7 @@ function headerOf(run: RunRow, head: number, parts: readonly LineagePart[], root
     lineage: parts.map((part) => ({ runId: part.run.runId, key: part.run.key, upTo: part.upTo })),
     meta: toBase64(run.meta),
     waits: openWaitRows(run, root).map(toWaitLine),
+    schedule: run.schedule,
   };
 }
 

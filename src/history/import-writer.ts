@@ -128,7 +128,7 @@ export class ImportWriter {
 
   async #admit(row: CheckpointRow, last: LastWrite | undefined): Promise<void> {
     const { workerId, leaseMs } = this.#options;
-    const { graphId, graphHash, meta } = this.#header;
+    const { graphId, graphHash, meta, schedule } = this.#header;
     const reply = await this.#store.admitRun({
       ...this.#runId,
       key: this.runKey,
@@ -138,6 +138,7 @@ export class ImportWriter {
       meta: await this.#metaOf(meta),
       checkpoint: row,
       waits: last?.openWaits ?? [],
+      ...(schedule && { schedule }),
       claim: { workerId, leaseMs },
       durability: this.#store.capabilities.durability,
     });

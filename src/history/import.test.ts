@@ -165,3 +165,19 @@ test('N8 a half imported run cannot be resumed, answered or taken up, wherever i
   }
   expect(halves).toBe(row.head);
 });
+
+test('H4 an import keeps the schedule of a run, and refuses one that is none', async () => {
+  const lines = await linesOf(await writeSteps(2));
+  const schedule = { queue: 'mail', key: 'customer 7', priority: 3, dueAt: 77 };
+  const importWith = async (given: unknown): Promise<unknown> => {
+    const { store, blobs } = new ModelHistory();
+    const changed = withChanged(lines, 0, (line) => ({ ...line, schedule: given }));
+    await importRun(store, blobs, textOf(changed), { tenant, workerId: 'importer', as: 'move' });
+    return (await store.readRun({ tenant, runId: 'r' }))?.schedule;
+  };
+  expect(lines[0]).toHaveProperty('schedule.queue', '');
+  expect(await importWith(schedule)).toEqual(schedule);
+  expect(await importWith(undefined)).toMatchObject({ queue: '', priority: 0 });
+  for (const wrong of [null, 'mail', { queue: 7 }, { priority: 0.5 }, { prioritty: 1 }])
+    await expect(importWith(wrong)).rejects.toMatchObject({ code: 'INPUT_INVALID' });
+});

@@ -1,6 +1,7 @@
 /** Reads a run that was exported, into this store (H4). */
 import { CairnError } from '../errors.ts';
 import type { BlobStore } from '../ports/blobs.ts';
+import { isSchedule } from '../ports/schedule.ts';
 import type { RunKey, Store } from '../ports/store.ts';
 import { exportVersion, invalidLine, parseLine, textOf, type BlobLine, type HeaderLine } from './export-format.ts';
 import { ImportWriter } from './import-writer.ts';
@@ -100,6 +101,7 @@ function readHeader(line: HeaderLine, number: number): HeaderLine {
     Array.isArray(line.waits) &&
     line.waits.every((wait) => typeof wait?.waitId === 'string' && typeof wait.body === 'string') &&
     typeof line.meta === 'string' &&
+    (line.schedule === undefined || isSchedule(line.schedule)) &&
     statuses.has(line.status);
   if (!isComplete) throw invalidLine(number, 'the header is not complete');
   headerMeta(line);

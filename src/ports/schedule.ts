@@ -27,3 +27,18 @@ export function scheduleOf(admission: {
   const { queue = '', key, priority = 0, dueAt = admission.checkpoint.at } = admission.schedule ?? {};
   return { queue, priority, dueAt, ...(key === undefined ? {} : { key }) };
 }
+
+const parts: Readonly<Record<keyof Schedule, (part: unknown) => boolean>> = {
+  queue: (part) => typeof part === 'string',
+  key: (part) => typeof part === 'string',
+  priority: Number.isSafeInteger,
+  dueAt: Number.isSafeInteger,
+};
+
+/** Whether a value from outside is a schedule and nothing else: a misspelt part would be passed over in silence. */
+export function isSchedule(value: unknown): value is Schedule {
+  if (typeof value !== 'object' || value === null) return false;
+  return Object.entries(value).every(
+    ([name, part]) => Object.hasOwn(parts, name) && parts[name as keyof Schedule](part),
+  );
+}

@@ -1,5 +1,6 @@
 /** What may be said in each call of a compiled graph; anything else is refused (G9, P6), since plain JavaScript has no type checker to do it. */
 import { CairnError } from '../../errors.ts';
+import { isSchedule } from '../../ports/schedule.ts';
 import type { BranchOptions, ContinueOptions, InvokeOptions } from './run-options.ts';
 import type { EngineSettings } from './default-engine.ts';
 
@@ -29,18 +30,6 @@ const graph: Kind = {
   name: 'a compiled graph: what `toGraph()` returns',
 };
 const callback: Kind = { fits: isFunction, name: 'a function' };
-
-/** A misspelt part would be passed over in silence. */
-function isSchedule(value: unknown): boolean {
-  if (!isObject(value)) return false;
-  const fits: Readonly<Record<string, (part: unknown) => boolean>> = {
-    queue: (part) => typeof part === 'string',
-    key: (part) => typeof part === 'string',
-    priority: Number.isSafeInteger,
-    dueAt: Number.isSafeInteger,
-  };
-  return Object.entries(value).every(([name, part]) => Object.hasOwn(fits, name) && fits[name]?.(part) === true);
-}
 
 /** Options of `compile` and of the calls. */
 export type OptionName =
