@@ -20,6 +20,7 @@ import { yamlProperty } from '../support/smaller-yaml.ts';
 import { tellFaults, type Property } from '../support/smallest.ts';
 import { createSeededRandom, type SeededRandom } from '../../src/testing/seeded-random.ts';
 import { createVirtualClock } from '../../src/testing/virtual-clock.ts';
+import { withoutStepOrder } from '../random-graph/without-step-order.ts';
 import { planYaml, yamlPlanCase, type YamlPlan } from '../support/yaml-plan.ts';
 
 /** Repeat one graph with CAIRN_SEED=N CAIRN_GRAPHS=1. */
@@ -30,11 +31,6 @@ const trials = 4;
 const tenant = 'default';
 /** Longer than a lease and than any effect: whoever was killed is surely gone. */
 const restMs = 3_600_000;
-
-/** The steps of a map stand in the order in which they were recorded, which in a fork is another. */
-function withoutStepOrder(state: string): string {
-  return state.replaceAll(/\[[\d,]+\]/gu, (list) => `[${list.slice(1, -1).split(',').toSorted().join()}]`);
-}
 
 function drawPoint(random: SeededRandom, { firstLife: { counts } }: CrashTrial): CrashPoint {
   const kind = counts.effect > 0 && random.chance(0.5) ? 'effect' : 'write';

@@ -1,4 +1,4 @@
-/** A simulated client: starts a run, answers its questions, often twice, sends its signals, often early, and may cancel it. */
+/** A simulated client: starts a run or forks one, answers its questions, often twice, sends its signals, often early, and may cancel it. */
 import type { OpenQuestion } from '../../src/engine/api.ts';
 import { CairnError } from '../../src/errors.ts';
 import type { CrashUsers } from '../../src/testing/crash-kit/drive-run.ts';
@@ -9,7 +9,8 @@ import type { SimulatedNode, SimulationWorld } from './worker.ts';
 
 export interface ClientOptions extends CrashUsers {
   readonly runId: string;
-  readonly input: unknown;
+  /** Begins the run, unless it is there: called until it is. */
+  readonly begin: (process: SimulatedNode) => Promise<unknown>;
   /** Names of signals that are sent before anyone waits for them. */
   readonly earlySignals: readonly string[];
   /** Virtual ms after which the client cancels the run; undefined: never. */
@@ -20,13 +21,13 @@ export interface ClientOptions extends CrashUsers {
 export async function attendRun(world: SimulationWorld, options: ClientOptions, random: SeededRandom): Promise<string> {
   const { time, store, tenant } = world;
   const { runId } = options;
-  let process = openProcess(world, 'client.0', random.fork());
+  let process = openProcess(world, `client-${runId}.0`, random.fork());
   let isBusy = false;
   const sent = new Set<string>();
   const startedAtMs = time.timeMs;
   for (let round = 1; ; round += 1) {
     if (process.isDead) {
-      process = openProcess(world, `client.${round}`, random.fork());
+      process = openProcess(world, `client-${runId}.${round}`, random.fork());
       isBusy = false;
     }
     const run = await store.readRun({ tenant, runId });
@@ -56,13 +57,10 @@ async function attendOnce(
   round: Round,
 ): Promise<void> {
   const { engine } = process;
-  const { runId, input, earlySignals } = options;
+  const { runId, earlySignals } = options;
   const { random, sent } = round;
   try {
-    if (!round.isThere) {
-      const graph = world.graph({ oracle: world.oracle, sleep: () => Promise.resolve() });
-      await engine.start(graph, input, { runId, detach: true });
-    }
+    if (!round.isThere) await options.begin(process);
     if (round.mustCancel) await engine.cancel(runId);
     for (const name of earlySignals) {
       if (sent.has(name) || random.chance(0.5)) continue;

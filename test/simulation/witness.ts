@@ -1,5 +1,11 @@
 /** Stands at the store and sees what it accepts from whom: one owner at a time, one checkpoint a seq, and how much is stored (P3, P4). */
-import type { Claim, Commit, Store } from '../../src/ports/store.ts';
+import type { Admission, Claim, Commit, Store } from '../../src/ports/store.ts';
+
+export interface Stored {
+  bytes: number;
+  checkpoints: number;
+  waits: number;
+}
 
 interface Accepted {
   /** How the run ended, once it has. */
@@ -7,29 +13,41 @@ interface Accepted {
   token: number;
   seq: number;
   readonly checksums: Map<number, string>;
+  readonly stored: Stored;
 }
 
 export interface StoreWitness {
   readonly store: Store;
   /** What must never happen and did, one sentence each. */
   readonly faults: readonly string[];
-  /** Bytes of checkpoints and snapshots accepted, how many checkpoints there were, and how many waits they opened. */
-  readonly stored: { bytes: number; checkpoints: number; waits: number };
+  /** Bytes of checkpoints and snapshots accepted of a run, how many checkpoints there were, and how many waits they opened. */
+  readonly storedOf: (runId: string) => Stored;
 }
 
 /** Wraps the store behind all faults: what is accepted here is what happened. */
 export function createWitness(store: Store): StoreWitness {
   const faults: string[] = [];
   const runs = new Map<string, Accepted>();
-  const stored = { bytes: 0, checkpoints: 0, waits: 0 };
+  const storedOf = (runId: string): Stored => acceptedOf(runId, 0).stored;
   const acceptedOf = (runId: string, token: number): Accepted => {
-    const known = runs.get(runId) ?? { token, seq: 0, checksums: new Map<number, string>() };
+    const known = runs.get(runId) ?? {
+      token,
+      seq: 0,
+      checksums: new Map<number, string>(),
+      stored: { bytes: 0, checkpoints: 0, waits: 0 },
+    };
     runs.set(runId, known);
     return known;
   };
   const claimed = ({ runId, token, workerId }: Claim): void => {
     const known = acceptedOf(runId, 0);
     if (token <= known.token) faults.push(`${workerId} was given token ${token} of run ${runId} after ${known.token}`);
+  };
+  const admitted = ({ runId, checkpoint }: Admission): void => {
+    const known = acceptedOf(runId, 0);
+    // A fork goes on counting where its parent is forked.
+    known.seq = checkpoint.seq;
+    known.stored.bytes += checkpoint.body.byteLength;
   };
   const committed = ({ claim, checkpoint, status, openWaits }: Commit): void => {
     const { runId, token, workerId } = claim;
@@ -48,13 +66,13 @@ export function createWitness(store: Store): StoreWitness {
     known.token = token;
     known.seq = checkpoint.seq;
     known.checksums.set(checkpoint.seq, checksum);
-    stored.bytes += checkpoint.body.byteLength;
-    stored.checkpoints += 1;
-    stored.waits += openWaits?.length ?? 0;
+    known.stored.bytes += checkpoint.body.byteLength;
+    known.stored.checkpoints += 1;
+    known.stored.waits += openWaits?.length ?? 0;
   };
   return {
     faults,
-    stored,
+    storedOf,
     store: {
       ...store,
       claimRun: async (request) => {
@@ -64,7 +82,7 @@ export function createWitness(store: Store): StoreWitness {
       },
       admitRun: async (admission) => {
         const reply = await store.admitRun(admission);
-        if (reply.created) stored.bytes += admission.checkpoint.body.byteLength;
+        if (reply.created) admitted(admission);
         return reply;
       },
       commit: async (commit) => {
@@ -74,7 +92,7 @@ export function createWitness(store: Store): StoreWitness {
       },
       writeSnapshot: async (key, snapshot) => {
         await store.writeSnapshot(key, snapshot);
-        stored.bytes += snapshot.body.byteLength;
+        storedOf(key.runId).bytes += snapshot.body.byteLength;
       },
     },
   };

@@ -28,6 +28,8 @@ export interface SimulationWorld {
   readonly knowsDeaths: boolean;
   /** Errors no worker should ever see, one sentence each. */
   readonly faults: string[];
+  /** Forks that nobody is known to have ended: a worker takes them up, as their client asked for. */
+  readonly forks: Set<string>;
   /** True when everything is over: then nobody starts anything more. */
   isOver: boolean;
 }
@@ -82,7 +84,8 @@ export function openProcess(world: SimulationWorld, name: string, random: Seeded
 export function isExpected(error: unknown): boolean {
   return (
     CairnError.is(error) &&
-    (error.retry === 'later' || ['RUN_NOT_FOUND', 'RUN_FINISHED', 'RUN_CANCELLED', 'STORE_CLOSED'].includes(error.code))
+    (error.retry === 'later' ||
+      ['RUN_NOT_FOUND', 'RUN_EXISTS', 'RUN_FINISHED', 'RUN_CANCELLED', 'STORE_CLOSED'].includes(error.code))
   );
 }
 
@@ -104,14 +107,18 @@ export async function work(world: SimulationWorld, name: string, random: SeededR
   }
 }
 
-async function poll({ faults }: SimulationWorld, { engine, name }: SimulatedNode): Promise<void> {
+async function poll({ faults, forks }: SimulationWorld, { engine, name }: SimulatedNode): Promise<void> {
   const expect = (error: unknown): void => {
     if (isExpected(error)) return;
     faults.push(`${name}: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
   };
   try {
     const taken = await engine.takeUp({ limit: runsAtOnce });
-    await Promise.all(taken.map(({ handle }) => handle.then((run) => run.result()).catch(expect)));
+    const handles = [
+      ...taken.map(({ handle }) => handle),
+      ...[...forks].map((runId) => engine.resume(runId, { retryFailed: false })),
+    ];
+    await Promise.all(handles.map((handle) => handle.then((run) => run.result()).catch(expect)));
   } catch (error) {
     expect(error);
   }

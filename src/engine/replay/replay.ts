@@ -197,7 +197,11 @@ export class ReplaySource implements RecordedPast {
     this.#core.loop.judge(activation);
   }
 
-  async originalEnd(effort: OpenEffort, intent: Intent): Promise<OriginalEnd | undefined> {
+  originalEnd(effort: OpenEffort, intent: Intent): Promise<OriginalEnd | undefined> {
+    return this.#orFail(() => this.#readOriginalEnd(effort, intent));
+  }
+
+  async #readOriginalEnd(effort: OpenEffort, intent: Intent): Promise<OriginalEnd | undefined> {
     const { activation, stepKey } = effort;
     const origin = originOf(this.#outcomes, intent, (keySeed) => effort.keyIn(keySeed));
     if (origin === undefined) return undefined;
@@ -211,6 +215,16 @@ export class ReplaySource implements RecordedPast {
     if (!isClaimed) return undefined;
     if (!activation.isOver) this.#refuse(origin, activation);
     return { kind: 'refused' };
+  }
+
+  /** What an ancestor recorded cannot be read now: that is no failure of the node that asks. The run is left, and goes on later. */
+  async #orFail<Value>(read: () => Promise<Value>): Promise<Value> {
+    try {
+      return await read();
+    } catch (error) {
+      this.#core.loop.fail(error);
+      return new Promise<Value>(() => {});
+    }
   }
 
   async #isClaimed(origin: RunRow): Promise<boolean> {
@@ -227,7 +241,11 @@ export class ReplaySource implements RecordedPast {
   }
 
   /** What is recorded of a step of equal input, if its class lets a fork take it over. */
-  async stepOutcome(activation: Activation, step: DueStep): Promise<TakenStep | undefined> {
+  stepOutcome(activation: Activation, step: DueStep): Promise<TakenStep | undefined> {
+    return this.#orFail(() => this.#readStepOutcome(activation, step));
+  }
+
+  async #readStepOutcome(activation: Activation, step: DueStep): Promise<TakenStep | undefined> {
     const { key, effect } = step;
     if (effect === 'read' || (effect === 'pure' && this.#core.root.rerunPure === true)) return undefined;
     const place = stepKeyOf(activation.path, key);
@@ -238,7 +256,7 @@ export class ReplaySource implements RecordedPast {
       .filter((entry) => this.#hasEqualInput(activation, entry, step));
     const recorded = open.find(({ part }) => part.status === undefined) ?? (isEffect({ effect }) ? open[0] : undefined);
     if (recorded === undefined)
-      return (await this.openStep(activation, step)) ?? this.#unreadStep(activation, step, place);
+      return (await this.#readOpenStep(activation, step)) ?? this.#unreadStep(activation, step, place);
     const ended = await this.#outcomes.readStep(recorded);
     if (ended === undefined) return undefined;
     const from = takenRecordOf(recorded);
@@ -247,7 +265,11 @@ export class ReplaySource implements RecordedPast {
     return { place, from, output: undefined, by: undefined, doubt: openedFrom(activation, key, recorded, ended) };
   }
 
-  async openStep(activation: Activation, step: DueStep): Promise<TakenStep | undefined> {
+  openStep(activation: Activation, step: DueStep): Promise<TakenStep | undefined> {
+    return this.#orFail(() => this.#readOpenStep(activation, step));
+  }
+
+  async #readOpenStep(activation: Activation, step: DueStep): Promise<TakenStep | undefined> {
     const { key, effect, hash } = step;
     const announced = isEffect({ effect }) ? this.#announced(activation, key) : undefined;
     if (announced === undefined) return undefined;

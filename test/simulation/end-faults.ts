@@ -1,0 +1,86 @@
+/** What must hold when a simulation's run and its forks have ended (R7, R9 to R11). */
+import { compareTrials } from '../../src/testing/crash-kit/compare-trials.ts';
+import type { CrashTrial } from '../../src/testing/crash-kit/crash-trial.ts';
+import { findEffectFaults } from '../../src/testing/crash-kit/find-effect-faults.ts';
+import { stateText, summariseRun } from '../../src/testing/crash-kit/run-summary.ts';
+import { createSeededRandom } from '../../src/testing/seeded-random.ts';
+import type { RandomGraphPlan } from '../random-graph/plan-random-graph.ts';
+import { withoutStepOrder } from '../random-graph/without-step-order.ts';
+import type { StoreWitness, Stored } from './witness.ts';
+import { openProcess, type SimulationWorld } from './worker.ts';
+
+export interface EndedSimulation {
+  readonly world: SimulationWorld;
+  readonly witness: StoreWitness;
+  /** The run without any fault. */
+  readonly expected: CrashTrial;
+  readonly plan: RandomGraphPlan;
+  readonly runId: string;
+  readonly forks: readonly string[];
+  readonly wasToBeCancelled: boolean;
+}
+
+/** The faults, one sentence each. Whoever still believes to own a run is given the time to write first: that must be refused. */
+export async function endFaults(ended: EndedSimulation): Promise<readonly string[]> {
+  const { world, witness, expected, plan, runId, forks } = ended;
+  const { time, oracle, tenant } = world;
+  await time.run(time.sleep(60_000));
+  const { engine } = openProcess(world, 'inspector', createSeededRandom(1));
+  const result = await time.run(engine.inspect(runId));
+  const faults = await openWaitFaults(world, [runId, ...forks]);
+  if (ended.wasToBeCancelled && result.status === 'cancelled')
+    return [...faults, ...findEffectFaults(oracle.entries, undefined, Infinity)];
+  const summary = await summariseRun(witness.store, tenant, result);
+  // What forks did counts, too: nothing that the run did not do.
+  const effects = oracle.entries;
+  const forkFaults: string[] = [];
+  for (const fork of forks) forkFaults.push(...(await faultsOfFork(ended, fork)));
+  return [
+    ...faults,
+    ...compareTrials(plan.isScheduleFree, Infinity, expected, { summary, effects }),
+    ...storedFaults(witness.storedOf(runId), expected),
+    ...forkFaults,
+  ];
+}
+
+/** A fork ends as the run did; its history tells of itself only (R11). */
+async function faultsOfFork({ world, expected, plan }: EndedSimulation, runId: string): Promise<readonly string[]> {
+  const { engine } = openProcess(world, `inspector of ${runId}`, createSeededRandom(1));
+  const result = await world.time.run(engine.inspect(runId));
+  const { status } = expected.summary;
+  if (result.status !== status)
+    return [`${runId} is ${result.status} (${result.error?.message ?? 'no error'}); expected: ${status}`];
+  const [state, wanted] = [stateText(result), expected.summary.state].map(withoutStepOrder);
+  return !plan.isScheduleFree || state === wanted ? [] : [`${runId} has the state ${state}; expected: ${wanted}`];
+}
+
+async function openWaitFaults({ store, tenant }: SimulationWorld, runs: readonly string[]): Promise<readonly string[]> {
+  const faults: string[] = [];
+  for (const runId of runs) {
+    const { rows } = await store.listWaits({ tenant, runId });
+    faults.push(...rows.map(({ waitId }) => `wait ${waitId} of ${runId} is open though the run has ended`));
+  }
+  return faults;
+}
+
+/** Where runs stand that do not end. */
+export async function whereIs({ store, tenant }: SimulationWorld, runs: readonly string[]): Promise<string> {
+  const places = runs.map(async (runId) => {
+    const run = await store.readRun({ tenant, runId });
+    const { rows } = await store.listWaits({ tenant, runId });
+    const waits = rows.map(({ kind, waitId, body }) => `${kind} ${waitId} ${Buffer.from(body).toString()}`);
+    const { status, head, claim, hasMessages, parent } = run ?? {};
+    return { runId, status, head, claim, hasMessages, parent, waits };
+  });
+  return JSON.stringify(await Promise.all(places));
+}
+
+/** What may be stored beyond what a quiet run stores: the checkpoints and the questions that faults made necessary, each small (P3). */
+const extraBytesMost = 4_096;
+const waitBytesMost = 1_024;
+
+function storedFaults(stored: Stored, expected: CrashTrial): readonly string[] {
+  const extra = Math.max(0, stored.checkpoints - expected.checkpoints);
+  const boundBytes = 2 * expected.bytes + extraBytesMost * (extra + 2) + waitBytesMost * stored.waits;
+  return stored.bytes > boundBytes ? [`${stored.bytes} bytes are stored, over ${boundBytes}`] : [];
+}
