@@ -1,4 +1,5 @@
 /** `answer`: closes an open question. */
+import { anything, objectOf, text, wait } from './output-shapes.ts';
 import { findWait } from './find-wait.ts';
 import { giveAnswer, type AnsweredWait } from './give-answer.ts';
 import { readQuestions } from './list-waits.ts';
@@ -31,6 +32,7 @@ export const answerWait: Operation<AnswerWaitInput, AnswerWaitOutput, WorkContex
     by: { type: 'text', description: 'who answers, for the record' },
   },
   output: 'the question that was answered',
+  outputSchema: objectOf({ runId: text, waitId: text, value: anything }, { wait }),
   isReadOnly: false,
   /** @throws RUN_NOT_FOUND, CHECKPOINT_AMBIGUOUS, WAIT_NOT_FOUND, WAIT_CLOSED, ANSWER_INVALID, USAGE_INVALID several fit the name */
   async run(context, { run, wait: name, value: given, by }) {

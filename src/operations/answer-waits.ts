@@ -1,4 +1,5 @@
 /** Answers several open questions of a run at once. */
+import { listOf, objectOf, text, wait } from './output-shapes.ts';
 import { CairnError } from '../errors.ts';
 import { findWait, type OpenQuestion } from './find-wait.ts';
 import { giveAnswer } from './give-answer.ts';
@@ -28,6 +29,11 @@ export const answerWaits: Operation<AnswerWaitsInput, AnswerWaitsOutput, WorkCon
     by: { type: 'text', description: 'who answers, for the record' },
   },
   output: 'the questions that were answered, and the answers that were refused',
+  outputSchema: objectOf({
+    runId: text,
+    answered: listOf(wait),
+    refused: listOf(objectOf({ wait, error: { type: 'object' } })),
+  }),
   isReadOnly: false,
   /** @throws WAIT_NOT_FOUND, USAGE_INVALID before any is answered, if one of the names fits none or several */
   async run(context, { run, answers, by }) {

@@ -1,4 +1,5 @@
 /** `cancel`: ends a run; its history stays. */
+import { objectOf, text } from './output-shapes.ts';
 import { findRun } from './find-run.ts';
 import type { Operation, WorkContext } from './operation.ts';
 
@@ -17,6 +18,7 @@ export const cancelRun: Operation<CancelRunInput, CancelRunOutput, WorkContext> 
   summary: 'end a run; its history stays',
   input: { run: { type: 'text', description: 'the run', isRequired: true, isPositional: true } },
   output: 'the run and its status',
+  outputSchema: objectOf({ runId: text, status: text }),
   isReadOnly: false,
   async run(context, { run }) {
     const { runId } = await findRun(context, run);

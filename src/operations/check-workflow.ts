@@ -1,4 +1,5 @@
 /** `check` and `plan`: what a text would do as a workflow, and all that is wrong with it; nothing is run. */
+import { flag, listOf, objectOf, violation, workflow } from './output-shapes.ts';
 import type { Violation } from '../graph/graph.ts';
 import { describe, type WorkflowDescription } from './describe-workflow.ts';
 import type { Operation, WorkContext } from './operation.ts';
@@ -23,6 +24,7 @@ export const checkWorkflow: Operation<CheckWorkflowInput, CheckWorkflowOutput, W
   summary: 'say all that is wrong with a workflow',
   input: { text: { type: 'text', description: 'the workflow in YAML', isRequired: true, isPositional: true } },
   output: 'its faults, and what it would be',
+  outputSchema: objectOf({ isValid: flag, violations: listOf(violation) }, { workflow }),
   isReadOnly: true,
   async run(context, { text }) {
     const { workflow, violations } = (await context.openWorkflows()).check(text);
@@ -46,6 +48,7 @@ export const planWorkflow: Operation<PlanWorkflowInput, WorkflowDescription, Wor
     },
   },
   output: 'the workflow',
+  outputSchema: workflow,
   isReadOnly: true,
   async run(context, { file }) {
     const { workflow, source } = await context.loadWorkflow(file);

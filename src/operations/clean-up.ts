@@ -1,4 +1,5 @@
 /** `cleanup`: keeps of each workflow's runs what its settings say, and no more; docs/guide/cleanup.md. */
+import { listOf, objectOf, oneOf, text, whole } from './output-shapes.ts';
 import type { CheckpointSettings } from '../dialects/text-workflow.ts';
 import { CairnError } from '../errors.ts';
 import { addNamed, collectBlobs } from '../history/collect-blobs.ts';
@@ -154,6 +155,12 @@ export const cleanUp: Operation<CleanUpInput, CleanUpOutput, CleanUpContext> = {
     dryRun: { type: 'flag', description: 'say what would go, and leave it' },
   },
   output: 'what went',
+  outputSchema: objectOf({
+    removed: listOf(objectOf({ runId: text, graphId: text, endedAt: whole })),
+    folded: listOf(objectOf({ runId: text, graphId: text, checkpoints: whole })),
+    left: listOf(objectOf({ runId: text, because: oneOf('busy', 'forked') })),
+    blobs: whole,
+  }),
   isReadOnly: false,
   async run(context, { workflow, dryRun = false }) {
     const groups = Map.groupBy(await collectRuns(context, workflow), ({ graphId }) => graphId);

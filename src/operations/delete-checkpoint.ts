@@ -1,4 +1,5 @@
 /** Removes one checkpoint: the newest with its whole run, another by folding it into the one after it (C8). */
+import { objectOf, oneOf, text } from './output-shapes.ts';
 import { CairnError } from '../errors.ts';
 import { checkpointId } from '../history/checkpoint.ts';
 import { addNamed, collectBlobs } from '../history/collect-blobs.ts';
@@ -50,6 +51,7 @@ export const deleteCheckpoint: Operation<DeleteCheckpointInput, DeleteCheckpoint
     checkpoint: { type: 'text', description: 'the checkpoint', isRequired: true, isPositional: true },
   },
   output: 'what was removed',
+  outputSchema: objectOf({ checkpointId: text, runId: text, removed: oneOf('run', 'checkpoint') }),
   isReadOnly: false,
   /** @throws CHECKPOINT_NEEDED, HISTORY_HAS_FORKS, CLAIM_TAKEN, CHECKPOINT_*, RUN_NOT_FOUND */
   async run(context, { checkpoint: reference }) {

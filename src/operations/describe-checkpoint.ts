@@ -1,4 +1,5 @@
 /** How far a run was at a checkpoint, and what it waited for there. */
+import { checkpoint } from './output-shapes.ts';
 import { checkpointId } from '../history/checkpoint.ts';
 import { readOwner } from '../history/lineage.ts';
 import { resolveReference } from '../history/references.ts';
@@ -33,6 +34,7 @@ export const describeCheckpoint: Operation<ShowCheckpointInput, DescribeCheckpoi
   summary: 'tell how far a run was at a checkpoint, and what it waited for',
   input: showCheckpoint.input,
   output: 'the checkpoint',
+  outputSchema: checkpoint,
   isReadOnly: true,
   async run(context, { checkpoint: reference }) {
     const { store, tenant } = context;

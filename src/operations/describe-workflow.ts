@@ -1,4 +1,5 @@
 /** `workflows`, and what is to be known of each: the same description for every door, without code. */
+import { flag, listOf, objectOf, text, texts, violation, whole, workflow } from './output-shapes.ts';
 import type { TextWorkflow } from '../dialects/text-workflow.ts';
 import type { Operation, WorkContext } from './operation.ts';
 import type { BrokenWorkflow, KnownWorkflow } from './workflows.ts';
@@ -54,6 +55,15 @@ export const listWorkflows: Operation<ListWorkflowsInput, ListWorkflowsOutput, W
   summary: 'list the workflows of the directories given',
   input: { tags: { type: 'texts', description: 'only those with all of these tags' } },
   output: 'the workflows, by name, and the files that are none',
+  outputSchema: objectOf({
+    workflows: listOf(
+      objectOf(
+        { name: text, version: text, tags: texts, source: text, blockCount: whole, asks: flag },
+        { description: text },
+      ),
+    ),
+    broken: listOf(objectOf({ source: text, violations: listOf(violation) })),
+  }),
   isReadOnly: true,
   async run(context, { tags = [] }) {
     const workflows = await context.openWorkflows();
@@ -70,6 +80,7 @@ export const describeWorkflow: Operation<DescribeWorkflowInput, WorkflowDescript
   summary: 'tell what a workflow takes, does and gives',
   input: { workflow: { type: 'text', description: 'its name', isRequired: true, isPositional: true } },
   output: 'the workflow',
+  outputSchema: workflow,
   isReadOnly: true,
   async run(context, { workflow: name }) {
     const { workflow, source } = (await context.openWorkflows()).get(name);

@@ -1,4 +1,5 @@
 /** `diff`: what differs between two checkpoints, or two runs. */
+import { listOf, objectOf, place, text, texts } from './output-shapes.ts';
 import { type CheckpointDifference, diffCheckpoints as compare } from '../history/diff-checkpoints.ts';
 import { resolveReference } from '../history/references.ts';
 import type { Field, HistoryContext, Operation } from './operation.ts';
@@ -25,6 +26,16 @@ export const diffCheckpoints: Operation<DiffCheckpointsInput, DiffCheckpointsOut
   summary: 'show what differs between two checkpoints or runs',
   input: { a: side, b: { ...side, description: 'another' } },
   output: 'the paths that differ, with old and new',
+  outputSchema: objectOf(
+    {
+      a: place,
+      b: place,
+      values: listOf({ type: 'object' }),
+      nodes: listOf({ type: 'object' }),
+      waits: objectOf({ closed: texts, opened: texts }),
+    },
+    { status: objectOf({ before: text, after: text }) },
+  ),
   isReadOnly: true,
   async run({ store, blobs, tenant }, { a, b }) {
     const before = await resolveReference(store, tenant, a);

@@ -1,4 +1,5 @@
 /** `doctor`: whether a store can be trusted with runs, and which runs need a person. */
+import { listOf, objectOf, oneOf, text } from './output-shapes.ts';
 import { CairnError } from '../errors.ts';
 import type { Store, StoredStatus } from '../ports/store.ts';
 import type { Finding } from './finding.ts';
@@ -78,6 +79,11 @@ export const examineStore: Operation<object, ExamineStoreOutput, DoctorContext> 
   summary: 'check the store, its files and the runs that need attention',
   input: {},
   output: 'what was found',
+  outputSchema: objectOf({
+    findings: listOf(
+      objectOf({ name: text, verdict: oneOf('ok', 'warning', 'bad'), detail: text }, { fix: text, code: text }),
+    ),
+  }),
   isReadOnly: true,
   async run(context) {
     const findings = [...(await context.examinePlace())];

@@ -1,4 +1,5 @@
 /** `fork` and `preview`: a new run that goes on from a checkpoint, and what it would do. */
+import { listOf, objectOf, place, standing, text, texts, whole } from './output-shapes.ts';
 import type { CheckpointRef, ForkOptions, PreviewRow } from '../engine/api.ts';
 import { resolveReference } from '../history/references.ts';
 import { followRun } from './follow-run.ts';
@@ -90,6 +91,14 @@ export const previewRun: Operation<PreviewRunInput, PreviewRunOutput, WorkContex
     asFork: { type: 'flag', description: 'preview a fork even of the newest checkpoint, unchanged' },
   },
   output: 'each activation and what would become of it',
+  outputSchema: objectOf(
+    {
+      runId: text,
+      seq: whole,
+      rows: listOf(objectOf({ node: texts, visit: whole, effect: text, prediction: text }, { because: text })),
+    },
+    { checkpointId: text },
+  ),
   isReadOnly: true,
   async run(context, input) {
     const { from, options } = await readBranch(context, input);
@@ -110,6 +119,7 @@ export const forkRun: Operation<ForkRunInput, ForkRunOutput, WorkContext> = {
     run: { type: 'flag', description: 'run it at once' },
   },
   output: 'the new run',
+  outputSchema: objectOf({ fork: place, from: place }, { result: standing }),
   isReadOnly: false,
   async run(context, input) {
     const { from, options } = await readBranch(context, input);

@@ -1,4 +1,5 @@
 /** Where a run stands now, without advancing it. */
+import { anything, flag, listOf, objectOf, position, progress, state, text, wait, whole } from './output-shapes.ts';
 import type { RunResult } from '../engine/api.ts';
 import { metaOf } from '../engine/runs/find-graph.ts';
 import { checkpointId } from '../history/checkpoint.ts';
@@ -45,6 +46,22 @@ export const inspectRun: Operation<InspectRunInput, InspectRunOutput, WorkContex
   summary: 'tell where a run stands',
   input: { run: { type: 'text', description: 'the run', isRequired: true, isPositional: true } },
   output: 'where it stands, what came of it, what it waits for',
+  outputSchema: objectOf(
+    {
+      runId: text,
+      graphId: text,
+      status: text,
+      seq: whole,
+      checkpointId: text,
+      createdAt: whole,
+      updatedAt: whole,
+      hasMessages: flag,
+      state,
+      waits: listOf(wait),
+      progress,
+    },
+    { source: text, parent: position, claimedBy: text, outputs: anything, error: { type: 'object' } },
+  ),
   isReadOnly: true,
   async run(context, { run: reference }) {
     const run = await findRunOf(context, reference);

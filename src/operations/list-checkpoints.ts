@@ -1,4 +1,5 @@
 /** The checkpoints of all runs, newest first. */
+import { flag, listOf, objectOf, text, whole } from './output-shapes.ts';
 import { checkpointId } from '../history/checkpoint.ts';
 import { loadState } from '../history/load.ts';
 import type { LogEntry } from '../history/log.ts';
@@ -78,6 +79,25 @@ export const listCheckpoints: Operation<ListCheckpointsInput, ListCheckpointsOut
     cursor: { type: 'text', description: 'go on after this place: the cursor of the page before' },
   },
   output: 'the checkpoints, and where the next page begins',
+  outputSchema: objectOf(
+    {
+      checkpoints: listOf(
+        objectOf(
+          {
+            checkpointId: text,
+            runId: text,
+            seq: whole,
+            graphId: text,
+            createdAt: whole,
+            isPaused: flag,
+            isHead: flag,
+          },
+          { prompt: text },
+        ),
+      ),
+    },
+    { cursor: text },
+  ),
   isReadOnly: true,
   async run(context, { workflow, paused = false, limit = defaultLimit, cursor }) {
     const walks = (await collectRuns(context, workflow)).map((run) => new RunWalk(context, run));

@@ -1,4 +1,5 @@
 /** `ls`: the runs of a store, newest first. */
+import { flag, listOf, objectOf, position, text, whole } from './output-shapes.ts';
 import type { RunRow, StoredStatus } from '../ports/store.ts';
 import type { Operation, ReadContext } from './operation.ts';
 
@@ -87,6 +88,24 @@ export const listRuns: Operation<ListRunsInput, ListRunsOutput> = {
     all: { type: 'flag', description: 'all of them' },
   },
   output: 'the runs',
+  outputSchema: objectOf({
+    runs: listOf(
+      objectOf(
+        {
+          runId: text,
+          graphId: text,
+          status: text,
+          head: whole,
+          createdAt: whole,
+          updatedAt: whole,
+          isStopped: flag,
+          hasMessages: flag,
+        },
+        { parent: position, claimedBy: text },
+      ),
+    ),
+    hasMore: flag,
+  }),
   isReadOnly: true,
   async run({ store, tenant, isWorkerDead }, { status, graph, limit = defaultLimit, all = false }) {
     const wanted = all ? Number.POSITIVE_INFINITY : limit;

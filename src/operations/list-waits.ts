@@ -1,4 +1,5 @@
 /** `inbox`: the open waits of a store, soonest due first. */
+import { flag, listOf, objectOf, wait } from './output-shapes.ts';
 import type { OpenQuestion } from '../engine/api.ts';
 import { readWait } from '../history/open-waits.ts';
 import { findRunOf } from './find-run.ts';
@@ -39,6 +40,7 @@ export const listWaits: Operation<ListWaitsInput, ListWaitsOutput> = {
     limit: { type: 'integer', description: `how many at most; default ${defaultLimit}` },
   },
   output: 'the open waits',
+  outputSchema: objectOf({ waits: listOf(wait), hasMore: flag }),
   isReadOnly: true,
   async run(context, { run, all = false, limit = defaultLimit }) {
     const { store, tenant } = context;

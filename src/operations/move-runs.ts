@@ -1,4 +1,5 @@
 /** `export` and `import`: moves or copies a run between stores, as lines of text (H4). */
+import { flag, objectOf, text, whole } from './output-shapes.ts';
 import { exportRun as exportLines } from '../history/export.ts';
 import { importRun as importLines, type ImportReport } from '../history/import.ts';
 import { resolveReference } from '../history/references.ts';
@@ -45,6 +46,7 @@ export const exportRun: Operation<ExportRunInput, ExportRunOutput, ExportContext
     move: { type: 'flag', description: 'close the run here, so that it goes on only where it is imported' },
   },
   output: 'what was exported',
+  outputSchema: objectOf({ runId: text, seq: whole, isMoved: flag }),
   isReadOnly: false,
   async run(context, { checkpoint, move = false }) {
     const { store, blobs, tenant, write, now } = context;
@@ -69,6 +71,7 @@ export const importRun: Operation<ImportRunInput, ImportReport, ImportContext> =
     runId: { type: 'text', description: 'id of the copy; default: a new one' },
   },
   output: 'the run, as it is here',
+  outputSchema: objectOf({ runId: text, checkpoints: whole, head: whole }),
   isReadOnly: false,
   run({ store, blobs, tenant, text, ids, now }, { move = false, runId }) {
     return importLines(store, blobs, text, {

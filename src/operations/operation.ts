@@ -2,6 +2,7 @@
 import type { CheckpointRef, Engine, RunResult, StreamEvent } from '../engine/api.ts';
 import type { TextWorkflow } from '../dialects/text-workflow.ts';
 import type { Graph } from '../graph/graph.ts';
+import type { JsonSchema } from '../graph/node-type.ts';
 import type { BlobStore } from '../ports/blobs.ts';
 import type { Ids } from '../ports/ids.ts';
 import type { RunRow, Store } from '../ports/store.ts';
@@ -118,6 +119,8 @@ export interface Operation<Input, Output, Context = ReadContext> {
   readonly input: FieldsOf<Input>;
   /** One line: what the output is. */
   readonly output: string;
+  /** Of the output, as doors that speak JSON show it. */
+  readonly outputSchema: JsonSchema;
   /** Whether it changes anything; doors that may only read leave the others out. */
   readonly isReadOnly: boolean;
   run(context: Context, input: Input): Promise<Output>;

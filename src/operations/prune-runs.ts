@@ -1,4 +1,5 @@
 /** `prune`: folds checkpoints that nothing needs (C8). */
+import { listOf, objectOf, text, texts, whole } from './output-shapes.ts';
 import { CairnError } from '../errors.ts';
 import { addNamed, collectBlobs } from '../history/collect-blobs.ts';
 import { pruneRun, type PruneReport } from '../history/prune.ts';
@@ -46,6 +47,11 @@ export const pruneRuns: Operation<PruneRunsInput, PruneRunsOutput, WorkContext> 
     keepLast: { type: 'integer', description: 'keep the newest N; default 1' },
   },
   output: 'what was removed',
+  outputSchema: objectOf({
+    pruned: listOf(objectOf({ runId: text, removed: whole, folded: whole, oldest: whole })),
+    busy: texts,
+    blobs: whole,
+  }),
   isReadOnly: false,
   async run(context, input) {
     const { keepEvery, keepLast } = input;

@@ -1,4 +1,5 @@
 /** `log`: the checkpoints of a run, newest first. */
+import { flag, listOf, logEntry, objectOf, position, text, whole } from './output-shapes.ts';
 import { type LogEntry, readLog as readEntries } from '../history/log.ts';
 import { resolveReference } from '../history/references.ts';
 import type { Operation } from './operation.ts';
@@ -39,6 +40,10 @@ export const readLog: Operation<ReadLogInput, ReadLogOutput> = {
     ancestors: { type: 'flag', description: 'go on past the point where the run was forked' },
   },
   output: 'the run and its checkpoints',
+  outputSchema: objectOf(
+    { runId: text, graphId: text, status: text, head: whole, entries: listOf(logEntry), hasMore: flag },
+    { parent: position },
+  ),
   isReadOnly: true,
   async run({ store, tenant }, { run: reference, limit = defaultLimit, all = false, ancestors = false }) {
     const { run, seq } = await resolveReference(store, tenant, reference);

@@ -1,4 +1,5 @@
 /** `state`: the state of a run at a checkpoint, or a part of it. */
+import { anything, objectOf, text, whole } from './output-shapes.ts';
 import { CairnError } from '../errors.ts';
 import { loadState } from '../history/load.ts';
 import { resolveReference } from '../history/references.ts';
@@ -58,6 +59,7 @@ export const readState: Operation<ReadStateInput, ReadStateOutput, HistoryContex
     path: { type: 'text', description: 'only this part: scratch.plan.0.title', isPositional: true },
   },
   output: 'the value',
+  outputSchema: objectOf({ runId: text, seq: whole }, { value: anything }),
   isReadOnly: true,
   async run({ store, blobs, tenant }, { checkpoint, path }) {
     const { run, seq } = await resolveReference(store, tenant, checkpoint);

@@ -1,4 +1,5 @@
 /** `rm`: removes a run and all that belongs to it. */
+import { objectOf, texts, whole } from './output-shapes.ts';
 import { CairnError } from '../errors.ts';
 import { addNamed, collectBlobs } from '../history/collect-blobs.ts';
 import { findRun } from './find-run.ts';
@@ -33,6 +34,7 @@ export const removeRun: Operation<RemoveRunInput, RemoveRunOutput, HistoryContex
     withForks: { type: 'flag', description: 'remove the runs forked from it too' },
   },
   output: 'the runs removed',
+  outputSchema: objectOf({ removed: texts, blobs: whole }),
   isReadOnly: false,
   async run(context, { run, withForks = false }) {
     const { store, blobs, tenant } = context;

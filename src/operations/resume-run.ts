@@ -1,4 +1,5 @@
 /** `resume`: goes on with a run that is paused, failed or was left by a dead process. */
+import { standing } from './output-shapes.ts';
 import { metaOf } from '../engine/runs/find-graph.ts';
 import { CairnError } from '../errors.ts';
 import { resolveReference } from '../history/references.ts';
@@ -44,6 +45,7 @@ export const resumeRun: Operation<ResumeRunInput, RunStanding, WorkContext> = {
     },
   },
   output: 'where the run stands',
+  outputSchema: standing,
   isReadOnly: false,
   async run(context, { run, file, export: exportName, leaveOutAdded }) {
     const { run: row, seq } = await resolveReference(context.store, context.tenant, run);

@@ -21,6 +21,10 @@ export const showCheckpoint: Operation<ShowCheckpointInput, ShowCheckpointOutput
     },
   },
   output: 'the checkpoint',
+  outputSchema: {
+    type: 'object',
+    required: ['checkpointId', 'runId', 'seq', 'at', 'change', 'tags', 'sizeBytes', 'view'],
+  },
   isReadOnly: true,
   async run({ store, blobs, tenant }, { checkpoint }) {
     const { run, seq } = await resolveReference(store, tenant, checkpoint);

@@ -1,4 +1,5 @@
 /** `run`: starts a graph, and by default stays with it until it ends or pauses. */
+import { started } from './output-shapes.ts';
 import type { StartOptions } from '../engine/api.ts';
 import type { Graph, Violation } from '../graph/graph.ts';
 import { followRun } from './follow-run.ts';
@@ -52,6 +53,7 @@ export const startRun: Operation<StartRunInput, StartRunOutput, WorkContext> = {
   summary: 'start a graph and follow it until it ends or waits',
   input,
   output: 'the run, and where it stands',
+  outputSchema: started,
   isReadOnly: false,
   async run(context, { file, export: exportName, input: given, runId, detach = false }) {
     const { graph, source, exportName: name, workflow } = await context.loadGraph(file, exportName);

@@ -1,4 +1,5 @@
 /** Starts a workflow that is known by its name, or given as a text. */
+import { started } from './output-shapes.ts';
 import type { TextWorkflow } from '../dialects/text-workflow.ts';
 import { CairnError } from '../errors.ts';
 import type { Operation, WorkContext } from './operation.ts';
@@ -39,6 +40,7 @@ export const startWorkflow: Operation<StartWorkflowInput, StartRunOutput, WorkCo
     detach: { type: 'flag', description: 'only record the run; do not stay with it' },
   },
   output: 'the run, and where it stands',
+  outputSchema: started,
   isReadOnly: false,
   async run(context, given) {
     const { workflow, source } = await readWorkflow(context, given);

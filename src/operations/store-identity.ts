@@ -1,4 +1,5 @@
 /** `identity`: the name of a store's data to the outside, which idempotency keys derive from (S6). */
+import { objectOf, text } from './output-shapes.ts';
 import { CairnError } from '../errors.ts';
 import type { Operation } from './operation.ts';
 
@@ -22,6 +23,7 @@ export const storeIdentity: Operation<StoreIdentityInput, StoreIdentityOutput> =
     set: { type: 'text', description: 'give it this one' },
   },
   output: 'the identity',
+  outputSchema: objectOf({ identity: text }, { before: text }),
   isReadOnly: false,
   async run({ store }, { new: isNew = false, set }) {
     if (isNew && set !== undefined)

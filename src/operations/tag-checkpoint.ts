@@ -1,4 +1,5 @@
 /** `tag`: names a checkpoint. */
+import { objectOf, text, whole } from './output-shapes.ts';
 import { CairnError } from '../errors.ts';
 import { resolveReference } from '../history/references.ts';
 import { findRunOf } from './find-run.ts';
@@ -46,6 +47,7 @@ export const tagCheckpoint: Operation<TagCheckpointInput, TagCheckpointOutput> =
     remove: { type: 'flag', description: 'remove the name from the run' },
   },
   output: 'the tag',
+  outputSchema: objectOf({ runId: text, name: text }, { seq: whole }),
   isReadOnly: false,
   async run(context, { checkpoint, name, remove = false }) {
     const { store, tenant } = context;

@@ -1,4 +1,5 @@
 /** `verify`: whether histories are whole: every checksum, the chain, snapshots, blobs, the index, and what the store stands on (C6). */
+import { flag, listOf, objectOf, text, texts, whole } from './output-shapes.ts';
 import { CairnError } from '../errors.ts';
 import { verifyRun as verifyHistory, type VerifyReport } from '../history/verify.ts';
 import { findRunOf } from './find-run.ts';
@@ -23,6 +24,19 @@ export const verifyRuns: Operation<VerifyRunsInput, VerifyRunsOutput, HistoryCon
   summary: 'check that histories are whole: the file, checksums, snapshots, blobs, open questions',
   input: { run: { type: 'text', description: 'only this run; default: all', isPositional: true } },
   output: 'what was looked at, and every fault',
+  outputSchema: objectOf({
+    reports: listOf(
+      objectOf({
+        runId: text,
+        checkpoints: whole,
+        snapshots: whole,
+        blobs: whole,
+        faults: listOf(objectOf({ checkpoint: text, code: text, message: text })),
+      }),
+    ),
+    damage: texts,
+    isSound: flag,
+  }),
   isReadOnly: true,
   async run(context, { run }) {
     const { store, blobs } = context;
