@@ -73,7 +73,7 @@ function readTarget(inputs: Inputs): Target {
   return { path, content, bytes: encodeText(content, encodingOption.read(inputs)) };
 }
 
-async function run({ inputs, idempotencyKey, signal }: TypedNodeContext): Promise<unknown> {
+async function run({ inputs, idempotencyKey, signal, isGranted }: TypedNodeContext): Promise<unknown> {
   const { path, content, bytes } = await beforeEffect(() => readTarget(inputs));
   const mode = readMode(inputs);
   const isExclusive = !overwrite.read(inputs);
@@ -87,6 +87,7 @@ async function run({ inputs, idempotencyKey, signal }: TypedNodeContext): Promis
       key: idempotencyKey,
       isExclusive,
       createParents: createParents.read(inputs),
+      isGranted,
     });
     return { path, size_bytes: bytes.length, created: before === undefined, content };
   });

@@ -5,6 +5,7 @@ import type { NodeType, TypedNodeContext } from '../../graph/node-type.ts';
 import { beforeEffect } from '../draft/before-effect.ts';
 import { changeInTurn, lookAtTarget, writeLocalFile } from '../file/local-file.ts';
 import { pathNeeds, resolveLocalPath } from '../file/local-path.ts';
+import type { IsGranted } from '../file/reached-place.ts';
 import { readRegularFile } from '../file/read-regular-file.ts';
 import { applyOperation, EditFault, readOperations } from './edit-operations.ts';
 import { fieldsOf, flagOption, inputFault, optionFaults, outputField, requireText, textField } from './fields.ts';
@@ -61,7 +62,7 @@ async function run(ctx: TypedNodeContext): Promise<unknown> {
     signal.throwIfAborted();
     const target = await lookAtTarget(plan.path);
     const isNew = target === undefined && createIfMissing.read(inputs);
-    const before = isNew ? '' : await readText(plan);
+    const before = isNew ? '' : await readText(plan, ctx.isGranted);
     const edited = edit(before, plan.operations);
     if (edited.errors.length > 0 && atomic.read(inputs)) {
       const untouched = { ...edited, text: before, applied: 0 };
@@ -81,8 +82,8 @@ interface Plan {
   readonly encoding: Encoding;
 }
 
-async function readText({ path, encoding }: Plan): Promise<string> {
-  return decodeBytes(await readRegularFile(path, { limitBytes: fileLimitBytes }), encoding);
+async function readText({ path, encoding }: Plan, isGranted: IsGranted): Promise<string> {
+  return decodeBytes(await readRegularFile(path, { limitBytes: fileLimitBytes, isGranted }), encoding);
 }
 
 interface Edited {
@@ -119,13 +120,20 @@ interface Change {
 
 async function write(ctx: TypedNodeContext, { path, encoding }: Plan, change: Change): Promise<void> {
   const { before, after, backupPath, mode } = change;
-  const key = ctx.idempotencyKey;
+  const { idempotencyKey: key, isGranted } = ctx;
   const bytes = encodeText(after, encoding);
   if (backupPath !== null) {
     await lookAtTarget(backupPath);
-    await writeLocalFile({ path: backupPath, bytes: encodeText(before, encoding), mode, key, createParents: false });
+    await writeLocalFile({
+      path: backupPath,
+      bytes: encodeText(before, encoding),
+      mode,
+      key,
+      createParents: false,
+      isGranted,
+    });
   }
-  await writeLocalFile({ path, bytes, key, createParents: true });
+  await writeLocalFile({ path, bytes, key, createParents: true, isGranted });
 }
 
 function describe(path: string, before: string, { text, applied, errors }: Edited, backupPath: string | null): object {

@@ -1,6 +1,7 @@
 /** What ReadFiles tells of files: each file's text, and all of them together. */
 import { extname, join } from 'node:path';
 import { NodeFailure } from '../../graph/node-contract.ts';
+import type { IsGranted } from '../file/reached-place.ts';
 import { readRegularFile } from '../file/read-regular-file.ts';
 import { outlineText, summarize, writeOutline, type Section } from './outline.ts';
 import { decodeBytes, type Encoding } from './text-encoding.ts';
@@ -19,6 +20,7 @@ export interface Reading {
   readonly limitBytes: number;
   readonly encoding: Encoding;
   readonly lines: LineRange | undefined;
+  readonly isGranted: IsGranted;
 }
 
 export interface FileEntry {
@@ -41,7 +43,7 @@ const media = /^\.(png|jpe?g|gif|webp|bmp|ico|tiff?|avif|pdf|mp3|wav|ogg|flac|m4
 
 /** @throws NodeFailure FILE_TOO_LARGE, NOT_A_FILE, ENCODING, or the code of the operating system */
 export async function readEntry(path: string, full: string, reading: Reading): Promise<FileEntry> {
-  const bytes = await readRegularFile(full, { limitBytes: reading.limitBytes });
+  const bytes = await readRegularFile(full, { limitBytes: reading.limitBytes, isGranted: reading.isGranted });
   const size = { path, size_bytes: bytes.length };
   if (media.test(extname(path))) return { ...size, content: bytes.toString('base64'), encoding: 'base64' };
   const text = decodeBytes(bytes, reading.encoding);

@@ -1,6 +1,6 @@
 /** Files that a command wrote, read as fields of its output. */
 import { isAbsolute } from 'node:path';
-import type { FileOutput } from '../../graph/node-type.ts';
+import type { FileOutput, Need } from '../../graph/node-type.ts';
 import { isPlainObject } from '../../state/values/plain.ts';
 import { isInside, resolveLinks, resolveLocalPath } from '../file/local-path.ts';
 import type { Mask } from '../secrets/mask.ts';
@@ -40,7 +40,10 @@ async function readFileOutput({ path, type, isUnsafe }: FileOutput, folder: stri
     if (!isInside(resolveLinks(folder), resolveLinks(full)))
       throw new Error(`${path} leads out of the working directory over a symbolic link`);
   }
-  const bytes = await readRegularFile(full, { limitBytes, refusesLink: true });
+  // The folder as it is now: what the file turns out to be is held against that.
+  const top = resolveLinks(folder);
+  const isGranted = (need: Need): boolean => isUnsafe || (need.kind === 'fs' && isInside(top, need.path ?? '/'));
+  const bytes = await readRegularFile(full, { limitBytes, refusesLink: true, isGranted });
   return parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes).trim(), type, path);
 }
 

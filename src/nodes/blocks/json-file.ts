@@ -3,14 +3,15 @@ import { NodeFailure } from '../../graph/node-contract.ts';
 import { isPlainObject } from '../../state/values/plain.ts';
 import { fileFailure } from '../file/file-failure.ts';
 import { writeLocalFile } from '../file/local-file.ts';
+import type { IsGranted } from '../file/reached-place.ts';
 import { readRegularFile } from '../file/read-regular-file.ts';
 import { fileLimitBytes } from './text-encoding.ts';
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
 /** @returns undefined if the file is not there. @throws NodeFailure JSON_INVALID, FILE_TOO_LARGE, NOT_A_FILE, or the code of the operating system */
-export async function readJsonFile(path: string): Promise<JsonObject | undefined> {
-  const bytes = await readRegularFile(path, { limitBytes: fileLimitBytes }).catch((error: unknown) => {
+export async function readJsonFile(path: string, isGranted: IsGranted): Promise<JsonObject | undefined> {
+  const bytes = await readRegularFile(path, { limitBytes: fileLimitBytes, isGranted }).catch((error: unknown) => {
     if (error instanceof NodeFailure && error.code === 'ENOENT') return undefined;
     throw error;
   });
@@ -25,12 +26,13 @@ export interface JsonWrite {
   readonly data: JsonObject;
   readonly createParents: boolean;
   readonly key: string;
+  readonly isGranted: IsGranted;
 }
 
 /** Sorted keys, two spaces, a newline at the end. @returns bytes written. @throws NodeFailure JSON_INVALID `data` holds what JSON cannot */
-export async function writeJsonFile({ path, data, createParents, key }: JsonWrite): Promise<number> {
+export async function writeJsonFile({ path, data, createParents, key, isGranted }: JsonWrite): Promise<number> {
   const bytes = Buffer.from(`${JSON.stringify(sortKeys(data), undefined, 2)}\n`);
-  await writeLocalFile({ path, bytes, createParents, key });
+  await writeLocalFile({ path, bytes, createParents, key, isGranted });
   return bytes.length;
 }
 

@@ -29,10 +29,10 @@ export const readJsonState: NodeType = {
   effect: 'read',
   needs: ({ path }) => pathNeeds(path),
   check: (inputs) => optionFaults([required], inputs),
-  run: async ({ inputs, signal }) => {
+  run: async ({ inputs, signal, isGranted }) => {
     signal.throwIfAborted();
     const file = resolveLocalPath(requireText(inputs, 'path'));
-    const data = await readJsonFile(file);
+    const data = await readJsonFile(file, isGranted);
     if (data === undefined && required.read(inputs)) throw fileFailure('ENOENT', file, 'is not there');
     return { data: data ?? {}, found: data !== undefined, path: file };
   },
@@ -52,12 +52,18 @@ export const writeJsonState: NodeType = {
   isIdempotent: true,
   needs: ({ path }) => pathNeeds(path),
   check: (inputs) => optionFaults([createParents], inputs),
-  run: async ({ inputs, idempotencyKey: key, signal }) => {
+  run: async ({ inputs, idempotencyKey: key, signal, isGranted }) => {
     const { file, object: data } = await beforeEffect(() => readInputs(inputs, 'data'));
     return changeInTurn(file, async () => {
       signal.throwIfAborted();
       await lookAtTarget(file);
-      const sizeBytes = await writeJsonFile({ path: file, data, createParents: createParents.read(inputs), key });
+      const sizeBytes = await writeJsonFile({
+        path: file,
+        data,
+        createParents: createParents.read(inputs),
+        key,
+        isGranted,
+      });
       return { path: file, size_bytes: sizeBytes };
     });
   },
@@ -85,15 +91,15 @@ export const mergeJsonState: NodeType = {
   isIdempotent: true,
   needs: ({ path }) => pathNeeds(path),
   check: (inputs) => optionFaults(mergeOptions, inputs),
-  run: async ({ inputs, idempotencyKey: key, signal }) => {
+  run: async ({ inputs, idempotencyKey: key, signal, isGranted }) => {
     const { file, object: updates } = await beforeEffect(() => readInputs(inputs, 'updates'));
     return changeInTurn(file, async () => {
       signal.throwIfAborted();
       await lookAtTarget(file);
-      const before = await readJsonFile(file);
+      const before = await readJsonFile(file, isGranted);
       if (before === undefined && !createIfMissing.read(inputs)) throw fileFailure('ENOENT', file, 'is not there');
       const data = mergeDeep(before ?? {}, updates);
-      await writeJsonFile({ path: file, data, createParents: createParents.read(inputs), key });
+      await writeJsonFile({ path: file, data, createParents: createParents.read(inputs), key, isGranted });
       return { path: file, created: before === undefined, merged_data: data };
     });
   },

@@ -22,13 +22,13 @@ export const readFile: NodeType = {
   effect: 'read',
   needs: ({ path }) => pathNeeds(path),
   check: (inputs) => optionFaults(options, inputs),
-  run: async ({ inputs, signal }) => {
+  run: async ({ inputs, signal, isGranted }) => {
     signal.throwIfAborted();
     const path = resolveLocalPath(requireText(inputs, 'path'));
     const isRequired = required.read(inputs);
     const encoding = encodingOption.read(inputs);
     try {
-      const reading = { mode: 'full', limitBytes: fileLimitBytes, encoding, lines: undefined } as const;
+      const reading = { mode: 'full', limitBytes: fileLimitBytes, encoding, lines: undefined, isGranted } as const;
       const { content, size_bytes: sizeBytes } = await readEntry(path, path, reading);
       return { content, path, size_bytes: sizeBytes, found: true };
     } catch (error) {

@@ -132,6 +132,7 @@ async function run(ctx: TypedNodeContext): Promise<unknown> {
     limitBytes: maxSizeKb.read(inputs) * 1024,
     encoding: encodingOption.read(inputs),
     lines: readLines(inputs),
+    isGranted: ctx.isGranted,
   };
   const path = readText(inputs, 'path');
   if (path === undefined) return readMany(inputs, reading, signal);

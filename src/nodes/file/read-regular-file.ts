@@ -3,15 +3,21 @@ import { constants } from 'node:fs';
 import { NodeFailure } from '../../graph/node-contract.ts';
 import { describeFileError, fileFailure } from './file-failure.ts';
 import { files } from './files.ts';
+import { requireGranted, type IsGranted } from './reached-place.ts';
 
 export interface RegularRead {
   readonly limitBytes: number;
   /** Refuse a symbolic link in the last place. Default false. */
   readonly refusesLink?: boolean;
+  /** Asked for the place that is read. */
+  readonly isGranted?: IsGranted;
 }
 
 /** @throws NodeFailure NOT_A_FILE, FILE_TOO_LARGE, PATH_REFUSED, or the code of the operating system; all say that nothing happened */
-export async function readRegularFile(path: string, { limitBytes, refusesLink = false }: RegularRead): Promise<Buffer> {
+export async function readRegularFile(
+  path: string,
+  { limitBytes, refusesLink = false, isGranted }: RegularRead,
+): Promise<Buffer> {
   const { open } = await files();
   // Without O_NONBLOCK, opening a pipe would wait for someone to write to it.
   const flags = constants.O_RDONLY | constants.O_NONBLOCK | (refusesLink ? constants.O_NOFOLLOW : 0);
@@ -21,6 +27,7 @@ export async function readRegularFile(path: string, { limitBytes, refusesLink = 
     throw describeFileError(error, 'read', path, 'no');
   });
   try {
+    await requireGranted(file, path, isGranted);
     const stats = await file.stat();
     if (!stats.isFile()) throw fileFailure('NOT_A_FILE', path, 'is no file');
     if (stats.size > limitBytes) throw fileFailure('FILE_TOO_LARGE', path, `is over the limit of ${limitBytes} bytes`);

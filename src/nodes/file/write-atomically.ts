@@ -3,6 +3,8 @@ import { createHash, randomBytes } from 'node:crypto';
 import { basename, dirname, join } from 'node:path';
 import { describeFileError } from './file-failure.ts';
 import { files } from './files.ts';
+import { holdFolder, type IsGranted } from './reached-place.ts';
+import { NodeFailure } from '../../graph/node-contract.ts';
 
 export interface AtomicWrite {
   readonly path: string;
@@ -13,24 +15,34 @@ export interface AtomicWrite {
   readonly key: string;
   /** Fail with EEXIST if the file is there by then. Default false. */
   readonly isExclusive?: boolean;
+  /** Asked for the place that is written to. */
+  readonly isGranted?: IsGranted;
 }
 
 /** A temporary file beside the target, flushed, then renamed over it. A failure before the rename says that nothing happened. */
-export async function writeAtomically({ path, bytes, mode, key, isExclusive = false }: AtomicWrite): Promise<void> {
-  const folder = dirname(path);
-  const temporary = join(folder, `${temporaryPrefix(path, key)}${randomBytes(6).toString('hex')}.tmp`);
-  try {
-    await (await files()).mkdir(folder, { recursive: true });
-    await writeDurably(temporary, bytes, mode ?? (await readMode(path)));
-    if (isExclusive) await linkInto(temporary, path);
-    else await (await files()).rename(temporary, path);
-  } catch (error) {
-    await (await files()).rm(temporary, { force: true }).catch(() => undefined);
-    throw describeFileError(error, 'written', path, 'no');
-  }
-  await syncFolder(folder).catch((error: unknown) => {
-    throw describeFileError(error, 'written', path, 'unknown');
+export async function writeAtomically(write: AtomicWrite): Promise<void> {
+  const { path, bytes, mode, key, isExclusive = false, isGranted } = write;
+  const { rename, rm } = await files();
+  const folder = await holdFolder(dirname(path), isGranted).catch((error: unknown) => {
+    throw error instanceof NodeFailure ? error : describeFileError(error, 'written', path, 'no');
   });
+  try {
+    const target = folder.at(basename(path));
+    const temporary = folder.at(`${temporaryPrefix(path, key)}${randomBytes(6).toString('hex')}.tmp`);
+    try {
+      await writeDurably(temporary, bytes, mode ?? (await readMode(target)));
+      if (isExclusive) await linkInto(temporary, target);
+      else await rename(temporary, target);
+    } catch (error) {
+      await rm(temporary, { force: true }).catch(() => undefined);
+      throw describeFileError(error, 'written', path, 'no');
+    }
+    await folder.handle.sync().catch((error: unknown) => {
+      throw describeFileError(error, 'written', path, 'unknown');
+    });
+  } finally {
+    await folder.handle.close();
+  }
 }
 
 /** A link, unlike a rename, never takes the place of what is there. */
@@ -73,14 +85,5 @@ async function writeDurably(path: string, bytes: Uint8Array, mode: number | unde
     await file.sync();
   } finally {
     await file.close();
-  }
-}
-
-async function syncFolder(folder: string): Promise<void> {
-  const handle = await (await files()).open(folder, 'r');
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
   }
 }
