@@ -85,9 +85,8 @@ export class BlockContext implements TypedNodeContext {
   get models(): ModelAccess {
     return this.ctx.models;
   }
-  isGranted(need: Need): boolean {
-    return this.#workflow.withheld?.(need) === undefined;
-  }
+  /** Bound: whoever opens files is handed it alone. */
+  readonly isGranted = (need: Need): boolean => this.#workflow.withheld?.(need) === undefined;
   now(): number {
     return this.ctx.now();
   }
