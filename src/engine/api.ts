@@ -76,6 +76,11 @@ export interface ResumeOptions {
   readonly traceparent?: string;
   /** Retry activations that failed a failed run. Default true. */
   readonly retryFailed?: boolean;
+  /**
+   * Try again, each under its key, effects of a failed run that ended and said that they failed (`applied: 'ended'`, as commands do with
+   * an exit code). Default false: a person is asked whether they happened. What else is in doubt is asked about either way (X3).
+   */
+  readonly retry?: boolean;
   /** Moves a run's state under a changed graph (H3). */
   readonly migrate?: (state: Readonly<Record<string, unknown>>) => Record<string, unknown>;
   /** Go on though the changed graph has effects where the run is past already: they are never run (H3). Default false: RUN_GRAPH_CHANGED. */

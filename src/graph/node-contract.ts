@@ -66,9 +66,13 @@ export function outcome(parts: OutcomeParts): Outcome {
 /** Given as the output of an {@link outcome}: the output is the list of the steps' outputs, in step order. So it is stored in one place only (C1). */
 export const stepsOutput: unique symbol = Symbol.for('cairn.stepsOutput');
 
-/** How a failed attempt of an effect is to be read: `no`, it certainly did not happen, so it may be tried again (X3). */
+/** How a failed attempt of an effect is to be read (X3). */
 export interface FailureHints {
-  readonly applied?: 'no' | 'unknown';
+  /**
+   * `no`: it certainly did not happen, so it may be tried again. `ended`: it came to its end and said itself that it failed, as a program
+   * does with an exit code; it may have done a part, so only its author's `retry` tries it again, and a resume asks. Default `unknown`.
+   */
+  readonly applied?: 'no' | 'ended' | 'unknown';
   /** Wait at least this long before the next attempt. */
   readonly retryAfterMs?: number;
   /** Matched by `retry.on` and by failure conditions. */
@@ -78,7 +82,7 @@ export interface FailureHints {
 
 /** An error to throw from a node: a failed outcome with hints for retries and in-doubt handling. */
 export class NodeFailure extends Error {
-  readonly applied: 'no' | 'unknown';
+  readonly applied: 'no' | 'ended' | 'unknown';
   readonly retryAfterMs: number | undefined;
   readonly code: string;
   readonly data: unknown;

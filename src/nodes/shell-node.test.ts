@@ -159,7 +159,7 @@ test('the working directory is the one given', async () => {
 
 test('an exit code that is not ok fails the node, with the code, the output and the last line in its data', async () => {
   const failure = await failureOf({ command: ['sh', '-c', 'echo out; echo first >&2; echo last >&2; exit 7'] });
-  expect(failure).toMatchObject({ code: 'EXIT_CODE', applied: 'unknown', message: 'sh exited with 7: last' });
+  expect(failure).toMatchObject({ code: 'EXIT_CODE', applied: 'ended', message: 'sh exited with 7: last' });
   expect(failure.data).toMatchObject({ exitCode: 7, signal: null, stdout: 'out\n', stderr: 'first\nlast\n' });
   expect(await run({ command: 'exit 7', okExitCodes: [0, 7] })).toMatchObject({ exitCode: 7 });
   expect(await failureOf({ command: 'exit 0', okExitCodes: [1] })).toMatchObject({ code: 'EXIT_CODE' });

@@ -11,6 +11,7 @@ import { resolveSecrets } from './secrets/secret.ts';
 import {
   createShellRequest,
   describeEnd,
+  endedBy,
   runCommand,
   type ResolvedShell,
   type ShellRequest,
@@ -116,7 +117,7 @@ async function runShell(ctx: NodeContext, config: ShellNodeConfig): Promise<Shel
   const end = await runCommand(ctx, request, { ...config, mask });
   const output: ShellOutput = { ...end, truncated: end.omittedBytes > 0 };
   if (end.exitCode !== null && (config.okExitCodes ?? [0]).includes(end.exitCode)) return output;
-  throw new NodeFailure(`${nameCommand(config.command)} ${describeEnd(end)}`, { code: 'EXIT_CODE', data: output });
+  throw new NodeFailure(`${nameCommand(config.command)} ${describeEnd(end)}`, { code: 'EXIT_CODE', data: output, ...endedBy(end) });
 }
 
 async function prepare(

@@ -13,6 +13,7 @@ export interface ResumeRunInput {
   readonly file?: string;
   readonly export?: string;
   readonly leaveOutAdded?: boolean;
+  readonly retry?: boolean;
 }
 
 /** Whether the file that a run was started from says something else by now. What was kept with the run is what counts. */
@@ -43,18 +44,22 @@ export const resumeRun: Operation<ResumeRunInput, RunStanding, WorkContext> = {
       type: 'flag',
       description: 'go on though effects were added where the run is past: they never run',
     },
+    retry: {
+      type: 'flag',
+      description: 'try commands again that ended with an exit code; without it, it is asked whether they happened',
+    },
   },
   output: 'where the run stands',
   outputSchema: standing,
   isReadOnly: false,
-  async run(context, { run, file, export: exportName, leaveOutAdded }) {
+  async run(context, { run, file, export: exportName, leaveOutAdded, retry = false }) {
     const { run: row, seq } = await resolveReference(context.store, context.tenant, run);
     const graph = file === undefined ? undefined : (await context.loadGraph(file, exportName)).graph;
     const options = { ...(graph !== undefined && { graph }), ...(leaveOutAdded !== undefined && { leaveOutAdded }) };
     const from = { runId: row.runId, seq };
     const isHead = seq === row.head;
     const next = isHead ? from : await context.engine.fork(from, options);
-    const handle = await context.engine.resume(next.runId, options);
+    const handle = await context.engine.resume(next.runId, { ...options, ...(retry && { retry }) });
     const definition = graph === undefined ? await compareWithFile(context, row) : undefined;
     const standing = await followRun(context, handle, next.seq);
     return { ...standing, ...(!isHead && { forkedFrom: from }), ...(definition !== undefined && { definition }) };

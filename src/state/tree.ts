@@ -48,7 +48,7 @@ export interface NodeRecord {
   /** Routing hints the outcome gave. */
   goto?: readonly string[];
   /** `no`: the failed attempt certainly had no effect (X3). */
-  applied?: 'no';
+  applied?: 'no' | 'ended';
   /** The outcome of an attempt whose reducer or condition failed: a retry goes on from it and does not run the node again (G6). */
   kept?: KeptOutcome;
   /** What a person decided about an effect in doubt; consumed by the next start. */
@@ -105,7 +105,7 @@ export interface StepRecord {
   effect?: string;
   /** What a person decided about this step in doubt; consumed when it is started again. */
   decision?: unknown;
-  applied?: 'no';
+  applied?: 'no' | 'ended';
   /** Hash of the step's input. */
   hash?: string;
   attempt?: number;

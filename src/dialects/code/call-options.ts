@@ -73,6 +73,7 @@ const kinds: Readonly<Record<OptionName, Kind>> = {
   live: flag,
   answers: { fits: isObject, name: 'an object: answers by the name of their wait' },
   retryFailed: flag,
+  retry: flag,
   migrate: callback,
   leaveOutAdded: flag,
   by: text,

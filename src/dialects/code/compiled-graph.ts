@@ -64,6 +64,7 @@ const optionNames = {
   resume: [
     'answers',
     'retryFailed',
+    'retry',
     'migrate',
     'leaveOutAdded',
     'by',

@@ -7,14 +7,14 @@ import { admitValue } from '../../state/values/codec.ts';
 import { hashText } from '../../state/values/hash.ts';
 import { admitError } from '../admit/encode-error.ts';
 import { offloadValue } from '../admit/offload.ts';
-import { afterFailure, isUnapplied, planRetry } from '../effects/after-failure.ts';
+import { afterFailure, planRetry } from '../effects/after-failure.ts';
 import { finish, judgeStep } from '../effects/judge-step.ts';
 import { announceAttempt, callAttempt } from '../effects/step-attempt.ts';
 import { StepEffort } from '../record/effort.ts';
 import { admitStep, checkStepCount, finishStep, noteStep } from '../record/finish-step.ts';
 import { nextStepKey, recordedStep } from '../record/step-keys.ts';
 import { ensureSteps, setStep } from '../record/step-record.ts';
-import { isEffect } from '../run/effect.ts';
+import { appliedOf, isEffect } from '../run/effect.ts';
 import type { Activation } from '../run/frame-run.ts';
 import { guardCall, never } from '../run/guard-call.ts';
 import type { RunCore } from '../run/run-core.ts';
@@ -180,13 +180,14 @@ class StepCall<T> {
   #fail(effort: StepEffort, attempt: number, error: unknown): unknown {
     const activation = this.#activation;
     const intent = effort.fields()?.intent;
+    const applied = appliedOf(error);
     const failed: StepRecord = {
       kind: 'step',
       status: 'failed',
       effect: effort.effect,
       hash: effort.hash,
       ...(attempt > 1 ? { attempt } : {}),
-      ...(isUnapplied(error) ? { applied: 'no' } : {}),
+      ...(applied === undefined ? {} : { applied }),
       ...(intent === undefined ? {} : { intent }),
     };
     const admitted = admitError(this.#core, error, [...activation.path, this.#key]);

@@ -1,7 +1,7 @@
 /** What becomes of an effort whose attempt failed: another attempt, its result after all, or the failure (E6, X3). */
 import { errorSummary } from '../admit/encode-error.ts';
 import type { Effort } from '../record/effort.ts';
-import { isEffect, keptIntent } from '../run/effect.ts';
+import { appliedOf, isEffect, keptIntent } from '../run/effect.ts';
 import type { RunCore } from '../run/run-core.ts';
 import { factsOf, retryDelayMs } from './retry.ts';
 
@@ -12,14 +12,9 @@ export type AfterFailure =
   | { readonly kind: 'happened'; readonly output: unknown }
   | { readonly kind: 'fail' };
 
-/** The failure certainly had no effect. */
-export function isUnapplied(error: unknown): boolean {
-  return (error as { applied?: unknown } | undefined)?.applied === 'no';
-}
-
 /**
- * Decides by the effort's policy and class. An effect that may have happened is tried again if a repetition does no harm, or if the world
- * says that it did not happen; what cannot be found out leaves the failure as it is.
+ * Decides by the effort's policy and class. An effect that may have happened is tried again if a repetition does no harm, if it ended and
+ * says itself that it failed, or if the world says that it did not happen; what cannot be found out leaves the failure as it is.
  *
  * @param attempt - the attempt that failed, counted from 1 within its budget
  */
@@ -31,8 +26,10 @@ export function afterFailure(
 ): AfterFailure | Promise<AfterFailure> {
   const delayMs = retryDelayMs(effort.retry, attempt, factsOf(error), () => core.env.ids.random());
   if (delayMs === undefined) return { kind: 'fail' };
-  if (!isEffect(effort) || effort.isIdempotent || isUnapplied(error)) return { kind: 'retry', delayMs };
-  return effort.reconcile === undefined ? { kind: 'fail' } : askTheWorld(core, effort, delayMs);
+  const applied = appliedOf(error);
+  if (!isEffect(effort) || effort.isIdempotent || applied === 'no') return { kind: 'retry', delayMs };
+  if (effort.reconcile !== undefined) return askTheWorld(core, effort, delayMs);
+  return applied === 'ended' ? { kind: 'retry', delayMs } : { kind: 'fail' };
 }
 
 async function askTheWorld(core: RunCore, effort: Effort, delayMs: number): Promise<AfterFailure> {
@@ -53,9 +50,10 @@ export function planRetry(
   next: { readonly attempt: number; readonly retryAt: number; readonly error: unknown },
 ): void {
   const { attempt, retryAt, error } = next;
-  const mayHaveHappened = isEffect(effort) && effort.isIdempotent && !isUnapplied(error);
+  const applied = appliedOf(error);
+  const mayHaveHappened = isEffect(effort) && applied !== 'no' && (effort.isIdempotent || applied === 'ended');
   const kept = keptIntent(effort.fields()?.intent, effort.keyIn(core.keySeed), mayHaveHappened);
-  effort.write({ attempt, retryAt, ...kept });
+  effort.write({ attempt, retryAt, ...kept, ...(applied === 'ended' && mayHaveHappened && { applied }) });
   // Where a function of the author's decided, the record says so: its code is part of the graph's.
   const by = effort.retry?.when === undefined ? {} : { by: 'when' };
   core.draft.note({ kind: 'retry', ...effort.place, attempt, error: errorSummary(error), ...by });

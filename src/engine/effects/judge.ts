@@ -39,10 +39,11 @@ export async function judge(core: RunCore, effort: Effort, onInDoubt: 'ask' | 'f
 
 /** What is known of an effort in doubt before the world is asked. */
 export function doubtViewOf(effort: Effort, onInDoubt: 'ask' | 'fail'): DoubtView {
-  const { decision, applied } = effort.fields() ?? {};
+  const { decision, applied, retryAt } = effort.fields() ?? {};
   return {
     decision: decision === undefined ? undefined : (doubtDecision(decision).decision as DoubtView['decision']),
     applied,
+    isRetryPlanned: retryAt !== undefined,
     canReconcile: effort.reconcile !== undefined,
     found: undefined,
     isIdempotent: effort.isIdempotent,

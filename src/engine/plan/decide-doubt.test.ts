@@ -4,12 +4,13 @@ import { decideDoubt, type DoubtDecision, type DoubtView } from './decide-doubt.
 /** All that can be known of an effect in doubt, each with each. */
 function* everyView(): Generator<DoubtView> {
   for (const decision of [undefined, 'happened', 'run again', 'fail'] as const)
-    for (const applied of [undefined, 'no'] as const)
+    for (const applied of [undefined, 'no', 'ended'] as const)
       for (const canReconcile of [false, true])
         for (const found of [undefined, 'happened', 'did not happen', 'unknown'] as const)
           for (const isIdempotent of [false, true])
             for (const onInDoubt of ['ask', 'fail'] as const)
-              yield { decision, applied, canReconcile, found, isIdempotent, onInDoubt };
+              for (const isRetryPlanned of [false, true])
+                yield { decision, applied, canReconcile, found, isIdempotent, onInDoubt, isRetryPlanned };
 }
 
 /** The table of docs/spec/effects.md, X3: the first line that fits decides. */
@@ -18,6 +19,11 @@ const table: readonly (readonly [line: string, fits: (view: DoubtView) => boolea
   ['a person lets it run again', ({ decision }) => decision === 'run again', 'run'],
   ['a person lets it fail', ({ decision }) => decision === 'fail', 'fail'],
   ['it certainly had no effect', ({ applied }) => applied === 'no', 'run'],
+  [
+    'it ended and failed, and its author has it tried again',
+    ({ applied, isRetryPlanned }) => applied === 'ended' && isRetryPlanned,
+    'run',
+  ],
   ['the world says that it happened', ({ found }) => found === 'happened', 'happened'],
   ['the world says that it did not', ({ found }) => found === 'did not happen', 'run'],
   ['the world can be asked', ({ canReconcile, found }) => canReconcile && found === undefined, 'reconcile'],
@@ -37,8 +43,12 @@ test('X3 every effect in doubt is decided by the first line of the table that fi
 });
 
 test('X3 what may have happened never runs again unless someone or something says that this does no harm', () => {
-  const isUnsafe = ({ decision, applied, found, isIdempotent }: DoubtView): boolean =>
-    decision !== 'run again' && applied !== 'no' && found !== 'did not happen' && !isIdempotent;
+  const isUnsafe = ({ decision, applied, found, isIdempotent, isRetryPlanned }: DoubtView): boolean =>
+    decision !== 'run again' &&
+    applied !== 'no' &&
+    !(applied === 'ended' && isRetryPlanned) &&
+    found !== 'did not happen' &&
+    !isIdempotent;
   const unsafe = [...everyView()].filter(isUnsafe);
   expect(unsafe.length).toBeGreaterThan(0);
   expect(unsafe.filter((view) => decideDoubt(view) === 'run')).toEqual([]);

@@ -4,8 +4,10 @@
 export interface DoubtView {
   /** What a person decided, if one was asked. */
   readonly decision: 'happened' | 'run again' | 'fail' | undefined;
-  /** `no`: the attempt certainly had no effect. */
-  readonly applied: 'no' | undefined;
+  /** `no`: the attempt certainly had no effect. `ended`: it ended by itself and said that it failed. */
+  readonly applied: 'no' | 'ended' | undefined;
+  /** Its author's policy has planned another attempt. */
+  readonly isRetryPlanned: boolean;
   /** The world can be asked whether it happened, and has not said yet. */
   readonly canReconcile: boolean;
   /** What the world said. */
@@ -21,7 +23,7 @@ export type DoubtDecision = 'happened' | 'run' | 'fail' | 'reconcile' | 'ask';
 export function decideDoubt(view: DoubtView): DoubtDecision {
   if (view.decision === 'happened') return 'happened';
   if (view.decision !== undefined) return view.decision === 'run again' ? 'run' : 'fail';
-  if (view.applied === 'no') return 'run';
+  if (view.applied === 'no' || (view.applied === 'ended' && view.isRetryPlanned)) return 'run';
   if (view.found === 'happened') return 'happened';
   if (view.found === 'did not happen') return 'run';
   if (view.canReconcile && view.found === undefined) return 'reconcile';

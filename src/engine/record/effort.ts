@@ -18,8 +18,8 @@ export interface EffortFields {
   /** Absent: 1. */
   readonly attempt?: number;
   readonly intent?: Intent;
-  /** `no`: the failed attempt certainly had no effect. */
-  readonly applied?: 'no';
+  /** `no`: the failed attempt certainly had no effect. `ended`: it ended by itself and said that it failed. */
+  readonly applied?: 'no' | 'ended';
   /** What a person decided about it in doubt. */
   readonly decision?: unknown;
   /** Epoch ms before which the next attempt does not start. */

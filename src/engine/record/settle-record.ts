@@ -5,7 +5,7 @@ import { jsonUnderKey } from '../../state/values/encode.ts';
 import type { KeptOutcome, NodeRecord, NodeStatus } from '../../state/tree.ts';
 import type { Activation } from '../run/frame-run.ts';
 import type { AdmittedOutcome } from '../admit/admit-outcome.ts';
-import { isEffect } from '../run/effect.ts';
+import { appliedOf, isEffect } from '../run/effect.ts';
 import { openEffectsOf } from './effects-on-record.ts';
 
 /** How an outcome came to be, when it is not the return of an attempt. */
@@ -101,7 +101,8 @@ function keepForRetry(
   const previous = activation.frameRun.openRecordOf(activation.node);
   if (previous?.view !== undefined) field('view', previous.view, String(previous.view));
   if (previous?.intent !== undefined) field('intent', previous.intent, JSON.stringify(previous.intent));
-  if ((ending.error as { applied?: unknown } | undefined)?.applied === 'no') field('applied', 'no', '"no"');
+  const applied = appliedOf(ending.error);
+  if (applied !== undefined) field('applied', applied, `"${applied}"`);
   if (activation.budgetFrom > 0) field('budgetFrom', activation.budgetFrom, String(activation.budgetFrom));
   const held = activation.frameRun.plan.heldBy(activation.node.index);
   if (held !== undefined) field('held', held, JSON.stringify(held));

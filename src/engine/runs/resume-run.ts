@@ -14,6 +14,7 @@ import type { EngineEnvironment } from '../run/run-core.ts';
 import type { Moment } from '../run/standing.ts';
 import type { RunFeed } from '../run/run-feed.ts';
 import { Runner } from '../drive/runner.ts';
+import type { FrameTree } from '../../state/tree.ts';
 
 /** @throws CLAIM_TAKEN somebody else is working on it */
 export async function claimForResume(
@@ -79,4 +80,17 @@ function retryFailed(draft: Draft, options: ResumeOptions, origin: Origin): void
   draft.note({ kind: 'resume', ...origin, ...(options.by === undefined ? {} : { by: options.by }) });
   draft.mustCommit = true;
   for (const [waitId, wait] of Object.entries(draft.root.waits)) draft.openWaitRow(waitId, wait);
+  if (options.retry === true) planEnded(draft, ['frame'], draft.root.frame);
+}
+
+/** What ended and failed is due at once, as if its author had planned another attempt (X3). */
+function planEnded(draft: Draft, path: readonly string[], { nodes }: FrameTree): void {
+  for (const [id, record] of Object.entries(nodes)) {
+    if (record.fired !== undefined) continue;
+    const at = [...path, 'nodes', id];
+    if (record.applied === 'ended') draft.set([...at, 'retryAt'], 0);
+    for (const [key, { status, applied }] of Object.entries(record.steps ?? {}))
+      if (status !== 'done' && applied === 'ended') draft.set([...at, 'steps', key, 'retryAt'], 0);
+    for (const [key, child] of Object.entries(record.children ?? {})) planEnded(draft, [...at, 'children', key], child);
+  }
 }

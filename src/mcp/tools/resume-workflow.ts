@@ -16,6 +16,7 @@ export interface ResumeWorkflowInput {
   readonly checkpoint_id: string;
   readonly llm_response?: string;
   readonly answers?: Readonly<Record<string, unknown>>;
+  readonly retry?: boolean;
 }
 
 /** @throws CHECKPOINT_NOT_FOUND, CHECKPOINT_PRUNED, CHECKPOINT_AMBIGUOUS, CHECKPOINT_CORRUPT */
@@ -71,9 +72,13 @@ async function giveAnswers(
 }
 
 /** Goes on; a run that still waits for the very questions it waited for says that an answer is missing. */
-async function goOn(call: ToolCall, checkpoint: DescribeCheckpointOutput): Promise<ToolAnswer | ToolQuestions> {
+async function goOn(
+  call: ToolCall,
+  checkpoint: DescribeCheckpointOutput,
+  { retry = false }: ResumeWorkflowInput,
+): Promise<ToolAnswer | ToolQuestions> {
   const { runId: run, checkpointId } = checkpoint;
-  const standing = await followRun(call, run);
+  const standing = await followRun(call, run, { retry });
   const questions = questionsOf(standing.waits);
   const known = new Set(checkpoint.waits.map(({ waitId }) => waitId));
   const isUnanswered = questions.length > 0 && questions.every(({ waitId }) => known.has(waitId));
@@ -102,7 +107,7 @@ async function resume(call: ToolCall, input: ResumeWorkflowInput): Promise<ToolA
   const checkpoint = await readCheckpoint(call, input.checkpoint_id);
   const { runId: run } = checkpoint;
   const answers = answersOf(checkpoint, input);
-  if (answers.length === 0) return goOn(call, checkpoint);
+  if (answers.length === 0) return goOn(call, checkpoint, input);
   const refused = await giveAnswers(call, run, answers);
   const words = { isResumed: true, remark: refused.length === 0 ? undefined : refused.join(' ') };
   if (refused.length === answers.length) return showStanding(context, await context.engine.inspect(run), words);
@@ -125,6 +130,11 @@ export const resumeWorkflow: Tool<ResumeWorkflowInput> = {
     answers: {
       type: 'object',
       description: 'Answers to several questions: by wait id (questions[].wait) or block id.',
+    },
+    retry: {
+      type: 'boolean',
+      description:
+        'true: run commands of a failed run again that ended with an exit code. Default false: it is asked whether they happened.',
     },
   },
   required: ['checkpoint_id'],

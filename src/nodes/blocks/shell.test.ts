@@ -54,7 +54,7 @@ test('B4 a command that is plain text is refused: its values could be syntax', a
 test('B5 another exit code fails the block, and what it said is kept', async () => {
   expect(await fail('echo partly; echo why >&2; exit 3')).toMatchObject({
     code: 'EXIT_CODE',
-    applied: 'unknown',
+    applied: 'ended',
     message: 'the command exited with 3: why',
     data: { exit_code: 3, stdout: 'partly\n', stderr: 'why\n', success: false },
   });

@@ -10,6 +10,7 @@ import type { Mask } from '../secrets/mask.ts';
 import {
   createShellRequest,
   describeEnd,
+  endedBy,
   runCommand,
   type CommandEnd,
   type ShellRequest,
@@ -99,12 +100,13 @@ async function run(ctx: TypedNodeContext): Promise<unknown> {
   const faulty = Object.keys(faults);
   const data = faulty.length === 0 ? output : { ...output, output_faults: faults };
   if (!output.success && !continueOnError.read(ctx.inputs))
-    throw new NodeFailure(`the command ${describeEnd(end)}`, { code: 'EXIT_CODE', data });
+    throw new NodeFailure(`the command ${describeEnd(end)}`, { code: 'EXIT_CODE', data, ...endedBy(end) });
   if (faulty.length === 0) return output;
   const reasons = faulty.map((name) => `${name}: ${faults[name] ?? ''}`).join('; ');
   throw new NodeFailure(`the command ended, but not all of its outputs are there: ${reasons}`, {
     code: 'FILE_OUTPUT_INVALID',
     data,
+    ...endedBy(end),
   });
 }
 

@@ -42,6 +42,11 @@ export async function runCommand(
 }
 
 /** How a program ended, for a message: `exited with 3: the last line of stderr`. */
+/** What its end says of what a command did: with an exit code it ended by itself; a signal may have come at any moment (X3). */
+export function endedBy({ exitCode }: CommandEnd): { readonly applied?: 'ended' } {
+  return exitCode === null ? {} : { applied: 'ended' };
+}
+
 export function describeEnd({ exitCode, signal, stderr }: CommandEnd): string {
   const how = exitCode === null ? `was ended by ${signal ?? 'a signal'}` : `exited with ${exitCode}`;
   const line = stderr.trimEnd().split('\n').at(-1)?.slice(0, 200) ?? '';
