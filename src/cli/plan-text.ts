@@ -20,14 +20,25 @@ function describeInput({ isRequired, default: value, description, schema }: Inpu
   return parts.filter((part) => part !== '').join('; ');
 }
 
+/** How often a block is tried, and after which failures; undefined: once. */
+function describeAttempts({ attempts, effect, isIdempotent }: Block): string | undefined {
+  if (attempts === 1) return undefined;
+  const isUnsafe = (effect === 'write' || effect === 'external') && !isIdempotent;
+  const when = ', where it ends with an exit code or certainly did nothing; of any other failure a resume asks';
+  return `up to ${attempts} attempts${isUnsafe ? when : ''}`;
+}
+
 /** What there is to say of a block beside its type, a sentence each. */
-function describeBlock({ description, dependsOn, condition, forEach, workflow }: Block): readonly string[] {
+function describeBlock(block: Block): readonly string[] {
+  const { description, dependsOn, condition, forEach, workflow } = block;
+  const attempts = describeAttempts(block);
   const names = dependsOn.map(({ block, isRequired }) => (isRequired ? block : `${block} (however it ends)`));
   return [
     ...(description === undefined ? [] : [printable(description)]),
     ...(names.length === 0 ? [] : [`after ${printable(names.join(', '))}`]),
     ...(condition === undefined ? [] : [`if ${printable(condition)}`]),
     ...(forEach === undefined ? [] : [`for each of ${printable(forEach)}`]),
+    ...(attempts === undefined ? [] : [attempts]),
     ...(workflow === undefined ? [] : [`runs workflow ${printable(workflow)}`]),
   ];
 }

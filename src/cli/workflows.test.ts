@@ -197,3 +197,24 @@ test('D2 what plan warns of is told by run, too, and is no part of its output', 
   expect(run.err).toMatch(/w\.yaml:1:7 {2}warning\n.*there is no `inputs` section/);
   expect(JSON.parse(run.out)).toMatchObject({ status: 'completed' });
 });
+
+test('X3 plan says how often a block is tried, and a failed command is tried again by a resume that says so', () => {
+  const folder = openFolder();
+  folder.write(
+    'w.yaml',
+    `name: w
+blocks:
+  - { id: a, type: Shell, retry: 3, inputs: { command: "true" } }
+  - { id: b, type: Shell, retry: 2, idempotent: true, inputs: { command: "true" } }
+  - { id: c, type: Shell, inputs: { command: "echo x >> tries.txt; [ $(wc -l < tries.txt) -ge 2 ]" } }
+`,
+  );
+  const plan = folder.cairn('plan', 'w.yaml').out.replaceAll(/\s+/g, ' ');
+  expect(plan).toMatch(
+    /a Shell, external up to 3 attempts, where it ends with an exit code or certainly did nothing; of any other failure a resume asks/,
+  );
+  expect(plan).toMatch(/b Shell, external up to 2 attempts c Shell, external ?$/m);
+  expect(folder.cairn('run', 'w.yaml', '--run-id', 'r').err).toMatch(/tried again, or asked about/);
+  expect(folder.json('resume', 'r', '--retry')).toMatchObject({ status: 'completed' });
+  expect(folder.lines('tries.txt')).toHaveLength(2);
+});

@@ -28,6 +28,10 @@ export interface WorkflowBlock {
   readonly condition: string | undefined;
   readonly forEach: string | undefined;
   readonly effect: string;
+  /** How often it is tried in all. */
+  readonly attempts: number;
+  /** A repetition has no second effect, so it is tried again where it may have happened; else only where it ended and said that it failed. */
+  readonly isIdempotent: boolean;
   /** It asks a person or a model. */
   readonly asks: boolean;
   /** The workflow it runs, where that is written out. */

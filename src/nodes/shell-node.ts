@@ -117,7 +117,11 @@ async function runShell(ctx: NodeContext, config: ShellNodeConfig): Promise<Shel
   const end = await runCommand(ctx, request, { ...config, mask });
   const output: ShellOutput = { ...end, truncated: end.omittedBytes > 0 };
   if (end.exitCode !== null && (config.okExitCodes ?? [0]).includes(end.exitCode)) return output;
-  throw new NodeFailure(`${nameCommand(config.command)} ${describeEnd(end)}`, { code: 'EXIT_CODE', data: output, ...endedBy(end) });
+  throw new NodeFailure(`${nameCommand(config.command)} ${describeEnd(end)}`, {
+    code: 'EXIT_CODE',
+    data: output,
+    ...endedBy(end),
+  });
 }
 
 async function prepare(

@@ -71,7 +71,10 @@ test('X3 a resume that says so tries again what ended with an exit code, also in
     const done = await (await engine.resume(result.runId, { graph, retry: true })).result();
     expect([done.status, keys().length, new Set(keys()).size]).toEqual(['completed', 2, 1]);
   }
-  const items = await run('[ $(grep -c "$CAIRN_IDEMPOTENCY_KEY" LOG) -ge 2 ]', 'for_each: [a, b]\n    for_each_mode: sequential\n    continue_on_error: false');
+  const items = await run(
+    '[ $(grep -c "$CAIRN_IDEMPOTENCY_KEY" LOG) -ge 2 ]',
+    'for_each: [a, b]\n    for_each_mode: sequential\n    continue_on_error: false',
+  );
   let standing = items.result;
   for (let round = 0; round < 4 && standing.status === 'failed'; round += 1)
     standing = await (await items.engine.resume(standing.runId, { graph: items.graph, retry: true })).result();
@@ -84,7 +87,10 @@ test('X3 a resume that says so tries again what ended with an exit code, also in
 test('X3 Y11 a command of a called workflow that ended with an exit code is tried again by a resume that says so', async () => {
   const log = join(folder, 'inner.log');
   const inner = `name: inner\nblocks: [{ id: pay, type: Shell, inputs: { command: 'echo x >> ${log}; [ $(wc -l < ${log}) -ge 2 ]' } }]\n`;
-  const { graph } = read('name: w\nblocks: [{ id: c, type: Workflow, inputs: { workflow: inner } }]\n', { nodeTypes, others: { inner } });
+  const { graph } = read('name: w\nblocks: [{ id: c, type: Workflow, inputs: { workflow: inner } }]\n', {
+    nodeTypes,
+    others: { inner },
+  });
   const { engine } = createBench({ clock: systemClock });
   const failed = await (await engine.start(graph, {})).result();
   expect(failed.status).toBe('failed');

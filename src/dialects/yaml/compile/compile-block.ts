@@ -32,6 +32,8 @@ export interface BlockSurroundings {
 export interface CompiledBlock {
   readonly node: NodeDefinition;
   readonly effect: EffectClass;
+  /** A repetition under its key has no second effect. */
+  readonly isIdempotent: boolean;
 }
 
 /** Reads the texts of a block, checks all that can be known of it, and makes its node. Every fault is reported. */
@@ -52,7 +54,11 @@ export function compileBlock(file: BlockFile, type: NodeType, around: BlockSurro
   const effect = effectOf(parts);
   checkEffect(faults, parts, effect);
   const timeoutMs = timeoutOf(faults, parts, effect);
-  return { node: defineNode(parts, effect, timeoutMs, around.place), effect };
+  return {
+    node: defineNode(parts, effect, timeoutMs, around.place),
+    effect,
+    isIdempotent: isIdempotent(parts, effect),
+  };
 }
 
 function readFileOutputs(

@@ -346,7 +346,7 @@ function describeWorkflow(file: WorkflowFile, graph: Graph, parts: Description):
 
 function describeBlock(
   file: BlockFile,
-  { effect }: CompiledBlock,
+  { effect, isIdempotent }: CompiledBlock,
   child: TextWorkflow | undefined,
   wave: number,
 ): WorkflowBlock {
@@ -358,6 +358,8 @@ function describeBlock(
     condition: file.condition,
     forEach: file.forEach && written(file.forEach.over),
     effect,
+    attempts: file.retry?.attempts ?? 1,
+    isIdempotent,
     asks: effect === 'human' || modelTypes.includes(file.type) || (child?.blocks.some(({ asks }) => asks) ?? false),
     workflow: child?.name,
     wave,

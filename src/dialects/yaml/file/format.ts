@@ -200,7 +200,8 @@ export const blockFields: Fields = {
       of: [whole(1, 1000), { kind: 'fields', fields: retryFields }],
       wanted: 'a number of attempts, or { attempts, backoff, delay, max_delay, jitter, on }',
     },
-    description: 'Attempts in all, the first included. A command that ends with an exit code is tried again under its key.',
+    description:
+      'Attempts in all, the first included. A command that ends with an exit code is tried again under its key.',
   },
   effect: {
     shape: { kind: 'choice', of: ['pure', 'read', 'write', 'external'] },
