@@ -44,4 +44,25 @@ export const dialectsMutants: readonly Mutant[] = [
     new: 'if (refusal !== undefined) this.#write(`$${this.#variableOf(reference)}`);',
     tests: ['src/dialects/yaml/command/parse-command.test.ts'],
   },
+  {
+    name: 'what a quoted here-document says is expanded',
+    file: 'src/dialects/yaml/command/shell-scanner.ts',
+    old: 'if (isUnquoted && expandable.includes(sign))',
+    new: "if (isUnquoted && sign === '$')",
+    tests: ['src/dialects/yaml/command/parse-command.test.ts'],
+  },
+  {
+    name: 'a text that calls itself gets the operator’s workflow of its name',
+    file: 'src/dialects/yaml/compile/workflow-linker.ts',
+    old: 'if (name !== undefined) this.#compiled.set(name, compiled);',
+    new: '',
+    tests: ['src/dialects/yaml/run/calls.test.ts'],
+  },
+  {
+    name: 'a $ of the shell is a reference in files of the {{ }} form',
+    file: 'src/dialects/yaml/braces/dollar-signs.ts',
+    old: 'return namespaced.test(text);',
+    new: 'return true;',
+    tests: ['src/dialects/yaml/braces/translate-text.test.ts'],
+  },
 ];

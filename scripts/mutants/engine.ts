@@ -199,6 +199,13 @@ export const engineMutants: readonly Mutant[] = [
     tests: ['src/engine/settle/cancelled-activations.test.ts'],
   },
   {
+    name: 'a command that ended with an exit code is run again by a plain resume',
+    file: 'src/engine/plan/decide-doubt.ts',
+    old: "(view.applied === 'ended' && view.isRetryPlanned)",
+    new: "view.applied === 'ended'",
+    tests: ['test/yaml/ended-commands.test.ts'],
+  },
+  {
     name: 'an effect in doubt is run again unasked',
     file: 'src/engine/plan/decide-doubt.ts',
     old: "return view.isIdempotent ? 'run' : view.onInDoubt;",

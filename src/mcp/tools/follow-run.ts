@@ -36,7 +36,11 @@ function leaveWith(signal: AbortSignal): { readonly left: Promise<never>; readon
 }
 
 /** @throws as resuming; or that the client left, while the run goes on in this process */
-export async function followRun(call: ToolCall, runId: string, { retry = false } = {}): Promise<RunStanding> {
+export async function followRun(
+  call: ToolCall,
+  runId: string,
+  { retry = false }: { readonly retry?: boolean } = {},
+): Promise<RunStanding> {
   const { left, stay } = leaveWith(call.signal);
   left.catch(() => undefined);
   const going = resumeRun.run(await watchProgress(call, runId), { run: runId, retry });
