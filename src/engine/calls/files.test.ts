@@ -1,4 +1,5 @@
 /** Files as values: their bytes lie beside the state, are counted by whoever counts references, and are read on demand. */
+import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
 import {
   afterCrash,
@@ -12,6 +13,7 @@ import {
 } from '../../../test/engine-kit.ts';
 import { createMemoryBlobs } from '../../blobs/memory-blobs.ts';
 import { FileRef } from '../../graph/file-ref.ts';
+import { collectBlobs } from '../../history/collect-blobs.ts';
 import { exportRun } from '../../history/export.ts';
 import { importRun } from '../../history/import.ts';
 import { loadState } from '../../history/load.ts';
@@ -77,6 +79,26 @@ test.each([
   await importRun(other.store, other.options.blobs, pieces(), { tenant: 'default', as: 'move', workerId: 'w' });
   const result = await resumeToRest(other.engine, 'r', graph);
   expect(result.state.outputs['show']).toEqual({ files, texts: ['%PDF'] });
+});
+
+test('C5 the collector keeps a file that only a value kept as a blob names, or only a message, and takes it when both are gone', async () => {
+  let nowMs = 0;
+  const blobs = createMemoryBlobs(() => nowMs);
+  const bench = createBench({ blobs, limits: { inlineBytes: 1_000 } });
+  await runToRest(bench.engine, chain('x'.repeat(5_000)), {}, 'r');
+  const sent = await bench.engine.files.put(new TextEncoder().encode('sent'), about);
+  await bench.engine.signal('r', 'other', { sent });
+  const lost = await bench.engine.files.put(new TextEncoder().encode('lost'), about);
+  nowMs += 2 * day;
+  const files = async (): Promise<readonly boolean[]> => {
+    const hashes = [createHash('sha256').update(bytes).digest('hex'), sent.hash, lost.hash];
+    return Promise.all(hashes.map((hash) => blobs.has('default', hash)));
+  };
+  await collectBlobs(bench.store, blobs, 'default');
+  expect(await files()).toEqual([true, true, false]);
+  await bench.store.removeRun({ tenant: 'default', runId: 'r' });
+  await collectBlobs(bench.store, blobs, 'default');
+  expect(await files()).toEqual([false, false, false]);
 });
 
 test('C5 a file that is gone is told by verify, and the state loads without it', async () => {
