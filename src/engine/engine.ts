@@ -206,6 +206,7 @@ class CairnEngine implements Engine {
         ...request,
         ...(loaded === undefined ? {} : { loaded }),
       });
+      if (this.#isClosed) await runner.close();
       this.#checkOpen();
       return runner;
     } catch (error) {

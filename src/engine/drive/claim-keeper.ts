@@ -1,21 +1,41 @@
-/** Keeps the claim of a run alive while it is advanced (O2). */
+/** Keeps the claim of a run alive, from the moment it is claimed: to open a run may take longer than a lease (O2). */
 import { CairnError } from '../../errors.ts';
-import { momentOf } from '../run/standing.ts';
-import type { RunCore } from '../run/run-core.ts';
+import type { Claim } from '../../ports/store.ts';
+import type { EngineEnvironment } from '../run/run-core.ts';
+import { momentOf, type Moment } from '../run/standing.ts';
+
+/** Who advances the run, once it is open. */
+export interface ClaimHolder {
+  readonly onRenewed: (askedAt: Moment) => void;
+  /** Messages wait for the run. */
+  readonly onMessages: () => Promise<void>;
+  /** Somebody else has the run now. */
+  readonly onLost: (error: CairnError) => void;
+}
 
 /** Renews the lease at a third of it; a renewal that is refused ends the work here. */
 export class ClaimKeeper {
-  readonly #core: RunCore;
+  readonly #env: EngineEnvironment;
+  readonly #claim: Claim;
+  /** When the claim, or its last renewal, was asked for: the store's lease began no earlier. */
+  leasedAt: Moment;
+  #holder: ClaimHolder | undefined;
+  #lost: CairnError | undefined;
   #cancel: (() => void) | undefined;
   #isStopped = false;
 
-  constructor(core: RunCore) {
-    this.#core = core;
+  constructor(env: EngineEnvironment, claim: Claim, claimedAt: Moment) {
+    this.#env = env;
+    this.#claim = claim;
+    this.leasedAt = claimedAt;
+    this.#start();
   }
 
-  start(): void {
-    const { env, claim } = this.#core;
-    this.#cancel = env.clock.setTimer(claim.leaseMs / 3, () => void this.#renew());
+  /** Tells the holder from now on, and at once if the claim was lost while the run was opened. */
+  attach(holder: ClaimHolder): void {
+    this.#holder = holder;
+    holder.onRenewed(this.leasedAt);
+    if (this.#lost !== undefined) holder.onLost(this.#lost);
   }
 
   stop(): void {
@@ -23,22 +43,29 @@ export class ClaimKeeper {
     this.#cancel?.();
   }
 
+  #start(): void {
+    this.#cancel = this.#env.clock.setTimer(this.#claim.leaseMs / 3, () => void this.#renew());
+  }
+
   async #renew(): Promise<void> {
-    const core = this.#core;
-    const { env, claim } = core;
-    const askedAt = momentOf(env.clock);
+    const { store, clock } = this.#env;
+    const askedAt = momentOf(clock);
     try {
-      const { hasMessages } = await env.store.renewClaim(claim);
+      const { hasMessages } = await store.renewClaim(this.#claim);
       if (this.#isStopped) return;
-      // Counted from before the call: the store's lease began no earlier.
-      core.standing.renewLease(askedAt);
-      if (hasMessages) await core.loop.readMessages();
+      this.leasedAt = askedAt;
+      this.#holder?.onRenewed(askedAt);
+      if (hasMessages) await this.#holder?.onMessages();
     } catch (error) {
       if (this.#isStopped) return;
-      const isFenced = CairnError.is(error) && error.code === 'CLAIM_FENCED';
-      if (isFenced) return core.loop.fail(new CairnError('CLAIM_LOST', { runId: core.runId }, { cause: error }));
+      if (CairnError.is(error, 'CLAIM_FENCED')) return this.#lose(error);
       // The store may be back before the lease runs out; effects check the lease themselves.
     }
-    if (!this.#isStopped) this.start();
+    if (!this.#isStopped) this.#start();
+  }
+
+  #lose(cause: unknown): void {
+    this.#lost = new CairnError('CLAIM_LOST', { runId: this.#claim.runId }, { cause });
+    this.#holder?.onLost(this.#lost);
   }
 }

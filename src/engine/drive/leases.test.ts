@@ -1,6 +1,6 @@
 /** How long a claim is known to hold, and what does not begin after that (O2). */
 import { describe, expect, test } from 'vitest';
-import { createBench, edges, graphOf, node } from '../../../test/engine-kit.ts';
+import { createBench, edges, graphOf, node, testIds } from '../../../test/engine-kit.ts';
 import { CairnError } from '../../errors.ts';
 import type { Graph } from '../../graph/graph.ts';
 import type { Store } from '../../ports/store.ts';
@@ -201,3 +201,23 @@ test.each([
     expect([await fate(handle), begun]).toEqual([end, calls]);
   },
 );
+
+test('O2 a claim is kept while its run is opened, however long that takes, so that no other worker begins to open it too', async () => {
+  const graph = graphOf('g', [node('q', 'human', (ctx) => ctx.ask({ prompt: '?' }))], edges('> q', 'q >'));
+  const clock = createVirtualClock();
+  const memory = createMemoryStore({ now: () => clock.now() });
+  const slow: Store = {
+    ...memory,
+    readCheckpoints: (key, range) => replyAfter(clock, 2 * leaseMs, memory.readCheckpoints(key, range)),
+  };
+  const [first, second, third] = [memory, slow, memory].map(
+    (store, index) => createBench({ store, clock, leaseMs, ids: testIds(`worker-${index}`) }).engine,
+  ) as [Engine, Engine, Engine];
+  await clock.run(first.start(graph, {}, { runId: 'r' }).then((handle) => handle.result()));
+  const opened = second.resume('r', { graph }).then((handle) => handle.result());
+  const refused = new Promise((resolve) => {
+    clock.setTimer(1.5 * leaseMs, () => void third.resume('r', { graph }).catch(resolve));
+  });
+  expect(await clock.run(refused)).toMatchObject({ code: 'CLAIM_TAKEN' });
+  expect((await clock.run(opened)).status).toBe('paused');
+});

@@ -14,7 +14,6 @@ import type { Loop } from '../run/loop.ts';
 import { RunCore, type EngineEnvironment } from '../run/run-core.ts';
 import { endingOf } from '../run/run-ending.ts';
 import type { RunFeed } from '../run/run-feed.ts';
-import type { Moment } from '../run/standing.ts';
 import { holdTimer } from '../run/timers.ts';
 import { startPlanned } from '../settle/cancel.ts';
 import { takeHolds } from '../settle/open-effects.ts';
@@ -22,7 +21,7 @@ import { settleCancelled } from '../settle/settle.ts';
 import { armDueTime, fireDueWait } from '../waits/open-wait.ts';
 import { launch } from './attempt.ts';
 import { Checkpoints } from './checkpoints.ts';
-import { ClaimKeeper } from './claim-keeper.ts';
+import type { ClaimKeeper } from './claim-keeper.ts';
 import { MessageIntake } from './message-intake.ts';
 import { prepareStart } from './prepare.ts';
 
@@ -34,8 +33,8 @@ export interface RunnerOptions {
   readonly env: EngineEnvironment;
   readonly run: RunRow;
   readonly claim: Claim;
-  /** When the claim was asked for. */
-  readonly claimedAt: Moment;
+  /** Keeps the claim since it was made. */
+  readonly keeper: ClaimKeeper;
   readonly graph: Graph;
   readonly loaded: LoadedState;
   readonly draft: Draft;
@@ -64,6 +63,7 @@ export class Runner implements Loop {
     const { feed, loaded } = options;
     const core = new RunCore({
       ...options,
+      claimedAt: options.keeper.leasedAt,
       loop: this,
       onLanded: (landed, sizeBytes) => {
         this.#checkpoints.onLanded(sizeBytes);
@@ -79,7 +79,7 @@ export class Runner implements Loop {
     const running = (): readonly LiveEvent[] => runningNow(core);
     feed.running = running;
     this.#checkpoints = new Checkpoints(core, loaded.cost);
-    this.#keeper = new ClaimKeeper(core);
+    this.#keeper = options.keeper;
     this.#intake = new MessageIntake(core, () => this.cancel());
   }
 
@@ -87,7 +87,12 @@ export class Runner implements Loop {
   async start(): Promise<void> {
     const { core } = this;
     if (this.#isOver) return;
-    this.#keeper.start();
+    this.#keeper.attach({
+      onRenewed: (askedAt) => core.standing.renewLease(askedAt),
+      onMessages: () => this.#intake.read(),
+      onLost: (error) => this.fail(error),
+    });
+    if (this.#isOver) return;
     this.#intake.start();
     if (core.run.hasMessages) await this.#intake.read();
     if (this.#isOver) return;

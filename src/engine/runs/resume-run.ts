@@ -13,6 +13,7 @@ import { takeRoutesAgain } from './reroute.ts';
 import type { EngineEnvironment } from '../run/run-core.ts';
 import type { Moment } from '../run/standing.ts';
 import type { RunFeed } from '../run/run-feed.ts';
+import { ClaimKeeper } from '../drive/claim-keeper.ts';
 import { Runner } from '../drive/runner.ts';
 import type { FrameTree } from '../../state/tree.ts';
 
@@ -51,7 +52,17 @@ export interface RunnerRequest {
 
 /** Loads a claimed run and makes the runner that will advance it. */
 export async function prepareRunner(request: RunnerRequest): Promise<Runner> {
-  const { env, run, claim, claimedAt, graph, feed, options } = request;
+  const keeper = new ClaimKeeper(request.env, request.claim, request.claimedAt);
+  try {
+    return await openRunner(request, keeper);
+  } catch (error) {
+    keeper.stop();
+    throw error;
+  }
+}
+
+async function openRunner(request: RunnerRequest, keeper: ClaimKeeper): Promise<Runner> {
+  const { env, run, claim, graph, feed, options } = request;
   // Whose state is at hand was started just now, and says in its start where it came from.
   const origin = request.loaded === undefined ? originOf(env, options.traceparent) : {};
   const loaded = request.loaded ?? (await loadState(env.store, env.blobs, run));
@@ -69,7 +80,7 @@ export async function prepareRunner(request: RunnerRequest): Promise<Runner> {
   if (isOtherCode && run.parent !== undefined) draft.set(['rerunPure'], true);
   if (loaded.root.status === 'failed') retryFailed(draft, options, origin);
   else if (differences === undefined && origin.traceparent !== undefined) draft.note({ kind: 'resume', ...origin });
-  const runner = new Runner({ env, run, claim, claimedAt, graph, loaded, draft, feed });
+  const runner = new Runner({ env, run, claim, keeper, graph, loaded, draft, feed });
   if (run.parent !== undefined) runner.core.replay = await ReplaySource.load(runner.core, run);
   return runner;
 }
