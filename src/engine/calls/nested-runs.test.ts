@@ -225,3 +225,24 @@ test('G3 a race cancels the rest of its sources, running, asking or waiting for 
   const changes = (await changesOf(afterCrash({ ...bench, options }), 'r')).join(' + ');
   for (const id of ['hang', 'ask', 'retrying', 'deaf']) expect(changes).toContain(`settle ${id}`);
 });
+
+test('W6 a call that is answered from the record gives its place to a child run beside it, with room for one', async () => {
+  const child = graphOf('child', [node('inner', 'pure', () => 'ran')], edges('> inner', 'inner >'));
+  const graph = graphOf(
+    'g',
+    [
+      node('a', 'read', (ctx) =>
+        Promise.all([ctx.ask({ prompt: 'Go on?' }), ctx.run(child, {}).then(({ state }) => state.outputs['inner'])]),
+      ),
+    ],
+    edges('> a', 'a >'),
+    { policies: { concurrency: 1 } },
+  );
+  const { engine } = createBench({ findGraph: () => graph });
+  const { waits } = await runToRest(engine, graph, {}, 'r');
+  await engine.answer('r', waits[0]?.waitId ?? '', 'yes');
+  expect((await resumeToRest(engine, 'r', graph)).status).toBe('completed');
+  const fork = await engine.fork({ runId: 'r', seq: 0 });
+  const result = await resumeToRest(engine, fork.runId, graph);
+  expect([result.status, result.state.outputs['a']]).toEqual(['completed', ['yes', 'ran']]);
+});

@@ -20,7 +20,7 @@ import { guardCall, never } from '../run/guard-call.ts';
 import type { RunCore } from '../run/run-core.ts';
 import { holdTimer } from '../run/timers.ts';
 import { inputHashOf } from '../settle/settle.ts';
-import { leaveAtWait, maybeLeave } from '../waits/leave.ts';
+import { endCall, leaveAtWait } from '../waits/leave.ts';
 import { openWait } from '../waits/open-wait.ts';
 import { retryWait } from '../waits/wait.ts';
 
@@ -49,10 +49,9 @@ export async function runStep<T>(
     return await new StepCall(core, activation, key, options, fn).perform();
   } finally {
     if (activation.generation === generation) {
-      activation.stepsInFlight -= 1;
       activation.endEffect(key);
       if (activation.isEnding) core.loop.requestTurn();
-      maybeLeave(core, activation);
+      endCall(core, activation);
     }
   }
 }

@@ -15,7 +15,7 @@ import type { RunCore } from '../run/run-core.ts';
 import { inputHashOf } from '../settle/settle.ts';
 import { admitStep, checkStepCount, finishStep } from '../record/finish-step.ts';
 import { guardCall, never } from '../run/guard-call.ts';
-import { leaveAtWait } from '../waits/leave.ts';
+import { endCall, leaveAtWait } from '../waits/leave.ts';
 import { nextStepKey, recordedStep } from '../record/step-keys.ts';
 import { ensureSteps, setStep } from '../record/step-record.ts';
 
@@ -41,12 +41,15 @@ async function waitFor(core: RunCore, activation: Activation, call: WaitCall): P
       recorded === undefined && call.kind === 'signal' && earlySignalOf(core, call.name) !== undefined;
     do {
       const known = recorded === undefined ? await finishKnown(core, activation, key, call) : undefined;
-      if (known !== undefined) return known.output;
+      if (known !== undefined) {
+        endCall(core, activation);
+        return known.output;
+      }
       if (activation.generation !== generation || activation.phase !== 'running') return never();
     } while (isKept());
     openCall(core, activation, key, call, recorded);
   } catch (error) {
-    if (activation.generation === generation) activation.stepsInFlight -= 1;
+    if (activation.generation === generation) endCall(core, activation);
     throw error;
   }
   return leaveAtWait(core, activation, key);
@@ -65,7 +68,6 @@ async function finishKnown(
     if (known === undefined) return undefined;
     if (activation.generation !== generation || activation.phase !== 'running') return never();
     if (!known.take()) continue;
-    activation.stepsInFlight -= 1;
     const step: StepRecord = { kind: call.kind, status: 'done', by: known.by };
     return { output: finishStep(core, activation, key, step, known.admitted) };
   }

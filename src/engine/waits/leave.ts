@@ -12,6 +12,12 @@ export function updateBusy(core: RunCore, activation: Activation): void {
   if (!activation.isBusy) core.loop.requestTurn();
 }
 
+/** A call of the function is resolved, or left at a wait: the function may have nothing to do now but wait itself. */
+export function endCall(core: RunCore, activation: Activation): void {
+  activation.stepsInFlight -= 1;
+  maybeLeave(core, activation);
+}
+
 /** Leaves the function once nothing of it will be resolved in this attempt. */
 export function maybeLeave(core: RunCore, activation: Activation): void {
   if (activation.openWaits === 0 || !isIdle(activation)) return updateBusy(core, activation);
@@ -73,7 +79,6 @@ export function leaveAtWait<T>(core: RunCore, activation: Activation, key: strin
   activation.endEffect(key);
   activation.leavePart(key);
   activation.openWaits += 1;
-  activation.stepsInFlight -= 1;
-  maybeLeave(core, activation);
+  endCall(core, activation);
   return never<T>();
 }
