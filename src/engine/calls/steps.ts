@@ -13,7 +13,7 @@ import { announceAttempt, callAttempt } from '../effects/step-attempt.ts';
 import { StepEffort } from '../record/effort.ts';
 import { admitStep, checkStepCount, finishStep, noteStep } from '../record/finish-step.ts';
 import { nextStepKey, recordedStep } from '../record/step-keys.ts';
-import { ensureSteps, setStep } from '../record/step-record.ts';
+import { deleteStep, ensureSteps, setStep } from '../record/step-record.ts';
 import { appliedOf, isEffect } from '../run/effect.ts';
 import type { Activation } from '../run/frame-run.ts';
 import { guardCall, never } from '../run/guard-call.ts';
@@ -38,7 +38,7 @@ export async function runStep<T>(
   const { generation } = activation;
   guardCall(activation, generation, 'step');
   const key = nextStepKey(core, activation, name);
-  const recorded = recordedStep(activation, key);
+  const recorded = recordOfInput(core, activation, key, options);
   if (recorded?.status === 'done') return recorded.output as T;
   if (recorded?.status === 'failed') throw recorded.error;
   activation.stepsInFlight += 1;
@@ -54,6 +54,32 @@ export async function runStep<T>(
       endCall(core, activation);
     }
   }
+}
+
+/**
+ * What is recorded of a step, if it was made for the input that the call gives now. One that was not is never returned in silence: in a
+ * fork the step runs anew, in a resume the call is refused.
+ */
+function recordOfInput(
+  core: RunCore,
+  activation: Activation,
+  key: string,
+  options: StepOptions,
+): StepRecord | undefined {
+  const recorded = recordedStep(activation, key);
+  const isOver = recorded?.status === 'done' || recorded?.status === 'failed';
+  if (recorded?.hash === undefined || !isOver || !('input' in options)) return recorded;
+  if (hashOfInput(core, activation, key, options.input) === recorded.hash) return recorded;
+  if (core.run.parent === undefined) {
+    const reason = `step ${key} is recorded for another input; a step's input must be the same whenever its node is repeated`;
+    throw new CairnError('NODE_CALL_REFUSED', { call: 'step', node: activation.path.join('/'), reason });
+  }
+  deleteStep(core, activation, key);
+  return undefined;
+}
+
+function hashOfInput({ env, redact }: RunCore, { path }: Activation, key: string, input: unknown): string {
+  return hashText(admitValue(input, [...path, key, 'input'], env.limits, redact).json);
 }
 
 /** One call of `ctx.step` of which no end is recorded. */
@@ -106,10 +132,8 @@ class StepCall<T> {
   }
 
   #inputHash(): string {
-    const { env, redact } = this.#core;
     if (!('input' in this.#options)) return inputHashOf(this.#activation).hash;
-    const path = [...this.#activation.path, this.#key, 'input'];
-    return hashText(admitValue(this.#options.input, path, env.limits, redact).json);
+    return hashOfInput(this.#core, this.#activation, this.#key, this.#options.input);
   }
 
   /** In a fork: what its ancestors recorded of the step. One that is in doubt there is written as begun, and judged. */

@@ -6,6 +6,7 @@ import { announce, withdraw } from '../record/intent.ts';
 import { isEffect } from '../run/effect.ts';
 import { enterEffect } from '../run/effects-in-flight.ts';
 import { guardCall, never } from '../run/guard-call.ts';
+import { callInsideStep } from '../run/inside-step.ts';
 import type { RunCore } from '../run/run-core.ts';
 import { armDeadline } from './deadline.ts';
 
@@ -82,9 +83,10 @@ async function callBeforeDeadline<T>(
       return (signal ??= cancel === undefined ? activation.signal : AbortSignal.any([activation.signal, late.signal]));
     },
   };
-  if (cancel === undefined) return fn(step);
+  const run = (): Promise<T> | T => callInsideStep(activation, () => fn(step));
+  if (cancel === undefined) return run();
   try {
-    return await Promise.race([fn(step), timedOut]);
+    return await Promise.race([run(), timedOut]);
   } finally {
     cancel();
   }

@@ -2,17 +2,20 @@
 import { CairnError } from '../../errors.ts';
 import { isEffect } from './effect.ts';
 import type { Activation } from './frame-run.ts';
+import { isInsideStepOf } from './inside-step.ts';
 
 /** A promise for what will never come in this attempt: the function is left where it stands. */
 export const never = <T>(): Promise<T> => new Promise<T>(() => {});
 
-/** @throws NODE_CALL_REFUSED the attempt is over, or the node's class cannot be composed */
+/** @throws NODE_CALL_REFUSED the attempt is over, the call comes from inside a step, or the node's class cannot be composed */
 export function guardCall(activation: Activation, generation: number, call: string): void {
   const refuse = (reason: string): never => {
     throw new CairnError('NODE_CALL_REFUSED', { call, node: activation.path.join('/'), reason });
   };
   if (activation.generation !== generation || activation.phase !== 'running' || activation.isEnding)
     refuse('this attempt is over');
+  if (call !== 'step' && isInsideStepOf(activation))
+    refuse('it is called inside a step, which is recorded as a whole; call it beside the step');
   if (activation.isCancelled) refuse('it was cancelled, since a join needs it no more');
   if (isEffect(activation.node))
     refuse(
