@@ -22,6 +22,6 @@ it('P1 P2 P3 P4 hold under faults, takeovers and freezes, of forks too', { timeo
   }
   console.log(`${count} simulations from seed ${firstSeed}, in which ${deaths} processes died, and ${forks} forks`);
   expect(deaths).toBeGreaterThan(count / 10);
-  expect(forks).toBeGreaterThan(count / 2);
+  expect(forks).toBeGreaterThan(count / 4);
   expect(found.slice(0, 5)).toEqual([]);
 });
