@@ -26,6 +26,8 @@ export function mortalStore(store: Store, life: Life, work?: WorkUnderWay): Stor
     name: store.name,
     capabilities: store.capabilities,
     ...Object.fromEntries(storeMethods.map((method) => [method, wrap(method)])),
+    // Every trial has a store of its own: one identity for all lets their idempotency keys be compared.
+    readIdentity: () => (life.isDead ? never() : Promise.resolve('crash kit')),
     ...(store.watch && {
       watch: (tenant: string, wake: () => void) => store.watch?.(tenant, () => void (life.isDead || wake())),
     }),
