@@ -10,7 +10,7 @@ export interface CrashUsers {
   readonly answer?: (question: OpenQuestion) => unknown;
   /** The value of a signal, by name. Default: null. */
   readonly signal?: (name: string) => unknown;
-  /** What a person who looks outside says of an effect in doubt; may be a promise. Default: what the kit saw of it. */
+  /** What a person who looks outside says of an effect in doubt; may be a promise. Undefined, and by default: what the kit saw of it. */
   readonly decide?: (question: OpenQuestion) => unknown;
 }
 
@@ -67,8 +67,8 @@ async function attendOne({ engine, runId, users, findEffect }: DriveOptions, wai
     return true;
   }
   if (wait.kind !== 'question' && wait.kind !== 'doubt') return false;
-  const { decide = (question) => decideDoubt(findEffect, question) } = users;
-  const answer = wait.kind === 'doubt' ? await decide(wait) : users.answer?.(wait);
+  const answer =
+    wait.kind === 'doubt' ? ((await users.decide?.(wait)) ?? decideDoubt(findEffect, wait)) : users.answer?.(wait);
   if (answer === undefined) return false;
   try {
     await engine.answer(runId, wait.waitId, answer);
