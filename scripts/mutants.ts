@@ -4,23 +4,9 @@
  */
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { dialectsMutants } from './mutants/dialects.ts';
-import { doorsMutants } from './mutants/doors.ts';
-import { engineMutants } from './mutants/engine.ts';
-import { historyMutants } from './mutants/history.ts';
+import { mutantsByRoom as rooms } from './mutants/all-mutants.ts';
 import type { Mutant } from './mutants/mutant.ts';
 import { ScratchCopy } from './mutants/scratch-copy.ts';
-import { stateMutants } from './mutants/state.ts';
-import { storesMutants } from './mutants/stores.ts';
-
-const rooms: Readonly<Record<string, readonly Mutant[]>> = {
-  engine: engineMutants,
-  state: stateMutants,
-  history: historyMutants,
-  dialects: dialectsMutants,
-  stores: storesMutants,
-  doors: doorsMutants,
-};
 
 const { values } = parseArgs({ options: { only: { type: 'string', default: '' } } });
 const mutants = Object.entries(rooms)

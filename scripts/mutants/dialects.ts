@@ -12,8 +12,8 @@ export const dialectsMutants: readonly Mutant[] = [
   {
     name: "an inline workflow's block is granted all that it asks for",
     file: 'src/dialects/yaml/run/block-context.ts',
-    old: 'return this.#workflow.withheld?.(need) === undefined;',
-    new: 'return this.#workflow.withheld?.(need) !== null;',
+    old: '(need: Need): boolean => this.#workflow.withheld?.(need) === undefined;',
+    new: '(need: Need): boolean => this.#workflow.withheld?.(need) !== null;',
     tests: ['test/yaml/inline-reach.test.ts'],
   },
   {

@@ -1,0 +1,18 @@
+/** Every named change of meaning that a test must notice. */
+import { dialectsMutants } from './dialects.ts';
+import { doorsMutants } from './doors.ts';
+import { engineMutants } from './engine.ts';
+import { historyMutants } from './history.ts';
+import type { Mutant } from './mutant.ts';
+import { stateMutants } from './state.ts';
+import { storesMutants } from './stores.ts';
+
+/** By the room that they change. */
+export const mutantsByRoom: Readonly<Record<string, readonly Mutant[]>> = {
+  engine: engineMutants,
+  state: stateMutants,
+  history: historyMutants,
+  dialects: dialectsMutants,
+  stores: storesMutants,
+  doors: doorsMutants,
+};
