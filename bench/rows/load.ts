@@ -1,4 +1,5 @@
 /** Loading a checkpoint costs what its state costs, wherever in the history it is. */
+import { zstdDecompressSync } from 'node:zlib';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { createMemoryBlobs } from '../../src/blobs/memory-blobs.ts';
@@ -125,7 +126,9 @@ class BareReader {
     for (const { body } of [...snapshot, ...rows] as unknown as readonly { body: Uint8Array }[]) {
       if (hashOf(body).length !== 64) throw new Error('no hash');
       // A checkpoint is one line, a snapshot several.
-      const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
+      const kept = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
+      // A large snapshot is kept compressed; one that is not begins with a brace.
+      const bytes = kept[0] === 0x28 ? zstdDecompressSync(kept) : kept;
       for (let start = 0; start < bytes.length;) {
         const cut = bytes.indexOf('\n', start);
         const end = cut < 0 ? bytes.length : cut;
