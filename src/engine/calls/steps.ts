@@ -8,7 +8,7 @@ import { hashText } from '../../state/values/hash.ts';
 import { admitError } from '../admit/encode-error.ts';
 import { offloadValue } from '../admit/offload.ts';
 import { afterFailure, planRetry } from '../effects/after-failure.ts';
-import { finish, judgeStep } from '../effects/judge-step.ts';
+import { judgeStep, recordKnownEnd } from '../effects/judge-step.ts';
 import { announceAttempt, callAttempt } from '../effects/step-attempt.ts';
 import { StepEffort } from '../record/effort.ts';
 import { admitStep, checkStepCount, finishStep, noteStep } from '../record/finish-step.ts';
@@ -148,7 +148,9 @@ class StepCall<T> {
     if (!this.#isCurrent()) return never();
     if (taken === undefined) return undefined;
     if (taken.doubt === undefined)
-      return finish(this.#core, effort, this.#isCurrent, taken.output, undefined, () => replay.noteTaken(taken));
+      return recordKnownEnd(this.#core, effort, this.#isCurrent, taken.output, undefined, () =>
+        replay.noteTaken(taken),
+      );
     replay.noteTaken(taken);
     setStep(this.#core, activation.path, key, taken.doubt);
     return undefined;
@@ -172,7 +174,7 @@ class StepCall<T> {
         const after = await afterFailure(core, effort, error, attempt);
         if (!this.#isCurrent()) return never<T>();
         if (after.kind === 'happened')
-          return (await finish(core, effort, this.#isCurrent, after.output, 'reconcile')).output as T;
+          return (await recordKnownEnd(core, effort, this.#isCurrent, after.output, 'reconcile')).output as T;
         if (after.kind === 'fail') throw this.#fail(effort, attempt, error);
         const retryAt = core.env.clock.now() + after.delayMs;
         planRetry(core, effort, { attempt: attempt + 1, retryAt, error });

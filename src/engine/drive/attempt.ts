@@ -10,6 +10,7 @@ import { holdAttempt } from '../settle/open-effects.ts';
 import { afterFailure, planRetry, type AfterFailure } from '../effects/after-failure.ts';
 import { armDeadline } from '../effects/deadline.ts';
 import { NodeEffort } from '../record/effort.ts';
+import { effortKeyOf } from '../record/intent.ts';
 import type { RunCore } from '../run/run-core.ts';
 import { settleCancelled, settleFailed } from '../settle/settle.ts';
 import { settleOutcome } from '../settle/settle-outcome.ts';
@@ -43,7 +44,9 @@ export function launch(core: RunCore, activation: Activation): void {
   const goesOn = isThenable(returned) || activation.effectSteps.size > 0 || activation.childrenInFlight > 0;
   if (goesOn && isCurrent()) armTimeout(core, activation);
   if (!isThenable(returned)) return attemptReturned(core, activation, returned);
-  const leaveEffect = isEffect(node) ? enterEffect(core.env.effectsInFlight, intentKeyOf(core, activation)) : () => {};
+  const leaveEffect = isEffect(node)
+    ? enterEffect(core.env.effectsInFlight, effortKeyOf(core, new NodeEffort(activation)))
+    : () => {};
   returned.then(
     (value) => {
       leaveEffect();
@@ -61,11 +64,6 @@ function giveUp(core: RunCore, activation: Activation): void {
   activation.withdraw?.();
   core.agenda.forget(activation);
   core.loop.requestTurn();
-}
-
-/** The key under which the present effect was announced. */
-function intentKeyOf(core: RunCore, activation: Activation): string {
-  return activation.frameRun.openRecordOf(activation.node)?.intent?.key ?? activation.keyFor(core.keySeed);
 }
 
 function isThenable(value: unknown): value is PromiseLike<unknown> {

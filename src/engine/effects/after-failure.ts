@@ -1,6 +1,7 @@
 /** What becomes of an effort whose attempt failed: another attempt, its result after all, or the failure (E6, X3). */
 import { errorSummary } from '../admit/encode-error.ts';
 import type { Effort } from '../record/effort.ts';
+import { effortKeyOf } from '../record/intent.ts';
 import { appliedOf, isEffect, keptIntent } from '../run/effect.ts';
 import type { RunCore } from '../run/run-core.ts';
 import { factsOf, retryDelayMs } from './retry.ts';
@@ -34,8 +35,7 @@ export function afterFailure(
 
 async function askTheWorld(core: RunCore, effort: Effort, delayMs: number): Promise<AfterFailure> {
   try {
-    const key = effort.fields()?.intent?.key ?? effort.keyIn(core.keySeed);
-    const found = await effort.reconcile?.(key);
+    const found = await effort.reconcile?.(effortKeyOf(core, effort));
     if (found?.happened === true) return { kind: 'happened', output: found.output };
     return found?.happened === false ? { kind: 'retry', delayMs } : { kind: 'fail' };
   } catch {

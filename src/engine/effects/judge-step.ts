@@ -30,8 +30,10 @@ export async function judgeStep(
   if (!isCurrent()) return never();
   if (verdict.kind === 'run') return undefined;
   if (verdict.kind === 'original')
-    return verdict.end.kind === 'step' ? finish(core, effort, isCurrent, verdict.end.output, 'replay') : never();
-  if (verdict.kind === 'happened') return finish(core, effort, isCurrent, verdict.returned, verdict.by);
+    return verdict.end.kind === 'step'
+      ? recordKnownEnd(core, effort, isCurrent, verdict.end.output, 'replay')
+      : never();
+  if (verdict.kind === 'happened') return recordKnownEnd(core, effort, isCurrent, verdict.returned, verdict.by);
   if (verdict.kind === 'fail') throw new CairnError('EFFECT_IN_DOUBT', { node: effort.name, decided: 'fail' });
   const recorded = recordedStep(activation, key) as StepRecord;
   const { effect = effort.effect, intent, wait } = recorded;
@@ -42,7 +44,7 @@ export async function judgeStep(
 }
 
 /** Records what a step is known to have given, without running it. `note` writes what must be in one checkpoint with that. */
-export async function finish(
+export async function recordKnownEnd(
   core: RunCore,
   { activation, stepKey: key, effect, hash }: StepEffort,
   isCurrent: () => boolean,

@@ -2,18 +2,13 @@
 import { CairnError } from '../../errors.ts';
 import type { StepContext } from '../../graph/node-contract.ts';
 import type { StepEffort } from '../record/effort.ts';
-import { announce, withdraw } from '../record/intent.ts';
+import { announce, effortKeyOf, withdraw } from '../record/intent.ts';
 import { isEffect } from '../run/effect.ts';
 import { enterEffect } from '../run/effects-in-flight.ts';
 import { guardCall, never } from '../run/guard-call.ts';
 import { callInsideStep } from '../run/inside-step.ts';
 import type { RunCore } from '../run/run-core.ts';
 import { armDeadline } from './deadline.ts';
-
-/** The key it was begun under, in a fork its original's; else its own. */
-function keyOf(core: RunCore, effort: StepEffort): string {
-  return effort.fields()?.intent?.key ?? effort.keyIn(core.keySeed);
-}
 
 /**
  * Announces an effect, and returns when that is durable, with everything before it. Never returns if it must not begin any more.
@@ -53,7 +48,7 @@ export async function callAttempt<T>(
   fn: (step: StepContext) => Promise<T> | T,
 ): Promise<T> {
   if (!isEffect(effort)) return callBeforeDeadline(core, effort, attempt, undefined, fn);
-  const leaveEffect = enterEffect(core.env.effectsInFlight, keyOf(core, effort));
+  const leaveEffect = enterEffect(core.env.effectsInFlight, effortKeyOf(core, effort));
   try {
     return await callBeforeDeadline(core, effort, attempt, deadlineMs, fn);
   } finally {
@@ -77,7 +72,7 @@ async function callBeforeDeadline<T>(
   const { activation } = effort;
   let signal: AbortSignal | undefined;
   const step: StepContext = {
-    idempotencyKey: keyOf(core, effort),
+    idempotencyKey: effortKeyOf(core, effort),
     attempt,
     get signal() {
       return (signal ??= cancel === undefined ? activation.signal : AbortSignal.any([activation.signal, late.signal]));

@@ -127,9 +127,11 @@ export class NodeEffort implements Effort {
   }
 
   restore(before: EffortFields | undefined): void {
-    const { intent: _, applied: __, decision: ___, ...record } = this.#record as NodeRecord;
-    const { attempt: ____, ...doubt } = before ?? {};
-    const restored: NodeRecord = { ...record, ...doubt };
+    const restored: NodeRecord = { ...(this.#record as NodeRecord) };
+    for (const name of ['intent', 'applied', 'decision'] as const) delete restored[name];
+    // The visit goes on with the attempt that it has come to.
+    const { attempt: _, ...doubt } = before ?? {};
+    Object.assign(restored, doubt);
     this.activation.frameRun.frame.setNode(this.activation.node.id, restored, encodeValue(restored));
   }
 
@@ -175,12 +177,15 @@ export class StepEffort implements Effort {
   get reconcile(): Effort['reconcile'] {
     return this.options.reconcile;
   }
+
   fields(): EffortFields | undefined {
     return fieldsOf(recordedStep(this.activation, this.stepKey));
   }
 
   write(fields: EffortFields): void {
-    this.#set({ kind: 'step', status: 'started', effect: this.effect, hash: this.hash, ...fields });
+    ensureSteps(this.activation);
+    const step: StepRecord = { kind: 'step', status: 'started', effect: this.effect, hash: this.hash, ...fields };
+    setStep(this.#core, this.activation.path, this.stepKey, step);
   }
 
   restore(before: EffortFields | undefined): void {
@@ -190,10 +195,5 @@ export class StepEffort implements Effort {
 
   keyIn(keySeed: string): string {
     return effectKey(this.activation, this.stepKey, keySeed);
-  }
-
-  #set(step: StepRecord): void {
-    ensureSteps(this.activation);
-    setStep(this.#core, this.activation.path, this.stepKey, step);
   }
 }

@@ -11,11 +11,16 @@ export interface Announced {
   readonly deadlineMs: number;
 }
 
+/** The key an effort was begun under, in a fork its original's; else its own (X1). */
+export function effortKeyOf(core: RunCore, effort: Effort): string {
+  return effort.fields()?.intent?.key ?? effort.keyIn(core.keySeed);
+}
+
 /** Writes that an effect is about to begin, under the key it began under before, if it did. It begins when that is durable. */
 export function announce(core: RunCore, effort: Effort, attempt: number): Announced {
   const { clock, ids, limits } = core.env;
   const before = effort.fields();
-  const key = before?.intent?.key ?? effort.keyIn(core.keySeed);
+  const key = effortKeyOf(core, effort);
   const timeoutMs = effort.timeoutMs ?? limits.effectMs;
   effort.write({
     ...(attempt > 1 ? { attempt } : {}),

@@ -52,7 +52,7 @@ export class Draft extends TreeWriter {
     this.#parts.push(JSON.stringify(part));
   }
 
-  /** Adds the part of a settled visit, which is written most often: as text, made by {@link settleText}. */
+  /** Adds the part of a settled visit, which is written most often: as text: the JSON of a part. */
   noteText(text: string): void {
     this.#parts.push(text);
   }
