@@ -3,7 +3,7 @@ import { zstdDecompressSync } from 'node:zlib';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { createMemoryBlobs } from '../../src/blobs/memory-blobs.ts';
-import { loadState } from '../../src/history/load.ts';
+import { loadState } from '../../src/history/load/load.ts';
 import type { RunRow, Store } from '../../src/ports/store.ts';
 import { createStore, hashOf } from '../database.ts';
 import { pausingLoopGraph } from '../graphs.ts';

@@ -74,14 +74,14 @@ export const doorsMutants: readonly Mutant[] = [
   },
   {
     name: 'what is typed for a fork is not read in the light of its question',
-    file: 'src/operations/fork-run.ts',
+    file: 'src/operations/runs/fork-run.ts',
     old: 'readsTexts: true',
     new: 'readsTexts: false',
     tests: ['test/mcp/questions.test.ts'],
   },
   {
     name: 'doctor does not read the states of runs',
-    file: 'src/operations/examine-runs.ts',
+    file: 'src/operations/store/examine-runs.ts',
     old: '    await loadState(store, blobs, run);\n',
     new: '',
     tests: ['test/bad-input/doctor.test.ts'],

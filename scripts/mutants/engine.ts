@@ -347,10 +347,10 @@ export const engineMutants: readonly Mutant[] = [
   },
   {
     name: 'all stores send the same idempotency keys',
-    file: 'src/history/key-seed.ts',
+    file: 'src/history/stored/key-seed.ts',
     old: "hashParts(['key seed', await store.readIdentity(), tenant, runId])",
     new: "hashParts(['key seed', (await store.readIdentity()).slice(0, 0), tenant, runId])",
-    tests: ['src/history/key-seed.test.ts'],
+    tests: ['src/history/stored/key-seed.test.ts'],
   },
   {
     name: "a person's updates are left out",

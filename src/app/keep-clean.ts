@@ -1,6 +1,6 @@
 /** When runs are cleaned up: after one has come to rest, and now and then in a process that lives long. */
 import type { CheckpointSettings } from '../dialects/text-workflow.ts';
-import { cleanUp, defaultSettings, type CleanUpContext } from '../operations/clean-up.ts';
+import { cleanUp, defaultSettings, type CleanUpContext } from '../operations/store/clean-up.ts';
 
 /** Told of what went wrong while cleaning up: the runs themselves are not touched by it. */
 export type Report = (error: unknown) => void;

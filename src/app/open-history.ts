@@ -1,6 +1,6 @@
 /** Opens a store and its blobs for commands that read states. */
 import { createFileBlobs } from '../blobs/file-blobs.ts';
-import type { HistoryContext } from '../operations/operation.ts';
+import type { HistoryContext } from '../operations/declare/operation.ts';
 import { type StoreChoice, withReading } from './open-reading.ts';
 
 /** @throws CONFIG_INVALID, STORE_* as the store */

@@ -1,7 +1,7 @@
 /** Opens a store for commands that only read: nothing is created, nothing but the store is loaded. */
 import { existsSync } from 'node:fs';
 import { CairnError } from '../errors.ts';
-import type { ReadContext } from '../operations/operation.ts';
+import type { ReadContext } from '../operations/declare/operation.ts';
 import type { Store } from '../ports/store.ts';
 import { openSqliteStore } from '../stores/sqlite/index.ts';
 import { findConfig, type ConfigChoice } from './find-config.ts';

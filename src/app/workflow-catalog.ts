@@ -5,7 +5,7 @@ import type { WorkflowText, WorkflowTexts } from '../dialects/yaml/file/read-opt
 import { CairnError } from '../errors.ts';
 import type { Violation } from '../graph/graph.ts';
 import { nearestFirst } from '../graph/nearest.ts';
-import type { BrokenWorkflow, KnownWorkflow, Workflows } from '../operations/workflows.ts';
+import type { BrokenWorkflow, KnownWorkflow, Workflows } from '../operations/declare/workflows.ts';
 import { fileBytesMax, filesBeside, filesMax, findWorkflowFiles } from './find-workflow-files.ts';
 import type { YamlDialect } from './yaml-dialect.ts';
 

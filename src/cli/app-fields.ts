@@ -1,5 +1,5 @@
 /** Options that say which workflows there are, and what those given as texts may reach for. */
-import type { Field } from '../operations/operation.ts';
+import type { Field } from '../operations/declare/operation.ts';
 
 export const workflowsField: Field = {
   type: 'texts',

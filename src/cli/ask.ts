@@ -1,5 +1,5 @@
 /** Asks open questions in the terminal. */
-import { choicesOf, isAnswerable, nodeNameOf, type Choice, type OpenQuestion } from '../operations/find-wait.ts';
+import { choicesOf, isAnswerable, nodeNameOf, type Choice, type OpenQuestion } from '../operations/waits/find-wait.ts';
 import { printable, printableLines } from './text/printable.ts';
 import { describeMetadata } from './wait-text.ts';
 

@@ -1,5 +1,5 @@
 /** The reason of a checkpoint in a few words. */
-import type { LogEntry } from '../operations/read-log.ts';
+import type { LogEntry } from '../operations/checkpoints/read-log.ts';
 import { printable } from './text/printable.ts';
 import { formatDuration } from './text/time.ts';
 

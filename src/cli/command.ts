@@ -1,5 +1,5 @@
 /** What a command is: data that is parsed, explained and executed alike for all of them. */
-import type { Fields } from '../operations/operation.ts';
+import type { Fields } from '../operations/declare/operation.ts';
 import type { Session } from './session.ts';
 
 export interface Example {

@@ -1,7 +1,7 @@
 /** Tells a fault in a way that helps: what is wrong, what to do, and the exit code of the error table. */
 import { describeWorker } from '../app/process-name.ts';
 import { CairnError, errorTable } from '../errors.ts';
-import type { BrokenWorkflow } from '../operations/workflows.ts';
+import type { BrokenWorkflow } from '../operations/declare/workflows.ts';
 import type { Screen } from './screen.ts';
 import { printableLines } from './text/printable.ts';
 import { fit, wrap } from './text/width.ts';

@@ -1,10 +1,10 @@
 /** Stays with a run: shows it, asks its questions where there is a person to ask, stops it in good order. */
 import { type App, type AppOptions, openApp } from '../app/open-app.ts';
 import { CairnError } from '../errors.ts';
-import { answerWait } from '../operations/answer-wait.ts';
-import { isAnswerable, type OpenQuestion } from '../operations/find-wait.ts';
-import type { RunStanding, WatchedEvent } from '../operations/operation.ts';
-import { resumeRun, type ResumeRunInput } from '../operations/resume-run.ts';
+import { answerWait } from '../operations/waits/answer-wait.ts';
+import { isAnswerable, type OpenQuestion } from '../operations/waits/find-wait.ts';
+import type { RunStanding, WatchedEvent } from '../operations/declare/operation.ts';
+import { resumeRun, type ResumeRunInput } from '../operations/runs/resume-run.ts';
 import { askQuestions } from './ask.ts';
 import { reportFailure } from './failure.ts';
 import { listenForInterrupt } from './interrupt.ts';

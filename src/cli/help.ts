@@ -1,5 +1,5 @@
 /** Explains commands. */
-import type { Field } from '../operations/operation.ts';
+import type { Field } from '../operations/declare/operation.ts';
 import type { Command } from './command.ts';
 import { globalFields, optionNameOf } from './parse.ts';
 import type { Screen } from './screen.ts';

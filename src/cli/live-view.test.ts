@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { OpenQuestion } from '../operations/find-wait.ts';
-import type { WatchedEvent } from '../operations/operation.ts';
+import type { OpenQuestion } from '../operations/waits/find-wait.ts';
+import type { WatchedEvent } from '../operations/declare/operation.ts';
 import { formatRow, openLiveView } from './live-view.ts';
 import { Progress } from './progress.ts';
 import type { Screen } from './screen.ts';

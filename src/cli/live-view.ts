@@ -1,6 +1,6 @@
 /** Shows a run while it runs: a view redrawn in place on a terminal, a line for each thing that happened elsewhere. */
-import type { OpenQuestion } from '../operations/find-wait.ts';
-import type { WatchedEvent } from '../operations/operation.ts';
+import type { OpenQuestion } from '../operations/waits/find-wait.ts';
+import type { WatchedEvent } from '../operations/declare/operation.ts';
 import { Progress, type ProgressRow, type RowState } from './progress.ts';
 import type { Screen } from './screen.ts';
 import type { Tone } from './text/style.ts';

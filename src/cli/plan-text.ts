@@ -1,5 +1,5 @@
 /** How a workflow is shown before it runs. */
-import type { WorkflowDescription } from '../operations/describe-workflow.ts';
+import type { WorkflowDescription } from '../operations/workflows/describe-workflow.ts';
 import { formatViolation } from './failure.ts';
 import type { Screen } from './screen.ts';
 import { printable } from './text/printable.ts';

@@ -1,7 +1,7 @@
 /** What a run is doing, put together from its events: one row for each node. */
 import { describeWorker } from '../app/process-name.ts';
-import type { OpenQuestion } from '../operations/find-wait.ts';
-import type { WatchedEvent } from '../operations/operation.ts';
+import type { OpenQuestion } from '../operations/waits/find-wait.ts';
+import type { WatchedEvent } from '../operations/declare/operation.ts';
 import { purposeOf } from './wait-text.ts';
 
 export type RowState =

@@ -1,7 +1,7 @@
 /** How a run's standing is told: what came of it, what it waits for, and how to go on. */
 import { CairnError } from '../errors.ts';
-import type { RunStanding } from '../operations/operation.ts';
-import { isAnswerable } from '../operations/find-wait.ts';
+import type { RunStanding } from '../operations/declare/operation.ts';
+import { isAnswerable } from '../operations/waits/find-wait.ts';
 import { exitCodeOf } from './failure.ts';
 import type { Session } from './session.ts';
 import { printable, printableLines } from './text/printable.ts';

@@ -4,7 +4,7 @@ import { CairnError } from '../errors.ts';
 import type { Command } from './command.ts';
 import { reportFailure } from './failure.ts';
 import { explainAll, explainCommand } from './help.ts';
-import { nearest } from '../operations/nearest.ts';
+import { nearest } from '../operations/declare/nearest.ts';
 import { parseArguments } from './parse.ts';
 import { openScreen, type Screen } from './screen.ts';
 import { openSession } from './session.ts';

@@ -1,5 +1,5 @@
 /** How an open wait is shown: what is asked, how it may be answered, and the command that does it. */
-import { choicesOf, isAnswerable, nodeNameOf, type OpenQuestion } from '../operations/find-wait.ts';
+import { choicesOf, isAnswerable, nodeNameOf, type OpenQuestion } from '../operations/waits/find-wait.ts';
 import type { Session } from './session.ts';
 import { printable, printableLines } from './text/printable.ts';
 import { formatAge, formatTime } from './text/time.ts';

@@ -2,8 +2,8 @@
 import type { CairnError } from '../errors.ts';
 import type { Graph } from '../graph/graph.ts';
 import type { FileAccess, StateView } from '../graph/node-contract.ts';
-import type { Change } from '../history/change.ts';
-import type { OpenQuestion } from '../history/open-waits.ts';
+import type { Change } from '../history/stored/change.ts';
+import type { OpenQuestion } from '../history/stored/open-waits.ts';
 import type { BlobStore } from '../ports/blobs.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Ids } from '../ports/ids.ts';
@@ -15,7 +15,7 @@ import type { NextRequest, Store } from '../ports/store.ts';
 import type { RunStatus } from '../state/tree.ts';
 import type { Limits } from './limits.ts';
 
-export type { OpenQuestion } from '../history/open-waits.ts';
+export type { OpenQuestion } from '../history/stored/open-waits.ts';
 
 /** What an engine is made of: its ports, its limits, and how it finds graphs. */
 export interface EngineOptions {

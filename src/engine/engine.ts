@@ -2,10 +2,10 @@
 import { CairnError } from '../errors.ts';
 import type { Graph } from '../graph/graph.ts';
 import type { FileAccess } from '../graph/node-contract.ts';
-import { checkpointId } from '../history/checkpoint.ts';
-import { loadState, readOwner, type LoadedState } from '../history/load.ts';
-import { postSealed } from '../history/messages.ts';
-import { resolveReference } from '../history/references.ts';
+import { checkpointId } from '../history/stored/checkpoint.ts';
+import { loadState, readOwner, type LoadedState } from '../history/load/load.ts';
+import { postSealed } from '../history/stored/messages.ts';
+import { resolveReference } from '../history/read/references.ts';
 import type { Claim, GrantedClaim, RunRow } from '../ports/store.ts';
 import { admitValue, encodeValue } from '../state/values/codec.ts';
 import { admitRun } from './runs/admit-run.ts';

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { createMemoryBlobs } from '../../src/blobs/memory-blobs.ts';
 import type { Engine } from '../../src/engine/api.ts';
 import { CairnError } from '../../src/errors.ts';
-import { verifyRuns, type VerifyRunsOutput } from '../../src/operations/verify-runs.ts';
+import { verifyRuns, type VerifyRunsOutput } from '../../src/operations/store/verify-runs.ts';
 import type { Store } from '../../src/ports/store.ts';
 import { openSqliteStore } from '../../src/stores/sqlite/index.ts';
 import { createBench, edges, graphOf, node, runToRest, testIds } from '../engine-kit.ts';

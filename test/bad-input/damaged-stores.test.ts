@@ -8,7 +8,7 @@ import { createFileBlobs } from '../../src/blobs/file-blobs.ts';
 import { createEngine } from '../../src/engine/engine.ts';
 import type { Engine } from '../../src/engine/api.ts';
 import { CairnError } from '../../src/errors.ts';
-import { sealBody } from '../../src/history/checkpoint.ts';
+import { sealBody } from '../../src/history/stored/checkpoint.ts';
 import type { Store } from '../../src/ports/store.ts';
 import { openSqliteStore } from '../../src/stores/sqlite/index.ts';
 import { createBench, edges, graphOf, node, resumeToRest, runToRest, testIds } from '../engine-kit.ts';

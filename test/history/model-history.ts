@@ -1,11 +1,11 @@
 /** A history written through the store port, and beside it what every state must be: for tests of src/history. */
 import * as fc from 'fast-check';
-import type { Change } from '../../src/history/change.ts';
-import { encodeCheckpoint, rootChecksum, runKeyOf } from '../../src/history/checkpoint.ts';
+import type { Change } from '../../src/history/stored/change.ts';
+import { encodeCheckpoint, rootChecksum, runKeyOf } from '../../src/history/stored/checkpoint.ts';
 import type { BlobStore } from '../../src/ports/blobs.ts';
 import type { Claim, RunRow, Store } from '../../src/ports/store.ts';
 import { createMemoryBlobs } from '../../src/blobs/memory-blobs.ts';
-import { writeSnapshotOf } from '../../src/history/write-snapshot.ts';
+import { writeSnapshotOf } from '../../src/history/load/write-snapshot.ts';
 import type { RunTree } from '../../src/state/tree.ts';
 import { encodeValue } from '../../src/state/values/codec.ts';
 import { createMemoryStore } from '../../src/stores/memory/index.ts';

@@ -1,6 +1,6 @@
 /** What became of each visit of a fork to a node of its own graph, read from histories. */
 import type { Engine } from '../../src/engine/api.ts';
-import type { ChangePart } from '../../src/history/change.ts';
+import type { ChangePart } from '../../src/history/stored/change.ts';
 import type { Store } from '../../src/ports/store.ts';
 import { tenant } from './fork-trial.ts';
 

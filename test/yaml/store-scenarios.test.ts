@@ -1,7 +1,7 @@
 /** Checkpoints in stores: the scenarios of the first phase, on workflows. */
 import { describe, expect, test } from 'vitest';
 import { createMemoryBlobs } from '../../src/blobs/memory-blobs.ts';
-import { loadState } from '../../src/history/load.ts';
+import { loadState } from '../../src/history/load/load.ts';
 import { admitValue, decodeJson, encodeValue } from '../../src/state/values/codec.ts';
 import { defaultLimits } from '../../src/engine/limits.ts';
 import { outputsOf, yamlBench } from '../yaml-bench.ts';

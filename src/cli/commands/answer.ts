@@ -1,9 +1,9 @@
 /** `cairn answer` */
 import type { App } from '../../app/open-app.ts';
-import { answerWait, type AnswerWaitInput } from '../../operations/answer-wait.ts';
-import { nodeNameOf } from '../../operations/find-wait.ts';
-import type { FieldsOf } from '../../operations/operation.ts';
-import { resumeRun } from '../../operations/resume-run.ts';
+import { answerWait, type AnswerWaitInput } from '../../operations/waits/answer-wait.ts';
+import { nodeNameOf } from '../../operations/waits/find-wait.ts';
+import type { FieldsOf } from '../../operations/declare/operation.ts';
+import { resumeRun } from '../../operations/runs/resume-run.ts';
 import { allowField } from '../app-fields.ts';
 import type { Command } from '../command.ts';
 import { follow, withApp } from '../follow.ts';

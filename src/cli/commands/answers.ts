@@ -1,9 +1,9 @@
 /** `cairn answers` */
 import type { App } from '../../app/open-app.ts';
-import { answerWaits, type AnswerWaitsInput } from '../../operations/answer-waits.ts';
-import { nodeNameOf } from '../../operations/find-wait.ts';
-import type { FieldsOf } from '../../operations/operation.ts';
-import { resumeRun } from '../../operations/resume-run.ts';
+import { answerWaits, type AnswerWaitsInput } from '../../operations/waits/answer-waits.ts';
+import { nodeNameOf } from '../../operations/waits/find-wait.ts';
+import type { FieldsOf } from '../../operations/declare/operation.ts';
+import { resumeRun } from '../../operations/runs/resume-run.ts';
 import { allowField } from '../app-fields.ts';
 import type { Command } from '../command.ts';
 import { exitCodeOf, reportFailure } from '../failure.ts';

@@ -1,5 +1,5 @@
 /** `cairn cancel` */
-import { cancelRun, type CancelRunInput } from '../../operations/cancel-run.ts';
+import { cancelRun, type CancelRunInput } from '../../operations/runs/cancel-run.ts';
 import type { Command } from '../command.ts';
 import { withApp } from '../follow.ts';
 import { printable } from '../text/printable.ts';

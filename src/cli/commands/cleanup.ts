@@ -1,5 +1,5 @@
 /** `cairn cleanup` */
-import { cleanUp, type CleanUpInput, type CleanUpOutput } from '../../operations/clean-up.ts';
+import { cleanUp, type CleanUpInput, type CleanUpOutput } from '../../operations/store/clean-up.ts';
 import type { Command } from '../command.ts';
 import { withApp } from '../follow.ts';
 import { noteBlobs } from '../note-blobs.ts';

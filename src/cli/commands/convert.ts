@@ -2,8 +2,8 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { CairnError } from '../../errors.ts';
-import { convertWorkflow, type ConvertWorkflowInput } from '../../operations/convert-workflow.ts';
-import type { FieldsOf } from '../../operations/operation.ts';
+import { convertWorkflow, type ConvertWorkflowInput } from '../../operations/workflows/convert-workflow.ts';
+import type { FieldsOf } from '../../operations/declare/operation.ts';
 import type { Command } from '../command.ts';
 import { withApp } from '../follow.ts';
 

@@ -4,8 +4,8 @@ import {
   diffCheckpoints,
   type DiffCheckpointsInput,
   type DiffCheckpointsOutput,
-} from '../../operations/diff-checkpoints.ts';
-import { formatPath } from '../../operations/state-path.ts';
+} from '../../operations/checkpoints/diff-checkpoints.ts';
+import { formatPath } from '../../operations/declare/state-path.ts';
 import type { Command } from '../command.ts';
 import type { Session } from '../session.ts';
 import { printable } from '../text/printable.ts';

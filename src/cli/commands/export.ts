@@ -1,8 +1,8 @@
 /** `cairn export` */
 import { closeSync, fsyncSync, openSync, renameSync, rmSync, statSync } from 'node:fs';
 import { CairnError } from '../../errors.ts';
-import { exportRun, type ExportRunInput } from '../../operations/move-runs.ts';
-import type { FieldsOf } from '../../operations/operation.ts';
+import { exportRun, type ExportRunInput } from '../../operations/store/move-runs.ts';
+import type { FieldsOf } from '../../operations/declare/operation.ts';
 import type { Command } from '../command.ts';
 import { withApp } from '../follow.ts';
 import { printable } from '../text/printable.ts';

@@ -1,5 +1,5 @@
 /** `cairn fork` */
-import { forkRun, type ForkRunInput } from '../../operations/fork-run.ts';
+import { forkRun, type ForkRunInput } from '../../operations/runs/fork-run.ts';
 import type { Command } from '../command.ts';
 import { follow } from '../follow.ts';
 import { printable } from '../text/printable.ts';

@@ -1,7 +1,7 @@
 /** `cairn identity` */
 import { withReading } from '../../app/open-reading.ts';
 import { CairnError } from '../../errors.ts';
-import { storeIdentity, type StoreIdentityInput } from '../../operations/store-identity.ts';
+import { storeIdentity, type StoreIdentityInput } from '../../operations/store/store-identity.ts';
 import type { Command } from '../command.ts';
 import { withApp } from '../follow.ts';
 import { printable } from '../text/printable.ts';

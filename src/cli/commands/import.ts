@@ -2,8 +2,8 @@
 import { createReadStream } from 'node:fs';
 import type { App } from '../../app/open-app.ts';
 import { CairnError } from '../../errors.ts';
-import { importRun, type ImportRunInput } from '../../operations/move-runs.ts';
-import type { FieldsOf } from '../../operations/operation.ts';
+import { importRun, type ImportRunInput } from '../../operations/store/move-runs.ts';
+import type { FieldsOf } from '../../operations/declare/operation.ts';
 import type { Command } from '../command.ts';
 import { withApp } from '../follow.ts';
 import { printable } from '../text/printable.ts';

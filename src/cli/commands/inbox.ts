@@ -1,6 +1,6 @@
 /** `cairn inbox` */
 import { withReading } from '../../app/open-reading.ts';
-import { listWaits, type ListWaitsInput, type ListWaitsOutput } from '../../operations/list-waits.ts';
+import { listWaits, type ListWaitsInput, type ListWaitsOutput } from '../../operations/waits/list-waits.ts';
 import type { Command } from '../command.ts';
 import type { Session } from '../session.ts';
 import { formatWait, namesOf } from '../wait-text.ts';

@@ -1,6 +1,11 @@
 /** `cairn log` */
 import { withReading } from '../../app/open-reading.ts';
-import { type LogEntry, readLog, type ReadLogInput, type ReadLogOutput } from '../../operations/read-log.ts';
+import {
+  type LogEntry,
+  readLog,
+  type ReadLogInput,
+  type ReadLogOutput,
+} from '../../operations/checkpoints/read-log.ts';
 import { describeChange } from '../change-text.ts';
 import type { Command } from '../command.ts';
 import type { Session } from '../session.ts';

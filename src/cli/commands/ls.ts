@@ -6,7 +6,7 @@ import {
   type ListedRun,
   type ListRunsInput,
   type ListRunsOutput,
-} from '../../operations/list-runs.ts';
+} from '../../operations/runs/list-runs.ts';
 import type { Command } from '../command.ts';
 import type { Session } from '../session.ts';
 import { printable } from '../text/printable.ts';

@@ -1,6 +1,6 @@
 /** `cairn mcp` */
 import { CairnError } from '../../errors.ts';
-import type { FieldsOf } from '../../operations/operation.ts';
+import type { FieldsOf } from '../../operations/declare/operation.ts';
 import { allowField, workflowsField } from '../app-fields.ts';
 import type { Command } from '../command.ts';
 import { listenForInterrupt } from '../interrupt.ts';

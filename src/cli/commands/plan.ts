@@ -1,6 +1,6 @@
 /** `cairn plan` */
-import { planWorkflow, type PlanWorkflowInput } from '../../operations/check-workflow.ts';
-import type { WorkflowDescription } from '../../operations/describe-workflow.ts';
+import { planWorkflow, type PlanWorkflowInput } from '../../operations/workflows/check-workflow.ts';
+import type { WorkflowDescription } from '../../operations/workflows/describe-workflow.ts';
 import { workflowsField } from '../app-fields.ts';
 import type { Command } from '../command.ts';
 import { withApp } from '../follow.ts';

@@ -1,5 +1,5 @@
 /** `cairn preview` */
-import { previewRun, type PreviewRunInput, type PreviewRunOutput } from '../../operations/fork-run.ts';
+import { previewRun, type PreviewRunInput, type PreviewRunOutput } from '../../operations/runs/fork-run.ts';
 import type { Command } from '../command.ts';
 import { withApp } from '../follow.ts';
 import type { Session } from '../session.ts';

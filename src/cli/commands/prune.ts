@@ -1,5 +1,5 @@
 /** `cairn prune` */
-import { pruneRuns, type PruneRunsInput } from '../../operations/prune-runs.ts';
+import { pruneRuns, type PruneRunsInput } from '../../operations/store/prune-runs.ts';
 import { noteBlobs } from '../note-blobs.ts';
 import type { Command } from '../command.ts';
 import { withApp } from '../follow.ts';

@@ -1,5 +1,5 @@
 /** `cairn resume` */
-import { resumeRun, type ResumeRunInput } from '../../operations/resume-run.ts';
+import { resumeRun, type ResumeRunInput } from '../../operations/runs/resume-run.ts';
 import { allowField } from '../app-fields.ts';
 import type { Command } from '../command.ts';
 import { follow } from '../follow.ts';

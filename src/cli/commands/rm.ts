@@ -1,5 +1,5 @@
 /** `cairn rm` */
-import { removeRun, type RemoveRunInput } from '../../operations/remove-run.ts';
+import { removeRun, type RemoveRunInput } from '../../operations/runs/remove-run.ts';
 import { noteBlobs } from '../note-blobs.ts';
 import type { Command } from '../command.ts';
 import { withApp } from '../follow.ts';

@@ -4,7 +4,7 @@ import {
   showCheckpoint,
   type ShowCheckpointInput,
   type ShowCheckpointOutput,
-} from '../../operations/show-checkpoint.ts';
+} from '../../operations/checkpoints/show-checkpoint.ts';
 import { describePart } from '../change-text.ts';
 import type { Command } from '../command.ts';
 import type { Session } from '../session.ts';

@@ -1,6 +1,6 @@
 /** `cairn state` */
 import { withHistory } from '../../app/open-history.ts';
-import { readState, type ReadStateInput } from '../../operations/read-state.ts';
+import { readState, type ReadStateInput } from '../../operations/checkpoints/read-state.ts';
 import type { Command } from '../command.ts';
 import { formatBlock } from '../text/value.ts';
 

@@ -1,5 +1,5 @@
 /** `cairn tag` */
-import { tagCheckpoint, type TagCheckpointInput } from '../../operations/tag-checkpoint.ts';
+import { tagCheckpoint, type TagCheckpointInput } from '../../operations/checkpoints/tag-checkpoint.ts';
 import type { Command } from '../command.ts';
 import { withApp } from '../follow.ts';
 import { printable } from '../text/printable.ts';

@@ -1,7 +1,7 @@
 /** `cairn verify` */
 import { withHistory } from '../../app/open-history.ts';
 import { errorTable } from '../../errors.ts';
-import { verifyRuns, type VerifyRunsInput } from '../../operations/verify-runs.ts';
+import { verifyRuns, type VerifyRunsInput } from '../../operations/store/verify-runs.ts';
 import type { Command } from '../command.ts';
 import { printable } from '../text/printable.ts';
 

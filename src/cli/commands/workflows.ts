@@ -3,7 +3,7 @@ import {
   listWorkflows,
   type ListWorkflowsInput,
   type ListWorkflowsOutput,
-} from '../../operations/describe-workflow.ts';
+} from '../../operations/workflows/describe-workflow.ts';
 import { workflowsField } from '../app-fields.ts';
 import type { Command } from '../command.ts';
 import { formatViolation } from '../failure.ts';

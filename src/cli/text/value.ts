@@ -1,5 +1,5 @@
 /** Values of a run as text for people. */
-import { toJson } from '../../operations/to-json.ts';
+import { toJson } from '../../operations/declare/to-json.ts';
 import { printable } from './printable.ts';
 
 export { toJson };

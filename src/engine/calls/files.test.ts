@@ -13,12 +13,12 @@ import {
 } from '../../../test/engine-kit.ts';
 import { createMemoryBlobs } from '../../blobs/memory-blobs.ts';
 import { FileRef } from '../../graph/file-ref.ts';
-import { collectBlobs } from '../../history/collect-blobs.ts';
-import { exportRun } from '../../history/export.ts';
-import { importRun } from '../../history/import.ts';
-import { loadState } from '../../history/load.ts';
-import { listBlobs } from '../../history/resolve-values.ts';
-import { verifyRun } from '../../history/verify.ts';
+import { collectBlobs } from '../../history/shorten/collect-blobs.ts';
+import { exportRun } from '../../history/move/export.ts';
+import { importRun } from '../../history/move/import.ts';
+import { loadState } from '../../history/load/load.ts';
+import { listBlobs } from '../../history/stored/resolve-values.ts';
+import { verifyRun } from '../../history/verify/verify.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
 import { createMemoryStore } from '../../stores/memory/memory-store.ts';
 

@@ -11,7 +11,7 @@ import {
   runToRest,
 } from '../../../test/engine-kit.ts';
 import type { NodeContext } from '../../graph/node-contract.ts';
-import { loadState } from '../../history/load.ts';
+import { loadState } from '../../history/load/load.ts';
 import type { Secrets } from '../../ports/secrets.ts';
 
 /** A vault that answers later. */

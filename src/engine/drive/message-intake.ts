@@ -1,6 +1,6 @@
 /** Takes answers, signals and cancel requests into a run; the next commit says that they are taken (O1). */
 import { CairnError } from '../../errors.ts';
-import { readSound } from '../../history/messages.ts';
+import { readSound } from '../../history/stored/messages.ts';
 import { decodeJson, encodeValue } from '../../state/values/codec.ts';
 import type { MessageRow } from '../../ports/store.ts';
 import { keepSignal } from '../waits/early-signals.ts';

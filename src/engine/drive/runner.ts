@@ -1,7 +1,7 @@
 /** Moves one claimed run forward until it ends, pauses, or can go no further here (E1). */
 import { CairnError } from '../../errors.ts';
 import type { Graph } from '../../graph/graph.ts';
-import type { LoadedState } from '../../history/load.ts';
+import type { LoadedState } from '../../history/load/load.ts';
 import type { Claim, RunRow } from '../../ports/store.ts';
 import type { RunStatus } from '../../state/tree.ts';
 import type { LiveEvent } from '../api.ts';

@@ -1,7 +1,7 @@
 /** Writes a run's snapshots, off the commit's path (C4). Without one, loading costs more, and nothing is lost. */
-import { measureValue } from '../../history/measure-value.ts';
-import { SnapshotPolicy, type LoadCost } from '../../history/snapshot-policy.ts';
-import { writeSnapshotText, writeStoredSnapshot } from '../../history/write-snapshot.ts';
+import { measureValue } from '../../history/stored/measure-value.ts';
+import { SnapshotPolicy, type LoadCost } from '../../history/load/snapshot-policy.ts';
+import { writeSnapshotText, writeStoredSnapshot } from '../../history/load/write-snapshot.ts';
 import { encodeValue } from '../../state/values/codec.ts';
 import type { RunCore } from '../run/run-core.ts';
 

@@ -3,7 +3,7 @@
  * announced, begun, withdrawn, tried again, in doubt, judged; this file says where they differ, which is how they are written (X, E6).
  */
 import type { Reconciliation, RetryPolicy, StepOptions } from '../../graph/node-contract.ts';
-import type { ChangePart } from '../../history/change.ts';
+import type { ChangePart } from '../../history/stored/change.ts';
 import { encodeValue } from '../../state/values/codec.ts';
 import type { Intent, NodeRecord, StepRecord } from '../../state/tree.ts';
 import type { Activation } from '../run/frame-run.ts';

@@ -1,5 +1,5 @@
 /** The state an activation saw when it started, read back for one that runs again later (E9). */
-import { loadState, readHistory } from '../../history/load.ts';
+import { loadState, readHistory } from '../../history/load/load.ts';
 import { compileChannels } from '../../state/channels/channel-table.ts';
 import { DeltaBuilder } from '../../state/delta.ts';
 import { Frame, type OpenView } from '../../state/frame.ts';

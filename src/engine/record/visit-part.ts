@@ -1,5 +1,5 @@
 /** Which visit a part of a change is of: its node's, and those of the nodes above it; of a step, also after how many saves (X1, X2). */
-import type { ChangePart } from '../../history/change.ts';
+import type { ChangePart } from '../../history/stored/change.ts';
 import type { RunTree } from '../../state/tree.ts';
 import type { Activation } from '../run/frame-run.ts';
 import { recordIn } from './step-record.ts';

@@ -1,7 +1,7 @@
 /** Effects that an original had begun after the fork point, and of whose end it says nothing: in doubt in the fork too (X2.4, X3). */
 import { partitions } from '../../graph/node-contract.ts';
-import { decodeCheckpoint } from '../../history/checkpoint.ts';
-import { keySeedOf } from '../../history/key-seed.ts';
+import { decodeCheckpoint } from '../../history/stored/checkpoint.ts';
+import { keySeedOf } from '../../history/stored/key-seed.ts';
 import type { RunRow } from '../../ports/store.ts';
 import type { Intent, NodeRecord, StepRecord } from '../../state/tree.ts';
 import type { Activation } from '../run/frame-run.ts';

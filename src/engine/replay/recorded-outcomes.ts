@@ -1,9 +1,9 @@
 /** What the ancestors of a fork recorded after its fork point, by place, in recorded order (X2). */
 import { CairnError } from '../../errors.ts';
-import type { HistoryEntry } from '../../history/lineage.ts';
-import { decodeCheckpoint } from '../../history/checkpoint.ts';
-import { loadState, readHistory, readLineage } from '../../history/load.ts';
-import { resolveValues } from '../../history/resolve-values.ts';
+import type { HistoryEntry } from '../../history/load/lineage.ts';
+import { decodeCheckpoint } from '../../history/stored/checkpoint.ts';
+import { loadState, readHistory, readLineage } from '../../history/load/load.ts';
+import { resolveValues } from '../../history/stored/resolve-values.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
 import type { RunRow, Store } from '../../ports/store.ts';
 import type { KeptOutcome, NodeRecord, RunTree, StepRecord } from '../../state/tree.ts';

@@ -1,6 +1,6 @@
 /** A fork takes over what its ancestors recorded for activations of equal input (X2). */
 import { CairnError } from '../../errors.ts';
-import { keySeedOf } from '../../history/key-seed.ts';
+import { keySeedOf } from '../../history/stored/key-seed.ts';
 import type { RunRow } from '../../ports/store.ts';
 import { hashParts } from '../../state/values/hash.ts';
 import type { Intent, KeptOutcome, NodeRecord, StepRecord } from '../../state/tree.ts';

@@ -1,7 +1,7 @@
 /** Turns what happened into checkpoints, pipelines their commits, and knows what is durable (E3, E4). */
 import { CairnError } from '../../errors.ts';
-import type { Change } from '../../history/change.ts';
-import { encodeCheckpoint } from '../../history/checkpoint.ts';
+import type { Change } from '../../history/stored/change.ts';
+import { encodeCheckpoint } from '../../history/stored/checkpoint.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Claim, Commit, Durability, Store } from '../../ports/store.ts';
 import type { Limits } from '../limits.ts';

@@ -1,6 +1,6 @@
 /** What the next checkpoint of a run will hold, while it gathers: ops, the parts of its change, and what changes in the store's indexes. */
-import type { ChangePart } from '../../history/change.ts';
-import { waitRowOf } from '../../history/open-waits.ts';
+import type { ChangePart } from '../../history/stored/change.ts';
+import { waitRowOf } from '../../history/stored/open-waits.ts';
 import type { Commit, RunKey, StoredStatus, WaitRow } from '../../ports/store.ts';
 import type { RunTree, WaitRecord } from '../../state/tree.ts';
 import { TreeWriter } from '../../state/tree-writer.ts';

@@ -247,7 +247,7 @@ export class Activation {
     return [...this.frameRun.keyParts, this.node.id, String(this.visit)];
   }
 
-  /** Its idempotency key, or a step's: the same for every attempt (X1). `keySeed`: see history/key-seed.ts. */
+  /** Its idempotency key, or a step's: the same for every attempt (X1). `keySeed`: see history/stored/key-seed.ts. */
   keyFor(keySeed: string, stepKey?: string): string {
     if (stepKey !== undefined) return keyOf([keySeed, ...this.keyParts, stepKey]);
     if (this.#key?.[0] !== keySeed) this.#key = [keySeed, keyOf([keySeed, ...this.keyParts])];

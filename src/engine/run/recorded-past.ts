@@ -1,5 +1,5 @@
 /** What a fork takes over of its ancestors' records, as the parts of an advancing run ask for it (X2). */
-import type { ChangePart } from '../../history/change.ts';
+import type { ChangePart } from '../../history/stored/change.ts';
 import type { RunRow } from '../../ports/store.ts';
 import type { Intent, RunTree, StepRecord } from '../../state/tree.ts';
 import type { Activation } from './frame-run.ts';

@@ -1,7 +1,7 @@
 /** One run that is advanced here: what it is, and who holds which part of its work. */
 import type { Graph } from '../../graph/graph.ts';
-import { keySeedOf } from '../../history/key-seed.ts';
-import type { LoadedState } from '../../history/load.ts';
+import { keySeedOf } from '../../history/stored/key-seed.ts';
+import type { LoadedState } from '../../history/load/load.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Ids } from '../../ports/ids.ts';

@@ -1,5 +1,5 @@
 /** What a run's watchers hear: durable events once and in order, live events between. */
-import { checkpointId } from '../../history/checkpoint.ts';
+import { checkpointId } from '../../history/stored/checkpoint.ts';
 import type { RunRow } from '../../ports/store.ts';
 import type { LiveEvent, RunEvent } from '../api.ts';
 import { changeOf, type Landed } from './committer.ts';

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import type { EffectClass } from '../../graph/node-contract.ts';
 import type { Graph } from '../../graph/graph.ts';
 import { createBench, edges, graphOf, node, resumeToRest, runToRest } from '../../../test/engine-kit.ts';
-import { readHistory } from '../../history/load.ts';
+import { readHistory } from '../../history/load/load.ts';
 
 const calls: string[] = [];
 

@@ -1,11 +1,11 @@
 /** Admits a run: the run and its first checkpoint, durable before its id is returned (E2). */
 import { CairnError } from '../../errors.ts';
 import type { Graph } from '../../graph/graph.ts';
-import { encodeCheckpoint, rootChecksum, runKeyOf } from '../../history/checkpoint.ts';
-import { loadState, type LoadedState } from '../../history/load.ts';
-import { costOf } from '../../history/snapshot-policy.ts';
-import { makeKeySeed } from '../../history/key-seed.ts';
-import type { StoredMeta } from '../../history/stored-meta.ts';
+import { encodeCheckpoint, rootChecksum, runKeyOf } from '../../history/stored/checkpoint.ts';
+import { loadState, type LoadedState } from '../../history/load/load.ts';
+import { costOf } from '../../history/load/snapshot-policy.ts';
+import { makeKeySeed } from '../../history/stored/key-seed.ts';
+import type { StoredMeta } from '../../history/stored/stored-meta.ts';
 import type { AdmissionReply, RunKey } from '../../ports/store.ts';
 import { encodeValue } from '../../state/values/codec.ts';
 import { TreeWriter } from '../../state/tree-writer.ts';

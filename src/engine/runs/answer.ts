@@ -1,7 +1,7 @@
 /** Posting an answer: checked against its question, durable before it is acknowledged (W2, W3, O1). */
 import { CairnError } from '../../errors.ts';
-import { postSealed } from '../../history/messages.ts';
-import { readWait } from '../../history/open-waits.ts';
+import { postSealed } from '../../history/stored/messages.ts';
+import { readWait } from '../../history/stored/open-waits.ts';
 import type { OpenWait } from '../../ports/store.ts';
 import { encodeValue, admitValue } from '../../state/values/codec.ts';
 import type { OpenQuestion } from '../api.ts';

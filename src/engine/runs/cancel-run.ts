@@ -1,7 +1,7 @@
 /** Cancelling a run that nobody is working on (E7). */
 import { CairnError } from '../../errors.ts';
-import { loadState } from '../../history/load.ts';
-import { readSound } from '../../history/messages.ts';
+import { loadState } from '../../history/load/load.ts';
+import { readSound } from '../../history/stored/messages.ts';
 import type { RunRow } from '../../ports/store.ts';
 import { Committer } from '../run/committer.ts';
 import { Draft } from '../run/draft.ts';

@@ -1,8 +1,8 @@
 /** The events of a run after a seq: once, in order, from any process. */
 import { CairnError } from '../../errors.ts';
 import type { Graph } from '../../graph/graph.ts';
-import { checkpointId } from '../../history/checkpoint.ts';
-import { loadState, readHistory } from '../../history/load.ts';
+import { checkpointId } from '../../history/stored/checkpoint.ts';
+import { loadState, readHistory } from '../../history/load/load.ts';
 import type { RunRow } from '../../ports/store.ts';
 import type { LiveEvent, RunEvent, StateEvent, StreamEvent } from '../api.ts';
 import type { EngineEnvironment } from '../run/run-core.ts';

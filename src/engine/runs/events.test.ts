@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import type { NodeContext } from '../../graph/node-contract.ts';
 import type { StreamEvent } from '../api.ts';
 import { createEngine } from '../engine.ts';
-import { pruneRun } from '../../history/prune.ts';
+import { pruneRun } from '../../history/shorten/prune.ts';
 import { createBench, edges, graphOf, node, resumeToRest, runToRest, testIds } from '../../../test/engine-kit.ts';
 
 const graph = graphOf(

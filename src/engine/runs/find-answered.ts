@@ -1,7 +1,7 @@
 /** Which wait each name of a fork's answers means, and where the fork must begin to answer it: a wait that was answered is answered otherwise just before it was (H2). */
 import { CairnError } from '../../errors.ts';
-import { loadState, readHistory } from '../../history/load.ts';
-import type { ChangePart } from '../../history/change.ts';
+import { loadState, readHistory } from '../../history/load/load.ts';
+import type { ChangePart } from '../../history/stored/change.ts';
 import type { RunRow } from '../../ports/store.ts';
 import type { RunTree, WaitRecord } from '../../state/tree.ts';
 import { refuseSeveral, waitsNamed, type KnownWait } from '../admit/find-wait.ts';

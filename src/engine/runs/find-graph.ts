@@ -1,14 +1,14 @@
 /** The graph of a run, for those who have only its id: found by its name, or compiled again from the text that is kept with it (H3). */
 import { CairnError } from '../../errors.ts';
 import type { Graph } from '../../graph/graph.ts';
-import { loadState } from '../../history/load.ts';
-import { metaOf } from '../../history/stored-meta.ts';
+import { loadState } from '../../history/load/load.ts';
+import { metaOf } from '../../history/stored/stored-meta.ts';
 import type { RunRow } from '../../ports/store.ts';
-import { readBlobText } from '../../history/resolve-values.ts';
+import { readBlobText } from '../../history/stored/resolve-values.ts';
 import { decodeJson } from '../../state/values/codec.ts';
 import type { EngineOptions } from '../api.ts';
 
-export { metaOf } from '../../history/stored-meta.ts';
+export { metaOf } from '../../history/stored/stored-meta.ts';
 
 /** @throws CONFIG_INVALID nobody here knows the graph; what reading its text throws: BLOB_NOT_FOUND, BLOB_CORRUPT, CHECKPOINT_CORRUPT */
 export async function findGraphOf(

@@ -11,8 +11,8 @@ import {
   runToRest,
   type Bench,
 } from '../../../test/engine-kit.ts';
-import { loadState, readHistory } from '../../history/load.ts';
-import { pruneRun } from '../../history/prune.ts';
+import { loadState, readHistory } from '../../history/load/load.ts';
+import { pruneRun } from '../../history/shorten/prune.ts';
 
 /** Asks two things of everybody at once, and says what was answered. */
 const both = graphOf(

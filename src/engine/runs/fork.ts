@@ -1,10 +1,10 @@
 /** Forks: a new run that continues from a checkpoint of another; O(patch), the original is untouched (H2). */
 import { CairnError } from '../../errors.ts';
-import { checkpointId, decodeCheckpoint, encodeCheckpoint, runKeyOf } from '../../history/checkpoint.ts';
-import { loadState, readHistory, readOwner, type LoadedState } from '../../history/load.ts';
-import { makeKeySeed } from '../../history/key-seed.ts';
-import { metaOf } from '../../history/stored-meta.ts';
-import { openWaitRows } from '../../history/open-waits.ts';
+import { checkpointId, decodeCheckpoint, encodeCheckpoint, runKeyOf } from '../../history/stored/checkpoint.ts';
+import { loadState, readHistory, readOwner, type LoadedState } from '../../history/load/load.ts';
+import { makeKeySeed } from '../../history/stored/key-seed.ts';
+import { metaOf } from '../../history/stored/stored-meta.ts';
+import { openWaitRows } from '../../history/stored/open-waits.ts';
 import type { Graph } from '../../graph/graph.ts';
 import { partitions } from '../../graph/node-contract.ts';
 import type { RunKey, RunRow, WaitRow } from '../../ports/store.ts';

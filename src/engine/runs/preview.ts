@@ -1,7 +1,7 @@
 /** Says what a resume or a fork would do: its starts are decided by the same code, over a loop that runs and writes nothing (X5). */
 import type { Graph, GraphNode } from '../../graph/graph.ts';
-import type { Change, ChangePart } from '../../history/change.ts';
-import { loadState, readOwner, type LoadedState } from '../../history/load.ts';
+import type { Change, ChangePart } from '../../history/stored/change.ts';
+import { loadState, readOwner, type LoadedState } from '../../history/load/load.ts';
 import type { RunRow } from '../../ports/store.ts';
 import type { NodeRecord } from '../../state/tree.ts';
 import type { ForkOptions, Prediction, PreviewRow } from '../api.ts';

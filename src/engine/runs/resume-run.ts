@@ -1,7 +1,7 @@
 /** Takes a run up again: claim, state, graph check, and what a failed run retries (G8, H3, O1). */
 import { CairnError } from '../../errors.ts';
 import type { Graph } from '../../graph/graph.ts';
-import { loadState, type LoadedState } from '../../history/load.ts';
+import { loadState, type LoadedState } from '../../history/load/load.ts';
 import type { Claim, RunRow } from '../../ports/store.ts';
 import type { ResumeOptions } from '../api.ts';
 import { requireSecrets } from '../calls/secret-access.ts';

@@ -4,7 +4,7 @@ import { afterCrash, createBench, edges, graphOf, node, runToRest } from '../../
 import { NodeFailure } from '../../graph/node-contract.ts';
 import type { Attributes, Span, Telemetry } from '../../ports/telemetry.ts';
 import { createEngine } from '../engine.ts';
-import type { Change } from '../../history/change.ts';
+import type { Change } from '../../history/stored/change.ts';
 import type { RunHandle } from '../api.ts';
 
 const trace = (end: string): string => `00-${'a'.repeat(32)}-${'b'.repeat(15)}${end}-01`;

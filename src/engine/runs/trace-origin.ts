@@ -1,6 +1,6 @@
 /** What the `start` and `resume` parts of a change say of where they come from: the library's version, and the trace they belong to. */
 import { CairnError } from '../../errors.ts';
-import { decodeOrNothing } from '../../history/chain.ts';
+import { decodeOrNothing } from '../../history/stored/chain.ts';
 import type { RunRow } from '../../ports/store.ts';
 import type { EngineEnvironment } from '../run/run-core.ts';
 

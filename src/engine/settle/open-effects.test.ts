@@ -2,8 +2,8 @@
 import { describe, expect, test } from 'vitest';
 import type { Graph } from '../../graph/graph.ts';
 import type { NodeContext } from '../../graph/node-contract.ts';
-import { loadState } from '../../history/load.ts';
-import { viewState } from '../../history/state-view.ts';
+import { loadState } from '../../history/load/load.ts';
+import { viewState } from '../../history/read/state-view.ts';
 import { killedInEffect, settleDown } from '../../../test/dying-engine.ts';
 import {
   afterCrash,

@@ -1,7 +1,7 @@
 /** Opens and closes waits: a row in the tree, a row in the index, and who waits here for it (W2, W5). */
 import { CairnError } from '../../errors.ts';
-import type { ChangePart } from '../../history/change.ts';
-import { postSealed } from '../../history/messages.ts';
+import type { ChangePart } from '../../history/stored/change.ts';
+import { postSealed } from '../../history/stored/messages.ts';
 import { encodeValue } from '../../state/values/codec.ts';
 import type { NodeRecord, StepRecord, WaitRecord } from '../../state/tree.ts';
 import type { Activation } from '../run/frame-run.ts';

@@ -1,5 +1,5 @@
 /** A question as the form that a client shows to its person, and the filled form as an answer. */
-import { choicesOf, type OpenQuestion } from '../../operations/find-wait.ts';
+import { choicesOf, type OpenQuestion } from '../../operations/waits/find-wait.ts';
 import type { JsonSchema } from './json-schema.ts';
 
 /** What the protocol calls a form: fields of text, numbers, yes or no, or one of several texts. */

@@ -1,5 +1,5 @@
 /** Asks the person behind a client, where the client can show forms (the protocol calls it elicitation). */
-import type { OpenQuestion } from '../../operations/find-wait.ts';
+import type { OpenQuestion } from '../../operations/waits/find-wait.ts';
 import { formOf, type Form } from './elicitation-form.ts';
 
 /** What a client brought back for one question; content is absent when the person declined, or left the form. */

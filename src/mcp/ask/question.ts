@@ -1,6 +1,6 @@
 /** Open questions as clients see them, and their answers as the engine takes them. */
-import { choicesOf, isAnswerable, nodeNameOf, type OpenQuestion } from '../../operations/find-wait.ts';
-import { toJson } from '../../operations/to-json.ts';
+import { choicesOf, isAnswerable, nodeNameOf, type OpenQuestion } from '../../operations/waits/find-wait.ts';
+import { toJson } from '../../operations/declare/to-json.ts';
 import type { JsonSchema } from './json-schema.ts';
 
 /** The questions among the waits, in the order in which they were opened. */

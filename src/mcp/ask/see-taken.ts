@@ -1,9 +1,9 @@
 /** Sees to it that an answer is taken into a run that another process works on. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CairnError } from '../../errors.ts';
-import { findRun } from '../../operations/find-run.ts';
-import type { WorkContext } from '../../operations/operation.ts';
-import { resumeRun } from '../../operations/resume-run.ts';
+import { findRun } from '../../operations/runs/find-run.ts';
+import type { WorkContext } from '../../operations/declare/operation.ts';
+import { resumeRun } from '../../operations/runs/resume-run.ts';
 
 const lookEveryMs = 250;
 

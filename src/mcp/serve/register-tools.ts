@@ -5,7 +5,7 @@ import type {
   fromJsonSchema,
   InputRequiredResult,
 } from '@modelcontextprotocol/server';
-import { nearest } from '../../operations/nearest.ts';
+import { nearest } from '../../operations/declare/nearest.ts';
 import { takeUp } from '../tools/converse.ts';
 import type { McpServer, Sdk, ServerContext, ServerHouse } from './server-house.ts';
 import type { Form } from '../ask/elicitation-form.ts';

@@ -1,12 +1,12 @@
 /** Workflows and checkpoints as resources, and their names as completions. */
 import type { ReadResourceResult } from '@modelcontextprotocol/server';
 import { CairnError } from '../../errors.ts';
-import { describeCheckpoint } from '../../operations/describe-checkpoint.ts';
-import { listWorkflows } from '../../operations/describe-workflow.ts';
-import { listCheckpoints } from '../../operations/list-checkpoints.ts';
-import { readWorkflowText } from '../../operations/read-workflow-text.ts';
-import { showCheckpoint } from '../../operations/show-checkpoint.ts';
-import { toJson } from '../../operations/to-json.ts';
+import { describeCheckpoint } from '../../operations/checkpoints/describe-checkpoint.ts';
+import { listWorkflows } from '../../operations/workflows/describe-workflow.ts';
+import { listCheckpoints } from '../../operations/checkpoints/list-checkpoints.ts';
+import { readWorkflowText } from '../../operations/workflows/read-workflow-text.ts';
+import { showCheckpoint } from '../../operations/checkpoints/show-checkpoint.ts';
+import { toJson } from '../../operations/declare/to-json.ts';
 import type { McpServer, ServerHouse } from './server-house.ts';
 
 const jsonType = 'application/json';

@@ -1,7 +1,7 @@
 /** What all connections of a server share: the SDK it was loaded with, and the app it serves. */
 import type * as ServerSdk from '@modelcontextprotocol/server';
 import type { McpServer, ServerContext } from '@modelcontextprotocol/server';
-import type { WorkContext } from '../../operations/operation.ts';
+import type { WorkContext } from '../../operations/declare/operation.ts';
 
 export type Sdk = typeof ServerSdk;
 export type { McpServer, ServerContext };

@@ -1,8 +1,8 @@
 /** Starts the MCP server: opens the store, serves clients over stdio or HTTP, and stops in good order. */
 import { openApp, type AppOptions } from '../../app/open-app.ts';
 import { readVersion } from '../../app/version.ts';
-import { listRuns } from '../../operations/list-runs.ts';
-import type { WorkContext } from '../../operations/operation.ts';
+import { listRuns } from '../../operations/runs/list-runs.ts';
+import type { WorkContext } from '../../operations/declare/operation.ts';
 import { createServer } from './create-server.ts';
 import type { ServerHouse } from './server-house.ts';
 import { loadSdk } from './load-sdk.ts';

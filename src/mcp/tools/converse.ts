@@ -1,8 +1,8 @@
 /** Runs a workflow to where nothing more can be done for it, asking the client's person on the way if there is one. */
 import { CairnError } from '../../errors.ts';
-import { answerWait } from '../../operations/answer-wait.ts';
-import type { OpenQuestion } from '../../operations/find-wait.ts';
-import type { RunStanding, WorkContext } from '../../operations/operation.ts';
+import { answerWait } from '../../operations/waits/answer-wait.ts';
+import type { OpenQuestion } from '../../operations/waits/find-wait.ts';
+import type { RunStanding, WorkContext } from '../../operations/declare/operation.ts';
 import { answerIn } from '../ask/elicitation-form.ts';
 import { followRun } from './follow-run.ts';
 import type { Replies, Talk } from '../ask/interview.ts';

@@ -1,5 +1,5 @@
 /** `delete_checkpoint`: removes a checkpoint that nothing needs; the newest one of a run goes with the run. */
-import { deleteCheckpoint as remove } from '../../operations/delete-checkpoint.ts';
+import { deleteCheckpoint as remove } from '../../operations/store/delete-checkpoint.ts';
 import { text, type Tool } from './tool.ts';
 import { isMissing, type CheckpointInput } from './get-checkpoint-info.ts';
 

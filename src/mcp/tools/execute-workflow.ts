@@ -1,7 +1,7 @@
 /** `execute_workflow` and `execute_inline_workflow`: start a workflow, and by default stay with it until it ends or asks. */
-import type { WatchedEvent } from '../../operations/operation.ts';
-import { resumeRun } from '../../operations/resume-run.ts';
-import { startWorkflow, type StartWorkflowInput } from '../../operations/start-workflow.ts';
+import type { WatchedEvent } from '../../operations/declare/operation.ts';
+import { resumeRun } from '../../operations/runs/resume-run.ts';
+import { startWorkflow, type StartWorkflowInput } from '../../operations/workflows/start-workflow.ts';
 import { converse } from './converse.ts';
 import { followRun } from './follow-run.ts';
 import { showStanding, standingSchema } from './standing.ts';

@@ -1,6 +1,6 @@
 /** Errors as answers of tools: the code, what happened, and what to do next. */
 import { CairnError, type ErrorCode } from '../../errors.ts';
-import { toJson } from '../../operations/to-json.ts';
+import { toJson } from '../../operations/declare/to-json.ts';
 import type { ToolAnswer } from './tool.ts';
 
 /** What to do next, where the way on is a tool and not a command. */

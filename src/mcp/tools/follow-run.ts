@@ -1,7 +1,7 @@
 /** Goes on with a run for a call: tells the client how far it is, and stops waiting, not working, when the client leaves. */
-import { inspectRun } from '../../operations/inspect-run.ts';
-import type { RunStanding, WatchedEvent, WorkContext } from '../../operations/operation.ts';
-import { resumeRun } from '../../operations/resume-run.ts';
+import { inspectRun } from '../../operations/runs/inspect-run.ts';
+import type { RunStanding, WatchedEvent, WorkContext } from '../../operations/declare/operation.ts';
+import { resumeRun } from '../../operations/runs/resume-run.ts';
 import type { ToolCall } from './tool.ts';
 
 /** Reports each block of the workflow as it is settled; those of child workflows count with the block that runs them. */

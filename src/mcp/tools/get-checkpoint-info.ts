@@ -1,6 +1,6 @@
 /** `get_checkpoint_info`: how far a run was at a checkpoint, and what it waited for. */
 import { CairnError } from '../../errors.ts';
-import { describeCheckpoint } from '../../operations/describe-checkpoint.ts';
+import { describeCheckpoint } from '../../operations/checkpoints/describe-checkpoint.ts';
 import { questionSchema, questionsOf, showQuestion } from '../ask/question.ts';
 import { readsOnly, text, type Tool } from './tool.ts';
 

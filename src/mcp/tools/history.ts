@@ -1,8 +1,8 @@
 /** `diff_checkpoints`, `preview_resume`, `fork_checkpoint`: histories compared, foreseen and branched. */
-import { diffCheckpoints as diff } from '../../operations/diff-checkpoints.ts';
-import { forkRun, previewRun } from '../../operations/fork-run.ts';
-import { nameCheckpoint } from '../../operations/name-checkpoint.ts';
-import { toJson } from '../../operations/to-json.ts';
+import { diffCheckpoints as diff } from '../../operations/checkpoints/diff-checkpoints.ts';
+import { forkRun, previewRun } from '../../operations/runs/fork-run.ts';
+import { nameCheckpoint } from '../../operations/checkpoints/name-checkpoint.ts';
+import { toJson } from '../../operations/declare/to-json.ts';
 import { converse } from './converse.ts';
 import { followRun } from './follow-run.ts';
 import { showStanding, standingSchema } from './standing.ts';

@@ -1,5 +1,5 @@
 /** `list_checkpoints`: all checkpoints, newest first, those of pauses and those of crash recovery. */
-import { listCheckpoints as list, type ListedCheckpoint } from '../../operations/list-checkpoints.ts';
+import { listCheckpoints as list, type ListedCheckpoint } from '../../operations/checkpoints/list-checkpoints.ts';
 import { readsOnly, text, type Tool } from './tool.ts';
 
 export interface ListCheckpointsInput {

@@ -1,9 +1,9 @@
 /** `resume_workflow`: answers what a run asked, or goes on with one that failed or was interrupted. */
 import { CairnError } from '../../errors.ts';
-import { answerWait } from '../../operations/answer-wait.ts';
-import { describeCheckpoint, type DescribeCheckpointOutput } from '../../operations/describe-checkpoint.ts';
-import { findWait, nodeNameOf } from '../../operations/find-wait.ts';
-import { readQuestions } from '../../operations/list-waits.ts';
+import { answerWait } from '../../operations/waits/answer-wait.ts';
+import { describeCheckpoint, type DescribeCheckpointOutput } from '../../operations/checkpoints/describe-checkpoint.ts';
+import { findWait, nodeNameOf } from '../../operations/waits/find-wait.ts';
+import { readQuestions } from '../../operations/waits/list-waits.ts';
 import { converse } from './converse.ts';
 import { failureOf } from './failure.ts';
 import { followRun } from './follow-run.ts';

@@ -1,9 +1,9 @@
 /** `list_runs`, `get_run`, `inbox`, `cancel_run`: the runs of the store. */
-import { cancelRun as cancel } from '../../operations/cancel-run.ts';
-import { inspectRun } from '../../operations/inspect-run.ts';
-import { listRuns as list } from '../../operations/list-runs.ts';
-import { listWaits } from '../../operations/list-waits.ts';
-import { toJson } from '../../operations/to-json.ts';
+import { cancelRun as cancel } from '../../operations/runs/cancel-run.ts';
+import { inspectRun } from '../../operations/runs/inspect-run.ts';
+import { listRuns as list } from '../../operations/runs/list-runs.ts';
+import { listWaits } from '../../operations/waits/list-waits.ts';
+import { toJson } from '../../operations/declare/to-json.ts';
 import { questionSchema, questionsOf, showQuestion } from '../ask/question.ts';
 import { readsOnly, text, type Tool } from './tool.ts';
 import type { JsonSchema } from '../ask/json-schema.ts';

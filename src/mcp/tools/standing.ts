@@ -1,8 +1,8 @@
 /** Where a run stands, in the words of the workflow tools: success, failure, paused, running, cancelled. */
-import { findRun } from '../../operations/find-run.ts';
-import type { RunStanding, WorkContext } from '../../operations/operation.ts';
-import { nameCheckpoint } from '../../operations/name-checkpoint.ts';
-import { toJson } from '../../operations/to-json.ts';
+import { findRun } from '../../operations/runs/find-run.ts';
+import type { RunStanding, WorkContext } from '../../operations/declare/operation.ts';
+import { nameCheckpoint } from '../../operations/checkpoints/name-checkpoint.ts';
+import { toJson } from '../../operations/declare/to-json.ts';
 import { questionSchema, questionsOf, showQuestion } from '../ask/question.ts';
 import type { JsonSchema } from '../ask/json-schema.ts';
 import { violationSchema } from './violations.ts';

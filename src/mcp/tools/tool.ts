@@ -1,5 +1,5 @@
 /** What a tool is: data that is listed, checked and called alike for all of them. */
-import type { WorkContext } from '../../operations/operation.ts';
+import type { WorkContext } from '../../operations/declare/operation.ts';
 import type { Interview } from '../ask/interview.ts';
 import type { JsonSchema } from '../ask/json-schema.ts';
 

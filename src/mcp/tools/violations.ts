@@ -1,5 +1,5 @@
 /** What is wrong with a workflow, or to be heeded in it, as tools tell it. */
-import type { WorkflowDescription } from '../../operations/describe-workflow.ts';
+import type { WorkflowDescription } from '../../operations/workflows/describe-workflow.ts';
 import type { JsonSchema } from '../ask/json-schema.ts';
 
 export type Violation = WorkflowDescription['warnings'][number];

@@ -1,11 +1,11 @@
 /** `list_workflows`, `get_workflow_info`, `validate_workflow`, `reload_workflows`: what there is to run. */
-import { checkWorkflow } from '../../operations/check-workflow.ts';
+import { checkWorkflow } from '../../operations/workflows/check-workflow.ts';
 import {
   describeWorkflow,
   listWorkflows as list,
   type WorkflowDescription,
-} from '../../operations/describe-workflow.ts';
-import { toJson } from '../../operations/to-json.ts';
+} from '../../operations/workflows/describe-workflow.ts';
+import { toJson } from '../../operations/declare/to-json.ts';
 import { readsOnly, text, type AnyTool, type Tool } from './tool.ts';
 import { showViolation, violationSchema, type Violation } from './violations.ts';
 import type { JsonSchema } from '../ask/json-schema.ts';

@@ -1,7 +1,7 @@
 /** What is compared of two runs: their end, their state and their committed changes; not times, and not the order of parallel work (P1). */
 import type { RunResult } from '../../engine/api.ts';
-import type { ChangePart } from '../../history/change.ts';
-import { decodeCheckpoint, rootChecksum } from '../../history/checkpoint.ts';
+import type { ChangePart } from '../../history/stored/change.ts';
+import { decodeCheckpoint, rootChecksum } from '../../history/stored/checkpoint.ts';
 import type { CheckpointRow, Store } from '../../ports/store.ts';
 import type { CrashCase } from './crash-case.ts';
 

@@ -1,0 +1,26 @@
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { anySteps, writeHistory } from '../../../test/history/model-history.ts';
+import { loadState, readHistory } from './load.ts';
+
+test('C4 every checkpoint loads to its state, whatever snapshots and forks there are', async () => {
+  await fc.assert(
+    fc.asyncProperty(anySteps, async (steps) => {
+      const runs = await writeHistory(steps);
+      const { history } = runs[0]!;
+      for (const each of runs) {
+        const row = await each.row();
+        for (let seq = 0; seq <= each.head; seq++) {
+          const loaded = await loadState(history.store, history.blobs, row, seq);
+          expect(loaded.root).toEqual(each.states.get(seq));
+          expect(Buffer.compare(loaded.checksum, each.links.get(seq)!)).toBe(0);
+        }
+        const seqs: number[] = [];
+        for await (const { checkpoint } of readHistory(history.store, row, { from: 0, to: row.head }))
+          seqs.push(checkpoint.seq);
+        expect(seqs).toEqual(Array.from({ length: row.head + 1 }, (_, seq) => seq));
+      }
+    }),
+    { numRuns: 100 },
+  );
+}, 30_000);

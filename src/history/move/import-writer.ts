@@ -1,0 +1,187 @@
+/** Puts the checkpoints of an imported run into a store, under a claim, so that it can be cut off anywhere and repeated (H4). */
+import { CairnError } from '../../errors.ts';
+import type { CheckpointRow, Claim, Commit, SnapshotRow, Store } from '../../ports/store.ts';
+import { encodeCheckpoint, rootChecksum, runKeyOf } from '../stored/checkpoint.ts';
+import type { HeaderLine, MessageLine, TagLine } from './export-format.ts';
+import { makeKeySeed } from '../stored/key-seed.ts';
+import { postSealed } from '../stored/messages.ts';
+import { metaOf } from '../stored/stored-meta.ts';
+import type { Standing } from './imported-state.ts';
+
+export interface ImportWriterOptions {
+  readonly tenant: string;
+  readonly runId: string;
+  readonly workerId: string;
+  readonly leaseMs: number;
+}
+
+/** What a run comes alive with. */
+type LastWrite = Required<Pick<Commit, 'status' | 'graphHash' | 'openWaits'>>;
+
+const renewEvery = 256;
+/** Nobody goes on with a cancelled run, so this stands until the last checkpoint is there. */
+const unfinished = 'cancelled';
+
+export class ImportWriter {
+  readonly runKey: string;
+  readonly #store: Store;
+  readonly #header: HeaderLine;
+  readonly #options: ImportWriterOptions;
+  #claim: Claim | undefined;
+  #oldest: SnapshotRow | undefined;
+  #isAdmitted = false;
+  #last = -1;
+  readonly #placeholders: number[] = [];
+  #isCreated = false;
+  /** Head of what was there before: written by an import that was cut off, or the same run imported before. */
+  #known = -1;
+
+  constructor(store: Store, header: HeaderLine, options: ImportWriterOptions) {
+    this.#store = store;
+    this.#header = header;
+    this.#options = options;
+    this.runKey = runKeyOf(options.tenant, options.runId);
+  }
+
+  /** Before the first checkpoint, if it is the oldest kept of a pruned history. */
+  beginAt(oldest: SnapshotRow): void {
+    this.#oldest = oldest;
+  }
+
+  /** @throws RUN_EXISTS, CLAIM_TAKEN */
+  write(row: CheckpointRow): Promise<void> {
+    return this.#write(row);
+  }
+
+  /** The checkpoint with which the run comes alive: its status and its waits. */
+  async writeLast(row: CheckpointRow, { status, graphHash, waits }: Standing): Promise<void> {
+    if (row.seq > this.#known) await this.#removePlaceholders();
+    await this.#write(row, { status, graphHash, openWaits: waits });
+  }
+
+  /** Sets tags, hands over messages, and gives the run free. */
+  async finish(tags: readonly TagLine[], messages: readonly MessageLine[]): Promise<void> {
+    for (const { tag, seq } of tags) await this.#store.tagCheckpoint(this.#runId, { name: tag, seq });
+    for (const { message, name, body, at } of messages) {
+      const given = { ...this.#runId, kind: message, name, body: Buffer.from(body, 'base64'), at };
+      await postSealed(this.#store, given);
+    }
+    if (this.#claim !== undefined) await this.#store.releaseClaim(this.#claim);
+  }
+
+  /** After a failure: takes away what this import has begun. What a store refuses now, the next try finds. */
+  async abandon(): Promise<void> {
+    try {
+      if (this.#claim !== undefined) await this.#store.releaseClaim(this.#claim);
+      if (this.#isCreated) await this.#store.removeRun(this.#runId);
+    } catch (error) {
+      if (!CairnError.is(error)) throw error;
+    }
+  }
+
+  get #runId(): { readonly tenant: string; readonly runId: string } {
+    return { tenant: this.#options.tenant, runId: this.#options.runId };
+  }
+
+  async #write(row: CheckpointRow, last?: LastWrite): Promise<void> {
+    if (!this.#isAdmitted) return this.#admit(row, last);
+    await this.#fillGap(row);
+    this.#last = row.seq;
+    if (row.seq <= this.#known) return this.#compare(row);
+    const claim = await this.#renew(row.seq);
+    await this.#store.commit({
+      claim,
+      checkpoint: row,
+      ...(last ?? { status: unfinished }),
+      durability: last === undefined ? 'none' : this.#store.capabilities.durability,
+    });
+  }
+
+  /** A store takes a run's checkpoints without gaps; where a span was folded, empty ones stand in until all are there. */
+  async #fillGap({ seq, at }: CheckpointRow): Promise<void> {
+    for (let missing = this.#last + 1; missing < seq; missing++) {
+      this.#placeholders.push(missing);
+      if (missing <= this.#known) continue;
+      const claim = await this.#renew(missing);
+      const identity = { runKey: this.runKey, seq: missing };
+      const empty = encodeCheckpoint(identity, rootChecksum, at, '[{"kind":"fold"}]', '[]');
+      await this.#store.commit({ claim, checkpoint: { seq: missing, at, ...empty }, durability: 'none' });
+    }
+  }
+
+  async #removePlaceholders(): Promise<void> {
+    if (this.#placeholders.length === 0) return;
+    const { token } = await this.#requireClaim();
+    const prunedBelow = this.#oldest?.seq ?? 0;
+    const nothing = { replace: [], snapshots: [], prunedBelow };
+    await this.#store.pruneRun({ ...this.#runId, ...nothing, token, remove: this.#placeholders });
+  }
+
+  /** A run that moves keeps the seed of its keys; a copy under another id gets its own, so that it sends no key of the original's. */
+  async #metaOf(meta: string): Promise<Uint8Array> {
+    const bytes = Buffer.from(meta, 'base64');
+    const { tenant, runId } = this.#options;
+    if (runId === this.#header.runId) return bytes;
+    const keySeed = await makeKeySeed(this.#store, tenant, runId);
+    return Buffer.from(JSON.stringify({ ...metaOf({ key: this.runKey, meta: bytes }), keySeed }));
+  }
+
+  async #admit(row: CheckpointRow, last: LastWrite | undefined): Promise<void> {
+    const { workerId, leaseMs } = this.#options;
+    const { graphId, graphHash, meta, schedule } = this.#header;
+    const reply = await this.#store.admitRun({
+      ...this.#runId,
+      key: this.runKey,
+      graphId,
+      graphHash,
+      status: last?.status ?? unfinished,
+      meta: await this.#metaOf(meta),
+      checkpoint: row,
+      waits: last?.openWaits ?? [],
+      ...(schedule && { schedule }),
+      claim: { workerId, leaseMs },
+      durability: this.#store.capabilities.durability,
+    });
+    this.#isAdmitted = true;
+    this.#last = row.seq;
+    this.#isCreated = reply.created;
+    this.#claim = reply.claim;
+    if (!reply.created) {
+      this.#known = reply.run.head;
+      await this.#compare(row);
+    }
+    if (this.#oldest !== undefined && reply.run.prunedBelow === 0) await this.#markPruned(this.#oldest);
+  }
+
+  async #markPruned(oldest: SnapshotRow): Promise<void> {
+    const { token } = await this.#requireClaim();
+    const nothing = { remove: [], replace: [] };
+    await this.#store.pruneRun({ ...this.#runId, ...nothing, token, snapshots: [oldest], prunedBelow: oldest.seq });
+  }
+
+  /** @throws RUN_EXISTS another history is under this id */
+  async #compare(row: CheckpointRow): Promise<void> {
+    const [there] = await this.#store.readCheckpoints(this.#runId, { from: row.seq, to: row.seq, limit: 1 });
+    if (there !== undefined && Buffer.compare(there.checksum, row.checksum) === 0) return;
+    throw new CairnError('RUN_EXISTS', { runId: this.#options.runId, difference: `checkpoint ${row.seq}` });
+  }
+
+  async #renew(seq: number): Promise<Claim> {
+    const claim = await this.#requireClaim();
+    if (seq % renewEvery === 0) await this.#store.renewClaim(claim);
+    return claim;
+  }
+
+  /** @throws CLAIM_TAKEN */
+  async #requireClaim(): Promise<Claim> {
+    if (this.#claim !== undefined) return this.#claim;
+    const { workerId, leaseMs } = this.#options;
+    const reply = await this.#store.claimRun({ ...this.#runId, workerId, leaseMs });
+    if (reply.claim === undefined) {
+      const { owner, remainingMs } = reply;
+      throw new CairnError('CLAIM_TAKEN', { runId: this.#options.runId, owner, remainingMs });
+    }
+    this.#claim = reply.claim;
+    return reply.claim;
+  }
+}

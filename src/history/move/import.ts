@@ -1,0 +1,119 @@
+/** Reads a run that was exported, into this store (H4). */
+import { CairnError } from '../../errors.ts';
+import type { BlobStore } from '../../ports/blobs.ts';
+import { isSchedule } from '../../ports/schedule.ts';
+import type { RunKey, Store } from '../../ports/store.ts';
+import { exportVersion, invalidLine, parseLine, textOf, type BlobLine, type HeaderLine } from './export-format.ts';
+import { ImportWriter } from './import-writer.ts';
+import { ImportedRun } from './imported-run.ts';
+import { headerMeta, ImportedState } from './imported-state.ts';
+
+export interface ImportOptions {
+  readonly tenant: string;
+  /** `copy`: a fork with a new id; `move`: the same run, under its own id. */
+  readonly as: 'copy' | 'move';
+  /** For a copy. */
+  readonly newRunId?: string;
+  /** Who writes: the run is claimed until all of it is there. */
+  readonly workerId: string;
+  /** Default 60,000 ms. */
+  readonly leaseMs?: number;
+}
+
+const defaultLeaseMs = 60_000;
+
+export interface ImportReport {
+  readonly runId: string;
+  /** Checkpoints of the run as imported. */
+  readonly checkpoints: number;
+  readonly head: number;
+}
+
+/**
+ * Every line is verified before it is written. The run shows as cancelled until its last checkpoint is durable, so nobody goes on with a
+ * part of it; an import that was cut off goes on where it stopped when it is repeated.
+ * @param lines - lines of {@link exportRun}, or pieces of them in order
+ * @throws INPUT_INVALID a line is no line of an export, the end is missing, or the header says other than the checkpoints; CHECKPOINT_CORRUPT; CHECKPOINT_VERSION_UNKNOWN;
+ * RUN_EXISTS another run has the id; CLAIM_TAKEN; USAGE_INVALID a copy without an id
+ */
+export async function importRun(
+  store: Store,
+  blobs: BlobStore,
+  lines: AsyncIterable<string>,
+  options: ImportOptions,
+): Promise<ImportReport> {
+  const { tenant, as, newRunId, workerId, leaseMs = defaultLeaseMs } = options;
+  if (as === 'copy' && newRunId === undefined) {
+    throw new CairnError('USAGE_INVALID', { reason: 'a copy needs a run id of its own' });
+  }
+  let writer: ImportWriter | undefined;
+  let run: ImportedRun | undefined;
+  let runId = '';
+  let number = 0;
+  let isEnded = false;
+  try {
+    for await (const text of splitLines(lines)) {
+      number += 1;
+      const line = parseLine(text, number);
+      if (isEnded) throw invalidLine(number, 'it follows the end');
+      if ('cairn' in line) {
+        const header = readHeader(line, number);
+        runId = as === 'copy' && newRunId !== undefined ? newRunId : header.runId;
+        writer = new ImportWriter(store, header, { tenant, runId, workerId, leaseMs });
+        run = new ImportedRun(header, writer, new ImportedState(blobs, { tenant, runId }));
+      } else if (run === undefined) throw invalidLine(number, 'it comes before the header');
+      else if ('end' in line) isEnded = checkEnd(line.end, number);
+      else if ('blob' in line) await putBlob(blobs, { tenant, runId }, line, number);
+      else await run.take(line, number);
+    }
+    if (run === undefined || !isEnded) throw invalidLine(number + 1, 'the end is missing');
+    return { runId, ...(await run.finish(as === 'copy', number)) };
+  } catch (error) {
+    await writer?.abandon();
+    throw error;
+  }
+}
+
+/** Pieces of text to lines, wherever they were cut. */
+async function* splitLines(pieces: AsyncIterable<string>): AsyncGenerator<string> {
+  let rest = '';
+  for await (const piece of pieces) {
+    const lines = (rest + piece).split('\n');
+    rest = lines.pop() ?? '';
+    yield* lines.filter((line) => line !== '');
+  }
+  if (rest !== '') yield rest;
+}
+
+const statuses: ReadonlySet<string> = new Set(['running', 'paused', 'completed', 'failed', 'cancelled']);
+
+function readHeader(line: HeaderLine, number: number): HeaderLine {
+  if (number !== 1 || line.cairn !== 'export') throw invalidLine(number, 'it is no header');
+  if (line.v !== exportVersion) {
+    const data = { checkpoint: `export of run ${line.runId}`, version: line.v, supported: exportVersion };
+    throw new CairnError('CHECKPOINT_VERSION_UNKNOWN', data);
+  }
+  const isComplete =
+    typeof line.runId === 'string' &&
+    Number.isSafeInteger(line.head) &&
+    Number.isSafeInteger(line.first) &&
+    Array.isArray(line.lineage) &&
+    Array.isArray(line.waits) &&
+    line.waits.every((wait) => typeof wait?.waitId === 'string' && typeof wait.body === 'string') &&
+    typeof line.meta === 'string' &&
+    (line.schedule === undefined || isSchedule(line.schedule)) &&
+    statuses.has(line.status);
+  if (!isComplete) throw invalidLine(number, 'the header is not complete');
+  headerMeta(line);
+  return line;
+}
+
+function checkEnd(counted: unknown, number: number): true {
+  if (counted !== number - 1) throw invalidLine(number, 'lines before it are missing');
+  return true;
+}
+
+async function putBlob(blobs: BlobStore, run: RunKey, { blob, bytes }: BlobLine, number: number): Promise<void> {
+  const hash = await blobs.put(run, Buffer.from(textOf(bytes, number), 'base64'));
+  if (hash !== blob) throw invalidLine(number, `the bytes are not those of blob ${blob}`);
+}

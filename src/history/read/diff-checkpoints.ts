@@ -1,0 +1,92 @@
+/** What differs between two checkpoints, of one run or of two (H1). */
+import { isDeepStrictEqual } from 'node:util';
+import type { BlobStore } from '../../ports/blobs.ts';
+import type { RunRow, Store } from '../../ports/store.ts';
+import { isPlainObject } from '../../state/values/plain.ts';
+import { loadState } from '../load/load.ts';
+import { viewState, type CheckpointView, type NodeRow } from './state-view.ts';
+
+export interface CheckpointPlace {
+  readonly run: RunRow;
+  readonly seq: number;
+}
+
+/** A value that differs; a side without the value has no field for it. */
+export interface ValueDifference {
+  /** From the partition on: `scratch`, `artifacts`, `diagnostics`, `input`, `outputs`, `failures`. List items stand under their index. */
+  readonly path: readonly string[];
+  readonly before?: unknown;
+  readonly after?: unknown;
+}
+
+/** A node whose standing differs; a side where it was not started has no field. */
+export interface NodeDifference {
+  readonly path: readonly string[];
+  readonly before?: NodeRow;
+  readonly after?: NodeRow;
+}
+
+export interface CheckpointDifference {
+  readonly status?: { readonly before: string; readonly after: string };
+  readonly values: readonly ValueDifference[];
+  readonly nodes: readonly NodeDifference[];
+  /** Ids of waits open on one side only. */
+  readonly waits: { readonly closed: readonly string[]; readonly opened: readonly string[] };
+}
+
+/**
+ * Compares the states of two checkpoints.
+ * @throws what {@link loadState} throws
+ */
+export async function diffCheckpoints(
+  store: Store,
+  blobs: BlobStore,
+  a: CheckpointPlace,
+  b: CheckpointPlace,
+): Promise<CheckpointDifference> {
+  const before = viewState((await loadState(store, blobs, a.run, a.seq)).root);
+  const after = viewState((await loadState(store, blobs, b.run, b.seq)).root);
+  const values: ValueDifference[] = [];
+  compareKeyed({ ...before.state }, { ...after.state }, [], values);
+  return {
+    ...(before.status === after.status ? {} : { status: { before: before.status, after: after.status } }),
+    values,
+    nodes: compareNodes(before.nodes, after.nodes),
+    waits: { closed: waitsOnlyIn(before, after), opened: waitsOnlyIn(after, before) },
+  };
+}
+
+type Keyed = Readonly<Record<string, unknown>>;
+
+function compareKeyed(before: Keyed, after: Keyed, path: readonly string[], found: ValueDifference[]): void {
+  for (const key of new Set([...Object.keys(before), ...Object.keys(after)])) {
+    const place = [...path, key];
+    if (!Object.hasOwn(after, key)) found.push({ path: place, before: before[key] });
+    else if (!Object.hasOwn(before, key)) found.push({ path: place, after: after[key] });
+    else compareValues(before[key], after[key], place, found);
+  }
+}
+
+function compareValues(before: unknown, after: unknown, path: readonly string[], found: ValueDifference[]): void {
+  if (isPlainObject(before) && isPlainObject(after)) compareKeyed(before, after, path, found);
+  else if (Array.isArray(before) && Array.isArray(after)) compareKeyed(keyed(before), keyed(after), path, found);
+  else if (!isDeepStrictEqual(before, after)) found.push({ path, before, after });
+}
+
+const keyed = (items: readonly unknown[]): Keyed => Object.fromEntries(items.entries());
+
+function compareNodes(before: readonly NodeRow[], after: readonly NodeRow[]): readonly NodeDifference[] {
+  const byPath = (rows: readonly NodeRow[]): Map<string, NodeRow> =>
+    new Map(rows.map((row) => [JSON.stringify(row.path), row]));
+  const [old, now] = [byPath(before), byPath(after)];
+  return [...new Set([...old.keys(), ...now.keys()])].flatMap((path) => {
+    const [was, is] = [old.get(path), now.get(path)];
+    if (isDeepStrictEqual(was, is)) return [];
+    return [{ path: JSON.parse(path) as string[], ...(was && { before: was }), ...(is && { after: is }) }];
+  });
+}
+
+function waitsOnlyIn(one: CheckpointView, other: CheckpointView): readonly string[] {
+  const others = new Set(other.waits.map(({ waitId }) => waitId));
+  return one.waits.map(({ waitId }) => waitId).filter((waitId) => !others.has(waitId));
+}

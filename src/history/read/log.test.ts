@@ -1,0 +1,164 @@
+import { expect, test } from 'vitest';
+import { emptyTree, ModelHistory, type ModelRun } from '../../../test/history/model-history.ts';
+import type { RunTree } from '../../state/tree.ts';
+import { diffCheckpoints } from './diff-checkpoints.ts';
+import { writeSnapshotOf } from '../load/load.ts';
+import { readLog, showCheckpoint } from './log.ts';
+import { pruneRun } from '../shorten/prune.ts';
+import { viewState } from './state-view.ts';
+
+async function writeRun(commits: number): Promise<ModelRun> {
+  const run = await new ModelHistory().start('run');
+  for (let i = 1; i <= commits; i++) {
+    await run.commit(
+      [['s', ['frame', 'channels', 'scratch', 'n'], i]],
+      [{ kind: 'settle', node: [`n${i}`], effect: 'pure' }],
+    );
+  }
+  return run;
+}
+
+test('H1 the log is newest first, in pages, with tags', async () => {
+  const run = await writeRun(7);
+  const { store } = run.history;
+  await store.tagCheckpoint(await run.row(), { name: 'v1', seq: 6 });
+  await store.tagCheckpoint(await run.row(), { name: 'good', seq: 6 });
+  const first = await readLog(store, await run.row(), { limit: 3 });
+  expect(first.map(({ seq }) => seq)).toEqual([7, 6, 5]);
+  expect(first[1]).toEqual({
+    checkpointId: `${run.key}.6`,
+    runId: 'run',
+    seq: 6,
+    at: 1_006,
+    change: [{ kind: 'settle', node: ['n6'], effect: 'pure' }],
+    tags: ['good', 'v1'],
+    sizeBytes: run.sizes.get(6),
+  });
+  const rest = await readLog(store, await run.row(), { limit: 50, before: 5 });
+  expect(rest.map(({ seq }) => seq)).toEqual([4, 3, 2, 1, 0]);
+  expect(await readLog(store, await run.row(), { limit: 5, before: 0 })).toEqual([]);
+});
+
+test('H1 the log goes past the fork point when asked, and past what was pruned', async () => {
+  const run = await writeRun(9);
+  const { store, blobs } = run.history;
+  const fork = await run.history.fork(run, 8, 'fork');
+  await fork.commit([]);
+  const seqs = async (options: { limit: number; includeAncestors?: boolean }): Promise<string[]> =>
+    (await readLog(store, await fork.row(), options)).map(({ runId, seq }) => `${runId} ${seq}`);
+  expect(await seqs({ limit: 9 })).toEqual(['fork 10', 'fork 9']);
+  expect(await seqs({ limit: 4, includeAncestors: true })).toEqual(['fork 10', 'fork 9', 'run 8', 'run 7']);
+  await pruneRun(store, blobs, run.claim, await run.row(), { keepEvery: 8 });
+  expect(await seqs({ limit: 9, includeAncestors: true })).toEqual(['fork 10', 'fork 9', 'run 8', 'run 7', 'run 0']);
+});
+
+test('C3 a checkpoint is shown in full', async () => {
+  const run = await writeRun(2);
+  const { store, blobs } = run.history;
+  const fork = await run.history.fork(run, 1, 'fork');
+  await writeSnapshotOf(store, await run.row(), 2, run.links.get(2)!, structuredClone(run.state) as unknown as RunTree);
+  const shown = await showCheckpoint(store, blobs, await run.row(), 2);
+  expect(shown).toMatchObject({
+    checkpointId: `${run.key}.2`,
+    parent: `${run.key}.1`,
+    graphHash: 'g1',
+    schemaVersion: 1,
+    encoding: 'delta and snapshot',
+    checksum: Buffer.from(run.links.get(2)!).toString('hex'),
+    changed: [{ op: 'set', path: ['frame', 'channels', 'scratch', 'n'] }],
+    view: { status: 'running', state: { scratch: { n: 2 } } },
+  });
+  expect(await showCheckpoint(store, blobs, await fork.row(), 2)).toMatchObject({
+    checkpointId: `${fork.key}.2`,
+    parent: `${run.key}.1`,
+    encoding: 'delta',
+  });
+  expect(await showCheckpoint(store, blobs, await fork.row(), 0)).not.toHaveProperty('parent');
+  await expect(showCheckpoint(store, blobs, await run.row(), 3)).rejects.toMatchObject({
+    code: 'CHECKPOINT_NOT_FOUND',
+  });
+});
+
+const tree: RunTree = {
+  status: 'paused',
+  graphHash: 'g1',
+  waits: { w1: { kind: 'question', node: ['ask'], name: 'question', prompt: 'Really?' } },
+  failures: { 'a/b': 'boom' },
+  frame: {
+    input: { topic: 'x' },
+    channels: { scratch: { n: 1 }, artifacts: {}, diagnostics: {} },
+    nodes: {
+      draft: { status: 'completed', visits: 2, attempt: 3, output: 'text', fired: ['e'] },
+      ask: { status: 'waiting', view: 3 },
+      quiet: { status: 'completed', fired: [] },
+      pay: { status: 'started', intent: { key: 'k', attempt: 1, deadlineAt: 9 } },
+      map: {
+        status: 'completed',
+        outputOfSteps: true,
+        steps: { a: { kind: 'step', status: 'done', output: 1 }, b: { kind: 'step', status: 'done', output: 2 } },
+        children: { first: { input: 1, channels: {}, nodes: { inner: { status: 'failed', error: 'oops' } } } },
+      },
+    },
+  },
+};
+
+test('C9 the view tells state, nodes, waits and failures', () => {
+  expect(viewState(tree)).toEqual({
+    status: 'paused',
+    graphHash: 'g1',
+    state: {
+      input: { topic: 'x' },
+      scratch: { n: 1 },
+      artifacts: {},
+      diagnostics: {},
+      outputs: { draft: 'text', map: [1, 2] },
+      failures: {},
+    },
+    nodes: [
+      { path: ['draft'], status: 'completed', visits: 2, attempt: 3, isInDoubt: false },
+      { path: ['ask'], status: 'waiting', visits: 1, attempt: 1, isInDoubt: false },
+      { path: ['quiet'], status: 'completed', visits: 1, attempt: 1, isInDoubt: false },
+      { path: ['pay'], status: 'started', visits: 1, attempt: 1, isInDoubt: true },
+      { path: ['map'], status: 'completed', visits: 1, attempt: 1, isInDoubt: false, steps: { done: 2 } },
+      { path: ['map', 'first', 'inner'], status: 'failed', visits: 1, attempt: 1, isInDoubt: false, error: 'oops' },
+    ],
+    waits: [{ waitId: 'w1', kind: 'question', node: ['ask'], name: 'question', prompt: 'Really?' }],
+    failures: { 'a/b': 'boom' },
+  });
+});
+
+test('H1 a diff shows changed values, nodes and waits with old and new', async () => {
+  const history = new ModelHistory();
+  const scratch = { keep: [1, { deep: 'a' }], gone: 1, when: new Date(1), text: 'a' };
+  const before = {
+    ...emptyTree(),
+    frame: { ...(emptyTree()['frame'] as object), channels: { scratch, artifacts: {}, diagnostics: {} } },
+  };
+  const run = await history.start('run', before);
+  const at = (...path: string[]): string[] => ['frame', 'channels', 'scratch', ...path];
+  await run.commit([
+    ['s', at('keep'), [1, { deep: 'b' }, 3]],
+    ['d', at('gone')],
+    ['s', at('new'), { a: 1 }],
+    ['s', at('when'), new Date(2)],
+    ['s', ['frame', 'nodes', 'n'], { status: 'waiting' }],
+    ['s', ['waits', 'w'], { kind: 'question', node: ['n'], name: 'q' }],
+    ['s', ['status'], 'paused'],
+  ]);
+  const row = await run.row();
+  const difference = await diffCheckpoints(history.store, history.blobs, { run: row, seq: 0 }, { run: row, seq: 1 });
+  expect(difference).toEqual({
+    status: { before: 'running', after: 'paused' },
+    values: [
+      { path: ['scratch', 'keep', '1', 'deep'], before: 'a', after: 'b' },
+      { path: ['scratch', 'keep', '2'], after: 3 },
+      { path: ['scratch', 'gone'], before: 1 },
+      { path: ['scratch', 'when'], before: new Date(1), after: new Date(2) },
+      { path: ['scratch', 'new'], after: { a: 1 } },
+    ],
+    nodes: [{ path: ['n'], after: { path: ['n'], status: 'waiting', visits: 1, attempt: 1, isInDoubt: false } }],
+    waits: { closed: [], opened: ['w'] },
+  });
+  const same = await diffCheckpoints(history.store, history.blobs, { run: row, seq: 1 }, { run: row, seq: 1 });
+  expect(same).toEqual({ values: [], nodes: [], waits: { closed: [], opened: [] } });
+});

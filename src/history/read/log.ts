@@ -1,0 +1,130 @@
+/** The readable history of a run, newest first, and one checkpoint of it in full (H1, C3). */
+import { CairnError } from '../../errors.ts';
+import type { BlobStore } from '../../ports/blobs.ts';
+import type { RunRow, Store } from '../../ports/store.ts';
+import type { Change } from '../stored/change.ts';
+import { checkpointId, formatVersion, type DecodedCheckpoint } from '../stored/checkpoint.ts';
+import { toHex } from '../stored/checksum.ts';
+import { firstSeqOf, readHistory, readLineage, readOwner, type HistoryEntry } from '../load/lineage.ts';
+import { loadState } from '../load/load.ts';
+import { viewState, type CheckpointView } from './state-view.ts';
+
+export interface LogEntry {
+  readonly checkpointId: string;
+  /** The run the checkpoint belongs to: an ancestor, before a fork point. */
+  readonly runId: string;
+  readonly seq: number;
+  /** Epoch ms; information only. */
+  readonly at: number;
+  readonly change: Change;
+  readonly tags: readonly string[];
+  /** Size of the stored row's body. */
+  readonly sizeBytes: number;
+}
+
+export interface LogOptions {
+  /** At most so many entries. */
+  readonly limit: number;
+  /** Only checkpoints with a lower seq. */
+  readonly before?: number;
+  /** Goes on past the fork point. */
+  readonly includeAncestors?: boolean;
+}
+
+/**
+ * Checkpoints of a run, newest first; what was pruned is left out.
+ * @throws CHECKPOINT_CORRUPT, CHECKPOINT_VERSION_UNKNOWN, RUN_NOT_FOUND
+ */
+export async function readLog(store: Store, run: RunRow, options: LogOptions): Promise<readonly LogEntry[]> {
+  const lowest = options.includeAncestors === true ? 0 : firstSeqOf(run);
+  const tags = await readTagNames(store, run);
+  const entries: LogEntry[] = [];
+  let to = Math.min(run.head, (options.before ?? Number.POSITIVE_INFINITY) - 1);
+  // Where spans were pruned a window holds fewer rows than seqs, so the next one is wider.
+  for (let width = options.limit; to >= lowest && entries.length < options.limit; width *= 2) {
+    const from = Math.max(lowest, to - width + 1);
+    const window: LogEntry[] = [];
+    for await (const { run: owner, checkpoint, sizeBytes } of readHistory(store, run, { from, to })) {
+      const { seq, at, change } = checkpoint;
+      const id = checkpointId(owner.key, seq);
+      window.push({ checkpointId: id, runId: owner.runId, seq, at, change, tags: tags.get(id) ?? [], sizeBytes });
+    }
+    entries.push(...window.reverse());
+    to = from - 1;
+  }
+  return entries.slice(0, options.limit);
+}
+
+/** Names of tags by checkpoint id. */
+async function readTagNames(store: Store, run: RunRow): Promise<ReadonlyMap<string, readonly string[]>> {
+  const names = new Map<string, string[]>();
+  for (const part of await readLineage(store, run)) {
+    for (const { name, seq } of await store.readTags(part.run)) {
+      const id = checkpointId(part.run.key, seq);
+      names.set(id, [...(names.get(id) ?? []), name]);
+    }
+  }
+  return names;
+}
+
+export interface CheckpointDetails extends LogEntry {
+  /** Id of the checkpoint before it; absent for the first, and where everything before was pruned. */
+  readonly parent?: string;
+  readonly graphHash: string;
+  readonly schemaVersion: number;
+  readonly encoding: 'delta' | 'delta and snapshot';
+  /** 64 hex digits. */
+  readonly checksum: string;
+  /** What the delta changed: dotted paths into the tree, in order. */
+  readonly changed: readonly { readonly op: 'set' | 'delete' | 'append' | 'text'; readonly path: readonly string[] }[];
+  readonly view: CheckpointView;
+}
+
+const opNames = { s: 'set', d: 'delete', a: 'append', t: 'text' } as const;
+
+/**
+ * All there is to say about one checkpoint.
+ * @throws CHECKPOINT_NOT_FOUND, CHECKPOINT_PRUNED, CHECKPOINT_CORRUPT, CHECKPOINT_VERSION_UNKNOWN, RUN_NOT_FOUND, BLOB_NOT_FOUND
+ */
+export async function showCheckpoint(
+  store: Store,
+  blobs: BlobStore,
+  run: RunRow,
+  seq: number,
+): Promise<CheckpointDetails> {
+  const { root } = await loadState(store, blobs, run, seq);
+  const found = await readOne(store, run, seq);
+  if (found === undefined) throw new CairnError('CHECKPOINT_NOT_FOUND', { checkpoint: checkpointId(run.key, seq) });
+  const { run: owner, checkpoint, sizeBytes } = found;
+  const id = checkpointId(owner.key, seq);
+  const parent = await parentOf(store, owner, checkpoint);
+  const snapshot = await store.readSnapshot(owner, seq);
+  const ops = checkpoint.ops as readonly (readonly [keyof typeof opNames, readonly string[]])[];
+  return {
+    checkpointId: id,
+    runId: owner.runId,
+    seq,
+    at: checkpoint.at,
+    change: checkpoint.change,
+    tags: (await readTagNames(store, run)).get(id) ?? [],
+    sizeBytes,
+    ...(parent === undefined ? {} : { parent }),
+    graphHash: root.graphHash,
+    schemaVersion: formatVersion,
+    encoding: snapshot?.seq === seq ? 'delta and snapshot' : 'delta',
+    checksum: toHex(checkpoint.link),
+    changed: ops.map(([kind, path]) => ({ op: opNames[kind], path })),
+    view: viewState(root),
+  };
+}
+
+async function readOne(store: Store, run: RunRow, seq: number): Promise<HistoryEntry | undefined> {
+  for await (const entry of readHistory(store, run, { from: seq, to: seq })) return entry;
+  return undefined;
+}
+
+async function parentOf(store: Store, owner: RunRow, checkpoint: DecodedCheckpoint): Promise<string | undefined> {
+  const before = checkpoint.fold?.after ?? checkpoint.seq - 1;
+  if (before < 0 || checkpoint.seq === owner.prunedBelow) return undefined;
+  return checkpointId((await readOwner(store, owner, before)).key, before);
+}

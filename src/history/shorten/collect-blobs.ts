@@ -1,0 +1,109 @@
+/** Removes blobs that nothing refers to any more (C5). */
+import { CairnError } from '../../errors.ts';
+import type { BlobStore } from '../../ports/blobs.ts';
+import type { OpenWait, RunKey, RunRow, Store } from '../../ports/store.ts';
+import { asBuffer } from '../stored/checksum.ts';
+import { firstSeqOf } from '../load/lineage.ts';
+import { readSnapshotText } from '../stored/snapshot.ts';
+
+/** Young blobs are spared: a run puts one before it commits what names it. */
+const sparedMs = 24 * 3_600_000;
+const pageRows = 256;
+
+/** Whatever stands for a blob in a stored text, its hash is in it: as a value, as a file, in a node's own output. */
+const hashes = /(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])/g;
+
+/**
+ * Every text that a run has stored: its row, checkpoints, snapshots, open waits and messages. Those of its ancestors are their own.
+ */
+async function* textsOf(store: Store, run: RunRow): AsyncGenerator<string> {
+  const text = (bytes: Uint8Array): string => asBuffer(bytes).toString('latin1');
+  yield text(run.meta);
+  for (let from = firstSeqOf(run); from <= run.head;) {
+    const rows = await store.readCheckpoints(run, { from, to: run.head, limit: pageRows });
+    for (const { body } of rows) yield text(body);
+    from = (rows.at(-1)?.seq ?? run.head) + 1;
+  }
+  for (let seq = run.head; seq >= 0;) {
+    const snapshot = await store.readSnapshot(run, seq);
+    if (snapshot === undefined) break;
+    yield readSnapshotText(run.key, snapshot);
+    seq = snapshot.seq - 1;
+  }
+  for await (const { body } of waitsOf(store, run)) yield text(body);
+  for (const { body } of await store.readMessages(run)) yield text(body);
+}
+
+async function* waitsOf(store: Store, { tenant, runId }: RunKey): AsyncGenerator<OpenWait> {
+  let cursor: string | undefined;
+  do {
+    const page = await store.listWaits({ tenant, runId, ...(cursor === undefined ? {} : { cursor }) });
+    yield* page.rows;
+    cursor = page.cursor;
+  } while (cursor !== undefined);
+}
+
+async function* runsOf(store: Store, tenant: string): AsyncGenerator<RunRow> {
+  let cursor: string | undefined;
+  do {
+    const page = await store.listRuns({ tenant, ...(cursor === undefined ? {} : { cursor }) });
+    yield* page.rows;
+    cursor = page.cursor;
+  } while (cursor !== undefined);
+}
+
+/**
+ * Adds the hashes that a run's own rows name, those of blobs among them: to be asked before the run, or a part of it, is removed. Where its
+ * history is too damaged to be read, what could be read is added.
+ */
+export async function addNamed(store: Store, key: RunKey, named: Set<string>): Promise<void> {
+  const run = await store.readRun(key);
+  if (run === undefined) return;
+  try {
+    for await (const text of textsOf(store, run)) for (const [hash] of text.matchAll(hashes)) named.add(hash);
+  } catch (error) {
+    if (!CairnError.is(error, 'CHECKPOINT_CORRUPT')) throw error;
+  }
+}
+
+/** Blobs old enough to go, page by page. */
+async function listOld(blobs: BlobStore, tenant: string, among: ReadonlySet<string> | undefined): Promise<Set<string>> {
+  const old = new Set<string>();
+  let cursor: string | undefined;
+  do {
+    const page = await blobs.sweep(tenant, cursor === undefined ? {} : { cursor });
+    for (const { hash, ageMs } of page.rows) if (ageMs > sparedMs && among?.has(hash) !== false) old.add(hash);
+    cursor = page.cursor;
+  } while (cursor !== undefined);
+  return old;
+}
+
+/**
+ * Removes blobs of a tenant that are older than a day and that no run names. What runs store is read until each of them was found, or all
+ * is read; where nothing is old enough, nothing is.
+ *
+ * @param among - only these; default: all
+ * @returns how many were removed
+ */
+export async function collectBlobs(
+  store: Store,
+  blobs: BlobStore,
+  tenant: string,
+  among?: ReadonlySet<string>,
+): Promise<number> {
+  const old = await listOld(blobs, tenant, among);
+  // Rows first: what most runs share stands there, and they are quick to read.
+  for await (const { meta } of runsOf(store, tenant)) {
+    if (old.size === 0) return 0;
+    for (const [hash] of asBuffer(meta).toString('latin1').matchAll(hashes)) old.delete(hash);
+  }
+  for await (const run of runsOf(store, tenant)) {
+    for await (const text of textsOf(store, run)) {
+      if (old.size === 0) return 0;
+      for (const [hash] of text.matchAll(hashes)) old.delete(hash);
+    }
+  }
+  let removed = 0;
+  for (const hash of old) if (await blobs.remove(tenant, hash, sparedMs)) removed += 1;
+  return removed;
+}

@@ -1,0 +1,133 @@
+/** Which checkpoints of a run pruning must keep (C8). */
+import type { BlobStore } from '../../ports/blobs.ts';
+import type { RunRow, Store } from '../../ports/store.ts';
+import type { FrameTree, RunTree } from '../../state/tree.ts';
+import type { Change } from '../stored/change.ts';
+import { firstSeqOf, readHistory } from '../load/lineage.ts';
+import { loadState } from '../load/load.ts';
+import { viewState } from '../read/state-view.ts';
+
+export interface PruneOptions {
+  /** Keeps each checkpoint whose seq is a multiple of it. */
+  readonly keepEvery?: number;
+  /** Keeps so many of the newest. Default 1: the head. */
+  readonly keepLast?: number;
+  /** Of what nothing needs, only these may go. Default: all of it. */
+  readonly only?: readonly number[];
+}
+
+export interface PruneNeeds {
+  /** Everything before it goes. */
+  readonly oldest: number;
+  /** Seqs of the run's own checkpoints from the oldest on that stay as they are, ascending. */
+  readonly kept: readonly number[];
+}
+
+const effectClasses = new Set(['write', 'external', 'human']);
+const outcomeKinds = new Set(['settle', 'retry', 'step', 'replay']);
+const forkPage = 500;
+
+/**
+ * Chosen checkpoints are the head, the newest ones, tags, fork points and every k-th; and, since they may be forked from, the states
+ * that what is open in them sees. Of the others, what holds an effect's outcome or opened what is still open stays too.
+ */
+export async function readPruneNeeds(
+  store: Store,
+  blobs: BlobStore,
+  run: RunRow,
+  options: PruneOptions,
+): Promise<PruneNeeds> {
+  const first = Math.max(firstSeqOf(run), run.prunedBelow);
+  const chosen = await choose(store, run, first, options);
+  for (const fork of await listForks(store, run)) {
+    const { root } = await loadState(store, blobs, fork);
+    for (const seq of viewsOf(root.frame)) if (seq >= first && seq <= run.head) chosen.add(seq);
+  }
+  await addSeen(store, blobs, run, first, chosen);
+  const oldest = Math.min(...chosen);
+  const isOpen = openPartsOf((await loadState(store, blobs, run)).root);
+  for await (const { checkpoint } of readHistory(store, run, { from: oldest, to: run.head })) {
+    if (holdsOutcome(checkpoint.change) || checkpoint.change.some(isOpen)) chosen.add(checkpoint.seq);
+  }
+  return { oldest, kept: [...chosen].sort((a, b) => a - b) };
+}
+
+async function choose(
+  store: Store,
+  run: RunRow,
+  first: number,
+  { keepEvery, keepLast = 1, only }: PruneOptions,
+): Promise<Set<number>> {
+  const chosen = new Set<number>();
+  for (let seq = Math.max(first, run.head - Math.max(1, keepLast) + 1); seq <= run.head; seq++) chosen.add(seq);
+  for (const { seq } of await store.readTags(run)) chosen.add(seq);
+  for await (const fork of readForks(store, run)) if (fork.parent !== undefined) chosen.add(fork.parent.seq);
+  const every = keepEvery === undefined ? 0 : Math.max(1, Math.floor(keepEvery));
+  if (every > 0) for (let seq = Math.ceil(first / every) * every; seq <= run.head; seq += every) chosen.add(seq);
+  if (only !== undefined) {
+    const droppable = new Set(only);
+    for (let seq = first; seq <= run.head; seq++) if (!droppable.has(seq)) chosen.add(seq);
+  }
+  // What an earlier pruning folded away cannot be chosen any more.
+  return existing(store, run, chosen);
+}
+
+async function existing(store: Store, run: RunRow, seqs: ReadonlySet<number>): Promise<Set<number>> {
+  const found = new Set<number>();
+  for (const seq of seqs) {
+    const [row] = await store.readCheckpoints(run, { from: seq, to: seq, limit: 1 });
+    if (row !== undefined) found.add(seq);
+  }
+  return found;
+}
+
+/** Adds the checkpoints whose states are seen by what is open in chosen ones, and so on back. */
+async function addSeen(store: Store, blobs: BlobStore, run: RunRow, first: number, chosen: Set<number>): Promise<void> {
+  for (const seq of chosen) {
+    // A set visits what is added to it while it is walked.
+    const { root } = await loadState(store, blobs, run, seq);
+    for (const seen of viewsOf(root.frame)) if (seen >= first && seen <= run.head) chosen.add(seen);
+  }
+}
+
+/** Seqs whose states open activations see (E9). */
+function viewsOf(frame: FrameTree): number[] {
+  return Object.values(frame.nodes).flatMap(({ view, children, fired }) => [
+    ...(view === undefined || fired !== undefined ? [] : [view]),
+    ...Object.values(children ?? {}).flatMap(viewsOf),
+  ]);
+}
+
+/** Whether a part of a change opened a wait or an intent that is still open. */
+function openPartsOf(root: RunTree): (part: Change[number]) => boolean {
+  const view = viewState(root);
+  const waits = new Set(view.waits.map(({ waitId }) => waitId));
+  const intents = new Set(view.nodes.filter(({ isInDoubt }) => isInDoubt).map(({ path }) => JSON.stringify(path)));
+  return ({ kind, wait, node }) =>
+    (kind === 'wait' && wait !== undefined && waits.has(wait)) ||
+    (kind === 'intent' && intents.has(JSON.stringify(node)));
+}
+
+/** Whether a fork from before it would take something over from it (X2). */
+function holdsOutcome(change: Change): boolean {
+  return change.some(
+    ({ kind, effect = '' }) => kind === 'answer' || (outcomeKinds.has(kind) && effectClasses.has(effect)),
+  );
+}
+
+async function* readForks(store: Store, run: RunRow): AsyncGenerator<RunRow> {
+  let cursor: string | undefined;
+  do {
+    const query = { tenant: run.tenant, parentRunId: run.runId, limit: forkPage };
+    const page = await store.listRuns(cursor === undefined ? query : { ...query, cursor });
+    yield* page.rows;
+    cursor = page.cursor;
+  } while (cursor !== undefined);
+}
+
+/** All runs that go back to this one, forks of forks included. */
+async function listForks(store: Store, run: RunRow): Promise<readonly RunRow[]> {
+  const found: RunRow[] = [];
+  for await (const fork of readForks(store, run)) found.push(fork, ...(await listForks(store, fork)));
+  return found;
+}

@@ -1,0 +1,168 @@
+/** Makes a history shorter without changing any state that is kept (C8). */
+import { CairnError } from '../../errors.ts';
+import type { BlobStore } from '../../ports/blobs.ts';
+import type { CheckpointRow, Claim, RunRow, SnapshotRow, Store } from '../../ports/store.ts';
+import { decodeOrNothing } from '../stored/chain.ts';
+import { checkpointId, encodeFold, rootChecksum, type DecodedCheckpoint } from '../stored/checkpoint.ts';
+import { foldStored } from '../load/fold-stored.ts';
+import { FoldedOps } from './folded-ops.ts';
+import { firstSeqOf, readHistory, readLink } from '../load/lineage.ts';
+import { readPruneNeeds, type PruneNeeds, type PruneOptions } from './prune-needs.ts';
+import { encodeSnapshot } from '../stored/snapshot.ts';
+import { tagMarker } from '../stored/resolve-values.ts';
+import type { StoredState } from '../stored/stored-state.ts';
+
+export type { PruneOptions } from './prune-needs.ts';
+
+export interface PruneReport {
+  /** Checkpoints that are gone. */
+  readonly removed: number;
+  /** Rows that now stand for a span of checkpoints. */
+  readonly folded: number;
+  /** Seq of the oldest checkpoint kept. */
+  readonly oldest: number;
+}
+
+const conflictRetries = 3;
+
+/**
+ * Removes what is before the oldest needed checkpoint, and folds each span of unneeded ones after it into one row, the last of the span.
+ * All of it happens in one atomic write, under the caller's claim; a fork registered meanwhile makes it start again.
+ *
+ * Needed are the head, the newest `keepLast`, each `keepEvery`-th, tags, fork points, what opened open waits and intents and the
+ * states they see, and outcomes of `write`, `external` and `human` work after the oldest.
+ * @throws CLAIM_FENCED, CHECKPOINT_CORRUPT: a damaged history is left as it is
+ */
+export async function pruneRun(
+  store: Store,
+  blobs: BlobStore,
+  claim: Claim,
+  run: RunRow,
+  options: PruneOptions = {},
+): Promise<PruneReport> {
+  for (let attempt = 1; ; attempt++) {
+    const needs = await readPruneNeeds(store, blobs, run, options);
+    const { report, ...rows } = await foldSpans(store, blobs, run, needs);
+    if (report.removed === 0) return report;
+    try {
+      await store.pruneRun({ tenant: run.tenant, runId: run.runId, token: claim.token, ...rows });
+      return report;
+    } catch (error) {
+      if (!CairnError.is(error, 'COMMIT_CONFLICT') || attempt >= conflictRetries) throw error;
+    }
+  }
+}
+
+interface PrunedRows {
+  readonly remove: readonly number[];
+  readonly replace: readonly CheckpointRow[];
+  readonly snapshots: readonly SnapshotRow[];
+  readonly prunedBelow: number;
+  readonly report: PruneReport;
+}
+
+async function foldSpans(store: Store, blobs: BlobStore, run: RunRow, needs: PruneNeeds): Promise<PrunedRows> {
+  const { oldest } = needs;
+  const removed = await listSeqs(store, run, firstSeqOf(run), oldest - 1);
+  const { state, link } = await foldStored(store, blobs, run, oldest);
+  const isCut = removed.length > 0;
+  const snapshots = isCut ? [await snapshotOldest(store, run, oldest, link, state)] : [];
+  const walk = new SpanWalk(blobs, run, new Set(needs.kept), state, { seq: oldest, link });
+  for await (const { checkpoint } of readHistory(store, run, { from: oldest + 1, to: run.head })) {
+    await walk.pass(checkpoint);
+  }
+  const remove = [...removed, ...walk.removed];
+  return {
+    remove,
+    replace: walk.folds,
+    snapshots,
+    prunedBelow: isCut ? oldest : run.prunedBelow,
+    report: { removed: remove.length, folded: walk.folds.length, oldest },
+  };
+}
+
+async function listSeqs(store: Store, run: RunRow, from: number, to: number): Promise<number[]> {
+  const seqs: number[] = [];
+  if (to < from) return seqs;
+  for await (const { checkpoint } of readHistory(store, run, { from, to })) seqs.push(checkpoint.seq);
+  return seqs;
+}
+
+async function snapshotOldest(
+  store: Store,
+  run: RunRow,
+  seq: number,
+  link: Uint8Array,
+  state: StoredState,
+): Promise<SnapshotRow> {
+  const [row] = await store.readCheckpoints(run, { from: seq, to: seq, limit: 1 });
+  const before = (row && decodeOrNothing(run, row)?.fold?.after) ?? seq - 1;
+  const parent = (await readLink(store, run, before)) ?? rootChecksum;
+  const treeJson = JSON.stringify(state.root);
+  return encodeSnapshot({ runKey: run.key, seq }, { link, parent }, treeJson, treeJson.includes(tagMarker));
+}
+
+/** Walks the checkpoints after the oldest kept one and gathers spans of unneeded ones. */
+class SpanWalk {
+  readonly removed: number[] = [];
+  readonly folds: CheckpointRow[] = [];
+  readonly #blobs: BlobStore;
+  readonly #run: RunRow;
+  readonly #kept: ReadonlySet<number>;
+  /** The state before the span at hand. */
+  readonly #state: StoredState;
+  /** The checkpoint before the span. */
+  #before: { readonly seq: number; readonly link: Uint8Array };
+  #span: DecodedCheckpoint[] = [];
+
+  constructor(
+    blobs: BlobStore,
+    run: RunRow,
+    kept: ReadonlySet<number>,
+    state: StoredState,
+    before: { readonly seq: number; readonly link: Uint8Array },
+  ) {
+    this.#blobs = blobs;
+    this.#run = run;
+    this.#kept = kept;
+    this.#state = state;
+    this.#before = before;
+  }
+
+  async pass(checkpoint: DecodedCheckpoint): Promise<void> {
+    if (!this.#kept.has(checkpoint.seq)) {
+      this.#span.push(checkpoint);
+      return;
+    }
+    await this.#closeSpan();
+    await this.#state.apply(this.#blobs, this.#run, checkpoint);
+    this.#before = checkpoint;
+  }
+
+  /** The head is always kept, so every span is closed by a kept checkpoint. */
+  async #closeSpan(): Promise<void> {
+    const span = this.#span.splice(0);
+    const last = span.at(-1);
+    if (last === undefined) return;
+    if (span.length > 1) {
+      this.removed.push(...span.slice(0, -1).map(({ seq }) => seq));
+      this.folds.push(await this.#fold(span, last));
+    }
+    for (const checkpoint of span) await this.#state.apply(this.#blobs, this.#run, checkpoint);
+    this.#before = last;
+  }
+
+  async #fold(span: readonly DecodedCheckpoint[], last: DecodedCheckpoint): Promise<CheckpointRow> {
+    const { key: runKey, tenant } = this.#run;
+    const ops = new FoldedOps(this.#state.root, this.#blobs, tenant);
+    for (const op of span.flatMap((checkpoint) => checkpoint.ops)) await ops.add(structuredClone(op));
+    const detail = { from: checkpointId(runKey, this.#before.seq + 1), to: checkpointId(runKey, last.seq) };
+    const encoded = encodeFold(
+      { runKey, seq: last.seq },
+      this.#before.link,
+      { at: last.at, change: [{ kind: 'fold', detail }], delta: JSON.stringify(ops.take()) },
+      { after: this.#before.seq, covers: last.link },
+    );
+    return { seq: last.seq, at: last.at, ...encoded };
+  }
+}

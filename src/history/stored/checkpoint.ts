@@ -1,0 +1,192 @@
+/** The stored form of a checkpoint, format version 1: see docs/spec/checkpoints.md (C3, C4, C6, C7). */
+import { hash } from 'node:crypto';
+import { CairnError } from '../../errors.ts';
+import type { CheckpointRow } from '../../ports/store.ts';
+import { asBuffer, computeChecksum, encodeWithChecksum, isChecksumRight, toHex } from './checksum.ts';
+import type { Change } from './change.ts';
+import { tagMarker } from './resolve-values.ts';
+
+export const formatVersion = 1;
+
+/** What one checkpoint holds, besides its place in the chain. */
+export interface CheckpointContent {
+  /** Epoch ms; information only. */
+  readonly at: number;
+  readonly change: Change;
+  /** JSON text of the ops that lead from the state of the checkpoint before to this one's. */
+  readonly delta: string;
+  /** JSON text of updates as given, by node path, where a reducer made something else of them (X2). */
+  readonly given?: string;
+}
+
+/** Who a checkpoint is: the short stable name of its run, and its number. */
+export interface CheckpointIdentity {
+  /** 16 hex digits. */
+  readonly runKey: string;
+  readonly seq: number;
+}
+
+/** What pruning left of a span of checkpoints (C8): this row stands for all of `after + 1 … seq`. */
+export interface Fold {
+  /** The kept checkpoint that the delta is based on. */
+  readonly after: number;
+  /** The checksum of the checkpoint that stood here, which the next one has as its parent. */
+  readonly covers: Uint8Array;
+}
+
+export interface DecodedCheckpoint {
+  readonly seq: number;
+  /** Epoch ms; information only. */
+  readonly at: number;
+  readonly change: Change;
+  /** The delta's ops, values still in their stored form. */
+  readonly ops: readonly unknown[];
+  /** Updates as given by node path, in their stored form; undefined if there are none. */
+  readonly given: unknown;
+  /** Whether stored values may hold type tags; if not, they are what they stand for. */
+  /** How much a fork from here must look at: open waits, failures, what a fork brought and is not used yet. Undefined: not known. */
+  readonly pending?: number;
+  readonly hasTags: boolean;
+  readonly fold?: Fold;
+  /** What the next checkpoint has as its parent: the row's checksum, or what a fold covers. */
+  readonly link: Uint8Array;
+}
+
+/** The parent of the checkpoint with seq 0: 32 zero bytes. */
+export const rootChecksum: Uint8Array = new Uint8Array(32);
+
+/** The short stable name of a run in checkpoint ids: 16 hex digits, from its tenant and id, each part length-prefixed. */
+export function runKeyOf(tenant: string, runId: string): string {
+  return hash('sha256', `${tenant.length}:${tenant}${runId.length}:${runId}`, 'hex').slice(0, 16);
+}
+
+/** The name of a checkpoint for people: `<run key>.<seq>`. */
+export function checkpointId(runKey: string, seq: number): string {
+  return `${runKey}.${seq}`;
+}
+
+/** What the checksum covers besides the parent's checksum and the body. It is the same for every format version. */
+function prefixOf({ runKey, seq }: CheckpointIdentity, at: number): string {
+  return `checkpoint.${runKey}.${seq}.${at}.`;
+}
+
+/**
+ * Makes a row's body and checksum; the body is put together as text, so a delta is encoded once and never again.
+ * @param parentChecksum - 32 bytes: the `link` of the checkpoint before, {@link rootChecksum} for the first
+ * @param at - epoch ms
+ * @param changeJson - JSON text of a Change
+ * @param delta - JSON text of the delta's ops
+ * @param given - JSON text of updates as given, by node path
+ * @param pending - see {@link DecodedCheckpoint.pending}
+ */
+export function encodeCheckpoint(
+  identity: CheckpointIdentity,
+  parentChecksum: Uint8Array,
+  at: number,
+  changeJson: string,
+  delta: string,
+  given?: string,
+  pending = 0,
+): { readonly body: Uint8Array; readonly checksum: Uint8Array } {
+  const tail = (given === undefined ? '' : `,"given":${given}`) + (pending === 0 ? '' : `,"pending":${pending}`);
+  const text = `{"v":${formatVersion},"change":${changeJson},"delta":${delta}${tail}}`;
+  return encodeWithChecksum(prefixOf(identity, at), parentChecksum, text);
+}
+
+/** The like of {@link encodeCheckpoint} for a row that stands for a pruned span. */
+export function encodeFold(
+  identity: CheckpointIdentity,
+  parentChecksum: Uint8Array,
+  content: CheckpointContent,
+  fold: Fold,
+): { readonly body: Uint8Array; readonly checksum: Uint8Array } {
+  const change = JSON.stringify(content.change);
+  const mark = `"fold":{"after":${fold.after},"covers":"${toHex(fold.covers)}"}`;
+  const text = `{"v":${formatVersion},"change":${change},"delta":${content.delta},${mark}}`;
+  return encodeWithChecksum(prefixOf(identity, content.at), parentChecksum, text);
+}
+
+/** The checksum of a body that is there already, under another identity or parent: for imports. */
+export function sealBody(
+  identity: CheckpointIdentity,
+  parentChecksum: Uint8Array,
+  at: number,
+  body: Uint8Array,
+): Uint8Array {
+  return computeChecksum(prefixOf(identity, at), parentChecksum, body);
+}
+
+/**
+ * Verifies and reads a row.
+ * @param parentChecksum - the `link` of the checkpoint before; undefined: the checksum is not verified
+ * @throws CHECKPOINT_CORRUPT, CHECKPOINT_VERSION_UNKNOWN
+ */
+export function decodeCheckpoint(
+  identity: CheckpointIdentity,
+  parentChecksum: Uint8Array | undefined,
+  row: CheckpointRow,
+): DecodedCheckpoint {
+  if (row.seq !== identity.seq) throw corrupt(identity, `the row says that it is ${row.seq}`);
+  if (
+    parentChecksum !== undefined &&
+    !isChecksumRight(prefixOf(identity, row.at), parentChecksum, row.body, row.checksum)
+  ) {
+    throw corrupt(identity, 'its checksum does not fit');
+  }
+  const text = asBuffer(row.body).toString();
+  const body = parseBody(identity, text);
+  const fold = readFold(identity, body['fold']);
+  return {
+    seq: row.seq,
+    at: row.at,
+    change: body['change'] as Change,
+    ops: body['delta'] as readonly unknown[],
+    given: body['given'],
+    hasTags: text.includes(tagMarker),
+    ...(fold === undefined ? { pending: Number(body['pending'] ?? 0) } : { fold }),
+    link: fold?.covers ?? row.checksum,
+  };
+}
+
+function parseBody(identity: CheckpointIdentity, text: string): Readonly<Record<string, unknown>> {
+  let body: unknown;
+  try {
+    body = JSON.parse(text);
+  } catch (error) {
+    throw corrupt(identity, 'it is not JSON', error);
+  }
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) throw corrupt(identity, 'it is no object');
+  const fields = body as Readonly<Record<string, unknown>>;
+  const version = fields['v'];
+  if (!Number.isSafeInteger(version) || (version as number) < 1) throw corrupt(identity, 'it names no format version');
+  if ((version as number) > formatVersion) {
+    throw new CairnError('CHECKPOINT_VERSION_UNKNOWN', {
+      checkpoint: checkpointId(identity.runKey, identity.seq),
+      version,
+      supported: formatVersion,
+    });
+  }
+  if (!Array.isArray(fields['change'])) throw corrupt(identity, 'it has no change');
+  if (!Array.isArray(fields['delta'])) throw corrupt(identity, 'it has no delta');
+  return fields;
+}
+
+function readFold(identity: CheckpointIdentity, value: unknown): Fold | undefined {
+  if (value === undefined) return undefined;
+  const { after, covers } = (value ?? {}) as Readonly<Record<string, unknown>>;
+  const isRight =
+    Number.isSafeInteger(after) &&
+    (after as number) < identity.seq &&
+    typeof covers === 'string' &&
+    /^[0-9a-f]{64}$/.test(covers);
+  if (!isRight) throw corrupt(identity, 'its fold mark is wrong');
+  return { after: after as number, covers: Buffer.from(covers, 'hex') };
+}
+
+function corrupt(identity: CheckpointIdentity, reason: string, cause?: unknown): CairnError {
+  return new CairnError(
+    'CHECKPOINT_CORRUPT',
+    { checkpoint: checkpointId(identity.runKey, identity.seq), reason },
+    cause === undefined ? {} : { cause },
+  );
+}

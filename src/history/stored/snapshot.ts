@@ -1,0 +1,141 @@
+/** The stored form of a snapshot: a derived encoding of a checkpoint's whole state, beside its delta (C4, C6). */
+import type { SnapshotRow } from '../../ports/store.ts';
+import { asBuffer, encodeWithChecksum, isChecksumRight, toHex } from './checksum.ts';
+import { checkpointId, type CheckpointIdentity } from './checkpoint.ts';
+import { CairnError } from '../../errors.ts';
+import { parseTreeLines, toTreeLines } from './tree-lines.ts';
+
+export const snapshotVersion = 1;
+
+/** What a snapshot says of the checkpoint it stands for. */
+export interface SnapshotOf {
+  /** What the next checkpoint has as its parent; the snapshot's checksum covers it. */
+  readonly link: Uint8Array;
+  /** What that checkpoint has as its own parent, so that its row can be verified without the one before it. */
+  readonly parent: Uint8Array;
+}
+
+export interface DecodedSnapshot extends SnapshotOf {
+  readonly seq: number;
+  /** Size of the tree's JSON text. */
+  readonly treeBytes: number;
+  /** Whether stored values may hold type tags. */
+  readonly hasTags: boolean;
+  /** The caller's own copy, values in their stored form. @throws CHECKPOINT_CORRUPT */
+  parseTree(): Record<string, unknown>;
+}
+
+const newline = 10;
+const prefixOf = ({ runKey, seq }: CheckpointIdentity): string => `snapshot.${runKey}.${seq}.`;
+
+/** From this size on a snapshot is compressed: small ones cost more time than they save room. */
+const compressedFromBytes = 64 * 1024;
+/** The first bytes of what zstd makes; a body that is kept as it is begins with a brace. */
+const zstdMark = Buffer.from([0x28, 0xb5, 0x2f, 0xfd]);
+
+/**
+ * Makes the row of a snapshot. The body is one line of JSON about it and the lines of the tree, compressed where that saves a tenth; the
+ * checksum is that of the body as it was before.
+ */
+export function encodeSnapshot(
+  identity: CheckpointIdentity,
+  of: SnapshotOf,
+  treeJson: string,
+  hasTags: boolean,
+): SnapshotRow {
+  const header = { v: snapshotVersion, of: toHex(of.link), parent: toHex(of.parent), tags: hasTags };
+  const text = [JSON.stringify(header), ...toTreeLines(treeJson)].join('\n');
+  const { body, checksum } = encodeWithChecksum(prefixOf(identity), of.link, text);
+  return { seq: identity.seq, body: pack(body), checksum };
+}
+
+/** Loaded when first needed: most runs never are so large. */
+const zlib = () => process.getBuiltinModule('node:zlib');
+
+function pack(body: Uint8Array): Uint8Array {
+  if (body.length < compressedFromBytes) return body;
+  const packed = zlib().zstdCompressSync(body);
+  return packed.length < body.length * 0.9 ? packed : body;
+}
+
+/** @throws CHECKPOINT_CORRUPT */
+function unpack(identity: CheckpointIdentity, body: Uint8Array): Buffer {
+  const bytes = asBuffer(body);
+  if (!bytes.subarray(0, zstdMark.length).equals(zstdMark)) return bytes;
+  try {
+    return zlib().zstdDecompressSync(bytes);
+  } catch {
+    throw corrupt(identity, 'it cannot be decompressed');
+  }
+}
+
+/** The text of a snapshot, for who looks for something in it, byte by byte. @throws CHECKPOINT_CORRUPT */
+export function readSnapshotText(runKey: string, { seq, body }: SnapshotRow): string {
+  return unpack({ runKey, seq }, body).toString('latin1');
+}
+
+/**
+ * Verifies and reads a snapshot; parsing the tree is left to the caller, who does it once.
+ * @throws CHECKPOINT_CORRUPT, CHECKPOINT_VERSION_UNKNOWN
+ */
+export function decodeSnapshot(runKey: string, row: SnapshotRow): DecodedSnapshot {
+  const identity = { runKey, seq: row.seq };
+  const bytes = unpack(identity, row.body);
+  const end = bytes.indexOf(newline);
+  const header = readHeader(identity, bytes.toString('latin1', 0, Math.max(end, 0)));
+  const link = Buffer.from(String(header['of']), 'hex');
+  const parent = Buffer.from(String(header['parent']), 'hex');
+  if (link.length !== 32 || parent.length !== 32 || !isChecksumRight(prefixOf(identity), link, bytes, row.checksum)) {
+    throw corrupt(identity, 'its checksum does not fit');
+  }
+  const { v: version } = header;
+  if (version !== snapshotVersion) {
+    throw new CairnError('CHECKPOINT_VERSION_UNKNOWN', {
+      checkpoint: `${checkpointId(runKey, row.seq)} (snapshot)`,
+      version,
+      supported: snapshotVersion,
+    });
+  }
+  return {
+    seq: row.seq,
+    link,
+    parent,
+    treeBytes: bytes.length - end - 1,
+    hasTags: header['tags'] === true,
+    parseTree: () => parseTree(identity, bytes, end + 1),
+  };
+}
+
+function parseTree(identity: CheckpointIdentity, bytes: Buffer, start: number): Record<string, unknown> {
+  try {
+    return parseTreeLines(linesOf(bytes, start));
+  } catch {
+    throw corrupt(identity, 'its tree is not readable');
+  }
+}
+
+function* linesOf(bytes: Buffer, from: number): Generator<string> {
+  for (let start = from; start <= bytes.length;) {
+    const cut = bytes.indexOf(newline, start);
+    const end = cut < 0 ? bytes.length : cut;
+    yield bytes.toString('utf8', start, end);
+    start = end + 1;
+  }
+}
+
+function readHeader(identity: CheckpointIdentity, line: string): Readonly<Record<string, unknown>> {
+  try {
+    const header: unknown = JSON.parse(line);
+    if (typeof header === 'object' && header !== null) return header as Readonly<Record<string, unknown>>;
+  } catch {
+    // Reported below, as any other damage.
+  }
+  throw corrupt(identity, 'its first line is not readable');
+}
+
+function corrupt(identity: CheckpointIdentity, reason: string): CairnError {
+  return new CairnError('CHECKPOINT_CORRUPT', {
+    checkpoint: checkpointId(identity.runKey, identity.seq),
+    reason: `its snapshot: ${reason}`,
+  });
+}

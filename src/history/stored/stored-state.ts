@@ -1,0 +1,85 @@
+/** A state with values in their stored form, and how ops change it. */
+import { CairnError } from '../../errors.ts';
+import type { BlobStore } from '../../ports/blobs.ts';
+import type { RunRow } from '../../ports/store.ts';
+import { applyDelta } from '../../state/delta.ts';
+import { getOwn, setOwn } from '../../state/values/plain.ts';
+import { checkpointId, type DecodedCheckpoint } from './checkpoint.ts';
+import { blobHash, readBlobText } from './resolve-values.ts';
+
+/** The run whose state it is, as far as it is read. */
+export type StateOwner = Pick<RunRow, 'key' | 'tenant'>;
+
+export class StoredState {
+  readonly root: Record<string, unknown>;
+  /** Whether any value may be a type tag. */
+  hasTags: boolean;
+
+  constructor(root: Record<string, unknown>, hasTags: boolean) {
+    this.root = root;
+    this.hasTags = hasTags;
+  }
+
+  /** Applies a checkpoint's ops; returns a promise only where a blob may have to be read. @throws CHECKPOINT_CORRUPT, BLOB_NOT_FOUND, BLOB_CORRUPT */
+  apply(blobs: BlobStore, run: StateOwner, checkpoint: DecodedCheckpoint): Promise<void> | undefined {
+    if (checkpoint.hasTags) this.hasTags = true;
+    if (this.hasTags) return this.#applyWithBlobs(blobs, run, checkpoint);
+    applyOps(this.root, run, checkpoint, checkpoint.ops);
+    return undefined;
+  }
+
+  async #applyWithBlobs(blobs: BlobStore, run: StateOwner, checkpoint: DecodedCheckpoint): Promise<void> {
+    for (const op of checkpoint.ops) {
+      await inlineGrownBlob(this.root, blobs, run.tenant, op);
+      applyOps(this.root, run, checkpoint, [op]);
+    }
+  }
+}
+
+/** An op that goes on from a value kept as a blob needs the value itself in the tree; it is read when that happens, and not before. */
+export async function inlineGrownBlob(root: object, blobs: BlobStore, tenant: string, op: unknown): Promise<void> {
+  const place = findGrownBlob(root, op);
+  if (place === undefined) return;
+  setOwn(place.holder, place.key, JSON.parse(await readBlobText(blobs, tenant, place.hash)));
+}
+
+interface BlobPlace {
+  readonly holder: object;
+  readonly key: string;
+  readonly hash: string;
+}
+
+/** The blob that an op appends to or reaches into, if there is one on its path. */
+function findGrownBlob(root: object, op: unknown): BlobPlace | undefined {
+  const [kind, path] = Array.isArray(op) ? (op as readonly unknown[]) : [];
+  if (!Array.isArray(path)) return undefined;
+  const keys = path as readonly string[];
+  const depth = kind === 'a' || kind === 't' ? keys.length : keys.length - 1;
+  let holder = root;
+  for (const key of keys.slice(0, depth)) {
+    const value = getOwn(holder, key);
+    const hash = blobHash(value);
+    if (hash !== undefined) return { holder, key, hash };
+    if (typeof value !== 'object' || value === null) return undefined;
+    holder = value;
+  }
+  return undefined;
+}
+
+function applyOps(
+  root: Record<string, unknown>,
+  run: StateOwner,
+  { seq, fold }: DecodedCheckpoint,
+  ops: readonly unknown[],
+): void {
+  try {
+    applyDelta(root, ops);
+  } catch (error) {
+    const data = {
+      checkpoint: checkpointId(run.key, seq),
+      reason: 'its delta does not apply',
+      intact: checkpointId(run.key, fold?.after ?? seq - 1),
+    };
+    throw new CairnError('CHECKPOINT_CORRUPT', data, { cause: error });
+  }
+}

@@ -1,0 +1,215 @@
+/** Verifies a whole history: each checksum, the chain, snapshots against the deltas, and the blobs it names (C6). */
+import { isDeepStrictEqual } from 'node:util';
+import { CairnError, type ErrorCode } from '../../errors.ts';
+import type { BlobStore } from '../../ports/blobs.ts';
+import type { CheckpointRow, RunRow, Store } from '../../ports/store.ts';
+import { Chain, decodeOrNothing, missingError } from '../stored/chain.ts';
+import { checkpointId, rootChecksum, type DecodedCheckpoint } from '../stored/checkpoint.ts';
+import { firstSeqOf, readLineage, readLink, readRows, type LineagePart } from '../load/lineage.ts';
+import { listBlobs, resolveValues } from '../stored/resolve-values.ts';
+import { findIndexFaults } from './verify-index.ts';
+import { decodeSnapshot, type DecodedSnapshot } from '../stored/snapshot.ts';
+import { listMetaBlobs } from '../stored/stored-meta.ts';
+import { StoredState } from '../stored/stored-state.ts';
+
+export interface Fault {
+  /** Id of the checkpoint at fault; the run's id where the run as a whole is. */
+  readonly checkpoint: string;
+  readonly code: ErrorCode;
+  readonly message: string;
+}
+
+export interface VerifyReport {
+  readonly runId: string;
+  /** Checkpoints, snapshots and blobs looked at, ancestors' included. */
+  readonly checkpoints: number;
+  readonly snapshots: number;
+  readonly blobs: number;
+  /** In order; empty: the history is sound. */
+  readonly faults: readonly Fault[];
+}
+
+/** Looks at everything a run's history is made of, back through its fork points, and goes on past what is damaged. @throws only what the store itself throws */
+export async function verifyRun(store: Store, blobs: BlobStore, run: RunRow): Promise<VerifyReport> {
+  const report = await verifyOnce(store, blobs, run);
+  if (report.faults.length === 0) return report;
+  // What is pruned between two reads looks like damage, which is there the second time too.
+  return verifyOnce(store, blobs, (await store.readRun(run)) ?? run);
+}
+
+async function verifyOnce(store: Store, blobs: BlobStore, run: RunRow): Promise<VerifyReport> {
+  const verification = new Verification(store, blobs, run);
+  await verification.verify();
+  return verification.report;
+}
+
+class Verification {
+  readonly #store: Store;
+  readonly #blobs: BlobStore;
+  readonly #run: RunRow;
+  readonly #faults: Fault[] = [];
+  readonly #blobHashes = new Set<string>();
+  #checkpoints = 0;
+  #snapshots = 0;
+  #chain: Chain = new Chain(-1, rootChecksum);
+  /** Undefined behind a damaged checkpoint, until a sound snapshot. */
+  #state: StoredState | undefined = new StoredState({}, false);
+
+  constructor(store: Store, blobs: BlobStore, run: RunRow) {
+    this.#store = store;
+    this.#blobs = blobs;
+    this.#run = run;
+  }
+
+  get report(): VerifyReport {
+    return {
+      runId: this.#run.runId,
+      checkpoints: this.#checkpoints,
+      snapshots: this.#snapshots,
+      blobs: this.#blobHashes.size,
+      faults: this.#faults,
+    };
+  }
+
+  async verify(): Promise<void> {
+    try {
+      await this.#verifyBlobs(this.#run, this.#run.runId, listMetaBlobs(this.#run));
+    } catch (error) {
+      this.#note(this.#run.runId, error);
+    }
+    const parts = await this.#readLineage();
+    for (const part of parts) await this.#verifyPart(part);
+    await this.#verifyIndex();
+  }
+
+  /** Where the history itself is damaged, nothing can be held against it. */
+  async #verifyIndex(): Promise<void> {
+    const run = this.#run;
+    const isKnown = this.#faults.length === 0 && this.#chain.seq === run.head;
+    const stored = isKnown ? this.#state?.root : undefined;
+    for (const fault of await findIndexFaults(this.#store, this.#blobs, run, stored)) {
+      const data = { store: this.#store.name, reason: `run ${run.runId}: ${fault}` };
+      const { code, message } = new CairnError('STORE_CORRUPT', data);
+      this.#faults.push({ checkpoint: checkpointId(run.key, run.head), code, message });
+    }
+  }
+
+  async #readLineage(): Promise<readonly LineagePart[]> {
+    try {
+      return await readLineage(this.#store, this.#run);
+    } catch (error) {
+      this.#note(this.#run.runId, error);
+      return [];
+    }
+  }
+
+  async #verifyPart({ run, upTo }: LineagePart): Promise<void> {
+    const from = firstSeqOf(run);
+    if (upTo < from) return;
+    const snapshots = await this.#listSnapshots(run, upTo);
+    for await (const rows of readRows(this.#store, run, from, upTo)) {
+      for (const row of rows) await this.#verifyRow(run, row, snapshots.has(row.seq));
+    }
+    if (this.#chain.seq < upTo) this.#noteMissing(run, Math.max(from, this.#chain.seq + 1), upTo);
+  }
+
+  /** Seqs of a run's snapshots, found backwards, as a load finds them. */
+  async #listSnapshots(run: RunRow, upTo: number): Promise<ReadonlySet<number>> {
+    const seqs = new Set<number>();
+    for (let seq = upTo; seq >= 0;) {
+      const snapshot = await this.#store.readSnapshot(run, seq);
+      if (snapshot === undefined) break;
+      seqs.add(snapshot.seq);
+      seq = snapshot.seq - 1;
+    }
+    return seqs;
+  }
+
+  /** What lies before the oldest kept checkpoint is in its snapshot. */
+  async #startAfterPruned(run: RunRow, row: CheckpointRow): Promise<void> {
+    const before = decodeOrNothing(run, row)?.fold?.after ?? row.seq - 1;
+    const link = await readLink(this.#store, run, before).catch(() => undefined);
+    this.#chain = new Chain(before, link);
+    this.#state = undefined;
+  }
+
+  async #verifyRow(run: RunRow, row: CheckpointRow, hasSnapshot: boolean): Promise<void> {
+    this.#checkpoints += 1;
+    const id = checkpointId(run.key, row.seq);
+    const isOldestKept = row.seq === run.prunedBelow && row.seq > firstSeqOf(run);
+    if (isOldestKept) await this.#startAfterPruned(run, row);
+    try {
+      const checkpoint = this.#chain.verify(run, row);
+      await this.#verifyBlobs(run, id, blobsOf(checkpoint));
+      await this.#state?.apply(this.#blobs, run, checkpoint);
+    } catch (error) {
+      this.#note(id, error);
+      this.#state = undefined;
+      this.#chain = new Chain(row.seq, decodeOrNothing(run, row)?.link ?? row.checksum);
+    }
+    if (hasSnapshot) await this.#verifySnapshot(run, row.seq, id);
+    else if (isOldestKept) {
+      const missing = { checkpoint: id, reason: 'its snapshot, which holds what was pruned, is missing' };
+      this.#note(id, new CairnError('CHECKPOINT_CORRUPT', missing));
+    }
+  }
+
+  async #verifyBlobs(run: RunRow, id: string, hashes: ReadonlySet<string>): Promise<void> {
+    for (const hash of hashes) {
+      if (this.#blobHashes.has(hash)) continue;
+      this.#blobHashes.add(hash);
+      await this.#blobs.get(run.tenant, hash).catch((error: unknown) => this.#note(id, error));
+    }
+  }
+
+  async #verifySnapshot(run: RunRow, seq: number, id: string): Promise<void> {
+    this.#snapshots += 1;
+    try {
+      const row = await this.#store.readSnapshot(run, seq);
+      if (row?.seq !== seq) return;
+      const snapshot = decodeSnapshot(run.key, row);
+      const state = new StoredState(snapshot.parseTree(), snapshot.hasTags);
+      if (state.hasTags) await this.#verifyBlobs(run, id, listBlobs(state.root));
+      const isSame = (await this.#isSameState(run, state)) && this.#isLinked(snapshot);
+      if (!isSame) {
+        const data = { checkpoint: id, reason: 'its snapshot is not what its deltas make' };
+        throw new CairnError('CHECKPOINT_CORRUPT', data);
+      }
+      this.#state ??= state;
+    } catch (error) {
+      this.#note(id, error);
+    }
+  }
+
+  #isLinked(snapshot: DecodedSnapshot): boolean {
+    const { link } = this.#chain;
+    return link !== undefined && Buffer.compare(link, snapshot.link) === 0;
+  }
+
+  async #isSameState(run: RunRow, snapshot: StoredState): Promise<boolean> {
+    const folded = this.#state;
+    if (folded === undefined) return true;
+    if (!folded.hasTags && !snapshot.hasTags) return isDeepStrictEqual(folded.root, snapshot.root);
+    const resolve = (stored: unknown): Promise<unknown> =>
+      resolveValues(this.#blobs, run.tenant, structuredClone(stored));
+    return isDeepStrictEqual(await resolve(folded.root), await resolve(snapshot.root));
+  }
+
+  #noteMissing(run: RunRow, seq: number, upTo: number): void {
+    this.#note(checkpointId(run.key, seq), missingError(run, seq, undefined));
+    this.#chain = new Chain(upTo, undefined);
+    this.#state = undefined;
+  }
+
+  #note(checkpoint: string, error: unknown): void {
+    if (!CairnError.is(error) || error.code.startsWith('STORE_')) throw error;
+    const named = error.data['checkpoint'];
+    const place = typeof named === 'string' ? named : checkpoint;
+    const fault = { checkpoint: place, code: error.code, message: error.message };
+    if (!this.#faults.some((known) => isDeepStrictEqual(known, fault))) this.#faults.push(fault);
+  }
+}
+
+function blobsOf({ hasTags, ops, given }: DecodedCheckpoint): ReadonlySet<string> {
+  return hasTags ? listBlobs(given, listBlobs(ops)) : new Set();
+}

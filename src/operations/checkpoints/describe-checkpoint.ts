@@ -1,0 +1,62 @@
+/** How far a run was at a checkpoint, and what it waited for there. */
+import { checkpoint } from '../declare/output-shapes.ts';
+import { checkpointId } from '../../history/stored/checkpoint.ts';
+import { readOwner } from '../../history/load/lineage.ts';
+import { resolveReference } from '../../history/read/references.ts';
+import type { RunResult } from '../../engine/api.ts';
+import { isAnswerable } from '../waits/find-wait.ts';
+import type { Operation, WorkContext } from '../declare/operation.ts';
+import { progressOf, type RunProgress } from '../runs/progress-of.ts';
+import { showCheckpoint, type ShowCheckpointInput } from './show-checkpoint.ts';
+import { readStandingAt } from '../runs/standing-at.ts';
+
+export interface DescribeCheckpointOutput extends RunProgress {
+  readonly checkpointId: string;
+  readonly runId: string;
+  readonly seq: number;
+  readonly graphId: string;
+  /** Epoch ms. */
+  readonly createdAt: number;
+  readonly status: RunResult['status'];
+  /** Whether the run was paused there. */
+  readonly isPaused: boolean;
+  /** Whether it is the run's newest. */
+  readonly isHead: boolean;
+  /** What was open there. */
+  readonly waits: RunResult['waits'];
+  /** The node that asked, and its question: the first of those open there. */
+  readonly pausedNode?: string;
+  readonly prompt?: string;
+}
+
+export const describeCheckpoint: Operation<ShowCheckpointInput, DescribeCheckpointOutput, WorkContext> = {
+  name: 'checkpoint',
+  summary: 'tell how far a run was at a checkpoint, and what it waited for',
+  input: showCheckpoint.input,
+  output: 'the checkpoint',
+  outputSchema: checkpoint,
+  isReadOnly: true,
+  async run(context, { checkpoint: reference }) {
+    const { store, tenant } = context;
+    const { run, seq } = await resolveReference(store, tenant, reference);
+    const owner = await readOwner(store, run, seq);
+    const [row] = await store.readCheckpoints(owner, { from: seq, to: seq, limit: 1 });
+    const standing = await readStandingAt(context, run, seq);
+    const { status, waits } = standing.result;
+    const asking = waits.find(isAnswerable) ?? waits[0];
+    return {
+      checkpointId: checkpointId(owner.key, seq),
+      runId: run.runId,
+      seq,
+      graphId: run.graphId,
+      createdAt: row?.at ?? run.updatedAt,
+      status,
+      isPaused: status === 'paused',
+      isHead: seq === run.head,
+      waits,
+      ...(asking?.node !== undefined && { pausedNode: asking.node.join('/') }),
+      ...(asking?.prompt !== undefined && { prompt: asking.prompt }),
+      ...progressOf(standing),
+    };
+  },
+};

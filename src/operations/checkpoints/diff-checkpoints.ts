@@ -1,0 +1,49 @@
+/** `diff`: what differs between two checkpoints, or two runs. */
+import { listOf, objectOf, place, text, texts } from '../declare/output-shapes.ts';
+import { type CheckpointDifference, diffCheckpoints as compare } from '../../history/read/diff-checkpoints.ts';
+import { resolveReference } from '../../history/read/references.ts';
+import type { Field, HistoryContext, Operation } from '../declare/operation.ts';
+
+export interface DiffCheckpointsInput {
+  readonly a: string;
+  readonly b: string;
+}
+
+export interface DiffCheckpointsOutput extends CheckpointDifference {
+  readonly a: { readonly runId: string; readonly seq: number };
+  readonly b: { readonly runId: string; readonly seq: number };
+}
+
+const side: Field = {
+  type: 'text',
+  description: 'a checkpoint: RUN for the newest, RUN@12, RUN@tag, RUN@head~2 or its id',
+  isRequired: true,
+  isPositional: true,
+};
+
+export const diffCheckpoints: Operation<DiffCheckpointsInput, DiffCheckpointsOutput, HistoryContext> = {
+  name: 'diff',
+  summary: 'show what differs between two checkpoints or runs',
+  input: { a: side, b: { ...side, description: 'another' } },
+  output: 'the paths that differ, with old and new',
+  outputSchema: objectOf(
+    {
+      a: place,
+      b: place,
+      values: listOf({ type: 'object' }),
+      nodes: listOf({ type: 'object' }),
+      waits: objectOf({ closed: texts, opened: texts }),
+    },
+    { status: objectOf({ before: text, after: text }) },
+  ),
+  isReadOnly: true,
+  async run({ store, blobs, tenant }, { a, b }) {
+    const before = await resolveReference(store, tenant, a);
+    const after = await resolveReference(store, tenant, b);
+    return {
+      a: { runId: before.run.runId, seq: before.seq },
+      b: { runId: after.run.runId, seq: after.seq },
+      ...(await compare(store, blobs, before, after)),
+    };
+  },
+};

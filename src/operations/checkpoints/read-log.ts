@@ -1,0 +1,63 @@
+/** `log`: the checkpoints of a run, newest first. */
+import { flag, listOf, logEntry, objectOf, position, text, whole } from '../declare/output-shapes.ts';
+import { type LogEntry, readLog as readEntries } from '../../history/read/log.ts';
+import { resolveReference } from '../../history/read/references.ts';
+import type { Operation } from '../declare/operation.ts';
+
+export interface ReadLogInput {
+  readonly run: string;
+  readonly limit?: number;
+  readonly all?: boolean;
+  readonly ancestors?: boolean;
+}
+
+export interface ReadLogOutput {
+  readonly runId: string;
+  readonly graphId: string;
+  readonly status: string;
+  readonly head: number;
+  readonly parent?: { readonly runId: string; readonly seq: number };
+  readonly entries: readonly LogEntry[];
+  readonly hasMore: boolean;
+}
+
+export type { LogEntry };
+
+const defaultLimit = 30;
+
+export const readLog: Operation<ReadLogInput, ReadLogOutput> = {
+  name: 'log',
+  summary: 'show the history of a run, newest first',
+  input: {
+    run: {
+      type: 'text',
+      description: 'the run; or a checkpoint, to begin with that',
+      isRequired: true,
+      isPositional: true,
+    },
+    limit: { type: 'integer', description: `how many at most; default ${defaultLimit}` },
+    all: { type: 'flag', description: 'all of it' },
+    ancestors: { type: 'flag', description: 'go on past the point where the run was forked' },
+  },
+  output: 'the run and its checkpoints',
+  outputSchema: objectOf(
+    { runId: text, graphId: text, status: text, head: whole, entries: listOf(logEntry), hasMore: flag },
+    { parent: position },
+  ),
+  isReadOnly: true,
+  async run({ store, tenant }, { run: reference, limit = defaultLimit, all = false, ancestors = false }) {
+    const { run, seq } = await resolveReference(store, tenant, reference);
+    const wanted = all ? run.head + 1 : limit;
+    const found = await readEntries(store, run, { limit: wanted + 1, before: seq + 1, includeAncestors: ancestors });
+    const { runId, graphId, status, head, parent } = run;
+    return {
+      runId,
+      graphId,
+      status,
+      head,
+      ...(parent !== undefined && { parent }),
+      entries: found.slice(0, wanted),
+      hasMore: found.length > wanted,
+    };
+  },
+};

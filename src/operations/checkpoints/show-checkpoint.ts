@@ -1,0 +1,33 @@
+/** `show`: all there is to say about one checkpoint. */
+import { type CheckpointDetails, showCheckpoint as readDetails } from '../../history/read/log.ts';
+import { resolveReference } from '../../history/read/references.ts';
+import type { HistoryContext, Operation } from '../declare/operation.ts';
+
+export interface ShowCheckpointInput {
+  readonly checkpoint: string;
+}
+
+export type ShowCheckpointOutput = CheckpointDetails;
+
+export const showCheckpoint: Operation<ShowCheckpointInput, ShowCheckpointOutput, HistoryContext> = {
+  name: 'show',
+  summary: 'show one checkpoint: why it is there and where the run stood',
+  input: {
+    checkpoint: {
+      type: 'text',
+      description: 'the checkpoint: its id, RUN@12, RUN@tag, RUN@head~2, or RUN for the newest',
+      isRequired: true,
+      isPositional: true,
+    },
+  },
+  output: 'the checkpoint',
+  outputSchema: {
+    type: 'object',
+    required: ['checkpointId', 'runId', 'seq', 'at', 'change', 'tags', 'sizeBytes', 'view'],
+  },
+  isReadOnly: true,
+  async run({ store, blobs, tenant }, { checkpoint }) {
+    const { run, seq } = await resolveReference(store, tenant, checkpoint);
+    return readDetails(store, blobs, run, seq);
+  },
+};

@@ -1,0 +1,114 @@
+/** Every operation is run, and what it gives is held against the schema that it declares. */
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { openApp, type App } from '../../app/open-app.ts';
+import type { JsonSchema } from '../../graph/node-type.ts';
+import { schemaDefect, schemaFaults } from '../../schema/json-schema.ts';
+import { toJson } from './to-json.ts';
+
+type AnyOperation = {
+  readonly name: string;
+  readonly outputSchema: JsonSchema;
+  run(context: unknown, input: unknown): Promise<unknown>;
+};
+
+let cwd = '';
+let app: App;
+const used = new Set<string>();
+let operations: Readonly<Record<string, AnyOperation>> = {};
+
+beforeEach(async () => {
+  cwd = mkdtempSync(join(tmpdir(), 'cairn-shapes-'));
+  mkdirSync(join(cwd, 'workflows'));
+  writeFileSync(
+    join(cwd, 'workflows/ask.yaml'),
+    'name: ask\nblocks:\n  - { id: q, type: Prompt, inputs: { prompt: "Go?" } }\n  - { id: e, type: EchoBlock, depends_on: [q], inputs: { message: hi } }\noutputs: { said: "${e.echoed}" }\n',
+  );
+  writeFileSync(join(cwd, 'workflows/broken.yaml'), 'name: broken\nblocks: 7\n');
+  app = await openApp({ cwd, storeUrl: 'runs.db' });
+  operations = await allOperations();
+});
+afterEach(async () => {
+  await app.close();
+  rmSync(cwd, { recursive: true, force: true });
+});
+
+async function allOperations(): Promise<Readonly<Record<string, AnyOperation>>> {
+  const files = readdirSync(import.meta.dirname).filter((name) => /^[a-z-]+\.ts$/u.test(name));
+  const modules = await Promise.all(files.map((name) => import(join(import.meta.dirname, name)) as Promise<object>));
+  const exported = modules.flatMap((module) => Object.entries(module as Record<string, unknown>));
+  return Object.fromEntries(
+    exported.filter((entry): entry is [string, AnyOperation] => {
+      const [, value] = entry;
+      return typeof value === 'object' && value !== null && 'outputSchema' in value;
+    }),
+  );
+}
+
+/** Runs an operation and checks its output. */
+async function run(name: string, input: unknown, more: object = {}): Promise<Record<string, unknown>> {
+  const operation = operations[name];
+  if (operation === undefined) throw new Error(`no operation ${name}`);
+  const output = await operation.run({ ...app, ...more }, input);
+  const shown: unknown = JSON.parse(JSON.stringify(toJson(output)));
+  expect(schemaFaults(operation.outputSchema, shown, name)).toEqual([]);
+  used.add(name);
+  return output as Record<string, unknown>;
+}
+
+test('D23 every operation gives what its schema says', async () => {
+  const text = 'name: small\nblocks:\n  - { id: e, type: EchoBlock, inputs: { message: hi } }\n';
+  await run('checkWorkflow', { text });
+  await run('checkWorkflow', { text: 'name: 7' });
+  await run('planWorkflow', { file: 'ask' });
+  await run('listWorkflows', {});
+  await run('describeWorkflow', { workflow: 'ask' });
+  await run('readWorkflowText', { workflow: 'ask' });
+  await run('convertWorkflow', { text, source: 'small.yaml' });
+  await run('startRun', { file: 'ask', runId: 'a' });
+  await run('startWorkflow', { workflow: 'ask', runId: 'b', detach: true });
+  await run('startWorkflow', { workflow: 'ask', runId: 'c' });
+  await run('inspectRun', { run: 'a' });
+  await run('listWaits', {});
+  await run('listRuns', {});
+  await run('listCheckpoints', {});
+  await run('answerWait', { run: 'a', value: 'yes', by: 'person' });
+  await run('answerWaits', { run: 'c', answers: { q: 'yes' } });
+  await run('resumeRun', { run: 'a' });
+  const { entries } = await run('readLog', { run: 'a' });
+  const [{ checkpointId }] = entries as [{ checkpointId: string }];
+  await run('showCheckpoint', { checkpoint: checkpointId });
+  await run('describeCheckpoint', { checkpoint: checkpointId });
+  await run('readState', { checkpoint: 'a' });
+  await run('readState', { checkpoint: 'a', path: 'outputs' });
+  await run('diffCheckpoints', { a: 'a@0', b: 'a' });
+  await run('tagCheckpoint', { checkpoint: 'a@0', name: 'begin' });
+  await run('tagCheckpoint', { checkpoint: 'a@0', name: 'begin', remove: true });
+  await run('previewRun', { checkpoint: 'a@1' });
+  await run('forkRun', { checkpoint: 'a@1', runId: 'f', run: true });
+  await run('cancelRun', { run: 'b' });
+  await run('verifyRuns', {});
+  await run('examineStore', {}, { examinePlace: async () => [], openStore: async () => undefined });
+  const pieces: string[] = [];
+  await run('exportRun', { checkpoint: 'a' }, { write: async (piece: string) => void pieces.push(piece) });
+  const lines = async function* (): AsyncGenerator<string> {
+    yield* pieces;
+  };
+  await run('importRun', { runId: 'i' }, { text: lines() });
+  await run('pruneRuns', { all: true });
+  await run('cleanUp', { dryRun: true });
+  await run('deleteCheckpoint', { checkpoint: 'c' });
+  await run('removeRun', { run: 'i' });
+  await run('storeIdentity', {});
+  expect([...used].sort()).toEqual(Object.keys(operations).sort());
+});
+
+test('D23 each schema is one that can be checked, and says what an object must have', () => {
+  expect(Object.keys(operations).length).toBeGreaterThan(30);
+  for (const { name, outputSchema } of Object.values(operations)) {
+    expect([name, schemaDefect(outputSchema)]).toEqual([name, undefined]);
+    expect([name, (outputSchema['required'] as readonly string[]).length > 0]).toEqual([name, true]);
+  }
+});

@@ -1,0 +1,147 @@
+/** Schemas of what operations give, as doors that speak JSON show it: see {@link toJson}. */
+import type { JsonSchema } from '../../graph/node-type.ts';
+
+export const text: JsonSchema = { type: 'string' };
+export const whole: JsonSchema = { type: 'integer' };
+export const flag: JsonSchema = { type: 'boolean' };
+/** A value of a run, or one whose form belongs to somebody else. */
+export const anything: JsonSchema = {};
+
+export function oneOf(...words: readonly string[]): JsonSchema {
+  return { enum: words };
+}
+
+export function listOf(items: JsonSchema): JsonSchema {
+  return { type: 'array', items };
+}
+
+type Parts = Readonly<Record<string, JsonSchema>>;
+
+/** An object with these parts and no others. @param optional - those that may be absent */
+export function objectOf(parts: Parts, optional: Parts = {}): JsonSchema {
+  const properties = { ...parts, ...optional };
+  return { type: 'object', properties, required: Object.keys(parts), additionalProperties: false };
+}
+
+export const texts: JsonSchema = listOf(text);
+export const position: JsonSchema = objectOf({ runId: text, seq: whole });
+
+/** A checkpoint by run and seq, with its id where that is known. */
+export const place: JsonSchema = objectOf({ runId: text, seq: whole }, { checkpointId: text });
+
+const runStatus = oneOf('running', 'paused', 'completed', 'failed', 'cancelled');
+
+/** An open wait: a question, and whatever else a run waits for. */
+export const wait: JsonSchema = objectOf(
+  { waitId: text, runId: text, graphId: text, kind: text, node: texts, name: text },
+  {
+    step: text,
+    prompt: text,
+    choices: listOf(anything),
+    matching: text,
+    schema: anything,
+    metadata: anything,
+    dueAt: whole,
+    defaultAnswer: anything,
+    openedAt: whole,
+    isDamaged: flag,
+  },
+);
+
+const stateParts: Parts = {
+  scratch: { type: 'object' },
+  artifacts: { type: 'object' },
+  diagnostics: { type: 'object' },
+  outputs: { type: 'object' },
+  failures: { type: 'object' },
+};
+export const state: JsonSchema = objectOf(stateParts, { input: anything });
+
+/** Where a run stands. */
+export const standing: JsonSchema = objectOf(
+  {
+    runId: text,
+    status: runStatus,
+    seq: whole,
+    state,
+    waits: listOf(wait),
+    failed: texts,
+    skipped: texts,
+  },
+  {
+    checkpointId: text,
+    error: { type: 'object' },
+    forkedFrom: place,
+    outputs: anything,
+    definition: objectOf({ source: text, became: oneOf('changed', 'gone', 'broken') }),
+  },
+);
+
+export const violation: JsonSchema = objectOf({
+  rule: text,
+  severity: oneOf('error', 'warning'),
+  place: text,
+  message: text,
+  fix: text,
+});
+
+const progressParts: Parts = {
+  nodes: texts,
+  completed: texts,
+  failed: texts,
+  skipped: texts,
+  wave: whole,
+  waveCount: whole,
+  percent: { type: 'number' },
+};
+export const progress: JsonSchema = objectOf(progressParts);
+
+/** A checkpoint as `describe` tells it. */
+export const checkpoint: JsonSchema = objectOf(
+  {
+    ...progressParts,
+    checkpointId: text,
+    runId: text,
+    seq: whole,
+    graphId: text,
+    createdAt: whole,
+    status: runStatus,
+    isPaused: flag,
+    isHead: flag,
+    waits: listOf(wait),
+  },
+  { pausedNode: text, prompt: text },
+);
+
+/** A workflow as data. */
+export const workflow: JsonSchema = objectOf(
+  {
+    name: text,
+    version: text,
+    tags: texts,
+    inputs: listOf({ type: 'object' }),
+    outputs: listOf({ type: 'object' }),
+    blocks: listOf({ type: 'object' }),
+    waves: listOf(texts),
+    secrets: texts,
+    warnings: listOf(violation),
+  },
+  { description: text, source: text },
+);
+
+/** A run that was started, or that there was. */
+export const started: JsonSchema = objectOf(
+  { runId: text, isNew: flag, warnings: listOf(violation) },
+  { result: standing },
+);
+
+/** One line of a log. */
+export const logEntry: JsonSchema = objectOf({
+  checkpointId: text,
+  runId: text,
+  seq: whole,
+  at: whole,
+  change: listOf({ type: 'object' }),
+  tags: texts,
+  sizeBytes: whole,
+});

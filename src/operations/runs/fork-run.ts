@@ -1,0 +1,132 @@
+/** `fork` and `preview`: a new run that goes on from a checkpoint, and what it would do. */
+import { listOf, objectOf, place, standing, text, texts, whole } from '../declare/output-shapes.ts';
+import type { CheckpointRef, ForkOptions, PreviewRow } from '../../engine/api.ts';
+import { resolveReference } from '../../history/read/references.ts';
+import { followRun } from './follow-run.ts';
+import type { FieldsOf, Operation, RunStanding, WorkContext } from '../declare/operation.ts';
+import { parsePath } from '../declare/state-path.ts';
+
+interface BranchInput {
+  /** `RUN@12`, `RUN@tag`, `RUN@head~2`, or a checkpoint's id. */
+  readonly checkpoint: string;
+  /** Values by dotted path under input, scratch, artifacts, diagnostics, or `outputs.NODE`. */
+  readonly set?: Readonly<Record<string, unknown>>;
+  /** Answers by wait: its id, the beginning of it, its node or its name. A text is read as `answer` reads it. */
+  readonly answer?: Readonly<Record<string, unknown>>;
+  readonly by?: string;
+  readonly file?: string;
+  readonly export?: string;
+  readonly rerunPure?: boolean;
+  readonly leaveOutAdded?: boolean;
+}
+
+export interface PreviewRunInput extends BranchInput {
+  readonly asFork?: boolean;
+}
+
+export interface PreviewRunOutput extends CheckpointRef {
+  readonly rows: readonly PreviewRow[];
+}
+
+export interface ForkRunInput extends BranchInput {
+  readonly runId?: string;
+  readonly run?: boolean;
+}
+
+export interface ForkRunOutput {
+  /** The first checkpoint of the new run. */
+  readonly fork: CheckpointRef;
+  readonly from: CheckpointRef;
+  /** Where it stands, if it was run on. */
+  readonly result?: RunStanding;
+}
+
+const branchFields: FieldsOf<BranchInput> = {
+  checkpoint: {
+    type: 'text',
+    description: 'the checkpoint: RUN, RUN@12, RUN@tag, RUN@head~2 or its id',
+    isRequired: true,
+    isPositional: true,
+  },
+  set: {
+    type: 'assignments',
+    description: 'change the state: a path under input, scratch, artifacts, diagnostics, or outputs.NODE',
+  },
+  answer: { type: 'answers', description: 'answer otherwise: a wait, its node or its name, and the answer' },
+  by: { type: 'text', description: 'who answers, for the record' },
+  file: { type: 'text', description: 'go on under the graph of this file' },
+  export: { type: 'text', description: 'the name of the export in that module' },
+  rerunPure: { type: 'flag', description: 'run pure nodes again even where a recorded outcome could be reused' },
+  leaveOutAdded: {
+    type: 'flag',
+    description: 'go on though effects were added where the fork is past: they never run',
+  },
+};
+
+async function readBranch(
+  { store, tenant, loadGraph }: WorkContext,
+  { checkpoint, set = {}, answer, by, file, export: exportName, rerunPure, leaveOutAdded }: BranchInput,
+): Promise<{ readonly from: CheckpointRef; readonly options: ForkOptions }> {
+  const patches = Object.entries(set).map(([path, value]) => ({ path: parsePath(path), value }));
+  const { run, seq } = await resolveReference(store, tenant, checkpoint);
+  const graph = file === undefined ? undefined : (await loadGraph(file, exportName)).graph;
+  return {
+    from: { runId: run.runId, seq },
+    options: {
+      ...(patches.length > 0 && { set: patches }),
+      ...(answer !== undefined && { answers: answer, readsTexts: true }),
+      ...(by !== undefined && { by }),
+      ...(graph !== undefined && { graph }),
+      ...(rerunPure !== undefined && { rerunPure }),
+      ...(leaveOutAdded !== undefined && { leaveOutAdded }),
+    },
+  };
+}
+
+export const previewRun: Operation<PreviewRunInput, PreviewRunOutput, WorkContext> = {
+  name: 'preview',
+  summary: 'say what a resume or a fork would restore, replay and run; nothing is run',
+  input: {
+    ...branchFields,
+    asFork: { type: 'flag', description: 'preview a fork even of the newest checkpoint, unchanged' },
+  },
+  output: 'each activation and what would become of it',
+  outputSchema: objectOf(
+    {
+      runId: text,
+      seq: whole,
+      rows: listOf(objectOf({ node: texts, visit: whole, effect: text, prediction: text }, { because: text })),
+    },
+    { checkpointId: text },
+  ),
+  isReadOnly: true,
+  async run(context, input) {
+    const { from, options } = await readBranch(context, input);
+    const { asFork } = input;
+    return {
+      ...from,
+      rows: await context.engine.preview(from, { ...options, ...(asFork !== undefined && { asFork }) }),
+    };
+  },
+};
+
+export const forkRun: Operation<ForkRunInput, ForkRunOutput, WorkContext> = {
+  name: 'fork',
+  summary: 'make a new run that goes on from a checkpoint; the original is untouched',
+  input: {
+    ...branchFields,
+    runId: { type: 'text', description: 'id of the new run' },
+    run: { type: 'flag', description: 'run it at once' },
+  },
+  output: 'the new run',
+  outputSchema: objectOf({ fork: place, from: place }, { result: standing }),
+  isReadOnly: false,
+  async run(context, input) {
+    const { from, options } = await readBranch(context, input);
+    const { runId, run = false } = input;
+    const fork = await context.engine.fork(from, { ...options, ...(runId !== undefined && { runId }) });
+    if (!run) return { fork, from };
+    const handle = await context.engine.resume(fork.runId, options.graph === undefined ? {} : { graph: options.graph });
+    return { fork, from, result: await followRun(context, handle, fork.seq) };
+  },
+};

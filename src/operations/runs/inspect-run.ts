@@ -1,0 +1,103 @@
+/** Where a run stands now, without advancing it. */
+import {
+  anything,
+  flag,
+  listOf,
+  objectOf,
+  position,
+  progress,
+  state,
+  text,
+  wait,
+  whole,
+} from '../declare/output-shapes.ts';
+import type { RunResult } from '../../engine/api.ts';
+import { metaOf } from '../../engine/runs/find-graph.ts';
+import { checkpointId } from '../../history/stored/checkpoint.ts';
+import { findRunOf } from './find-run.ts';
+import { isStopped } from './list-runs.ts';
+import type { Operation, RunStanding, WorkContext } from '../declare/operation.ts';
+import { progressOf, type RunProgress } from './progress-of.ts';
+import { outputsOf } from './run-outputs.ts';
+import { readStandingAt } from './standing-at.ts';
+
+export interface InspectRunInput {
+  readonly run: string;
+}
+
+export interface InspectRunOutput {
+  readonly runId: string;
+  readonly graphId: string;
+  /** `interrupted`: running by its record, while nobody works on it; resume it. */
+  readonly status: RunResult['status'] | 'interrupted';
+  readonly seq: number;
+  /** Of the newest checkpoint. */
+  readonly checkpointId: string;
+  /** Epoch ms. */
+  readonly createdAt: number;
+  /** Epoch ms. */
+  readonly updatedAt: number;
+  /** The file it was started from. */
+  readonly source?: string;
+  readonly parent?: { readonly runId: string; readonly seq: number };
+  /** Who works on it now. */
+  readonly claimedBy?: string;
+  /** Whether an answer, a signal or a request to cancel waits to be taken by a resume. */
+  readonly hasMessages: boolean;
+  /** As the definition declares them; absent: nothing yet, or it declares none. */
+  readonly outputs?: unknown;
+  readonly state: RunStanding['state'];
+  readonly waits: RunStanding['waits'];
+  readonly progress: RunProgress;
+  readonly error?: RunStanding['error'];
+}
+
+export const inspectRun: Operation<InspectRunInput, InspectRunOutput, WorkContext> = {
+  name: 'inspect',
+  summary: 'tell where a run stands',
+  input: { run: { type: 'text', description: 'the run', isRequired: true, isPositional: true } },
+  output: 'where it stands, what came of it, what it waits for',
+  outputSchema: objectOf(
+    {
+      runId: text,
+      graphId: text,
+      status: text,
+      seq: whole,
+      checkpointId: text,
+      createdAt: whole,
+      updatedAt: whole,
+      hasMessages: flag,
+      state,
+      waits: listOf(wait),
+      progress,
+    },
+    { source: text, parent: position, claimedBy: text, outputs: anything, error: { type: 'object' } },
+  ),
+  isReadOnly: true,
+  async run(context, { run: reference }) {
+    const run = await findRunOf(context, reference);
+    const { runId, graphId, createdAt, updatedAt, parent, claim, hasMessages } = run;
+    const standing = await readStandingAt(context, run, run.head);
+    const { result } = standing;
+    const { source } = metaOf(run);
+    const outputs = outputsOf(run, result.state);
+    return {
+      runId,
+      graphId,
+      status: isStopped(run, context.isWorkerDead) ? 'interrupted' : result.status,
+      seq: run.head,
+      checkpointId: checkpointId(run.key, run.head),
+      createdAt,
+      updatedAt,
+      ...(source !== undefined && { source }),
+      ...(parent !== undefined && { parent }),
+      ...(claim !== undefined && { claimedBy: claim.workerId }),
+      hasMessages,
+      ...(outputs !== undefined && { outputs }),
+      state: result.state,
+      waits: result.waits,
+      progress: progressOf(standing),
+      ...(result.error !== undefined && { error: result.error }),
+    };
+  },
+};

@@ -1,0 +1,67 @@
+/** `resume`: goes on with a run that is paused, failed or was left by a dead process. */
+import { standing } from '../declare/output-shapes.ts';
+import { metaOf } from '../../engine/runs/find-graph.ts';
+import { CairnError } from '../../errors.ts';
+import { resolveReference } from '../../history/read/references.ts';
+import type { RunRow } from '../../ports/store.ts';
+import { followRun } from './follow-run.ts';
+import type { Operation, RunStanding, StoredDefinition, WorkContext } from '../declare/operation.ts';
+import { isFromText } from './run-outputs.ts';
+
+export interface ResumeRunInput {
+  readonly run: string;
+  readonly file?: string;
+  readonly export?: string;
+  readonly leaveOutAdded?: boolean;
+  readonly retry?: boolean;
+}
+
+/** Whether the file that a run was started from says something else by now. What was kept with the run is what counts. */
+async function compareWithFile(context: WorkContext, run: RunRow): Promise<StoredDefinition | undefined> {
+  const { source } = metaOf(run);
+  if (source === undefined || !isFromText(run)) return undefined;
+  try {
+    const { graph } = await context.loadGraph(source);
+    return graph.hash === run.graphHash ? undefined : { source, became: 'changed' };
+  } catch (error) {
+    return { source, became: CairnError.is(error, 'GRAPH_INVALID') ? 'broken' : 'gone' };
+  }
+}
+
+export const resumeRun: Operation<ResumeRunInput, RunStanding, WorkContext> = {
+  name: 'resume',
+  summary: 'go on with a run: after an answer, a failure or a crash',
+  input: {
+    run: {
+      type: 'text',
+      description: 'the run; or a checkpoint of it: a fork goes on from one that is not the newest',
+      isRequired: true,
+      isPositional: true,
+    },
+    file: { type: 'text', description: 'take the graph from this file, not the one the run was started with' },
+    export: { type: 'text', description: 'the name of the export, if the file is a module with several graphs' },
+    leaveOutAdded: {
+      type: 'flag',
+      description: 'go on though effects were added where the run is past: they never run',
+    },
+    retry: {
+      type: 'flag',
+      description: 'try commands again that ended with an exit code; without it, it is asked whether they happened',
+    },
+  },
+  output: 'where the run stands',
+  outputSchema: standing,
+  isReadOnly: false,
+  async run(context, { run, file, export: exportName, leaveOutAdded, retry = false }) {
+    const { run: row, seq } = await resolveReference(context.store, context.tenant, run);
+    const graph = file === undefined ? undefined : (await context.loadGraph(file, exportName)).graph;
+    const options = { ...(graph !== undefined && { graph }), ...(leaveOutAdded !== undefined && { leaveOutAdded }) };
+    const from = { runId: row.runId, seq };
+    const isHead = seq === row.head;
+    const next = isHead ? from : await context.engine.fork(from, options);
+    const handle = await context.engine.resume(next.runId, { ...options, ...(retry && { retry }) });
+    const definition = graph === undefined ? await compareWithFile(context, row) : undefined;
+    const standing = await followRun(context, handle, next.seq);
+    return { ...standing, ...(!isHead && { forkedFrom: from }), ...(definition !== undefined && { definition }) };
+  },
+};

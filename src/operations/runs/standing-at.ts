@@ -1,0 +1,25 @@
+/** Where a run stood at a checkpoint, read under its graph: so what was skipped is known too. */
+import type { RunResult } from '../../engine/api.ts';
+import { restingFrame, resultOf } from '../../engine/runs/run-result.ts';
+import type { Graph } from '../../graph/graph.ts';
+import { loadState } from '../../history/load/load.ts';
+import type { RunRow } from '../../ports/store.ts';
+import type { NodeRecord } from '../../state/tree.ts';
+import type { WorkContext } from '../declare/operation.ts';
+
+/** A run at one of its checkpoints. */
+export interface StandingAt {
+  readonly result: RunResult;
+  /** Of the run's own graph, by node id. */
+  readonly nodes: Readonly<Record<string, NodeRecord>>;
+  readonly graph: Graph;
+}
+
+/**
+ * @throws CONFIG_INVALID nobody here knows the graph; GRAPH_* it cannot be read any more; CHECKPOINT_* as loading
+ */
+export async function readStandingAt(context: WorkContext, run: RunRow, seq: number): Promise<StandingAt> {
+  const graph = await context.findGraph(run);
+  const { root } = await loadState(context.store, context.blobs, run, seq);
+  return { result: resultOf(run.runId, seq, root, restingFrame(root, graph)), nodes: root.frame.nodes, graph };
+}

@@ -1,0 +1,64 @@
+/** `run`: starts a graph, and by default stays with it until it ends or pauses. */
+import { started } from '../declare/output-shapes.ts';
+import type { StartOptions } from '../../engine/api.ts';
+import type { Graph, Violation } from '../../graph/graph.ts';
+import { followRun } from './follow-run.ts';
+import type { FieldsOf, Operation, RunStanding, WorkContext } from '../declare/operation.ts';
+
+export interface StartRunInput {
+  readonly file: string;
+  readonly export?: string;
+  readonly input?: unknown;
+  readonly runId?: string;
+  readonly detach?: boolean;
+}
+
+export interface StartRunOutput {
+  readonly runId: string;
+  /** False: a run of this id existed, with the same graph and input (E2). */
+  readonly isNew: boolean;
+  /** What is to be heeded in the graph or its file; the same that `plan` tells. */
+  readonly warnings: readonly Violation[];
+  /** Absent when it was only admitted. */
+  readonly result?: RunStanding;
+}
+
+const input: FieldsOf<StartRunInput> = {
+  file: {
+    type: 'text',
+    description: 'a workflow in YAML, the name of a known one, or a module that exports a graph',
+    isRequired: true,
+    isPositional: true,
+  },
+  export: { type: 'text', description: 'the name of the export, if the module has several graphs' },
+  input: { type: 'value', description: 'what the graph is given' },
+  runId: { type: 'text', description: 'id of the run; starting twice with one id is the same run' },
+  detach: { type: 'flag', description: 'only record the run; do not stay with it' },
+};
+
+/** Starts a graph, and stays with it unless it is only to be recorded. */
+export async function startGraph(
+  context: WorkContext,
+  graph: Graph,
+  given: unknown,
+  { warnings, ...options }: StartOptions & Pick<StartRunOutput, 'warnings'>,
+): Promise<StartRunOutput> {
+  const handle = await context.engine.start(graph, given, options);
+  const started = { runId: handle.runId, isNew: handle.created, warnings };
+  return options.detach === true ? started : { ...started, result: await followRun(context, handle) };
+}
+
+export const startRun: Operation<StartRunInput, StartRunOutput, WorkContext> = {
+  name: 'run',
+  summary: 'start a graph and follow it until it ends or waits',
+  input,
+  output: 'the run, and where it stands',
+  outputSchema: started,
+  isReadOnly: false,
+  async run(context, { file, export: exportName, input: given, runId, detach = false }) {
+    const { graph, source, exportName: name, workflow } = await context.loadGraph(file, exportName);
+    const meta = { source, ...(name !== undefined && { exportName: name }) };
+    const { warnings } = workflow ?? graph;
+    return startGraph(context, graph, given, { meta, detach, warnings, ...(runId !== undefined && { runId }) });
+  },
+};

@@ -1,0 +1,138 @@
+/** What is removed takes its large values with it, and no others (C5). */
+import { expect, test } from 'vitest';
+import { createMemoryBlobs } from '../../blobs/memory-blobs.ts';
+import { verifyRun } from '../../history/verify/verify.ts';
+import { listMetaBlobs } from '../../history/stored/stored-meta.ts';
+import type { BlobStore } from '../../ports/blobs.ts';
+import type { Store } from '../../ports/store.ts';
+import { createMemoryStore } from '../../stores/memory/index.ts';
+import { createBench, edges, graphOf, node, runToRest, testIds } from '../../../test/engine-kit.ts';
+import { cleanUp, type CleanUpContext } from './clean-up.ts';
+import { pruneRuns } from './prune-runs.ts';
+import { removeRun } from '../runs/remove-run.ts';
+
+const tenant = 'default';
+const day = 24 * 3_600_000;
+
+/** A large value by its letter: runs that write the same share its blob. */
+const large = (letter: string): string => letter.repeat(2_000);
+
+const graph = graphOf(
+  'g',
+  [
+    node('first', 'pure', (ctx) => large((ctx.input as { readonly letter: string }).letter)),
+    node('second', 'pure', (ctx) => ({ mine: large(ctx.runId) })),
+    node('ask', 'human', (ctx) => ctx.ask({ prompt: '?' })),
+  ],
+  edges('> first', 'first > second', 'second > ask', 'ask >'),
+);
+
+interface House {
+  readonly store: Store;
+  readonly blobs: BlobStore;
+  readonly context: CleanUpContext;
+  readonly engine: ReturnType<typeof createBench>['engine'];
+  readonly count: () => Promise<number>;
+  readonly advance: (byMs: number) => void;
+}
+
+function open(): House {
+  let timeMs = 1_700_000_000_000;
+  const now = (): number => timeMs;
+  const store = createMemoryStore({ now });
+  const blobs = createMemoryBlobs(now);
+  const ids = testIds('one', ['one']);
+  const { engine } = createBench({ store, blobs, findGraph: () => graph, ids, limits: { inlineBytes: 1_000 } });
+  const settings = { ttl_seconds: 1, max_per_workflow: 1 };
+  const context = {
+    store,
+    blobs,
+    tenant,
+    engine,
+    ids,
+    now,
+    isWorkerDead: () => true,
+    settingsOf: () => Promise.resolve(settings),
+  } as unknown as CleanUpContext;
+  const count = async (): Promise<number> => (await blobs.sweep(tenant)).rows.length;
+  return { store, blobs, context, engine, count, advance: (byMs) => void (timeMs += byMs) };
+}
+
+async function start({ engine }: House, runId: string, letter: string): Promise<void> {
+  expect((await runToRest(engine, graph, { letter }, runId)).status).toBe('paused');
+}
+
+async function expectSound({ store, blobs }: House, runId: string): Promise<void> {
+  const run = await store.readRun({ tenant, runId });
+  if (run === undefined) throw new Error(`${runId} is gone`);
+  expect((await verifyRun(store, blobs, run)).faults).toEqual([]);
+}
+
+test('C5 a run that is removed takes the values that no other run has, once they are a day old', async () => {
+  const house = open();
+  await start(house, 'a', 'x');
+  await start(house, 'b', 'x');
+  // The graph, what both have, and what each has alone.
+  expect(await house.count()).toBe(4);
+  expect((await removeRun.run(house.context, { run: 'a' })).blobs).toBe(0);
+  expect(await house.count()).toBe(4);
+  await expectSound(house, 'b');
+  house.advance(2 * day);
+  await start(house, 'c', 'y');
+  house.advance(2 * day);
+  expect((await removeRun.run(house.context, { run: 'c' })).blobs).toBe(2);
+  await expectSound(house, 'b');
+  expect((await removeRun.run(house.context, { run: 'b' })).blobs).toBe(3);
+  // What was too young when `a` was removed is named by nobody; a sweep over everything finds it.
+  expect(await house.count()).toBe(1);
+  expect((await pruneRuns.run(house.context, { all: true })).blobs).toBe(1);
+});
+
+test('C5 a fork keeps what its ancestor named before the fork point, and pruning what is still needed', async () => {
+  const house = open();
+  await start(house, 'a', 'x');
+  const head = (await house.store.readRun({ tenant, runId: 'a' }))?.head ?? 0;
+  await house.engine.fork(
+    { runId: 'a', seq: head },
+    { runId: 'f', set: [{ path: ['scratch', 's'], value: large('s') }] },
+  );
+  house.advance(2 * day);
+  expect((await pruneRuns.run(house.context, { all: true })).blobs).toBe(0);
+  for (const runId of ['a', 'f']) await expectSound(house, runId);
+  expect((await removeRun.run(house.context, { run: 'f' })).blobs).toBe(1);
+  await expectSound(house, 'a');
+});
+
+test('C5 cleaning up collects what went with the runs it removed, and a dry run nothing', async () => {
+  const house = open();
+  await start(house, 'a', 'x');
+  await house.engine.cancel('a');
+  house.advance(2 * day);
+  await start(house, 'b', 'y');
+  expect(await cleanUp.run(house.context, { dryRun: true })).toMatchObject({ removed: [{ runId: 'a' }], blobs: 0 });
+  expect(await cleanUp.run(house.context, {})).toMatchObject({ removed: [{ runId: 'a' }], blobs: 2 });
+  await expectSound(house, 'b');
+});
+
+test('C5 an engine that lives long puts its graph again, so that a new run never names what was collected', async () => {
+  const house = open();
+  const bench = createBench({ store: house.store, blobs: house.blobs, findGraph: () => graph });
+  await runToRest(bench.engine, graph, { letter: 'x' }, 'a');
+  house.advance(2 * day);
+  bench.clock.timeMs += 2 * day;
+  await removeRun.run(house.context, { run: 'a' });
+  await runToRest(bench.engine, graph, { letter: 'x' }, 'b');
+  const run = await house.store.readRun({ tenant, runId: 'b' });
+  if (run === undefined) throw new Error('b is gone');
+  for (const hash of listMetaBlobs(run)) expect(await house.blobs.has(tenant, hash)).toBe(true);
+});
+
+test('C6 nothing is collected where what runs store cannot be read', async () => {
+  const house = open();
+  await start(house, 'a', 'x');
+  await start(house, 'b', 'y');
+  house.advance(2 * day);
+  const cut: Store = { ...house.store, readCheckpoints: () => Promise.reject(new Error('unreadable')) };
+  await expect(pruneRuns.run({ ...house.context, store: cut }, { all: true })).rejects.toThrow('unreadable');
+  expect(await house.count()).toBe(5);
+});

@@ -1,0 +1,48 @@
+/** Whether the runs that are not over can be taken up again: what a resume would read of each is read (C6). */
+import { CairnError } from '../../errors.ts';
+import { loadState } from '../../history/load/load.ts';
+import { listMetaBlobs } from '../../history/stored/stored-meta.ts';
+import type { BlobStore } from '../../ports/blobs.ts';
+import type { RunRow, Store } from '../../ports/store.ts';
+import type { Finding } from './finding.ts';
+
+/** So many of the newest are looked at: each state is read whole. */
+const examinedRuns = 1_000;
+
+/** One finding; `bad` names the first run that a resume would refuse as damaged. @throws STORE_* as the store */
+export async function examineRuns(store: Store, blobs: BlobStore, tenant: string): Promise<Finding> {
+  const { rows } = await store.listRuns({ tenant, status: ['running', 'paused', 'failed'], limit: examinedRuns });
+  const damaged: { readonly run: RunRow; readonly error: CairnError }[] = [];
+  for (const run of rows) {
+    const error = await damageOf(store, blobs, run);
+    if (error !== undefined) damaged.push({ run, error });
+  }
+  const [first] = damaged;
+  const counted = `${rows.length} that ${rows.length === 1 ? 'is' : 'are'} not over`;
+  if (first === undefined) return { name: 'histories', verdict: 'ok', detail: `sound of ${counted}` };
+  return {
+    name: 'histories',
+    verdict: 'bad',
+    detail: `${damaged.length} of ${counted} cannot be taken up: ${first.run.runId}: ${first.error.message}`,
+    fix: `cairn verify ${first.run.runId}`,
+    code: first.error.code,
+  };
+}
+
+async function damageOf(store: Store, blobs: BlobStore, run: RunRow): Promise<CairnError | undefined> {
+  if ((await readAll(store, blobs, run)) === undefined) return undefined;
+  // What somebody writes or prunes between two reads looks like damage, which is there the second time too.
+  const now = await store.readRun(run);
+  return now === undefined ? undefined : readAll(store, blobs, now);
+}
+
+async function readAll(store: Store, blobs: BlobStore, run: RunRow): Promise<CairnError | undefined> {
+  try {
+    await loadState(store, blobs, run);
+    for (const hash of listMetaBlobs(run)) await blobs.get(run.tenant, hash);
+    return undefined;
+  } catch (error) {
+    if (!CairnError.is(error) || error.code.startsWith('STORE_')) throw error;
+    return error;
+  }
+}

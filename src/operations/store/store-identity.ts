@@ -1,0 +1,38 @@
+/** `identity`: the name of a store's data to the outside, which idempotency keys derive from (S6). */
+import { objectOf, text } from '../declare/output-shapes.ts';
+import { CairnError } from '../../errors.ts';
+import type { Operation } from '../declare/operation.ts';
+
+export interface StoreIdentityInput {
+  readonly new?: boolean;
+  readonly set?: string;
+}
+
+export interface StoreIdentityOutput {
+  /** Empty: the store has none. */
+  readonly identity: string;
+  /** What it was before; absent: it is as it was. */
+  readonly before?: string;
+}
+
+export const storeIdentity: Operation<StoreIdentityInput, StoreIdentityOutput> = {
+  name: 'identity',
+  summary: 'show the identity of the store, or give it another',
+  input: {
+    new: { type: 'flag', description: 'give it a random one, for runs from now on' },
+    set: { type: 'text', description: 'give it this one' },
+  },
+  output: 'the identity',
+  outputSchema: objectOf({ identity: text }, { before: text }),
+  isReadOnly: false,
+  async run({ store }, { new: isNew = false, set }) {
+    if (isNew && set !== undefined)
+      throw new CairnError('USAGE_INVALID', { reason: '--new and --set were both given', hint: 'Give one of them.' });
+    if (set === '') throw new CairnError('USAGE_INVALID', { reason: 'the identity is empty', hint: 'Give it a name.' });
+    const before = await store.readIdentity();
+    const identity = isNew ? crypto.randomUUID() : set;
+    if (identity === undefined) return { identity: before };
+    await store.setIdentity(identity);
+    return { identity, before };
+  },
+};

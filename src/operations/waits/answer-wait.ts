@@ -1,0 +1,45 @@
+/** `answer`: closes an open question. */
+import { anything, objectOf, text, wait } from '../declare/output-shapes.ts';
+import { findWait } from './find-wait.ts';
+import { giveAnswer, type AnsweredWait } from './give-answer.ts';
+import { readQuestions } from './list-waits.ts';
+import type { Operation, WorkContext } from '../declare/operation.ts';
+
+export interface AnswerWaitInput {
+  readonly run: string;
+  readonly wait?: string;
+  /** A text is read as what somebody typed: see {@link giveAnswer}. */
+  readonly value: unknown;
+  readonly by?: string;
+}
+
+export interface AnswerWaitOutput extends AnsweredWait {
+  /** What was recorded: the choice that was meant. */
+  readonly value: unknown;
+}
+
+export const answerWait: Operation<AnswerWaitInput, AnswerWaitOutput, WorkContext> = {
+  name: 'answer',
+  summary: 'answer an open question of a run',
+  input: {
+    run: { type: 'text', description: 'the run', isRequired: true, isPositional: true },
+    wait: {
+      type: 'text',
+      description: 'the question: its id, the beginning of it, its node or its name; needed if several are open',
+      isPositional: true,
+    },
+    value: { type: 'answer', description: 'the answer', isRequired: true, isPositional: true },
+    by: { type: 'text', description: 'who answers, for the record' },
+  },
+  output: 'the question that was answered',
+  outputSchema: objectOf({ runId: text, waitId: text, value: anything }, { wait }),
+  isReadOnly: false,
+  /** @throws RUN_NOT_FOUND, CHECKPOINT_AMBIGUOUS, WAIT_NOT_FOUND, WAIT_CLOSED, ANSWER_INVALID, USAGE_INVALID several fit the name */
+  async run(context, { run, wait: name, value: given, by }) {
+    const { runId, waits } = await readQuestions(context, run);
+    const wait = findWait(waits, runId, name);
+    // A wait that is not open goes through: the engine knows whether it was closed already, and by what.
+    const answered = { runId, waitId: wait?.waitId ?? name ?? '', ...(wait !== undefined && { wait }) };
+    return { ...answered, value: await giveAnswer(context, answered, given, by) };
+  },
+};

@@ -1,0 +1,5 @@
+/** Waits, as doors name, read and show them: the engine's own rules. */
+export type { OpenQuestion } from '../../engine/api.ts';
+export { choicesOf, type Choice } from '../../engine/admit/choices.ts';
+export { findWait, isAnswerable, nodeNameOf } from '../../engine/admit/find-wait.ts';
+export { readAnswer } from '../../engine/admit/read-answer.ts';

@@ -1,0 +1,57 @@
+/** `check` and `plan`: what a text would do as a workflow, and all that is wrong with it; nothing is run. */
+import { flag, listOf, objectOf, violation, workflow } from '../declare/output-shapes.ts';
+import type { Violation } from '../../graph/graph.ts';
+import { describe, type WorkflowDescription } from './describe-workflow.ts';
+import type { Operation, WorkContext } from '../declare/operation.ts';
+
+export interface CheckWorkflowInput {
+  readonly text: string;
+}
+
+export interface CheckWorkflowOutput {
+  /** Without errors; there may be warnings. */
+  readonly isValid: boolean;
+  readonly workflow: WorkflowDescription | undefined;
+  readonly violations: readonly Violation[];
+}
+
+export interface PlanWorkflowInput {
+  readonly file: string;
+}
+
+export const checkWorkflow: Operation<CheckWorkflowInput, CheckWorkflowOutput, WorkContext> = {
+  name: 'check',
+  summary: 'say all that is wrong with a workflow',
+  input: { text: { type: 'text', description: 'the workflow in YAML', isRequired: true, isPositional: true } },
+  output: 'its faults, and what it would be',
+  outputSchema: objectOf({ isValid: flag, violations: listOf(violation) }, { workflow }),
+  isReadOnly: true,
+  async run(context, { text }) {
+    const { workflow, violations } = (await context.openWorkflows()).check(text);
+    return {
+      isValid: workflow !== undefined && violations.every(({ severity }) => severity !== 'error'),
+      workflow: workflow === undefined ? undefined : describe(workflow),
+      violations,
+    };
+  },
+};
+
+export const planWorkflow: Operation<PlanWorkflowInput, WorkflowDescription, WorkContext> = {
+  name: 'plan',
+  summary: 'show what a workflow would do: waves, conditions, questions; nothing is run',
+  input: {
+    file: {
+      type: 'text',
+      description: 'a workflow in YAML, or the name of a known one',
+      isRequired: true,
+      isPositional: true,
+    },
+  },
+  output: 'the workflow',
+  outputSchema: workflow,
+  isReadOnly: true,
+  async run(context, { file }) {
+    const { workflow, source } = await context.loadWorkflow(file);
+    return describe(workflow, source);
+  },
+};

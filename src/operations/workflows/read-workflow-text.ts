@@ -1,0 +1,31 @@
+/** The text of a known workflow, as it was read: what a run that is started now is kept with. */
+import { objectOf, text } from '../declare/output-shapes.ts';
+import { CairnError } from '../../errors.ts';
+import type { Operation, WorkContext } from '../declare/operation.ts';
+
+export interface ReadWorkflowTextInput {
+  readonly workflow: string;
+}
+
+export interface ReadWorkflowTextOutput {
+  readonly text: string;
+}
+
+export const readWorkflowText: Operation<ReadWorkflowTextInput, ReadWorkflowTextOutput, WorkContext> = {
+  name: 'text',
+  summary: 'show the text of a workflow',
+  input: { workflow: { type: 'text', description: 'its name', isRequired: true, isPositional: true } },
+  output: 'the YAML',
+  outputSchema: objectOf({ text }),
+  isReadOnly: true,
+  /** @throws WORKFLOW_NOT_FOUND, GRAPH_INVALID */
+  async run(context, { workflow: name }) {
+    const { graph } = (await context.openWorkflows()).get(name).workflow;
+    const { workflows = {} } = JSON.parse(graph.text ?? '{}') as {
+      readonly workflows?: Readonly<Record<string, { readonly text: string }>>;
+    };
+    const text = workflows[name]?.text;
+    if (text === undefined) throw new CairnError('WORKFLOW_NOT_FOUND', { name });
+    return { text };
+  },
+};

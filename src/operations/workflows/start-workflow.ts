@@ -1,0 +1,52 @@
+/** Starts a workflow that is known by its name, or given as a text. */
+import { started } from '../declare/output-shapes.ts';
+import type { TextWorkflow } from '../../dialects/text-workflow.ts';
+import { CairnError } from '../../errors.ts';
+import type { Operation, WorkContext } from '../declare/operation.ts';
+import { startGraph, type StartRunOutput } from '../runs/start-run.ts';
+
+export interface StartWorkflowInput {
+  /** Either this or `text`. */
+  readonly workflow?: string;
+  readonly text?: string;
+  readonly input?: unknown;
+  readonly runId?: string;
+  readonly detach?: boolean;
+}
+
+async function readWorkflow(
+  context: WorkContext,
+  { workflow: name, text }: StartWorkflowInput,
+): Promise<{ readonly workflow: TextWorkflow; readonly source?: string }> {
+  if ((name === undefined) === (text === undefined))
+    throw new CairnError('USAGE_INVALID', {
+      reason: 'give the name of a workflow, or the text of one',
+      hint: 'One of them, not both.',
+    });
+  const workflows = await context.openWorkflows();
+  if (text !== undefined) return { workflow: workflows.readInline(text) };
+  const { workflow, source } = workflows.get(name ?? '');
+  return { workflow, source: context.keptSource(source) };
+}
+
+export const startWorkflow: Operation<StartWorkflowInput, StartRunOutput, WorkContext> = {
+  name: 'start',
+  summary: 'start a workflow by its name, or from its text',
+  input: {
+    workflow: { type: 'text', description: 'the name of a known workflow', isPositional: true },
+    text: { type: 'text', description: 'a workflow in YAML, under the permissions of such' },
+    input: { type: 'value', description: 'its inputs, by name' },
+    runId: { type: 'text', description: 'id of the run; starting twice with one id is the same run' },
+    detach: { type: 'flag', description: 'only record the run; do not stay with it' },
+  },
+  output: 'the run, and where it stands',
+  outputSchema: started,
+  isReadOnly: false,
+  async run(context, given) {
+    const { workflow, source } = await readWorkflow(context, given);
+    const { graph, warnings } = workflow;
+    const { input = {}, runId, detach = false } = given;
+    const meta = source === undefined ? {} : { source };
+    return startGraph(context, graph, input, { meta, detach, warnings, ...(runId !== undefined && { runId }) });
+  },
+};
