@@ -68,6 +68,8 @@ class CairnEngine implements Engine {
   readonly #active = new Map<string, ActiveRun>();
   /** Runs that are being claimed and loaded: whoever asks for one meanwhile gets the same. */
   readonly #opening = new Map<string, Promise<RunHandle>>();
+  /** Looks for runs whose reply is under way: which of them this engine has claimed is not known until it comes. */
+  readonly #looks = new Set<Promise<unknown>>();
   #isClosed = false;
 
   constructor(options: EngineOptions) {
@@ -116,6 +118,8 @@ class CairnEngine implements Engine {
 
   /** The run as it is advanced here now; one that is just coming to rest is waited for, since its runner takes nothing more. */
   async #advancing(runId: string): Promise<ActiveRun | undefined> {
+    // Who claimed a run that such a look has just claimed would take it from its own engine.
+    while (this.#looks.size > 0) await Promise.allSettled(this.#looks);
     for (;;) {
       const active = this.#active.get(runId);
       if (active === undefined || !active.runner.isOver) return active;
@@ -135,10 +139,14 @@ class CairnEngine implements Engine {
     const claimedAt = momentOf(clock);
     const except = [...(options.except ?? []), ...this.#active.keys(), ...this.#opening.keys()];
     const asked = { tenant, workerId: ids.workerId, leaseMs, at: clock.now(), ...options, except };
-    return (await store.claimNext(asked)).map((granted) => {
-      const { runId } = granted.run;
-      return { runId, handle: this.#open(runId, () => this.#advanceGranted(granted, claimedAt)) };
-    });
+    const look = store.claimNext(asked).then((grants) =>
+      grants.map((granted) => {
+        const { runId } = granted.run;
+        return { runId, handle: this.#open(runId, () => this.#advanceGranted(granted, claimedAt)) };
+      }),
+    );
+    this.#looks.add(look);
+    return look.finally(() => this.#looks.delete(look));
   }
 
   async #advanceGranted({ claim, run }: GrantedClaim, claimedAt: Moment): Promise<RunHandle> {

@@ -7,6 +7,7 @@ import type { Store } from '../../ports/store.ts';
 import { createMemoryStore } from '../../stores/memory/index.ts';
 import { createVirtualClock, type VirtualClock } from '../../testing/virtual-clock.ts';
 import type { Engine, RunHandle, TakenRun } from '../api.ts';
+import { createEngine } from '../engine.ts';
 
 const leaseMs = 3_000;
 
@@ -220,4 +221,38 @@ test('O2 a claim is kept while its run is opened, however long that takes, so th
   });
   expect(await clock.run(refused)).toMatchObject({ code: 'CLAIM_TAKEN' });
   expect((await clock.run(opened)).status).toBe('paused');
+});
+
+test('O2 a run that is resumed while the engine looks for work is claimed once, and both get it', async () => {
+  const bench = createBench();
+  const graph = graphOf('g', [node('a', 'pure', () => 1)], edges('> a', 'a >'));
+  await bench.engine.start(graph, {}, { runId: 'r', detach: true });
+  const granted = Promise.withResolvers<void>();
+  const reply = Promise.withResolvers<void>();
+  const claims: string[] = [];
+  const store: Store = {
+    ...bench.store,
+    claimNext: async (request) => {
+      const grants = await bench.store.claimNext(request);
+      claims.push('claimNext');
+      granted.resolve();
+      await reply.promise;
+      return grants;
+    },
+    claimRun: (request) => {
+      claims.push('claimRun');
+      return bench.store.claimRun(request);
+    },
+  };
+  const engine = createEngine({ ...bench.options, store, ids: testIds('worker-2'), findGraph: () => graph });
+  const taking = engine.takeUp({ limit: 1 });
+  await granted.promise;
+  const resuming = engine.resume('r');
+  // The resume has time to claim the run, if it would.
+  for (let turn = 0; turn < 30; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+  reply.resolve();
+  const [taken] = await taking;
+  const results = await Promise.all([taken?.handle, resuming].map(async (handle) => (await handle)?.result()));
+  expect(results.map((result) => result?.status)).toEqual(['completed', 'completed']);
+  expect(claims).toEqual(['claimNext']);
 });
