@@ -48,12 +48,12 @@ export interface BlockParts {
 
 /** What the texts of a workflow read in a run. */
 export function scopeOf({ name, shapes }: WorkflowParts, { state, runId, nodePath }: NodeContext): BlockScope {
-  return new BlockScope(state, shapes, runMetadata(name, runId, nodePath));
+  return new BlockScope(state, shapes, () => runMetadata(name, runId, nodePath));
 }
 
 /** The same where only the state is known. */
 export function scopeOfState({ name, shapes }: WorkflowParts, state: StateView): BlockScope {
-  return new BlockScope(state, shapes, workflowMetadata(name));
+  return new BlockScope(state, shapes, () => workflowMetadata(name));
 }
 
 export function resolveFileOutputs(templates: readonly FileOutputTemplate[], scope: BlockScope): readonly FileOutput[] {

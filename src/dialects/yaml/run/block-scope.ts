@@ -23,21 +23,26 @@ function valueAt(part: Output, id: string): unknown {
 
 /** Reads are those of the state, so they are recorded as the activation's input (E9). */
 export class BlockScope implements Scope {
-  readonly metadata: Scope['metadata'];
   readonly each: Scope['each'];
+  readonly #metadata: () => Scope['metadata'];
   readonly #state: StateView;
   readonly #shapes: ReadonlyMap<string, BlockShape>;
 
+  /** @param metadata - asked for when an expression reads it, which few do */
   constructor(
     state: StateView,
     shapes: ReadonlyMap<string, BlockShape>,
-    metadata: Scope['metadata'],
+    metadata: () => Scope['metadata'],
     each?: Scope['each'],
   ) {
     this.#state = state;
     this.#shapes = shapes;
-    this.metadata = metadata;
+    this.#metadata = metadata;
     this.each = each;
+  }
+
+  get metadata(): Scope['metadata'] {
+    return this.#metadata();
   }
 
   get inputs(): Output {
@@ -60,6 +65,6 @@ export class BlockScope implements Scope {
 
   /** The same state with one item of a for_each. */
   withEach(each: NonNullable<Scope['each']>): BlockScope {
-    return new BlockScope(this.#state, this.#shapes, this.metadata, each);
+    return new BlockScope(this.#state, this.#shapes, this.#metadata, each);
   }
 }
