@@ -2,6 +2,7 @@
 import { dialectsMutants } from './dialects.ts';
 import { doorsMutants } from './doors.ts';
 import { engineMutants } from './engine.ts';
+import { forksMutants } from './forks.ts';
 import { historyMutants } from './history.ts';
 import type { Mutant } from './mutant.ts';
 import { stateMutants } from './state.ts';
@@ -10,6 +11,7 @@ import { storesMutants } from './stores.ts';
 /** By the room that they change. */
 export const mutantsByRoom: Readonly<Record<string, readonly Mutant[]>> = {
   engine: engineMutants,
+  forks: forksMutants,
   state: stateMutants,
   history: historyMutants,
   dialects: dialectsMutants,

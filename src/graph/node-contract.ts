@@ -63,7 +63,7 @@ export function outcome(parts: OutcomeParts): Outcome {
   return new Outcome(parts);
 }
 
-/** Given as the output of an {@link outcome}: the output is the list of the steps' outputs, in step order. So it is stored in one place only (C1). */
+/** Given as the output of an {@link outcome}: the output is the list of the outputs of the node's steps, in the order in which it called them. So it is stored in one place only (C1). */
 export const stepsOutput: unique symbol = Symbol.for('cairn.stepsOutput');
 
 /** How a failed attempt of an effect is to be read (X3). */

@@ -54,23 +54,3 @@ export function runParts<Item>(
     beginMore();
   });
 }
-
-/** The largest key that an object takes for a position. */
-const lastPosition = 2 ** 32 - 2;
-
-/**
- * Whether the records of the parts' steps stand in the order of the items, so that they can stand for the list of outputs. A step has its
- * record from when it begins, ends, or is tried again, so side by side only keys that are positions are sure: objects put them first,
- * in ascending order.
- */
-export function keepsItemOrder(keys: readonly string[], isSequential: boolean): boolean {
-  return keys.every((key, index) => {
-    const before = index === 0 ? undefined : keys[index - 1];
-    if (!isPosition(key)) return isSequential || keys.length === 1;
-    return before === undefined || (isPosition(before) && Number(before) < Number(key));
-  });
-}
-
-function isPosition(key: string): boolean {
-  return /^(0|[1-9]\d{0,9})$/.test(key) && Number(key) <= lastPosition;
-}

@@ -12,7 +12,7 @@ import {
   type StateView,
   type StepContext,
 } from '../graph/node-contract.ts';
-import { keepsItemOrder, runParts } from '../graph/run-parts.ts';
+import { runParts } from '../graph/run-parts.ts';
 import { describeConfig } from './draft/computed.ts';
 import { refuseUnknownKeys } from './draft/known-keys.ts';
 import { draftNode, type NodeDraft, type NodeOptions } from './draft/node-draft.ts';
@@ -134,9 +134,8 @@ async function mapItems(
   });
   if (hasFailed) throw describeFailure(keys, results);
   if (config.continueOnError === true) return results;
-  // The steps hold the outputs: naming them keeps one copy, but only where their order is the items' order.
-  if (typeof config.each === 'function' && keepsItemOrder(keys, concurrency === 1))
-    return outcome({ output: stepsOutput });
+  // The steps hold the outputs, and are called in the order of the items: naming them keeps one copy.
+  if (typeof config.each === 'function') return outcome({ output: stepsOutput });
   return results.map((result) => (result.status === 'completed' ? result.value : undefined));
 }
 

@@ -101,7 +101,11 @@ export class Frame {
 
   /** Sets the whole record of a node. @param json - its encoding */
   setNode(nodeId: string, record: NodeRecord, json: string): void {
-    this.#channels.touchNode(nodeId, 'output' in record || record.outputOfSteps === true, record.status === 'failed');
+    this.#channels.touchNode(
+      nodeId,
+      'output' in record || record.outputOfSteps !== undefined,
+      record.status === 'failed',
+    );
     setOwn(this.tree.nodes, nodeId, record);
     this.#delta.set(`${this.#nodesPrefix},${JSON.stringify(nodeId)}]`, json);
   }

@@ -40,8 +40,8 @@ export interface NodeRecord {
   /** Absent: 0. */
   epoch?: number;
   output?: unknown;
-  /** The output is the list of the steps' outputs, in step order (map nodes): it is stored in one place only. */
-  outputOfSteps?: boolean;
+  /** The output is the list of the steps' outputs (map nodes): it is stored in one place only. */
+  outputOfSteps?: StepOrder;
   /** The name under which the output is seen among the artifacts, for those who read the tree without its graph. */
   as?: string;
   error?: unknown;
@@ -78,8 +78,12 @@ export interface NodeRecord {
   budgetFrom?: number;
 }
 
+/** Keys of steps in the order in which the function called them; true: the record has them in that order. */
+export type StepOrder = true | readonly string[];
+
 export interface KeptOutcome {
   readonly output?: unknown;
+  readonly outputOfSteps?: StepOrder;
   /** Updates not yet applied, by partition. */
   readonly updates?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
   readonly goto?: readonly string[];

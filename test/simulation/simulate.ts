@@ -83,7 +83,7 @@ export async function simulate(seed: number, options: SimulationOptions): Promis
   const client = { ...crashCase, runId, begin, earlySignals: signalsOf(plan), cancelAfterMs };
   const attend = async (): Promise<Ends> => {
     const status = await attendRun(world, client, random.fork());
-    if (status === 'cancelled' || hasMaps(plan) || random.chance(0.4)) return { status, forks: [] };
+    if (status === 'cancelled' || random.chance(0.4)) return { status, forks: [] };
     roughUntilMs = time.timeMs + roughMs;
     return { status, forks: await attendForks(world, crashCase, runId, random.fork()) };
   };
@@ -140,13 +140,6 @@ async function tooLate(time: VirtualClock): Promise<Ends> {
 function hasTimeouts({ nodes }: RandomGraphPlan): boolean {
   return nodes.some(
     ({ effect, parts }) => effect.hangs || parts.some((part) => 'graph' in part && hasTimeouts(part.graph)),
-  );
-}
-
-/** The outputs of a map stand in the order of its records, which in a fork may be another: what reads them is then another effect. */
-function hasMaps({ nodes }: RandomGraphPlan): boolean {
-  return nodes.some(
-    ({ items, parts }) => items.length > 0 || parts.some((part) => 'graph' in part && hasMaps(part.graph)),
   );
 }
 

@@ -16,6 +16,7 @@ export function admitKept(core: RunCore, activation: Activation, kept: KeptOutco
   }
   return {
     ...(kept.output === undefined ? {} : { output: admit(kept.output, ['outputs', activation.node.id]) }),
+    ...(kept.outputOfSteps === undefined ? {} : { outputOfSteps: kept.outputOfSteps }),
     ...(kept.updates === undefined ? {} : { updates }),
     ...(kept.goto === undefined ? {} : { goto: kept.goto }),
   };

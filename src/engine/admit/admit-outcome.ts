@@ -3,6 +3,7 @@ import { CairnError } from '../../errors.ts';
 import { Outcome, partitions, stepsOutput, type OutcomeParts, type Partition } from '../../graph/node-contract.ts';
 import type { Graph, StandardSchema } from '../../graph/graph.ts';
 import { admitValue, maskedText, type Admitted } from '../../state/values/codec.ts';
+import type { StepOrder } from '../../state/tree.ts';
 import type { Activation } from '../run/frame-run.ts';
 import { checkWritten, type SizedPart } from './checkpoint-size.ts';
 import type { RunCore } from '../run/run-core.ts';
@@ -14,7 +15,8 @@ export type AdmittedUpdates = Record<string, Record<string, Admitted>>;
 export interface AdmittedOutcome {
   /** Absent: undefined, which is not stored. */
   readonly output?: Admitted;
-  readonly isStepsOutput?: boolean;
+  /** Its output is that of its steps. */
+  readonly outputOfSteps?: StepOrder;
   readonly updates?: AdmittedUpdates;
   readonly goto?: readonly string[];
 }
@@ -46,7 +48,7 @@ function takeIn(core: RunCore, activation: Activation, returned: unknown): Admit
     ...(parts.output === undefined || parts.output === stepsOutput
       ? {}
       : { output: admitValue(parts.output, ['outputs', node.id], core.env.limits, core.redact) }),
-    ...(parts.output === stepsOutput ? { isStepsOutput: true } : {}),
+    ...(parts.output === stepsOutput ? { outputOfSteps: activation.stepOrder } : {}),
     ...(updates === undefined ? {} : { updates }),
     ...(parts.goto === undefined ? {} : { goto: typeof parts.goto === 'string' ? [parts.goto] : parts.goto }),
   };

@@ -206,6 +206,7 @@ export async function save(core: RunCore, activation: Activation, state: unknown
   delete next.children;
   frame.setNode(activation.node.id, next, encodeValue({ ...next, saved }));
   activation.ordinals = undefined;
+  activation.calls = undefined;
   core.draft.note({ kind: 'save', node: activation.path });
   await core.loop.durable();
 }

@@ -138,7 +138,7 @@ function skip(core: RunCore, activation: Activation): void {
 }
 
 /** What a completed visit leaves for others to see. */
-const shownFields: readonly string[] = ['output', 'as'];
+const shownFields: readonly string[] = ['output', 'outputOfSteps', 'steps', 'as'];
 
 /** What the last completed visit left stays where it is, large or not (C5): a skip changes only where the node stands. */
 function recordSkip({ frameRun, node, visit }: Activation): void {
@@ -152,7 +152,8 @@ function recordSkip({ frameRun, node, visit }: Activation): void {
     ...(held === undefined ? {} : { held }),
   };
   const left = frameRun.recordOf(node);
-  if (left?.output === undefined) return frame.setNode(node.id, record, JSON.stringify(record));
+  if (left?.output === undefined && left?.outputOfSteps === undefined)
+    return frame.setNode(node.id, record, JSON.stringify(record));
   for (const name of Object.keys(left))
     if (!(name in record) && !shownFields.includes(name)) frame.deleteNodeField(node.id, name);
   for (const [name, value] of Object.entries(record)) frame.setNodeField(node.id, name, value, JSON.stringify(value));

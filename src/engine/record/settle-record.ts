@@ -61,7 +61,7 @@ export function writeRecord(activation: Activation, ending: Ending, error: Admit
   const settled = ending.fired === undefined ? undefined : frameRun.plan.settledFields(node.index, ending.fired);
   const previous = frameRun.openRecordOf(node);
   const isOpen = ending.fired === undefined || (ending.status === 'cancelled' && isInDoubt(activation, previous));
-  const keepsSteps = previous?.steps !== undefined && (isOpen || outcome.isStepsOutput === true);
+  const keepsSteps = previous?.steps !== undefined && (isOpen || outcome.outputOfSteps !== undefined);
   const record: NodeRecord = { status: ending.status };
   const texts: string[] | undefined = keepsSteps ? [`"${ending.status}"`] : undefined;
   let json = `{"status":"${ending.status}"`;
@@ -83,7 +83,9 @@ export function writeRecord(activation: Activation, ending: Ending, error: Admit
   }
   if (ending.fired === undefined) keepForRetry(activation, ending, field);
   else if (outcome.output !== undefined) field('output', outcome.output.value, outcome.output.json);
-  if (outcome.isStepsOutput === true && ending.status === 'completed') field('outputOfSteps', true, 'true');
+  const { outputOfSteps } = outcome;
+  if (outputOfSteps !== undefined && ending.status === 'completed')
+    field('outputOfSteps', outputOfSteps, JSON.stringify(outputOfSteps));
   // One that was cancelled before it was begun certainly did not happen (X3).
   if (ending.status === 'cancelled' && isEffect(node) && previous?.intent === undefined) field('applied', 'no', '"no"');
   if (node.outputAs !== undefined && ending.status === 'completed')
@@ -107,11 +109,12 @@ function keepForRetry(
   const held = activation.frameRun.plan.heldBy(activation.node.index);
   if (held !== undefined) field('held', held, JSON.stringify(held));
   if (ending.isKept !== true) return;
-  const { output, updates, goto } = ending.outcome;
+  const { output, outputOfSteps, updates, goto } = ending.outcome;
   const plain = (given: Readonly<Record<string, Admitted>>): Record<string, unknown> =>
     Object.fromEntries(Object.entries(given).map(([key, value]) => [key, value.value]));
   const kept: KeptOutcome = {
     ...(output === undefined ? {} : { output: output.value }),
+    ...(outputOfSteps === undefined ? {} : { outputOfSteps }),
     ...(updates === undefined
       ? {}
       : { updates: Object.fromEntries(Object.entries(updates).map(([name, given]) => [name, plain(given)])) }),
@@ -119,6 +122,7 @@ function keepForRetry(
   };
   const members = [
     ...(output === undefined ? [] : [`"output":${output.json}`]),
+    ...(outputOfSteps === undefined ? [] : [`"outputOfSteps":${JSON.stringify(outputOfSteps)}`]),
     ...(updates === undefined ? [] : [`"updates":${givenJson(ending.outcome)}`]),
     ...(goto === undefined ? [] : [`"goto":${JSON.stringify(goto)}`]),
   ];

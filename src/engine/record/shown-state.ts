@@ -24,6 +24,6 @@ export function mayChangeState(ops: readonly unknown[], treePath: readonly strin
 
 /** Whether a record that is set as a whole shows an output or a failure, or may have replaced one that does: then it is of a later visit or attempt. */
 function isLaterOrShown(record: NodeRecord | undefined): boolean {
-  if (record === undefined || 'output' in record || record.outputOfSteps === true) return true;
+  if (record === undefined || 'output' in record || record.outputOfSteps !== undefined) return true;
   return record.status === 'failed' || record.visits !== undefined || record.attempt !== undefined;
 }

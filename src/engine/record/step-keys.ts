@@ -12,7 +12,9 @@ export function nextStepKey(core: RunCore, activation: Activation, name: string)
   activation.ordinals.set(name, ordinal);
   // A NUL of the author's own is doubled, so that no name looks like the n-th call of another.
   const own = name.includes('\0') ? name.replaceAll('\0', '\0\0') : name;
-  return ordinal === 1 ? own : `${own}\0${ordinal}`;
+  const key = ordinal === 1 ? own : `${own}\0${ordinal}`;
+  (activation.calls ??= []).push(key);
+  return key;
 }
 
 /** What is recorded of a call of this visit. */

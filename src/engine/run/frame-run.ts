@@ -7,7 +7,7 @@ import { compileChannels, type ChannelTable } from '../../state/channels/channel
 import { DeltaBuilder } from '../../state/delta.ts';
 import { Frame, type OpenView } from '../../state/frame.ts';
 import { hashParts } from '../../state/values/hash.ts';
-import type { FrameTree, NodeRecord } from '../../state/tree.ts';
+import type { FrameTree, NodeRecord, StepOrder } from '../../state/tree.ts';
 import { Plan } from '../plan/plan.ts';
 
 interface GraphTables {
@@ -171,6 +171,8 @@ export class Activation {
   mustRunAgain = false;
   /** Calls of each step name so far, in this generation. */
   ordinals: Map<string, number> | undefined;
+  /** Keys of its calls so far, in this generation and since its last save, in order. */
+  calls: string[] | undefined;
   /** Its result is no longer needed. */
   isCancelled = false;
   /** Whether it counts as work being done. */
@@ -216,6 +218,18 @@ export class Activation {
   /** Settled, or dropped: whatever still comes of it comes too late. */
   get isOver(): boolean {
     return this.phase === 'settled';
+  }
+
+  /**
+   * The steps on record as its function called them: they are recorded as they begin, end or are tried again, which is another order in
+   * each fork, and objects put keys that look like numbers first.
+   */
+  get stepOrder(): StepOrder {
+    const steps = this.frameRun.openRecordOf(this.node)?.steps ?? {};
+    const called = (this.calls ?? []).filter((key) => Object.hasOwn(steps, key));
+    const recorded = Object.keys(steps);
+    const isSame = called.length === recorded.length && called.every((key, index) => key === recorded[index]);
+    return isSame ? true : called;
   }
 
   /** Keys of the steps of effects that are called and have not ended. */
@@ -282,5 +296,6 @@ export class Activation {
     this.openWaits = 0;
     this.mustRunAgain = false;
     this.ordinals = undefined;
+    this.calls = undefined;
   }
 }

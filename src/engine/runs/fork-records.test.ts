@@ -1,8 +1,11 @@
 /** What a fork takes of what its original recorded after the fork point: whole, of the same visit, and never what is used up (X2). */
 import { expect, test } from 'vitest';
 import { until } from '../../../test/support/awaited.ts';
-import type { EdgeDefinition } from '../../graph/graph.ts';
+import { functionCondition } from '../../graph/condition.ts';
+import type { EdgeDefinition, GraphDefinition } from '../../graph/graph.ts';
 import { NodeFailure, outcome, stepsOutput } from '../../graph/node-contract.ts';
+import { loadState } from '../../history/load/load.ts';
+import { viewState } from '../../history/read/state-view.ts';
 import type { Engine } from '../api.ts';
 import { createEngine } from '../engine.ts';
 import { killableEngine, killedInEffect, settleDown } from '../../../test/dying-engine.ts';
@@ -66,6 +69,74 @@ test.each(['none', 'every_node'] as const)(
     expect((await forkOf(bench, graph, done.runId, 0)).state.outputs).toEqual(done.state.outputs);
   },
 );
+
+/** A node with steps that end in the reverse order of their calls, and one that is told what they gave. */
+function reversedSteps(more: Partial<GraphDefinition> = {}): Graph {
+  const all = node('all', 'pure', async (ctx) => {
+    if (ctx.savedState === undefined) {
+      await ctx.step('last', {}, () => 'saved');
+      await ctx.save('the first part');
+    }
+    const ended: (() => void)[] = [];
+    const names = ['first', '9', 'last', '3'];
+    await Promise.all(
+      names.map((name, index) =>
+        ctx.step(name, {}, async () => {
+          if (index < names.length - 1) await new Promise<void>((resolve) => (ended[index] = resolve));
+          ended[index - 1]?.();
+          return name;
+        }),
+      ),
+    );
+    return outcome({ output: stepsOutput, scratch: { sum: 1 } });
+  });
+  const told = node('told', 'pure', ({ state }) => String(state.outputs['all']));
+  return graphOf('g', [all, told], edges('> all', 'all > told', 'told >'), more);
+}
+
+test('X4 outputs of steps stand in the order of their calls, in a fork and in what is shown too', async () => {
+  const graph = reversedSteps();
+  const bench = createBench();
+  const done = await runToRest(bench.engine, graph);
+  const expected = { all: ['first', '9', 'last', '3'], told: 'first,9,last,3' };
+  expect(done.state.outputs).toEqual(expected);
+  for (let seq = (await rowOf(bench, done.runId)).head; seq >= 0; seq -= 1)
+    expect((await forkOf(bench, graph, done.runId, seq)).state.outputs, `forked at ${seq}`).toEqual(expected);
+  const row = await rowOf(bench, done.runId);
+  const { root } = await loadState(bench.store, bench.options.blobs, row);
+  expect(viewState(root).state.outputs).toEqual(expected);
+});
+
+test('X4 outputs of steps are kept, in their order, where a reducer fails and a resume tries again', async () => {
+  let isBroken = true;
+  const reduce = (_: unknown, update: unknown): unknown => {
+    if (isBroken) throw new Error('the reducer fails');
+    return update;
+  };
+  const graph = reversedSteps({ reducers: { 'scratch.sum': { name: 'breaks', reduce } } });
+  const bench = createBench();
+  expect((await runToRest(bench.engine, graph, {}, 'kept')).status).toBe('failed');
+  isBroken = false;
+  const done = await resumeToRest(afterCrash(bench), 'kept', graph);
+  expect(done.state.outputs).toEqual({ all: ['first', '9', 'last', '3'], told: 'first,9,last,3' });
+});
+
+test('E1.5 a visit that is skipped leaves the output of its steps to be seen, as any other output', async () => {
+  const all = node(
+    'all',
+    'pure',
+    async (ctx) => {
+      await ctx.step('only', {}, () => 'output');
+      return outcome({ output: stepsOutput });
+    },
+    { when: functionCondition(({ state }) => state.outputs['again'] === undefined) },
+  );
+  const again = node('again', 'pure', ({ visit }) => ({ visit }));
+  const links = [...edges('> all'), { from: 'all', to: 'again', always: true }, { ...back('again', 2), to: 'all' }];
+  const bench = createBench();
+  const done = await runToRest(bench.engine, graphOf('g', [all, again], links));
+  expect(done.state.outputs).toEqual({ all: ['output'], again: { visit: 2 } });
+});
 
 test('X2 visits that settled in one checkpoint each have their own outcome in a fork', async () => {
   const graph = graphOf(

@@ -2,6 +2,7 @@
 import { CairnError } from '../../errors.ts';
 import type { ConditionScope, GraphEdge } from '../../graph/graph.ts';
 import { outputsOfSteps } from '../../state/channels/channels.ts';
+import type { StepOrder } from '../../state/tree.ts';
 import type { Admitted } from '../../state/values/codec.ts';
 import { hashParts } from '../../state/values/hash.ts';
 import type { Activation } from '../run/frame-run.ts';
@@ -118,8 +119,9 @@ function route(
   let view: ReturnType<typeof frameRun.frame.openView> | undefined;
   const scope = (): ConditionScope => {
     view ??= frameRun.frame.openView();
-    const steps = outcome.isStepsOutput === true ? frameRun.openRecordOf(node) : undefined;
-    const output = steps === undefined ? outcome.output?.value : outputsOfSteps(steps);
+    const { outputOfSteps } = outcome;
+    const steps = outputOfSteps === undefined ? undefined : frameRun.openRecordOf(node);
+    const output = steps === undefined ? outcome.output?.value : outputsOfSteps(steps, outputOfSteps as StepOrder);
     const shown = failure === undefined ? output : undefined;
     const error = status === 'failed' ? failure : undefined;
     const state = settledState(view.state, frameRun, node, { output: shown, error: failure });

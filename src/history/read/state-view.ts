@@ -1,4 +1,5 @@
 /** What a user sees as "the checkpoint": a view computed from the tree, the same for every dialect (C9). */
+import { outputsOfSteps } from '../../state/channels/channels.ts';
 import type {
   FrameTree,
   NodeRecord,
@@ -80,8 +81,9 @@ function viewValues({ input, channels, nodes }: FrameTree): StateValues {
   };
 }
 
-function outputOf({ output, outputOfSteps, steps }: NodeRecord): unknown {
-  return outputOfSteps === true ? Object.values(steps ?? {}).map((step) => step.output) : output;
+function outputOf(record: NodeRecord): unknown {
+  const { output, outputOfSteps } = record;
+  return outputOfSteps === undefined ? output : outputsOfSteps(record, outputOfSteps);
 }
 
 function listNodes(frame: FrameTree, framePath: readonly string[]): NodeRow[] {

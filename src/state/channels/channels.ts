@@ -8,7 +8,7 @@ import { hashParts } from '../values/hash.ts';
 import { PastLog } from './past-log.ts';
 import { getOwn } from '../values/plain.ts';
 import { readPath } from '../values/path.ts';
-import type { FrameTree, NodeRecord } from '../tree.ts';
+import type { FrameTree, NodeRecord, StepOrder, StepRecord } from '../tree.ts';
 import { absentVersion, foldItems, listSeed, versionOfValue } from './versions.ts';
 
 /** What is told of nodes, by node id. */
@@ -108,8 +108,8 @@ export class Channels {
   #rawOutput(nodeId: string): unknown {
     const record = getOwn(this.tree.nodes, nodeId) as NodeRecord | undefined;
     if (record === undefined || !showsOutput(record)) return absent;
-    if (record.outputOfSteps !== true) return record.output;
-    return (this.cell('outputs', nodeId).assembled ??= outputsOfSteps(record));
+    if (record.outputOfSteps === undefined) return record.output;
+    return (this.cell('outputs', nodeId).assembled ??= outputsOfSteps(record, record.outputOfSteps));
   }
 
   #rawFailure(nodeId: string): unknown {
@@ -210,13 +210,15 @@ export class Channels {
 
 /** The output of the last completed visit: a record keeps none of a failed one's. */
 function showsOutput(record: NodeRecord): boolean {
-  if (record.outputOfSteps === true) return record.status === 'completed';
+  if (record.outputOfSteps !== undefined) return record.status === 'completed' || record.status === 'skipped';
   return record.status !== 'failed' && 'output' in record;
 }
 
 /** The output of a node whose output is that of its steps, frozen. */
-export function outputsOfSteps(record: NodeRecord): readonly unknown[] {
-  const done = Object.values(record.steps ?? {}).filter((step) => step.status === 'done');
+export function outputsOfSteps({ steps = {} }: NodeRecord, order: StepOrder): readonly unknown[] {
+  const called =
+    order === true ? Object.values(steps) : order.map((key) => getOwn(steps, key) as StepRecord | undefined);
+  const done = called.filter((step) => step?.status === 'done') as readonly StepRecord[];
   return Object.freeze(done.map((step) => deepFreeze(step.output)));
 }
 

@@ -8,7 +8,7 @@ import {
   type NodeImplementation,
   type StepOptions,
 } from '../../../graph/node-contract.ts';
-import { keepsItemOrder, runParts } from '../../../graph/run-parts.ts';
+import { runParts } from '../../../graph/run-parts.ts';
 import type { Inputs } from '../../../graph/node-type.ts';
 import { SecretReference } from '../../../graph/secret-reference.ts';
 import { ItemContext, StepItemContext } from './block-context.ts';
@@ -65,10 +65,8 @@ export function forEachImplementation(
       const scope = scopeOf(parts.workflow, ctx);
       const items = readItems(evaluateBefore(over as Template, scope));
       const { iterations, areSteps } = await runItems(ctx, { parts, scope, items, work });
-      // The steps hold the iterations: naming them keeps one copy, but only where their order is that of the items.
-      const keys = items.map(({ key }) => key);
-      const isStored = areSteps && items.length > 0 && keepsItemOrder(keys, parts.file.forEach?.isSequential ?? true);
-      return isStored ? outcome({ output: stepsOutput }) : summarise(iterations);
+      // The steps hold the iterations, and are called in the order of the items: naming them keeps one copy.
+      return areSteps && items.length > 0 ? outcome({ output: stepsOutput }) : summarise(iterations);
     },
     codeText: String(type.run),
   };
