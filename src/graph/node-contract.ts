@@ -211,6 +211,16 @@ export interface NodeContext {
   save(state: unknown): Promise<void>;
   /** What the last `save` of this activation kept, if any. */
   readonly savedState: unknown;
+  /**
+   * Appends items to a list of this visit, kept with it: a call costs its own items, however long the list is. The n-th call of a list
+   * that is repeated finds itself recorded and does nothing. It retires no steps, and `save` keeps the lists. Work that goes on side by
+   * side needs a list for each part, since the items stand in the order of the calls.
+   *
+   * @throws NODE_CALL_REFUSED, ID_INVALID, RUN_LIMIT, VALUE_UNSTORABLE, VALUE_TOO_LARGE, CHECKPOINT_TOO_LARGE
+   */
+  append(list: string, items: readonly unknown[]): Promise<void>;
+  /** What the calls of `append` made so far have added to a list, frozen; empty before the first. */
+  list(name: string): readonly unknown[];
   /** Runs a graph as a child, inside this run's history. */
   run(graph: object, input: unknown, options?: { readonly name?: string }): Promise<ChildResult>;
   /**

@@ -29,6 +29,13 @@ export class TreeWriter {
     this.delta.set(pathJson(path), json);
   }
 
+  /** Adds items to a list that is there. @param json - how the items are written, as a JSON array */
+  append(path: Path, items: readonly unknown[], json: string): void {
+    const list = this.#holderOf(path)?.[path.at(-1) as string] as unknown[];
+    for (const item of items) list.push(item);
+    this.delta.append(pathJson(path), json);
+  }
+
   /** Deletes a place; nothing happens if it is not there. */
   delete(path: Path): void {
     const holder = this.#holderOf(path);

@@ -70,6 +70,10 @@ export interface NodeRecord {
   saves?: number;
   /** Inner state kept by ctx.save. */
   saved?: unknown;
+  /** What ctx.append added to each list of this visit: the items of each call, in the order of the calls. */
+  lists?: Record<string, (readonly unknown[])[]>;
+  /** How many calls of each list came before the last ctx.save: they are not made again. */
+  listsFrom?: Record<string, number>;
   /** Epoch ms before which the next attempt does not start. */
   retryAt?: number;
   /** Absolute deadline of the attempt, epoch ms. */

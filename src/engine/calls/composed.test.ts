@@ -273,3 +273,23 @@ test('P2 a function that returns before an effect it began has ended is settled 
   const result = await runToRest(engine, graph);
   expect(result.state.outputs).toEqual({ a: 'fast', b: ['fast', 'slow'] });
 });
+
+test('E9 what steps, answers and saves give is frozen, as it was recorded and as it is read back', async () => {
+  const bench = createBench();
+  const frozen: boolean[][] = [];
+  const graph = single(async (ctx) => {
+    if (ctx.savedState === undefined) await ctx.save({ in: {} });
+    const stepped = await ctx.step('s', {}, () => ({ in: {} }));
+    await ctx.ask({ name: 'first', prompt: '?' });
+    const answer = await ctx.ask({ name: 'second', prompt: '?' });
+    const given = [ctx.savedState, stepped, answer] as readonly { readonly in: object }[];
+    await ctx.ask({ name: 'third', prompt: '?' });
+    frozen.push(given.map((value) => Object.isFrozen(value) && Object.isFrozen(value.in)));
+  });
+  let { waits } = await runToRest(bench.engine, graph, {}, 'r');
+  for (const value of [{}, { in: {} }, {}]) {
+    await bench.engine.answer('r', waits[0]?.waitId ?? '', value);
+    ({ waits } = await resumeToRest(afterCrash(bench), 'r', graph));
+  }
+  expect(frozen).toEqual([[true, true, true]]);
+});

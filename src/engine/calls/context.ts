@@ -12,8 +12,10 @@ import type {
 } from '../../graph/node-contract.ts';
 import type { Graph } from '../../graph/graph.ts';
 import type { ModelAccess } from '../../graph/model-contract.ts';
+import { deepFreeze } from '../../state/values/freeze.ts';
 import { accessModels } from '../../ports/model-access.ts';
 import type { Activation } from '../run/frame-run.ts';
+import { append, listOf } from './append.ts';
 import { runChild } from './child.ts';
 import type { RunCore } from '../run/run-core.ts';
 import { guardCall } from '../run/guard-call.ts';
@@ -71,7 +73,7 @@ export class Context implements NodeContext {
     return this.#activation.signal;
   }
   get savedState(): unknown {
-    return this.#activation.frameRun.openRecordOf(this.#activation.node)?.saved;
+    return deepFreeze(this.#activation.frameRun.openRecordOf(this.#activation.node)?.saved);
   }
 
   /** Calls of an attempt that is over are refused, whichever attempt runs now (X4). */
@@ -98,6 +100,13 @@ export class Context implements NodeContext {
   async save(state: unknown): Promise<void> {
     this.#guard('save');
     return save(this.#core, this.#activation, state);
+  }
+  async append(list: string, items: readonly unknown[]): Promise<void> {
+    this.#guard('append');
+    return append(this.#core, this.#activation, list, items);
+  }
+  list(name: string): readonly unknown[] {
+    return listOf(this.#activation, name);
   }
   async run(graph: object, input: unknown, options: { readonly name?: string } = {}): Promise<ChildResult> {
     this.#guard('run');

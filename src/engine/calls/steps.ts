@@ -4,6 +4,7 @@ import type { StepContext, StepOptions } from '../../graph/node-contract.ts';
 import { stepFault } from '../../graph/validate-calls.ts';
 import type { StepRecord } from '../../state/tree.ts';
 import { admitValue } from '../../state/values/codec.ts';
+import { deepFreeze } from '../../state/values/freeze.ts';
 import { hashText } from '../../state/values/hash.ts';
 import { admitError } from '../admit/encode-error.ts';
 import { offloadValue } from '../admit/offload.ts';
@@ -39,7 +40,7 @@ export async function runStep<T>(
   guardCall(activation, generation, 'step');
   const key = nextStepKey(core, activation, name);
   const recorded = recordOfInput(core, activation, key, options);
-  if (recorded?.status === 'done') return recorded.output as T;
+  if (recorded?.status === 'done') return deepFreeze(recorded.output) as T;
   if (recorded?.status === 'failed') throw recorded.error;
   activation.stepsInFlight += 1;
   activation.notePart(key, onWaiting);

@@ -3,7 +3,8 @@ import { CairnError } from '../../errors.ts';
 import type { Question } from '../../graph/node-contract.ts';
 import { questionFault } from '../../graph/validate-calls.ts';
 import { admitValue, encodeValue, type Admitted } from '../../state/values/codec.ts';
-import type { NodeRecord, StepKind, StepRecord, WaitRecord } from '../../state/tree.ts';
+import { deepFreeze } from '../../state/values/freeze.ts';
+import type { StepKind, StepRecord, WaitRecord } from '../../state/tree.ts';
 import type { Activation } from '../run/frame-run.ts';
 import { defaultAnswerOf } from '../admit/check-answer.ts';
 import { checkWritten } from '../admit/checkpoint-size.ts';
@@ -17,6 +18,7 @@ import { admitStep, checkStepCount, finishStep } from '../record/finish-step.ts'
 import { guardCall, never } from '../run/guard-call.ts';
 import { endCall, leaveAtWait } from '../waits/leave.ts';
 import { nextStepKey, recordedStep } from '../record/step-keys.ts';
+import { dropUnmade, keepLists } from '../record/list-record.ts';
 import { ensureSteps, setStep } from '../record/step-record.ts';
 
 interface WaitCall {
@@ -31,7 +33,7 @@ async function waitFor(core: RunCore, activation: Activation, call: WaitCall): P
   const key = nextStepKey(core, activation, call.name);
   activation.notePart(key, call.onWaiting);
   const recorded = recordedStep(activation, key);
-  if (recorded?.status === 'done') return recorded.output;
+  if (recorded?.status === 'done') return deepFreeze(recorded.output);
   if (recorded?.status === 'failed') throw recorded.error;
   const { generation } = activation;
   activation.stepsInFlight += 1;
@@ -192,6 +194,7 @@ export async function save(core: RunCore, activation: Activation, state: unknown
   const admitted = admitValue(state, path, core.env.limits, core.redact);
   checkWritten(core, activation, () => [{ path, ...admitted }]);
   const saved = await offloadForm(core, admitted.value);
+  await dropUnmade(core, activation);
   guardCall(activation, generation, 'save');
   const record = ensureSteps(activation);
   if (activation.stepsInFlight + activation.childrenInFlight + activation.openWaits > 0) {
@@ -202,9 +205,13 @@ export async function save(core: RunCore, activation: Activation, state: unknown
     });
   }
   const { frame } = activation.frameRun;
-  const next: NodeRecord = { ...record, saved: admitted.value, saves: (record.saves ?? 0) + 1, steps: {} };
-  delete next.children;
-  frame.setNode(activation.node.id, next, encodeValue({ ...next, saved }));
+  const { id } = activation.node;
+  const saves = (record.saves ?? 0) + 1;
+  frame.setNodeField(id, 'saved', admitted.value, encodeValue(saved));
+  frame.setNodeField(id, 'saves', saves, String(saves));
+  frame.setNodeField(id, 'steps', {}, '{}');
+  frame.deleteNodeField(id, 'children');
+  keepLists(core, activation);
   activation.ordinals = undefined;
   activation.calls = undefined;
   core.draft.note({ kind: 'save', node: activation.path });

@@ -9,15 +9,14 @@ import type { RunCore } from '../run/run-core.ts';
 import { ensureSteps, setStep } from './step-record.ts';
 import { visitOf } from './visit-part.ts';
 
+/** How many steps a table has, where they were counted once. */
+const counts = new WeakMap<object, number>();
+
 /** @throws RUN_LIMIT the visit has as many steps as it may */
 export function checkStepCount(core: RunCore, record: NodeRecord): void {
-  const count = (record as NodeRecord & { stepCount?: number }).stepCount ?? Object.keys(record.steps ?? {}).length;
-  Object.defineProperty(record, 'stepCount', {
-    value: count + 1,
-    enumerable: false,
-    writable: true,
-    configurable: true,
-  });
+  const steps = record.steps ?? {};
+  const count = counts.get(steps) ?? Object.keys(steps).length;
+  counts.set(steps, count + 1);
   if (count >= core.env.limits.steps)
     throw new CairnError('RUN_LIMIT', { limit: 'steps', value: core.env.limits.steps });
 }

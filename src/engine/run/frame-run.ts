@@ -125,6 +125,16 @@ export function rootFrameRun(graph: Graph, tree: FrameTree, delta: DeltaBuilder 
 /** Where an activation stands: about to start, at work, left at a wait, waiting for its next attempt, over. */
 export type ActivationPhase = 'prepared' | 'running' | 'left' | 'retrying' | 'settled';
 
+/** Where a function stands in one of its lists. */
+export interface ListCursor {
+  /** Calls made, those before the last save included. */
+  called: number;
+  /** Those of them that are recorded. */
+  recorded: number;
+  /** The end of the last call: calls are recorded in their order, however long the items of one take to be stored. */
+  last: Promise<void>;
+}
+
 const noSteps: ReadonlySet<string> = new Set();
 
 /** A key begins with a letter, since a command would read a leading `-` as an option. */
@@ -173,6 +183,8 @@ export class Activation {
   ordinals: Map<string, number> | undefined;
   /** Keys of its calls so far, in this generation and since its last save, in order. */
   calls: string[] | undefined;
+  /** Where each list stands, in this generation. */
+  listCursors: Map<string, ListCursor> | undefined;
   /** Its result is no longer needed. */
   isCancelled = false;
   /** Whether it counts as work being done. */
@@ -297,5 +309,6 @@ export class Activation {
     this.mustRunAgain = false;
     this.ordinals = undefined;
     this.calls = undefined;
+    this.listCursors = undefined;
   }
 }

@@ -21,6 +21,8 @@ export type ChangeKind =
   | 'signal'
   /** ctx.save. */
   | 'save'
+  /** ctx.append added items to a list of a composed node. */
+  | 'append'
   /** A recorded outcome of an ancestor was taken over (X2). */
   | 'replay'
   | 'fork'
@@ -49,6 +51,8 @@ export interface ChangePart {
   readonly status?: string;
   /** Key of a step. */
   readonly step?: string;
+  /** Name of a list. */
+  readonly list?: string;
   /** Hash of the activation's or step's input. */
   readonly hash?: string;
   /** Channels read, when the node does not declare them. */

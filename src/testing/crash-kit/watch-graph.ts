@@ -83,6 +83,7 @@ class GraphWatcher {
       sleepUntil: (...args) => work.wait(() => ctx.sleepUntil(...args)),
       receive: (...args) => work.wait(() => ctx.receive(...args)),
       save: (state) => work.wait(() => ctx.save(state)),
+      append: (...args) => work.wait(() => ctx.append(...args)),
       run: (graph, ...args) => work.wait(() => ctx.run(this.graph(graph as Graph), ...args)),
       ...(ctx.part && {
         part: (...args) => this.#context((ctx.part as NonNullable<NodeContext['part']>)(...args), place),

@@ -50,6 +50,7 @@ export function createFakeContext(options: FakeContextOptions = {}): FakeContext
   const questions: Question[] = [];
   const events: unknown[] = [];
   const children: { name: string | undefined; input: unknown }[] = [];
+  const lists = new Map<string, readonly unknown[]>();
   const blobs = new Map<string, Uint8Array>();
   const view = createStateView(state);
   const signal = options.signal ?? new AbortController().signal;
@@ -80,6 +81,10 @@ export function createFakeContext(options: FakeContextOptions = {}): FakeContext
     sleepUntil: () => leave(),
     receive: () => leave(),
     save: () => Promise.resolve(),
+    append: async (list, items) => {
+      lists.set(list, [...(lists.get(list) ?? []), ...items]);
+    },
+    list: (name) => Object.freeze([...(lists.get(name) ?? [])]),
     run: async (graph, input, { name } = {}) => {
       children.push({ name, input });
       return runChild?.(graph, input, name) ?? { status: 'completed', state: createStateView() };

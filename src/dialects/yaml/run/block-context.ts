@@ -110,12 +110,18 @@ export class BlockContext implements TypedNodeContext {
   save(state: unknown): Promise<void> {
     return this.ctx.save(state);
   }
+  append(list: string, items: readonly unknown[]): Promise<void> {
+    return this.ctx.append(list, items);
+  }
+  list(name: string): readonly unknown[] {
+    return this.ctx.list(name);
+  }
   run(graph: object, input: unknown, options?: { readonly name?: string }): Promise<ChildResult> {
     return this.ctx.run(graph, input, options);
   }
 }
 
-/** The context of one item of a for_each whose block asks: its questions and steps carry the item's key in their names. */
+/** The context of one item of a for_each whose block asks: its questions, steps and lists carry the item's key in their names. */
 export class ItemContext extends BlockContext {
   readonly #key: string;
 
@@ -135,6 +141,12 @@ export class ItemContext extends BlockContext {
   }
   override run(graph: object, input: unknown, options: { readonly name?: string } = {}): Promise<ChildResult> {
     return super.run(graph, input, { name: `${this.#key}/${options.name ?? 'run'}` });
+  }
+  override append(list: string, items: readonly unknown[]): Promise<void> {
+    return super.append(`${this.#key}/${list}`, items);
+  }
+  override list(name: string): readonly unknown[] {
+    return super.list(`${this.#key}/${name}`);
   }
   override save(): Promise<void> {
     return Promise.reject(

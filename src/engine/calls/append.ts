@@ -1,0 +1,93 @@
+/** `ctx.append` and `ctx.list`: lists that a composed node makes longer call by call, each item stored once (X4). */
+import { CairnError } from '../../errors.ts';
+import { admitValue, maskedText, type Admitted } from '../../state/values/codec.ts';
+import { deepFreeze } from '../../state/values/freeze.ts';
+import { checkId } from '../admit/check-id.ts';
+import { checkWritten } from '../admit/checkpoint-size.ts';
+import { offloadValue } from '../admit/offload.ts';
+import { addCall, callsBeforeSave, callsOf, cursorOf, dropCalls, isSameCall } from '../record/list-record.ts';
+import { visitOf } from '../record/visit-part.ts';
+import type { Activation } from '../run/frame-run.ts';
+import { guardCall, never } from '../run/guard-call.ts';
+import type { RunCore } from '../run/run-core.ts';
+import { endCall } from '../waits/leave.ts';
+
+/** The place of a call: the n-th of its list. */
+interface AppendCall {
+  readonly list: string;
+  readonly n: number;
+  readonly items: Admitted;
+}
+
+/** @throws NODE_CALL_REFUSED, ID_INVALID, RUN_LIMIT, VALUE_UNSTORABLE, VALUE_TOO_LARGE, CHECKPOINT_TOO_LARGE */
+export async function append(
+  core: RunCore,
+  activation: Activation,
+  list: string,
+  given: readonly unknown[],
+): Promise<void> {
+  const { generation } = activation;
+  guardCall(activation, generation, 'append');
+  const items = admitItems(core, activation, list, given);
+  const cursor = cursorOf(activation, list);
+  const { steps: limit } = core.env.limits;
+  if (cursor.called - callsBeforeSave(activation, list) >= limit)
+    throw new CairnError('RUN_LIMIT', { limit: 'steps', value: limit });
+  cursor.called += 1;
+  activation.stepsInFlight += 1;
+  const before = cursor.last;
+  cursor.last = recordInTurn(core, activation, { list, n: cursor.called, items }, before);
+  try {
+    await cursor.last;
+  } finally {
+    if (activation.generation === generation) endCall(core, activation);
+  }
+}
+
+function admitItems(core: RunCore, activation: Activation, list: string, given: readonly unknown[]): Admitted {
+  checkId('list name', list, core.env.limits.idBytes);
+  if (!Array.isArray(given)) refuse(activation, 'what is appended is a list of items');
+  const path = [...activation.path, list];
+  const kept = core.redact(list) ? given.map(() => maskedText) : given;
+  const items = admitValue(kept, path, core.env.limits, core.redact);
+  checkWritten(core, activation, () => [{ path, ...items }]);
+  return items;
+}
+
+/** Records a call when those before it are; one that is recorded already changes nothing. */
+async function recordInTurn(
+  core: RunCore,
+  activation: Activation,
+  { list, n, items }: AppendCall,
+  before: Promise<void>,
+): Promise<void> {
+  const { generation } = activation;
+  const isCurrent = (): boolean => activation.generation === generation && activation.phase === 'running';
+  await before;
+  if (!isCurrent()) return never();
+  const cursor = cursorOf(activation, list);
+  const recorded = callsOf(activation, list)[n - 1];
+  if (recorded === undefined || !isSameCall(recorded, items)) {
+    if (recorded !== undefined && core.run.parent === undefined)
+      refuse(
+        activation,
+        `call ${n} of list ${list} is recorded with other items; what is appended must be the same whenever its node is repeated`,
+      );
+    const stored = await offloadValue(core, items);
+    if (recorded !== undefined) await dropCalls(core, activation, list, n - 1);
+    if (!isCurrent()) return never();
+    addCall(core, activation, list, stored);
+    core.draft.note({ kind: 'append', node: activation.path, list, ...visitOf(activation) });
+    core.loop.requestFlush();
+  }
+  cursor.recorded = n;
+}
+
+function refuse({ path }: Activation, reason: string): never {
+  throw new CairnError('NODE_CALL_REFUSED', { call: 'append', node: path.join('/'), reason });
+}
+
+/** What the calls made so far have added to a list: no later ones, so that a function that is repeated sees what it saw. */
+export function listOf(activation: Activation, list: string): readonly unknown[] {
+  return deepFreeze(callsOf(activation, list).slice(0, cursorOf(activation, list).recorded).flat());
+}

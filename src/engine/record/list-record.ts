@@ -1,0 +1,76 @@
+/** The lists of a composed node as they stand in its record: what each call of `ctx.append` added (X4). */
+import { encodeValue, type Admitted } from '../../state/values/codec.ts';
+import type { Activation, ListCursor } from '../run/frame-run.ts';
+import { never } from '../run/guard-call.ts';
+import type { RunCore } from '../run/run-core.ts';
+import { offloadForm } from '../admit/offload.ts';
+import { ensureSteps } from './step-record.ts';
+import { recordPathOf } from './tree-path.ts';
+
+type Calls = readonly (readonly unknown[])[];
+
+/** What the calls of a list added, in their order. */
+export function callsOf({ frameRun, node }: Activation, list: string): Calls {
+  return ownOf(frameRun.openRecordOf(node)?.lists, list) ?? [];
+}
+
+/** How many calls of a list came before the last save. */
+export function callsBeforeSave({ frameRun, node }: Activation, list: string): number {
+  return ownOf(frameRun.openRecordOf(node)?.listsFrom, list) ?? 0;
+}
+
+/** Where the function stands in a list: after a save it goes on behind the calls made before that. */
+export function cursorOf(activation: Activation, list: string): ListCursor {
+  activation.listCursors ??= new Map();
+  let cursor = activation.listCursors.get(list);
+  if (cursor === undefined) {
+    const before = callsBeforeSave(activation, list);
+    cursor = { called: before, recorded: before, last: Promise.resolve() };
+    activation.listCursors.set(list, cursor);
+  }
+  return cursor;
+}
+
+/** Writes what one more call added: an op of its own items, whatever the list holds already. */
+export function addCall({ draft }: RunCore, activation: Activation, list: string, { value, json }: Admitted): void {
+  const { lists } = ensureSteps(activation);
+  const path = [...recordPathOf(activation.path), 'lists'];
+  if (lists === undefined) draft.set(path, {}, '{}');
+  if (ownOf(lists, list) === undefined) draft.set([...path, list], [value], `[${json}]`);
+  else draft.append([...path, list], [value], `[${json}]`);
+}
+
+/** Takes back the calls of a list after the first `kept`. What is large stays where it is. */
+export async function dropCalls(core: RunCore, activation: Activation, list: string, kept: number): Promise<void> {
+  const { generation } = activation;
+  const left = callsOf(activation, list).slice(0, kept);
+  const forms = await Promise.all(left.map((items) => offloadForm(core, items)));
+  if (activation.generation !== generation || activation.phase !== 'running') return never();
+  core.draft.set([...recordPathOf(activation.path), 'lists', list], left, encodeValue(forms));
+}
+
+/** Makes what the lists hold a part of where the function goes on from. */
+export function keepLists(core: RunCore, activation: Activation): void {
+  const names = Object.keys(activation.frameRun.openRecordOf(activation.node)?.lists ?? {});
+  if (names.length === 0) return;
+  const from = names.map((list) => [list, callsOf(activation, list).length] as const);
+  core.draft.set([...recordPathOf(activation.path), 'listsFrom'], Object.fromEntries(from));
+}
+
+/** Takes back the calls that the function did not make again. */
+export async function dropUnmade(core: RunCore, activation: Activation): Promise<void> {
+  const lists = activation.frameRun.openRecordOf(activation.node)?.lists ?? {};
+  for (const [list, calls] of Object.entries(lists)) {
+    const { recorded } = cursorOf(activation, list);
+    if (calls.length > recorded) await dropCalls(core, activation, list, recorded);
+  }
+}
+
+/** Whether a call is recorded with the items that it is given now. */
+export function isSameCall(recorded: readonly unknown[], given: Admitted): boolean {
+  return encodeValue(recorded) === given.json;
+}
+
+function ownOf<Value>(table: Readonly<Record<string, Value>> | undefined, key: string): Value | undefined {
+  return table !== undefined && Object.hasOwn(table, key) ? table[key] : undefined;
+}
