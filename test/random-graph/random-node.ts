@@ -173,8 +173,12 @@ async function runComposed(
   for (const [index, part] of plan.parts.entries()) {
     if (index < next) continue;
     if (part.kind === 'save') await ctx.save({ next: index + 1, value } satisfies Saved);
-    else value = mixNumber(value, await runPart(part, surroundings, ctx, `${place}/${index}`, value));
+    else {
+      value = mixNumber(value, await runPart(part, surroundings, ctx, `${place}/${index}`, value));
+      await ctx.append('values', [{ index, value }]);
+    }
   }
+  value = mixNumber(value, JSON.stringify(ctx.list('values')));
   if (plan.effect.attempts <= plan.effect.failures && failsBefore(plan.effect, ctx))
     throw new Error(`${place} fails at its end`);
   return conclude(plan, surroundings, place, { value, visit: ctx.visit });

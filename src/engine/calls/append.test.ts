@@ -55,7 +55,10 @@ test('X4 a function that is repeated finds its calls recorded, and sees of a lis
   expect(done.state.outputs['a']).toEqual(whole);
   expect(seen.slice(2)).toEqual([whole.slice(0, 2), whole.slice(0, 4), whole]);
   expect(seen.every((list) => Object.isFrozen(list) && Object.isFrozen(list[1]))).toBe(true);
-  const appended = (await changesOf(engine, paused.runId)).join(' + ').split(' + ').filter((part) => part === 'append a');
+  const appended = (await changesOf(engine, paused.runId))
+    .join(' + ')
+    .split(' + ')
+    .filter((part) => part === 'append a');
   expect(appended).toHaveLength(4);
 });
 
@@ -202,11 +205,7 @@ test.each([
   ['what cannot be stored', 'VALUE_UNSTORABLE', (ctx: NodeContext) => ctx.append('log', [() => 1])],
   ['what is no list', 'NODE_CALL_REFUSED', (ctx: NodeContext) => ctx.append('log', 'text' as never)],
   ['a list without a name', 'ID_INVALID', (ctx: NodeContext) => ctx.append('', [1])],
-  [
-    'a call inside a step',
-    'NODE_CALL_REFUSED',
-    (ctx: NodeContext) => ctx.step('s', {}, () => ctx.append('log', [1])),
-  ],
+  ['a call inside a step', 'NODE_CALL_REFUSED', (ctx: NodeContext) => ctx.step('s', {}, () => ctx.append('log', [1]))],
   [
     'more calls than a visit may make',
     'RUN_LIMIT',
@@ -237,7 +236,7 @@ test('X4 another visit of the node begins with empty lists, and a settled one ke
   const bench = createBench();
   const isFirst = (expected: boolean): Condition => ({
     text: `first ${expected}`,
-    evaluate: ({ state }) => ((state.outputs['a'] as { visit: number }).visit < 2) === expected,
+    evaluate: ({ state }) => (state.outputs['a'] as { visit: number }).visit < 2 === expected,
   });
   let visits = 0;
   const graph = graphOf(
