@@ -159,14 +159,12 @@ test('X4 other items at the same place are refused in a resume by name, and done
 
 test('X4 items of one list stand in the order of the calls, however long those of one take to be stored', async () => {
   const bench = createBench({ limits: { inlineBytes: 1_000 } });
-  const put = bench.options.blobs.put;
-  const slow = {
-    ...bench.options.blobs,
-    put: async (...args: Parameters<typeof put>) => {
-      await settleDown();
-      return put(...args);
-    },
+  const { blobs } = bench.options;
+  const put: typeof blobs.put = async (...args) => {
+    await settleDown();
+    return blobs.put(...args);
   };
+  const slow = { ...blobs, put };
   const large = 'large'.repeat(1_000);
   const { engine, store } = createBench({ ...bench.options, blobs: slow });
   const graph = single(async (ctx) => {
