@@ -4,6 +4,7 @@ import { doorsMutants } from './doors.ts';
 import { engineMutants } from './engine.ts';
 import { forksMutants } from './forks.ts';
 import { historyMutants } from './history.ts';
+import { listMutants } from './lists.ts';
 import type { Mutant } from './mutant.ts';
 import { stateMutants } from './state.ts';
 import { storesMutants } from './stores.ts';
@@ -12,6 +13,7 @@ import { storesMutants } from './stores.ts';
 export const mutantsByRoom: Readonly<Record<string, readonly Mutant[]>> = {
   engine: engineMutants,
   forks: forksMutants,
+  lists: listMutants,
   state: stateMutants,
   history: historyMutants,
   dialects: dialectsMutants,
