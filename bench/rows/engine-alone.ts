@@ -11,7 +11,7 @@ const loopCount = 1_000;
 const name = 'engine alone: 10,000 pure nodes, memory store, per node';
 
 export const engineAlone: Group = {
-  rows: [{ name, against: 'LangGraph.js with MemorySaver, same work as a loop', target: 0.04 }],
+  rows: [{ name, against: 'LangGraph.js with MemorySaver, same work as a loop', target: 0.03 }],
   warmUps: 2,
   prepare: async () => {
     const langGraph = await importLangGraph();
