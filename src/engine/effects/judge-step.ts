@@ -7,6 +7,7 @@ import { admitStep, finishStep } from '../record/finish-step.ts';
 import { recordedStep } from '../record/step-keys.ts';
 import { setStep } from '../record/step-record.ts';
 import { never } from '../run/guard-call.ts';
+import type { OriginalEnd } from '../run/recorded-past.ts';
 import type { RunCore } from '../run/run-core.ts';
 import { leaveAtWait } from '../waits/leave.ts';
 import { openWait } from '../waits/open-wait.ts';
@@ -29,10 +30,7 @@ export async function judgeStep(
   const verdict = await judge(core, effort, activation.node.onInDoubt);
   if (!isCurrent()) return never();
   if (verdict.kind === 'run') return undefined;
-  if (verdict.kind === 'original')
-    return verdict.end.kind === 'step'
-      ? recordKnownEnd(core, effort, isCurrent, verdict.end.output, 'replay')
-      : never();
+  if (verdict.kind === 'original') return judgeByOriginal(core, effort, isCurrent, verdict.end);
   if (verdict.kind === 'happened') return recordKnownEnd(core, effort, isCurrent, verdict.returned, verdict.by);
   if (verdict.kind === 'fail') throw new CairnError('EFFECT_IN_DOUBT', { node: effort.name, decided: 'fail' });
   const recorded = recordedStep(activation, key) as StepRecord;
@@ -41,6 +39,20 @@ export async function judgeStep(
   const waitId = openWait(core, activation, key, question, wait);
   if (wait === undefined) setStep(core, activation.path, key, { ...recorded, wait: waitId });
   return leaveAtWait(core, activation, key);
+}
+
+/** A failure of the original is taken once, and then the step is judged again. */
+async function judgeByOriginal(
+  core: RunCore,
+  effort: StepEffort,
+  isCurrent: () => boolean,
+  end: OriginalEnd,
+): Promise<{ readonly output: unknown } | undefined> {
+  if (end.kind === 'step') return recordKnownEnd(core, effort, isCurrent, end.output, 'replay');
+  if (end.kind !== 'failedStep' || end.taken.doubt === undefined) return never();
+  core.replay?.noteTaken(end.taken);
+  setStep(core, effort.activation.path, effort.stepKey, end.taken.doubt);
+  return judgeStep(core, effort, isCurrent);
 }
 
 /** Records what a step is known to have given, without running it. `note` writes what must be in one checkpoint with that. */

@@ -206,15 +206,37 @@ export class ReplaySource implements RecordedPast {
     const origin = originOf(this.#outcomes, intent, (keySeed) => effort.keyIn(keySeed));
     if (origin === undefined) return undefined;
     const isClaimed = await this.#isClaimed(origin);
-    const records =
-      stepKey === undefined ? this.#outcomes.ofNode(activation) : this.#outcomes.ofStep(activation, stepKey);
-    const recorded = records.find(({ part }) => part.status === undefined);
-    if (recorded !== undefined && stepKey === undefined) return { kind: 'node', offer: { recorded } };
-    const step = recorded === undefined ? undefined : await this.#outcomes.readStep(recorded);
-    if (step?.status === 'done') return { kind: 'step', output: step.output };
+    const end = stepKey === undefined ? this.#nodeEnd(activation) : await this.#stepEnd(activation, stepKey);
+    if (end !== undefined) return end;
     if (!isClaimed) return undefined;
     if (!activation.isOver) this.#refuse(origin, activation);
     return { kind: 'refused' };
+  }
+
+  /** It completed since; or it failed, and that is not taken yet: its effect may have happened, whatever was decided before the fork point. */
+  #nodeEnd(activation: Activation): OriginalEnd | undefined {
+    const records = this.#outcomes.ofNode(activation);
+    const last = this.#core.root.replayed?.[pathKeyOf(activation.path)];
+    const recorded =
+      records.find(({ part }) => part.status === undefined) ?? records.findLast((record) => !isTaken(record, last));
+    return recorded === undefined ? undefined : { kind: 'node', offer: { recorded } };
+  }
+
+  /** The like of {@link #nodeEnd} for a step. */
+  async #stepEnd(activation: Activation, key: string): Promise<OriginalEnd | undefined> {
+    const records = this.#outcomes.ofStep(activation, key);
+    const place = stepKeyOf(activation.path, key);
+    const last = this.#core.root.replayed?.[place];
+    const recorded =
+      records.find(({ part }) => part.status === undefined) ?? records.findLast((record) => !isTaken(record, last));
+    const step = recorded === undefined ? undefined : await this.#outcomes.readStep(recorded);
+    if (recorded === undefined || step === undefined) return undefined;
+    if (step.status === 'done') return { kind: 'step', output: step.output };
+    const doubt = openedFrom(activation, key, recorded, step);
+    return {
+      kind: 'failedStep',
+      taken: { place, from: takenRecordOf(recorded), output: undefined, by: undefined, doubt },
+    };
   }
 
   /** What an ancestor recorded cannot be read now: that is no failure of the node that asks. The run is left, and goes on later. */

@@ -48,6 +48,8 @@ export interface OpenEffort {
 export type OriginalEnd =
   | { readonly kind: 'node'; readonly offer: Offer }
   | { readonly kind: 'step'; readonly output: unknown }
+  /** A step that failed there since: in doubt here as it was there, whatever was decided about it before the fork point. */
+  | { readonly kind: 'failedStep'; readonly taken: TakenStep }
   /** It is worked on, and may still record it: the fork goes no further here. */
   | { readonly kind: 'refused' };
 

@@ -244,6 +244,44 @@ test('X2 a decision about an effect is used up where the original has begun it a
   expect(calls()).toBe(2);
 });
 
+test.each([
+  ['a node', 'completed', []],
+  ['a step', 'paused', ['doubt']],
+])(
+  'X2 a decision about the effect of %s is used up where the original began it again, and it failed there',
+  async (what, status, waits) => {
+    let isSecond = false;
+    const fails = (effect: () => unknown): never => {
+      effect();
+      if (isSecond) throw new Error('the receiver hung up');
+      return never as never;
+    };
+    const { bench, graph, calls } = await killedInEffect((effect) =>
+      graphOf(
+        'g',
+        [
+          what === 'a node'
+            ? node('pay', 'write', () => fails(effect), { onFailure: 'continue' })
+            : node('pay', 'read', (ctx) => ctx.step('pay', { effect: 'write' }, () => fails(effect)), {
+                onFailure: 'continue',
+              }),
+        ],
+        edges('> pay', 'pay >'),
+      ),
+    );
+    const second = createEngine({ ...bench.options, ids: testIds('worker-2', ['worker-1']) });
+    const [wait] = (await resumeToRest(second, 'r', graph)).waits;
+    await second.answer('r', wait?.waitId ?? '', 'run again');
+    isSecond = true;
+    expect((await resumeToRest(second, 'r', graph)).status).toBe('completed');
+    for (let seq = (await rowOf(bench, 'r')).head - 1; seq > 0; seq -= 1) {
+      const fork = await forkOf(bench, graph, 'r', seq);
+      expect([seq, fork.status, fork.waits.map(({ kind }) => kind)]).toEqual([seq, status, waits]);
+    }
+    expect(calls()).toBe(2);
+  },
+);
+
 test('X2.8 what the original began after the fork point is taken once: what a person decides about it in the fork is not asked again', async () => {
   const { bench, graph, calls } = await killedInEffect((effect) =>
     graphOf(
