@@ -15,6 +15,7 @@ export type AgentGraph<Schemas extends GraphSchemas = GraphSchemas, Nodes = Reco
 export const workflow: typeof beginWorkflow = withDefaultEngine(beginWorkflow, createDefaultEngine);
 
 export { START, END, type Graph, type GraphSchemas, type Reducer, type StandardSchema } from './graph/graph.ts';
+export type { Amounts } from './graph/amounts.ts';
 export { FileRef } from './graph/file-ref.ts';
 export {
   NodeFailure,
@@ -24,6 +25,8 @@ export {
   type Question,
   type RetryPolicy,
   type StateView,
+  type StepContext,
+  type StepOptions,
 } from './graph/node-contract.ts';
 export { compileGraph } from './graph/compile-graph.ts';
 export { CairnError, type ErrorCode } from './errors.ts';

@@ -1,4 +1,5 @@
 /** Every named change of meaning that a test must notice. */
+import { costMutants } from './costs.ts';
 import { dialectsMutants } from './dialects.ts';
 import { doorsMutants } from './doors.ts';
 import { engineMutants } from './engine.ts';
@@ -14,6 +15,7 @@ export const mutantsByRoom: Readonly<Record<string, readonly Mutant[]>> = {
   engine: engineMutants,
   forks: forksMutants,
   lists: listMutants,
+  costs: costMutants,
   state: stateMutants,
   history: historyMutants,
   dialects: dialectsMutants,

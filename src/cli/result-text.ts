@@ -4,6 +4,7 @@ import type { RunStanding } from '../operations/declare/operation.ts';
 import { isAnswerable } from '../operations/waits/find-wait.ts';
 import { exitCodeOf } from './failure.ts';
 import type { Session } from './session.ts';
+import { formatCosts } from './text/amounts.ts';
 import { printable, printableLines } from './text/printable.ts';
 import { toneOf } from './text/style.ts';
 import { formatBlock } from './text/value.ts';
@@ -84,6 +85,8 @@ export function printStanding(session: Session, standing: RunStanding, now: numb
   }
   const open = status === 'paused' ? `, ${waits.length} open` : '';
   screen.print(`${screen.paint(toneOf(status), status)} ${printable(runId)}@${seq}${open}`);
+  const costs = formatCosts(standing);
+  if (costs !== undefined) screen.print(`spent: ${costs}`);
   if (status === 'paused') printWaits(session, standing, now);
   if (status === 'failed') printFailure(session, standing);
   if (status === 'completed') {

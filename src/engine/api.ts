@@ -1,5 +1,6 @@
 /** The engine's face: what dialects and doors call. */
 import type { CairnError } from '../errors.ts';
+import type { Amounts } from '../graph/amounts.ts';
 import type { Graph } from '../graph/graph.ts';
 import type { FileAccess, StateView } from '../graph/node-contract.ts';
 import type { Change } from '../history/stored/change.ts';
@@ -150,6 +151,10 @@ export interface RunResult {
   readonly error?: CairnError;
   readonly failed: readonly string[];
   readonly skipped: readonly string[];
+  /** What its attempts have cost that ended, by unit. */
+  readonly spent: Amounts;
+  /** Of a fork: what the outcomes that it took over had cost where they were recorded. */
+  readonly saved: Amounts;
 }
 
 /** A durable event: what one checkpoint did. */

@@ -1,4 +1,5 @@
 /** What a node may do and say: the contract between the engine and the code behind a node. */
+import type { Amounts } from './amounts.ts';
 import type { FileRef } from './file-ref.ts';
 import type { ModelAccess } from './model-contract.ts';
 
@@ -166,6 +167,8 @@ export interface StepContext {
   readonly idempotencyKey: string;
   readonly attempt: number;
   readonly signal: AbortSignal;
+  /** Says what the attempt has cost so far, on top of what it said before. Recorded with its end, however it ends. @throws NODE_CALL_REFUSED */
+  spend(amounts: Amounts): void;
 }
 
 /** Did the effect under this key happen, and with what output? */
@@ -228,6 +231,14 @@ export interface NodeContext {
    * made through it is left at a wait, or a child run that it started does nothing but wait: another part may have its place.
    */
   part?(onWaiting: () => void): NodeContext;
+  /**
+   * Says what the attempt has cost, on top of what it said before. Inside a step it is the step's; else it is recorded with the end of the
+   * attempt, or the next `save`: a function that runs again from its top says it again.
+   * @throws NODE_CALL_REFUSED
+   */
+  spend(amounts: Amounts): void;
+  /** What this run (or child run) had spent in the state that this activation sees. */
+  readonly spent: Amounts;
   /** An ephemeral event (tokens, progress); never needed to rebuild anything. */
   emit(event: unknown): void;
   readonly secrets: SecretReader;

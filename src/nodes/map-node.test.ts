@@ -179,7 +179,7 @@ test('E8 ten thousand items cost one step each, and no more than `concurrency` a
     step: async (_name, _options, fn) => {
       started += 1;
       furthest = Math.max(furthest, started - settled);
-      const value = await fn({ idempotencyKey: '', attempt: 1, signal: new AbortController().signal });
+      const value = await fn({ idempotencyKey: '', attempt: 1, signal: new AbortController().signal, spend: () => {} });
       settled += 1;
       return value;
     },

@@ -182,7 +182,7 @@ export class Frame {
 
   /** A frozen recording view of the state as it is now; later changes do not show through it (E9). */
   openView(): OpenView {
-    return new View(this.#channels);
+    return new View(this.#channels, this.tree.spent);
   }
 
   /**

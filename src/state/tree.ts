@@ -1,7 +1,16 @@
 /** The tree of values that is a run's whole state (C1). Plain, mutable inside the engine, written only through deltas. */
+import type { Amounts } from '../graph/amounts.ts';
+
+/** What a run, a visit or a step has cost. Absent: nothing. */
+export interface Account {
+  /** By attempts that ended, however they ended. What is in it is in the accounts of the visit and the runs around it too. */
+  spent?: Amounts;
+  /** Of a fork: what was spent where the outcomes that it took over were recorded. Doors call it saved; a record's `saved` is another thing. */
+  spared?: Amounts;
+}
 
 /** One frame: a run, or a child run inside its parent's history (W6). */
-export interface FrameTree {
+export interface FrameTree extends Account {
   /** Frozen. */
   input: unknown;
   /** scratch, artifacts, diagnostics: top-level keys are channels. */
@@ -31,7 +40,7 @@ export interface LoopRecord {
 export type NodeStatus = 'started' | 'waiting' | 'completed' | 'failed' | 'skipped' | 'cancelled';
 
 /** The last visit of a node. `fired` is present exactly when that visit has settled. */
-export interface NodeRecord {
+export interface NodeRecord extends Account {
   status: NodeStatus;
   /** Visits so far, this one included. Absent: 1. */
   visits?: number;
@@ -104,7 +113,7 @@ export interface Intent {
 
 export type StepKind = 'step' | 'ask' | 'sleep' | 'signal' | 'run' | 'doubt';
 
-export interface StepRecord {
+export interface StepRecord extends Account {
   kind: StepKind;
   /** `open`: a wait; `started`: an intent; `failed`: its error is final for this attempt of the activation. */
   status: 'open' | 'started' | 'done' | 'failed';

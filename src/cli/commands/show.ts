@@ -10,6 +10,7 @@ import type { Command } from '../command.ts';
 import type { Session } from '../session.ts';
 import { printable } from '../text/printable.ts';
 import { toneOf } from '../text/style.ts';
+import { formatCosts } from '../text/amounts.ts';
 import { formatPairs, formatTable } from '../text/table.ts';
 import { formatTime } from '../text/time.ts';
 import { formatInline } from '../text/value.ts';
@@ -25,7 +26,8 @@ const columns = [
 
 type Node = ShowCheckpointOutput['view']['nodes'][number];
 
-function toCells({ path, status, visits, attempt, isInDoubt, steps }: Node): Parameters<typeof formatTable>[1][number] {
+function toCells(node: Node): Parameters<typeof formatTable>[1][number] {
+  const { path, status, visits, attempt, isInDoubt, steps } = node;
   const shown = isInDoubt ? 'in doubt' : status;
   const counts = Object.entries(steps ?? {}).map(([name, count]) => `${count} ${name}`);
   return [
@@ -34,6 +36,7 @@ function toCells({ path, status, visits, attempt, isInDoubt, steps }: Node): Par
     String(visits),
     String(attempt),
     counts.join(', '),
+    formatCosts(node) ?? '',
   ];
 }
 
@@ -53,12 +56,14 @@ function printDetails({ screen }: Session, details: ShowCheckpointOutput): void 
     changed,
     view,
   } = details;
+  const costs = formatCosts(view);
   const pairs: (readonly [string, string])[] = [
     ['run', `${printable(runId)}@${seq}`],
     ['status', view.status],
     ['at', formatTime(at)],
     ...(tags.length > 0 ? [['tags', printable(tags.join(', '))] as const] : []),
     ['parent', parent ?? 'none'],
+    ...(costs === undefined ? [] : [['spent', costs] as const]),
     ['graph', graphHash],
     ['stored', `${encoding}, ${sizeBytes} bytes`],
     ['checksum', checksum],
@@ -71,7 +76,8 @@ function printDetails({ screen }: Session, details: ShowCheckpointOutput): void 
   }
   // The start and the end of a graph are places, and no work.
   const nodes = view.nodes.filter(({ path }) => path.at(-1)?.startsWith('__') !== true);
-  if (nodes.length > 0) screen.print('', ...formatTable(columns, nodes.map(toCells), screen));
+  const shown = costs === undefined ? columns : [...columns, { title: 'SPENT', canShrink: true }];
+  if (nodes.length > 0) screen.print('', ...formatTable(shown, nodes.map(toCells), screen));
   const waits = view.waits.map(({ node, kind, prompt = '', waitId }) =>
     fit(`  ${printable(node.join('/'))} ${kind} ${waitId} ${printable(prompt)}`, screen.width),
   );

@@ -16,6 +16,8 @@ const paused: RunResult = {
   runId: 'run',
   status: 'paused',
   seq: 7,
+  spent: {},
+  saved: {},
   state: { input: {}, scratch: {}, artifacts: {}, diagnostics: {}, outputs: {}, failures: {} },
   waits: [
     wait('w1', ['ask']),

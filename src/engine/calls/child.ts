@@ -94,7 +94,7 @@ async function openChild(
     nodePath,
     keyParts: [...activation.keyParts, keyAcrossSaves(activation, key)],
     depth,
-    parent: activation.frameRun,
+    starter: activation,
   });
   if (known?.failure !== undefined) return failedBefore(frameRun, known.failure);
   if (known === undefined) admitChild(core, activation, frameRun, key, written);

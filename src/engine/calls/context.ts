@@ -1,4 +1,5 @@
 /** What a node's function is handed: the NodeContext of one attempt. */
+import type { Amounts } from '../../graph/amounts.ts';
 import type {
   BlobAccess,
   ChildResult,
@@ -17,6 +18,7 @@ import { accessModels } from '../../ports/model-access.ts';
 import type { Activation } from '../run/frame-run.ts';
 import { append, listOf } from './append.ts';
 import { runChild } from './child.ts';
+import { spend } from '../record/account.ts';
 import type { RunCore } from '../run/run-core.ts';
 import { guardCall } from '../run/guard-call.ts';
 import { accessFiles } from './file-access.ts';
@@ -118,6 +120,17 @@ export class Context implements NodeContext {
   part(onWaiting: () => void): NodeContext {
     this.#guard('part');
     return new Context(this.#core, this.#activation, onWaiting);
+  }
+  spend(amounts: Amounts): void {
+    const { generation, phase } = this.#activation;
+    const { ledger } = this.#core;
+    const charge = ledger.chargeOf(this.#activation);
+    // The attempt that says it may be over; a step that is over says so itself.
+    if (charge.step === undefined && (generation !== this.#generation || phase !== 'running')) charge.isOver = true;
+    spend(this.#core, charge, amounts);
+  }
+  get spent(): Amounts {
+    return this.#activation.view.spent;
   }
   emit(event: unknown): void {
     this.#core.loop.publishLive('emitted', this.#activation, event);

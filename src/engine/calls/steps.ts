@@ -11,6 +11,7 @@ import { offloadValue } from '../admit/offload.ts';
 import { afterFailure, planRetry } from '../effects/after-failure.ts';
 import { judgeStep, recordKnownEnd } from '../effects/judge-step.ts';
 import { announceAttempt, callAttempt } from '../effects/step-attempt.ts';
+import { book, bookSpared } from '../record/account.ts';
 import { StepEffort } from '../record/effort.ts';
 import { admitStep, checkStepCount, finishStep, noteStep } from '../record/finish-step.ts';
 import { nextStepKey, recordedStep } from '../record/step-keys.ts';
@@ -18,6 +19,7 @@ import { deleteStep, ensureSteps, setStep } from '../record/step-record.ts';
 import { appliedOf, isEffect } from '../run/effect.ts';
 import type { Activation } from '../run/frame-run.ts';
 import { guardCall, never } from '../run/guard-call.ts';
+import { Charge } from '../run/ledger.ts';
 import type { RunCore } from '../run/run-core.ts';
 import { holdTimer } from '../run/timers.ts';
 import { inputHashOf } from '../settle/settle.ts';
@@ -149,11 +151,13 @@ class StepCall<T> {
     if (!this.#isCurrent()) return never();
     if (taken === undefined) return undefined;
     if (taken.doubt === undefined)
-      return recordKnownEnd(this.#core, effort, this.#isCurrent, taken.output, undefined, () =>
-        replay.noteTaken(taken),
-      );
+      return recordKnownEnd(this.#core, effort, this.#isCurrent, taken.output, undefined, () => {
+        bookSpared(this.#core, activation, effort, taken.cost);
+        replay.noteTaken(taken);
+      });
+    bookSpared(this.#core, activation, effort, taken.cost);
     replay.noteTaken(taken);
-    setStep(this.#core, activation.path, key, taken.doubt);
+    setStep(this.#core, activation.path, key, { ...taken.doubt, ...effort.account });
     return undefined;
   }
 
@@ -163,10 +167,11 @@ class StepCall<T> {
       if (!this.#isCurrent()) return never<T>();
       const deadlineMs = isEffect(effort) ? await announceAttempt(core, effort, attempt) : undefined;
       if (!this.#isCurrent()) return never<T>();
+      const charge = new Charge(this.#activation, effort);
       try {
-        const result = await callAttempt(core, effort, attempt, deadlineMs, this.#fn);
+        const result = await callAttempt(core, effort, { attempt, deadlineMs, charge }, this.#fn);
         if (!this.#isCurrent()) return never<T>();
-        return (await this.#finish(effort, attempt, result)) as T;
+        return (await this.#finish(effort, attempt, result, charge)) as T;
       } catch (error) {
         if (!this.#isCurrent()) return never<T>();
         // Cancelled, the function may end by itself; a failure elsewhere leaves what runs to its end (E7, G8).
@@ -174,8 +179,11 @@ class StepCall<T> {
         if (!core.standing.mayFinish) return never<T>();
         const after = await afterFailure(core, effort, error, attempt);
         if (!this.#isCurrent()) return never<T>();
-        if (after.kind === 'happened')
-          return (await recordKnownEnd(core, effort, this.#isCurrent, after.output, 'reconcile')).output as T;
+        if (after.kind === 'happened') {
+          const note = (): void => book(core, charge);
+          return (await recordKnownEnd(core, effort, this.#isCurrent, after.output, 'reconcile', note)).output as T;
+        }
+        book(core, charge);
         if (after.kind === 'fail') throw this.#fail(effort, attempt, error);
         const retryAt = core.env.clock.now() + after.delayMs;
         planRetry(core, effort, { attempt: attempt + 1, retryAt, error });
@@ -185,10 +193,13 @@ class StepCall<T> {
     }
   }
 
-  async #finish({ effect, hash }: StepEffort, attempt: number, result: unknown): Promise<unknown> {
+  async #finish(effort: StepEffort, attempt: number, result: unknown, charge: Charge): Promise<unknown> {
     const admitted = await offloadValue(this.#core, admitStep(this.#core, this.#activation, this.#key, result));
     if (!this.#isCurrent()) return never();
-    const done: StepRecord = { kind: 'step', status: 'done', effect, hash, ...(attempt > 1 ? { attempt } : {}) };
+    book(this.#core, charge);
+    const { effect, hash, account } = effort;
+    const begun = attempt > 1 ? { attempt } : {};
+    const done: StepRecord = { kind: 'step', status: 'done', effect, hash, ...begun, ...account };
     return finishStep(this.#core, this.#activation, this.#key, done, admitted);
   }
 
@@ -215,6 +226,7 @@ class StepCall<T> {
       ...(attempt > 1 ? { attempt } : {}),
       ...(applied === undefined ? {} : { applied }),
       ...(intent === undefined ? {} : { intent }),
+      ...effort.account,
     };
     const admitted = admitError(this.#core, error, [...activation.path, this.#key]);
     ensureSteps(activation);

@@ -14,6 +14,7 @@ import { offloadForm, offloadValue } from '../admit/offload.ts';
 import { openWait } from '../waits/open-wait.ts';
 import type { RunCore } from '../run/run-core.ts';
 import { inputHashOf } from '../settle/settle.ts';
+import { book } from '../record/account.ts';
 import { admitStep, checkStepCount, finishStep } from '../record/finish-step.ts';
 import { guardCall, never } from '../run/guard-call.ts';
 import { endCall, leaveAtWait } from '../waits/leave.ts';
@@ -204,6 +205,7 @@ export async function save(core: RunCore, activation: Activation, state: unknown
       reason: 'steps or child runs are still under way',
     });
   }
+  book(core, core.ledger.ownOf(activation));
   const { frame } = activation.frameRun;
   const { id } = activation.node;
   const saves = (record.saves ?? 0) + 1;

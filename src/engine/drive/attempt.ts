@@ -9,6 +9,7 @@ import { dropChildren } from '../settle/drop-children.ts';
 import { holdAttempt } from '../settle/open-effects.ts';
 import { afterFailure, planRetry, type AfterFailure } from '../effects/after-failure.ts';
 import { armDeadline } from '../effects/deadline.ts';
+import { bookAll } from '../record/account.ts';
 import { NodeEffort } from '../record/effort.ts';
 import { effortKeyOf } from '../record/intent.ts';
 import type { RunCore } from '../run/run-core.ts';
@@ -30,6 +31,9 @@ export function launch(core: RunCore, activation: Activation): void {
   }
   activation.phase = 'running';
   activation.withdraw = undefined;
+  // What a function said before that runs again from its top it says again.
+  const before = core.ledger.ownOf(activation);
+  if (before !== undefined) core.ledger.close(before);
   activation.renew();
   activation.startedAt = core.env.clock.now();
   core.loop.publishLive('started', activation, undefined);
@@ -145,6 +149,7 @@ function scheduleRetry(core: RunCore, activation: Activation, error: unknown, de
   activation.attempt += 1;
   const { attempt } = activation;
   const retryAt = core.env.clock.now() + delayMs;
+  bookAll(core, activation);
   planRetry(core, new NodeEffort(activation), { attempt, retryAt, error });
   clearFailedSteps(core, activation);
   core.draft.mustCommit = true;

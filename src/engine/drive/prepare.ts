@@ -4,6 +4,7 @@ import type { GraphNode } from '../../graph/graph.ts';
 import type { NodeRecord } from '../../state/tree.ts';
 import { admitKept } from '../admit/admit-kept.ts';
 import { decideStart, nothingLeft, type StartDecision } from '../plan/decide-start.ts';
+import { accountOf } from '../record/open-record.ts';
 import { openPinnedView } from '../record/pinned-view.ts';
 import { noteView } from '../record/seal-views.ts';
 import { reopenFailed } from '../record/step-record.ts';
@@ -35,6 +36,7 @@ export function prepareStart(core: RunCore, queued: QueuedStart): void {
     viewSeq: core.nextSeq,
     isResumed: record !== undefined,
   });
+  activation.account = accountOf(record);
   frameRun.activations.set(node.index, activation);
   noteView(core, activation);
   core.agenda.setBusy(activation, true);

@@ -7,6 +7,7 @@ import type { RunStatus } from '../../state/tree.ts';
 import type { LiveEvent } from '../api.ts';
 import { begin, beginLater, beginRetry } from '../effects/begin.ts';
 import { judgeNode } from '../effects/judge-node.ts';
+import { bookAll } from '../record/account.ts';
 import type { Activation } from '../run/frame-run.ts';
 import type { Draft } from '../run/draft.ts';
 import { liveEventOf, runningNow } from '../run/live-events.ts';
@@ -310,6 +311,8 @@ export class Runner implements Loop {
   #endWith(status: RunStatus): void {
     const { core } = this;
     const { draft, root } = core;
+    // Nothing of a cancelled run is done again: what was under way has cost what it has.
+    if (status === 'cancelled') bookAll(core);
     if (root.status !== status) {
       draft.setStatus(status);
       draft.note(status === 'paused' ? { kind: 'pause' } : { kind: 'end', status });

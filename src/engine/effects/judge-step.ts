@@ -1,7 +1,8 @@
 /** A step in doubt: what its verdict does (X3). */
 import { CairnError } from '../../errors.ts';
-import type { Intent, StepRecord } from '../../state/tree.ts';
+import type { Account, Intent, StepRecord } from '../../state/tree.ts';
 import { offloadValue } from '../admit/offload.ts';
+import { bookSpared } from '../record/account.ts';
 import type { StepEffort } from '../record/effort.ts';
 import { admitStep, finishStep } from '../record/finish-step.ts';
 import { recordedStep } from '../record/step-keys.ts';
@@ -48,25 +49,36 @@ async function judgeByOriginal(
   isCurrent: () => boolean,
   end: OriginalEnd,
 ): Promise<{ readonly output: unknown } | undefined> {
-  if (end.kind === 'step') return recordKnownEnd(core, effort, isCurrent, end.output, 'replay');
+  // What it cost there is not spent here.
+  const save = (cost: Account): void => bookSpared(core, effort.activation, effort, cost);
+  if (end.kind === 'step') return recordKnownEnd(core, effort, isCurrent, end.output, 'replay', () => save(end.cost));
   if (end.kind !== 'failedStep' || end.taken.doubt === undefined) return never();
+  save(end.taken.cost);
   core.replay?.noteTaken(end.taken);
-  setStep(core, effort.activation.path, effort.stepKey, end.taken.doubt);
+  setStep(core, effort.activation.path, effort.stepKey, { ...end.taken.doubt, ...effort.account });
   return judgeStep(core, effort, isCurrent);
 }
 
 /** Records what a step is known to have given, without running it. `note` writes what must be in one checkpoint with that. */
 export async function recordKnownEnd(
   core: RunCore,
-  { activation, stepKey: key, effect, hash }: StepEffort,
+  effort: StepEffort,
   isCurrent: () => boolean,
   output: unknown,
   by: string | undefined,
   note?: () => void,
 ): Promise<{ readonly output: unknown }> {
+  const { activation, stepKey: key, effect, hash } = effort;
   const admitted = await offloadValue(core, admitStep(core, activation, key, output));
   if (!isCurrent()) return never();
   note?.();
-  const step: StepRecord = { kind: 'step', status: 'done', effect, hash, ...(by === undefined ? {} : { by }) };
+  const step: StepRecord = {
+    kind: 'step',
+    status: 'done',
+    effect,
+    hash,
+    ...effort.account,
+    ...(by === undefined ? {} : { by }),
+  };
   return { output: finishStep(core, activation, key, step, admitted) };
 }

@@ -1,12 +1,14 @@
 /** One attempt of a step: announced if it is an effect, begun when that is durable, and told to stop at its deadline (E3, E6). */
 import { CairnError } from '../../errors.ts';
+import type { Amounts } from '../../graph/amounts.ts';
 import type { StepContext } from '../../graph/node-contract.ts';
+import { spend } from '../record/account.ts';
 import type { StepEffort } from '../record/effort.ts';
 import { announce, effortKeyOf, withdraw } from '../record/intent.ts';
 import { isEffect } from '../run/effect.ts';
 import { enterEffect } from '../run/effects-in-flight.ts';
 import { guardCall, never } from '../run/guard-call.ts';
-import { callInsideStep } from '../run/inside-step.ts';
+import { callInsideStep, type Charge } from '../run/ledger.ts';
 import type { RunCore } from '../run/run-core.ts';
 import { armDeadline } from './deadline.ts';
 
@@ -39,18 +41,25 @@ export async function announceAttempt(core: RunCore, effort: StepEffort, attempt
   return never();
 }
 
+/** How one attempt of a step is made. */
+export interface StepAttempt {
+  readonly attempt: number;
+  /** Monotonic ms at which it ends, as it was announced. */
+  readonly deadlineMs: number | undefined;
+  readonly charge: Charge;
+}
+
 /** Calls the step's function. @throws NODE_TIMED_OUT, and whatever the function throws */
 export async function callAttempt<T>(
   core: RunCore,
   effort: StepEffort,
-  attempt: number,
-  deadlineMs: number | undefined,
+  made: StepAttempt,
   fn: (step: StepContext) => Promise<T> | T,
 ): Promise<T> {
-  if (!isEffect(effort)) return callBeforeDeadline(core, effort, attempt, undefined, fn);
+  if (!isEffect(effort)) return callBeforeDeadline(core, effort, made, fn);
   const leaveEffect = enterEffect(core.env.effectsInFlight, effortKeyOf(core, effort));
   try {
-    return await callBeforeDeadline(core, effort, attempt, deadlineMs, fn);
+    return await callBeforeDeadline(core, effort, made, fn);
   } finally {
     leaveEffect();
   }
@@ -59,8 +68,7 @@ export async function callAttempt<T>(
 async function callBeforeDeadline<T>(
   core: RunCore,
   effort: StepEffort,
-  attempt: number,
-  deadlineMs: number | undefined,
+  { attempt, deadlineMs, charge }: StepAttempt,
   fn: (step: StepContext) => Promise<T> | T,
 ): Promise<T> {
   const late = new AbortController();
@@ -71,14 +79,16 @@ async function callBeforeDeadline<T>(
   });
   const { activation } = effort;
   let signal: AbortSignal | undefined;
+  const spendHere = (amounts: Amounts): void => spend(core, charge, amounts);
   const step: StepContext = {
     idempotencyKey: effortKeyOf(core, effort),
     attempt,
+    spend: spendHere,
     get signal() {
       return (signal ??= cancel === undefined ? activation.signal : AbortSignal.any([activation.signal, late.signal]));
     },
   };
-  const run = (): Promise<T> | T => callInsideStep(activation, () => fn(step));
+  const run = (): Promise<T> | T => callInsideStep(charge, () => fn(step));
   if (cancel === undefined) return run();
   try {
     return await Promise.race([run(), timedOut]);

@@ -5,10 +5,10 @@
 import type { Reconciliation, RetryPolicy, StepOptions } from '../../graph/node-contract.ts';
 import type { ChangePart } from '../../history/stored/change.ts';
 import { encodeValue } from '../../state/values/codec.ts';
-import type { Intent, NodeRecord, StepRecord } from '../../state/tree.ts';
+import type { Account, Intent, NodeRecord, StepRecord } from '../../state/tree.ts';
 import type { Activation } from '../run/frame-run.ts';
 import type { RunCore } from '../run/run-core.ts';
-import { openRecord } from './open-record.ts';
+import { accountOf, openRecord } from './open-record.ts';
 import { effectKey, recordedStep } from './step-keys.ts';
 import { deleteStep, ensureSteps, setStep } from './step-record.ts';
 import { visitOf } from './visit-part.ts';
@@ -148,6 +148,8 @@ export class StepEffort implements Effort {
   /** Of its input. */
   readonly hash: string;
   readonly options: StepOptions;
+  /** What the step has cost, all attempts together. */
+  account: Account | undefined;
   readonly #core: RunCore;
 
   constructor(core: RunCore, activation: Activation, call: { key: string; hash: string; options: StepOptions }) {
@@ -157,6 +159,7 @@ export class StepEffort implements Effort {
     this.hash = call.hash;
     this.options = call.options;
     this.effect = call.options.effect ?? 'pure';
+    this.account = accountOf(recordedStep(activation, call.key));
   }
 
   get place(): Effort['place'] {
@@ -184,7 +187,14 @@ export class StepEffort implements Effort {
 
   write(fields: EffortFields): void {
     ensureSteps(this.activation);
-    const step: StepRecord = { kind: 'step', status: 'started', effect: this.effect, hash: this.hash, ...fields };
+    const step: StepRecord = {
+      kind: 'step',
+      status: 'started',
+      effect: this.effect,
+      hash: this.hash,
+      ...this.account,
+      ...fields,
+    };
     setStep(this.#core, this.activation.path, this.stepKey, step);
   }
 

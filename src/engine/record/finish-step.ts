@@ -6,6 +6,7 @@ import { checkWritten } from '../admit/checkpoint-size.ts';
 import { isEffect } from '../run/effect.ts';
 import type { Activation } from '../run/frame-run.ts';
 import type { RunCore } from '../run/run-core.ts';
+import { accountOf } from './open-record.ts';
 import { ensureSteps, setStep } from './step-record.ts';
 import { visitOf } from './visit-part.ts';
 
@@ -63,6 +64,7 @@ export function noteStep(core: RunCore, activation: Activation, key: string, ste
     ...(attempt === undefined ? {} : { attempt }),
     ...(status === 'done' ? {} : { status }),
     ...(hash === undefined ? {} : { hash }),
+    ...accountOf(step),
     ...visitOf(activation),
   });
   core.loop.requestFlush();

@@ -1,5 +1,5 @@
 /** The record of a visit that has begun and not settled. */
-import type { NodeRecord } from '../../state/tree.ts';
+import type { Account, NodeRecord } from '../../state/tree.ts';
 import type { Activation } from '../run/frame-run.ts';
 
 /** Its fields that are the same whatever the visit left behind. */
@@ -16,5 +16,13 @@ export function openRecord(activation: Activation): NodeRecord {
     ...(epoch > 0 ? { epoch } : {}),
     ...(held === undefined ? {} : { held }),
     ...(activation.took === undefined ? {} : { took: activation.took }),
+    ...activation.account,
   };
+}
+
+/** What a record says of costs. */
+export function accountOf(record: Account | undefined): Account | undefined {
+  if (record?.spent === undefined && record?.spared === undefined) return undefined;
+  const { spent, spared } = record;
+  return { ...(spent === undefined ? {} : { spent }), ...(spared === undefined ? {} : { spared }) };
 }

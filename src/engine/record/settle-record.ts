@@ -75,6 +75,8 @@ export function writeRecord(activation: Activation, ending: Ending, error: Admit
   const epoch = settled?.epoch ?? frameRun.frame.tree.epoch ?? 0;
   if (epoch > 0) field('epoch', epoch, String(epoch));
   if (activation.took !== undefined) field('took', activation.took, JSON.stringify(activation.took));
+  for (const [name, amounts] of Object.entries(activation.account ?? {}))
+    field(name as keyof NodeRecord, amounts, JSON.stringify(amounts));
   if (outcome.goto !== undefined) field('goto', outcome.goto, JSON.stringify(outcome.goto));
   if (error !== undefined) field('error', error.value, error.json);
   if (settled !== undefined) {

@@ -1,4 +1,4 @@
-/** Whether ops change what a view of a frame shows: its input, its channels, its nodes' outputs and failures (E9). */
+/** Whether ops change what a view of a frame shows: its input, its channels, its nodes' outputs and failures, and what its run has spent (E9). */
 import type { NodeRecord } from '../../state/tree.ts';
 
 /** Fields of a node's record that say what its output or failure is. */
@@ -15,7 +15,7 @@ export function mayChangeState(ops: readonly unknown[], treePath: readonly strin
     if (treePath.some((key, depth) => depth < path.length && path[depth] !== key)) return false;
     if (path.length <= treePath.length) return true;
     const [field, , ...inRecord] = path.slice(treePath.length);
-    if (field === 'input' || field === 'channels') return true;
+    if (field === 'input' || field === 'channels' || field === 'spent') return true;
     if (field !== 'nodes') return false;
     if (inRecord.length > 0) return shownFields.includes(inRecord[0] as string);
     return kind !== 's' || isLaterOrShown(value as NodeRecord | undefined);

@@ -8,6 +8,7 @@ import type { Activation } from '../run/frame-run.ts';
 import { admitKept } from '../admit/admit-kept.ts';
 import { isEffect } from '../run/effect.ts';
 import { openNodeOf, openStepOf, originOf } from './open-originals.ts';
+import { bookSpared } from '../record/account.ts';
 import { openRecord } from '../record/open-record.ts';
 import { pathKeyOf, stepKeyOf } from '../record/tree-path.ts';
 import { RecordedOutcomes } from './recorded-outcomes.ts';
@@ -145,6 +146,7 @@ export class ReplaySource implements RecordedPast {
     if (record === undefined) return this.#core.loop.begin(activation);
     // It is the same attempt that goes on.
     activation.attempt = record.attempt ?? 1;
+    bookSpared(this.#core, activation, undefined, record);
     this.noteTaken({ place: intentKeyOf(activation.path), from: takenRecordOf(announced) });
     this.#doubt(activation, announced.run, record);
   }
@@ -170,7 +172,10 @@ export class ReplaySource implements RecordedPast {
     const from = { runId: recorded.run.runId, seq: recorded.seq };
     const input = { hash: recorded.part.hash ?? '', reads: recorded.part.reads };
     const { record } = outcome;
-    const note = (): void => this.noteTaken({ place: pathKeyOf(activation.path), from: takenRecordOf(recorded) });
+    const note = (): void => {
+      bookSpared(this.#core, activation, undefined, record);
+      this.noteTaken({ place: pathKeyOf(activation.path), from: takenRecordOf(recorded) });
+    };
     if (record.status === 'cancelled' || (record.status === 'failed' && record.fired === undefined)) {
       note();
       return this.#doubt(activation, recorded.run, record);
@@ -231,11 +236,11 @@ export class ReplaySource implements RecordedPast {
       records.find(({ part }) => part.status === undefined) ?? records.findLast((record) => !isTaken(record, last));
     const step = recorded === undefined ? undefined : await this.#outcomes.readStep(recorded);
     if (recorded === undefined || step === undefined) return undefined;
-    if (step.status === 'done') return { kind: 'step', output: step.output };
+    if (step.status === 'done') return { kind: 'step', output: step.output, cost: step };
     const doubt = openedFrom(activation, key, recorded, step);
     return {
       kind: 'failedStep',
-      taken: { place, from: takenRecordOf(recorded), output: undefined, by: undefined, doubt },
+      taken: { place, from: takenRecordOf(recorded), output: undefined, by: undefined, doubt, cost: step },
     };
   }
 
@@ -282,9 +287,10 @@ export class ReplaySource implements RecordedPast {
     const ended = await this.#outcomes.readStep(recorded);
     if (ended === undefined) return undefined;
     const from = takenRecordOf(recorded);
-    if (ended.status === 'done') return { place, from, output: ended.output, by: ended.by };
+    if (ended.status === 'done') return { place, from, output: ended.output, by: ended.by, cost: ended };
     if (ended.status !== 'failed') return undefined;
-    return { place, from, output: undefined, by: undefined, doubt: openedFrom(activation, key, recorded, ended) };
+    const doubt = openedFrom(activation, key, recorded, ended);
+    return { place, from, output: undefined, by: undefined, doubt, cost: ended };
   }
 
   openStep(activation: Activation, step: DueStep): Promise<TakenStep | undefined> {
@@ -295,10 +301,11 @@ export class ReplaySource implements RecordedPast {
     const { key, effect, hash } = step;
     const announced = isEffect({ effect }) ? this.#announced(activation, key) : undefined;
     if (announced === undefined) return undefined;
-    const doubt = await openStepOf(this.#outcomes, activation, key, hash, announced);
-    if (doubt === undefined) return undefined;
+    const open = await openStepOf(this.#outcomes, activation, key, hash, announced);
+    if (open === undefined) return undefined;
+    const { spent: _, spared: __, ...doubt } = open;
     const from = takenRecordOf(announced);
-    return { place: intentKeyOf(activation.path, key), from, output: undefined, by: undefined, doubt };
+    return { place: intentKeyOf(activation.path, key), from, output: undefined, by: undefined, doubt, cost: open };
   }
 
   /** Where the original's records are damaged: the like of what is offered for a node. */
@@ -307,7 +314,7 @@ export class ReplaySource implements RecordedPast {
     if (unread === undefined || !isEffect({ effect })) return undefined;
     const intent: Intent = { key: effectKey(activation, key, keySeedOf(unread)), attempt: 1, deadlineAt: 0 };
     const doubt: StepRecord = { kind: 'step', status: 'started', effect, intent };
-    return { place, from: [unread.runId, unread.head], output: undefined, by: undefined, doubt };
+    return { place, from: [unread.runId, unread.head], output: undefined, by: undefined, doubt, cost: {} };
   }
 
   /** Each record is taken once, after a crash too: call it together with what records the step. */
@@ -345,7 +352,7 @@ function openedFrom(activation: Activation, key: string, { run }: Recorded, fail
     attempt: failed.attempt ?? 1,
     deadlineAt: 0,
   };
-  const { error: _, ...step } = failed;
+  const { error: _, spent: __, spared: ___, ...step } = failed;
   return { ...step, status: 'started', intent };
 }
 

@@ -7,7 +7,7 @@ import { compileChannels, type ChannelTable } from '../../state/channels/channel
 import { DeltaBuilder } from '../../state/delta.ts';
 import { Frame, type OpenView } from '../../state/frame.ts';
 import { hashParts } from '../../state/values/hash.ts';
-import type { FrameTree, NodeRecord, StepOrder } from '../../state/tree.ts';
+import type { Account, FrameTree, NodeRecord, StepOrder } from '../../state/tree.ts';
 import { Plan } from '../plan/plan.ts';
 
 interface GraphTables {
@@ -45,8 +45,8 @@ export interface FrameRunOptions {
   /** Like nodePath, with visits: what idempotency keys and wait ids are made from (X1). */
   readonly keyParts: readonly string[];
   readonly depth: number;
-  /** The frame whose node started it; the run's own has none. */
-  readonly parent?: FrameRun;
+  /** The activation that started it; the run's own has none. */
+  readonly starter?: Activation;
 }
 
 /** Its tree, its plan, and the activations that live in it. */
@@ -59,7 +59,7 @@ export class FrameRun {
   readonly treePath: readonly string[];
   readonly depth: number;
   readonly hasNestedReducers: boolean;
-  readonly parent: FrameRun | undefined;
+  readonly starter: Activation | undefined;
   /** Prepared, running, left or waiting to be retried, by node index. */
   readonly activations: Map<number, Activation> = new Map();
   /** The first failure that nothing handled. */
@@ -79,9 +79,14 @@ export class FrameRun {
     this.keyParts = options.keyParts;
     this.treePath = options.treePath;
     this.depth = options.depth;
-    this.parent = options.parent;
+    this.starter = options.starter;
     this.frame = new Frame(options.tree, options.treePath, options.delta, channels, outputNames);
     this.plan = new Plan(options.graph, options.tree);
+  }
+
+  /** The frame whose node started it. */
+  get parent(): FrameRun | undefined {
+    return this.starter?.frameRun;
   }
 
   recordOf(node: GraphNode): NodeRecord | undefined {
@@ -161,6 +166,8 @@ export class Activation {
   /** The seq whose state it sees (E9). */
   viewSeq: number;
   isResumed: boolean;
+  /** What the visit has cost, as it is recorded. */
+  account: Account | undefined;
   startedAt = 0;
   /** Grows with each start of the node's function; calls of an older one are refused. */
   generation = 0;

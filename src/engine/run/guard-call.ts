@@ -2,7 +2,7 @@
 import { CairnError } from '../../errors.ts';
 import { isEffect } from './effect.ts';
 import type { Activation } from './frame-run.ts';
-import { isInsideStepOf } from './inside-step.ts';
+import { isInsideStepOf } from './ledger.ts';
 
 /** A promise for what will never come in this attempt: the function is left where it stands. */
 export const never = <T>(): Promise<T> => new Promise<T>(() => {});

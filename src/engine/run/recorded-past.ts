@@ -1,7 +1,7 @@
 /** What a fork takes over of its ancestors' records, as the parts of an advancing run ask for it (X2). */
 import type { ChangePart } from '../../history/stored/change.ts';
 import type { RunRow } from '../../ports/store.ts';
-import type { Intent, RunTree, StepRecord } from '../../state/tree.ts';
+import type { Account, Intent, RunTree, StepRecord } from '../../state/tree.ts';
 import type { Activation } from './frame-run.ts';
 
 /** The last record taken of a node, or of the steps of a name. */
@@ -14,6 +14,8 @@ export interface TakenStep {
   readonly output: unknown;
   readonly by: string | undefined;
   readonly doubt?: StepRecord;
+  /** What it cost there. */
+  readonly cost: Account;
 }
 
 /** A step that is called for. */
@@ -47,7 +49,7 @@ export interface OpenEffort {
 /** What the original of a fork says by now of an effect that was open at the fork point. */
 export type OriginalEnd =
   | { readonly kind: 'node'; readonly offer: Offer }
-  | { readonly kind: 'step'; readonly output: unknown }
+  | { readonly kind: 'step'; readonly output: unknown; readonly cost: Account }
   /** A step that failed there since: in doubt here as it was there, whatever was decided about it before the fork point. */
   | { readonly kind: 'failedStep'; readonly taken: TakenStep }
   /** It is worked on, and may still record it: the fork goes no further here. */

@@ -16,6 +16,7 @@ import { Committer, type Landed } from './committer.ts';
 import type { Draft } from './draft.ts';
 import type { EffectsInFlight } from './effects-in-flight.ts';
 import { rootFrameRun, type FrameRun } from './frame-run.ts';
+import { Ledger } from './ledger.ts';
 import type { Loop } from './loop.ts';
 import type { RecordedPast } from './recorded-past.ts';
 import { redactorOf } from './redact.ts';
@@ -61,6 +62,7 @@ export class RunCore {
   readonly claim: Claim;
   readonly loop: Loop;
   readonly agenda: Agenda = new Agenda();
+  readonly ledger: Ledger = new Ledger();
   readonly draft: Draft;
   readonly committer: Committer;
   readonly standing: Standing;

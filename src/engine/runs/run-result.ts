@@ -1,5 +1,6 @@
 /** Where a run stands, as its starter sees it. */
 import { CairnError, errorTable, type ErrorCode, type ErrorData } from '../../errors.ts';
+import type { Amounts } from '../../graph/amounts.ts';
 import type { Graph } from '../../graph/graph.ts';
 import type { StateView } from '../../graph/node-contract.ts';
 import type { RunTree } from '../../state/tree.ts';
@@ -10,6 +11,8 @@ import { type FrameRun, rootFrameRun } from '../run/frame-run.ts';
 export function restingFrame(root: RunTree, graph: Graph): FrameRun {
   return rootFrameRun(graph, root.frame);
 }
+
+const nothing: Amounts = Object.freeze({});
 
 /** The frames of results whose state has not been asked for yet. */
 const frames = new WeakMap<object, FrameRun>();
@@ -37,6 +40,8 @@ export function resultOf(runId: string, seq: number, root: RunTree, frameRun: Fr
     ...(error === undefined ? {} : { error }),
     failed: failedNodes(root),
     skipped: frameRun.plan.skippedNodes(),
+    spent: root.frame.spent ?? nothing,
+    saved: root.frame.spared ?? nothing,
   };
   frames.set(result, frameRun);
   return Object.defineProperty(result, 'state', stateWhenAsked) as typeof result & Pick<RunResult, 'state'>;

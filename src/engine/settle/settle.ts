@@ -15,6 +15,7 @@ import { askOpenEffects } from './open-effects.ts';
 import { dropWaitsOf } from '../waits/open-wait.ts';
 import { routeEdges } from '../plan/route.ts';
 import type { RunCore } from '../run/run-core.ts';
+import { bookAll } from '../record/account.ts';
 import { sealViews } from '../record/seal-views.ts';
 import { settledState } from '../record/settled-state.ts';
 import { outcomeKeyOf } from '../record/tree-path.ts';
@@ -189,6 +190,7 @@ function noteWriters(activation: Activation, plainWrites: readonly string[]): vo
 function finish(core: RunCore, activation: Activation, ending: Ending): void {
   const { frameRun, node } = activation;
   if (core.draft.unsealed.size > 0) sealViews(core, activation);
+  bookAll(core, activation);
   ending.source.note?.();
   const { hash, reads } = ending.source.input ?? inputHashOf(activation);
   const hasError = ending.error !== undefined || ending.status === 'failed';
@@ -271,6 +273,8 @@ function settlePart(
   if (activation.attempt > 1) json += `,"attempt":${activation.attempt}`;
   if (ending.status !== 'completed') json += `,"status":"${ending.status}"`;
   json += `,"hash":"${hash}"`;
+  for (const [name, amounts] of Object.entries(activation.account ?? {}))
+    json += `,"${name}":${JSON.stringify(amounts)}`;
   if (reads !== undefined && reads.length > 0) json += `,"reads":${JSON.stringify(reads)}`;
   const durationMs = Math.max(0, core.env.clock.now() - activation.startedAt);
   // What goes without saying is left out of what is written most often: that a pure node took no time.

@@ -1,6 +1,8 @@
 /** What a user sees as "the checkpoint": a view computed from the tree, the same for every dialect (C9). */
+import type { Amounts } from '../../graph/amounts.ts';
 import { outputsOfSteps } from '../../state/channels/channels.ts';
 import type {
+  Account,
   FrameTree,
   NodeRecord,
   NodeStatus,
@@ -35,6 +37,9 @@ export interface NodeRow {
   readonly isInDoubt: boolean;
   /** Its recorded steps by status; absent: it has none. */
   readonly steps?: Readonly<Partial<Record<StepRecord['status'], number>>>;
+  /** What its last visit has cost, and what of that a fork took over. Absent: nothing. */
+  readonly spent?: Amounts;
+  readonly saved?: Amounts;
 }
 
 export interface CheckpointView {
@@ -46,6 +51,9 @@ export interface CheckpointView {
   readonly waits: readonly (WaitRecord & { readonly waitId: string })[];
   /** Errors that failed the run, by node path joined with `/`. */
   readonly failures: Keyed;
+  /** What the run has cost, and what a fork took over. Absent: nothing. */
+  readonly spent?: Amounts;
+  readonly saved?: Amounts;
 }
 
 /** Computes the view. Values are those of the tree, not copies. */
@@ -57,6 +65,7 @@ export function viewState(root: RunTree): CheckpointView {
     nodes: listNodes(root.frame, []),
     waits: Object.entries(root.waits).map(([waitId, wait]) => ({ waitId, ...wait })),
     failures: root.failures ?? {},
+    ...costsOf(root.frame),
   };
 }
 
@@ -105,7 +114,12 @@ function toRow(path: readonly string[], node: NodeRecord): NodeRow {
     ...(node.error === undefined ? {} : { error: node.error }),
     isInDoubt,
     ...(steps.length === 0 ? {} : { steps: countByStatus(steps) }),
+    ...costsOf(node),
   };
+}
+
+function costsOf({ spent, spared }: Account): { readonly spent?: Amounts; readonly saved?: Amounts } {
+  return { ...(spent === undefined ? {} : { spent }), ...(spared === undefined ? {} : { saved: spared }) };
 }
 
 function countByStatus(steps: readonly StepRecord[]): Partial<Record<StepRecord['status'], number>> {

@@ -1,4 +1,5 @@
 /** The small readable reason of a checkpoint (C3): one event with parts. */
+import type { Amounts } from '../../graph/amounts.ts';
 
 export type ChangeKind =
   /** A run was admitted. */
@@ -59,6 +60,9 @@ export interface ChangePart {
   readonly reads?: readonly string[];
   /** Absent from a `settle` of a pure node that ran: less than one. */
   readonly durationMs?: number;
+  /** Of a `settle`, `replay` or `step`: what the visit or step has cost, all its attempts together; and where that was recorded that a fork took over. */
+  readonly spent?: Amounts;
+  readonly spared?: Amounts;
   readonly wait?: string;
   /** Who answered, settled or resumed. Of a `retry`: `when`, if the policy's function was asked. */
   readonly by?: string;

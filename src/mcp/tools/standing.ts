@@ -60,7 +60,7 @@ export async function showStanding(
   standing: RunStanding,
   words: StandingWords = {},
 ): Promise<ToolAnswer> {
-  const { runId, seq, status, failed, skipped, definition } = standing;
+  const { runId, seq, status, failed, skipped, spent, saved, definition } = standing;
   const { parent } = await findRun(context, runId);
   const checkpointId = await nameCheckpoint(context, runId, seq);
   const shown = status === 'paused' ? showPause(standing, checkpointId, words) : showEnd(standing, checkpointId);
@@ -70,6 +70,8 @@ export async function showStanding(
       run_id: runId,
       ...(parent !== undefined && { forked_from: await nameCheckpoint(context, parent.runId, parent.seq) }),
       ...(failed.length > 0 && { failed_blocks: failed }),
+      ...(Object.keys(spent).length > 0 && { spent }),
+      ...(Object.keys(saved).length > 0 && { saved }),
       ...(skipped.length > 0 && { skipped_blocks: skipped }),
       ...(definition !== undefined && {
         definition: `the run goes on with the definition it was started with; ${definition.source} has ${definition.became === 'gone' ? 'gone' : definition.became === 'broken' ? 'become invalid' : 'changed'}`,
@@ -77,6 +79,9 @@ export async function showStanding(
     },
   };
 }
+
+/** By unit. */
+export const amountsSchema: JsonSchema = { type: 'object', additionalProperties: { type: 'number' } };
 
 /** Of every tool that answers with where a run stands. */
 export const standingSchema: JsonSchema = {
@@ -94,6 +99,8 @@ export const standingSchema: JsonSchema = {
     run_id: { type: 'string' },
     failed_blocks: { type: 'array', items: { type: 'string' } },
     skipped_blocks: { type: 'array', items: { type: 'string' } },
+    spent: { ...amountsSchema, description: 'What the run has cost so far, by unit.' },
+    saved: { ...amountsSchema, description: 'Of a fork: what the outcomes that it took over had cost, by unit.' },
     definition: { type: 'string', description: 'Said when the file of the workflow is another by now.' },
     forked_from: { type: 'string', description: 'The checkpoint that the run was forked from.' },
     warnings: { type: 'array', items: violationSchema, description: 'What is to be heeded in the workflow.' },

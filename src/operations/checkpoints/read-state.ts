@@ -64,7 +64,8 @@ export const readState: Operation<ReadStateInput, ReadStateOutput, HistoryContex
   async run({ store, blobs, tenant }, { checkpoint, path }) {
     const { run, seq } = await resolveReference(store, tenant, checkpoint);
     const { root } = await loadState(store, blobs, run, seq);
-    const { state } = viewState(root);
+    const { state: values, spent, saved } = viewState(root);
+    const state = { ...values, ...(spent && { spent }), ...(saved && { saved }) };
     return { runId: run.runId, seq, value: path === undefined ? state : pick(state, parsePath(path), checkpoint) };
   },
 };

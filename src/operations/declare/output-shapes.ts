@@ -29,6 +29,9 @@ export const position: JsonSchema = objectOf({ runId: text, seq: whole });
 /** A checkpoint by run and seq, with its id where that is known. */
 export const place: JsonSchema = objectOf({ runId: text, seq: whole }, { checkpointId: text });
 
+/** By unit. */
+export const amounts: JsonSchema = { type: 'object', additionalProperties: { type: 'number' } };
+
 const runStatus = oneOf('running', 'paused', 'completed', 'failed', 'cancelled');
 
 /** An open wait: a question, and whatever else a run waits for. */
@@ -67,6 +70,8 @@ export const standing: JsonSchema = objectOf(
     waits: listOf(wait),
     failed: texts,
     skipped: texts,
+    spent: amounts,
+    saved: amounts,
   },
   {
     checkpointId: text,

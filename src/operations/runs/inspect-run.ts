@@ -1,5 +1,6 @@
 /** Where a run stands now, without advancing it. */
 import {
+  amounts,
   anything,
   flag,
   listOf,
@@ -50,6 +51,8 @@ export interface InspectRunOutput {
   readonly waits: RunStanding['waits'];
   readonly progress: RunProgress;
   readonly error?: RunStanding['error'];
+  readonly spent: RunStanding['spent'];
+  readonly saved: RunStanding['saved'];
 }
 
 export const inspectRun: Operation<InspectRunInput, InspectRunOutput, WorkContext> = {
@@ -70,6 +73,8 @@ export const inspectRun: Operation<InspectRunInput, InspectRunOutput, WorkContex
       state,
       waits: listOf(wait),
       progress,
+      spent: amounts,
+      saved: amounts,
     },
     { source: text, parent: position, claimedBy: text, outputs: anything, error: { type: 'object' } },
   ),
@@ -97,6 +102,8 @@ export const inspectRun: Operation<InspectRunInput, InspectRunOutput, WorkContex
       state: result.state,
       waits: result.waits,
       progress: progressOf(standing),
+      spent: result.spent,
+      saved: result.saved,
       ...(result.error !== undefined && { error: result.error }),
     };
   },

@@ -1,5 +1,6 @@
 /** What a node sees of the state: frozen in time, and every read of it recorded (E9). */
 import { CairnError } from '../../errors.ts';
+import type { Amounts } from '../../graph/amounts.ts';
 import type { StateView } from '../../graph/node-contract.ts';
 import { absent } from './cell.ts';
 import type { Area, Channels } from './channels.ts';
@@ -10,6 +11,8 @@ import { recordingObject, type Source } from './recording-object.ts';
 export interface OpenView {
   /** Frozen. Values in it are frozen too, and may be kept; reading it after `close` is refused. */
   readonly state: StateView;
+  /** What the frame's run had spent. */
+  readonly spent: Amounts;
   /** Names of the channels read so far, sorted; a partition's own name stands for all of it. */
   reads(): readonly string[];
   /** Channels and their versions as this view sees them: those named, else those read so far. */
@@ -18,17 +21,20 @@ export interface OpenView {
   close(): void;
 }
 
+const nothing: Amounts = Object.freeze({});
 const areas: readonly Area[] = ['scratch', 'artifacts', 'diagnostics', 'outputs', 'failures'];
 const stateKeys: readonly string[] = ['input', ...areas];
 
 export class View implements OpenView {
+  readonly spent: Amounts;
   readonly #channels: Channels;
   readonly #id: number;
   #read: Set<string> | undefined;
   #state: StateView | undefined;
   #isClosed = false;
 
-  constructor(channels: Channels) {
+  constructor(channels: Channels, spent: Amounts = nothing) {
+    this.spent = spent;
     this.#channels = channels;
     this.#id = channels.log.open();
   }

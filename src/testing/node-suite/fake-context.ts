@@ -1,10 +1,18 @@
 /** A node's context without an engine: for testing the code behind one node. */
 import { createHash } from 'node:crypto';
 import { CairnError } from '../../errors.ts';
+import type { Amounts } from '../../graph/amounts.ts';
 import { FileRef } from '../../graph/file-ref.ts';
 import { accessModels } from '../../ports/model-access.ts';
 import type { Models } from '../../ports/model.ts';
-import type { ChildResult, NodeContext, Question, StateView, StepOptions } from '../../graph/node-contract.ts';
+import type {
+  BlobAccess,
+  ChildResult,
+  NodeContext,
+  Question,
+  StateView,
+  StepOptions,
+} from '../../graph/node-contract.ts';
 
 export interface FakeContextOptions extends Partial<Omit<NodeContext, 'state' | 'secrets' | 'models'>> {
   readonly state?: Partial<StateView>;
@@ -28,6 +36,8 @@ export interface FakeRecord {
   readonly steps: readonly FakeStep[];
   readonly questions: readonly Question[];
   readonly events: readonly unknown[];
+  /** What it said that it has cost, call by call. */
+  readonly spendings: readonly Amounts[];
   readonly children: readonly { readonly name: string | undefined; readonly input: unknown }[];
 }
 
@@ -51,7 +61,8 @@ export function createFakeContext(options: FakeContextOptions = {}): FakeContext
   const events: unknown[] = [];
   const children: { name: string | undefined; input: unknown }[] = [];
   const lists = new Map<string, readonly unknown[]>();
-  const blobs = new Map<string, Uint8Array>();
+  const spendings: Amounts[] = [];
+  const spend = (amounts: Amounts): void => void spendings.push(amounts);
   const view = createStateView(state);
   const signal = options.signal ?? new AbortController().signal;
   const context: FakeContext = {
@@ -69,7 +80,7 @@ export function createFakeContext(options: FakeContextOptions = {}): FakeContext
     savedState: undefined,
     step: async (name, stepOptions, fn) => {
       steps.push({ name, options: stepOptions });
-      return fn({ idempotencyKey: `key-1/${name}`, attempt: 1, signal });
+      return fn({ idempotencyKey: `key-1/${name}`, attempt: 1, signal, spend });
     },
     ask: (question) => {
       questions.push(question);
@@ -90,18 +101,13 @@ export function createFakeContext(options: FakeContextOptions = {}): FakeContext
       return runChild?.(graph, input, name) ?? { status: 'completed', state: createStateView() };
     },
     part: () => context,
+    spend,
+    spent: {},
     emit: (event) => {
       events.push(event);
     },
     secrets: { get: async (name) => secrets[name] ?? missingSecret(name) },
-    blobs: {
-      put: (bytes) => {
-        const hash = createHash('sha256').update(bytes).digest('hex');
-        blobs.set(hash, bytes);
-        return Promise.resolve(hash);
-      },
-      get: (hash) => Promise.resolve(blobs.get(hash) ?? new Uint8Array()),
-    },
+    blobs: fakeBlobs(),
     files: {
       put: async (bytes, { name, type = 'application/octet-stream' }) =>
         new FileRef({ hash: await context.blobs.put(bytes), name, type, sizeBytes: bytes.byteLength }),
@@ -110,9 +116,21 @@ export function createFakeContext(options: FakeContextOptions = {}): FakeContext
     models: { generate: (call, options) => accessModels(models, context).generate(call, options) },
     now: () => 0,
     ...overrides,
-    record: { steps, questions, events, children },
+    record: { steps, questions, events, children, spendings },
   };
   return context;
+}
+
+function fakeBlobs(): BlobAccess {
+  const blobs = new Map<string, Uint8Array>();
+  return {
+    put: (bytes) => {
+      const hash = createHash('sha256').update(bytes).digest('hex');
+      blobs.set(hash, bytes);
+      return Promise.resolve(hash);
+    },
+    get: (hash) => Promise.resolve(blobs.get(hash) ?? new Uint8Array()),
+  };
 }
 
 /** Like a wait that the engine leaves open: the function stays where it stands. */

@@ -1,4 +1,5 @@
 /** What the code of a block is handed: the node's context, with the inputs and what a block's place in a workflow adds. */
+import type { Amounts } from '../../../graph/amounts.ts';
 import type { ModelAccess } from '../../../graph/model-contract.ts';
 import { CairnError } from '../../../errors.ts';
 import type {
@@ -89,6 +90,12 @@ export class BlockContext implements TypedNodeContext {
   readonly isGranted = (need: Need): boolean => this.#workflow.withheld?.(need) === undefined;
   now(): number {
     return this.ctx.now();
+  }
+  get spent(): Amounts {
+    return this.ctx.spent;
+  }
+  spend(amounts: Amounts): void {
+    this.ctx.spend(amounts);
   }
   emit(event: unknown): void {
     this.ctx.emit(event);

@@ -1,0 +1,23 @@
+/** What things cost, as people read it. */
+
+/** By unit. */
+type Amounts = Readonly<Record<string, number>>;
+
+/** What was spent, and of a fork what was saved. */
+export interface Costs {
+  readonly spent?: Amounts;
+  readonly saved?: Amounts;
+}
+
+/** `1200 tokens, 0.004 usd`; a dash for nothing. */
+export function formatAmounts(amounts: Amounts = {}): string {
+  const parts = Object.entries(amounts).map(([unit, amount]) => `${amount} ${unit}`);
+  return parts.length === 0 ? '-' : parts.join(', ');
+}
+
+/** `1200 tokens, saved 300 tokens`; undefined: it cost nothing. */
+export function formatCosts({ spent = {}, saved = {} }: Costs): string | undefined {
+  const isFree = (amounts: Amounts): boolean => Object.keys(amounts).length === 0;
+  if (isFree(saved)) return isFree(spent) ? undefined : formatAmounts(spent);
+  return `${formatAmounts(spent)}; saved ${formatAmounts(saved)}`;
+}
