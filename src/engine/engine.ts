@@ -35,7 +35,6 @@ import { streamEvents } from './runs/event-stream.ts';
 import { forkRun } from './runs/fork.ts';
 import { limitsOf } from './limits.ts';
 import { previewRun } from './runs/preview.ts';
-import { redactorOf } from './run/redact.ts';
 import { claimForResume, prepareRunner, type RunnerRequest } from './runs/resume-run.ts';
 import type { EngineEnvironment } from './run/run-core.ts';
 import { momentOf, type Moment } from './run/standing.ts';
@@ -312,7 +311,7 @@ class CairnEngine implements Engine {
     const id = options.id ?? ids.createRunId(clock.now());
     checkId('signal name', name, limits.idBytes);
     checkId('signal id', id, limits.idBytes);
-    const admitted = admitValue(value, ['signal'], limits, redactorOf(this.#env));
+    const admitted = admitValue(value, ['signal'], limits, this.#env.redact);
     await takeFiles(this.#env, admitted.value, 'the signal');
     const body = encoder.encode(encodeValue({ signal: name, value: admitted.value }));
     await postSealed(store, { tenant, runId, kind: 'signal', name: id, body, at: clock.now() });

@@ -19,7 +19,6 @@ import { rootFrameRun, type FrameRun } from './frame-run.ts';
 import { Ledger } from './ledger.ts';
 import type { Loop } from './loop.ts';
 import type { RecordedPast } from './recorded-past.ts';
-import { redactorOf } from './redact.ts';
 import { Standing, type Moment } from './standing.ts';
 
 /** The outside, as one value. */
@@ -89,7 +88,7 @@ export class RunCore {
     this.standing = new Standing(claim.leaseMs, options.claimedAt);
     this.resumedSeq = loaded.seq;
     this.keySeed = keySeedOf(run);
-    this.redact = redactorOf(env);
+    this.redact = env.redact;
     this.rootFrame = rootFrameRun(graph, loaded.root.frame, this.draft.delta);
     this.committer = new Committer({
       store: env.store,

@@ -18,7 +18,6 @@ import { newFrame } from '../admit/new-frame.ts';
 import { takeFiles } from '../admit/take-files.ts';
 import { storedForm } from '../admit/offload.ts';
 import { originOf } from './trace-origin.ts';
-import { redactorOf } from '../run/redact.ts';
 import type { EngineEnvironment } from '../run/run-core.ts';
 import { settleStart } from '../settle/settle-start.ts';
 
@@ -71,7 +70,7 @@ export async function admitRun(
   const { limits, clock, ids, tenant } = env;
   const runId = options.runId ?? ids.createRunId(clock.now());
   checkId('run id', runId, limits.idBytes);
-  const tree = await newFrame(graph, input, limits, redactorOf(env));
+  const tree = await newFrame(graph, input, limits, env.redact);
   await takeFiles(env, tree.input, 'the input');
   checkAdmission(graph, tree);
   settleStart(rootFrameRun(graph, tree));

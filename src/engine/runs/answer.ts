@@ -8,7 +8,6 @@ import type { OpenQuestion } from '../api.ts';
 import { takeFiles } from '../admit/take-files.ts';
 import { checkAnswer } from '../admit/check-answer.ts';
 import { messageBody } from '../drive/message-intake.ts';
-import { redactorOf } from '../run/redact.ts';
 import type { EngineEnvironment } from '../run/run-core.ts';
 
 const encoder = new TextEncoder();
@@ -25,7 +24,7 @@ export async function postAnswer(
   const run = await store.readRun({ tenant, runId });
   if (run === undefined) throw new CairnError('RUN_NOT_FOUND', { runId });
   const open = await findOpenWait(env, runId, waitId);
-  const admitted = admitValue(value, ['answer'], limits, redactorOf(env));
+  const admitted = admitValue(value, ['answer'], limits, env.redact);
   if (open?.isDamaged === true) throw damagedWait(store.name, runId, waitId);
   await takeFiles(env, admitted.value, 'the answer');
   const meant = open === undefined ? admitted.value : checkAnswer(open, admitted.value);

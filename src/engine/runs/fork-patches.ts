@@ -12,7 +12,6 @@ import { readAnswer } from '../admit/read-answer.ts';
 import { storedForm } from '../admit/offload.ts';
 import { takeFiles } from '../admit/take-files.ts';
 import { pathKeyOf, recordPathOf } from '../record/tree-path.ts';
-import { redactorOf } from '../run/redact.ts';
 import type { EngineEnvironment } from '../run/run-core.ts';
 
 /** Who answers, and how texts are meant. */
@@ -25,7 +24,7 @@ export function isWholeChannel({ path }: Patch): boolean {
 
 /** @throws VALUE_UNSTORABLE, FILE_NOT_FOUND */
 export async function admitPatch(env: EngineEnvironment, { path, value: given }: Patch): Promise<unknown> {
-  const redact = redactorOf(env);
+  const redact = env.redact;
   const { value } = admitValue(path.some(redact) ? maskedText : given, path, env.limits, redact);
   await takeFiles(env, value, `the patch of ${path.join('.')}`);
   return value;
@@ -114,7 +113,7 @@ export class ForkPatches {
     const wait = root.waits[waitId];
     if (wait === undefined) throw new CairnError('WAIT_NOT_FOUND', { runId, waitId });
     const meant = readsTexts === true && typeof given === 'string' ? readAnswer(wait, given) : given;
-    const admitted = admitValue(meant, ['answer'], this.#env.limits, redactorOf(this.#env)).value;
+    const admitted = admitValue(meant, ['answer'], this.#env.limits, this.#env.redact).value;
     await takeFiles(this.#env, admitted, 'the answer');
     const value = checkAnswer(wait, admitted);
     this.#state.delete(['waits', waitId]);

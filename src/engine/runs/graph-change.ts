@@ -11,7 +11,6 @@ import type { FrameTree, GraphDefinitionRecord, RunTree } from '../../state/tree
 import type { TreeWriter } from '../../state/tree-writer.ts';
 import type { ResumeOptions } from '../api.ts';
 import { storedForms } from '../admit/offload.ts';
-import { redactorOf } from '../run/redact.ts';
 import type { EngineEnvironment } from '../run/run-core.ts';
 
 /**
@@ -75,7 +74,7 @@ function admitMigrated(env: EngineEnvironment, given: Readonly<Record<string, un
   for (const [name, values] of Object.entries(given)) {
     const partition = partitions.find((known) => known === name);
     if (partition === undefined) throw new CairnError('STATE_UNKNOWN_CHANNEL', { channel: name, known: partitions });
-    migrated[partition] = { ...(admitValue(values, [name], env.limits, redactorOf(env)).value as object) };
+    migrated[partition] = { ...(admitValue(values, [name], env.limits, env.redact).value as object) };
   }
   return migrated;
 }
