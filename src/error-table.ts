@@ -42,6 +42,8 @@ export type ErrorCode =
   | 'ID_INVALID'
   | 'VALUE_UNSTORABLE'
   | 'VALUE_TOO_LARGE'
+  | 'VALUE_MASKED'
+  | 'EXPORT_MASKED'
   | 'CHECKPOINT_TOO_LARGE'
   | 'WORKFLOW_NOT_FOUND'
   | 'WORKFLOW_CIRCULAR'
@@ -111,6 +113,8 @@ export const errorTable: Readonly<Record<ErrorCode, ErrorRow>> = {
   ID_INVALID: row(400, 2, 'no', '{kind} {id} cannot be used{: |reason}', '{|hint|Use a shorter id without lone surrogates.}'),
   VALUE_UNSTORABLE: row(422, 3, 'no', 'a value cannot be stored{ at |path}{: |reason}', 'Return plain data: JSON, Date, bigint, Uint8Array, Map, Set, URL or Error.'),
   VALUE_TOO_LARGE: row(413, 3, 'no', 'a value of {sizeBytes} bytes{ at |path} is over the limit of {limitBytes}', 'Return less, or keep the bytes in a blob.'),
+  VALUE_MASKED: row(422, 2, 'no', '{where} holds {marker}{ at |path}, which stands for a masked value and is none', 'Give the value itself, or leave it as it is. A run reads a secret by reference: secrets in YAML, secret(NAME) in code.'),
+  EXPORT_MASKED: row(422, 2, 'no', 'the export of run {runId} is masked: it is for reading, and cannot be imported', 'Export the run without --masked.'),
   CHECKPOINT_TOO_LARGE: row(413, 3, 'no', '{node} would add {bytes} bytes to the run, over the limit of {limitBytes}; the largest places: {largest}', 'Return less, or write it to a file and return its path; then resume the run. Or raise the limit of a checkpoint.'),
   WORKFLOW_NOT_FOUND: row(404, 3, 'no', 'no workflow {name}', '{There are, nearest first: |known|There are none here: give their folder with --workflows}.'),
   WORKFLOW_CIRCULAR: row(422, 3, 'no', 'workflows call each other in a circle: {chain}', 'Take one of the calls out of the circle.'),

@@ -14,7 +14,7 @@ const folder = mkdtempSync(join(tmpdir(), 'cairn-data-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const head = 'name: w\ndescription: d\n';
-const secrets = { read: (name: string) => values[name], redacts: () => false };
+const secrets = { read: (name: string) => values[name] };
 let values: Readonly<Record<string, string>> = {};
 
 async function run(

@@ -34,7 +34,7 @@ function openEngine(store: Store = createMemoryStore()): Engine {
     blobs: createMemoryBlobs(),
     clock: systemClock,
     ids: { createRunId: () => `run-${(runs += 1)}`, workerId: 'w', random: () => 0.5, isWorkerDead: () => undefined },
-    secrets: { read: (name) => (name === 'TOKEN' ? 't-s3cret' : undefined), redacts: () => false },
+    secrets: { read: (name) => (name === 'TOKEN' ? 't-s3cret' : undefined) },
   });
 }
 

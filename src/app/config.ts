@@ -14,6 +14,8 @@ export interface Config {
   readonly workflows?: readonly string[];
   /** How checkpoints of runs are kept, for what a workflow leaves open. */
   readonly checkpoint?: CheckpointSettings;
+  /** What is kept out of the store: names of keys, and places (`inputs.card.number`); nothing may read it. Default: nothing is. */
+  readonly redact?: { readonly store?: readonly string[] };
   /** What workflows given as texts may reach for, as `--allow` takes it. */
   readonly allow?: readonly string[];
   /** Blocks of your own; only where the configuration is code. */
@@ -48,6 +50,7 @@ const dataFields: Readonly<Record<string, Schema>> = {
   workflows: texts,
   checkpoint: { type: 'object' },
   allow: texts,
+  redact: { type: 'object', properties: { store: texts }, additionalProperties: false },
 };
 const modelName: Schema = { type: 'string', pattern: '^[^:]+:.+$' };
 const modelFields: Readonly<Record<string, Schema>> = {

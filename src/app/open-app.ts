@@ -136,6 +136,7 @@ export async function openApp(options: AppOptions): Promise<App> {
     clock: systemClock,
     ids: createSystemIds(),
     secrets: environmentSecrets,
+    ...(config.redact !== undefined && { redact: config.redact }),
     models: openModels(config.models),
     version: readVersion(),
     findGraph: (_graphId, _graphHash, meta, readText) => loader.findGraph(meta, readText),

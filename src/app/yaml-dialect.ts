@@ -13,7 +13,7 @@ export interface YamlDialect extends Pick<
   'readWorkflow' | 'checkWorkflow' | 'convertWorkflow' | 'readBundle' | 'workflowSchema'
 > {
   readonly nodeTypes: readonly NodeType[];
-  readonly options: Pick<ReadOptions, 'nodeTypes' | 'permissions' | 'checkpoint'>;
+  readonly options: Pick<ReadOptions, 'nodeTypes' | 'permissions' | 'checkpoint' | 'redact'>;
   /** Whether workflows given as texts are taken at all. */
   readonly allowsInline: boolean;
 }
@@ -24,7 +24,7 @@ export async function loadYamlDialect(config: FoundConfig, allow: readonly strin
     import('../dialects/yaml/index.ts'),
     import('../nodes/blocks/index.ts'),
   ]);
-  const { checkpoint, nodeTypes: own = [] } = config;
+  const { checkpoint, redact, nodeTypes: own = [] } = config;
   const ownNames = new Set(own.map(({ name }) => name));
   // A block of the user's own stands before the built-in one of its name.
   const nodeTypes = [...createNodeTypes().filter(({ name }) => !ownNames.has(name)), ...own];
@@ -32,7 +32,12 @@ export async function loadYamlDialect(config: FoundConfig, allow: readonly strin
   return {
     ...dialect,
     nodeTypes,
-    options: { nodeTypes, permissions, ...(checkpoint !== undefined && { checkpoint }) },
+    options: {
+      nodeTypes,
+      permissions,
+      ...(redact !== undefined && { redact }),
+      ...(checkpoint !== undefined && { checkpoint }),
+    },
     allowsInline: inline,
   };
 }

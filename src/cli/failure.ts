@@ -1,6 +1,7 @@
 /** Tells a fault in a way that helps: what is wrong, what to do, and the exit code of the error table. */
 import { describeWorker } from '../app/process-name.ts';
 import { CairnError, errorTable } from '../errors.ts';
+import { shownError } from '../operations/declare/perform.ts';
 import type { BrokenWorkflow } from '../operations/declare/workflows.ts';
 import type { Screen } from './screen.ts';
 import { printableLines } from './text/printable.ts';
@@ -69,7 +70,7 @@ function messageFor({ code, message, data }: CairnError): string {
  * @returns the exit code
  */
 export function reportFailure(thrown: unknown, screen: Screen, isJson: boolean): number {
-  const error = CairnError.from(thrown);
+  const error = shownError(CairnError.from(thrown)) as CairnError;
   const { code, message, hint, retry, data } = error;
   const violations = violationsOf(error);
   if (isJson) screen.note(JSON.stringify({ error: toJson({ code, message, hint, retry, data }) }));
@@ -78,6 +79,6 @@ export function reportFailure(thrown: unknown, screen: Screen, isJson: boolean):
     screen.note(`${screen.paint('bad', 'cairn:')} ${readable(messageFor(error))} ${screen.paint('dim', `[${code}]`)}`);
     screen.note(readable(hint));
   }
-  if (process.env['CAIRN_DEBUG'] === '1') screen.note(printableLines(stackOf(thrown)));
+  if (process.env['CAIRN_DEBUG'] === '1') screen.note(printableLines(stackOf(error)));
   return exitCodeOf(error);
 }

@@ -1,4 +1,5 @@
 /** Stays with a run: shows it, asks its questions where there is a person to ask, stops it in good order. */
+import { perform } from '../operations/declare/perform.ts';
 import { type App, type AppOptions, openApp } from '../app/open-app.ts';
 import { CairnError } from '../errors.ts';
 import { answerWait } from '../operations/waits/answer-wait.ts';
@@ -95,7 +96,8 @@ async function askAndResume(
     const { runId } = standing;
     const isAnswered = await askQuestions(
       standing.waits,
-      async ({ waitId }, value) => void (await answerWait.run(app, { run: runId, wait: waitId, value, by: 'person' })),
+      async ({ waitId }, value) =>
+        void (await perform(answerWait, app, { run: runId, wait: waitId, value, by: 'person' })),
       (error) => {
         if (!CairnError.is(error, 'ANSWER_INVALID')) return false;
         reportFailure(error, session.screen, false);
@@ -103,7 +105,7 @@ async function askAndResume(
       },
     );
     if (!isAnswered) break;
-    standing = await following.show(() => resumeRun.run(app, { run: runId, ...resume }));
+    standing = await following.show(() => perform(resumeRun, app, { run: runId, ...resume }));
   }
   return standing;
 }

@@ -25,6 +25,11 @@ export interface EngineOptions {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly secrets?: Secrets;
+  /**
+   * What is never stored. `store`: names of keys at any depth (`pin`), and places (`input.card.number`, `outputs.login`, `scratch.*.pin`).
+   * `[redacted]` stands for such a value from then on, for the run as well. Default: all that a run is given is stored.
+   */
+  readonly redact?: { readonly store?: readonly string[] };
   /** What `ctx.models` calls. Without it a call fails with MODEL_UNKNOWN. */
   readonly models?: Models;
   /** Told of runs, attempts, checkpoints and waits. Default: nobody is. */

@@ -7,9 +7,11 @@ import { loadState, readOwner, type LoadedState } from '../history/load/load.ts'
 import { postSealed } from '../history/stored/messages.ts';
 import { resolveReference } from '../history/read/references.ts';
 import type { Claim, GrantedClaim, RunRow } from '../ports/store.ts';
-import { admitValue, encodeValue } from '../state/values/codec.ts';
+import { compileStoreRules } from '../state/secrecy/store-rules.ts';
+import { encodeValue } from '../state/values/codec.ts';
 import { admitRun } from './runs/admit-run.ts';
 import { accessFiles } from './calls/file-access.ts';
+import { admitGiven } from './admit/admit-given.ts';
 import { takeFiles } from './admit/take-files.ts';
 import { checkId } from './admit/check-id.ts';
 import { listOpenWaits, postAnswer } from './runs/answer.ts';
@@ -79,6 +81,7 @@ class CairnEngine implements Engine {
       clock: options.clock,
       ids: options.ids,
       secrets: options.secrets,
+      redact: compileStoreRules(options.redact?.store),
       models: options.models,
       telemetry: options.telemetry,
       version: options.version,
@@ -311,7 +314,7 @@ class CairnEngine implements Engine {
     const id = options.id ?? ids.createRunId(clock.now());
     checkId('signal name', name, limits.idBytes);
     checkId('signal id', id, limits.idBytes);
-    const admitted = admitValue(value, ['signal'], limits, this.#env.redact);
+    const admitted = admitGiven(this.#env, value, ['signal'], 'the signal');
     await takeFiles(this.#env, admitted.value, 'the signal');
     const body = encoder.encode(encodeValue({ signal: name, value: admitted.value }));
     await postSealed(store, { tenant, runId, kind: 'signal', name: id, body, at: clock.now() });

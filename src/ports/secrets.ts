@@ -4,6 +4,4 @@
 export interface Secrets {
   /** The value, or undefined if the name is not set; a vault answers later. What it throws becomes SECRET_UNAVAILABLE, without its message. */
   read(name: string): string | undefined | Promise<string | undefined>;
-  /** Whether the value of a key, as it is written, is redacted before anything is stored, whoever gives it. Quick, and the same each time. */
-  redacts(key: string): boolean;
 }

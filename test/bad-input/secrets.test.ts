@@ -1,4 +1,4 @@
-/** Secrets planted wherever a run can carry them: nothing of them is in the store's files afterwards. */
+/** Secrets planted wherever a run can carry them, and what of them is in the store's files afterwards; masks that come back. */
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -18,6 +18,7 @@ import {
   shellNode,
   START,
 } from '../../src/index.ts';
+import { createDefaultEngine } from '../../src/app/default-engine.ts';
 import { environmentSecrets } from '../../src/app/environment-secrets.ts';
 import { systemClock } from '../../src/app/system-clock.ts';
 import { createEngine } from '../../src/engine/engine.ts';
@@ -39,7 +40,20 @@ function filesUnder(place: string): readonly string[] {
     .filter((name) => statSync(name).isFile());
 }
 
-test('P6 no secret is in the store, whichever way it came: input, state, outputs, errors, answers, steps, shells, requests', async () => {
+/** Names of all keys under which something is planted below. */
+const everyKey = [
+  'password',
+  'api_key',
+  'token',
+  'authorization',
+  'cookie',
+  'client_secret',
+  'access_token',
+  'refresh_token',
+  'secret',
+];
+
+test('P6 V4 what rules name is not in the store, whichever way it came: input, state, outputs, errors, answers, steps, shells, requests', async () => {
   // It sends back what it was sent, as servers do.
   const server = createServer((request, reply) =>
     reply
@@ -50,7 +64,14 @@ test('P6 no secret is in the store, whichever way it came: input, state, outputs
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
   const store = openSqliteStore({ path: join(folder, 'store.db') });
   const blobs = createFileBlobs(join(folder, 'blobs'));
-  const engine = createEngine({ store, blobs, clock: systemClock, ids: testIds(), secrets: environmentSecrets });
+  const engine = createEngine({
+    store,
+    blobs,
+    clock: systemClock,
+    ids: testIds(),
+    secrets: environmentSecrets,
+    redact: { store: everyKey },
+  });
   const graph = new AgentGraph({}, { id: 'secrets' })
     .addNode('request', httpNode({ url, headers: { 'x-key': secret('PLANTED') } }))
     .addNode(
@@ -139,4 +160,71 @@ test('P6 no secret is in the store, whichever way it came: input, state, outputs
     );
   });
   expect([...new Set(found)]).toEqual([]);
+});
+
+const echo = new AgentGraph({}, { id: 'echo' })
+  .addNode('ask', humanNode({ prompt: 'Which?' }))
+  .addNode(
+    'read',
+    functionNode(({ state }) => {
+      const { password, list } = state.input as {
+        readonly password: string;
+        readonly list: readonly { readonly apiKey: string }[];
+      };
+      return { password: `${password}!`, echoed: list[0]?.apiKey, answer: state.outputs['ask'] };
+    }),
+  )
+  .addEdge(START, 'ask')
+  .addEdge('ask', 'read')
+  .addEdge('read', END)
+  .compile();
+const given = { password: value('given'), list: [{ apiKey: value('in a list') }] };
+
+test('C2.1 a run computes with what it was given, whatever the keys are called, and a library returns what is stored', async () => {
+  const engine = createDefaultEngine({ ids: testIds(), findGraph: async () => echo.graph });
+  const paused = await (await engine.start(echo.graph, given)).result();
+  expect(paused.state.input).toEqual(given);
+  await engine.answer(paused.runId, paused.waits[0]?.waitId ?? '', { token: value('answered') });
+  const { state } = await (await engine.resume(paused.runId, { graph: echo.graph })).result();
+  expect(state.outputs['read']).toEqual({
+    password: `${value('given')}!`,
+    echoed: value('in a list'),
+    answer: { token: value('answered') },
+  });
+});
+
+test('C2.2 what holds our marker is refused by a code, as an input, an answer, a signal, a patch and an answer of a fork', async () => {
+  const engine = createDefaultEngine({ ids: testIds(), findGraph: async () => echo.graph });
+  const refused = (path: readonly string[]): object => ({ code: 'VALUE_MASKED', data: { path } });
+  await expect(engine.start(echo.graph, { ...given, list: [{ apiKey: '[redacted]' }] })).rejects.toMatchObject(
+    refused(['list', '0', 'apiKey']),
+  );
+  const { runId, seq, waits } = await (await engine.start(echo.graph, given)).result();
+  const waitId = waits[0]?.waitId ?? '';
+  await expect(engine.answer(runId, waitId, { token: '[redacted]' })).rejects.toMatchObject(refused(['token']));
+  await expect(engine.answer(runId, waitId, 'it is [secret:API_KEY]')).rejects.toMatchObject(refused([]));
+  await expect(engine.signal(runId, 'go', ['[redacted]'])).rejects.toMatchObject(refused(['0']));
+  const set = [{ path: ['input'], value: { password: '[redacted]' } }];
+  await expect(engine.fork({ runId, seq }, { set })).rejects.toMatchObject(refused(['password']));
+  await expect(engine.fork({ runId, seq }, { answers: { [waitId]: '[redacted]' } })).rejects.toMatchObject(refused([]));
+  await expect(engine.preview({ runId, seq }, { set, graph: echo.graph })).rejects.toMatchObject(refused(['password']));
+  // Nothing came of any of it.
+  expect((await engine.inspect(runId)).seq).toBe(seq);
+});
+
+test('V4 a rule that keeps something out is no marker that came back', async () => {
+  const engine = createDefaultEngine({
+    ids: testIds(),
+    findGraph: async () => echo.graph,
+    redact: { store: ['password'] },
+  });
+  const { state, runId, seq, waits } = await (await engine.start(echo.graph, given)).result();
+  expect(state.input).toEqual({ ...given, password: '[redacted]' });
+  await engine.answer(runId, waits[0]?.waitId ?? '', { password: value('answered') });
+  const patched = await engine.fork(
+    { runId, seq },
+    { set: [{ path: ['input', 'password'], value: value('patched') }] },
+  );
+  expect((await engine.inspect(patched.runId)).state.input).toEqual({ ...given, password: '[redacted]' });
+  await expect(engine.start(echo.graph, { password: '[redacted]' })).rejects.toMatchObject({ code: 'VALUE_MASKED' });
 });

@@ -37,6 +37,14 @@ blocks:
       env: { WORD: "\${secrets.CAIRN_TEST_SECRET}" }
 outputs: { said: "\${leak.stdout}" }
 `,
+  keyed: `
+name: keyed
+inputs: { password: { type: str }, login: { type: dict } }
+blocks:
+  - { id: use, type: Shell, effect: read, inputs: { command: 'echo \${#password}', env: { password: "\${inputs.password}" } } }
+  - { id: ask, type: Prompt, depends_on: [use], inputs: { prompt: "Its length is \${trim(use.stdout)}. Go on?" } }
+outputs: { access_token: "\${inputs.login.apiKey}", body: '{"Api-Key": "\${inputs.password}"}' }
+`,
 });
 writeFileSync(join(workspace.folder, 'cairn.config.mjs'), "console.log('config was loaded');\nexport default {};\n");
 
@@ -154,6 +162,35 @@ describe('secrets', () => {
       .map(({ parentPath, name }) => join(parentPath, name));
     expect(kept.length).toBeGreaterThan(2);
     expect(kept.filter((path) => readFileSync(path).includes(planted))).toEqual([]);
+  }, 40_000);
+});
+
+describe('masks', () => {
+  test('M16 C2.1 values under names of secrets are shown by no tool and no resource, while the run computes with them; a mask that comes back is refused', async () => {
+    const { client, call } = await (await serveHere(workspace)).connect();
+    const inputs = { password: planted, login: { apiKey: `${planted}-2` } };
+    const paused = await call('execute_workflow', { workflow: 'keyed', inputs, run_id: 'keyed' });
+    expect(paused).toMatchObject({ status: 'paused', prompt: `Its length is ${planted.length}. Go on?` });
+    const { checkpoint_id: id } = paused;
+    const marked = { checkpoint_id: id, set: { 'input.login': { apiKey: '[redacted]' } } };
+    expect(await call('fork_checkpoint', marked)).toMatchObject({ isError: true, code: 'VALUE_MASKED' });
+    expect(await call('resume_workflow', { checkpoint_id: id, llm_response: '[redacted]' })).toMatchObject({
+      code: 'VALUE_MASKED',
+    });
+    const done = await call('resume_workflow', { checkpoint_id: id, llm_response: 'yes' });
+    expect(done).toMatchObject({
+      status: 'success',
+      outputs: { access_token: '[redacted]', body: '{"Api-Key": "[redacted]"}' },
+    });
+    const said: unknown[] = [paused, done, await call('get_run', { run_id: 'keyed' }), await call('inbox', {})];
+    said.push(
+      await call('get_checkpoint_info', { checkpoint_id: id }),
+      await call('preview_resume', { checkpoint_id: id }),
+    );
+    said.push(await call('diff_checkpoints', { from: 'keyed@0', to: 'keyed' }));
+    for (const { uri } of (await client.listResources()).resources) said.push(await client.readResource({ uri }));
+    expect(JSON.stringify(said)).toContain('[redacted]');
+    expect(JSON.stringify(said)).not.toContain(planted);
   }, 40_000);
 });
 

@@ -192,7 +192,6 @@ describe('test_checkpoint_edge_cases', () => {
     const path = join(folder, 'secret.db');
     const secrets = {
       read: (name: string) => (name === 'TOKEN' ? 'planted-7f3a9c' : undefined),
-      redacts: () => false,
     };
     const bench = yamlBench([], { store: openSqliteStore({ path }), secrets });
     const text = `

@@ -14,7 +14,6 @@ import { findQuestion, outputsOf, promptsOf, yamlBench, type YamlBench } from '.
 
 const secrets = {
   read: (name: string) => (name === 'SHORT' ? 'ab1' : 'a-longer-secret'),
-  redacts: () => false,
 };
 
 function faultOf(run: () => unknown): string {

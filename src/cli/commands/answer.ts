@@ -1,4 +1,5 @@
 /** `cairn answer` */
+import { perform } from '../../operations/declare/perform.ts';
 import type { App } from '../../app/open-app.ts';
 import { answerWait, type AnswerWaitInput } from '../../operations/waits/answer-wait.ts';
 import { nodeNameOf } from '../../operations/waits/find-wait.ts';
@@ -28,7 +29,7 @@ async function giveAnswer(
   app: App,
   { resume = false, allow: _allow, ...input }: AnswerArguments,
 ): Promise<string> {
-  const { runId, waitId, wait, value } = await answerWait.run(app, input);
+  const { runId, waitId, wait, value } = await perform(answerWait, app, input);
   const { screen } = session;
   if (session.isJson && !resume) session.printJson({ runId, waitId, node: wait?.node, value });
   if (!session.isJson) {
@@ -55,7 +56,7 @@ export const answerCommand: Command<AnswerArguments> = {
         await giveAnswer(session, app, input);
         return 0;
       });
-    return follow(session, async (app) => resumeRun.run(app, { run: await giveAnswer(session, app, input) }), {
+    return follow(session, async (app) => perform(resumeRun, app, { run: await giveAnswer(session, app, input) }), {
       run: input.run,
       allow: input.allow,
     });

@@ -1,4 +1,5 @@
 /** `cairn answers` */
+import { perform } from '../../operations/declare/perform.ts';
 import type { App } from '../../app/open-app.ts';
 import { answerWaits, type AnswerWaitsInput } from '../../operations/waits/answer-waits.ts';
 import { nodeNameOf } from '../../operations/waits/find-wait.ts';
@@ -29,7 +30,7 @@ interface Given {
 }
 
 async function give(session: Session, app: App, { run, answers, by, resume }: AnswersArguments): Promise<Given> {
-  const output = await answerWaits.run(app, { run, answers, ...(by !== undefined && { by }) });
+  const output = await perform(answerWaits, app, { run, answers, ...(by !== undefined && { by }) });
   const { runId } = output;
   const { screen, isJson } = session;
   if (!isJson) for (const wait of output.answered) screen.print(`answered ${printable(nodeNameOf(wait))}`);
@@ -59,7 +60,7 @@ export const answersCommand: Command<AnswersArguments> = {
     const resume = async (app: App): ReturnType<typeof resumeRun.run> => {
       const { runId, code } = await give(session, app, input);
       refusal = code;
-      return resumeRun.run(app, { run: runId });
+      return perform(resumeRun, app, { run: runId });
     };
     const code = await follow(session, resume, { run: input.run, allow: input.allow });
     return code === 0 ? refusal : code;

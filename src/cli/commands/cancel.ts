@@ -1,4 +1,5 @@
 /** `cairn cancel` */
+import { perform } from '../../operations/declare/perform.ts';
 import { cancelRun, type CancelRunInput } from '../../operations/runs/cancel-run.ts';
 import type { Command } from '../command.ts';
 import { withApp } from '../follow.ts';
@@ -13,7 +14,7 @@ export const cancelCommand: Command<CancelRunInput> = {
   examples: [{ line: 'cairn cancel 0198c2f4', does: 'end the run' }],
   execute(session, input) {
     return withApp(session, async (app) => {
-      const output = await cancelRun.run(app, input);
+      const output = await perform(cancelRun, app, input);
       if (session.isJson) session.printJson(output);
       else if (output.status === 'cancelled') session.screen.print(`cancelled ${printable(output.runId)}`);
       else session.screen.print(`asked the owner of ${printable(output.runId)} to cancel it; it is ${output.status}`);

@@ -1,4 +1,5 @@
 /** `cairn cleanup` */
+import { perform } from '../../operations/declare/perform.ts';
 import { cleanUp, type CleanUpInput, type CleanUpOutput } from '../../operations/store/clean-up.ts';
 import type { Command } from '../command.ts';
 import { withApp } from '../follow.ts';
@@ -35,7 +36,7 @@ export const cleanupCommand: Command<CleanUpInput> = {
   ],
   execute(session, input) {
     return withApp(session, async (app) => {
-      const output = await cleanUp.run(app, input);
+      const output = await perform(cleanUp, app, input);
       if (session.isJson) session.printJson(output);
       else {
         print(session, output, input.dryRun === true, app.now());

@@ -1,4 +1,5 @@
 /** `cairn convert` */
+import { perform } from '../../operations/declare/perform.ts';
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { CairnError } from '../../errors.ts';
@@ -35,7 +36,7 @@ export const convertCommand: Command<ConvertArguments> = {
   execute(session, { file, to }) {
     return withApp({ ...session, storeUrl: 'memory:' }, async (app) => {
       const text = readText(session.cwd, file);
-      const converted = await convertWorkflow.run(app, { text, source: file, to });
+      const converted = await perform(convertWorkflow, app, { text, source: file, to });
       if (session.isJson) session.printJson(converted);
       else session.screen.print(converted.text.replace(/\n$/, ''));
       return 0;

@@ -1,4 +1,5 @@
 /** `cairn diff` */
+import { perform } from '../../operations/declare/perform.ts';
 import { withHistory } from '../../app/open-history.ts';
 import {
   diffCheckpoints,
@@ -68,7 +69,7 @@ export const diffCommand: Command<DiffCheckpointsInput> = {
   ],
   execute(session, input) {
     return withHistory(session, async (context) => {
-      const output = await diffCheckpoints.run(context, input);
+      const output = await perform(diffCheckpoints, context, input);
       if (session.isJson) session.printJson(output);
       else printDifference(session, output);
       return 0;

@@ -1,4 +1,5 @@
 /** `cairn doctor` */
+import { perform } from '../../operations/declare/perform.ts';
 import { openDoctor } from '../../app/examine-place.ts';
 import { errorTable, type ErrorCode } from '../../errors.ts';
 import { examineStore } from '../../operations/store/examine-store.ts';
@@ -42,7 +43,7 @@ export const doctorCommand: Command = {
   details: 'Nothing is changed. The checkpoints themselves are checked by: cairn verify.',
   examples: [{ line: 'cairn doctor', does: 'is everything in order here?' }],
   async execute(session) {
-    const { findings } = await examineStore.run(await openDoctor(session), {});
+    const { findings } = await perform(examineStore, await openDoctor(session), {});
     if (session.isJson) session.printJson({ findings });
     else session.screen.print(...findings.flatMap((finding) => formatFinding(finding, session.screen)));
     return exitCodeOf(findings);

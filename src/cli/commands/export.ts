@@ -1,4 +1,5 @@
 /** `cairn export` */
+import { perform } from '../../operations/declare/perform.ts';
 import { closeSync, fsyncSync, openSync, renameSync, rmSync, statSync } from 'node:fs';
 import { CairnError } from '../../errors.ts';
 import { exportRun, type ExportRunInput } from '../../operations/store/move-runs.ts';
@@ -12,12 +13,16 @@ interface ExportArguments extends ExportRunInput {
   readonly file: string;
 }
 
-const { checkpoint, move } = exportRun.input;
+const { checkpoint, move, masked } = exportRun.input;
 const fields: FieldsOf<ExportArguments> = {
   checkpoint,
   file: { type: 'text', description: 'where to; - is standard output', isRequired: true, isPositional: true },
   move,
+  masked,
 };
+
+const unmaskedNote = 'Nothing in it is masked: only you may read the file. For others to read: --masked';
+const maskedNote = 'For reading only: values under names of secrets are masked, and it cannot be imported.';
 
 type Fill = (write: (text: string) => void) => Promise<void>;
 
@@ -67,7 +72,7 @@ export const exportCommand: Command<ExportArguments> = {
   summary: exportRun.summary,
   fields,
   details:
-    'The text holds the checkpoints, tags, open waits and blobs of the run, its ancestors included; each line is checked when it is imported.',
+    'The text holds the checkpoints, tags, open waits and blobs of the run, its ancestors included; each line is checked when it is imported. Nothing in it is masked, and a file is for its owner alone; with --masked it is for reading.',
   examples: [
     { line: 'cairn export 0198c2f4 run.jsonl', does: 'a copy to keep' },
     { line: 'cairn export 0198c2f4 - --move | ssh other cairn import - --move', does: 'let it go on elsewhere' },
@@ -75,15 +80,18 @@ export const exportCommand: Command<ExportArguments> = {
   execute(session, { file, ...input }) {
     return withApp(session, async (app) => {
       const act = (write: (text: string) => void): ReturnType<typeof exportRun.run> =>
-        exportRun.run({ ...app, write: (text) => Promise.resolve(write(text)) }, input);
+        perform(exportRun, { ...app, write: (text) => Promise.resolve(write(text)) }, input);
       if (file === '-') {
         await act(openWriter(1));
         return 0;
       }
       await (isOtherThanFile(file) ? writeInto : writeWhole)(file, async (write) => {
-        const { runId, seq, isMoved } = await act(write);
-        if (session.isJson) session.printJson({ runId, seq, isMoved, file });
-        else session.screen.print(`${isMoved ? 'moved' : 'exported'} ${printable(runId)}@${seq} to ${printable(file)}`);
+        const { runId, seq, isMoved, isMasked } = await act(write);
+        if (session.isJson) session.printJson({ runId, seq, isMoved, isMasked, file });
+        else {
+          session.screen.print(`${isMoved ? 'moved' : 'exported'} ${printable(runId)}@${seq} to ${printable(file)}`);
+          session.screen.note(session.screen.paint('dim', isMasked ? maskedNote : unmaskedNote));
+        }
       });
       return 0;
     });

@@ -1,4 +1,5 @@
 /** `cairn fork` */
+import { perform } from '../../operations/declare/perform.ts';
 import { forkRun, type ForkRunInput } from '../../operations/runs/fork-run.ts';
 import type { Command } from '../command.ts';
 import { follow } from '../follow.ts';
@@ -20,7 +21,7 @@ export const forkCommand: Command<ForkRunInput> = {
     return follow(
       session,
       async (app) => {
-        const { fork, from, result } = await forkRun.run(app, input);
+        const { fork, from, result } = await perform(forkRun, app, input);
         const { screen, commandLine, isJson } = session;
         if (!isJson)
           screen.print(`forked ${printable(fork.runId)}@${fork.seq} from ${printable(from.runId)}@${from.seq}`);

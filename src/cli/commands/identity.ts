@@ -1,4 +1,5 @@
 /** `cairn identity` */
+import { perform } from '../../operations/declare/perform.ts';
 import { withReading } from '../../app/open-reading.ts';
 import { CairnError } from '../../errors.ts';
 import { storeIdentity, type StoreIdentityInput } from '../../operations/store/store-identity.ts';
@@ -28,7 +29,7 @@ export const identityCommand: Command<StoreIdentityInput> = {
           store: name,
           reason: 'it is not there yet; the first run makes it',
         });
-      const output = await storeIdentity.run(context, input);
+      const output = await perform(storeIdentity, context, input);
       const { identity, before } = output;
       if (session.isJson) session.printJson(output);
       else if (identity === '')

@@ -1,4 +1,5 @@
 /** `cairn import` */
+import { perform } from '../../operations/declare/perform.ts';
 import { createReadStream } from 'node:fs';
 import type { App } from '../../app/open-app.ts';
 import { CairnError } from '../../errors.ts';
@@ -44,7 +45,7 @@ export const importCommand: Command<ImportArguments> = {
   ],
   execute(session, { file, ...input }) {
     const act = async (app: App): Promise<number> => {
-      const output = await importRun.run({ ...app, text: readText(file) }, input);
+      const output = await perform(importRun, { ...app, text: readText(file) }, input);
       if (session.isJson) session.printJson(output);
       else {
         const { runId, head, checkpoints } = output;

@@ -1,4 +1,5 @@
 /** `cairn inbox` */
+import { perform } from '../../operations/declare/perform.ts';
 import { withReading } from '../../app/open-reading.ts';
 import { listWaits, type ListWaitsInput, type ListWaitsOutput } from '../../operations/waits/list-waits.ts';
 import type { Command } from '../command.ts';
@@ -31,7 +32,7 @@ export const inboxCommand: Command<ListWaitsInput> = {
   ],
   execute(session, input) {
     return withReading(session, async (context) => {
-      const output = await listWaits.run(context, input);
+      const output = await perform(listWaits, context, input);
       if (session.isJson) session.printJson(output);
       else printWaits(session, output, context.now());
       return 0;

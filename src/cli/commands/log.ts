@@ -1,4 +1,5 @@
 /** `cairn log` */
+import { perform } from '../../operations/declare/perform.ts';
 import { withReading } from '../../app/open-reading.ts';
 import {
   type LogEntry,
@@ -52,7 +53,7 @@ export const logCommand: Command<ReadLogInput> = {
   ],
   execute(session, input) {
     return withReading(session, async (context) => {
-      const output = await readLog.run(context, input);
+      const output = await perform(readLog, context, input);
       if (session.isJson) for (const entry of output.entries) session.printJson(entry);
       else printLog(session, output, context.now());
       return 0;

@@ -1,4 +1,5 @@
 /** `cairn ls` */
+import { perform } from '../../operations/declare/perform.ts';
 import { withReading } from '../../app/open-reading.ts';
 import {
   listRuns,
@@ -57,7 +58,7 @@ export const lsCommand: Command<ListRunsInput> = {
   ],
   execute(session, input) {
     return withReading(session, async (context) => {
-      const output = await listRuns.run(context, input);
+      const output = await perform(listRuns, context, input);
       if (session.isJson) session.printJson(output);
       else printRuns(session, output, context.now());
       return 0;

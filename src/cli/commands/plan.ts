@@ -1,4 +1,5 @@
 /** `cairn plan` */
+import { perform } from '../../operations/declare/perform.ts';
 import { planWorkflow, type PlanWorkflowInput } from '../../operations/workflows/check-workflow.ts';
 import type { WorkflowDescription } from '../../operations/workflows/describe-workflow.ts';
 import { workflowsField } from '../app-fields.ts';
@@ -31,7 +32,7 @@ export const planCommand: Command<PlanArguments> = {
     return withApp(
       { ...session, storeUrl: 'memory:' },
       async (app) => {
-        print(session, await planWorkflow.run(app, input));
+        print(session, await perform(planWorkflow, app, input));
         return 0;
       },
       { workflows },

@@ -1,4 +1,5 @@
 /** `cairn preview` */
+import { perform } from '../../operations/declare/perform.ts';
 import { previewRun, type PreviewRunInput, type PreviewRunOutput } from '../../operations/runs/fork-run.ts';
 import type { Command } from '../command.ts';
 import { withApp } from '../follow.ts';
@@ -59,7 +60,7 @@ export const previewCommand: Command<PreviewRunInput> = {
   ],
   execute(session, input) {
     return withApp(session, async (app) => {
-      const output = await previewRun.run(app, input);
+      const output = await perform(previewRun, app, input);
       if (session.isJson) session.printJson(output);
       else printPreview(session, output);
       return 0;

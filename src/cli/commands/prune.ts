@@ -1,4 +1,5 @@
 /** `cairn prune` */
+import { perform } from '../../operations/declare/perform.ts';
 import { pruneRuns, type PruneRunsInput } from '../../operations/store/prune-runs.ts';
 import { noteBlobs } from '../note-blobs.ts';
 import type { Command } from '../command.ts';
@@ -17,7 +18,7 @@ export const pruneCommand: Command<PruneRunsInput> = {
   ],
   execute(session, input) {
     return withApp(session, async (app) => {
-      const output = await pruneRuns.run(app, input);
+      const output = await perform(pruneRuns, app, input);
       if (session.isJson) {
         session.printJson(output);
         return 0;

@@ -1,4 +1,5 @@
 /** `cairn resume` */
+import { perform } from '../../operations/declare/perform.ts';
 import { resumeRun, type ResumeRunInput } from '../../operations/runs/resume-run.ts';
 import { allowField } from '../app-fields.ts';
 import type { Command } from '../command.ts';
@@ -21,6 +22,6 @@ export const resumeCommand: Command<ResumeArguments> = {
   ],
   execute(session, { allow, ...input }) {
     const { run: _run, ...resume } = input;
-    return follow(session, (app) => resumeRun.run(app, input), { run: input.run, resume, allow });
+    return follow(session, (app) => perform(resumeRun, app, input), { run: input.run, resume, allow });
   },
 };

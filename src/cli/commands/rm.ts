@@ -1,4 +1,5 @@
 /** `cairn rm` */
+import { perform } from '../../operations/declare/perform.ts';
 import { removeRun, type RemoveRunInput } from '../../operations/runs/remove-run.ts';
 import { noteBlobs } from '../note-blobs.ts';
 import type { Command } from '../command.ts';
@@ -16,7 +17,7 @@ export const rmCommand: Command<RemoveRunInput> = {
   ],
   execute(session, input) {
     return withApp(session, async (app) => {
-      const output = await removeRun.run(app, input);
+      const output = await perform(removeRun, app, input);
       if (session.isJson) session.printJson(output);
       else {
         for (const runId of output.removed) session.screen.print(`removed ${printable(runId)}`);

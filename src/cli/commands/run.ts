@@ -1,4 +1,5 @@
 /** `cairn run` */
+import { perform } from '../../operations/declare/perform.ts';
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import type { App } from '../../app/open-app.ts';
@@ -125,7 +126,8 @@ export const runRunCommand: Command<RunArguments> = {
     const { input: _parts, inputFile: _file, workflows, ...rest } = args;
     const start = async (app: App): Promise<RunStanding | undefined> => {
       const { loadGraph, input } = await load(app, session, args);
-      const { runId, isNew, result } = await startRun.run(
+      const { runId, isNew, result } = await perform(
+        startRun,
         { ...app, loadGraph },
         { ...rest, ...(input !== undefined && { input }) },
       );

@@ -1,4 +1,5 @@
 /** `cairn show` */
+import { perform } from '../../operations/declare/perform.ts';
 import { withHistory } from '../../app/open-history.ts';
 import {
   showCheckpoint,
@@ -97,7 +98,7 @@ export const showCommand: Command<ShowCheckpointInput> = {
   ],
   execute(session, input) {
     return withHistory(session, async (context) => {
-      const output = await showCheckpoint.run(context, input);
+      const output = await perform(showCheckpoint, context, input);
       if (session.isJson) session.printJson(output);
       else printDetails(session, output);
       return 0;

@@ -1,4 +1,5 @@
 /** `cairn state` */
+import { perform } from '../../operations/declare/perform.ts';
 import { withHistory } from '../../app/open-history.ts';
 import { readState, type ReadStateInput } from '../../operations/checkpoints/read-state.ts';
 import type { Command } from '../command.ts';
@@ -17,7 +18,7 @@ export const stateCommand: Command<ReadStateInput> = {
   ],
   execute(session, input) {
     return withHistory(session, async (context) => {
-      const { value } = await readState.run(context, input);
+      const { value } = await perform(readState, context, input);
       if (session.isJson) session.printJson(value ?? null);
       else session.screen.print(formatBlock(value));
       return 0;

@@ -1,4 +1,5 @@
 /** `cairn tag` */
+import { perform } from '../../operations/declare/perform.ts';
 import { tagCheckpoint, type TagCheckpointInput } from '../../operations/checkpoints/tag-checkpoint.ts';
 import type { Command } from '../command.ts';
 import { withApp } from '../follow.ts';
@@ -15,7 +16,7 @@ export const tagCommand: Command<TagCheckpointInput> = {
   ],
   execute(session, input) {
     return withApp(session, async (app) => {
-      const { runId, name, seq } = await tagCheckpoint.run(app, input);
+      const { runId, name, seq } = await perform(tagCheckpoint, app, input);
       if (session.isJson) session.printJson({ runId, name, ...(seq !== undefined && { seq }) });
       else if (seq === undefined) session.screen.print(`removed tag ${printable(name)} of ${printable(runId)}`);
       else session.screen.print(`${printable(runId)}@${seq} is now ${printable(runId)}@${printable(name)}`);

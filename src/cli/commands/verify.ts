@@ -1,4 +1,5 @@
 /** `cairn verify` */
+import { perform } from '../../operations/declare/perform.ts';
 import { withHistory } from '../../app/open-history.ts';
 import { errorTable } from '../../errors.ts';
 import { verifyRuns, type VerifyRunsInput } from '../../operations/store/verify-runs.ts';
@@ -15,7 +16,7 @@ export const verifyCommand: Command<VerifyRunsInput> = {
   ],
   execute(session, input) {
     return withHistory(session, async (context) => {
-      const { reports, damage, isSound } = await verifyRuns.run(context, input);
+      const { reports, damage, isSound } = await perform(verifyRuns, context, input);
       const { print, paint } = session.screen;
       if (session.isJson) session.printJson({ reports, damage, isSound });
       else {

@@ -1,4 +1,5 @@
 /** `cairn workflows` */
+import { perform } from '../../operations/declare/perform.ts';
 import {
   listWorkflows,
   type ListWorkflowsInput,
@@ -53,7 +54,7 @@ export const workflowsCommand: Command<WorkflowsArguments> = {
     return withApp(
       { ...session, storeUrl: 'memory:' },
       async (app) => {
-        const output = await listWorkflows.run(app, input);
+        const output = await perform(listWorkflows, app, input);
         if (session.isJson) session.printJson(output);
         else print(session, output);
         return 0;

@@ -15,6 +15,10 @@ const has =
     isObject(value) && methods.every((method) => typeof (value as Record<string, unknown>)[method] === 'function');
 const isFunction = (value: unknown): boolean => typeof value === 'function';
 
+const isRedaction = (value: unknown): boolean =>
+  isObject(value) &&
+  Object.entries(value).every(([name, rules]) => name === 'store' && Array.isArray(rules) && rules.every(isText));
+
 interface Kind {
   readonly fits: (value: unknown) => boolean;
   /** What it is, for messages. */
@@ -52,7 +56,8 @@ const kinds: Readonly<Record<OptionName, Kind>> = {
   blobs: { fits: has('put', 'get'), name: 'a blob store' },
   clock: { fits: has('now', 'setTimer'), name: 'a clock' },
   ids: { fits: has('createRunId'), name: 'a source of ids' },
-  secrets: { fits: has('read', 'redacts'), name: 'a source of secrets' },
+  secrets: { fits: has('read'), name: 'a source of secrets' },
+  redact: { fits: isRedaction, name: '{ store }: names of keys and places' },
   models: { fits: has('generate'), name: 'a source of answers' },
   telemetry: { fits: has('startSpan', 'count'), name: 'a telemetry' },
   version: text,

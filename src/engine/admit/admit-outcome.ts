@@ -67,7 +67,7 @@ function admitUpdates(core: RunCore, parts: OutcomeParts, graph: Graph): Admitte
     const admitted: [string, Admitted][] = [];
     for (const [key, value] of Object.entries(given)) {
       checkUpdate(graph, partition, key, value);
-      const kept = core.redact(key) ? maskedText : value;
+      const kept = core.redact?.(key, () => [partition]) === true ? maskedText : value;
       admitted.push([key, admitValue(kept, [partition, key], core.env.limits, core.redact)]);
     }
     if (admitted.length > 0) (updates ??= {})[partition] = Object.fromEntries(admitted);

@@ -2,17 +2,16 @@
 import { CairnError } from '../../errors.ts';
 import type { Graph, StandardResult, StandardSchema } from '../../graph/graph.ts';
 import { partitions } from '../../graph/node-contract.ts';
+import type { Redact } from '../../state/values/admit.ts';
 import { admitValue, type CodecLimits } from '../../state/values/codec.ts';
 import type { FrameTree } from '../../state/tree.ts';
-
-type Redact = (key: string) => boolean;
 
 /** @throws INPUT_INVALID the input misses its schema; VALUE_UNSTORABLE */
 export function newFrame(
   graph: Graph,
   input: unknown,
   limits: CodecLimits,
-  redact: Redact,
+  redact: Redact | undefined,
 ): FrameTree | Promise<FrameTree> {
   const schema = graph.schemas.input;
   if (schema === undefined) return frameOf(graph, input, limits, redact);
@@ -42,7 +41,7 @@ function accepted(result: StandardResult<unknown>): unknown {
   throw new CairnError('INPUT_INVALID', { reason: reason.join('; ') });
 }
 
-function frameOf(graph: Graph, input: unknown, limits: CodecLimits, redact: Redact): FrameTree {
+function frameOf(graph: Graph, input: unknown, limits: CodecLimits, redact: Redact | undefined): FrameTree {
   const schemas: Readonly<Record<string, StandardSchema | undefined>> = { ...graph.schemas };
   const channels: Record<string, Record<string, unknown>> = {};
   for (const partition of partitions) channels[partition] = defaultsOf(schemas[partition], partition, limits, redact);
@@ -56,7 +55,7 @@ function defaultsOf(
   schema: StandardSchema | undefined,
   partition: string,
   limits: CodecLimits,
-  redact: Redact,
+  redact: Redact | undefined,
 ): Record<string, unknown> {
   if (schema === undefined) return {};
   const { shape } = schema as ObjectSchema;
@@ -71,7 +70,13 @@ function defaultsOf(
   return Object.fromEntries(values);
 }
 
-function plainCopy(schema: StandardSchema, value: unknown, path: string, limits: CodecLimits, redact: Redact): unknown {
+function plainCopy(
+  schema: StandardSchema,
+  value: unknown,
+  path: string,
+  limits: CodecLimits,
+  redact: Redact | undefined,
+): unknown {
   const result = schema['~standard'].validate(value);
   if (result instanceof Promise || result.issues !== undefined) return undefined;
   return admitValue(result.value, path.split('.'), limits, redact).value;

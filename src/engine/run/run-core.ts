@@ -9,6 +9,7 @@ import type { Models } from '../../ports/model.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
 import type { Secrets } from '../../ports/secrets.ts';
 import type { Claim, RunRow, Store } from '../../ports/store.ts';
+import type { Redact } from '../../state/values/admit.ts';
 import type { RunTree } from '../../state/tree.ts';
 import type { Limits } from '../limits.ts';
 import { Agenda } from './agenda.ts';
@@ -28,6 +29,8 @@ export interface EngineEnvironment {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly secrets: Secrets | undefined;
+  /** What is kept out of the store by a rule; undefined: nothing is. */
+  readonly redact: Redact | undefined;
   readonly models: Models | undefined;
   readonly telemetry: Telemetry | undefined;
   readonly version: string | undefined;
@@ -72,8 +75,8 @@ export class RunCore {
   readonly pinnedRoots: Map<number, Promise<RunTree>> = new Map();
   /** What idempotency keys derive from (X1). */
   readonly keySeed: string;
-  /** Keys whose values are redacted before anything is written. */
-  readonly redact: (key: string) => boolean;
+  /** What is kept out of the store by a rule. */
+  readonly redact: Redact | undefined;
   /** What a fork may take over of its ancestors. Set once, before the loop starts; a run that is no fork has none. */
   replay: RecordedPast | undefined;
 

@@ -7,6 +7,8 @@ import { costOf } from '../../history/load/snapshot-policy.ts';
 import { makeKeySeed } from '../../history/stored/key-seed.ts';
 import type { StoredMeta } from '../../history/stored/stored-meta.ts';
 import type { AdmissionReply, RunKey } from '../../ports/store.ts';
+import { refuseMasked } from '../../state/secrecy/refuse-masked.ts';
+import { copyValue } from '../../state/values/admit.ts';
 import { encodeValue } from '../../state/values/codec.ts';
 import { TreeWriter } from '../../state/tree-writer.ts';
 import type { FrameTree, RunTree } from '../../state/tree.ts';
@@ -71,6 +73,8 @@ export async function admitRun(
   const runId = options.runId ?? ids.createRunId(clock.now());
   checkId('run id', runId, limits.idBytes);
   const tree = await newFrame(graph, input, limits, env.redact);
+  // What a rule keeps out of the store stands there as masked already; then the input as it was given is looked at.
+  refuseMasked(env.redact === undefined ? tree.input : copyValue(input, ['input'], limits), 'the input');
   await takeFiles(env, tree.input, 'the input');
   checkAdmission(graph, tree);
   settleStart(rootFrameRun(graph, tree));

@@ -3,8 +3,9 @@ import { CairnError } from '../../errors.ts';
 import { postSealed } from '../../history/stored/messages.ts';
 import { readWait } from '../../history/stored/open-waits.ts';
 import type { OpenWait } from '../../ports/store.ts';
-import { encodeValue, admitValue } from '../../state/values/codec.ts';
+import { encodeValue } from '../../state/values/codec.ts';
 import type { OpenQuestion } from '../api.ts';
+import { admitGiven } from '../admit/admit-given.ts';
 import { takeFiles } from '../admit/take-files.ts';
 import { checkAnswer } from '../admit/check-answer.ts';
 import { messageBody } from '../drive/message-intake.ts';
@@ -20,11 +21,11 @@ export async function postAnswer(
   value: unknown,
   by: string,
 ): Promise<unknown> {
-  const { store, clock, tenant, limits } = env;
+  const { store, clock, tenant } = env;
   const run = await store.readRun({ tenant, runId });
   if (run === undefined) throw new CairnError('RUN_NOT_FOUND', { runId });
   const open = await findOpenWait(env, runId, waitId);
-  const admitted = admitValue(value, ['answer'], limits, env.redact);
+  const admitted = admitGiven(env, value, ['answer'], 'the answer');
   if (open?.isDamaged === true) throw damagedWait(store.name, runId, waitId);
   await takeFiles(env, admitted.value, 'the answer');
   const meant = open === undefined ? admitted.value : checkAnswer(open, admitted.value);

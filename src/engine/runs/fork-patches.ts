@@ -2,11 +2,13 @@
 import type { RunKey } from '../../ports/store.ts';
 import { CairnError } from '../../errors.ts';
 import { partitions } from '../../graph/node-contract.ts';
-import { admitValue, encodeValue, maskedText } from '../../state/values/codec.ts';
+import { unstoredPart } from '../../state/secrecy/store-rules.ts';
+import { encodeValue, maskedText } from '../../state/values/codec.ts';
 import { readPath, setPath } from '../../state/values/diff.ts';
 import type { RunTree, StepRecord } from '../../state/tree.ts';
 import type { TreeWriter } from '../../state/tree-writer.ts';
 import type { ForkOptions, Patch } from '../api.ts';
+import { admitGiven } from '../admit/admit-given.ts';
 import { checkAnswer } from '../admit/check-answer.ts';
 import { readAnswer } from '../admit/read-answer.ts';
 import { storedForm } from '../admit/offload.ts';
@@ -24,8 +26,10 @@ export function isWholeChannel({ path }: Patch): boolean {
 
 /** @throws VALUE_UNSTORABLE, FILE_NOT_FOUND */
 export async function admitPatch(env: EngineEnvironment, { path, value: given }: Patch): Promise<unknown> {
-  const redact = env.redact;
-  const { value } = admitValue(path.some(redact) ? maskedText : given, path, env.limits, redact);
+  const { redact } = env;
+  const patched = admitGiven(env, given, path, `the patch of ${path.join('.')}`).value;
+  const isKept = redact === undefined || unstoredPart(redact, path) === undefined;
+  const value = isKept ? patched : maskedText;
   await takeFiles(env, value, `the patch of ${path.join('.')}`);
   return value;
 }
@@ -113,7 +117,7 @@ export class ForkPatches {
     const wait = root.waits[waitId];
     if (wait === undefined) throw new CairnError('WAIT_NOT_FOUND', { runId, waitId });
     const meant = readsTexts === true && typeof given === 'string' ? readAnswer(wait, given) : given;
-    const admitted = admitValue(meant, ['answer'], this.#env.limits, this.#env.redact).value;
+    const admitted = admitGiven(this.#env, meant, ['answer'], 'the answer').value;
     await takeFiles(this.#env, admitted, 'the answer');
     const value = checkAnswer(wait, admitted);
     this.#state.delete(['waits', waitId]);

@@ -16,6 +16,8 @@ export interface ExportedRun {
 export interface HeaderLine {
   readonly cairn: 'export';
   readonly v: number;
+  /** Present in one that is masked: it is for reading, and holds no run. */
+  readonly masked?: true;
   readonly runId: string;
   readonly graphId: string;
   readonly graphHash: string;

@@ -89,6 +89,7 @@ const statuses: ReadonlySet<string> = new Set(['running', 'paused', 'completed',
 
 function readHeader(line: HeaderLine, number: number): HeaderLine {
   if (number !== 1 || line.cairn !== 'export') throw invalidLine(number, 'it is no header');
+  if (line.masked === true) throw new CairnError('EXPORT_MASKED', { runId: line.runId });
   if (line.v !== exportVersion) {
     const data = { checkpoint: `export of run ${line.runId}`, version: line.v, supported: exportVersion };
     throw new CairnError('CHECKPOINT_VERSION_UNKNOWN', data);

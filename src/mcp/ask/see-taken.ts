@@ -1,4 +1,5 @@
 /** Sees to it that an answer is taken into a run that another process works on. */
+import { perform } from '../../operations/declare/perform.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CairnError } from '../../errors.ts';
 import { findRun } from '../../operations/runs/find-run.ts';
@@ -17,7 +18,7 @@ export async function seeTaken(context: WorkContext, runId: string): Promise<voi
     const { hasMessages } = await findRun(context, runId);
     if (!hasMessages) return;
     try {
-      await resumeRun.run(context, { run: runId });
+      await perform(resumeRun, context, { run: runId });
     } catch (error) {
       if (!CairnError.is(error, 'CLAIM_TAKEN')) throw error;
     }

@@ -1,4 +1,5 @@
 /** Workflows and checkpoints as resources, and their names as completions. */
+import { perform } from '../../operations/declare/perform.ts';
 import type { ReadResourceResult } from '@modelcontextprotocol/server';
 import { CairnError } from '../../errors.ts';
 import { describeCheckpoint } from '../../operations/checkpoints/describe-checkpoint.ts';
@@ -48,7 +49,7 @@ async function reading(
 function registerWorkflows(server: McpServer, house: ServerHouse): void {
   const { sdk, context } = house;
   const names = async (start: string): Promise<string[]> => {
-    const { workflows } = await listWorkflows.run(context, {});
+    const { workflows } = await perform(listWorkflows, context, {});
     return workflows
       .map(({ name }) => name)
       .filter((name) => name.startsWith(start))
@@ -56,7 +57,7 @@ function registerWorkflows(server: McpServer, house: ServerHouse): void {
   };
   const template = new sdk.ResourceTemplate('cairn://workflows/{name}', {
     list: async () => {
-      const { workflows } = await listWorkflows.run(context, {});
+      const { workflows } = await perform(listWorkflows, context, {});
       const resources = workflows.map(({ name, description }) => ({
         name,
         title: name,
@@ -71,7 +72,7 @@ function registerWorkflows(server: McpServer, house: ServerHouse): void {
   const metadata = { title: 'Workflow', description: 'The YAML text of a workflow.', mimeType: yamlType };
   server.registerResource('workflow', template, metadata, (uri, { name }) =>
     reading(house, uri, yamlType, async () => {
-      const { text } = await readWorkflowText.run(context, { workflow: textOf(name) });
+      const { text } = await perform(readWorkflowText, context, { workflow: textOf(name) });
       return text;
     }),
   );
@@ -81,7 +82,7 @@ function registerCheckpoints(server: McpServer, house: ServerHouse): void {
   const { sdk, context } = house;
   const template = new sdk.ResourceTemplate('cairn://runs/{run}/checkpoints/{seq}', {
     list: async () => {
-      const { checkpoints } = await listCheckpoints.run(context, { limit: listedCheckpoints });
+      const { checkpoints } = await perform(listCheckpoints, context, { limit: listedCheckpoints });
       const resources = checkpoints.map(({ runId, seq, graphId, checkpointId, createdAt, isPaused }) => ({
         name: checkpointId,
         title: `${graphId}, checkpoint ${seq}${isPaused ? ', paused' : ''}`,
@@ -100,8 +101,8 @@ function registerCheckpoints(server: McpServer, house: ServerHouse): void {
   server.registerResource('checkpoint', template, metadata, (uri, { run, seq }) =>
     reading(house, uri, jsonType, async () => {
       const checkpoint = `${textOf(run)}@${textOf(seq)}`;
-      const details = await showCheckpoint.run(context, { checkpoint });
-      const progress = await describeCheckpoint.run(context, { checkpoint });
+      const details = await perform(showCheckpoint, context, { checkpoint });
+      const progress = await perform(describeCheckpoint, context, { checkpoint });
       return JSON.stringify(toJson({ ...details, ...progress }), null, 2);
     }),
   );

@@ -1,4 +1,5 @@
 /** Starts the MCP server: opens the store, serves clients over stdio or HTTP, and stops in good order. */
+import { perform } from '../../operations/declare/perform.ts';
 import { openApp, type AppOptions } from '../../app/open-app.ts';
 import { readVersion } from '../../app/version.ts';
 import { listRuns } from '../../operations/runs/list-runs.ts';
@@ -33,7 +34,7 @@ export interface RunningMcpServer {
 
 /** Runs whose process died are found again by a resume; whoever starts a server is told that there are some. */
 async function tellInterrupted(context: WorkContext, tell: (line: string) => void): Promise<void> {
-  const { runs } = await listRuns.run(context, { status: ['running'], limit: 100 });
+  const { runs } = await perform(listRuns, context, { status: ['running'], limit: 100 });
   const stopped = runs.filter(({ isStopped }) => isStopped).map(({ runId }) => runId);
   if (stopped.length > 0)
     tell(`${stopped.length} interrupted: ${stopped.join(', ')}; resume_workflow goes on with them`);

@@ -1,4 +1,6 @@
 /** Runs a workflow to where nothing more can be done for it, asking the client's person on the way if there is one. */
+import { perform } from '../../operations/declare/perform.ts';
+import { readStanding } from '../../operations/runs/read-standing.ts';
 import { CairnError } from '../../errors.ts';
 import { answerWait } from '../../operations/waits/answer-wait.ts';
 import type { OpenQuestion } from '../../operations/waits/find-wait.ts';
@@ -36,7 +38,7 @@ async function takeReplies(
       continue;
     }
     try {
-      await answerWait.run(context, { run: talk.runId, wait: wait.waitId, value, by: 'person' });
+      await perform(answerWait, context, { run: talk.runId, wait: wait.waitId, value, by: 'person' });
       hasMoved = true;
     } catch (error) {
       if (CairnError.is(error, 'ANSWER_INVALID')) remarks.set(wait.waitId, error.message);
@@ -98,6 +100,6 @@ export async function takeUp(
   call: ToolCall,
   { talk, replies }: { readonly talk: Talk; readonly replies: Replies },
 ): Promise<ToolAnswer | ToolQuestions> {
-  const standing = await call.context.engine.inspect(talk.runId);
+  const standing = await perform(readStanding, call.context, { run: talk.runId });
   return goOn(call, { standing, talk, said: replies }, { isResumed: true });
 }

@@ -1,4 +1,5 @@
 /** `delete_checkpoint`: removes a checkpoint that nothing needs; the newest one of a run goes with the run. */
+import { perform } from '../../operations/declare/perform.ts';
 import { deleteCheckpoint as remove } from '../../operations/store/delete-checkpoint.ts';
 import { text, type Tool } from './tool.ts';
 import { isMissing, type CheckpointInput } from './get-checkpoint-info.ts';
@@ -22,7 +23,7 @@ export const deleteCheckpoint: Tool<CheckpointInput> = {
   hints: { isReadOnly: false, isDestructive: true, isIdempotent: true, isOpenWorld: false },
   async run({ context }, { checkpoint_id: id }) {
     try {
-      await remove.run(context, { checkpoint: id });
+      await perform(remove, context, { checkpoint: id });
       return { content: { deleted: true, checkpoint_id: id, message: 'Checkpoint deleted successfully' } };
     } catch (error) {
       if (!isMissing(error)) throw error;

@@ -1,4 +1,6 @@
 /** `execute_workflow` and `execute_inline_workflow`: start a workflow, and by default stay with it until it ends or asks. */
+import { perform } from '../../operations/declare/perform.ts';
+import { readStanding } from '../../operations/runs/read-standing.ts';
 import type { WatchedEvent } from '../../operations/declare/operation.ts';
 import { resumeRun } from '../../operations/runs/resume-run.ts';
 import { startWorkflow, type StartWorkflowInput } from '../../operations/workflows/start-workflow.ts';
@@ -43,10 +45,10 @@ async function leave({ context, tell }: ToolCall, run: string): Promise<ToolAnsw
     context.watch?.(event);
     begin();
   };
-  const going = resumeRun.run({ ...context, watch }, { run });
+  const going = perform(resumeRun, { ...context, watch }, { run });
   going.catch((error: unknown) => tell(`run ${run}: ${String(error)}`));
   await Promise.race([begun, going]);
-  return showStanding(context, await context.engine.inspect(run));
+  return showStanding(context, await perform(readStanding, context, { run }));
 }
 
 async function start(
@@ -58,7 +60,7 @@ async function start(
   // Recorded before anything else, so that a run which was accepted exists, whatever becomes of this call.
   const admit = async (): Promise<string> => {
     const given = { ...chosen, input: inputs ?? {}, detach: true, ...(runId !== undefined && { runId }) };
-    const started = await startWorkflow.run(call.context, given);
+    const started = await perform(startWorkflow, call.context, given);
     warnings = started.warnings;
     return started.runId;
   };

@@ -1,5 +1,6 @@
 /** Errors as answers of tools: the code, what happened, and what to do next. */
 import { CairnError, type ErrorCode } from '../../errors.ts';
+import { shownError } from '../../operations/declare/perform.ts';
 import { toJson } from '../../operations/declare/to-json.ts';
 import type { ToolAnswer } from './tool.ts';
 
@@ -18,7 +19,7 @@ const toolHints: Partial<Record<ErrorCode, string>> = {
 
 /** @param more - what the tool has to say besides */
 export function failureOf(thrown: unknown, more: Readonly<Record<string, unknown>> = {}): ToolAnswer {
-  const { code, message, hint, retry, data } = CairnError.from(thrown);
+  const { code, message, hint, retry, data } = shownError(CairnError.from(thrown)) as CairnError;
   return {
     isError: true,
     content: {

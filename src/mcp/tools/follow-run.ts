@@ -1,4 +1,5 @@
 /** Goes on with a run for a call: tells the client how far it is, and stops waiting, not working, when the client leaves. */
+import { perform } from '../../operations/declare/perform.ts';
 import { inspectRun } from '../../operations/runs/inspect-run.ts';
 import type { RunStanding, WatchedEvent, WorkContext } from '../../operations/declare/operation.ts';
 import { resumeRun } from '../../operations/runs/resume-run.ts';
@@ -7,7 +8,7 @@ import type { ToolCall } from './tool.ts';
 /** Reports each block of the workflow as it is settled; those of child workflows count with the block that runs them. */
 async function watchProgress({ context, report }: ToolCall, runId: string): Promise<WorkContext> {
   if (report === undefined) return context;
-  const { progress } = await inspectRun.run(context, { run: runId });
+  const { progress } = await perform(inspectRun, context, { run: runId });
   const { nodes, completed, failed, skipped } = progress;
   const blocks = new Set(nodes);
   const settled = new Set([...completed, ...failed, ...skipped]);
@@ -43,7 +44,7 @@ export async function followRun(
 ): Promise<RunStanding> {
   const { left, stay } = leaveWith(call.signal);
   left.catch(() => undefined);
-  const going = resumeRun.run(await watchProgress(call, runId), { run: runId, retry });
+  const going = perform(resumeRun, await watchProgress(call, runId), { run: runId, retry });
   going.catch(() => undefined);
   try {
     return await Promise.race([going, left]);

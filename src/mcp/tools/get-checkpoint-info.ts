@@ -1,4 +1,5 @@
 /** `get_checkpoint_info`: how far a run was at a checkpoint, and what it waited for. */
+import { perform } from '../../operations/declare/perform.ts';
 import { CairnError } from '../../errors.ts';
 import { describeCheckpoint } from '../../operations/checkpoints/describe-checkpoint.ts';
 import { questionSchema, questionsOf, showQuestion } from '../ask/question.ts';
@@ -48,7 +49,7 @@ export const getCheckpointInfo: Tool<CheckpointInput> = {
   hints: readsOnly,
   async run({ context }, { checkpoint_id: id }) {
     try {
-      const shown = await describeCheckpoint.run(context, { checkpoint: id });
+      const shown = await perform(describeCheckpoint, context, { checkpoint: id });
       const { createdAt, isPaused, pausedNode, prompt, waits, failed, skipped } = shown;
       const questions = questionsOf(waits);
       const content = {

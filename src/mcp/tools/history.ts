@@ -1,4 +1,6 @@
 /** `diff_checkpoints`, `preview_resume`, `fork_checkpoint`: histories compared, foreseen and branched. */
+import { perform } from '../../operations/declare/perform.ts';
+import { readStanding } from '../../operations/runs/read-standing.ts';
 import { diffCheckpoints as diff } from '../../operations/checkpoints/diff-checkpoints.ts';
 import { forkRun, previewRun } from '../../operations/runs/fork-run.ts';
 import { nameCheckpoint } from '../../operations/checkpoints/name-checkpoint.ts';
@@ -49,7 +51,7 @@ export const diffCheckpoints: Tool<{ readonly from: string; readonly to: string 
   },
   hints: readsOnly,
   async run({ context }, { from, to }) {
-    const { a, b, status, values, nodes, waits } = await diff.run(context, { a: from, b: to });
+    const { a, b, status, values, nodes, waits } = await perform(diff, context, { a: from, b: to });
     const content = {
       from: await nameCheckpoint(context, a.runId, a.seq),
       to: await nameCheckpoint(context, b.runId, b.seq),
@@ -102,7 +104,7 @@ export const previewResume: Tool<BranchInput & { readonly as_fork?: boolean }> =
       ...(answers !== undefined && { answer: answers }),
       ...(asFork !== undefined && { asFork }),
     };
-    const { runId, seq, rows } = await previewRun.run(context, given);
+    const { runId, seq, rows } = await perform(previewRun, context, given);
     const blocks = rows.map(({ node, visit, effect, prediction, because }) => ({
       block: node.join('/'),
       visit,
@@ -135,9 +137,9 @@ export const forkCheckpoint: Tool<BranchInput & { readonly run_id?: string; read
       ...(answers !== undefined && { answer: answers, by: 'model' }),
       ...(runId !== undefined && { runId }),
     };
-    const { fork } = await forkRun.run(context, given);
+    const { fork } = await perform(forkRun, context, given);
     return run
       ? converse(call, () => followRun(call, fork.runId))
-      : showStanding(context, await context.engine.inspect(fork.runId));
+      : showStanding(context, await perform(readStanding, context, { run: fork.runId }));
   },
 };

@@ -1,4 +1,5 @@
 /** `list_checkpoints`: all checkpoints, newest first, those of pauses and those of crash recovery. */
+import { perform } from '../../operations/declare/perform.ts';
 import { listCheckpoints as list, type ListedCheckpoint } from '../../operations/checkpoints/list-checkpoints.ts';
 import { readsOnly, text, type Tool } from './tool.ts';
 
@@ -62,7 +63,7 @@ export const listCheckpoints: Tool<ListCheckpointsInput> = {
   hints: readsOnly,
   async run({ context }, { workflow_name: workflow = '', limit = defaultLimit, cursor }) {
     const given = { limit, ...(workflow !== '' && { workflow }), ...(cursor !== undefined && { cursor }) };
-    const { checkpoints, cursor: next } = await list.run(context, given);
+    const { checkpoints, cursor: next } = await perform(list, context, given);
     const content = { checkpoints: checkpoints.map(show), total: checkpoints.length };
     return { content: next === undefined ? content : { ...content, next_cursor: next } };
   },

@@ -1,4 +1,6 @@
 /** `resume_workflow`: answers what a run asked, or goes on with one that failed or was interrupted. */
+import { perform } from '../../operations/declare/perform.ts';
+import { readStanding } from '../../operations/runs/read-standing.ts';
 import { CairnError } from '../../errors.ts';
 import { answerWait } from '../../operations/waits/answer-wait.ts';
 import { describeCheckpoint, type DescribeCheckpointOutput } from '../../operations/checkpoints/describe-checkpoint.ts';
@@ -22,7 +24,7 @@ export interface ResumeWorkflowInput {
 /** @throws CHECKPOINT_NOT_FOUND, CHECKPOINT_PRUNED, CHECKPOINT_AMBIGUOUS, CHECKPOINT_CORRUPT */
 async function readCheckpoint({ context }: ToolCall, checkpoint: string): Promise<DescribeCheckpointOutput> {
   try {
-    return await describeCheckpoint.run(context, { checkpoint });
+    return await perform(describeCheckpoint, context, { checkpoint });
   } catch (error) {
     if (!CairnError.is(error, 'RUN_NOT_FOUND')) throw error;
     throw new CairnError('CHECKPOINT_NOT_FOUND', { checkpoint }, { cause: error });
@@ -60,7 +62,7 @@ async function giveAnswers(
   for (const { name, wait, value } of meant) {
     const id = wait?.waitId ?? name;
     try {
-      await answerWait.run(context, { run, value, by: 'model', ...(id !== undefined && { wait: id }) });
+      await perform(answerWait, context, { run, value, by: 'model', ...(id !== undefined && { wait: id }) });
     } catch (error) {
       if (!CairnError.is(error, 'ANSWER_INVALID')) throw error;
       refused.push(
@@ -96,7 +98,7 @@ async function goOn(
 /** An answer is durable when it is given. Where another process works on the run, that one takes it. */
 async function showHeld({ context, tell }: ToolCall, run: string, error: CairnError): Promise<ToolAnswer> {
   seeTaken(context, run).catch((failure: unknown) => tell(`run ${run}: ${String(failure)}`));
-  const { content } = await showStanding(context, await context.engine.inspect(run), { isResumed: true });
+  const { content } = await showStanding(context, await perform(readStanding, context, { run }), { isResumed: true });
   const message =
     'The answer is recorded, and the process that works on the run takes it - get_run says where it stands';
   return { content: { ...content, status: 'running', message, held_by: String(error.data['owner']) } };
@@ -110,7 +112,8 @@ async function resume(call: ToolCall, input: ResumeWorkflowInput): Promise<ToolA
   if (answers.length === 0) return goOn(call, checkpoint, input);
   const refused = await giveAnswers(call, run, answers);
   const words = { isResumed: true, remark: refused.length === 0 ? undefined : refused.join(' ') };
-  if (refused.length === answers.length) return showStanding(context, await context.engine.inspect(run), words);
+  if (refused.length === answers.length)
+    return showStanding(context, await perform(readStanding, context, { run }), words);
   try {
     return await converse(call, () => followRun(call, run), words);
   } catch (error) {

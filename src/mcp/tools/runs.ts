@@ -1,4 +1,5 @@
 /** `list_runs`, `get_run`, `inbox`, `cancel_run`: the runs of the store. */
+import { perform } from '../../operations/declare/perform.ts';
 import { cancelRun as cancel } from '../../operations/runs/cancel-run.ts';
 import { inspectRun } from '../../operations/runs/inspect-run.ts';
 import { listRuns as list } from '../../operations/runs/list-runs.ts';
@@ -62,7 +63,7 @@ export const listRuns: Tool<ListRunsInput> = {
       ...(status !== undefined && { status }),
       ...(workflow !== undefined && { graph: workflow }),
     };
-    const { runs, hasMore } = await list.run(context, given);
+    const { runs, hasMore } = await perform(list, context, given);
     const shown = runs.map((run) => ({
       run_id: run.runId,
       workflow: run.graphId,
@@ -111,7 +112,7 @@ export const getRun: Tool<RunInput> = {
   },
   hints: readsOnly,
   async run({ context }, { run_id: run }) {
-    const shown = await inspectRun.run(context, { run });
+    const shown = await perform(inspectRun, context, { run });
     const { progress, waits, error, outputs, claimedBy, parent } = shown;
     const questions = questionsOf(waits);
     const content = {
@@ -166,7 +167,7 @@ export const inbox: Tool<{ readonly run_id?: string; readonly limit?: number }> 
   },
   hints: readsOnly,
   async run({ context }, { run_id: run, limit = 50 }) {
-    const { waits, hasMore } = await listWaits.run(context, { limit, ...(run !== undefined && { run }) });
+    const { waits, hasMore } = await perform(listWaits, context, { limit, ...(run !== undefined && { run }) });
     const questions = waits.map((wait) => ({ run_id: wait.runId, workflow: wait.graphId, ...showQuestion(wait) }));
     return { content: { questions, has_more: hasMore } };
   },
@@ -190,7 +191,7 @@ export const cancelRun: Tool<RunInput> = {
   },
   hints: { isReadOnly: false, isDestructive: true, isIdempotent: true, isOpenWorld: false },
   async run({ context }, { run_id: run }) {
-    const { runId, status } = await cancel.run(context, { run });
+    const { runId, status } = await perform(cancel, context, { run });
     const isOver = status === 'cancelled';
     const message = isOver ? 'Run cancelled' : 'The process that works on the run was asked to end it';
     return { content: { run_id: runId, status, cancelled: isOver, message } };

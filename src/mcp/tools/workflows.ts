@@ -1,4 +1,5 @@
 /** `list_workflows`, `get_workflow_info`, `validate_workflow`, `reload_workflows`: what there is to run. */
+import { perform } from '../../operations/declare/perform.ts';
 import { checkWorkflow } from '../../operations/workflows/check-workflow.ts';
 import {
   describeWorkflow,
@@ -59,7 +60,7 @@ export const listWorkflows: Tool<{ readonly tags?: readonly string[] }> = {
   },
   hints: readsOnly,
   async run({ context }, { tags = [] }) {
-    const { workflows, broken } = await list.run(context, { tags });
+    const { workflows, broken } = await perform(list, context, { tags });
     const shown = workflows.map(({ name, description, version, tags: own, blockCount, asks }) => ({
       name,
       ...(description !== undefined && { description }),
@@ -138,7 +139,7 @@ export const getWorkflowInfo: Tool<{ readonly workflow: string }> = {
   },
   hints: readsOnly,
   async run({ context }, { workflow }) {
-    const described = await describeWorkflow.run(context, { workflow });
+    const described = await perform(describeWorkflow, context, { workflow });
     const { name, description, version, tags, waves, secrets, warnings, blocks } = described;
     const content = {
       name,
@@ -176,7 +177,7 @@ export const validateWorkflow: Tool<{ readonly workflow_yaml: string }> = {
   },
   hints: readsOnly,
   async run({ context }, { workflow_yaml: yaml }) {
-    const { isValid, workflow, violations } = await checkWorkflow.run(context, { text: yaml });
+    const { isValid, workflow, violations } = await perform(checkWorkflow, context, { text: yaml });
     const types = new Set(workflow?.blocks.map(({ type }) => type));
     const content = {
       valid: isValid,

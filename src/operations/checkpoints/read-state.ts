@@ -1,5 +1,5 @@
 /** `state`: the state of a run at a checkpoint, or a part of it. */
-import { anything, objectOf, text, whole } from '../declare/output-shapes.ts';
+import { anything, objectOf, text, texts, whole } from '../declare/output-shapes.ts';
 import { CairnError } from '../../errors.ts';
 import { loadState } from '../../history/load/load.ts';
 import { resolveReference } from '../../history/read/references.ts';
@@ -15,6 +15,8 @@ export interface ReadStateInput {
 export interface ReadStateOutput {
   readonly runId: string;
   readonly seq: number;
+  /** Of the value, from the state on; empty: it is the whole state. */
+  readonly path: readonly string[];
   readonly value: unknown;
 }
 
@@ -59,13 +61,14 @@ export const readState: Operation<ReadStateInput, ReadStateOutput, HistoryContex
     path: { type: 'text', description: 'only this part: scratch.plan.0.title', isPositional: true },
   },
   output: 'the value',
-  outputSchema: objectOf({ runId: text, seq: whole }, { value: anything }),
+  outputSchema: objectOf({ runId: text, seq: whole, path: texts }, { value: anything }),
   isReadOnly: true,
   async run({ store, blobs, tenant }, { checkpoint, path }) {
     const { run, seq } = await resolveReference(store, tenant, checkpoint);
     const { root } = await loadState(store, blobs, run, seq);
     const { state: values, spent, saved } = viewState(root);
     const state = { ...values, ...(spent && { spent }), ...(saved && { saved }) };
-    return { runId: run.runId, seq, value: path === undefined ? state : pick(state, parsePath(path), checkpoint) };
+    const keys = path === undefined ? [] : parsePath(path);
+    return { runId: run.runId, seq, path: keys, value: pick(state, keys, checkpoint) };
   },
 };

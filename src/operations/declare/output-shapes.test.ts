@@ -1,4 +1,4 @@
-/** Every operation is run, and what it gives is held against the schema that it declares. */
+/** Every operation is done as doors do it: what it gives fits the schema that it declares, and shows no secret of the run. */
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,6 +6,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { openApp, type App } from '../../app/open-app.ts';
 import type { JsonSchema } from '../../graph/node-type.ts';
 import { schemaDefect, schemaFaults } from '../../schema/json-schema.ts';
+import { perform } from './perform.ts';
 import { toJson } from './to-json.ts';
 
 type AnyOperation = {
@@ -17,6 +18,8 @@ type AnyOperation = {
 let cwd = '';
 let app: App;
 const used = new Set<string>();
+const planted = 'hunter2-planted';
+const shownMeanwhile: unknown[] = [];
 let operations: Readonly<Record<string, AnyOperation>> = {};
 
 beforeEach(async () => {
@@ -24,7 +27,7 @@ beforeEach(async () => {
   mkdirSync(join(cwd, 'workflows'));
   writeFileSync(
     join(cwd, 'workflows/ask.yaml'),
-    'name: ask\nblocks:\n  - { id: q, type: Prompt, inputs: { prompt: "Go?" } }\n  - { id: e, type: EchoBlock, depends_on: [q], inputs: { message: hi } }\noutputs: { said: "${e.echoed}" }\n',
+    'name: ask\ninputs: { password: { type: str } }\nblocks:\n  - { id: q, type: Prompt, inputs: { prompt: "Go?" } }\n  - { id: e, type: EchoBlock, depends_on: [q], inputs: { message: hi } }\noutputs: { said: "${e.echoed}", access_token: "${inputs.password}", body: \'{"Api-Key": "${inputs.password}"}\' }\n',
   );
   writeFileSync(join(cwd, 'workflows/broken.yaml'), 'name: broken\nblocks: 7\n');
   app = await openApp({ cwd, storeUrl: 'runs.db' });
@@ -36,8 +39,11 @@ afterEach(async () => {
 });
 
 async function allOperations(): Promise<Readonly<Record<string, AnyOperation>>> {
-  const files = readdirSync(import.meta.dirname).filter((name) => /^[a-z-]+\.ts$/u.test(name));
-  const modules = await Promise.all(files.map((name) => import(join(import.meta.dirname, name)) as Promise<object>));
+  const folder = join(import.meta.dirname, '..');
+  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) =>
+    /\/[a-z-]+\.ts$/u.test(name),
+  );
+  const modules = await Promise.all(files.map((name) => import(join(folder, name)) as Promise<object>));
   const exported = modules.flatMap((module) => Object.entries(module as Record<string, unknown>));
   return Object.fromEntries(
     exported.filter((entry): entry is [string, AnyOperation] => {
@@ -51,14 +57,20 @@ async function allOperations(): Promise<Readonly<Record<string, AnyOperation>>> 
 async function run(name: string, input: unknown, more: object = {}): Promise<Record<string, unknown>> {
   const operation = operations[name];
   if (operation === undefined) throw new Error(`no operation ${name}`);
-  const output = await operation.run({ ...app, ...more }, input);
+  const output = await perform(
+    operation,
+    { ...app, watch: (event: unknown) => shownMeanwhile.push(event), ...more },
+    input,
+  );
   const shown: unknown = JSON.parse(JSON.stringify(toJson(output)));
   expect(schemaFaults(operation.outputSchema, shown, name)).toEqual([]);
+  expect(JSON.stringify([shown, toJson(shownMeanwhile)])).not.toContain(planted);
   used.add(name);
   return output as Record<string, unknown>;
 }
 
-test('D23 every operation gives what its schema says', async () => {
+test('D23 C2.1 every operation gives what its schema says, and shows nothing that stands under the name of a secret', async () => {
+  const password = { input: { password: planted } };
   const text = 'name: small\nblocks:\n  - { id: e, type: EchoBlock, inputs: { message: hi } }\n';
   await run('checkWorkflow', { text });
   await run('checkWorkflow', { text: 'name: 7' });
@@ -67,11 +79,12 @@ test('D23 every operation gives what its schema says', async () => {
   await run('describeWorkflow', { workflow: 'ask' });
   await run('readWorkflowText', { workflow: 'ask' });
   await run('convertWorkflow', { text, source: 'small.yaml' });
-  await run('startRun', { file: 'ask', runId: 'a' });
-  await run('startWorkflow', { workflow: 'ask', runId: 'b', detach: true });
-  await run('startWorkflow', { workflow: 'ask', runId: 'c' });
+  await run('startRun', { file: 'ask', runId: 'a', ...password });
+  await run('startWorkflow', { workflow: 'ask', runId: 'b', detach: true, ...password });
+  await run('startWorkflow', { workflow: 'ask', runId: 'c', ...password });
   await run('inspectRun', { run: 'a' });
   await run('listWaits', {});
+  await run('readStanding', { run: 'a' });
   await run('listRuns', {});
   await run('listCheckpoints', {});
   await run('answerWait', { run: 'a', value: 'yes', by: 'person' });
@@ -82,6 +95,13 @@ test('D23 every operation gives what its schema says', async () => {
   await run('showCheckpoint', { checkpoint: checkpointId });
   await run('describeCheckpoint', { checkpoint: checkpointId });
   await run('readState', { checkpoint: 'a' });
+  expect(await run('readState', { checkpoint: 'a', path: 'input.password' })).toMatchObject({ value: '[redacted]' });
+  expect(await run('readState', { checkpoint: 'a', path: 'outputs.outputs.body' })).toMatchObject({
+    value: '{"Api-Key": "[redacted]"}',
+  });
+  // It is there: the run itself, and a library's caller, have it.
+  const stored = await operations['readState']?.run(app, { checkpoint: 'a', path: 'outputs.outputs' });
+  expect(JSON.stringify(stored).split(planted)).toHaveLength(3);
   await run('readState', { checkpoint: 'a', path: 'outputs' });
   await run('diffCheckpoints', { a: 'a@0', b: 'a' });
   await run('tagCheckpoint', { checkpoint: 'a@0', name: 'begin' });
@@ -102,6 +122,18 @@ test('D23 every operation gives what its schema says', async () => {
   await run('deleteCheckpoint', { checkpoint: 'c' });
   await run('removeRun', { run: 'i' });
   await run('storeIdentity', {});
+  // An export is the run itself.
+  expect(pieces.join('')).toContain(planted);
+  pieces.length = 0;
+  await run(
+    'exportRun',
+    { checkpoint: 'a', masked: true },
+    { write: async (piece: string) => void pieces.push(piece) },
+  );
+  expect(pieces.join('')).not.toContain(planted);
+  expect(pieces.length).toBeGreaterThan(3);
+  await expect(run('importRun', { runId: 'm' }, { text: lines() })).rejects.toMatchObject({ code: 'EXPORT_MASKED' });
+  expect(shownMeanwhile.length).toBeGreaterThan(5);
   expect([...used].sort()).toEqual(Object.keys(operations).sort());
 });
 

@@ -6,6 +6,8 @@ export const whole: JsonSchema = { type: 'integer' };
 export const flag: JsonSchema = { type: 'boolean' };
 /** A value of a run, or one whose form belongs to somebody else. */
 export const anything: JsonSchema = {};
+/** What the author of a workflow wrote, and no value of a run: it is shown unmasked, whatever its keys are called. */
+export const definition: JsonSchema = { description: 'as its author wrote it' };
 
 export function oneOf(...words: readonly string[]): JsonSchema {
   return { enum: words };
@@ -42,7 +44,7 @@ export const wait: JsonSchema = objectOf(
     prompt: text,
     choices: listOf(anything),
     matching: text,
-    schema: anything,
+    schema: definition,
     metadata: anything,
     dueAt: whole,
     defaultAnswer: anything,
@@ -124,9 +126,9 @@ export const workflow: JsonSchema = objectOf(
     name: text,
     version: text,
     tags: texts,
-    inputs: listOf({ type: 'object' }),
-    outputs: listOf({ type: 'object' }),
-    blocks: listOf({ type: 'object' }),
+    inputs: listOf({ type: 'object', properties: { schema: definition } }),
+    outputs: listOf(definition),
+    blocks: listOf(definition),
     waves: listOf(texts),
     secrets: texts,
     warnings: listOf(violation),

@@ -1,6 +1,8 @@
 /** `export` and `import`: moves or copies a run between stores, as lines of text (H4). */
+import { CairnError } from '../../errors.ts';
 import { flag, objectOf, text, whole } from '../declare/output-shapes.ts';
 import { exportRun as exportLines } from '../../history/move/export.ts';
+import { exportMasked } from '../../history/move/export-masked.ts';
 import { importRun as importLines, type ImportReport } from '../../history/move/import.ts';
 import { resolveReference } from '../../history/read/references.ts';
 import type { Operation, WorkContext } from '../declare/operation.ts';
@@ -9,6 +11,7 @@ import { withClaim } from '../runs/with-claim.ts';
 export interface ExportRunInput {
   readonly checkpoint: string;
   readonly move?: boolean;
+  readonly masked?: boolean;
 }
 
 export interface ExportRunOutput {
@@ -16,6 +19,8 @@ export interface ExportRunOutput {
   /** The last checkpoint exported. */
   readonly seq: number;
   readonly isMoved: boolean;
+  /** False: values stand there as they are stored, whatever they are called. */
+  readonly isMasked: boolean;
 }
 
 /** Where the text goes, in pieces. */
@@ -44,21 +49,31 @@ export const exportRun: Operation<ExportRunInput, ExportRunOutput, ExportContext
       isPositional: true,
     },
     move: { type: 'flag', description: 'close the run here, so that it goes on only where it is imported' },
+    masked: {
+      type: 'flag',
+      description: 'to be read only: values under names of secrets are masked, and it cannot be imported',
+    },
   },
   output: 'what was exported',
-  outputSchema: objectOf({ runId: text, seq: whole, isMoved: flag }),
+  outputSchema: objectOf({ runId: text, seq: whole, isMoved: flag, isMasked: flag }),
   isReadOnly: false,
-  async run(context, { checkpoint, move = false }) {
+  async run(context, { checkpoint, move = false, masked = false }) {
+    if (move && masked)
+      throw new CairnError('USAGE_INVALID', {
+        reason: '--move and --masked were both given',
+        hint: 'What is masked cannot be imported: export it without --masked to move it.',
+      });
     const { store, blobs, tenant, write, now } = context;
     const { run, seq } = await resolveReference(store, tenant, checkpoint);
     const { runId } = run;
     if (!move) {
-      for await (const text of exportLines(store, blobs, run, { upTo: seq })) await write(text);
-      return { runId, seq, isMoved: false };
+      const lines = masked ? exportMasked : exportLines;
+      for await (const text of lines(store, blobs, run, { upTo: seq })) await write(text);
+      return { runId, seq, isMoved: false, isMasked: masked };
     }
     return withClaim(context, run, async (claim, claimed) => {
       for await (const text of exportLines(store, blobs, claimed, { close: { claim, at: now() } })) await write(text);
-      return { runId, seq: claimed.head, isMoved: true };
+      return { runId, seq: claimed.head, isMoved: true, isMasked: false };
     });
   },
 };

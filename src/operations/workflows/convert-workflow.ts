@@ -1,5 +1,5 @@
 /** `convert`: a workflow file of another form as one of this form. */
-import { objectOf, text, whole } from '../declare/output-shapes.ts';
+import { definition, objectOf, whole } from '../declare/output-shapes.ts';
 import type { ConvertedWorkflow } from '../../dialects/yaml/convert-workflow.ts';
 import type { Operation, WorkContext } from '../declare/operation.ts';
 
@@ -20,7 +20,7 @@ export const convertWorkflow: Operation<ConvertWorkflowInput, ConvertedWorkflow,
     to: { type: 'text', description: 'the form that is written', isRequired: true, choices: ['cairn'] },
   },
   output: 'the text, and how many of its values are written otherwise',
-  outputSchema: objectOf({ text, changedCount: whole }),
+  outputSchema: objectOf({ text: definition, changedCount: whole }),
   isReadOnly: true,
   /** @throws GRAPH_PARSE, GRAPH_INVALID */
   async run(context, { text, source }) {

@@ -1,5 +1,5 @@
 /** The text of a known workflow, as it was read: what a run that is started now is kept with. */
-import { objectOf, text } from '../declare/output-shapes.ts';
+import { definition, objectOf } from '../declare/output-shapes.ts';
 import { CairnError } from '../../errors.ts';
 import type { Operation, WorkContext } from '../declare/operation.ts';
 
@@ -16,7 +16,7 @@ export const readWorkflowText: Operation<ReadWorkflowTextInput, ReadWorkflowText
   summary: 'show the text of a workflow',
   input: { workflow: { type: 'text', description: 'its name', isRequired: true, isPositional: true } },
   output: 'the YAML',
-  outputSchema: objectOf({ text }),
+  outputSchema: objectOf({ text: definition }),
   isReadOnly: true,
   /** @throws WORKFLOW_NOT_FOUND, GRAPH_INVALID */
   async run(context, { workflow: name }) {

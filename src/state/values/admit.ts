@@ -26,7 +26,11 @@ export interface CodecLimits {
   readonly valueDepth: number;
 }
 
-export type Redact = (key: string) => boolean;
+/**
+ * Whether what stands under a key is kept out of the store.
+ * @param path - what leads to the key, from the partition on; asked for only where a rule needs it
+ */
+export type Redact = (key: string, path: () => readonly string[]) => boolean;
 
 /** What stands in place of a redacted value. */
 export const maskedText = '[redacted]';
@@ -35,7 +39,7 @@ export const maskedText = '[redacted]';
 const searchedItems = 65_536;
 
 /**
- * Takes a value in. `path` names its place in errors. The values of keys for which `redact` is true are replaced by {@link maskedText}.
+ * Takes a value in. `path` names its place in errors. The values of keys for which `redact` is true are kept out: {@link maskedText} stands for them.
  * @throws VALUE_UNSTORABLE {path, reason}; VALUE_TOO_LARGE {path, sizeBytes, limitBytes}, as soon as it is seen
  */
 export function admitValue(value: unknown, path: readonly string[], limits: CodecLimits, redact?: Redact): Admitted {
@@ -109,6 +113,11 @@ class Walk {
     return new CairnError('VALUE_UNSTORABLE', { path, reason }, { cause });
   }
 
+  /** Whether what stands under a key, `depth` containers within, is kept out. */
+  #isKeptOut(key: string, depth: number): boolean {
+    return this.#redact?.(key, () => [...this.#path, ...this.#keys.slice(0, depth)]) === true;
+  }
+
   /** `depth` containers are around the value. */
   copy(value: unknown, depth: number): unknown {
     switch (typeof value) {
@@ -179,7 +188,7 @@ class Walk {
         throw this.refusal('a property that is computed when it is read');
       }
       if (key === '$') this.hasTags = true;
-      const value = this.#redact !== undefined && this.#redact(key) ? maskedText : this.copy(property.value, depth + 1);
+      const value = this.#isKeptOut(key, depth) ? maskedText : this.copy(property.value, depth + 1);
       if (key === '__proto__') setOwn(copy, key, value);
       else copy[key] = value;
     }
@@ -239,7 +248,7 @@ class Walk {
     for (const [key, item] of source) {
       const name = typeof key === 'string' ? key : `#${copy.size}`;
       this.#keys[depth] = name;
-      const isSecret = this.#redact !== undefined && typeof key === 'string' && this.#redact(key);
+      const isSecret = typeof key === 'string' && this.#isKeptOut(key, depth);
       const ownKey = this.copy(key, depth + 1);
       this.#keys[depth] = name;
       copy.set(ownKey, isSecret ? maskedText : this.copy(item, depth + 1));

@@ -1,4 +1,5 @@
 /** From the text of one workflow to a checked workflow with its graph. */
+import type { Redact } from '../../../state/values/admit.ts';
 import { CairnError } from '../../../errors.ts';
 import { compileGraph } from '../../../graph/compile-graph.ts';
 import {
@@ -36,6 +37,8 @@ export interface Surroundings {
   readonly types: ReadonlyMap<string, NodeType>;
   readonly checkpoint: CheckpointSettings;
   readonly withheld: Withheld | undefined;
+  /** What is kept out of the store. */
+  readonly redact: Redact | undefined;
   /** Told what the file says, before anything else is asked. */
   readonly onRead: (file: WorkflowFile) => void;
   /**
@@ -94,7 +97,7 @@ function compileDocument(document: YamlDocument, found: readonly Violation[], ar
     link: around.link,
     withheld: around.withheld,
   };
-  const names = namesOf(file, inputs, order, children, around.types);
+  const names = { ...namesOf(file, inputs, order, children, around.types), redact: around.redact };
   const blocks = new Map<string, CompiledBlock>();
   for (const block of order.blocks.values()) {
     const type = typeOf(faults, block, around.types);

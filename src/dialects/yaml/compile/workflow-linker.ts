@@ -5,6 +5,8 @@ import type { NodeContext } from '../../../graph/node-contract.ts';
 import type { NodeType } from '../../../graph/node-type.ts';
 import { refusalOf } from '../../../graph/refusal-of.ts';
 import { shareBudget } from '../../../graph/expression-budget.ts';
+import { compileStoreRules } from '../../../state/secrecy/store-rules.ts';
+import type { Redact } from '../../../state/values/admit.ts';
 import { bundleText } from './bundle-text.ts';
 import type { LinkedWorkflow } from '../run/block-parts.ts';
 import { callers } from '../run/call-node.ts';
@@ -29,6 +31,7 @@ export class WorkflowLinker {
   /** For each of them, whether the call that led to it can be skipped. */
   readonly #skippable: boolean[] = [];
   readonly #main: WorkflowText;
+  readonly #redact: Redact | undefined;
   #depth = depthDefault;
   #callsComputed = false;
 
@@ -36,6 +39,7 @@ export class WorkflowLinker {
     this.#options = options;
     // A block of the user's own stands before the dialect's of its name.
     this.#types = new Map([...callTypes, ...options.nodeTypes].map((type) => [type.name, type]));
+    this.#redact = compileStoreRules(options.redact?.store);
     this.#main = { text, source: options.source ?? 'inline' };
   }
 
@@ -54,6 +58,7 @@ export class WorkflowLinker {
     return compileWorkflow(text, source, {
       types: this.#types,
       checkpoint: this.#options.checkpoint ?? {},
+      redact: this.#redact,
       withheld,
       onRead: ({ name, depth }) => {
         if (!isMain) return;

@@ -1,6 +1,7 @@
 /** Which inputs, blocks and secrets an expression names, and whether they are there (T3). */
 import type { ExpressionReference, PathStep } from '../../../graph/expression-references.ts';
 import { nearest } from '../../../graph/nearest.ts';
+import { unstoredPart } from '../../../state/secrecy/store-rules.ts';
 import { metadataOfBlock, standingFields } from './block-fields.ts';
 import { variablePrefix } from './rewrite-expression.ts';
 import type { Named, Names, TextFault } from './template.ts';
@@ -188,8 +189,32 @@ function resolveFlat(resolution: Resolution, reference: ExpressionReference, nam
   }
 }
 
+/** Where what a reference names is stored, as far as that is written out; undefined: it is not stored by a name of its own. */
+function placeOf({ names }: Compilation, reference: ExpressionReference): readonly string[] | undefined {
+  const name = nameOf(reference);
+  const dynamic = reference.path.findIndex(({ key }) => key === undefined);
+  const written = (dynamic === -1 ? reference.path : reference.path.slice(0, dynamic)).map(({ key }) => String(key));
+  if (name === 'inputs' || name === 'each') return [name, ...written];
+  if (isListed(names.inputs, name)) return ['inputs', name, ...written];
+  if (name !== 'blocks' && !isListed(names.blocks, name)) return undefined;
+  const [block, ...fields] = name === 'blocks' ? written : [name, ...written];
+  return block === undefined ? undefined : ['outputs', block, ...(fields[0] === 'outputs' ? fields.slice(1) : fields)];
+}
+
+/** What a rule keeps out of the store is gone when a later block would read it. */
+function refuseUnstored(resolution: Resolution, reference: ExpressionReference): void {
+  const { redact } = resolution.names;
+  const place = redact === undefined ? undefined : placeOf(resolution, reference);
+  if (redact === undefined || place === undefined || unstoredPart(redact, place) === undefined) return;
+  const written = pathText(nameOf(reference), reference.path);
+  const message = `${written} is kept out of the store by \`redact\` in the configuration, so it cannot be read`;
+  const fix = 'hand it over as a secret (secrets: and ${secrets.NAME}), or take it out of `redact.store`';
+  resolution.faults.push({ offset: resolution.offsetOf(reference.start), rule: 'T14', message, fix });
+}
+
 /** Resolves one reference: namespaces first, then inputs, then blocks. */
 export function resolveReference(resolution: Resolution, reference: ExpressionReference): void {
+  refuseUnstored(resolution, reference);
   const name = nameOf(reference);
   if (name === 'inputs') resolveInput(resolution, reference);
   else if (name === 'blocks') resolveBlock(resolution, reference);

@@ -1,5 +1,6 @@
 /** Texts with references in them: what they may name, what is wrong with them, and what they give. */
 import { CairnError } from '../../../errors.ts';
+import type { Redact } from '../../../state/values/admit.ts';
 
 /** What a text may name. */
 export interface Names {
@@ -10,6 +11,8 @@ export interface Names {
   readonly secrets: readonly string[];
   /** The one type that a value read by name can be, as JSON Schema calls it; undefined: not known, or several. */
   readonly typeOf?: (name: string, field: string | undefined) => string | undefined;
+  /** Places that are kept out of the store, so that nothing can be read there. */
+  readonly redact?: Redact | undefined;
   /** Whether `each` is there. */
   readonly hasEach: boolean;
 }

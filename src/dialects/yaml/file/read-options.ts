@@ -33,7 +33,9 @@ export interface ReadOptions {
   readonly permissions?: Permissions;
   /** Settings for what the file leaves open. */
   readonly checkpoint?: CheckpointSettings;
+  /** What runs here keep out of the store, as the engine takes it: nothing may read it. */
+  readonly redact?: { readonly store?: readonly string[] };
 }
 
 /** Options of reading a stored text: all else is in it. */
-export type BundleOptions = Pick<ReadOptions, 'nodeTypes' | 'permissions'>;
+export type BundleOptions = Pick<ReadOptions, 'nodeTypes' | 'permissions' | 'redact'>;

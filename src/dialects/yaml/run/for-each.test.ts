@@ -218,7 +218,7 @@ test('Y10 secrets reach items, and only their names are kept', async () => {
     `${head}secrets: [KEY]\nblocks: [{ id: a, type: Taking, for_each: [1], inputs: { token: "Bearer \${secrets.KEY}" } }]\n`,
     { nodeTypes: [taking] },
   );
-  const { engine } = createBench({ secrets: { read: () => 'hush', redacts: () => false } });
+  const { engine } = createBench({ secrets: { read: () => 'hush' } });
   const { status } = await runToRest(engine, graph);
   expect([status, seen]).toEqual(['completed', ['Bearer hush']]);
 });

@@ -1,0 +1,14 @@
+/** Where a run stands, in the form in which a resume tells it; nothing is advanced. */
+import { standing } from '../declare/output-shapes.ts';
+import type { Operation, RunStanding, WorkContext } from '../declare/operation.ts';
+import type { InspectRunInput } from './inspect-run.ts';
+
+export const readStanding: Operation<InspectRunInput, RunStanding, WorkContext> = {
+  name: 'standing',
+  summary: 'tell where a run stands, as a resume would',
+  input: { run: { type: 'text', description: 'the run, by its whole id', isRequired: true, isPositional: true } },
+  output: 'where the run stands',
+  outputSchema: standing,
+  isReadOnly: true,
+  run: ({ engine }, { run }) => engine.inspect(run),
+};

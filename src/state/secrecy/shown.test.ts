@@ -1,0 +1,137 @@
+/** What is shown of a value, and what is refused when it comes back (C2). */
+import { describe, expect, test } from 'vitest';
+import { CairnError } from '../../errors.ts';
+import { refuseMasked } from './refuse-masked.ts';
+import { isSecretKey } from './secret-keys.ts';
+import { shown, shownError } from './shown.ts';
+
+const planted = 'hunter2-planted';
+const masked = '[redacted]';
+
+describe('C2.1 values as they are shown', () => {
+  test('C2.1 names of secrets are known in every spelling, and names that only resemble them are not', () => {
+    for (const key of 'password Password db_password apiKey Api-Key API_KEY x-api-key access_token accessToken stripeApiKey'.split(
+      ' ',
+    ))
+      expect([key, isSecretKey(key)]).toEqual([key, true]);
+    for (const key of 'secret client.secret authorization Set-Cookie TOKEN passphrase private_key'.split(' '))
+      expect([key, isSecretKey(key)]).toEqual([key, true]);
+    for (const key of 'tokens inputTokens max_tokens user passwordless author secretary key id'.split(' '))
+      expect([key, isSecretKey(key)]).toEqual([key, false]);
+  });
+
+  test('C2.1 whatever stands under such a name is masked whole, however deep: texts, numbers, lists, objects, in maps and sets', () => {
+    const value = {
+      password: planted,
+      Pin: 1,
+      list: [{ 'Api-Key': 12_345 }, [{ apiKey: [planted] }]],
+      secret: { user: planted, deep: [planted] },
+      map: new Map<unknown, unknown>([
+        ['access_token', planted],
+        [7, { cookie: planted }],
+      ]),
+      set: new Set([{ token: planted }]),
+      nothing: { token: null, secret: undefined },
+    };
+    expect(shown(value)).toEqual({
+      password: masked,
+      Pin: 1,
+      list: [{ 'Api-Key': masked }, [{ apiKey: masked }]],
+      secret: masked,
+      map: new Map<unknown, unknown>([
+        ['access_token', masked],
+        [7, { cookie: masked }],
+      ]),
+      set: new Set([{ token: masked }]),
+      nothing: { token: null, secret: undefined },
+    });
+    // The value itself is the run's, and is as it was.
+    expect(value.password).toBe(planted);
+  });
+
+  test('C2.1 an entry that names its place is masked where the place is one of a secret', () => {
+    const entry = (path: unknown): object => ({ path, before: planted, after: `${planted} two` });
+    expect(shown([entry(['scratch', 'apiKey', '0']), entry('scratch.apiKey.0'), entry(['scratch', 'plan'])])).toEqual([
+      { path: ['scratch', 'apiKey', '0'], before: masked, after: masked },
+      { path: 'scratch.apiKey.0', before: masked, after: masked },
+      entry(['scratch', 'plan']),
+    ]);
+    expect(
+      shown([
+        { name: 'Authorization', value: planted },
+        { name: 'x', value: 1 },
+      ]),
+    ).toEqual([
+      { name: 'Authorization', value: masked },
+      { name: 'x', value: 1 },
+    ]);
+  });
+
+  test('C2.1 JSON within a text is masked by its names, and all else of the text stays', () => {
+    const body = `a {"user":"ada", "access_token" : "${planted}\\"${planted}", "tokens":3, "pin": 4, "api_key":-12.5e3}`;
+    expect(shown(body)).toBe(
+      `a {"user":"ada", "access_token" : "${masked}", "tokens":3, "pin": 4, "api_key":"${masked}"}`,
+    );
+    // Cut off in the middle of the value.
+    expect(shown(`{"password":"${planted}`)).toBe(`{"password":"${masked}"`);
+    expect(shown('a: [1, 2] "b": "c"')).toBe('a: [1, 2] "b": "c"');
+  });
+
+  test('C2.1 what holds nothing of the kind is given back itself', () => {
+    const value = { a: [1, { b: new Map([['c', new Date(0)]]) }], e: new Error('x') };
+    expect(shown(value)).toBe(value);
+  });
+
+  test('C2.1 errors keep their class and code, and say what is left', () => {
+    const error = new CairnError('INPUT_INVALID', { reason: { password: planted }, path: 'a' });
+    expect(error.message).toContain(planted);
+    const told = shownError(error);
+    expect(CairnError.is(told, 'INPUT_INVALID')).toBe(true);
+    expect(told).toMatchObject({ data: { reason: { password: masked }, path: 'a' } });
+    expect(`${told.message} ${told.stack}`).not.toContain(planted);
+    expect(told.stack).toContain('shown.test.ts');
+    const cause = Object.assign(new TypeError(`refused {"token":"${planted}"}`), {
+      code: 'E',
+      data: { apiKey: planted },
+    });
+    const wrapped = shownError(new Error('outside', { cause }));
+    expect(wrapped.cause).toMatchObject({
+      name: 'TypeError',
+      message: `refused {"token":"${masked}"}`,
+      code: 'E',
+      data: { apiKey: masked },
+    });
+  });
+});
+
+describe('C2.2 masked values that come back', () => {
+  test('C2.2 a marker is refused wherever it stands, with its place', () => {
+    for (const [value, path] of [
+      [masked, []],
+      [` ${masked}\n`, []],
+      [{ a: [1, { b: masked }] }, ['a', '1', 'b']],
+      [new Map([['k', new Set([masked])]]), ['k', '0']],
+      [`{"token":"${masked}"}`, []],
+      [{ note: 'it is [secret:API_KEY]!' }, ['note']],
+      [{ [masked]: 1 }, [masked]],
+    ] as const)
+      expect(() => refuseMasked(value, 'the answer')).toThrow(
+        expect.objectContaining({
+          code: 'VALUE_MASKED',
+          data: expect.objectContaining({ path, where: 'the answer' }) as unknown,
+        }),
+      );
+  });
+
+  test('C2.2 a text that only speaks of it is none', () => {
+    for (const value of [
+      'The name is [redacted] in the file.',
+      ['redacted'],
+      { secret: 'x' },
+      '[secret: not this]',
+      7,
+      null,
+    ])
+      expect(() => refuseMasked(value, 'the answer')).not.toThrow();
+  });
+});
