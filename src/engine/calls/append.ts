@@ -48,7 +48,7 @@ function admitItems(core: RunCore, activation: Activation, list: string, given: 
   checkId('list name', list, core.env.limits.idBytes);
   if (!Array.isArray(given)) refuse(activation, 'what is appended is a list of items');
   const path = [...activation.path, list];
-  const kept = core.redact(list) ? given.map(() => maskedText) : given;
+  const kept = core.redact?.(list, () => activation.path) === true ? given.map(() => maskedText) : given;
   const items = admitValue(kept, path, core.env.limits, core.redact);
   checkWritten(core, activation, () => [{ path, ...items }]);
   return items;
