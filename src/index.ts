@@ -35,6 +35,7 @@ export type { CompileOptions } from './dialects/code/run-options.ts';
 export type { TypedState } from './dialects/code/typed-state.ts';
 export type { Workflow, WorkflowResult, WorkflowState } from './dialects/code/workflow.ts';
 export type { CheckpointRef, Engine, StreamEvent } from './engine/api.ts';
+export { createWorker, type Worker, type WorkerOptions } from './app/worker.ts';
 export type { RunSchedule, Schedule } from './ports/schedule.ts';
 export type {
   Admission,

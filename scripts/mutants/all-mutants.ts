@@ -9,6 +9,7 @@ import { listMutants } from './lists.ts';
 import type { Mutant } from './mutant.ts';
 import { stateMutants } from './state.ts';
 import { storesMutants } from './stores.ts';
+import { workersMutants } from './workers.ts';
 
 /** By the room that they change. */
 export const mutantsByRoom: Readonly<Record<string, readonly Mutant[]>> = {
@@ -21,4 +22,5 @@ export const mutantsByRoom: Readonly<Record<string, readonly Mutant[]>> = {
   dialects: dialectsMutants,
   stores: storesMutants,
   doors: doorsMutants,
+  workers: workersMutants,
 };

@@ -27,6 +27,7 @@ export function createDefaultEngine(settings: Partial<EngineOptions> = {}): Engi
     secrets: environmentSecrets,
     models: openModels(),
     version: readVersion(),
+    wakes: true,
     ...settings,
     store,
     blobs: settings.blobs ?? blobsBeside(store),

@@ -38,6 +38,8 @@ export interface AppOptions extends StoreChoice {
   readonly cleanUpEvery?: number | 'configured';
   /** Whether a store that is not there is made. Default: it is. */
   readonly makesStore?: boolean;
+  /** How near a due time must be for whoever advances a run to stay with it. Default 90,000 ms. */
+  readonly holdTimersMs?: number;
   /** Told of what went wrong while cleaning up. */
   readonly report?: (error: unknown) => void;
   /** Told of each event of runs that operations follow. */
@@ -130,7 +132,7 @@ export async function openApp(options: AppOptions): Promise<App> {
   const { store, blobs } = await openPlace(place, options.makesStore ?? true);
   const engineOptions: EngineOptions = {
     // Whoever stays with a run stays for its next attempt, too: a retry waits a minute at the most unless its file says otherwise.
-    limits: { holdTimersMs: 90_000 },
+    limits: { holdTimersMs: options.holdTimersMs ?? 90_000 },
     store,
     blobs,
     clock: systemClock,

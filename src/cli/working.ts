@@ -27,6 +27,7 @@ import { showCommand } from './commands/show.ts';
 import { stateCommand } from './commands/state.ts';
 import { tagCommand } from './commands/tag.ts';
 import { verifyCommand } from './commands/verify.ts';
+import { workerCommand } from './commands/worker.ts';
 import { workflowsCommand } from './commands/workflows.ts';
 import { runCommand } from './run-command.ts';
 
@@ -57,6 +58,7 @@ const commands: readonly Command[] = [
   verifyCommand,
   identityCommand,
   doctorCommand,
+  workerCommand,
   mcpCommand,
 ];
 

@@ -42,6 +42,11 @@ export interface EngineOptions {
   /** Default 30,000 ms; renewed at a third. */
   readonly leaseMs?: number;
   /**
+   * Whether runs that paused go on here by themselves: at once when this engine is given their answer or signal, and when their due
+   * time comes, those that it advanced. Default false: they wait for `resume`, or a worker. `compile` makes engines with true.
+   */
+  readonly wakes?: boolean;
+  /**
    * Finds the graph of a run, for workers and for commands that have only a run id.
    * @param readText - gives the text that the run was started from, if its graph had one (H3)
    */
@@ -220,8 +225,16 @@ export interface TakenRun {
   readonly handle: Promise<RunHandle>;
 }
 
+/** What an engine works with, for those who work beside it over the same runs: a worker, a reader of history. */
+export interface EnginePorts extends Pick<EngineOptions, 'store' | 'blobs' | 'clock'> {
+  readonly tenant: string;
+}
+
 /** Admits, resumes, answers, forks and previews runs. Every method may also throw what its store throws (STORE_UNAVAILABLE and its like). */
 export interface Engine {
+  readonly ports: EnginePorts;
+  /** Finds this graph from now on, for runs of its id for which `findGraph` has none: when an engine is shared by several graphs. */
+  know(graph: Graph): void;
   /** Files of this engine's tenant: put one here, and hand its reference over in an input, an answer or a signal. */
   readonly files: FileAccess;
   /** Admits a run durably, claims it and advances it. @throws INPUT_INVALID, FILE_NOT_FOUND, RUN_EXISTS, ID_INVALID */
@@ -240,9 +253,14 @@ export interface Engine {
   inspect(runId: string): Promise<RunResult>;
   /** The open waits of a run, without reading its state. @throws RUN_NOT_FOUND */
   waits(runId: string): Promise<readonly OpenQuestion[]>;
-  /** Answers an open wait; durable when it resolves. The owner takes it; a paused run goes on at the next resume. @returns the value recorded: the choice that was meant. @throws WAIT_NOT_FOUND, WAIT_CLOSED, ANSWER_INVALID, FILE_NOT_FOUND */
-  answer(runId: string, waitId: string, value: unknown, options?: { readonly by?: string }): Promise<unknown>;
-  /** Sends a signal; kept if it comes early. `id` makes a repeated send the same signal. @throws RUN_NOT_FOUND, VALUE_UNSTORABLE, FILE_NOT_FOUND */
+  /** Answers an open wait; durable when it resolves. The owner takes it; a paused run goes on here if this engine `wakes`, else at the next resume. `stays`: it does not, for a resume follows. @returns the value recorded: the choice that was meant. @throws WAIT_NOT_FOUND, WAIT_CLOSED, ANSWER_INVALID, FILE_NOT_FOUND */
+  answer(
+    runId: string,
+    waitId: string,
+    value: unknown,
+    options?: { readonly by?: string; readonly stays?: boolean },
+  ): Promise<unknown>;
+  /** Sends a signal; kept if it comes early. `id` makes a repeated send the same signal. The run goes on as after an answer. @throws RUN_NOT_FOUND, RUN_FINISHED it has completed or was cancelled, ID_INVALID, VALUE_UNSTORABLE, FILE_NOT_FOUND */
   signal(runId: string, name: string, value: unknown, options?: { readonly id?: string }): Promise<void>;
   /** Asks the run's owner to cancel it; cancels it at once if nobody owns it. @throws RUN_NOT_FOUND, RUN_FINISHED */
   cancel(runId: string): Promise<void>;

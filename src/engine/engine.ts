@@ -4,21 +4,17 @@ import type { Graph } from '../graph/graph.ts';
 import type { FileAccess } from '../graph/node-contract.ts';
 import { checkpointId } from '../history/stored/checkpoint.ts';
 import { loadState, readOwner, type LoadedState } from '../history/load/load.ts';
-import { postSealed } from '../history/stored/messages.ts';
 import { resolveReference } from '../history/read/references.ts';
 import type { Claim, GrantedClaim, RunRow } from '../ports/store.ts';
 import { compileStoreRules } from '../state/secrecy/store-rules.ts';
-import { encodeValue } from '../state/values/codec.ts';
 import { admitRun } from './runs/admit-run.ts';
 import { accessFiles } from './calls/file-access.ts';
-import { admitGiven } from './admit/admit-given.ts';
-import { takeFiles } from './admit/take-files.ts';
-import { checkId } from './admit/check-id.ts';
 import { listOpenWaits, postAnswer } from './runs/answer.ts';
 import type {
   CheckpointRef,
   Engine,
   EngineOptions,
+  EnginePorts,
   OpenQuestion,
   ForkOptions,
   NamedCheckpoint,
@@ -31,22 +27,23 @@ import type {
   TakenRun,
   TakeUpOptions,
 } from './api.ts';
-import { cancelUnowned } from './runs/cancel-run.ts';
+import { cancelUnowned, postCancel } from './runs/cancel-run.ts';
 import { findGraphOf } from './runs/find-graph.ts';
 import { streamEvents } from './runs/event-stream.ts';
 import { forkRun } from './runs/fork.ts';
 import { limitsOf } from './limits.ts';
 import { previewRun } from './runs/preview.ts';
-import { claimForResume, prepareRunner, type RunnerRequest } from './runs/resume-run.ts';
+import { claimForResume, hasEnded, prepareRunner, type RunnerRequest } from './runs/resume-run.ts';
 import type { EngineEnvironment } from './run/run-core.ts';
 import { momentOf, type Moment } from './run/standing.ts';
 import { RunFeed } from './run/run-feed.ts';
+import { postSignal } from './runs/signal.ts';
+import { requireRun } from './runs/require-run.ts';
 import { restingFrame, resultOf } from './runs/run-result.ts';
 import { parentTrace } from './runs/trace-origin.ts';
 import { traceRun } from './runs/trace-run.ts';
+import { Wakes } from './runs/wakes.ts';
 import type { Runner } from './drive/runner.ts';
-
-const encoder = new TextEncoder();
 
 interface ActiveRun {
   runner: Runner;
@@ -71,10 +68,17 @@ class CairnEngine implements Engine {
   readonly #opening = new Map<string, Promise<RunHandle>>();
   /** Looks for runs whose reply is under way: which of them this engine has claimed is not known until it comes. */
   readonly #looks = new Set<Promise<unknown>>();
+  /** Graphs that were told, by id. */
+  readonly #known = new Map<string, Graph>();
+  /** Undefined: paused runs are left to others. */
+  readonly #wakes: Wakes | undefined;
   #isClosed = false;
 
   constructor(options: EngineOptions) {
-    this.#options = options;
+    this.#options = {
+      ...options,
+      findGraph: async (id, ...more) => (await options.findGraph?.(id, ...more)) ?? this.#known.get(id),
+    };
     this.#env = {
       store: options.store,
       blobs: options.blobs,
@@ -90,6 +94,15 @@ class CairnEngine implements Engine {
       leaseMs: options.leaseMs ?? 30_000,
       effectsInFlight: new Map(),
     };
+    if (options.wakes === true) this.#wakes = new Wakes(options.clock, (runId) => this.#goOn(runId));
+  }
+
+  get ports(): EnginePorts {
+    return this.#env;
+  }
+
+  know(graph: Graph): void {
+    this.#known.set(graph.id, graph);
   }
 
   get files(): FileAccess {
@@ -163,7 +176,7 @@ class CairnEngine implements Engine {
   }
 
   async #takeUp(runId: string, options: ResumeOptions): Promise<RunHandle> {
-    const run = await this.#requireRun(runId);
+    const run = await requireRun(this.#env, runId);
     const graph = options.graph ?? (await findGraphOf(this.#options, run));
     const resting = this.#takeRest(run, graph, options);
     if (resting !== undefined) return resting;
@@ -233,6 +246,8 @@ class CairnEngine implements Engine {
       runner.start().catch((error: unknown) => runner.core.loop.fail(error));
       active.goesOn = runner.ended.then(() => this.#takeUpAgain(active));
     } while (await active.goesOn);
+    const { runId, root } = active.runner.core;
+    this.#wakes?.rested(runId, root);
     active.feed.close();
   }
 
@@ -260,6 +275,12 @@ class CairnEngine implements Engine {
     }
   }
 
+  /** A paused run goes on here, if nobody advances it elsewhere and its graph is known. */
+  async #goOn(runId: string): Promise<void> {
+    const run = await requireRun(this.#env, runId);
+    if (run.status === 'paused') await this.resume(runId, { retryFailed: false });
+  }
+
   #handle(runId: string, active: ActiveRun, created: boolean): RunHandle {
     const { feed, graph } = active;
     return {
@@ -284,7 +305,7 @@ class CairnEngine implements Engine {
   }
 
   async inspect(runId: string): Promise<RunResult> {
-    const run = await this.#requireRun(runId);
+    const run = await requireRun(this.#env, runId);
     return this.#inspectRow(run, await findGraphOf(this.#options, run));
   }
 
@@ -294,7 +315,7 @@ class CairnEngine implements Engine {
   }
 
   async waits(runId: string): Promise<readonly OpenQuestion[]> {
-    await this.#requireRun(runId);
+    await requireRun(this.#env, runId);
     return listOpenWaits(this.#env, runId);
   }
 
@@ -302,38 +323,33 @@ class CairnEngine implements Engine {
     runId: string,
     waitId: string,
     value: unknown,
-    options: { readonly by?: string } = {},
+    options: { readonly by?: string; readonly stays?: boolean } = {},
   ): Promise<unknown> {
     const recorded = await postAnswer(this.#env, runId, waitId, value, options.by ?? 'person');
-    this.#active.get(runId)?.runner.poke();
+    this.#posted(runId, options.stays);
     return recorded;
   }
 
   async signal(runId: string, name: string, value: unknown, options: { readonly id?: string } = {}): Promise<void> {
-    const { store, clock, ids, limits, tenant } = this.#env;
-    const id = options.id ?? ids.createRunId(clock.now());
-    checkId('signal name', name, limits.idBytes);
-    checkId('signal id', id, limits.idBytes);
-    const admitted = admitGiven(this.#env, value, ['signal'], 'the signal');
-    await takeFiles(this.#env, admitted.value, 'the signal');
-    const body = encoder.encode(encodeValue({ signal: name, value: admitted.value }));
-    await postSealed(store, { tenant, runId, kind: 'signal', name: id, body, at: clock.now() });
+    await postSignal(this.#env, runId, name, value, options.id);
+    this.#posted(runId);
+  }
+
+  /** A message is there: who advances the run here reads it now; a paused one may go on. */
+  #posted(runId: string, stays = false): void {
     this.#active.get(runId)?.runner.poke();
+    if (!stays) this.#wakes?.posted(runId);
   }
 
   async cancel(runId: string): Promise<void> {
-    const run = await this.#requireRun(runId);
-    if (run.status === 'completed' || run.status === 'cancelled')
-      throw new CairnError('RUN_FINISHED', { runId, status: run.status });
-    const { store, clock, tenant } = this.#env;
-    await postSealed(store, { tenant, runId, kind: 'cancel', name: '', body: encoder.encode('{}'), at: clock.now() });
+    const run = await postCancel(this.#env, runId);
     const active = await this.#advancing(runId);
     if (active !== undefined) return active.runner.poke();
     await cancelUnowned(this.#env, run);
   }
 
   async fork(from: CheckpointRef, options: ForkOptions = {}): Promise<CheckpointRef> {
-    const run = await this.#requireRun(from.runId);
+    const run = await requireRun(this.#env, from.runId);
     // A fork needs no graph: where it cannot be found, its resume says so.
     const findGraph = (): Promise<Graph | undefined> => findGraphOf(this.#options, run).catch(() => undefined);
     return forkRun(this.#env, run, from.seq, options, findGraph);
@@ -343,7 +359,7 @@ class CairnEngine implements Engine {
     from: CheckpointRef,
     options: ForkOptions & { readonly asFork?: boolean } = {},
   ): Promise<readonly PreviewRow[]> {
-    const run = await this.#requireRun(from.runId);
+    const run = await requireRun(this.#env, from.runId);
     const graph = options.graph ?? (await findGraphOf(this.#options, run));
     return previewRun(this.#env, run, from.seq, graph, options);
   }
@@ -356,7 +372,7 @@ class CairnEngine implements Engine {
   }
 
   async *events(runId: string, options: { readonly after?: number } = {}): AsyncIterable<StreamEvent> {
-    const run = await this.#requireRun(runId);
+    const run = await requireRun(this.#env, runId);
     const active = this.#active.get(runId);
     const graph = active?.graph ?? (await findGraphOf(this.#options, run));
     yield* streamEvents(this.#env, runId, active?.feed, graph, options);
@@ -364,6 +380,7 @@ class CairnEngine implements Engine {
 
   async close(): Promise<void> {
     this.#isClosed = true;
+    this.#wakes?.close();
     const closing = [...this.#active.values()].map(async (active) => {
       await active.runner.close();
       await active.rested.catch(() => {});
@@ -376,15 +393,4 @@ class CairnEngine implements Engine {
   #checkOpen(): void {
     if (this.#isClosed) throw new CairnError('STORE_CLOSED', { store: 'engine' });
   }
-
-  async #requireRun(runId: string): Promise<RunRow> {
-    const run = await this.#env.store.readRun({ tenant: this.#env.tenant, runId });
-    if (run === undefined) throw new CairnError('RUN_NOT_FOUND', { runId });
-    return run;
-  }
-}
-
-/** Whether a resume has nothing to do. */
-function hasEnded({ status }: RunRow, { retryFailed = true }: ResumeOptions): boolean {
-  return status === 'completed' || status === 'cancelled' || (status === 'failed' && !retryFailed);
 }

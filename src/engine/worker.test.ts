@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Graph } from '../graph/graph.ts';
 import { createEngine } from './engine.ts';
-import { createWorker, type Worker } from './worker.ts';
+import { createEngineWorker, type Worker } from './worker.ts';
 import { createBench, edges, graphOf, node, runToRest, testIds, type Bench } from '../../test/engine-kit.ts';
 
 test('W5 a worker takes up answered and due runs of other processes', async () => {
@@ -17,9 +17,8 @@ test('W5 a worker takes up answered and due runs of other processes', async () =
   const paused = await runToRest(bench.engine, graph);
   const engine = createEngine({ ...bench.options, ids: testIds('worker-2'), findGraph: () => graph });
   const faults: unknown[] = [];
-  const worker = createWorker({
+  const worker = createEngineWorker({
     engine,
-    store: bench.store,
     clock: { ...bench.clock, setTimer: () => () => {} },
     onError: (_, error) => faults.push(error),
   });
@@ -28,9 +27,8 @@ test('W5 a worker takes up answered and due runs of other processes', async () =
   expect(await worker.look()).toBe(1);
   await expect.poll(async () => (await engine.inspect(paused.runId)).status).toBe('paused');
   bench.clock.timeMs += 61_000;
-  const late = createWorker({
+  const late = createEngineWorker({
     engine,
-    store: bench.store,
     clock: { ...bench.clock, now: () => bench.clock.timeMs, setTimer: () => () => {} },
   });
   await late.look();
@@ -53,9 +51,8 @@ describe('W5 runs that cannot be advanced here', () => {
     const engine = createEngine({ ...bench.options, ids: testIds('worker-2'), findGraph });
     const faults: string[] = [];
     const clock = { ...bench.clock, setTimer: () => () => {} };
-    const worker = createWorker({
+    const worker = createEngineWorker({
       engine,
-      store: bench.store,
       clock,
       concurrency,
       onError: (runId) => faults.push(runId),
@@ -97,13 +94,13 @@ describe('W5 runs that cannot be advanced here', () => {
 });
 
 test('W5 a worker keeps its process, between two looks too, until it is stopped', async () => {
-  const { engine, store, clock } = createBench();
+  const { engine, clock } = createBench();
   let isHeld = false;
   const stay = (): (() => void) => {
     isHeld = true;
     return () => (isHeld = false);
   };
-  const worker = createWorker({ engine, store, clock: { ...clock, setTimer: () => () => {}, stay } });
+  const worker = createEngineWorker({ engine, clock: { ...clock, setTimer: () => () => {}, stay } });
   await worker.look();
   expect(isHeld).toBe(true);
   await worker.stop();
@@ -127,7 +124,7 @@ test('W5 a worker takes up what is most urgent first, of its queue alone, and no
     await bench.engine.start(graph, {}, { runId, detach: true, schedule });
   const engine = createEngine({ ...bench.options, ids: testIds('worker-2'), findGraph: () => graph });
   const clock = { ...bench.clock, setTimer: () => () => {} };
-  const worker = createWorker({ engine, store: bench.store, clock, queues: ['mail'], concurrency: 1 });
+  const worker = createEngineWorker({ engine, clock, queues: ['mail'], concurrency: 1 });
   const look = async (): Promise<void> => {
     for (let looks = 0; looks < 20; looks += 1) {
       await worker.look();

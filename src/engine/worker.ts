@@ -1,46 +1,55 @@
 /** A worker takes up every run that can be advanced: abandoned ones, answered ones, ones whose time has come (W5, O2). */
 import { CairnError } from '../errors.ts';
 import type { Clock } from '../ports/clock.ts';
-import type { Store } from '../ports/store.ts';
-import type { Engine, RunHandle } from './api.ts';
+import type { Engine, RunHandle, RunResult } from './api.ts';
 
 const defaultPollMs = 1_000;
 /** The longest that a run which cannot be advanced is left alone. */
 const longestDelayMs = 5 * 60_000;
 
-/** What a worker works with. */
-export interface WorkerOptions {
-  readonly engine: Engine;
-  readonly store: Store;
-  readonly clock: Clock;
-  /** Default `default`. */
-  readonly tenant?: string;
-  /** Only runs of these graphs, and of these queues. Default: all. */
-  readonly graphs?: readonly string[];
+/** Which runs a worker takes up, how many, and who hears of it. */
+export interface WorkOptions {
+  /** Only runs of these queues. Default: all. */
   readonly queues?: readonly string[];
   /** How often it looks; a store that tells of new work is looked at then, too. Default 1,000 ms. */
   readonly pollMs?: number;
   /** Runs it advances at once. Default 16. */
   readonly concurrency?: number;
-  /** Told of runs that could not be advanced: an unknown graph, a damaged checkpoint. */
+  /** Told of runs that could not be advanced (an unknown graph, a damaged checkpoint); `runId` is empty if the store could not be asked. */
   readonly onError?: (runId: string, error: unknown) => void;
+  /** Told of each run that is taken up. */
+  readonly onTaken?: (runId: string) => void;
+  /** Told where each run stands that has ended or paused here. */
+  readonly onRested?: (result: RunResult) => void;
+}
+
+/** What a worker works with. */
+export interface EngineWorkerOptions extends WorkOptions {
+  readonly engine: Engine;
+  /** Only runs of these graphs, by id. Default: all. */
+  readonly graphs?: readonly string[];
+  /** Default: the engine's. */
+  readonly clock?: Clock;
 }
 
 /** A worker that looks for runs until it is stopped. */
 export interface Worker {
   /** Looks once, and resolves when it has taken up what it found; says how many. */
   look(): Promise<number>;
-  /** Takes up nothing more; resolves when what it advances has come to rest. */
+  /** Ids of the runs that it advances now. */
+  held(): readonly string[];
+  /** Takes up nothing more; resolves when what it advances has come to rest. Closing the engine meanwhile hands the rest back. */
   stop(): Promise<void>;
 }
 
 /** Starts to look at once, and then regularly. */
-export function createWorker(options: WorkerOptions): Worker {
+export function createEngineWorker(options: EngineWorkerOptions): Worker {
   return new PollingWorker(options);
 }
 
 class PollingWorker implements Worker {
-  readonly #options: WorkerOptions;
+  readonly #options: EngineWorkerOptions;
+  readonly #clock: Clock;
   readonly #running = new Map<string, Promise<void>>();
   #cancel: (() => void) | undefined;
   /** Between two looks nothing else may hold the process. */
@@ -51,10 +60,11 @@ class PollingWorker implements Worker {
   #isWoken = false;
   #isStopped = false;
 
-  constructor(options: WorkerOptions) {
+  constructor(options: EngineWorkerOptions) {
     this.#options = options;
-    const { store, clock, tenant = 'default' } = options;
-    this.#leave = clock.stay?.();
+    const { store, tenant, clock } = options.engine.ports;
+    this.#clock = options.clock ?? clock;
+    this.#leave = this.#clock.stay?.();
     this.#stopWatching = store.watch?.(tenant, () => this.#wake());
     this.#poll();
   }
@@ -63,7 +73,7 @@ class PollingWorker implements Worker {
   #wake(): void {
     if (this.#isWoken || this.#isStopped) return;
     this.#isWoken = true;
-    this.#options.clock.defer(() => {
+    this.#clock.defer(() => {
       this.#isWoken = false;
       this.look().catch((error: unknown) => this.#options.onError?.('', error));
     });
@@ -72,7 +82,7 @@ class PollingWorker implements Worker {
   #poll(): void {
     const again = (): void => {
       if (this.#isStopped) return;
-      this.#cancel = this.#options.clock.setTimer(this.#options.pollMs ?? defaultPollMs, () => this.#poll());
+      this.#cancel = this.#clock.setTimer(this.#options.pollMs ?? defaultPollMs, () => this.#poll());
     };
     this.look().then(again, (error: unknown) => {
       this.#options.onError?.('', error);
@@ -91,19 +101,22 @@ class PollingWorker implements Worker {
       ...(graphs && { graphs }),
       ...(queues && { queues }),
     });
-    for (const { runId, handle } of taken) this.#running.set(runId, this.#advance(runId, handle));
+    for (const { runId, handle } of taken) {
+      this.#running.set(runId, this.#advance(runId, handle));
+      this.#options.onTaken?.(runId);
+    }
     return taken.length;
   }
 
   #putOffNow(): readonly string[] {
-    const now = this.#options.clock.now();
+    const now = this.#clock.now();
     return [...this.#faults].filter(([, { until }]) => until > now).map(([runId]) => runId);
   }
 
   /** A run whose graph is not known here, or that cannot be read, is tried again, less and less often. */
   #putOff(runId: string): void {
-    const { clock, pollMs = defaultPollMs } = this.#options;
-    const now = clock.now();
+    const { pollMs = defaultPollMs } = this.#options;
+    const now = this.#clock.now();
     for (const [other, { until }] of this.#faults) if (until + longestDelayMs < now) this.#faults.delete(other);
     const count = (this.#faults.get(runId)?.count ?? 0) + 1;
     this.#faults.set(runId, { count, until: now + Math.min(pollMs * 2 ** count, longestDelayMs) });
@@ -111,8 +124,10 @@ class PollingWorker implements Worker {
 
   async #advance(runId: string, handle: Promise<RunHandle>): Promise<void> {
     try {
-      await (await handle).result();
+      const result = await (await handle).result();
       this.#faults.delete(runId);
+      this.#running.delete(runId);
+      this.#options.onRested?.(result);
     } catch (error) {
       const isOthers = CairnError.is(error) && (error.code === 'CLAIM_LOST' || error.code === 'CLAIM_FENCED');
       if (isOthers || this.#isStopped) return;
@@ -121,6 +136,10 @@ class PollingWorker implements Worker {
     } finally {
       this.#running.delete(runId);
     }
+  }
+
+  held(): readonly string[] {
+    return [...this.#running.keys()];
   }
 
   async stop(): Promise<void> {

@@ -69,6 +69,7 @@ const kinds: Readonly<Record<OptionName, Kind>> = {
   runId: text,
   meta: object,
   detach: flag,
+  wakes: flag,
   schedule: {
     fits: isSchedule,
     name: '{ queue, key, priority, dueAt }: texts, a whole number and epoch ms, each of which may be left out',

@@ -52,6 +52,7 @@ function recordingEngine() {
     },
   };
   const engine = {
+    know: () => undefined,
     start: record('start', handle),
     resume: record('resume', handle),
     locate: () => Promise.resolve({ runId: 'run', seq: 7, checkpointId: 'key.7', isHead: true }),
@@ -90,10 +91,10 @@ describe('resume', () => {
     const { calls, graph } = recordingEngine();
     await graph.resume({ runId: 'run', seq: 3 }, { answers: { ask: 1, title: 2, 'map/b/ask2': 3, w2: 4 }, by: 'ada' });
     expect(calls).toEqual([
-      ['answer', 'run', 'w1', 1, { by: 'ada' }],
-      ['answer', 'run', 'w4', 2, { by: 'ada' }],
-      ['answer', 'run', 'w3', 3, { by: 'ada' }],
-      ['answer', 'run', 'w2', 4, { by: 'ada' }],
+      ['answer', 'run', 'w1', 1, { by: 'ada', stays: true }],
+      ['answer', 'run', 'w4', 2, { by: 'ada', stays: true }],
+      ['answer', 'run', 'w3', 3, { by: 'ada', stays: true }],
+      ['answer', 'run', 'w2', 4, { by: 'ada', stays: true }],
       ['resume', 'run', { graph: 'GRAPH', by: 'ada' }],
     ]);
   });

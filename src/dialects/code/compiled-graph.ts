@@ -36,6 +36,7 @@ const engineSettingNames = [
   'limits',
   'tenant',
   'leaseMs',
+  'wakes',
   'findGraph',
 ] as const satisfies readonly (keyof EngineSettings)[];
 const invokeOptionNames = [
@@ -108,6 +109,7 @@ export class CompiledGraph<Input = unknown, Result extends GraphResult<unknown> 
     this.#present = present;
     this.#ownsEngine = engine === undefined;
     this.#engine = engine;
+    engine?.know(graph);
     this.#makeEngine = () =>
       createDefaultEngine({ findGraph: (id) => (id === graph.id ? graph : undefined), ...settings });
   }
@@ -161,7 +163,7 @@ export class CompiledGraph<Input = unknown, Result extends GraphResult<unknown> 
     checkOptions('resume', options);
     const { answers, ...rest } = options;
     const runId = answers === undefined ? await this.#runToResume(target) : (await this.#refOf(target)).runId;
-    await this.#answerAll(runId, answers ?? {}, options.by);
+    await this.#answerAll(runId, answers ?? {}, { by: options.by, stays: true });
     return this.#finish(await this.engine.resume(runId, { ...rest, graph: this.graph }));
   }
 
@@ -184,10 +186,13 @@ export class CompiledGraph<Input = unknown, Result extends GraphResult<unknown> 
     });
   }
 
-  /** Answers an open wait, named as in `resume`; durable when it resolves. The run goes on at the next `resume`. */
+  /**
+   * Answers an open wait, named as in `resume`; durable when it resolves. The run goes on here at once, behind the call (`resume`
+   * joins it, and says where it came to rest); where `wakes` is false, at the next `resume`.
+   */
   async answer(runId: string, wait: string, value: unknown, options: { readonly by?: string } = {}): Promise<void> {
     checkOptions('answer', options);
-    await this.#answerAll(runId, { [wait]: value }, options.by);
+    await this.#answerAll(runId, { [wait]: value }, options);
   }
 
   /** Sends a signal that a node waits for, or will. */
@@ -242,13 +247,18 @@ export class CompiledGraph<Input = unknown, Result extends GraphResult<unknown> 
   }
 
   /** Every name is looked up before the first answer is given, so that a misspelt one leaves nothing half done. */
-  async #answerAll(runId: string, answers: Readonly<Record<string, unknown>>, by: string | undefined): Promise<void> {
+  async #answerAll(
+    runId: string,
+    answers: Readonly<Record<string, unknown>>,
+    { by, stays = false }: { readonly by?: string | undefined; readonly stays?: boolean },
+  ): Promise<void> {
     const names = Object.keys(answers);
     if (names.length === 0) return;
     const waits = await this.engine.waits(runId);
     // A name that is not open goes through: the engine knows whether such a wait was closed already.
     const found = names.map((name) => [findWait(waits, runId, name)?.waitId ?? name, answers[name]] as const);
-    for (const [waitId, value] of found) await this.engine.answer(runId, waitId, value, by === undefined ? {} : { by });
+    const options = { stays, ...(by === undefined ? {} : { by }) };
+    for (const [waitId, value] of found) await this.engine.answer(runId, waitId, value, options);
   }
 
   /** A run's id alone means its newest checkpoint. @throws CONFIG_INVALID it names no run */

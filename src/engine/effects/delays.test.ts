@@ -5,7 +5,7 @@ import type { Graph } from '../../graph/graph.ts';
 import type { NodeContext } from '../../graph/node-contract.ts';
 import { CairnError } from '../../errors.ts';
 import { createEngine } from '../engine.ts';
-import { createWorker } from '../worker.ts';
+import { createEngineWorker } from '../worker.ts';
 import {
   afterCrash,
   createBench,
@@ -98,7 +98,7 @@ test('W5 a worker takes up a run whose next attempt is due, and leaves it alone 
   const { runId, waits } = await runToRest(bench.engine, graph);
   const engine = createEngine({ ...bench.options, ids: testIds('worker-2'), findGraph: () => graph });
   const clock = { ...bench.clock, setTimer: () => () => {} };
-  const worker = createWorker({ engine, store: bench.store, clock });
+  const worker = createEngineWorker({ engine, clock });
   expect(await worker.look()).toBe(0);
   bench.clock.timeMs = waits[0]?.dueAt ?? 0;
   expect(await worker.look()).toBe(1);

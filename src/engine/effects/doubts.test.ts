@@ -5,7 +5,7 @@ import { until } from '../../../test/support/awaited.ts';
 import { outcome, type Reconciliation } from '../../graph/node-contract.ts';
 import type { RunResult } from '../api.ts';
 import { createEngine } from '../engine.ts';
-import { createWorker } from '../worker.ts';
+import { createEngineWorker } from '../worker.ts';
 import { killableEngine, killedInEffect } from '../../../test/dying-engine.ts';
 import {
   afterCrash,
@@ -209,9 +209,8 @@ test('W5 a worker tells of a run it cannot advance, goes on with others, and sto
     findGraph: (id) => (id === 'good' ? good : undefined),
   });
   const faults: [string, unknown][] = [];
-  const worker = createWorker({
+  const worker = createEngineWorker({
     engine,
-    store: bench.store,
     clock: { ...bench.clock, setTimer: () => () => {} },
     concurrency: 2,
     onError: (runId, error) => faults.push([runId, (error as { code: unknown }).code]),
@@ -232,9 +231,8 @@ test('W5 a worker whose store is away says so, and looks again', async () => {
   const claimNext: typeof memory.claimNext = (query) =>
     isAway ? Promise.reject(new Error('away')) : memory.claimNext(query);
   const bench = createBench({ store: { ...memory, claimNext } });
-  const worker = createWorker({
+  const worker = createEngineWorker({
     engine: bench.engine,
-    store: bench.store,
     clock: {
       ...bench.clock,
       setTimer: (_, callback) => {

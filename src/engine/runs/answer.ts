@@ -9,6 +9,7 @@ import { admitGiven } from '../admit/admit-given.ts';
 import { takeFiles } from '../admit/take-files.ts';
 import { checkAnswer } from '../admit/check-answer.ts';
 import { messageBody } from '../drive/message-intake.ts';
+import { requireRun } from './require-run.ts';
 import type { EngineEnvironment } from '../run/run-core.ts';
 
 const encoder = new TextEncoder();
@@ -22,8 +23,7 @@ export async function postAnswer(
   by: string,
 ): Promise<unknown> {
   const { store, clock, tenant } = env;
-  const run = await store.readRun({ tenant, runId });
-  if (run === undefined) throw new CairnError('RUN_NOT_FOUND', { runId });
+  await requireRun(env, runId);
   const open = await findOpenWait(env, runId, waitId);
   const admitted = admitGiven(env, value, ['answer'], 'the answer');
   if (open?.isDamaged === true) throw damagedWait(store.name, runId, waitId);

@@ -1,12 +1,25 @@
 /** Cancelling a run that nobody is working on (E7). */
 import { CairnError } from '../../errors.ts';
 import { loadState } from '../../history/load/load.ts';
-import { readSound } from '../../history/stored/messages.ts';
+import { postSealed, readSound } from '../../history/stored/messages.ts';
 import type { RunRow } from '../../ports/store.ts';
 import { Committer } from '../run/committer.ts';
 import { Draft } from '../run/draft.ts';
+import { requireRun } from './require-run.ts';
 import { claimForResume } from './resume-run.ts';
 import type { EngineEnvironment } from '../run/run-core.ts';
+
+const encoder = new TextEncoder();
+
+/** Asks whoever advances the run to cancel it. @throws RUN_NOT_FOUND, RUN_FINISHED */
+export async function postCancel(env: EngineEnvironment, runId: string): Promise<RunRow> {
+  const run = await requireRun(env, runId);
+  const { tenant, status } = run;
+  if (status === 'completed' || status === 'cancelled') throw new CairnError('RUN_FINISHED', { runId, status });
+  const body = encoder.encode('{}');
+  await postSealed(env.store, { tenant, runId, kind: 'cancel', name: '', body, at: env.clock.now() });
+  return run;
+}
 
 /** Claims the run, ends it, and gives it back. If a live worker owns it, that one takes the request. @throws RUN_FINISHED it has completed */
 export async function cancelUnowned(env: EngineEnvironment, run: RunRow): Promise<void> {

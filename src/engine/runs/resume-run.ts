@@ -105,3 +105,8 @@ function planEnded(draft: Draft, path: readonly string[], { nodes }: FrameTree):
     for (const [key, child] of Object.entries(record.children ?? {})) planEnded(draft, [...at, 'children', key], child);
   }
 }
+
+/** Whether a resume has nothing to do. */
+export function hasEnded({ status }: RunRow, { retryFailed = true }: ResumeOptions): boolean {
+  return status === 'completed' || status === 'cancelled' || (status === 'failed' && !retryFailed);
+}

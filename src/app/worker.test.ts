@@ -1,0 +1,61 @@
+/** The worker of a program. */
+import { expect, test } from 'vitest';
+import { AgentGraph, createWorker, END, humanNode, START } from '../index.ts';
+import { createMemoryStore } from '../stores/memory/index.ts';
+import { until } from '../../test/support/awaited.ts';
+
+const approval = () =>
+  new AgentGraph({}, { id: 'approval' })
+    .addNode('ask', humanNode({ prompt: 'Pay?', choices: ['yes', 'no'] }))
+    .addNode('pay', () => 'paid')
+    .addEdge(START, 'ask')
+    .addEdge('ask', 'pay')
+    .addEdge('pay', END);
+
+test('W5 a worker of a program takes up detached and answered runs of the graphs it is given, over one engine', async () => {
+  const store = createMemoryStore();
+  const first = approval().compile({ store });
+  const second = new AgentGraph({}, { id: 'other' })
+    .addNode('a', () => 1)
+    .addEdge(START, 'a')
+    .addEdge('a', END)
+    .compile({ engine: first.engine });
+  const rested: string[] = [];
+  const taken: string[] = [];
+  const worker = createWorker({
+    graphs: [first, second],
+    concurrency: 2,
+    onTaken: (runId) => taken.push(runId),
+    onRested: ({ runId, status }) => rested.push(`${runId} ${status}`),
+  });
+  await first.start({}, { runId: 'a', detach: true });
+  await until('a asks', () => rested.includes('a paused'));
+  await second.start({}, { runId: 'b', detach: true });
+  await until('b is done', () => rested.includes('b completed'));
+  // Posted through another engine over the same store.
+  const elsewhere = approval().compile({ store, wakes: false });
+  await elsewhere.answer('a', 'ask', 'yes');
+  await until('a is done', () => rested.includes('a completed'));
+  expect(taken).toEqual(['a', 'b', 'a']);
+  expect(worker.held()).toEqual([]);
+  await worker.stop();
+  await elsewhere.start({}, { runId: 'c', detach: true });
+  expect(await worker.look()).toBe(0);
+  for (const each of [first, second, elsewhere]) await each.close();
+});
+
+test('G9 what cannot be is refused when a worker is made: no graph, several engines, a misspelt option, no room', () => {
+  const first = approval().compile();
+  const refused = (options: object): unknown => {
+    try {
+      return createWorker({ graphs: [first], ...options });
+    } catch (error) {
+      return (error as { readonly data: { readonly path: string } }).data.path;
+    }
+  };
+  expect(refused({ graphs: [] })).toBe('graphs');
+  expect(refused({ graphs: [first, approval().compile()] })).toBe('graphs');
+  expect(refused({ concurency: 1 })).toBe('concurency');
+  expect(refused({ concurrency: 0 })).toBe('concurrency');
+  expect(refused({ pollMs: Number.NaN })).toBe('pollMs');
+});

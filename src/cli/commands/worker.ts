@@ -1,0 +1,181 @@
+/** `cairn worker` */
+import { resolve } from 'node:path';
+import { openApp, type App } from '../../app/open-app.ts';
+import { startWorker, type Worker } from '../../app/worker.ts';
+import { CairnError } from '../../errors.ts';
+import type { FieldsOf } from '../../operations/declare/operation.ts';
+import { allowField, workflowsField } from '../app-fields.ts';
+import type { Command } from '../command.ts';
+import { reportFailure } from '../failure.ts';
+import { writeHealth, type Health } from '../health-file.ts';
+import { listenForInterrupt } from '../interrupt.ts';
+import type { Session } from '../session.ts';
+import { printable } from '../text/printable.ts';
+
+interface WorkerArguments {
+  readonly concurrency?: number;
+  readonly graphs?: readonly string[];
+  readonly queues?: readonly string[];
+  readonly modules?: readonly string[];
+  readonly grace?: number;
+  readonly healthFile?: string;
+  readonly workflows?: readonly string[];
+  readonly allow?: readonly string[];
+}
+
+const fields: FieldsOf<WorkerArguments> = {
+  concurrency: { type: 'integer', description: 'runs it advances at once; default 16' },
+  graphs: { type: 'texts', description: 'only runs of these graphs or workflows' },
+  queues: { type: 'texts', description: 'only runs of these queues' },
+  modules: { type: 'texts', description: 'modules whose graphs it knows, for runs that a program started' },
+  grace: { type: 'integer', description: 'seconds that held runs get to come to rest when it is stopped; default 30' },
+  healthFile: { type: 'text', description: 'a file that says now and then how it is: time, held runs, last error' },
+  workflows: workflowsField,
+  allow: allowField,
+};
+
+/** A run that has come to rest here. */
+interface Rested {
+  readonly runId: string;
+  readonly status: string;
+}
+
+const defaultGraceS = 30;
+const heartbeatMs = 5_000;
+
+/** Tells what the worker does: a line for a person or for a program, and the health file. */
+class WorkerReport {
+  readonly #session: Session;
+  readonly #healthFile: string | undefined;
+  #status: Health['status'] = 'working';
+  #lastError: Health['lastError'];
+  #held: () => readonly string[] = () => [];
+
+  constructor(session: Session, healthFile: string | undefined) {
+    this.#session = session;
+    this.#healthFile = healthFile === undefined ? undefined : resolve(session.cwd, healthFile);
+  }
+
+  attach(worker: Worker): void {
+    this.#held = () => worker.held();
+    this.write();
+  }
+
+  turn(status: Health['status']): void {
+    this.#status = status;
+    this.write();
+  }
+
+  readonly onTaken = (runId: string): void => this.#tell('taken', runId);
+
+  readonly onRested = ({ runId, status }: Rested): void => this.#tell(status, runId);
+
+  readonly onError = (runId: string, thrown: unknown): void => {
+    const { code, message } = CairnError.from(thrown);
+    this.#lastError = { at: new Date().toISOString(), ...(runId !== '' && { runId }), code, message };
+    const { screen, isJson } = this.#session;
+    if (runId !== '' && !isJson) screen.note(`${printable(runId)}:`);
+    reportFailure(thrown, screen, isJson);
+    this.write();
+  };
+
+  #tell(event: string, runId: string): void {
+    if (this.#session.isJson) this.#session.printJson({ event, runId });
+    else this.#session.screen.print(`${event.padEnd(9)}  ${printable(runId)}`);
+    this.write();
+  }
+
+  /** @throws CONFIG_INVALID the file cannot be written: whoever watches it would take the worker for dead */
+  write(): void {
+    if (this.#healthFile === undefined) return;
+    try {
+      const lastError = this.#lastError;
+      writeHealth(this.#healthFile, { status: this.#status, runs: this.#held(), ...(lastError && { lastError }) });
+    } catch (error) {
+      throw new CairnError(
+        'CONFIG_INVALID',
+        { path: 'health-file', reason: (error as Error).message },
+        { cause: error },
+      );
+    }
+  }
+}
+
+async function knowModules({ loadGraph, engine }: App, modules: readonly string[]): Promise<void> {
+  for (const file of modules) engine.know((await loadGraph(file)).graph);
+}
+
+/** What is held gets a while to come to rest; what is left is handed back when the app closes. */
+async function drain(worker: Worker, graceMs: number): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const isOver = new Promise<void>((done) => (timer = setTimeout(done, graceMs)));
+  await Promise.race([worker.stop(), isOver]);
+  clearTimeout(timer);
+}
+
+async function work(session: Session, app: App, input: WorkerArguments): Promise<number> {
+  const { concurrency, graphs, queues, grace = defaultGraceS, healthFile } = input;
+  const report = new WorkerReport(session, healthFile);
+  report.write();
+  const interrupt = listenForInterrupt();
+  const worker = startWorker(app, {
+    ...(concurrency !== undefined && { concurrency }),
+    ...(graphs !== undefined && { graphs }),
+    ...(queues !== undefined && { queues }),
+    onTaken: report.onTaken,
+    onError: report.onError,
+    onRested: (result) => {
+      report.onRested(result);
+      void app.rested?.(result);
+    },
+  });
+  report.attach(worker);
+  const heartbeat = setInterval(() => report.write(), heartbeatMs);
+  try {
+    if (!session.isJson) session.screen.note(`Working on ${app.store.name}. Ctrl-C or SIGTERM: finish and stop.`);
+    await interrupt.asked;
+    report.turn('draining');
+    await drain(worker, 1000 * grace);
+    await app.close();
+    report.turn('stopped');
+    return 0;
+  } finally {
+    clearInterval(heartbeat);
+    interrupt.release();
+  }
+}
+
+export const workerCommand: Command<WorkerArguments> = {
+  name: 'worker',
+  summary: 'advance runs that can go on, until it is stopped',
+  fields,
+  details:
+    'Takes up what is detached, answered, signalled or due, and what a process that died has left. Several may work on one store. SIGTERM or Ctrl-C: it takes nothing more, lets what it holds come to rest, hands back what does not in time, and ends with 0; a second signal ends it at once.',
+  examples: [
+    { line: 'cairn worker', does: 'beside the store of this folder' },
+    {
+      line: 'cairn worker --concurrency 4 --queues mail --health-file /run/cairn.json',
+      does: 'of one queue, watched over',
+    },
+    { line: 'cairn worker --modules approval.ts', does: 'also runs that a program with this graph started' },
+  ],
+  async execute(session, input) {
+    const { concurrency, workflows, allow, modules = [] } = input;
+    if (concurrency === 0) throw new CairnError('USAGE_INVALID', { reason: '--concurrency takes 1 or more' });
+    const app = await openApp({
+      ...session,
+      workflows,
+      allow,
+      // Whoever looks each second need not stay with a run that is due later.
+      holdTimersMs: 1_000,
+      cleanUpEvery: 'configured',
+      report: (error) => void reportFailure(error, session.screen, session.isJson),
+    });
+    try {
+      await knowModules(app, modules);
+      return await work(session, app, input);
+    } finally {
+      await app.close();
+    }
+  },
+};

@@ -1,0 +1,122 @@
+/** `cairn worker` as a process: what it takes up, what it says of itself, how it stops. */
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync, rmSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test, vi } from 'vitest';
+import { holdingGraph, openFolder, releaseGraph, type Folder } from '../../test/cli/cairn.ts';
+import { until, within } from '../../test/support/awaited.ts';
+
+// Processes of a loaded machine start slowly.
+vi.setConfig({ testTimeout: 60_000 });
+
+interface Told {
+  readonly child: ChildProcess;
+  readonly out: () => string;
+  /** The code it ends with. */
+  readonly ended: Promise<unknown>;
+}
+
+function startWorker(folder: Folder, ...args: readonly string[]): Told {
+  const child = folder.start('worker', ...args);
+  let out = '';
+  for (const stream of [child.stdout, child.stderr]) stream?.on('data', (data) => (out += String(data)));
+  return { child, out: () => out, ended: once(child, 'exit').then(([code, signal]: unknown[]) => code ?? signal) };
+}
+
+const says = ({ out }: Told, text: string): Promise<boolean> =>
+  until(`the worker says ${text}`, () => out().includes(text), 20);
+
+const healthOf = (
+  folder: Folder,
+): { status: string; runs: string[]; pid: number; at: string; lastError?: { code: string; runId?: string } } =>
+  JSON.parse(readFileSync(join(folder.path, 'health.json'), 'utf8')) as never;
+
+test('W5 a worker takes up answered runs, says in its file whom it holds, and ends with 0 when it is asked to', async () => {
+  const folder = openFolder();
+  folder.cairn('run', releaseGraph, '--run-id', 'r1', '--input', `folder=${folder.path}`);
+  const worker = startWorker(folder, '--health-file', 'health.json');
+  await says(worker, 'Working on sqlite:');
+  expect(healthOf(folder)).toMatchObject({ status: 'working', pid: worker.child.pid, runs: [] });
+  expect(statSync(join(folder.path, 'health.json')).mode & 0o777).toBe(0o600);
+  expect(folder.cairn('answer', 'r1', 'yes').code).toBe(0);
+  await says(worker, 'completed  r1');
+  expect(worker.out()).toMatch(/taken {6}r1\ncompleted {2}r1\n/);
+  expect(folder.lines('published.txt')).toEqual(['yes']);
+  worker.child.kill('SIGTERM');
+  expect(await within('the worker ends', worker.ended)).toBe(0);
+  expect(healthOf(folder)).toMatchObject({ status: 'stopped', runs: [] });
+});
+
+/** A run that a worker of the folder will hold until the file `hold` is gone. */
+function askForHeld(folder: Folder, runId: string): void {
+  folder.write('hold', '');
+  expect(folder.cairn('run', holdingGraph, '--run-id', runId, '--input', `folder=${folder.path}`).code).toBe(0);
+  expect(folder.cairn('answer', runId, 'yes').code).toBe(0);
+}
+
+test('W5 asked to end, a worker takes nothing more and lets what it holds come to rest', async () => {
+  const folder = openFolder();
+  askForHeld(folder, 'held');
+  const worker = startWorker(folder, '--health-file', 'health.json');
+  await folder.until('working.txt');
+  expect(healthOf(folder)).toMatchObject({ status: 'working', runs: ['held'] });
+  worker.child.kill('SIGTERM');
+  await until('it drains', () => healthOf(folder).status === 'draining' || undefined, 10);
+  expect(folder.cairn('run', holdingGraph, '--run-id', 'late', '--input', `folder=${folder.path}`).code).toBe(0);
+  expect(folder.cairn('answer', 'late', 'yes').code).toBe(0);
+  rmSync(join(folder.path, 'hold'));
+  expect(await within('the worker ends', worker.ended)).toBe(0);
+  expect(worker.out()).toMatch(/completed {2}held\n$/);
+  expect(folder.cairn('ls', '--status', 'answered').out).toContain('late');
+});
+
+test('W5 what takes longer than the grace is handed back: its claim is free at once, and it is done by another', async () => {
+  const folder = openFolder();
+  askForHeld(folder, 'held');
+  const worker = startWorker(folder, '--grace', '0');
+  await folder.until('working.txt');
+  worker.child.kill('SIGTERM');
+  expect(await within('the worker ends', worker.ended)).toBe(0);
+  rmSync(join(folder.path, 'hold'));
+  expect(folder.cairn('resume', 'held').out).toMatch(/^completed held@/);
+  expect(folder.lines('working.txt')).toHaveLength(2);
+});
+
+test('W5 a second signal ends a worker at once', async () => {
+  const folder = openFolder();
+  askForHeld(folder, 'held');
+  const worker = startWorker(folder, '--health-file', 'health.json');
+  await folder.until('working.txt');
+  worker.child.kill('SIGTERM');
+  await until('it drains', () => healthOf(folder).status === 'draining' || undefined, 10);
+  worker.child.kill('SIGTERM');
+  expect(await within('the worker ends', worker.ended)).toBe(143);
+  rmSync(join(folder.path, 'hold'));
+});
+
+test('W5 a worker serves the graphs and queues that it is told, and names in its file what it could not advance', async () => {
+  const folder = openFolder();
+  folder.cairn('run', releaseGraph, '--run-id', 'r1', '--input', `folder=${folder.path}`);
+  const moved = join(folder.path, 'moved.ts');
+  folder.write('moved.ts', `export { graph } from ${JSON.stringify(holdingGraph)};\n`);
+  folder.cairn('run', moved, '--run-id', 'lost', '--input', `folder=${folder.path}`);
+  for (const runId of ['r1', 'lost']) expect(folder.cairn('answer', runId, 'yes').code).toBe(0);
+  rmSync(moved);
+  const idle = startWorker(folder, '--queues', 'other');
+  const worker = startWorker(folder, '--graphs', 'holding', '--health-file', 'health.json');
+  await folder.until('health.json');
+  await until('the fault is told', () => healthOf(folder).lastError?.runId === 'lost' || undefined, 20);
+  expect(worker.out()).toContain('lost:');
+  expect(folder.cairn('ls', '--status', 'answered').out).toMatch(/r1/);
+  for (const each of [idle, worker]) each.child.kill('SIGTERM');
+  for (const each of [idle, worker]) expect(await within('the worker ends', each.ended)).toBe(0);
+  expect(idle.out()).not.toContain('taken');
+});
+
+test('W5 a health file that cannot be written, and no place for a run, are told before anything is taken up', () => {
+  const folder = openFolder();
+  const refused = folder.cairn('worker', '--health-file', 'none/health.json');
+  expect([refused.code, refused.err]).toEqual([2, expect.stringMatching(/health-file.*ENOENT/)]);
+  expect(folder.cairn('worker', '--concurrency', '0').code).toBe(2);
+});
