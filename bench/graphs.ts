@@ -44,6 +44,27 @@ export function listGraph(messages: readonly Message[], onNode: Tick): Graph {
   return graph.addEdge(before, END).compile().graph;
 }
 
+/** One node that appends each item to a list after an `external` step of its own, beside a state that never changes. */
+export function appendingGraph(items: readonly string[], constant: readonly string[]): Graph {
+  const state = Object.fromEntries(constant.map((text, index) => [`constant${index}`, text]));
+  return new AgentGraph({}, { id: 'append', ...policy })
+    .addNode('first', () => outcome({ scratch: state }))
+    .addNode(
+      'agent',
+      async (ctx) => {
+        for (const [index, item] of items.entries()) {
+          await ctx.step('call', { effect: 'external', input: index }, () => 'done');
+          await ctx.append('log', [item]);
+        }
+      },
+      { effectClass: 'read' },
+    )
+    .addEdge(START, 'first')
+    .addEdge('first', 'agent')
+    .addEdge('agent', END)
+    .compile().graph;
+}
+
 /** One map over as many items as there are outputs; eight at once. */
 export function mapGraph(outputs: readonly object[], effectClass: EffectClass): Graph {
   const items = outputs.map((_, index) => index);

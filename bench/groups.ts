@@ -1,5 +1,6 @@
 /** All groups of rows, in the order of the table. */
 import type { Group } from './group.ts';
+import { appendedText } from './rows/appended-text.ts';
 import { compile } from './rows/compile.ts';
 import { engineAlone } from './rows/engine-alone.ts';
 import { freshProcess } from './rows/fresh-process.ts';
@@ -23,6 +24,7 @@ export const groups: Readonly<Record<string, Group>> = {
   mapItems,
   longChain,
   growingList,
+  appendedText,
   load,
   resume,
   freshProcess,

@@ -32,6 +32,9 @@ export interface Message {
 /** An output of 1 KiB as JSON. */
 export const outputOfKib = (index: number): object => ({ index, ok: true, text: makeText(990, index + 1) });
 
+/** A text of 1 KiB. */
+export const textOfKib = (index: number): string => makeText(1024, index + 1);
+
 /** A message of 2 KiB as JSON. */
 export const messageOf2Kib = (index: number): Message => ({
   id: `m${index}`,
