@@ -21,6 +21,7 @@ export {
   NodeFailure,
   outcome,
   type EffectClass,
+  type EmitOptions,
   type NodeContext,
   type Question,
   type RetryPolicy,

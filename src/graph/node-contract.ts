@@ -162,6 +162,14 @@ export interface StepOptions {
   readonly reconcile?: (key: string) => Promise<Reconciliation> | Reconciliation;
 }
 
+/** How an event is told. */
+export interface EmitOptions {
+  /** Whether it is kept with the history, as plain JSON, and told to subscribers once, also after the run ended. Default false. */
+  readonly recorded?: boolean;
+  /** Of a recorded event: names it within its activation; the n-th of a name by call order is told once. Default `event`. */
+  readonly name?: string;
+}
+
 /** What a step's function is handed. */
 export interface StepContext {
   readonly idempotencyKey: string;
@@ -239,8 +247,13 @@ export interface NodeContext {
   spend(amounts: Amounts): void;
   /** What this run (or child run) had spent in the state that this activation sees. */
   readonly spent: Amounts;
-  /** An ephemeral event (tokens, progress); never needed to rebuild anything. */
-  emit(event: unknown): void;
+  /**
+   * Tells an event to those who watch. Without options it is ephemeral (tokens, progress): told at once, to who listens in this process,
+   * and never stored. A recorded one becomes a part of the history, together with the node's next recorded call or its outcome.
+   *
+   * @throws of a recorded event: NODE_CALL_REFUSED, ID_INVALID, VALUE_UNSTORABLE, VALUE_TOO_LARGE, CHECKPOINT_TOO_LARGE
+   */
+  emit(event: unknown, options?: EmitOptions): void;
   readonly secrets: SecretReader;
   readonly blobs: BlobAccess;
   readonly files: FileAccess;

@@ -83,6 +83,10 @@ export interface NodeRecord extends Account {
   lists?: Record<string, (readonly unknown[])[]>;
   /** How many calls of each list came before the last ctx.save: they are not made again. */
   listsFrom?: Record<string, number>;
+  /** How many recorded events of each name this visit's calls have entered into the history: they are not told again. */
+  events?: Record<string, number>;
+  /** How many of them came before the last ctx.save. */
+  eventsFrom?: Record<string, number>;
   /** Epoch ms before which the next attempt does not start. */
   retryAt?: number;
   /** Absolute deadline of the attempt, epoch ms. */

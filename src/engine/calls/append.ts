@@ -6,6 +6,7 @@ import { checkId } from '../admit/check-id.ts';
 import { checkWritten } from '../admit/checkpoint-size.ts';
 import { offloadValue } from '../admit/offload.ts';
 import { addCall, callsBeforeSave, callsOf, cursorOf, dropCalls, isSameCall } from '../record/list-record.ts';
+import { enterEvents } from '../record/told-events.ts';
 import { visitOf } from '../record/visit-part.ts';
 import type { Activation } from '../run/frame-run.ts';
 import { guardCall, never } from '../run/guard-call.ts';
@@ -77,6 +78,7 @@ async function recordInTurn(
     if (recorded !== undefined) await dropCalls(core, activation, list, n - 1);
     if (!isCurrent()) return never();
     addCall(core, activation, list, stored);
+    enterEvents(core, activation);
     core.draft.note({ kind: 'append', node: activation.path, list, ...visitOf(activation) });
     core.loop.requestFlush();
   }

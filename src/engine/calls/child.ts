@@ -13,6 +13,7 @@ import { newFrame } from '../admit/new-frame.ts';
 import { offloadForm } from '../admit/offload.ts';
 import type { RunCore } from '../run/run-core.ts';
 import { settleStart } from '../settle/settle-start.ts';
+import { enterEvents } from '../record/told-events.ts';
 import { ensureSteps } from '../record/step-record.ts';
 import { guardCall, never } from '../run/guard-call.ts';
 import { keyAcrossSaves, nextStepKey } from '../record/step-keys.ts';
@@ -117,6 +118,7 @@ function admitChild(core: RunCore, activation: Activation, frameRun: FrameRun, k
   const { frame } = activation.frameRun;
   if (record.children === undefined) frame.setNodeField(activation.node.id, 'children', {}, '{}');
   frame.setNodeField(activation.node.id, ['children', key], frameRun.frame.tree, encodeValue(written));
+  enterEvents(core, activation);
   core.draft.note({ kind: 'start', node: frameRun.nodePath, graphHash: frameRun.graph.hash });
   core.draft.mustCommit = true;
   settleStart(frameRun);

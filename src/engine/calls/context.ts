@@ -3,6 +3,7 @@ import type { Amounts } from '../../graph/amounts.ts';
 import type {
   BlobAccess,
   ChildResult,
+  EmitOptions,
   FileAccess,
   NodeContext,
   Question,
@@ -21,6 +22,7 @@ import { runChild } from './child.ts';
 import { spend } from '../record/account.ts';
 import type { RunCore } from '../run/run-core.ts';
 import { guardCall } from '../run/guard-call.ts';
+import { emitRecorded } from './emit.ts';
 import { accessFiles } from './file-access.ts';
 import { accessSecrets } from './secret-access.ts';
 import { runStep } from './steps.ts';
@@ -132,7 +134,11 @@ export class Context implements NodeContext {
   get spent(): Amounts {
     return this.#activation.view.spent;
   }
-  emit(event: unknown): void {
+  emit(event: unknown, options: EmitOptions = {}): void {
+    if (options.recorded === true) {
+      this.#guard('emit');
+      return emitRecorded(this.#core, this.#activation, options.name ?? 'event', event);
+    }
     this.#core.loop.publishLive('emitted', this.#activation, event);
   }
   get secrets(): SecretReader {

@@ -19,6 +19,7 @@ import { admitStep, checkStepCount, finishStep } from '../record/finish-step.ts'
 import { guardCall, never } from '../run/guard-call.ts';
 import { endCall, leaveAtWait } from '../waits/leave.ts';
 import { nextStepKey, recordedStep } from '../record/step-keys.ts';
+import { enterEvents, keepEvents } from '../record/told-events.ts';
 import { dropUnmade, keepLists } from '../record/list-record.ts';
 import { ensureSteps, setStep } from '../record/step-record.ts';
 
@@ -104,6 +105,7 @@ function openCall(
 ): void {
   const record = ensureSteps(activation);
   checkStepCount(core, record);
+  enterEvents(core, activation);
   const waitId = openWait(core, activation, key, call.wait, recorded?.wait);
   if (recorded !== undefined) return;
   const { hash } = inputHashOf(activation);
@@ -214,6 +216,7 @@ export async function save(core: RunCore, activation: Activation, state: unknown
   frame.setNodeField(id, 'steps', {}, '{}');
   frame.deleteNodeField(id, 'children');
   keepLists(core, activation);
+  keepEvents(core, activation);
   activation.ordinals = undefined;
   activation.calls = undefined;
   core.draft.note({ kind: 'save', node: activation.path });

@@ -11,6 +11,7 @@ import { afterFailure, planRetry, type AfterFailure } from '../effects/after-fai
 import { armDeadline } from '../effects/deadline.ts';
 import { bookAll } from '../record/account.ts';
 import { NodeEffort } from '../record/effort.ts';
+import { noteEvents } from '../record/told-events.ts';
 import { effortKeyOf } from '../record/intent.ts';
 import type { RunCore } from '../run/run-core.ts';
 import { settleCancelled, settleFailed } from '../settle/settle.ts';
@@ -146,6 +147,7 @@ function endDecided(core: RunCore, activation: Activation, error: unknown, after
 }
 
 function scheduleRetry(core: RunCore, activation: Activation, error: unknown, delayMs: number): void {
+  noteEvents(core, activation);
   activation.attempt += 1;
   const { attempt } = activation;
   const retryAt = core.env.clock.now() + delayMs;

@@ -5,6 +5,7 @@ import type { StepContext } from '../../graph/node-contract.ts';
 import { spend } from '../record/account.ts';
 import type { StepEffort } from '../record/effort.ts';
 import { announce, effortKeyOf, withdraw } from '../record/intent.ts';
+import { enterEvents } from '../record/told-events.ts';
 import { isEffect } from '../run/effect.ts';
 import { enterEffect } from '../run/effects-in-flight.ts';
 import { guardCall, never } from '../run/guard-call.ts';
@@ -23,6 +24,7 @@ export async function announceAttempt(core: RunCore, effort: StepEffort, attempt
   const { generation } = activation;
   const isStopped = (): boolean => activation.isStopped && activation.generation === generation;
   if (isStopped()) guardCall(activation, generation, 'step');
+  enterEvents(core, activation);
   const announced = announce(core, effort, attempt);
   core.agenda.gatedCount += 1;
   await core.loop.durable();

@@ -7,6 +7,7 @@ import { isEffect } from '../run/effect.ts';
 import type { Activation } from '../run/frame-run.ts';
 import type { RunCore } from '../run/run-core.ts';
 import { accountOf } from './open-record.ts';
+import { enterEvents } from './told-events.ts';
 import { ensureSteps, setStep } from './step-record.ts';
 import { visitOf } from './visit-part.ts';
 
@@ -56,6 +57,7 @@ export function finishStep(
 /** Adds a step to the next checkpoint's change, and asks for one. */
 export function noteStep(core: RunCore, activation: Activation, key: string, step: StepRecord): void {
   const { effect = 'pure', attempt, status, hash } = step;
+  enterEvents(core, activation);
   core.draft.note({
     kind: 'step',
     node: activation.path,

@@ -145,7 +145,7 @@ const passingFields = [
 ] as const;
 
 /** Fields that only a visit that goes on needs. */
-const listFields = ['lists', 'listsFrom'] as const;
+const innerFields = ['lists', 'listsFrom', 'events', 'eventsFrom'] as const;
 
 /** Changes an existing record field by field: its steps stay where they are, stored once. `texts`: the fields' encodings, in their order. */
 function updateRecord(activation: Activation, record: NodeRecord, texts: readonly string[]): void {
@@ -156,5 +156,5 @@ function updateRecord(activation: Activation, record: NodeRecord, texts: readonl
   for (const name of passingFields) {
     if (!(name in record) && frameRun.recordOf(node)?.[name] !== undefined) frame.deleteNodeField(node.id, name);
   }
-  if (record.fired !== undefined) for (const name of listFields) frame.deleteNodeField(node.id, name);
+  if (record.fired !== undefined) for (const name of innerFields) frame.deleteNodeField(node.id, name);
 }

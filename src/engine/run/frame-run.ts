@@ -130,6 +130,13 @@ export function rootFrameRun(graph: Graph, tree: FrameTree, delta: DeltaBuilder 
 /** Where an activation stands: about to start, at work, left at a wait, waiting for its next attempt, over. */
 export type ActivationPhase = 'prepared' | 'running' | 'left' | 'retrying' | 'settled';
 
+/** An event to be recorded. */
+export interface ToldEvent {
+  readonly name: string;
+  /** Frozen plain JSON data. */
+  readonly detail: unknown;
+}
+
 /** Where a function stands in one of its lists. */
 export interface ListCursor {
   /** Calls made, those before the last save included. */
@@ -192,6 +199,10 @@ export class Activation {
   calls: string[] | undefined;
   /** Where each list stands, in this generation. */
   listCursors: Map<string, ListCursor> | undefined;
+  /** How many recorded events of each name it has told, in this generation, those before its last save included. */
+  eventCounts: Map<string, number> | undefined;
+  /** Those that no checkpoint will hold yet. They are lost with the attempt. */
+  events: ToldEvent[] | undefined;
   /** Its result is no longer needed. */
   isCancelled = false;
   /** Whether it counts as work being done. */
@@ -317,5 +328,7 @@ export class Activation {
     this.ordinals = undefined;
     this.calls = undefined;
     this.listCursors = undefined;
+    this.eventCounts = undefined;
+    this.events = undefined;
   }
 }

@@ -17,7 +17,7 @@ export function guardCall(activation: Activation, generation: number, call: stri
   if (call !== 'step' && isInsideStepOf(activation))
     refuse('it is called inside a step, which is recorded as a whole; call it beside the step');
   if (activation.isCancelled) refuse('it was cancelled, since a join needs it no more');
-  if (isEffect(activation.node))
+  if (call !== 'emit' && isEffect(activation.node))
     refuse(
       `a node of class ${activation.node.effect} cannot be composed; make it read, and its steps ${activation.node.effect}`,
     );

@@ -18,6 +18,7 @@ import type { RunCore } from '../run/run-core.ts';
 import { bookAll } from '../record/account.ts';
 import { sealViews } from '../record/seal-views.ts';
 import { settledState } from '../record/settled-state.ts';
+import { noteEvents } from '../record/told-events.ts';
 import { outcomeKeyOf } from '../record/tree-path.ts';
 import {
   givenJson,
@@ -196,6 +197,7 @@ function finish(core: RunCore, activation: Activation, ending: Ending): void {
   const hasError = ending.error !== undefined || ending.status === 'failed';
   const error = hasError ? admitError(core, ending.error, activation.path) : undefined;
   writeRecord(activation, ending, error);
+  noteEvents(core, activation);
   core.draft.noteText(settlePart(core, activation, ending, hash, reads));
   dropChildren(core, activation);
   if (ending.fired !== undefined) dropWaitsOf(core, activation);

@@ -24,6 +24,8 @@ export type ChangeKind =
   | 'save'
   /** ctx.append added items to a list of a composed node. */
   | 'append'
+  /** A recorded event that a node told. */
+  | 'event'
   /** A recorded outcome of an ancestor was taken over (X2). */
   | 'replay'
   | 'fork'
@@ -54,6 +56,8 @@ export interface ChangePart {
   readonly step?: string;
   /** Name of a list. */
   readonly list?: string;
+  /** Name of a recorded event. */
+  readonly name?: string;
   /** Hash of the activation's or step's input. */
   readonly hash?: string;
   /** Channels read, when the node does not declare them. */
@@ -73,7 +77,7 @@ export interface ChangePart {
   readonly version?: string;
   readonly traceparent?: string;
   readonly error?: { readonly code: string; readonly message: string };
-  /** For `resume` and `fork`: what differs, human readable. */
+  /** For `resume` and `fork`: what differs, human readable. For `event`: the event, as plain JSON. */
   readonly detail?: unknown;
 }
 

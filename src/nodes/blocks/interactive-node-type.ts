@@ -76,7 +76,7 @@ function contextOf(
   { idempotencyKey, attempt, signal }: Pick<InteractiveContext, 'idempotencyKey' | 'attempt' | 'signal'>,
 ): InteractiveContext {
   const { runId, nodeId, nodePath, visit, state, secrets, blobs, files, inputs } = ctx;
-  const emit = (event: unknown): void => ctx.emit(event);
+  const emit: InteractiveContext['emit'] = (event, options) => ctx.emit(event, options);
   const models: ModelAccess = {
     generate: (call, options) => ctx.models.generate(call, { idempotencyKey, signal, ...options }),
   };

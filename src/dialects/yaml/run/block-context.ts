@@ -7,6 +7,7 @@ import type {
   FileAccess,
   ChildResult,
   NodeContext,
+  EmitOptions,
   Question,
   SecretReader,
   StateView,
@@ -97,8 +98,8 @@ export class BlockContext implements TypedNodeContext {
   spend(amounts: Amounts): void {
     this.ctx.spend(amounts);
   }
-  emit(event: unknown): void {
-    this.ctx.emit(event);
+  emit(event: unknown, options?: EmitOptions): void {
+    this.ctx.emit(event, options);
   }
   step<T>(name: string, options: StepOptions, fn: (step: StepContext) => Promise<T> | T): Promise<T> {
     return this.ctx.step(name, options, fn);
@@ -128,7 +129,7 @@ export class BlockContext implements TypedNodeContext {
   }
 }
 
-/** The context of one item of a for_each whose block asks: its questions, steps and lists carry the item's key in their names. */
+/** The context of one item of a for_each whose block asks: its questions, steps, lists and recorded events carry the item's key in their names. */
 export class ItemContext extends BlockContext {
   readonly #key: string;
 
@@ -151,6 +152,9 @@ export class ItemContext extends BlockContext {
   }
   override append(list: string, items: readonly unknown[]): Promise<void> {
     return super.append(`${this.#key}/${list}`, items);
+  }
+  override emit(event: unknown, options: EmitOptions = {}): void {
+    super.emit(event, { ...options, name: `${this.#key}/${options.name ?? 'event'}` });
   }
   override list(name: string): readonly unknown[] {
     return super.list(`${this.#key}/${name}`);
