@@ -32,6 +32,8 @@ export const appendedText: Group = {
       await store.close();
       return { ours: databaseBytes(folder) - emptyBytes, floor, unit: 'bytes' };
     };
-    return { repeat: async () => ({ [nameOfText]: await measure(textOfKib), [nameOfNoise]: await measure(noiseOfKib) }) };
+    return {
+      repeat: async () => ({ [nameOfText]: await measure(textOfKib), [nameOfNoise]: await measure(noiseOfKib) }),
+    };
   },
 };

@@ -176,6 +176,7 @@ async function runComposed(
     else {
       value = mixNumber(value, await runPart(part, surroundings, ctx, `${place}/${index}`, value));
       await ctx.append('values', [{ index, value }]);
+      ctx.emit({ index, value }, { recorded: true });
     }
   }
   value = mixNumber(value, JSON.stringify(ctx.list('values')));

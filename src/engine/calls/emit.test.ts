@@ -86,13 +86,7 @@ test('E11 an event enters in the checkpoint of the call or the outcome that foll
     if (event.type === 'checkpoint') parts.push(event.change.map(({ kind }) => kind).join(' '));
   }
   expect(types.has('emitted')).toBe(false);
-  expect(parts).toEqual([
-    'start',
-    'event event intent',
-    'step event append event intent',
-    'step event wait',
-    'pause',
-  ]);
+  expect(parts).toEqual(['start', 'event event intent', 'step event append event intent', 'step event wait', 'pause']);
 });
 
 test('E11 P1 a kill at any commit loses no event and tells none twice', async () => {
@@ -128,6 +122,32 @@ test('E11 an effect tells too; what a dead attempt told is dropped, and the atte
     await resumeToRest(afterCrash(bench), 'r', graph);
     expect(await toldIn(lookOn(bench, graph).events('r'))).toEqual(['progress attempt 1']);
   }
+});
+
+test('E11 what was told behind an open question is dropped when the function is left, and told when it is repeated', async () => {
+  const bench = createBench();
+  const gate = Promise.withResolvers<void>();
+  const asking = node('a', 'read', async (ctx) => {
+    const asked = ctx.ask({ prompt: '?' });
+    await ctx.step('beside', {}, () => settleDown());
+    tell(ctx, 'asked');
+    tell(ctx, `answered ${String(await asked)}`);
+  });
+  const graph = graphOf(
+    'g',
+    [asking, node('side', 'read', () => gate.promise)],
+    edges('> a', '> side', 'a >', 'side >'),
+  );
+  const handle = await bench.engine.start(graph, {}, { runId: 'r' });
+  for await (const event of handle.events()) {
+    if (event.type === 'waiting') {
+      await settleDown();
+      await bench.engine.answer('r', (event.detail as { waitId: string }).waitId, 'yes');
+    }
+    if (event.type === 'settled' && event.node[0] === 'a') gate.resolve();
+  }
+  expect((await handle.result()).status).toBe('completed');
+  expect(await toldIn(lookOn(bench, graph).events('r'))).toEqual(['progress asked', 'progress answered yes']);
 });
 
 test('E11 a failed attempt tells with its retry or its failure, by its number; its calls tell no second time', async () => {
