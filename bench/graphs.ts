@@ -69,10 +69,7 @@ export function appendingGraph(items: readonly string[], constant: readonly stri
 export function mapGraph(outputs: readonly object[], effectClass: EffectClass): Graph {
   const items = outputs.map((_, index) => index);
   const graph: AgentGraph = new AgentGraph({}, { id: 'map', ...policy });
-  graph.addNode(
-    'map',
-    mapNode({ over: () => items, each: (item: number) => outputs[item], concurrency: 8, effectClass }),
-  );
+  graph.addNode('map', mapNode({ over: () => items, each: ({ item }) => outputs[item], concurrency: 8, effectClass }));
   return graph.addEdge(START, 'map').addEdge('map', END).compile().graph;
 }
 

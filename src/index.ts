@@ -7,10 +7,11 @@ import type { GraphSchemas } from './graph/graph.ts';
 
 /** A graph written as nodes and edges: see docs/guide/graphs.md. */
 export const AgentGraph: typeof UnboundGraph = withDefaultEngine(UnboundGraph, createDefaultEngine);
-export type AgentGraph<Schemas extends GraphSchemas = GraphSchemas, Nodes = Record<string, unknown>> = UnboundGraph<
-  Schemas,
-  Nodes
->;
+export type AgentGraph<
+  Schemas extends GraphSchemas = GraphSchemas,
+  Nodes = Record<string, unknown>,
+  Asked = Record<string, unknown>,
+> = UnboundGraph<Schemas, Nodes, Asked>;
 /** A workflow written as a line of steps: see docs/guide/workflow.md. */
 export const workflow: typeof beginWorkflow = withDefaultEngine(beginWorkflow, createDefaultEngine);
 

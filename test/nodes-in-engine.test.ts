@@ -53,16 +53,20 @@ test('N2 N18 values go from node to node, into a program and into a file', async
   const graph = chain({
     shout: shellNode({
       command: 'tr a-z A-Z; printf "%s" "$1"',
-      args: [(state) => state.input as string],
-      input: (state) => state.input as string,
+      args: [({ state }) => state.input as string],
+      input: ({ state }) => state.input as string,
     }),
     save: fileNode({
       action: 'write',
       root: folder,
       path: 'out.txt',
-      content: (state) => (state.outputs['shout'] as { stdout: string }).stdout,
+      content: ({ state }) => (state.outputs['shout'] as { stdout: string }).stdout,
     }),
-    load: fileNode({ action: 'read', root: folder, path: (state) => (state.outputs['save'] as { path: string }).path }),
+    load: fileNode({
+      action: 'read',
+      root: folder,
+      path: ({ state }) => (state.outputs['save'] as { path: string }).path,
+    }),
   });
   const result = await (await openEngine().start(graph, '$(date)')).result();
   expect(result.error).toBeUndefined();
@@ -75,11 +79,11 @@ test('N14 a resume runs only the items that are missing or failed, and the outpu
   let isBroken = true;
   const graph = chain({
     all: mapNode({
-      over: ({ input }) => input as readonly number[],
+      over: ({ state: { input } }) => input as readonly number[],
       concurrency: 1,
       effectClass: 'external',
       idempotent: true,
-      each: (item) => {
+      each: ({ item }) => {
         calls.push(item);
         if (item === 2 && isBroken) throw new Error('not yet');
         return item * 10;
@@ -98,8 +102,8 @@ test('N14 a resume runs only the items that are missing or failed, and the outpu
 test('N15 the list of outputs is what later nodes see, and a thousand items are all there', async () => {
   const graph = chain({
     all: mapNode({
-      over: (state) => Array.from({ length: state.input as number }, (_, index) => index),
-      each: (item) => item,
+      over: ({ state }) => Array.from({ length: state.input as number }, (_, index) => index),
+      each: ({ item }) => item,
     }),
     sum: functionNode(({ state }) => (state.outputs['all'] as number[]).reduce((sum, item) => sum + item, 0)),
   });
@@ -108,8 +112,10 @@ test('N15 the list of outputs is what later nodes see, and a thousand items are 
 });
 
 test('N13 a question in a child pauses the parent, and its answer comes up as the output', async () => {
-  const child = chain({ ask: humanNode({ prompt: (state) => `Ship ${String(state.input)}?`, outputAs: 'decision' }) });
-  const graph = chain({ review: subgraphNode(child, { input: (state) => (state.input as string[])[0] }) });
+  const child = chain({
+    ask: humanNode({ prompt: ({ state }) => `Ship ${String(state.input)}?`, outputAs: 'decision' }),
+  });
+  const graph = chain({ review: subgraphNode(child, { input: ({ state }) => (state.input as string[])[0] }) });
   const engine = openEngine();
   const paused = await (await engine.start(graph, ['v1'])).result();
   expect([paused.status, paused.waits.map(({ prompt }) => prompt)]).toEqual(['paused', ['Ship v1?']]);
@@ -125,7 +131,11 @@ test('N11 N12 routers and guardrails fire the edges they name, and a target with
       id: 'routes',
       nodes: [
         {
-          ...guardrailNode({ check: ({ input }) => input === 'ok', onViolation: 'reroute', rerouteTarget: 'mend' }),
+          ...guardrailNode({
+            check: ({ state }) => state.input === 'ok',
+            onViolation: 'reroute',
+            rerouteTarget: 'mend',
+          }),
           id: 'guard',
         },
         { ...routerNode(() => target), id: 'route' },

@@ -98,7 +98,7 @@ outputs: { who: "\${c.who}", name: "\${c.workflow}" }
       .addNode('find', () => pick)
       .addNode(
         'route',
-        routerNode((state) => String(state.outputs['find'])),
+        routerNode(({ state }) => String(state.outputs['find'])),
       )
       .addEdge(START, 'find')
       .addEdge('find', 'route');

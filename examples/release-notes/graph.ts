@@ -16,15 +16,12 @@ import {
   shellNode,
   START,
   type NodeContext,
-  type StateView,
 } from '../../src/index.ts';
-import type { Reconciliation } from '../../src/graph/node-contract.ts';
-import type { FileOutput, ShellOutput } from '../../src/nodes/index.ts';
-import { groupCommits, logFormat, parseLog, proposeVersion, type CommitGroup } from './commits.ts';
-import { draftSection, type DraftRequest } from './drafter.ts';
+import { groupCommits, logFormat, parseLog, proposeVersion } from './commits.ts';
+import { draftSection } from './drafter.ts';
 import { findInLedger, writeLedger } from './ledger.ts';
 
-const inputSchema = z.object({
+const input = z.object({
   repo: z.string().default('.').describe('a folder in a git repository'),
   since: z.string().optional().describe('a tag, branch or commit; default: the last tag, or else the last commits'),
   limit: z.number().int().min(1).max(5_000).default(200).describe('at most this many commits'),
@@ -33,20 +30,14 @@ const inputSchema = z.object({
   paceMs: z.number().int().min(0).max(60_000).default(0).describe('how long the drafter takes for a section'),
 });
 
-interface State extends StateView {
-  readonly input: z.output<typeof inputSchema>;
-}
+const heading = z.object({ title: z.string(), version: z.string() });
+type Heading = z.output<typeof heading>;
 
-/** Runs git in the repository, without a shell: a value is an argument and nothing else. */
-const git = (...args: readonly (string | ((state: State) => string))[]): [string, ...typeof args] => [
-  'git',
-  '-C',
-  ({ outputs }) => outputs['repository'] as string,
-  ...args,
-];
+/** What is found and drafted: each part is written by the node that has it. */
+const notes = z.object({ proposed: heading, sections: z.array(z.string()), credits: z.string() }).partial();
 
 /** The folder with `.git` in it, from the given one upwards. */
-function findRepository({ repo }: State['input']): string {
+function findRepository(repo: string): string {
   const start = resolve(repo);
   for (let folder = start; ; folder = dirname(folder)) {
     if (existsSync(join(folder, '.git'))) return folder;
@@ -58,129 +49,142 @@ function findRepository({ repo }: State['input']): string {
   }
 }
 
-const lastTag = shellNode<State>(
-  { command: git('describe', '--tags', '--abbrev=0'), okExitCodes: [0, 128], timeoutMs: 10_000 },
-  { effectClass: 'read' },
-);
-
-function sinceOf({ input, outputs }: State): string | undefined {
-  const tag = (outputs['tag'] as ShellOutput | undefined)?.stdout.trim();
-  return input.since ?? (tag === '' ? undefined : tag);
+/** Where the commits begin: where the caller says, else at the last tag, if there is one. */
+function beginning(since: string | undefined, lastTag = ''): string | undefined {
+  return since ?? (lastTag.trim() === '' ? undefined : lastTag.trim());
 }
 
-const readCommits = shellNode<State>(
-  {
-    command: git('log', '--no-merges', `--format=${logFormat}`),
-    // Without commits there is no HEAD, and no commits are no error; a `since` that does not exist is one.
-    args: (state) => {
-      const since = sinceOf(state);
-      const range =
-        since === undefined ? ['--ignore-missing', '--end-of-options', 'HEAD'] : ['--end-of-options', `${since}..HEAD`];
-      return [`--max-count=${state.input.limit}`, ...range, '--'];
-    },
-    timeoutMs: 30_000,
-  },
-  { effectClass: 'read' },
-);
-
-/** Drafting a section is an effect outside: each has its key, and one in doubt is looked up in the drafter's account. */
-const draft = mapNode<State, DraftRequest>({
-  over: ({ input: { ledger, paceMs }, outputs }) =>
-    (outputs['group'] as readonly CommitGroup[]).map((group) => ({ ...group, ledger, paceMs })),
-  key: ({ name }) => name,
-  each: (request, { idempotencyKey }) => draftSection(request, idempotencyKey),
-  effectClass: 'external',
-  reconcile: (key, { ledger }) => findInLedger(ledger, key),
-  timeoutMs: 60_000,
-  concurrency: 2,
-});
+/** Without commits there is no HEAD, and no commits are no error; a `since` that does not exist is one. */
+function rangeOf(since: string | undefined): readonly string[] {
+  return since === undefined
+    ? ['--ignore-missing', '--end-of-options', 'HEAD']
+    : ['--end-of-options', `${since}..HEAD`];
+}
 
 function thankAuthors(log: string): string {
   const names = [...new Set(parseLog(log).map(({ author }) => author))].sort();
   return names.length === 0 ? 'No changes.' : `Thanks to ${names.join(', ')}.`;
 }
 
-interface Heading {
-  readonly title: string;
-  readonly version: string;
+function describeNotes({ proposed, sections = [], credits = '' }: z.output<typeof notes>, out: string): string {
+  const headings = sections.map((section) => section.slice(3, section.indexOf('\n'))).join(', ');
+  return `${proposed?.title} ${proposed?.version}: ${headings === '' ? credits : headings}. Write these notes to ${out}?`;
 }
-interface Notes {
-  readonly proposed: Heading;
-  readonly sections: readonly string[];
-  readonly credits: string;
-}
-
-const notesOf = ({ scratch }: StateView): Notes => scratch['notes'] as Notes;
-
-const approve = humanNode<State>({
-  prompt: (state) => {
-    const { proposed, sections, credits } = notesOf(state);
-    const headings = sections.map((section) => section.slice(3, section.indexOf('\n'))).join(', ');
-    return `${proposed.title} ${proposed.version}: ${headings === '' ? credits : headings}. Write these notes to ${state.input.out}?`;
-  },
-  choices: ['approve', 'edit', 'stop'],
-});
 
 /** Two questions, one after the other: this function runs again from its top after each answer, and gets those it has. */
-async function askHeading(ctx: NodeContext): Promise<Heading> {
-  const { title, version } = notesOf(ctx.state).proposed;
-  const text = { type: 'string', minLength: 1, maxLength: 200 };
+async function askHeading(ctx: Pick<NodeContext, 'ask'>, proposed: Heading | undefined): Promise<Heading> {
+  const schema = { type: 'string', minLength: 1, maxLength: 200 } as const;
   return {
-    title: (await ctx.ask({ name: 'title', prompt: `Title, instead of ${title}?`, schema: text })) as string,
-    version: (await ctx.ask({ name: 'version', prompt: `Version, instead of ${version}?`, schema: text })) as string,
+    title: await ctx.ask({ name: 'title', prompt: `Title, instead of ${proposed?.title}?`, schema }),
+    version: await ctx.ask({ name: 'version', prompt: `Version, instead of ${proposed?.version}?`, schema }),
   };
 }
 
-function composeNotes(state: State): string {
-  const { proposed, sections, credits } = notesOf(state);
-  const { title, version } = (state.outputs['edit'] as Heading | undefined) ?? proposed;
+function composeNotes(
+  edited: Heading | undefined,
+  { proposed, sections = [], credits }: z.output<typeof notes>,
+): string {
+  const { title, version } = edited ?? proposed ?? {};
   return `${[`# ${title} ${version}`, ...sections, credits].join('\n\n')}\n`;
 }
 
-/** Says to the world that the notes are out. A step: finer than a node, with a key of its own. */
-function publish(ctx: NodeContext): Promise<unknown> {
-  const { input, outputs } = ctx.state as State;
-  const { ledger, out } = input;
-  const output = { out, sha256: (outputs['write'] as FileOutput).sha256 };
-  // Its input is what the step depends on: a fork in which that is the same replays it, another does it.
-  const reconcile = (key: string): Promise<Reconciliation> => findInLedger(ledger, key);
-  return ctx.step('publish', { effect: 'external', input: output, reconcile }, async ({ idempotencyKey }) => {
-    await writeLedger(ledger, { key: idempotencyKey, effect: 'publish', output });
-    return output;
-  });
-}
-
 export const releaseNotes = new AgentGraph(
-  { input: inputSchema },
+  { input, scratch: z.object({ notes }) },
   { id: 'release-notes', reducers: { 'scratch.notes': 'merge' }, checkpointPolicy: 'every_node' },
 )
-  .addNode('repository', ({ input }) => findRepository(input), { effectClass: 'read' })
-  .addNode('tag', lastTag)
-  .addNode('commits', readCommits)
-  .addNode('group', ({ state }) => groupCommits(parseLog((state.outputs['commits'] as ShellOutput).stdout)))
-  .addNode('draft', draft)
-  .addNode('sections', ({ state }) => outcome({ scratch: { notes: { sections: state.outputs['draft'] } } }))
-  .addNode('heading', ({ state }) => {
-    const title = basename(state.outputs.repository ?? '');
-    const version = proposeVersion(sinceOf(state), state.outputs.group ?? []);
-    const credits = thankAuthors((state.outputs['commits'] as ShellOutput).stdout);
+  .addNode('repository', ({ input }) => findRepository(input.repo), { effectClass: 'read' })
+  .addNode(
+    'tag',
+    shellNode({
+      command: ['git', 'describe', '--tags', '--abbrev=0'],
+      cwd: ({ state }) => state.outputs.repository ?? '.',
+      okExitCodes: [0, 128],
+      timeoutMs: 10_000,
+    }),
+    { effectClass: 'read' },
+  )
+  .addNode(
+    'commits',
+    shellNode({
+      command: ['git', 'log', '--no-merges', `--format=${logFormat}`],
+      cwd: ({ state }) => state.outputs.repository ?? '.',
+      args: ({ state: { input, outputs } }) => [
+        `--max-count=${input.limit}`,
+        ...rangeOf(beginning(input.since, outputs.tag?.stdout)),
+        '--',
+      ],
+      timeoutMs: 30_000,
+    }),
+    { effectClass: 'read' },
+  )
+  .addNode('group', ({ state }) => groupCommits(parseLog(state.outputs.commits?.stdout ?? '')))
+  // Drafting a section is an effect outside: each has its key, and one in doubt is looked up in the drafter's account.
+  .addNode(
+    'draft',
+    mapNode({
+      over: ({ state: { input, outputs } }) =>
+        (outputs.group ?? []).map((group) => ({ ...group, ledger: input.ledger, paceMs: input.paceMs })),
+      key: ({ item }) => item.name,
+      each: ({ item, idempotencyKey }) => draftSection(item, idempotencyKey),
+      effectClass: 'external',
+      reconcile: ({ item, idempotencyKey }) => findInLedger(item.ledger, idempotencyKey),
+      timeoutMs: 60_000,
+      concurrency: 2,
+    }),
+  )
+  .addNode('sections', ({ state }) => outcome({ scratch: { notes: { sections: state.outputs.draft ?? [] } } }))
+  .addNode('heading', ({ state: { input, outputs } }) => {
+    const title = basename(outputs.repository ?? '');
+    const version = proposeVersion(beginning(input.since, outputs.tag?.stdout), outputs.group ?? []);
+    const credits = thankAuthors(outputs.commits?.stdout ?? '');
     return outcome({ scratch: { notes: { proposed: { title, version }, credits } } });
   })
-  .addNode('approve', approve, { join: 'all' })
-  .addNode('edit', askHeading, { effectClass: 'human' })
-  .addNode('compose', ({ state }) => composeNotes(state as State))
+  .addNode(
+    'approve',
+    humanNode({
+      prompt: ({ state }) => describeNotes(state.scratch.notes ?? {}, state.input.out),
+      choices: ['approve', 'edit', 'stop'],
+    }),
+    { join: 'all' },
+  )
+  .addNode('edit', (ctx) => askHeading(ctx, ctx.state.scratch.notes?.proposed), { effectClass: 'human' })
+  .addNode('compose', ({ state }) => composeNotes(state.outputs.edit, state.scratch.notes ?? {}))
   .addNode(
     'write',
-    fileNode<State>({
+    fileNode({
       action: 'write',
-      path: ({ input }) => input.out,
-      content: ({ outputs }) => outputs['compose'] as string,
+      path: ({ state }) => state.input.out,
+      content: ({ state }) => state.outputs.compose ?? '',
     }),
     { outputAs: 'notes' },
   )
-  .addNode('record', publish, { effectClass: 'read', outputAs: 'record' })
+  // Says to the world that the notes are out. A step: finer than a node, with a key of its own.
+  .addNode(
+    'record',
+    (ctx) => {
+      const { ledger, out } = ctx.state.input;
+      const output = { out, sha256: ctx.state.outputs.write?.sha256 };
+      // Its input is what the step depends on: a fork in which that is the same replays it, another does it.
+      return ctx.step(
+        'publish',
+        {
+          effect: 'external',
+          input: output,
+          reconcile: ({ idempotencyKey }) => findInLedger(ledger, idempotencyKey),
+        },
+        async ({ idempotencyKey }) => {
+          await writeLedger(ledger, { key: idempotencyKey, effect: 'publish', output });
+          return output;
+        },
+      );
+    },
+    { effectClass: 'read', outputAs: 'record' },
+  )
   .addEdge(START, 'repository')
-  .addConditionalEdge('repository', ({ input }) => (input.since === undefined ? 'tag' : 'commits'), ['tag', 'commits'])
+  .addConditionalEdge('repository', ({ state }) => (state.input.since === undefined ? 'tag' : 'commits'), [
+    'tag',
+    'commits',
+  ])
   .addEdge('tag', 'commits')
   .addEdge('commits', 'group')
   .addEdge('group', 'draft')
@@ -188,7 +192,7 @@ export const releaseNotes = new AgentGraph(
   .addEdge('draft', 'sections')
   .addEdge('sections', 'approve')
   .addEdge('heading', 'approve')
-  .addConditionalEdge('approve', ({ outputs }) => String(outputs['approve']) as 'approve', {
+  .addConditionalEdge('approve', ({ state }) => state.outputs.approve ?? 'stop', {
     approve: 'compose',
     edit: 'edit',
     stop: END,

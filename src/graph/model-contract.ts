@@ -173,3 +173,9 @@ export function textOf(content: string | readonly (UserPart | AssistantPart)[]):
   if (typeof content === 'string') return content;
   return content.map((part) => (part.type === 'text' ? part.text : '')).join('');
 }
+
+/** The piece of an answer that a live event of a run brings, if it is such an event. */
+export function modelDeltaOf(event: object): ModelDelta | undefined {
+  const { detail } = event as { readonly detail?: Partial<ModelDeltaEvent> };
+  return detail?.type === 'model-delta' ? detail.delta : undefined;
+}

@@ -1,7 +1,9 @@
 /** What a node may do and say: the contract between the engine and the code behind a node. */
 import type { Amounts } from './amounts.ts';
+import type { AnswerTo } from './answer-types.ts';
 import type { FileRef } from './file-ref.ts';
 import type { ModelAccess } from './model-contract.ts';
+import type { NoNames } from './no-names.ts';
 
 /** What recovery may do with an activation: see docs/spec/effects.md. */
 export type EffectClass = 'pure' | 'read' | 'write' | 'external' | 'human';
@@ -41,9 +43,11 @@ export interface OutcomeParts extends StateUpdates {
 
 const outcomeBrand = Symbol.for('cairn.outcome');
 
-/** An outcome made by {@link outcome}; any other returned value is the node's output. */
-export class Outcome {
+/** An outcome made by {@link outcome}; any other returned value is the node's output. Its type keeps what it updates and with what. */
+export class Outcome<Output = unknown, Scratch = unknown, Artifacts = unknown> {
   readonly parts: OutcomeParts;
+  /** Never there: for the type checker. */
+  declare readonly '~types'?: { readonly output: Output; readonly scratch: Scratch; readonly artifacts: Artifacts };
   constructor(parts: OutcomeParts) {
     this.parts = parts;
   }
@@ -59,8 +63,19 @@ export class Outcome {
   }
 }
 
+/** {@link OutcomeParts} with the types of what is in them. */
+interface TypedParts<Output, Scratch, Artifacts> extends Omit<OutcomeParts, 'output' | 'scratch' | 'artifacts'> {
+  readonly output?: Output | undefined;
+  readonly scratch?: Scratch;
+  readonly artifacts?: Artifacts;
+}
+
 /** Returns an outcome with updates of the state and routing hints beside the output. */
-export function outcome(parts: OutcomeParts): Outcome {
+export function outcome<
+  Output = undefined,
+  const Scratch extends Keyed = NoNames,
+  const Artifacts extends Keyed = NoNames,
+>(parts: TypedParts<Output, Scratch, Artifacts>): Outcome<Output, Scratch, Artifacts> {
   return new Outcome(parts);
 }
 
@@ -159,7 +174,7 @@ export interface StepOptions {
   readonly timeoutMs?: number;
   /** A repeated call with the same key has no second effect: an in-doubt step is retried rather than asked about. */
   readonly idempotent?: boolean;
-  readonly reconcile?: (key: string) => Promise<Reconciliation> | Reconciliation;
+  readonly reconcile?: (asked: { readonly idempotencyKey: string }) => Promise<Reconciliation> | Reconciliation;
 }
 
 /** How an event is told. */
@@ -213,7 +228,7 @@ export interface NodeContext {
   /** A recorded finer unit: on resume the recorded value is returned and `fn` is not called (X4). */
   step<T>(name: string, options: StepOptions, fn: (step: StepContext) => Promise<T> | T): Promise<T>;
   /** Asks and leaves the function where it stands; on resume it runs again from its top and gets the answer here. */
-  ask(question: Question): Promise<unknown>;
+  ask<const Asked extends Question>(question: Asked): Promise<AnswerTo<Asked>>;
   /** @param time - epoch ms, or a Date */
   sleepUntil(time: number | Date, name?: string): Promise<void>;
   /** Waits for a signal of this name; one that came early is taken. */
@@ -285,6 +300,8 @@ export interface FileAccess {
 
 /** What `reconcile` is told of the activation in doubt: it sees the state that the attempt saw (E9). */
 export interface ReconcileContext {
+  /** The key under which the attempt ran. */
+  readonly idempotencyKey: string;
   readonly config: unknown;
   readonly state: StateView;
   readonly signal: AbortSignal;
@@ -295,7 +312,7 @@ export interface NodeImplementation {
   /** Returns an output, or an {@link Outcome}. Functions are started directly: a plain return costs no promise. */
   readonly run: (ctx: NodeContext) => unknown;
   /** Did this effect happen? Asked for an effect in doubt before anything else. */
-  readonly reconcile?: (key: string, ctx: ReconcileContext) => Promise<Reconciliation> | Reconciliation;
+  readonly reconcile?: (asked: ReconcileContext) => Promise<Reconciliation> | Reconciliation;
   /** Text hashed into `codeHash`, as a hint that code changed. Default: the source of `run`. */
   readonly codeText?: string;
 }

@@ -105,7 +105,10 @@ export interface NodeType {
   readonly check?: (inputs: Inputs) => readonly InputFault[];
   /** Returns the output. */
   readonly run: (ctx: TypedNodeContext) => unknown;
-  readonly reconcile?: (key: string, inputs: Inputs) => Promise<Reconciliation> | Reconciliation;
+  readonly reconcile?: (asked: {
+    readonly idempotencyKey: string;
+    readonly inputs: Inputs;
+  }) => Promise<Reconciliation> | Reconciliation;
 }
 
 export interface InputFault {

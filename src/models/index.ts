@@ -11,7 +11,7 @@ export {
   type ScriptedTurn,
 } from './scripted.ts';
 export type { ModelRequest, Models } from '../ports/model.ts';
-export { textOf } from '../graph/model-contract.ts';
+export { modelDeltaOf, textOf } from '../graph/model-contract.ts';
 export type {
   AssistantPart,
   FilePart,

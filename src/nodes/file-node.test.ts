@@ -53,8 +53,8 @@ test('a file is written with its folders, and its output says what was written',
     {
       action: 'write',
       root,
-      path: (state) => `notes/${String(state.input)}.md`,
-      content: (state) => `# ${String(state.scratch['title'])} é`,
+      path: ({ state }) => `notes/${String(state.input)}.md`,
+      content: ({ state }) => `# ${String(state.scratch['title'])} é`,
     },
     { state: { input: 'v1', scratch: { title: 'One' } } },
   );
@@ -108,9 +108,15 @@ test('E7 under a signal that is aborted already nothing is written', async () =>
 });
 
 test('X3 a write in doubt is settled by comparing content, and what its attempt left is removed', async () => {
-  const config: FileWriteConfig = { action: 'write', root, path: 'out.txt', content: (state) => String(state.input) };
+  const config: FileWriteConfig = {
+    action: 'write',
+    root,
+    path: 'out.txt',
+    content: ({ state }) => String(state.input),
+  };
   const reconcile = (input: string, key = 'key-1'): Promise<Reconciliation> | Reconciliation | undefined =>
-    fileNode(config).implementation.reconcile?.(key, {
+    fileNode(config).implementation.reconcile?.({
+      idempotencyKey: key,
       config: {},
       state: createStateView({ input }),
       signal: new AbortController().signal,
@@ -146,7 +152,7 @@ test('an append adds to the end, and makes the file if need be', async () => {
     action: 'append',
     root,
     path: 'log/all.txt',
-    content: (state) => String(state.input),
+    content: ({ state }) => String(state.input),
     mode: 0o640,
   };
   await run(config, { state: { input: 'one\n' } });

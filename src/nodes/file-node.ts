@@ -47,6 +47,13 @@ export interface FileOutput {
   readonly sha256: string;
 }
 
+/** What a file node gives: the content of what it read, or what it wrote. */
+export type FileNodeOutput<Action, Encoding> = Action extends 'read'
+  ? Encoding extends 'bytes'
+    ? Uint8Array
+    : string
+  : FileOutput;
+
 const readKeys = [
   'action',
   'path',
@@ -61,10 +68,14 @@ const writeKeys = ['action', 'path', 'root', 'content', 'mode'] as const satisfi
  * doubt is settled by comparing content) or appends to one (class `write`; one in doubt becomes a question). Missing folders are made.
  * Fails with `PATH_REFUSED`, `ENCODING`, `FILE_TOO_LARGE`, or the code of the operating system (`ENOENT`, `EACCES`, `ENOSPC` …).
  */
-export function fileNode<S extends StateView = StateView>(
-  config: FileReadConfig<S> | FileWriteConfig<S>,
+export function fileNode<
+  S extends StateView = StateView,
+  Action extends 'read' | 'write' | 'append' = 'read' | 'write' | 'append',
+  Encoding extends 'utf8' | 'bytes' = 'utf8',
+>(
+  config: { readonly action: Action; readonly encoding?: Encoding } & (FileReadConfig<S> | FileWriteConfig<S>),
   options: NodeOptions = {},
-): NodeDraft {
+): NodeDraft<S, FileNodeOutput<Action, Encoding>> {
   checkConfig(config);
   const { config: own, data, codeText } = describeConfig(config as FileReadConfig | FileWriteConfig);
   const isRead = own.action === 'read';
@@ -76,7 +87,9 @@ export function fileNode<S extends StateView = StateView>(
       implementation: {
         run: (ctx) => (own.action === 'read' ? readWhole(ctx, own) : change(ctx, own)),
         codeText,
-        ...(own.action === 'write' && { reconcile: (key, { state }) => compareContent(key, state, own) }),
+        ...(own.action === 'write' && {
+          reconcile: ({ idempotencyKey, state }) => compareContent(idempotencyKey, state, own),
+        }),
       },
     },
     options,

@@ -16,10 +16,10 @@ export interface FunctionNodeOptions extends NodeOptions {
  * `pure`, `read` or `human` (X4).
  * @throws CONFIG_INVALID `fn` is no function
  */
-export function functionNode<S extends StateView = StateView>(
-  fn: (ctx: TypedContext<S>) => unknown,
+export function functionNode<S extends StateView = StateView, Result = unknown>(
+  fn: (ctx: TypedContext<S>) => Result,
   { reconcile, ...options }: FunctionNodeOptions = {},
-): NodeDraft {
+): NodeDraft<S, Result> {
   if (typeof fn !== 'function') throw new CairnError('CONFIG_INVALID', { reason: 'functionNode(fn) needs a function' });
   const run = fn as unknown as NodeDraft['implementation']['run'];
   return draftNode(

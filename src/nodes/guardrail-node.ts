@@ -14,6 +14,9 @@ export interface GuardrailFinding {
   readonly sanitized?: StateUpdates;
 }
 
+/** The output of a guardrail. */
+export type GuardrailOutput = Omit<GuardrailFinding, 'sanitized'>;
+
 export interface GuardrailNodeConfig<S extends StateView = StateView> {
   /** `true` passes; `false` or a finding with `passed: false` is a violation. */
   readonly check: FromState<boolean | GuardrailFinding | Promise<boolean | GuardrailFinding>, S>;
@@ -43,7 +46,7 @@ const configKeys = ['check', 'onViolation', 'rerouteTarget'] as const satisfies 
 export function guardrailNode<S extends StateView = StateView>(
   config: GuardrailNodeConfig<S>,
   options: NodeOptions = {},
-): NodeDraft {
+): NodeDraft<S, GuardrailOutput> {
   refuseUnknownKeys('guardrailNode', config, configKeys);
   const { check, onViolation = 'block', rerouteTarget } = config as unknown as GuardrailNodeConfig;
   if (typeof check !== 'function')
@@ -59,7 +62,7 @@ export function guardrailNode<S extends StateView = StateView>(
       effect: 'pure',
       config: { onViolation, ...(rerouteTarget !== undefined && { rerouteTarget }) },
       implementation: {
-        run: async (ctx) => judge(ctx, toFinding(await check(ctx.state)), onViolation, rerouteTarget),
+        run: async (ctx) => judge(ctx, toFinding(await check({ state: ctx.state })), onViolation, rerouteTarget),
         codeText: String(check),
       },
     },

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { Readable } from 'node:stream';
 import { gzipSync } from 'node:zlib';
 import { afterAll, expect, test } from 'vitest';
+import { z } from 'zod';
 import { within } from '../../test/support/awaited.ts';
 import { CairnError } from '../errors.ts';
 import type { NodeFailure } from '../graph/node-contract.ts';
@@ -75,10 +76,10 @@ test('a request is made from the configuration and the state', async () => {
   const sent = await echoOf(
     {
       method: 'PUT',
-      url: (state) => `${origin}/items/${encodeURIComponent(String(state.input))}?a=1`,
-      query: { q: (state) => String(state.scratch['term']), tag: ['x', 'y'], none: undefined },
+      url: ({ state }) => `${origin}/items/${encodeURIComponent(String(state.input))}?a=1`,
+      query: { q: ({ state }) => String(state.scratch['term']), tag: ['x', 'y'], none: undefined },
       headers: { 'X-Count': 2, 'x-none': () => undefined },
-      body: { name: (state: { input: unknown }) => state.input, list: [1] },
+      body: { name: ({ state }: { state: { input: unknown } }) => state.input, list: [1] },
     },
     { state: { input: 'a/b', scratch: { term: 'c&d e' } } },
   );
@@ -154,8 +155,8 @@ test('a response is parsed by its type, or as told; cookies are not kept', async
     if (request.url === '/gzip') response.setHeader('content-encoding', 'gzip');
     response.end(body);
   });
-  const bodyOf = async (path: string, parse?: HttpNodeConfig['parse']): Promise<unknown> =>
-    (await run({ url: server + path, ...(parse && { parse }) })).body;
+  const bodyOf = async (path: string, as?: HttpNodeConfig['as']): Promise<unknown> =>
+    (await run({ url: server + path, ...(as && { as }) })).body;
   expect(await bodyOf('/json')).toEqual({ a: [1] });
   expect(await bodyOf('/json', 'text')).toBe('{"a":[1]}');
   expect(await bodyOf('/text')).toBe('té');
@@ -165,6 +166,13 @@ test('a response is parsed by its type, or as told; cookies are not kept', async
   expect(await bodyOf('/none')).toBe('');
   expect(await bodyOf('/gzip')).toBe('packed');
   expect(await failureOf({ url: `${server}/broken` })).toMatchObject({ code: 'HTTP_PARSE' });
+  const list = z.object({ a: z.array(z.number()).transform(([first]) => first) });
+  expect(await bodyOf('/json', list)).toEqual({ a: 1 });
+  expect(await failureOf({ url: `${server}/json`, as: z.object({ b: z.string() }) })).toMatchObject({
+    code: 'HTTP_PARSE',
+    message: expect.stringContaining('b: ') as string,
+  });
+  expect(httpNode({ url: server, as: list }).config).toEqual(httpNode({ url: server, as: 'json' }).config);
   const { headers } = await run({ url: `${server}/text` });
   expect(headers['content-type']).toBe('text/plain');
   expect(headers).not.toHaveProperty('set-cookie');
@@ -233,7 +241,7 @@ test('E8 a response over the limit is cut off while it arrives, also when it is 
     response.setHeader('content-encoding', 'gzip').end(gzipSync(Buffer.alloc(1_000_000)));
   });
   expect(await failureOf({ url: bomb, maxBytes: 100_000 })).toMatchObject({ code: 'HTTP_TOO_LARGE' });
-  expect(await run({ url: bomb, maxBytes: 1_000_000, parse: 'bytes' })).toMatchObject({ status: 200 });
+  expect(await run({ url: bomb, maxBytes: 1_000_000, as: 'bytes' })).toMatchObject({ status: 200 });
 });
 
 test('E6 an abort ends a request that has no answer, or half of one', async () => {
@@ -335,7 +343,7 @@ test('secrets are sent, are named in the configuration only, and are masked in w
 test('data of the state can never name a secret', async () => {
   const imitation = { name: 'TOKEN', prefix: '' };
   const sent = await echoOf(
-    { method: 'POST', url: origin, body: (state) => state.input },
+    { method: 'POST', url: origin, body: ({ state }) => state.input },
     { state: { input: [imitation, 'secret:TOKEN'] }, secrets: { TOKEN: 't-s3cret' } },
   );
   expect(JSON.parse(sent.body)).toEqual([imitation, 'secret:TOKEN']);

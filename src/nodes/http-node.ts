@@ -1,7 +1,9 @@
 /** The http node: one request, with limits, retries and nothing secret left behind. */
 import { CairnError } from '../errors.ts';
-import type { NodeContext, RetryPolicy, StateView } from '../graph/node-contract.ts';
+import { NodeFailure, type NodeContext, type RetryPolicy, type StateView } from '../graph/node-contract.ts';
+import type { StandardSchema } from '../graph/graph.ts';
 import type { SecretReference } from '../graph/secret-reference.ts';
+import { checkValue } from './draft/check-value.ts';
 import { describeConfig, resolveComputed } from './draft/computed.ts';
 import {
   exchangeHttp,
@@ -17,7 +19,10 @@ import type { Computed, FromState, PlainValue } from './draft/typed-context.ts';
 
 type Scalar = string | number | boolean | undefined | SecretReference;
 
-export interface HttpNodeConfig<S extends StateView = StateView> {
+/** How a body is read: by the content type, as it is said, or as JSON that a schema then checks and completes. */
+export type BodyAs = BodyFormat | StandardSchema;
+
+export interface HttpNodeConfig<S extends StateView = StateView, As extends BodyAs = BodyAs> {
   /** Default `GET`. */
   readonly method?: 'GET' | 'HEAD' | 'OPTIONS' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** http: or https: only. */
@@ -34,18 +39,21 @@ export interface HttpNodeConfig<S extends StateView = StateView> {
   readonly redirect?: RedirectRule;
   /** Default: 200 to 299; under `redirect: 'manual'` 200 to 399. */
   readonly okStatus?: readonly number[];
-  /** Default `auto`: by the content type. */
-  readonly parse?: BodyFormat;
+  /** Default `auto`: by the content type. A schema (Zod 4, Valibot, ArkType) gives the body its type. */
+  readonly as?: As;
   readonly retry?: RetryPolicy;
 }
 
 /** The output of an http node. */
-export interface HttpOutput {
+export interface HttpOutput<Body = unknown> {
   readonly status: number;
   /** Names in lower case; cookies that the receiver sets are not kept. */
   readonly headers: Readonly<Record<string, string>>;
-  readonly body: unknown;
+  readonly body: Body;
 }
+
+type BodyOf<As> =
+  As extends StandardSchema<infer Body> ? Body : As extends 'text' ? string : As extends 'bytes' ? Uint8Array : unknown;
 
 /** The default of reads and of idempotent calls. */
 export const httpRetry: RetryPolicy = {
@@ -67,7 +75,7 @@ const configKeys = [
   'maxBytes',
   'redirect',
   'okStatus',
-  'parse',
+  'as',
   'retry',
 ] as const satisfies readonly (keyof HttpNodeConfig)[];
 
@@ -79,17 +87,19 @@ const configKeys = [
  * `HTTP_CONNECTION`, `HTTP_REDIRECT`, `HTTP_TOO_LARGE`, `HTTP_PARSE`, or before anything is sent with `REQUEST_INVALID`.
  * A failure says that nothing happened (X3) only if the connection was refused, or the status is 429.
  */
-export function httpNode<S extends StateView = StateView>(
-  config: HttpNodeConfig<S>,
+export function httpNode<S extends StateView = StateView, const As extends BodyAs = 'auto'>(
+  config: HttpNodeConfig<S, As>,
   options: NodeOptions = {},
-): NodeDraft {
+): NodeDraft<S, HttpOutput<BodyOf<As>>> {
   refuseUnknownKeys('httpNode', config, configKeys);
   if (config.url === undefined) throw new CairnError('CONFIG_INVALID', { reason: 'httpNode: url is missing' });
-  const { timeoutMs = 30_000, retry, method = 'GET', url, ...given } = config as HttpNodeConfig;
+  const { timeoutMs = 30_000, retry, method = 'GET', url, as = 'auto', ...given } = config as unknown as HttpNodeConfig;
   const isRead = safeMethods.has(method);
   const effect = options.effectClass ?? (isRead ? 'read' : 'external');
   const mayRepeat = effect === 'read' || effect === 'pure' || options.idempotent === true;
-  const plain = { method, ...given, url: url instanceof URL ? url.href : url };
+  // A schema is code: its text is in no hash, and a change of it is told by the node's version.
+  const format = typeof as === 'string' ? as : 'json';
+  const plain = { method, ...given, as: format, url: url instanceof URL ? url.href : url };
   const { config: own, data, codeText } = describeConfig(plain);
   return draftNode(
     {
@@ -98,14 +108,14 @@ export function httpNode<S extends StateView = StateView>(
       config: data,
       retry: retry ?? (mayRepeat ? httpRetry : undefined),
       timeoutMs,
-      implementation: { run: (ctx) => request(ctx, method, own), codeText },
+      implementation: { run: (ctx) => request(ctx, method, { ...own, as }), codeText },
     },
     options,
   );
 }
 
 async function request(ctx: NodeContext, method: string, config: Omit<HttpNodeConfig, 'method'>): Promise<HttpOutput> {
-  const { url, query, headers, body, redirect = 'same-origin', maxBytes, okStatus, parse = 'auto' } = config;
+  const { url, query, headers, body, redirect = 'same-origin', maxBytes, okStatus, as = 'auto' } = config;
   const answer = await exchangeHttp(ctx, {
     method,
     given: () => resolveComputed({ url, query, headers, body }, ctx.state) as { readonly url: unknown },
@@ -116,8 +126,16 @@ async function request(ctx: NodeContext, method: string, config: Omit<HttpNodeCo
   const isOk = okStatus?.includes(status) ?? (status >= 200 && status < (redirect === 'manual' ? 400 : 300));
   if (isOk) {
     const contentType = answer.headers['content-type'] ?? '';
-    return { status, headers: answer.headers, body: parseBody(bytes, contentType, parse, mask) };
+    const received = parseBody(bytes, contentType, typeof as === 'string' ? as : 'json', mask);
+    return { status, headers: answer.headers, body: typeof as === 'string' ? received : await checkBody(as, received) };
   }
   const told = mask.text(new TextDecoder().decode(bytes.subarray(0, 4_096)));
   throw failStatus(answer, ctx.now(), { status, headers: answer.headers, body: told });
+}
+
+/** @throws NodeFailure HTTP_PARSE */
+async function checkBody(schema: StandardSchema, received: unknown): Promise<unknown> {
+  const { value, reasons } = await checkValue(schema, received);
+  if (reasons === undefined) return value;
+  throw new NodeFailure(`the body does not fit: ${reasons.join('; ')}`, { code: 'HTTP_PARSE', data: { reasons } });
 }

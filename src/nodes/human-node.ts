@@ -1,16 +1,28 @@
 /** The human node: asks a person and waits, for days if need be. */
 import { CairnError } from '../errors.ts';
 import { NodeFailure, type NodeContext, type Question, type StateView } from '../graph/node-contract.ts';
+import type { ChoiceValue, SchemaValue } from '../graph/answer-types.ts';
 import { describeConfig, resolveComputed } from './draft/computed.ts';
 import { refuseUnknownKeys } from './draft/known-keys.ts';
 import { draftNode, type NodeDraft, type NodeOptions } from './draft/node-draft.ts';
 import type { Computed, FromState } from './draft/typed-context.ts';
 
-export interface HumanNodeConfig<S extends StateView = StateView> {
+type Choices = NonNullable<Question['choices']>;
+type OnTimeout = 'accept' | 'reject' | 'error';
+
+/** The type parameters after the first are inferred; together they say what the node's output may be. */
+export interface HumanNodeConfig<
+  S extends StateView = StateView,
+  Offered extends Choices = Choices,
+  Schema extends Question['schema'] = Question['schema'],
+  Default = unknown,
+  Auto extends boolean | string = boolean | string,
+  Late extends OnTimeout = OnTimeout,
+> {
   readonly prompt: Computed<string, S>;
-  readonly choices?: Computed<NonNullable<Question['choices']>, S>;
+  readonly choices?: Computed<Offered, S>;
   /** JSON Schema the answer must fit. */
-  readonly schema?: Question['schema'];
+  readonly schema?: Schema;
   /** Shown beside the question. */
   readonly metadata?: object | FromState<unknown, S>;
   /** The question is open this long; the time already passed counts after a restart. */
@@ -18,17 +30,23 @@ export interface HumanNodeConfig<S extends StateView = StateView> {
   /** Epoch ms until which the question is open; instead of `timeoutMs`. */
   readonly deadlineAt?: Computed<number, S>;
   /** What happens when the time is over: the node completes with an {@link Approval}, or fails with NODE_TIMED_OUT. Default `error`. */
-  readonly onTimeout?: 'accept' | 'reject' | 'error';
+  readonly onTimeout?: Late;
   /** The answer when the time is over; instead of `onTimeout`. */
-  readonly defaultAnswer?: unknown;
+  readonly defaultAnswer?: Default;
   /** Answers at once with an {@link Approval}: for rehearsals. */
-  readonly autoAccept?: boolean;
+  readonly autoAccept?: boolean & Auto;
   /** Answers at once with a refusal; a string is its reason. */
-  readonly autoReject?: boolean | string;
+  readonly autoReject?: Auto;
   /** Answers in a person's place if it returns anything but undefined; asked once, what it says is recorded. */
   readonly policy?: FromState<unknown, S>;
   readonly outputAs?: string;
 }
+
+/** What a person may answer. */
+type Answer<Offered, Schema> = [Offered] extends [never] ? SchemaValue<Schema> : ChoiceValue<Offered>;
+/** What stands for an answer when nobody was asked, or nobody answered in time. */
+type Decided<Default, Auto, Late> =
+  NoInfer<Default> | (Auto extends false ? never : Approval) | (Late extends 'error' ? never : Approval);
 
 /** The answer of a question that was decided without a person. */
 export interface Approval {
@@ -56,13 +74,21 @@ const configKeys = [
  * A node that asks a question; the answer is its output. Effect class `human`: a recorded answer is never asked for again.
  * @throws CONFIG_INVALID a configuration that contradicts itself
  */
-export function humanNode<S extends StateView = StateView>(
-  config: HumanNodeConfig<S>,
+export function humanNode<
+  S extends StateView = StateView,
+  const Offered extends Choices = never,
+  const Schema extends Question['schema'] = never,
+  Default = never,
+  const Auto extends boolean | string = false,
+  const Late extends OnTimeout = 'error',
+>(
+  config: HumanNodeConfig<S, Offered, Schema, Default, Auto, Late>,
   options: Omit<NodeOptions, 'timeoutMs' | 'effectClass'> = {},
-): NodeDraft {
+): NodeDraft<S, Answer<Offered, Schema> | Decided<Default, Auto, Late>, Answer<Offered, Schema>> {
   refuseUnknownKeys('humanNode', config, configKeys);
-  checkConfig(config as HumanNodeConfig);
-  const { policy, outputAs, ...given } = config as HumanNodeConfig;
+  const known = config as unknown as HumanNodeConfig;
+  checkConfig(known);
+  const { policy, outputAs, ...given } = known;
   const { config: asked, data, codeText } = describeConfig(given);
   return draftNode(
     {
@@ -87,7 +113,7 @@ async function decide(ctx: NodeContext, config: HumanNodeConfig, policy: HumanNo
   }
   const question = createQuestion(ctx, config);
   if (policy) {
-    const answer = await ctx.step('policy', { effect: 'read' }, () => policy(ctx.state));
+    const answer = await ctx.step('policy', { effect: 'read' }, () => policy({ state: ctx.state }));
     if (answer !== undefined) return checkChoice(answer, question);
   }
   return ctx.ask(question);

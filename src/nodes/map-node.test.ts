@@ -4,12 +4,12 @@ import { createBench, edges, graphOf, rowOf, runToRest } from '../../test/engine
 import { CairnError } from '../errors.ts';
 import { compileGraph } from '../graph/compile-graph.ts';
 import { END, START } from '../graph/graph.ts';
-import { stepsOutput, type NodeFailure, type Outcome } from '../graph/node-contract.ts';
+import { stepsOutput, type NodeFailure, type Outcome, type StateView } from '../graph/node-contract.ts';
 import { loadState } from '../history/load/load.ts';
 import { createFakeContext, createStateView, type FakeContext } from '../testing/node-suite/fake-context.ts';
 import { functionNode, mapNode, type MapNodeConfig, type NodeDraft } from './index.ts';
 
-const over = (state: { readonly input: unknown }): readonly unknown[] => state.input as readonly unknown[];
+const over = ({ state }: { readonly state: StateView }): readonly unknown[] => state.input as readonly unknown[];
 const contextOf = (input: unknown): FakeContext => createFakeContext({ state: { input } });
 const runOver = async (draft: NodeDraft, input: unknown): Promise<unknown> =>
   draft.implementation.run(contextOf(input));
@@ -31,15 +31,15 @@ test('X4 each item is a step known by its key, with its class, its input and its
   const ctx = contextOf([{ id: 'x' }, { id: 'y' }]);
   const retry = { attempts: 3 };
   const draft = mapNode<{ input: unknown } & ReturnType<typeof createStateView>, { id: string }>({
-    over: over as never,
-    key: ({ id }) => id,
+    over: ({ state }) => state.input as { id: string }[],
+    key: ({ item }) => item.id,
     concurrency: 1,
     effectClass: 'write',
     idempotent: true,
     timeoutMs: 7,
     retry,
-    reconcile: (key, item) => ({ happened: true, output: key + item.id }),
-    each: (item, step, index) => `${item.id}${index}${step.idempotencyKey}`,
+    reconcile: ({ idempotencyKey, item }) => ({ happened: true, output: idempotencyKey + item.id }),
+    each: ({ item, index, idempotencyKey }) => `${item.id}${index}${idempotencyKey}`,
   });
   const returned = await draft.implementation.run(ctx);
   expect((returned as Outcome).parts.output).toBe(stepsOutput);
@@ -51,7 +51,10 @@ test('X4 each item is a step known by its key, with its class, its input and its
     retry,
     input: { id: 'y' },
   });
-  expect(await ctx.record.steps[1]?.options.reconcile?.('k')).toEqual({ happened: true, output: 'ky' });
+  expect(await ctx.record.steps[1]?.options.reconcile?.({ idempotencyKey: 'k' })).toEqual({
+    happened: true,
+    output: 'ky',
+  });
   expect(draft.effect).toBe('read');
   expect(mapNode({ over, each: () => 1 }).effect).toBe('pure');
 });
@@ -62,10 +65,10 @@ test('X4 outputs come in the order of the items, whatever order records have, an
     const ended: (() => void)[] = [];
     const draft = mapNode({
       over,
-      key: String,
+      key: ({ item }) => String(item),
       concurrency,
       // Those that run side by side end in the reverse order.
-      each: async (item, _, index) => {
+      each: async ({ item, index }) => {
         if (index % concurrency < concurrency - 1 && index < keys.length - 1)
           await new Promise<void>((resolve) => (ended[index] = resolve));
         ended[index - 1]?.();
@@ -106,8 +109,8 @@ test('G8 when an item fails, running ones finish, no others start, and the node 
   const draft = mapNode({
     over,
     concurrency: 2,
-    key: (item) => `k${String(item)}`,
-    each: async (item) => {
+    key: ({ item }) => `k${String(item)}`,
+    each: async ({ item }) => {
       if (item === 1) throw cause;
       await setImmediate();
       finished.push(item);
@@ -128,7 +131,7 @@ test('G8 with continueOnError every item has a status', async () => {
   const draft = mapNode({
     over,
     continueOnError: true,
-    each: (item) => {
+    each: ({ item }) => {
       if (item === 1) throw error;
       return item;
     },
@@ -145,7 +148,7 @@ test('W6 items can be child runs, named by their keys', async () => {
     state: { input: ['a', 'b'] },
     runChild: (_graph, input) => ({ status: 'completed', state: createStateView({ artifacts: { made: input } }) }),
   });
-  const draft = mapNode({ over, key: (item) => `item-${String(item)}`, each: child });
+  const draft = mapNode({ over, key: ({ item }) => `item-${String(item)}`, each: child });
   expect(await draft.implementation.run(ctx)).toEqual([{ made: 'a' }, { made: 'b' }]);
   expect(ctx.record.children).toEqual([
     { name: 'item-a', input: 'a' },
@@ -184,6 +187,6 @@ test('E8 ten thousand items cost one step each, and no more than `concurrency` a
       return value;
     },
   });
-  await mapNode({ over, concurrency: 8, each: (item) => item }).implementation.run(ctx);
+  await mapNode({ over, concurrency: 8, each: ({ item }) => item }).implementation.run(ctx);
   expect([started, settled, furthest]).toEqual([10_000, 10_000, 8]);
 });

@@ -1,6 +1,6 @@
 /** The map node: does the same for every item of a list, each with a record of its own. */
 import { CairnError } from '../errors.ts';
-import type { Graph } from '../graph/graph.ts';
+import { graphOf, type GraphOrRunnable } from '../graph/runnable-graph.ts';
 import {
   NodeFailure,
   outcome,
@@ -19,13 +19,32 @@ import { draftNode, type NodeDraft, type NodeOptions } from './draft/node-draft.
 import { runChild } from './subgraph-node.ts';
 import type { FromState } from './draft/typed-context.ts';
 
-export interface MapNodeConfig<S extends StateView = StateView, Item = unknown> {
+/** An item, and its place in the list. */
+export interface MapItem<Item> {
+  readonly item: Item;
+  readonly index: number;
+}
+
+/**
+ * What does the work of one item: a function, or a graph (what `toGraph()` or `compile()` gives) whose input is the item and whose artifacts
+ * are the output.
+ */
+export type MapWork<Item, Result> =
+  ((call: MapItem<Item> & StepContext) => Result) | GraphOrRunnable<Item, { readonly artifacts: Result }>;
+
+/** The type parameters after the first are inferred; together they say what the node's output is. */
+export interface MapNodeConfig<
+  S extends StateView = StateView,
+  Item = unknown,
+  Result = unknown,
+  Settles extends boolean = boolean,
+> {
   /** The items, in order. */
   readonly over: FromState<readonly Item[], S>;
   /** Names an item; must be unique and say the same each time. Default: its place in the list. */
-  readonly key?: (item: Item, index: number) => string;
-  /** Does the work of one item: a function, or a graph whose input is the item and whose artifacts are the output. */
-  readonly each: ((item: Item, step: StepContext, index: number) => unknown) | Graph;
+  readonly key?: (item: MapItem<Item>) => string;
+  /** Does the work of one item: see {@link MapWork}. */
+  readonly each: MapWork<Item, Result>;
   /** Items that run at once. Default 8. One that waits does not run. */
   readonly concurrency?: number;
   /** Effect class of each item's step. Default `pure`. The node itself is `pure` if its items are, else `read`. */
@@ -36,14 +55,22 @@ export interface MapNodeConfig<S extends StateView = StateView, Item = unknown> 
   readonly timeoutMs?: number;
   /** A repeated call for an item with the same key has no second effect. */
   readonly idempotent?: boolean;
-  readonly reconcile?: (key: string, item: Item) => Promise<Reconciliation> | Reconciliation;
+  readonly reconcile?: (asked: {
+    readonly idempotencyKey: string;
+    readonly item: Item;
+  }) => Promise<Reconciliation> | Reconciliation;
   /** Failed items do not fail the node: the output is a list of {@link MapResult}. */
-  readonly continueOnError?: boolean;
+  readonly continueOnError?: Settles;
 }
 
 /** What became of one item, under `continueOnError`. */
-export type MapResult =
-  { readonly status: 'completed'; readonly value: unknown } | { readonly status: 'failed'; readonly error: unknown };
+export type MapResult<Value = unknown> =
+  { readonly status: 'completed'; readonly value: Value } | { readonly status: 'failed'; readonly error: unknown };
+
+/** The output of a map node. */
+export type MapOutput<Result, Settles> = readonly (true extends Settles
+  ? MapResult<Awaited<Result>>
+  : Awaited<Result>)[];
 
 type Work = (ctx: NodeContext, key: string, item: unknown, index: number) => Promise<unknown>;
 
@@ -65,26 +92,31 @@ const configKeys = [
  * When an item fails, items that are running finish, no others start, and the node fails with code `ITEM_FAILED`.
  * @throws CONFIG_INVALID a configuration that cannot work
  */
-export function mapNode<S extends StateView = StateView, Item = unknown>(
-  config: MapNodeConfig<S, Item>,
+export function mapNode<
+  S extends StateView = StateView,
+  Item = unknown,
+  Result = unknown,
+  const Settles extends boolean = false,
+>(
+  config: MapNodeConfig<S, Item, Result, Settles>,
   options: Omit<NodeOptions, 'effectClass' | 'idempotent'> = {},
-): NodeDraft {
+): NodeDraft<S, MapOutput<Result, Settles>> {
   refuseUnknownKeys('mapNode', config, configKeys);
   const { over, each, key, reconcile, ...given } = config as unknown as MapNodeConfig;
   const { config: settings, data, codeText } = describeConfig(given);
   const { effectClass = 'pure', concurrency = 8 } = settings;
+  const subgraph = graphOf(each);
   const own: MapNodeConfig = { over, each, ...settings, ...definedOnly({ key, reconcile }) };
   checkConfig(own, concurrency);
-  const isGraph = typeof each !== 'function';
   return draftNode(
     {
       type: 'map',
-      effect: isGraph || effectClass !== 'pure' ? 'read' : 'pure',
+      effect: subgraph !== undefined || effectClass !== 'pure' ? 'read' : 'pure',
       config: { ...(data as object), effectClass, concurrency },
-      ...(isGraph && { subgraph: each }),
+      ...(subgraph !== undefined && { subgraph }),
       implementation: {
-        run: (ctx) => mapItems(ctx, over(ctx.state), own, concurrency),
-        codeText: [over, key, isGraph ? undefined : each, ...(codeText === '' ? [] : [codeText])]
+        run: (ctx) => mapItems(ctx, over({ state: ctx.state }), own, concurrency),
+        codeText: [over, key, subgraph === undefined ? each : undefined, ...(codeText === '' ? [] : [codeText])]
           .map(String)
           .join('\n'),
       },
@@ -102,8 +134,8 @@ function checkConfig(
   if (!(Number.isInteger(concurrency) && concurrency > 0))
     throw new CairnError('CONFIG_INVALID', { reason: 'mapNode: concurrency must be a whole number above 0' });
   if (typeof each === 'function') return;
-  if (each?.nodeIndex === undefined)
-    throw new CairnError('CONFIG_INVALID', { reason: 'mapNode: each must be a function or a compiled graph' });
+  if (graphOf(each) === undefined)
+    throw new CairnError('CONFIG_INVALID', { reason: 'mapNode: each must be a function or a graph' });
   if ([effectClass, retry, timeoutMs, idempotent, reconcile].some((option) => option !== undefined)) {
     throw new CairnError('CONFIG_INVALID', {
       reason:
@@ -140,13 +172,15 @@ async function mapItems(
 }
 
 function createWork({ each, effectClass = 'pure', retry, timeoutMs, idempotent, reconcile }: MapNodeConfig): Work {
-  if (typeof each !== 'function') return async (ctx, key, item) => (await runChild(ctx, each, item, key)).artifacts;
+  const graph = graphOf(each);
+  if (graph !== undefined) return async (ctx, key, item) => (await runChild(ctx, graph, item, key)).artifacts;
+  const work = each as (call: MapItem<unknown> & StepContext) => unknown;
   const fixed = definedOnly({ effect: effectClass, retry, timeoutMs, idempotent });
   return (ctx, key, item, index) =>
     ctx.step(
       key,
-      { ...fixed, input: item, ...(reconcile && { reconcile: (stepKey: string) => reconcile(stepKey, item) }) },
-      (step) => each(item, step, index),
+      { ...fixed, input: item, ...(reconcile && { reconcile: (asked) => reconcile({ ...asked, item }) }) },
+      (step) => work({ item, index, ...step }),
     );
 }
 
@@ -154,7 +188,7 @@ function nameItems(items: readonly unknown[], key: MapNodeConfig['key']): readon
   if (key === undefined) return items.map((_, index) => String(index));
   const seen = new Set<string>();
   return items.map((item, index) => {
-    const name = key(item, index);
+    const name = key({ item, index });
     if (typeof name !== 'string' || seen.has(name)) {
       throw new NodeFailure(
         `mapNode: item ${index} has ${typeof name === 'string' ? `the key '${name}' of another item` : 'a key that is no text'}`,

@@ -54,22 +54,25 @@ const suites: readonly Omit<NodeSuiteOptions, 'test'>[] = [
   {
     name: 'tool',
     draft: () =>
-      toolNode({ name: 't', execute: (args) => args }, { args: { a: (state: { input: unknown }) => state.input } }),
+      toolNode(
+        { name: 't', execute: (args) => args },
+        { args: { a: ({ state }: { state: { input: unknown } }) => state.input } },
+      ),
     endless: () => toolNode({ name: 't', execute: wait }),
   },
   {
     name: 'human',
-    draft: () => humanNode({ prompt: (state) => String(state.input) }),
+    draft: () => humanNode({ prompt: ({ state }) => String(state.input) }),
     context: () => ({ answers: { question: ['yes'] } }),
   },
   { name: 'router', draft: () => routerNode(() => 'end', { targets: ['end'] }) },
   { name: 'guardrail', draft: () => guardrailNode({ check: () => false, onViolation: 'warn' }) },
   { name: 'subgraph', draft: () => subgraphNode(child) },
-  { name: 'map', draft: () => mapNode({ over: () => [1, 2], each: (item) => item, effectClass: 'external' }) },
+  { name: 'map', draft: () => mapNode({ over: () => [1, 2], each: ({ item }) => item, effectClass: 'external' }) },
   { name: 'map of graphs', draft: () => mapNode({ over: () => [1, 2], each: child }) },
   {
     name: 'shell',
-    draft: () => shellNode({ command: ['echo', (state) => String(state.input)], env: { A: () => 1 } }),
+    draft: () => shellNode({ command: ['echo', ({ state }) => String(state.input)], env: { A: () => 1 } }),
     endless: () => shellNode({ command: ['sleep', '600'] }),
   },
   {

@@ -20,11 +20,11 @@ const configKeys = ['targets'] as const satisfies readonly (keyof RouterNodeConf
  * are also its output. `compileChoice` makes a choice of an expression, such as `scratch.score > 3 ? 'good' : 'poor'`.
  * A target that is not declared fails the node with `ROUTE_UNKNOWN`.
  */
-export function routerNode<S extends StateView = StateView>(
-  route: FromState<Targets, S> | Choice,
+export function routerNode<S extends StateView = StateView, const Target extends Targets = Targets>(
+  route: FromState<Target, S> | Choice,
   config: RouterNodeConfig = {},
   options: NodeOptions = {},
-): NodeDraft {
+): NodeDraft<S, Target> {
   refuseUnknownKeys('routerNode', config, configKeys);
   const choose = toFunction(route as FromState<Targets> | Choice);
   const { text, version } = typeof route === 'function' ? {} : route;
@@ -36,7 +36,7 @@ export function routerNode<S extends StateView = StateView>(
       effect: 'pure',
       config: Object.fromEntries(data),
       implementation: {
-        run: (ctx) => routeTo(ctx, choose(ctx.state), targets),
+        run: (ctx) => routeTo(ctx, choose({ state: ctx.state }), targets),
         codeText: typeof route === 'function' ? String(route) : '',
       },
     },
@@ -50,7 +50,7 @@ function toFunction(route: FromState<Targets> | Choice): FromState<Targets> {
   if (typeof route?.choose !== 'function')
     throw new CairnError('CONFIG_INVALID', { reason: 'routerNode(route) needs a function of the state or a choice' });
   const outcome = { status: 'completed', output: undefined, error: undefined } as const;
-  return (state) => route.choose({ state, outcome });
+  return ({ state }) => route.choose({ state, outcome });
 }
 
 function routeTo({ nodeId }: NodeContext, chosen: unknown, targets: readonly string[] | undefined): Outcome {

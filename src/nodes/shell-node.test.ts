@@ -49,8 +49,8 @@ test('E7 a value can never become shell syntax: as an argument of a program', as
   const script = 'process.stdout.write(JSON.stringify(process.argv.slice(1)))';
   const output = await run(
     {
-      command: [process.execPath, '-e', script, '--', (state) => state.input as string],
-      args: (state) => state.scratch['all'] as string[],
+      command: [process.execPath, '-e', script, '--', ({ state }) => state.input as string],
+      args: ({ state }) => state.scratch['all'] as string[],
     },
     { state: { input: hostile[0], scratch: { all: hostile } } },
   );
@@ -63,8 +63,8 @@ test('E7 a value can never become shell syntax: as an argument and in the enviro
     const { stdout } = await run(
       {
         command: 'printf "%s|%s|%s" "$1" "$VALUE" "$#"',
-        args: [(state) => state.input as string],
-        env: { VALUE: (state) => state.input as string },
+        args: [({ state }) => state.input as string],
+        env: { VALUE: ({ state }) => state.input as string },
       },
       { state: { input: value } },
     );
@@ -144,7 +144,7 @@ test('a missing secret fails the attempt before anything is started', async () =
 test('stdin is empty, or the input given', async () => {
   expect(await run({ command: ['cat'] })).toMatchObject({ stdout: '', exitCode: 0 });
   expect(
-    await run({ command: ['cat'], input: (state) => String(state.input) }, { state: { input: 'in\n' } }),
+    await run({ command: ['cat'], input: ({ state }) => String(state.input) }, { state: { input: 'in\n' } }),
   ).toMatchObject({ stdout: 'in\n' });
   expect(await run({ command: ['wc', '-c'], input: new Uint8Array([0, 255, 0]) })).toMatchObject({
     stdout: expect.stringContaining('3'),
@@ -286,7 +286,7 @@ test('E7 a descendant that left the group cannot hold the node by its output', a
 
 test('X a shell node is external unless it says otherwise, and its functions are code, not data', () => {
   const draft = shellNode(
-    { command: ['git', 'log', (state) => state.input as string], timeoutMs: 50, retry: { attempts: 2 } },
+    { command: ['git', 'log', ({ state }) => state.input as string], timeoutMs: 50, retry: { attempts: 2 } },
     { effectClass: 'read' },
   );
   expect(draft).toMatchObject({

@@ -77,7 +77,7 @@ const configKeys = [
 export function shellNode<S extends StateView = StateView>(
   config: ShellNodeConfig<S>,
   options: NodeOptions = {},
-): NodeDraft {
+): NodeDraft<S, ShellOutput> {
   refuseUnknownKeys('shellNode', config, configKeys);
   checkConfig(config);
   const { timeoutMs, retry, ...given } = config as ShellNodeConfig;

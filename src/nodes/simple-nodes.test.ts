@@ -110,9 +110,11 @@ test('X1 a tool gets its arguments from the state, and the key of the activation
     execute: (args, { idempotencyKey, attempt, signal }) =>
       calls.push({ args, idempotencyKey, attempt, isAborted: signal.aborted }),
   };
-  const draft = toolNode(tool, { args: { to: (state: { input: unknown }) => state.input, subject: 'hello' } });
+  const draft = toolNode(tool, {
+    args: { to: ({ state }: { state: { input: unknown } }) => state.input, subject: 'hello' },
+  });
   await run(draft, { state: { input: 'ada' }, idempotencyKey: 'k', attempt: 3 });
-  await run(toolNode(tool, { args: (state) => state.scratch['all'] }), { state: { scratch: { all: [1, 2] } } });
+  await run(toolNode(tool, { args: ({ state }) => state.scratch['all'] }), { state: { scratch: { all: [1, 2] } } });
   expect(calls[0]).toEqual({
     args: { to: 'ada', subject: 'hello' },
     idempotencyKey: 'k',
@@ -143,11 +145,13 @@ test('X3 a tool that can tell whether its effect happened is asked with the argu
   const tool: Tool<{ id: number }> = {
     name: 'pay',
     execute: () => 'paid',
-    reconcile: (key, args) => ({ happened: true, output: [key, args.id] }),
+    reconcile: ({ idempotencyKey, args }) => ({ happened: true, output: [idempotencyKey, args.id] }),
   };
-  const { reconcile } = toolNode(tool, { args: { id: (state: { input: unknown }) => state.input } }).implementation;
+  const { reconcile } = toolNode(tool, {
+    args: { id: ({ state }: { state: { input: unknown } }) => state.input },
+  }).implementation;
   const signal = new AbortController().signal;
-  const told = await reconcile?.('k', { config: {}, state: createStateView({ input: 4 }), signal });
+  const told = await reconcile?.({ idempotencyKey: 'k', config: {}, state: createStateView({ input: 4 }), signal });
   expect(told).toEqual({ happened: true, output: ['k', 4] });
   expect(toolNode({ name: 't', execute: () => 1 }).implementation.reconcile).toBeUndefined();
 });
@@ -155,9 +159,9 @@ test('X3 a tool that can tell whether its effect happened is asked with the argu
 test('W1 a human node asks what its configuration says, with texts from the state', async () => {
   const draft = humanNode(
     {
-      prompt: (state) => `Publish ${String(state.scratch['title'])}?`,
+      prompt: ({ state }) => `Publish ${String(state.scratch['title'])}?`,
       choices: ['yes', { value: 2, label: 'later' }],
-      metadata: { diff: (state: { input: unknown }) => state.input },
+      metadata: { diff: ({ state }: { state: { input: unknown } }) => state.input },
       timeoutMs: 1_000,
       defaultAnswer: 'yes',
       outputAs: 'decision',
@@ -210,7 +214,9 @@ test('W3 rehearsals and policies answer without asking, and say so', async () =>
     reason: 'not today',
     decidedBy: 'auto-reject',
   });
-  expect(await answer({ policy: (state: { scratch: { risk: number } }) => state.scratch.risk < 2 })).toBe(true);
+  expect(
+    await answer({ policy: ({ state }: { state: { scratch: { risk: number } } }) => state.scratch.risk < 2 }),
+  ).toBe(true);
   // It is a recorded step: a policy that changes its mind must not change a run's past.
   expect(ctx.record.steps.map(({ name, options }) => [name, options.effect])).toEqual([['policy', 'read']]);
   expect(ctx.record.questions).toEqual([]);
@@ -238,7 +244,7 @@ test('G9 a human node that contradicts itself is refused', () => {
 });
 
 test('G3 a router fires the edges to the targets it names, and no others', async () => {
-  const draft = routerNode((state) => state.scratch['next'] as string, { targets: ['a', 'b'] });
+  const draft = routerNode(({ state }) => state.scratch['next'] as string, { targets: ['a', 'b'] });
   const routed = async (next: unknown): Promise<OutcomeParts> =>
     partsOf(await run(draft, { state: { scratch: { next } } }));
   expect(await routed('a')).toEqual({ goto: 'a', output: 'a' });
@@ -270,7 +276,8 @@ test('G6 a router can be an expression, which is parsed when the graph is writte
 
 test('G8 a guardrail blocks, reroutes, warns or mends', async () => {
   const finding = { passed: false, reason: 'rude', sanitized: { scratch: { draft: 'polite' } } };
-  const check = (state: { input: unknown }): boolean | typeof finding => (state.input === 'ok' ? true : finding);
+  const check = ({ state }: { state: { input: unknown } }): boolean | typeof finding =>
+    state.input === 'ok' ? true : finding;
   const output = { passed: false, reason: 'rude' };
   expect(await run(guardrailNode({ check }), { state: { input: 'ok' } })).toEqual({ passed: true });
   expect(await failureOf(guardrailNode({ check }))).toMatchObject({ code: 'GUARDRAIL_VIOLATION', data: output });
@@ -311,8 +318,8 @@ test('W6 a subgraph node hands its input down and its result up', async () => {
   } as const;
   const ctx = createFakeContext({ state: { input: { n: 1 }, scratch: { m: 2 } }, runChild: () => end });
   const mapped = subgraphNode(child, {
-    input: (state) => ({ m: state.scratch['m'] }),
-    output: (state) => ({ scratch: { sum: state.artifacts['sum'] }, output: 'done' }),
+    input: ({ state }) => ({ m: state.scratch['m'] }),
+    output: ({ state }) => ({ scratch: { sum: state.artifacts['sum'] }, output: 'done' }),
   });
   expect(partsOf(await mapped.implementation.run(ctx))).toEqual({ scratch: { sum: 3 }, output: 'done' });
   expect(partsOf(await subgraphNode(child).implementation.run(ctx))).toEqual({ output: { sum: 3 } });

@@ -9,6 +9,7 @@ import {
   type StateView,
 } from '../graph/node-contract.ts';
 import type { StandardSchema } from '../graph/graph.ts';
+import { checkValue } from './draft/check-value.ts';
 import { beforeEffect } from './draft/before-effect.ts';
 import { describeConfig, resolveComputed } from './draft/computed.ts';
 import { refuseUnknownKeys } from './draft/known-keys.ts';
@@ -24,15 +25,21 @@ export interface ToolCall {
   readonly signal: AbortSignal;
 }
 
-export interface Tool<Args = unknown> {
+/** What a tool's `reconcile` is told. */
+export interface ToolDoubt<Args> extends Omit<ToolCall, 'attempt'> {
+  /** Those of the call in doubt. */
+  readonly args: Args;
+}
+
+export interface Tool<Args = unknown, Result = unknown> {
   readonly name: string;
-  readonly execute: (args: Args, call: ToolCall) => unknown;
+  readonly execute: (args: Args, call: ToolCall) => Result;
   /** Default `external`. */
   readonly effectClass?: EffectClass;
   /** Checks and completes the arguments before the tool is called. */
   readonly schema?: StandardSchema<Args>;
   /** Says whether the call under this key took effect, when that is in doubt. */
-  readonly reconcile?: (key: string, args: Args, signal: AbortSignal) => Promise<Reconciliation> | Reconciliation;
+  readonly reconcile?: (asked: ToolDoubt<Args>) => Promise<Reconciliation> | Reconciliation;
 }
 
 export interface ToolNodeConfig<S extends StateView = StateView> {
@@ -49,11 +56,11 @@ const configKeys = ['args', 'retry', 'timeoutMs'] as const satisfies readonly (k
  * Arguments that miss the tool's schema fail with code `INPUT_INVALID`, before the tool is called.
  * @throws CONFIG_INVALID the tool is missing, or has no name or `execute`
  */
-export function toolNode<S extends StateView = StateView, Args = unknown>(
-  tool: Tool<Args>,
+export function toolNode<S extends StateView = StateView, Args = unknown, Result = unknown>(
+  tool: Tool<Args, Result>,
   config: ToolNodeConfig<S> = {},
   options: NodeOptions = {},
-): NodeDraft {
+): NodeDraft<S, Result> {
   checkTool(tool);
   refuseUnknownKeys('toolNode', config, configKeys);
   const { config: given, data, codeText } = describeConfig(config.args ?? {});
@@ -71,7 +78,8 @@ export function toolNode<S extends StateView = StateView, Args = unknown>(
           tool.execute(await beforeEffect(() => readArgs(state)), { idempotencyKey, attempt, signal }),
         codeText: `${String(tool.execute)}\n${codeText}`,
         ...(reconcile && {
-          reconcile: async (key, { state, signal }) => reconcile.call(tool, key, await readArgs(state), signal),
+          reconcile: async ({ idempotencyKey, state, signal }) =>
+            reconcile.call(tool, { idempotencyKey, args: await readArgs(state), signal }),
         }),
       },
     },
@@ -94,12 +102,8 @@ function checkTool(tool: unknown): void {
 
 async function parseArgs<Args>(tool: Tool<Args>, args: unknown): Promise<Args> {
   if (tool.schema === undefined) return args as Args;
-  const result = await tool.schema['~standard'].validate(args);
-  if (result.issues === undefined) return result.value;
-  const reasons = result.issues.map(
-    ({ message, path = [] }) =>
-      `${path.map((key) => String(typeof key === 'object' ? key.key : key)).join('.')}: ${message}`,
-  );
+  const { value, reasons } = await checkValue(tool.schema, args);
+  if (reasons === undefined) return value;
   throw new NodeFailure(`arguments of tool '${tool.name}' do not fit: ${reasons.join('; ')}`, {
     code: 'INPUT_INVALID',
     applied: 'no',

@@ -65,7 +65,7 @@ export function implementNode(plan: NodePlan, surroundings: NodeSurroundings): N
   return {
     run,
     codeText: '',
-    reconcile: (key) => surroundings.process.oracle.reconcile(key),
+    reconcile: ({ idempotencyKey }) => surroundings.process.oracle.reconcile(idempotencyKey),
   };
 }
 
@@ -114,7 +114,9 @@ function stepOptions(process: CrashProcess, { effect, recovery, attempts }: Effe
     input,
     ...(attempts > 1 ? { retry: { attempts, delayMs: 10, backoff: 'fixed' as const } } : {}),
     ...(recovery === 'idempotent' ? { idempotent: true } : {}),
-    ...(recovery === 'reconcile' ? { reconcile: (key: string) => process.oracle.reconcile(key) } : {}),
+    ...(recovery === 'reconcile'
+      ? { reconcile: ({ idempotencyKey }) => process.oracle.reconcile(idempotencyKey) }
+      : {}),
   };
 }
 

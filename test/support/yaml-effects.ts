@@ -72,7 +72,8 @@ function effectType(process: CrashProcess, name: string, recovery: EffectPlan['r
       return performEffect(forItem(process, tag), planOf(ctx, recovery), call, { value });
     },
     ...(recovery === 'reconcile' && {
-      reconcile: (key: string, given: Inputs) => forItem(process, tagOf(given)).oracle.reconcile(key),
+      reconcile: ({ idempotencyKey, inputs: given }: { idempotencyKey: string; inputs: Inputs }) =>
+        forItem(process, tagOf(given)).oracle.reconcile(idempotencyKey),
     }),
   };
 }

@@ -20,7 +20,8 @@ test('G1 state, input and outputs have the types of the schemas and of the nodes
     })
     .addNode('write', async ({ state }) => {
       expectTypeOf(state.outputs.gather).toEqualTypeOf<string[] | undefined>();
-      expectTypeOf(state.outputs['later']).toEqualTypeOf<unknown>();
+      // @ts-expect-error no node of this name was added
+      void state.outputs.later;
       // @ts-expect-error no such channel
       void state.scratch.mood;
       return { words: 3 };
@@ -31,13 +32,13 @@ test('G1 state, input and outputs have the types of the schemas and of the nodes
     )
     .addNode('check', ({ state }) => {
       expectTypeOf(state.outputs.write).toEqualTypeOf<{ words: number } | undefined>();
-      expectTypeOf(state.outputs.polish).toEqualTypeOf<unknown>();
+      expectTypeOf(state.outputs.polish).toEqualTypeOf<undefined>();
       return outcome({ scratch: { confidence: 1 } });
     })
     .addEdge(START, 'gather')
     .addEdge('gather', 'write', { when: ({ state }) => (state.scratch.confidence ?? 0) > 0.5 })
-    .addConditionalEdge('write', ({ outputs }) => (outputs.write?.words === 3 ? 'check' : END), ['check', END])
-    .addConditionalEdge('check', ({ scratch }) => (scratch.confidence === 1 ? 'done' : 'more'), {
+    .addConditionalEdge('write', ({ state }) => (state.outputs.write?.words === 3 ? 'check' : END), ['check', END])
+    .addConditionalEdge('check', ({ state }) => (state.scratch.confidence === 1 ? 'done' : 'more'), {
       done: END,
       more: 'gather',
     });
@@ -80,7 +81,7 @@ test('G1 a workflow knows its steps, its arms and its result', () => {
     .input(z.object({ topic: z.string() }))
     .step('fetch', ({ input }) => input.topic.length)
     .branch(
-      ({ artifacts, scratch }) => {
+      ({ state: { artifacts, scratch } }) => {
         expectTypeOf(artifacts.fetch).toEqualTypeOf<number | undefined>();
         expectTypeOf(scratch.seen).toEqualTypeOf<number | undefined>();
         return (artifacts.fetch ?? 0) > 3 ? 'long' : 'short';
@@ -96,7 +97,7 @@ test('G1 a workflow knows its steps, its arms and its result', () => {
       expectTypeOf(state.artifacts.short).toEqualTypeOf<number | undefined>();
       expectTypeOf(state.artifacts.style).toEqualTypeOf<boolean | undefined>();
     })
-    .returns(({ artifacts }) => ({ text: artifacts.draft ?? '' }));
+    .returns(({ state }) => ({ text: state.artifacts.draft ?? '' }));
   const compiled = () => flow.compile();
   type Result = Awaited<ReturnType<ReturnType<typeof compiled>['invoke']>>;
   expectTypeOf<Result['output']>().toEqualTypeOf<{ text: string } | undefined>();

@@ -96,7 +96,7 @@ describe('X3.5 T6 a person says that it happened', () => {
 });
 
 test('X3.4 Y10 what reconcile finds of an item is the output of that item', async () => {
-  const found = lostType({ reconcile: (_, { value }) => ({ happened: true, output: { value } }) });
+  const found = lostType({ reconcile: ({ inputs: { value } }) => ({ happened: true, output: { value } }) });
   const bench = yamlBench([found]);
   const { runId } = await bench.start(each('a.iterations[1].value'));
   const result = await bench.resume(runId);

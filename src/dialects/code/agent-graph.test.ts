@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { CairnError } from '../../errors.ts';
 import { END, START, type GraphSchemas, type Violation } from '../../graph/graph.ts';
 import { AgentGraph } from './agent-graph.ts';
-import type { NodeDraft } from './node-draft.ts';
+import type { NodeDraft } from '../../graph/node-draft.ts';
 
 type AnyGraph = AgentGraph<GraphSchemas, Record<string, unknown>>;
 const open = (options: object = {}, schemas: object = {}): AnyGraph => new AgentGraph(schemas, options);

@@ -8,23 +8,25 @@ import type {
   GraphPolicies,
   GraphSchemas,
   NodeDefinition,
-  Reducer,
 } from '../../graph/graph.ts';
 import { callPlace } from './call-place.ts';
 import { CompiledGraph, type GraphResult } from './compiled-graph.ts';
 import type { CompileOptions } from './run-options.ts';
 import { Faults } from './faults.ts';
 import { completeGuardrailEdge } from './guardrail-edge.ts';
-import { defineNode, type NodeDraft, type NodeSettings } from './node-draft.ts';
+import type { NoNames } from '../../graph/no-names.ts';
+import type { NodeDraft } from '../../graph/node-draft.ts';
+import type { Fits, Reducers } from './fits-state.ts';
+import { defineNode, type AnyWork, type NodeSettings } from './node-draft.ts';
 import { asChoice, asCondition, type Choose, type Predicate } from './predicate.ts';
-import type { NodeFunction, OutputOf, SchemaInput, TypedState } from './typed-state.ts';
+import type { NodeFunction, OutputOf, SchemaInput, TypedAnswers, TypedState } from './typed-state.ts';
 
 /** Options of {@link AgentGraph}. */
-export interface GraphOptions {
+export interface GraphOptions<Reduced extends Reducers = Reducers> {
   /** The graph's stable name: a run knows its graph by it and by the graph's hash. Default `graph`. */
   readonly id?: string;
   /** Reducers by dotted path: `scratch.messages`, `artifacts.stats.count`. */
-  readonly reducers?: Readonly<Record<string, Reducer>>;
+  readonly reducers?: Reduced;
   /** Default `none`: only effects, waits, failures and the end are committed at once; the rest joins the next commit (C10). */
   readonly checkpointPolicy?: CheckpointPolicy;
   /** Activations that run at once. Default 64. */
@@ -81,7 +83,12 @@ type LabelOf<T> = T extends readonly (infer Label extends string)[] ? Label : ke
  *
  * Nothing is checked before {@link AgentGraph.compile}, which reports every fault at once (G7).
  */
-export class AgentGraph<const Schemas extends GraphSchemas = GraphSchemas, Nodes = object> {
+export class AgentGraph<
+  const Schemas extends GraphSchemas = GraphSchemas,
+  Nodes = NoNames,
+  Asked = NoNames,
+  const Reduced extends Reducers = NoNames,
+> {
   readonly #schemas: Schemas;
   readonly #options: GraphOptions;
   readonly #nodes: NodeDefinition[] = [];
@@ -89,7 +96,7 @@ export class AgentGraph<const Schemas extends GraphSchemas = GraphSchemas, Nodes
   readonly #faults = new Faults();
 
   /** @param schemas - Standard Schemas (Zod 4, Valibot, ArkType) of the partitions; each may be left out */
-  constructor(schemas: Schemas, options: GraphOptions = {}) {
+  constructor(schemas: Schemas, options: GraphOptions<Reduced> = {}) {
     this.#schemas = schemas;
     this.#options = options;
     const place = callPlace();
@@ -101,23 +108,23 @@ export class AgentGraph<const Schemas extends GraphSchemas = GraphSchemas, Nodes
    * Adds a node: a function of the context, or what a node builder made, and settings that override the builder's.
    * A plain function is `pure` unless its settings say otherwise: one with an effect must name it, since recovery goes by it.
    */
-  addNode<const Id extends string, Result>(
+  addNode<const Id extends string, Result, Answer = unknown>(
     id: Id,
-    work: NodeFunction<TypedState<Schemas, Nodes>, Result>,
+    work:
+      | NodeFunction<TypedState<Schemas, Nodes>, Result & Fits<Result, Schemas, Reduced>>
+      | NodeDraft<TypedState<Schemas, Nodes>, Result & Fits<Result, Schemas, Reduced>, Answer>,
     settings?: NodeSettings<TypedState<Schemas, Nodes>>,
-  ): AgentGraph<Schemas, Nodes & Record<Id, OutputOf<Result>>>;
-  addNode<const Id extends string>(
-    id: Id,
-    work: NodeDraft,
-    settings?: NodeSettings<TypedState<Schemas, Nodes>>,
-  ): AgentGraph<Schemas, Nodes & Record<Id, unknown>>;
-  addNode(
-    id: string,
-    work: NodeDraft | ((ctx: never) => unknown),
-    settings?: NodeSettings<TypedState<Schemas, Nodes>>,
-  ): AgentGraph<Schemas, never> {
-    this.#nodes.push(defineNode(id, work, settings, callPlace(), this.#faults));
-    return this as unknown as AgentGraph<Schemas, never>;
+  ): AgentGraph<Schemas, Nodes & Record<Id, OutputOf<Result>>, Asked & Record<Id, Answer>, Reduced> {
+    this.#nodes.push(defineNode(id, work as AnyWork, settings, callPlace(), this.#faults));
+    return this as never;
+  }
+
+  /**
+   * Names outputs of nodes that are added further down, so that those before can read them, as in a loop:
+   * `.later<{ review: Review }>()`. For the type checker alone.
+   */
+  later<Outputs>(): AgentGraph<Schemas, Nodes & Outputs, Asked, Reduced> {
+    return this as never;
   }
 
   /** Adds an edge; from START it names an entry node, into END it says that a branch is over. */
@@ -161,7 +168,7 @@ export class AgentGraph<const Schemas extends GraphSchemas = GraphSchemas, Nodes
         rule: 'G6',
         place,
         message: `the choice of ${from} is no function`,
-        fix: 'write it as (state) => label',
+        fix: 'write it as ({ state }) => label',
       });
     const { on, version, name = (choose as { name?: string } | undefined)?.name || `choice of ${from}` } = options;
     const choice = asChoice(choose as Choose<TypedState<Schemas, Nodes>, string>, name, version);
@@ -195,7 +202,7 @@ export class AgentGraph<const Schemas extends GraphSchemas = GraphSchemas, Nodes
   /** The graph, ready to run. Without a store, runs are kept in memory. @throws GRAPH_INVALID, CONFIG_INVALID */
   compile(
     options: CompileOptions = {},
-  ): CompiledGraph<SchemaInput<Schemas['input']>, GraphResult<TypedState<Schemas, Nodes>>> {
+  ): CompiledGraph<SchemaInput<Schemas['input']>, GraphResult<TypedState<Schemas, Nodes>>, TypedAnswers<Asked>> {
     return new CompiledGraph(
       this.toGraph(),
       options,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Engine, OpenQuestion, RunHandle, RunResult } from '../../engine/api.ts';
-import { END, START } from '../../graph/graph.ts';
+import { END, START, type GraphSchemas } from '../../graph/graph.ts';
 import { AgentGraph } from './agent-graph.ts';
 
 const wait = (waitId: string, node: readonly string[], name = 'question'): OpenQuestion => ({
@@ -65,7 +65,11 @@ function recordingEngine() {
     preview: record('preview', []),
     close: record('close', undefined),
   } as unknown as Engine;
-  const graph = new AgentGraph({}, { id: 'g' })
+  const open: AgentGraph<GraphSchemas, Record<string, unknown>, Record<string, unknown>> = new AgentGraph(
+    {},
+    { id: 'g' },
+  );
+  const graph = open
     .addNode('a', () => 1)
     .addEdge(START, 'a')
     .addEdge('a', END)

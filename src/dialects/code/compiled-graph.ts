@@ -12,8 +12,10 @@ import type {
 import { findWait } from '../../engine/admit/find-wait.ts';
 import { CairnError } from '../../errors.ts';
 import type { Graph } from '../../graph/graph.ts';
+import type { RunnableGraph } from '../../graph/runnable-graph.ts';
 import { refuseWrongOptions } from './call-options.ts';
 import type {
+  AnyAnswers,
   BeginOptions,
   BranchOptions,
   CompileOptions,
@@ -90,7 +92,12 @@ export interface GraphResult<State> extends Omit<RunResult, 'state'> {
  * A graph that can be run. Every method takes up runs of this and of earlier processes alike, and throws CONFIG_INVALID, before it
  * does anything, for an option that it does not have, or that is not what it must be.
  */
-export class CompiledGraph<Input = unknown, Result extends GraphResult<unknown> = RunResult> {
+export class CompiledGraph<
+  Input = unknown,
+  Result extends GraphResult<unknown> = RunResult,
+  Answers = AnyAnswers,
+> implements RunnableGraph<Input, Result['state']> {
+  declare readonly '~types'?: NonNullable<RunnableGraph<Input, Result['state']>['~types']>;
   readonly graph: Graph;
   readonly #makeEngine: () => Engine;
   readonly #ownsEngine: boolean;
@@ -159,7 +166,7 @@ export class CompiledGraph<Input = unknown, Result extends GraphResult<unknown> 
    * appended to; with answers it only names the run, for an answer goes to its wait (H1).
    * @throws RUN_NOT_FOUND, CLAIM_TAKEN, RUN_GRAPH_CHANGED, RUN_CANCELLED, WAIT_NOT_FOUND, WAIT_CLOSED, ANSWER_INVALID
    */
-  async resume(target: RunTarget, options: ContinueOptions = {}): Promise<Result> {
+  async resume(target: RunTarget, options: ContinueOptions<Answers> = {}): Promise<Result> {
     checkOptions('resume', options);
     const { answers, ...rest } = options;
     const runId = answers === undefined ? await this.#runToResume(target) : (await this.#refOf(target)).runId;
@@ -168,7 +175,7 @@ export class CompiledGraph<Input = unknown, Result extends GraphResult<unknown> 
   }
 
   /** Makes a new run that goes on from a checkpoint, by default the newest; `resume` it to run it. @throws CHECKPOINT_NOT_FOUND, CHECKPOINT_PRUNED */
-  async fork(from: RunTarget, options: BranchOptions = {}): Promise<CheckpointRef> {
+  async fork(from: RunTarget, options: BranchOptions<Answers> = {}): Promise<CheckpointRef> {
     checkOptions('fork', options);
     return this.engine.fork(await this.#refOf(from), this.#forkOptions(options));
   }
@@ -176,7 +183,7 @@ export class CompiledGraph<Input = unknown, Result extends GraphResult<unknown> 
   /** What resuming (no options) or forking would restore, replay and run; nothing is run. */
   async preview(
     from: RunTarget,
-    options: BranchOptions & { readonly asFork?: boolean } = {},
+    options: BranchOptions<Answers> & { readonly asFork?: boolean } = {},
   ): Promise<readonly PreviewRow[]> {
     checkOptions('preview', options);
     const { asFork, ...branch } = options;
@@ -190,7 +197,12 @@ export class CompiledGraph<Input = unknown, Result extends GraphResult<unknown> 
    * Answers an open wait, named as in `resume`; durable when it resolves. The run goes on here at once, behind the call (`resume`
    * joins it, and says where it came to rest); where `wakes` is false, at the next `resume`.
    */
-  async answer(runId: string, wait: string, value: unknown, options: { readonly by?: string } = {}): Promise<void> {
+  async answer<Wait extends keyof Answers & string>(
+    runId: string,
+    wait: Wait,
+    value: Answers[Wait],
+    options: { readonly by?: string } = {},
+  ): Promise<void> {
     checkOptions('answer', options);
     await this.#answerAll(runId, { [wait]: value }, options);
   }
@@ -268,8 +280,13 @@ export class CompiledGraph<Input = unknown, Result extends GraphResult<unknown> 
     return { runId, seq };
   }
 
-  #forkOptions({ set, graph, ...same }: BranchOptions): ForkOptions {
-    return { ...same, graph: graph ?? this.graph, ...(set === undefined ? {} : { set: asPatches(set) }) };
+  #forkOptions({ set, graph, answers, ...same }: BranchOptions<Answers>): ForkOptions {
+    return {
+      ...same,
+      ...(answers === undefined ? {} : { answers: answers as AnyAnswers }),
+      graph: graph ?? this.graph,
+      ...(set === undefined ? {} : { set: asPatches(set) }),
+    };
   }
 }
 

@@ -1,11 +1,9 @@
-/** A node before it has an id: what node builders return, and what a plain function is made into. */
+/** A node as its author adds it: a draft or a plain function, and settings. */
 import type { NodeDefinition } from '../../graph/graph.ts';
+import type { NodeDraft } from '../../graph/node-draft.ts';
 import type { EffectClass, NodeContext, NodeImplementation } from '../../graph/node-contract.ts';
 import type { Faults } from './faults.ts';
 import { asCondition, type Predicate } from './predicate.ts';
-
-/** What `functionNode`, `shellNode`, … return. A draft is never changed, so one may be added under several ids. */
-export type NodeDraft = Omit<NodeDefinition, 'id'>;
 
 /** What may be said of a node where it is added; it overrides what the draft says. */
 export interface NodeSettings<State> extends Pick<
@@ -45,7 +43,8 @@ const settingNames = [
   'outputAs',
 ] as const satisfies readonly (keyof NodeSettings<never>)[];
 
-type Work = NodeDraft | ((ctx: never) => unknown);
+/** A draft or a function, of whatever state. */
+export type AnyWork = NodeDraft<never> | ((ctx: never) => unknown);
 
 /**
  * The definition of a node from a draft or a function and the settings it was added with. What cannot be used is
@@ -53,7 +52,7 @@ type Work = NodeDraft | ((ctx: never) => unknown);
  */
 export function defineNode<State>(
   id: string,
-  work: Work,
+  work: AnyWork,
   settings: Partial<NodeSettings<State>> | undefined,
   place: string | undefined,
   faults: Faults,
@@ -72,7 +71,7 @@ export function defineNode<State>(
   };
 }
 
-function draftOf(id: string, work: Work, place: string | undefined, faults: Faults): NodeDraft {
+function draftOf(id: string, work: AnyWork, place: string | undefined, faults: Faults): NodeDraft<never> {
   if (typeof work === 'function') return functionDraft(work as (ctx: NodeContext) => unknown);
   if (typeof work === 'object' && work !== null && typeof work.implementation?.run === 'function') return work;
   faults.add({
@@ -84,6 +83,6 @@ function draftOf(id: string, work: Work, place: string | undefined, faults: Faul
   return functionDraft(() => undefined);
 }
 
-function functionDraft(run: (ctx: NodeContext) => unknown): NodeDraft {
+function functionDraft(run: (ctx: NodeContext) => unknown): NodeDraft<never> {
   return { type: 'function', effect: 'pure', implementation: { run } };
 }

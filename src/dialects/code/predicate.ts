@@ -4,7 +4,7 @@ import type { Choice, Condition, ConditionScope } from '../../graph/graph.ts';
 import type { Faults } from './faults.ts';
 import type { SettledOutcome } from './typed-state.ts';
 
-/** What a condition reads: the state, and how the node before the edge settled. */
+/** What a condition or a choice reads: the state, and how the node before the edge settled. */
 export interface TypedScope<State> {
   readonly state: State;
   readonly outcome: SettledOutcome;
@@ -14,7 +14,7 @@ export interface TypedScope<State> {
 export type Predicate<State> = Condition | ((scope: TypedScope<State>) => boolean);
 
 /** Names one target, or several. */
-export type Choose<State, Label extends string> = (state: State, outcome: SettledOutcome) => Label | readonly Label[];
+export type Choose<State, Label extends string> = (scope: TypedScope<State>) => Label | readonly Label[];
 
 /**
  * The condition of a predicate; anything else is reported. A function's name stands for it in the graph's hash: its text may be
@@ -40,8 +40,8 @@ export function asCondition<State>(
 
 /** @param name - what the choice is called in the graph's hash and in messages */
 export function asChoice<State>(choose: Choose<State, string>, name: string, version: string | undefined): Choice {
-  const ofScope = ({ state, outcome }: ConditionScope): string | readonly string[] => choose(state as State, outcome);
-  // The hint that code has changed is taken from the author's function, not from this wrapper.
-  ofScope.toString = () => String(choose);
-  return functionChoice(ofScope, { text: name, ...(version === undefined ? {} : { version }) });
+  return functionChoice(choose as (scope: ConditionScope) => string | readonly string[], {
+    text: name,
+    ...(version === undefined ? {} : { version }),
+  });
 }

@@ -6,8 +6,8 @@ import type { NodeContext } from '../../graph/node-contract.ts';
 /** Its id; a step may not have it. */
 export const returnsId = 'returns';
 
-/** Gives a workflow's result from its final state. */
-export type ReturnsFunction<State, Value> = (state: State) => Value;
+/** Gives a workflow's result from its final state: `({ state }) => …`. */
+export type ReturnsFunction<State, Value> = (scope: { readonly state: State }) => Value;
 
 /** The node that computes the result and checks it, so that a result that does not fit is a failed run, not a surprise later. */
 export function defineReturns(
@@ -25,7 +25,7 @@ export function defineReturns(
     effect: 'pure',
     implementation: {
       run: ({ state }: NodeContext) => {
-        const value = compute === undefined ? state.artifacts : compute(state);
+        const value = compute === undefined ? state.artifacts : compute({ state });
         return schema === undefined ? value : check(schema, value);
       },
       codeText: compute === undefined ? '' : String(compute),

@@ -17,6 +17,9 @@ export type CompileOptions =
  */
 export type RunTarget = string | CheckpointRef;
 
+/** Answers by name; nothing is known of the names. */
+export type AnyAnswers = Readonly<Record<string, unknown>>;
+
 export interface InvokeOptions {
   /** Default: a fresh one. Invoking twice with one id is the same run (E2). */
   readonly runId?: string;
@@ -41,12 +44,14 @@ export interface StreamOptions extends InvokeOptions {
   readonly live?: boolean;
 }
 
-export interface ContinueOptions extends Omit<ResumeOptions, 'graph'> {
+export interface ContinueOptions<Answers = AnyAnswers> extends Omit<ResumeOptions, 'graph'> {
   /** Answers to open waits, by wait id, by question name, or by the id or path (`a/b`) of the node that asks. */
-  readonly answers?: Readonly<Record<string, unknown>>;
+  readonly answers?: Answers;
 }
 
-export interface BranchOptions extends Omit<ForkOptions, 'set' | 'graph'> {
+export interface BranchOptions<Answers = AnyAnswers> extends Omit<ForkOptions, 'set' | 'graph' | 'answers'> {
+  /** Other answers to questions that the run was asked, named as in `resume`. */
+  readonly answers?: Answers;
   /** Changes of state: `{ 'scratch.confidence': 0.95 }`, or patches, where a key has a dot in it. */
   readonly set?: Readonly<Record<string, unknown>> | readonly Patch[];
   /** Go on under another graph. Default: this one. */

@@ -3,7 +3,8 @@ import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { chain, later, open } from '../../../test/support/small-graphs.ts';
 import { createSystemIds } from '../../app/system-ids.ts';
-import { END, humanNode, mapNode, START, workflow } from '../../index.ts';
+import type { NodeContext } from '../../graph/node-contract.ts';
+import { AgentGraph, END, humanNode, mapNode, outcome, START, subgraphNode, workflow } from '../../index.ts';
 import { createMemoryStore } from '../../stores/memory/index.ts';
 
 test('G6 a choice sees the output of the node that it follows, also after an answer and in a later visit', async () => {
@@ -13,7 +14,7 @@ test('G6 a choice sees the output of the node that it follows, also after an ans
     .addEdge(START, 'ask')
     .addConditionalEdge(
       'ask',
-      ({ outputs, artifacts }, outcome) => {
+      ({ state: { outputs, artifacts }, outcome }) => {
         seen.push([outputs['ask'], artifacts['reply'], outcome.output]);
         return outputs['ask'] === 'yes' ? 'ask' : END;
       },
@@ -31,7 +32,7 @@ test('G6 a choice sees the output of the node that it follows, also after an ans
 
 test('G6 a condition sees the output of a map, which is kept in its steps', async () => {
   const graph = open()
-    .addNode('map', mapNode({ over: () => [1, 2], each: (item) => item * 2 }))
+    .addNode('map', mapNode({ over: () => [1, 2], each: ({ item }) => item * 2 }))
     .addNode('next', () => 'ran')
     .addEdge(START, 'map')
     .addEdge('map', 'next', {
@@ -56,7 +57,7 @@ test('P1 a race goes on from each of its checkpoints, whether or not its loser w
       { join: 'any' },
     )
     .then('end', () => 'done')
-    .returns(({ artifacts }) => artifacts.end)
+    .returns(({ state }) => state.artifacts.end)
     .compile();
   const run = await flow.invoke({});
   for (let seq = 0; seq <= run.seq; seq += 1) {
@@ -155,4 +156,47 @@ test('H1 events of a fork name the checkpoints of its ancestors as those do', as
   expect(live[0]).toBe(first[0]);
   expect(live.slice(1).some((id) => first.includes(id))).toBe(false);
   for (const id of live) expect((await compiled.engine.locate(id)).checkpointId).toBe(id);
+});
+
+test('N13 what compile gives stands for its graph, in a subgraph and for each item of a map', async () => {
+  const child = chain(
+    open().addNode('double', ({ input }) => outcome({ artifacts: { twice: 2 * (input as number) } })),
+    'double',
+  ).compile();
+  const parent = chain(
+    open()
+      .addNode('once', subgraphNode(child, { input: () => 4 }))
+      .addNode('each', mapNode({ over: () => [1, 2], each: child })),
+    'once',
+    'each',
+  ).compile();
+  const { outputs } = (await parent.invoke({})).state;
+  expect([outputs['once'], outputs['each']]).toEqual([{ twice: 8 }, [{ twice: 2 }, { twice: 4 }]]);
+  expect(parent.graph.hash).toBe(
+    chain(
+      open()
+        .addNode('once', subgraphNode(child.graph, { input: () => 4 }))
+        .addNode('each', mapNode({ over: () => [1, 2], each: child.graph })),
+      'once',
+      'each',
+    ).toGraph().hash,
+  );
+});
+
+test('W3 two questions of one name are answered by their nodes, at a resume and in a fork', async () => {
+  const ask = (ctx: Pick<NodeContext, 'ask'>): Promise<string> =>
+    ctx.ask({ name: 'title', prompt: 'Title?', schema: { type: 'string' } });
+  const compiled = new AgentGraph({}, { id: 'titles' })
+    .addNode('book', (ctx) => ask(ctx), { effectClass: 'human' })
+    .addNode('film', (ctx) => ask(ctx), { effectClass: 'human' })
+    .addEdge(START, 'book')
+    .addEdge(START, 'film')
+    .addEdge('book', END)
+    .addEdge('film', END)
+    .compile();
+  const { runId } = await compiled.invoke({});
+  const { state } = await compiled.resume(runId, { answers: { 'book/title': 'B', 'film/title': 'F' } });
+  expect(state.outputs).toEqual({ book: 'B', film: 'F' });
+  const fork = await compiled.fork(runId, { answers: { 'book/title': 'B', 'film/title': 'G' } });
+  expect((await compiled.resume(fork)).state.outputs).toEqual({ book: 'B', film: 'G' });
 });

@@ -145,7 +145,7 @@ describe('policies', () => {
   test('G9 schemas are enforced, and what would have no effect is refused', async () => {
     const schemas = { input: z.object({ n: z.number().default(3) }), scratch: z.object({ n: z.number() }) };
     const compiled = new AgentGraph(schemas)
-      .addNode('a', ({ state }) => outcome({ scratch: { n: state.input.n === 3 ? 1 : 'many' } }))
+      .addNode('a', ({ state }) => outcome({ scratch: { n: state.input.n === 3 ? 1 : ('many' as never) } }))
       .addEdge(START, 'a')
       .addEdge('a', END)
       .compile();
@@ -207,7 +207,7 @@ describe('policies', () => {
     const continued = await begin()
       .step('bad', fails, { onFailure: 'continue' })
       .then('next', () => 2)
-      .returns(({ artifacts }) => artifacts.next)
+      .returns(({ state }) => state.artifacts.next)
       .compile()
       .invoke({});
     expect([continued.status, continued.output]).toEqual(['completed', 2]);
@@ -223,7 +223,7 @@ describe('policies', () => {
     const tool = { name: 'greet', execute: ({ name }: { name: string }) => `Hello ${name}` };
     const graph = open()
       .addNode('who', () => 'Ada')
-      .addNode('greet', toolNode(tool, { args: (state) => ({ name: state.outputs['who'] }) }));
+      .addNode('greet', toolNode(tool, { args: ({ state }) => ({ name: state.outputs['who'] }) }));
     expect((await chain(graph, 'who', 'greet').compile().invoke({})).state.outputs['greet']).toBe('Hello Ada');
   });
 });

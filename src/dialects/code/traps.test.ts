@@ -150,7 +150,7 @@ describe('routing', () => {
     const { ran, node } = recorder();
     const flow = workflow('orders')
       .input(z.object({ total: z.number() }))
-      .branch(({ input }) => (input.total > 100 ? 'review' : 'accept'), {
+      .branch(({ state }) => (state.input.total > 100 ? 'review' : 'accept'), {
         review: node('review'),
         accept: node('accept'),
       })
@@ -176,7 +176,7 @@ describe('routing', () => {
       .addNode('try', ({ visit }) => outcome({ output: visit, scratch: { tries: 1 } }))
       .addNode('done', ({ state }) => state.scratch['tries'])
       .addEdge(START, 'try')
-      .addConditionalEdge('try', ({ scratch }) => (Number(scratch['tries']) < 4 ? 'try' : 'done'), ['try', 'done'])
+      .addConditionalEdge('try', ({ state }) => (Number(state.scratch['tries']) < 4 ? 'try' : 'done'), ['try', 'done'])
       .addEdge('done', END);
     const { status, state } = await graph.compile().invoke({});
     expect([status, state.outputs['try'], state.outputs['done']]).toEqual(['completed', 4, 4]);
@@ -305,7 +305,7 @@ describe('history', () => {
       .addNode('again', () => 'again')
       .addNode('publish', () => 'publish')
       .addEdge(START, 'judge')
-      .addConditionalEdge('judge', ({ scratch }) => (Number(scratch['confidence']) > 0.9 ? 'publish' : 'again'), [
+      .addConditionalEdge('judge', ({ state }) => (Number(state.scratch['confidence']) > 0.9 ? 'publish' : 'again'), [
         'again',
         'publish',
       ])

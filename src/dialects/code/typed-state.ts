@@ -15,8 +15,8 @@ export type SchemaInput<Schema> = Schema extends { readonly '~standard': { reado
 
 type Keyed = Readonly<Record<string, unknown>>;
 
-/** The outputs known by node id, and any other as unknown. A node that has not completed has none. */
-export type TypedOutputs<Nodes> = Readonly<Partial<Nodes>> & Keyed;
+/** The outputs by node id, of the nodes added so far. A node that has not completed has none. */
+export type TypedOutputs<Nodes> = Readonly<Partial<Nodes>>;
 
 /** A graph's state: channels that no node has written yet are absent, so every channel may be undefined. */
 export interface TypedState<Schemas extends GraphSchemas, Nodes> extends Omit<
@@ -41,7 +41,13 @@ export type NodeFunction<State extends { readonly input: unknown }, Result = unk
 ) => Result;
 
 /** The output recorded for a function that returned `Result`. */
-export type OutputOf<Result> = Awaited<Result> extends Outcome ? unknown : Awaited<Result>;
+export type OutputOf<Result> = OutputOfEnd<Awaited<Result>>;
+type OutputOfEnd<End> = End extends Outcome<infer Output> ? Output : End;
+
+/** Answers by the id of the node that asks; also by a wait's id, and by path: `node/question`, or `outer/inner` of a child's node. */
+export type TypedAnswers<Asked> = Readonly<Partial<Asked>> & {
+  readonly [Wait in `w_${string}` | `${string}/${string}`]?: unknown;
+};
 
 /** How the activation before an edge settled. */
 export type SettledOutcome = ConditionScope['outcome'];

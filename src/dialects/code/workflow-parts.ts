@@ -1,12 +1,11 @@
 /** What each part of a workflow lays: one node, a branch with its arms, or arms side by side with their join. */
 import type { Condition, Join, NodeDefinition, Reducer } from '../../graph/graph.ts';
-import { defineNode, type NodeDraft, type NodeSettings } from './node-draft.ts';
+import { defineNode, type AnyWork, type NodeSettings } from './node-draft.ts';
 import { asChoice, type Choose } from './predicate.ts';
 import type { Layout, Trail } from './trail.ts';
 
 /** Lays something at the end of a trail. */
 export type Part = (trail: Trail) => void;
-export type Work = NodeDraft | ((ctx: never) => unknown);
 
 /** Options of a branch. */
 export interface BranchSettings {
@@ -39,7 +38,7 @@ const parallelSettingNames = [
 /** One step. Its output is an artifact under its id unless the draft or the settings name another. */
 export function layStep(
   id: string,
-  work: Work,
+  work: AnyWork,
   settings: NodeSettings<never> | undefined,
   place: string | undefined,
 ): Part {

@@ -15,11 +15,22 @@ import { CairnError } from '../../errors.ts';
 import { callPlace } from './call-place.ts';
 import { CompiledGraph, type GraphResult } from './compiled-graph.ts';
 import type { CompileOptions } from './run-options.ts';
-import type { NodeDraft, NodeSettings } from './node-draft.ts';
+import type { NoNames } from '../../graph/no-names.ts';
+import type { NodeDraft } from '../../graph/node-draft.ts';
+import type { Fits } from './fits-state.ts';
+import type { AnyWork, NodeSettings } from './node-draft.ts';
 import type { Choose } from './predicate.ts';
 import { defineReturns, returnsId, type ReturnsFunction } from './returns-node.ts';
 import { Trail } from './trail.ts';
-import type { NodeFunction, OutputOf, SchemaInput, SchemaOutput, TypedOutputs, TypedState } from './typed-state.ts';
+import type {
+  NodeFunction,
+  OutputOf,
+  SchemaInput,
+  SchemaOutput,
+  TypedAnswers,
+  TypedOutputs,
+  TypedState,
+} from './typed-state.ts';
 import {
   layBranch,
   layParallel,
@@ -27,7 +38,6 @@ import {
   type BranchSettings,
   type ParallelSettings,
   type Part,
-  type Work,
 } from './workflow-parts.ts';
 
 /** Options of {@link workflow}. */
@@ -58,32 +68,54 @@ export interface WorkflowResult<State, Value> extends GraphResult<State> {
   readonly output?: Value;
 }
 
-/** Carries the type of a workflow's nodes; nothing at run time. */
-interface HasNodes<Nodes> {
+/** Carries the types of a workflow's nodes, and of the answers they take; nothing at run time. */
+interface HasNodes<Nodes, Asked> {
   readonly '~nodes': Nodes;
+  readonly '~asked': Asked;
 }
 
 /** An arm is one node, named by its key, or steps begun from the `arm` that the callback form is given. */
-type ArmWork<State extends { readonly input: unknown }> = NodeDraft | NodeFunction<State> | HasNodes<unknown>;
+type ArmWork<State extends { readonly input: unknown }> =
+  NodeDraft<State> | NodeFunction<State> | HasNodes<unknown, unknown>;
 type Arms<State extends { readonly input: unknown }> = Readonly<Record<string, ArmWork<State>>>;
 
 type ArmNodes<Work, Key extends string> =
-  Work extends HasNodes<infer Nodes>
+  Work extends HasNodes<infer Nodes, unknown>
     ? Nodes
     : Work extends (ctx: never) => infer Result
       ? Record<Key, OutputOf<Result>>
+      : Work extends NodeDraft<never, infer Result>
+        ? Record<Key, OutputOf<Result>>
+        : Record<Key, unknown>;
+type ArmAnswers<Work, Key extends string> =
+  Work extends HasNodes<unknown, infer Asked>
+    ? Asked
+    : Work extends NodeDraft<never, unknown, infer Answer>
+      ? Record<Key, Answer>
       : Record<Key, unknown>;
 type UnionToIntersection<U> = (U extends unknown ? (value: U) => void : never) extends (value: infer I) => void
   ? I
   : never;
 type NodesOfArms<A> = UnionToIntersection<{ [Key in keyof A & string]: ArmNodes<A[Key], Key> }[keyof A & string]>;
+type AnswersOfArms<A> = UnionToIntersection<{ [Key in keyof A & string]: ArmAnswers<A[Key], Key> }[keyof A & string]>;
 
 type ArmsOrCallback<Schemas extends GraphSchemas, Nodes, A> = A | ((arm: Workflow<Schemas, Nodes, unknown>) => A);
-type CompiledWorkflow<Schemas extends GraphSchemas, Nodes, Value> = CompiledGraph<
+type CompiledWorkflow<Schemas extends GraphSchemas, Nodes, Value, Asked> = CompiledGraph<
   SchemaInput<Schemas['input']>,
-  WorkflowResult<WorkflowState<Schemas, Nodes>, Value>
+  WorkflowResult<WorkflowState<Schemas, Nodes>, Value>,
+  TypedAnswers<Asked>
 >;
 type StateOf<Schemas extends GraphSchemas, Nodes> = WorkflowState<Schemas, Nodes>;
+
+/** What a step may be. Which channels have reducers is said later, in part: so an update may be of a part. */
+type StepWork<Schemas extends GraphSchemas, Nodes, Result, Answer> =
+  | NodeFunction<StateOf<Schemas, Nodes>, Result & Fits<Result, Schemas, AnyReducers>>
+  | NodeDraft<StateOf<Schemas, Nodes>, Result & Fits<Result, Schemas, AnyReducers>, Answer>;
+type AnyReducers = Readonly<Record<string, 'merge'>>;
+/** A step's output is known by its id, and by its `outputAs`. */
+type StepSettings<Schemas extends GraphSchemas, Nodes, As> = Omit<NodeSettings<StateOf<Schemas, Nodes>>, 'outputAs'> & {
+  readonly outputAs?: As;
+};
 
 /** All that has been said of a workflow so far. */
 interface Plan {
@@ -107,8 +139,9 @@ const optionNames = [
  * A workflow being written. Each method returns a new one and leaves the one it was called on as it was.
  * Nothing is checked before {@link Workflow.compile}, which reports every fault at once (G7).
  */
-export class Workflow<Schemas extends GraphSchemas, Nodes, Result> implements HasNodes<Nodes> {
+export class Workflow<Schemas extends GraphSchemas, Nodes, Result, Asked = NoNames> implements HasNodes<Nodes, Asked> {
   declare readonly '~nodes': Nodes;
+  declare readonly '~asked': Asked;
   readonly #plan: Plan;
 
   constructor(plan: Plan) {
@@ -116,7 +149,9 @@ export class Workflow<Schemas extends GraphSchemas, Nodes, Result> implements Ha
   }
 
   /** Says what the workflow takes. */
-  input<Input extends StandardSchema>(schema: Input): Workflow<Schemas & { readonly input: Input }, Nodes, Result> {
+  input<Input extends StandardSchema>(
+    schema: Input,
+  ): Workflow<Schemas & { readonly input: Input }, Nodes, Result, Asked> {
     return new Workflow({ ...this.#plan, input: schema });
   }
 
@@ -124,35 +159,23 @@ export class Workflow<Schemas extends GraphSchemas, Nodes, Result> implements Ha
    * Adds a step: a function of the context, or what a node builder made, and settings that override the builder's. A plain
    * function is `pure` unless its settings say otherwise. Its output is in `state.artifacts` under `outputAs`, by default its id.
    */
-  step<const Id extends string, Output>(
+  step<const Id extends string, Output, Answer = unknown, const As extends string = Id>(
     id: Id,
-    work: NodeFunction<StateOf<Schemas, Nodes>, Output>,
-    settings?: NodeSettings<StateOf<Schemas, Nodes>>,
-  ): Workflow<Schemas, Nodes & Record<Id, OutputOf<Output>>, Result>;
-  step<const Id extends string>(
-    id: Id,
-    work: NodeDraft,
-    settings?: NodeSettings<StateOf<Schemas, Nodes>>,
-  ): Workflow<Schemas, Nodes & Record<Id, unknown>, Result>;
-  step(id: string, work: Work, settings?: NodeSettings<never>): Workflow<Schemas, never, Result> {
-    return this.#with(layStep(id, work, settings, callPlace()));
+    work: StepWork<Schemas, Nodes, Output, Answer>,
+    settings?: StepSettings<Schemas, Nodes, As>,
+  ): Workflow<Schemas, Nodes & Record<Id | As, OutputOf<Output>>, Result, Asked & Record<Id, Answer>> {
+    return this.#with(layStep(id, work as AnyWork, settings, callPlace()));
   }
 
   /** The same as {@link Workflow.step}: reads better after a branch. @throws USAGE_INVALID a workflow was awaited */
   // oxlint-disable unicorn/no-thenable -- the name that authors know; awaiting a workflow is refused.
-  then<const Id extends string, Output>(
+  then<const Id extends string, Output, Answer = unknown, const As extends string = Id>(
     id: Id,
-    work: NodeFunction<StateOf<Schemas, Nodes>, Output>,
-    settings?: NodeSettings<StateOf<Schemas, Nodes>>,
-  ): Workflow<Schemas, Nodes & Record<Id, OutputOf<Output>>, Result>;
-  then<const Id extends string>(
-    id: Id,
-    work: NodeDraft,
-    settings?: NodeSettings<StateOf<Schemas, Nodes>>,
-  ): Workflow<Schemas, Nodes & Record<Id, unknown>, Result>;
-  then(id: string, work: Work, settings?: NodeSettings<never>): Workflow<Schemas, never, Result> {
+    work: StepWork<Schemas, Nodes, Output, Answer>,
+    settings?: StepSettings<Schemas, Nodes, As>,
+  ): Workflow<Schemas, Nodes & Record<Id | As, OutputOf<Output>>, Result, Asked & Record<Id, Answer>> {
     refuseAwait(id);
-    return this.#with(layStep(id, work, settings, callPlace()));
+    return this.#with(layStep(id, work as AnyWork, settings, callPlace()));
   }
   // oxlint-enable unicorn/no-thenable
 
@@ -164,7 +187,7 @@ export class Workflow<Schemas extends GraphSchemas, Nodes, Result> implements Ha
     choose: Choose<StateOf<Schemas, Nodes>, NoInfer<keyof A & string>>,
     arms: ArmsOrCallback<Schemas, Nodes, A>,
     settings: BranchSettings = {},
-  ): Workflow<Schemas, Nodes & NodesOfArms<A>, Result> {
+  ): Workflow<Schemas, Nodes & NodesOfArms<A>, Result, Asked & AnswersOfArms<A>> {
     const place = callPlace();
     return this.#with(layBranch(choose as Choose<never, string>, this.#armParts(arms, place), settings, place));
   }
@@ -173,7 +196,7 @@ export class Workflow<Schemas extends GraphSchemas, Nodes, Result> implements Ha
   parallel<const A extends Arms<StateOf<Schemas, Nodes>>>(
     arms: ArmsOrCallback<Schemas, Nodes, A>,
     settings: ParallelSettings = {},
-  ): Workflow<Schemas, Nodes & NodesOfArms<A>, Result> {
+  ): Workflow<Schemas, Nodes & NodesOfArms<A>, Result, Asked & AnswersOfArms<A>> {
     const place = callPlace();
     return this.#with(layParallel(this.#armParts(arms, place), settings, place));
   }
@@ -185,12 +208,14 @@ export class Workflow<Schemas extends GraphSchemas, Nodes, Result> implements Ha
   returns<Schema extends StandardSchema>(
     schema: Schema,
     compute?: ReturnsFunction<StateOf<Schemas, Nodes>, unknown>,
-  ): Workflow<Schemas, Nodes, SchemaOutput<Schema, unknown>>;
-  returns<Value>(compute: ReturnsFunction<StateOf<Schemas, Nodes>, Value>): Workflow<Schemas, Nodes, Awaited<Value>>;
+  ): Workflow<Schemas, Nodes, SchemaOutput<Schema, unknown>, Asked>;
+  returns<Value>(
+    compute: ReturnsFunction<StateOf<Schemas, Nodes>, Value>,
+  ): Workflow<Schemas, Nodes, Awaited<Value>, Asked>;
   returns(
     first: StandardSchema | ReturnsFunction<never, unknown>,
     second?: ReturnsFunction<never, unknown>,
-  ): Workflow<Schemas, Nodes, never> {
+  ): Workflow<Schemas, Nodes, never, Asked> {
     return new Workflow({ ...this.#plan, returns: defineReturns(first, second, callPlace()) });
   }
 
@@ -232,7 +257,7 @@ export class Workflow<Schemas extends GraphSchemas, Nodes, Result> implements Ha
   }
 
   /** The workflow, ready to run. Without a store, runs are kept in memory. @throws GRAPH_INVALID, CONFIG_INVALID */
-  compile(options: CompileOptions = {}): CompiledWorkflow<Schemas, Nodes, Result> {
+  compile(options: CompileOptions = {}): CompiledWorkflow<Schemas, Nodes, Result, Asked> {
     return new CompiledGraph(
       this.toGraph(),
       options,
@@ -240,7 +265,7 @@ export class Workflow<Schemas extends GraphSchemas, Nodes, Result> implements Ha
     );
   }
 
-  #with<NewNodes>(part: Part): Workflow<Schemas, NewNodes, Result> {
+  #with<NewNodes, NewAsked>(part: Part): Workflow<Schemas, NewNodes, Result, NewAsked> {
     return new Workflow({ ...this.#plan, parts: [...this.#plan.parts, part] });
   }
 
@@ -254,7 +279,7 @@ export class Workflow<Schemas extends GraphSchemas, Nodes, Result> implements Ha
     return new Map(
       Object.entries(given).map(([key, work]) => [
         key,
-        work instanceof Workflow ? layArm(key, work.#plan, place) : layStep(key, work as Work, undefined, place),
+        work instanceof Workflow ? layArm(key, work.#plan, place) : layStep(key, work as AnyWork, undefined, place),
       ]),
     );
   }
@@ -264,7 +289,7 @@ export class Workflow<Schemas extends GraphSchemas, Nodes, Result> implements Ha
 export function workflow<const Scratch extends StandardSchema = StandardSchema<Readonly<Record<string, unknown>>>>(
   name: string,
   options: WorkflowOptions<Scratch> = {},
-): Workflow<{ readonly scratch: Scratch }, object, unknown> {
+): Workflow<{ readonly scratch: Scratch }, NoNames, unknown> {
   const place = callPlace();
   return new Workflow({ name, options, parts: [], ...(place === undefined ? {} : { place }) });
 }

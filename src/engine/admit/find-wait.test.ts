@@ -24,6 +24,8 @@ test.each([
   ['its node', 'ask', 'w_aaaa1'],
   ['the path of its node', 'map/b/review', 'w_bbbb3'],
   ['its name', 'body', 'w_bbbb3'],
+  ['its node and its name', 'review/body', 'w_bbbb3'],
+  ['the path of its node and its name', 'map/b/review/body', 'w_bbbb3'],
   ['its node before the name of another', 'title', 'w_cccc4'],
   ['the beginning of its id', 'w_aaab', 'w_aaab2'],
   ['the node of an effect in doubt', 'send', 'w_dddd5'],

@@ -23,13 +23,14 @@ export function nodeNameOf({ node }: Pick<WaitRecord, 'node'>): string {
 const ways: readonly ((wait: KnownWait, name: string) => boolean)[] = [
   (wait, name) => wait.waitId === name,
   (wait, name) => nodeNameOf(wait) === name || wait.node.at(-1) === name,
+  (wait, name) => [nodeNameOf(wait), wait.node.at(-1)].some((node) => `${node}/${wait.name}` === name),
   (wait, name) => wait.name === name,
   (wait, name) => name.length >= shortestPrefix && wait.waitId.startsWith(name),
 ];
 
 /**
- * Those of the answerable waits that go by a name: by its id; else by its node, the id alone or the path `a/b`; else by its own
- * name; else by the beginning of its id. The first of these ways that finds any counts.
+ * Those of the answerable waits that go by a name: by its id; else by its node, the id alone or the path `a/b`; else by both,
+ * `node/name`; else by its own name; else by the beginning of its id. The first of these ways that finds any counts.
  */
 export function waitsNamed<Wait extends KnownWait>(waits: readonly Wait[], name: string): readonly Wait[] {
   const answerable = waits.filter(isAnswerable);

@@ -12,6 +12,7 @@ import type {
   StepContext,
   StepOptions,
 } from '../../graph/node-contract.ts';
+import type { AnswerTo } from '../../graph/answer-types.ts';
 import type { Graph } from '../../graph/graph.ts';
 import type { ModelAccess } from '../../graph/model-contract.ts';
 import { deepFreeze } from '../../state/values/freeze.ts';
@@ -89,9 +90,10 @@ export class Context implements NodeContext {
     this.#guard('step');
     return runStep(this.#core, this.#activation, name, options, fn, this.#onWaiting);
   }
-  async ask(question: Question): Promise<unknown> {
+  async ask<const Asked extends Question>(question: Asked): Promise<AnswerTo<Asked>> {
     this.#guard('ask');
-    return ask(this.#core, this.#activation, question, this.#onWaiting);
+    // It was held against the question when it was taken in.
+    return (await ask(this.#core, this.#activation, question, this.#onWaiting)) as AnswerTo<Asked>;
   }
   async sleepUntil(time: number | Date, name = 'sleep'): Promise<void> {
     this.#guard('sleepUntil');

@@ -35,7 +35,7 @@ export function afterFailure(
 
 async function askTheWorld(core: RunCore, effort: Effort, delayMs: number): Promise<AfterFailure> {
   try {
-    const found = await effort.reconcile?.(effortKeyOf(core, effort));
+    const found = await effort.reconcile?.({ idempotencyKey: effortKeyOf(core, effort) });
     if (found?.happened === true) return { kind: 'happened', output: found.output };
     return found?.happened === false ? { kind: 'retry', delayMs } : { kind: 'fail' };
   } catch {

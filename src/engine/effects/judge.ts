@@ -31,7 +31,7 @@ export async function judge(core: RunCore, effort: Effort, onInDoubt: 'ask' | 'f
   const decision = decideDoubt(view);
   if (decision === 'happened') return { kind: 'happened', returned: saidByPerson(effort), by: 'person' };
   if (decision !== 'reconcile') return { kind: decision };
-  const found = await effort.reconcile?.(intent.key);
+  const found = await effort.reconcile?.({ idempotencyKey: intent.key });
   if (found?.happened === true) return { kind: 'happened', returned: found.output, by: 'reconcile' };
   const said = found?.happened === false ? 'did not happen' : 'unknown';
   return { kind: decideDoubt({ ...view, found: said }) as 'run' | 'fail' | 'ask' };

@@ -41,7 +41,7 @@ export interface Effort {
   /** Its own, in ms. */
   readonly timeoutMs: number | undefined;
   /** Asks the world whether the effect under a key happened. */
-  readonly reconcile: ((key: string) => Promise<Reconciliation> | Reconciliation) | undefined;
+  readonly reconcile: StepOptions['reconcile'] | undefined;
   /** What is written of it now, if anything. */
   fields(): EffortFields | undefined;
   /** Writes it as begun, with these fields in place of those it has. */
@@ -75,8 +75,8 @@ export class NodeEffort implements Effort {
     this.activation = activation;
     const { node, view } = activation;
     const { implementation, config } = node;
-    const reconcile: Effort['reconcile'] = (key) =>
-      implementation.reconcile?.(key, { config, state: view.state, signal: activation.signal }) as Reconciliation;
+    const reconcile: Effort['reconcile'] = (asked) =>
+      implementation.reconcile?.({ ...asked, config, state: view.state, signal: activation.signal }) as Reconciliation;
     if (implementation.reconcile !== undefined) this.reconcile = reconcile;
   }
 

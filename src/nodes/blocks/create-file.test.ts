@@ -46,11 +46,11 @@ test('B11 without overwrite a file that is there stays, and without create_paren
 test('X3 one in doubt that may not overwrite is known by its content', async () => {
   const path = fresh();
   const inputs = { path, content: 'mine', overwrite: false };
-  expect(await createFile.reconcile?.('key', inputs)).toEqual({ happened: false });
+  expect(await createFile.reconcile?.({ idempotencyKey: 'key', inputs })).toEqual({ happened: false });
   const output = await runBlock(createFile, inputs);
-  expect(await createFile.reconcile?.('key', inputs)).toEqual({ happened: true, output });
+  expect(await createFile.reconcile?.({ idempotencyKey: 'key', inputs })).toEqual({ happened: true, output });
   writeFileSync(path, 'theirs');
-  expect(await createFile.reconcile?.('key', inputs)).toEqual({ happened: false });
+  expect(await createFile.reconcile?.({ idempotencyKey: 'key', inputs })).toEqual({ happened: false });
 });
 
 test('B11 the mode is octal text; a number is refused, since it may mean three things', async () => {

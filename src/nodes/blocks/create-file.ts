@@ -94,7 +94,7 @@ async function run({ inputs, idempotencyKey, signal, isGranted }: TypedNodeConte
 }
 
 /** Where an existing file would be refused, one with this very content is our own: written again, it would only fail. */
-async function reconcile(_key: string, inputs: Inputs): Promise<Reconciliation> {
+async function reconcile({ inputs }: { readonly inputs: Inputs }): Promise<Reconciliation> {
   const { path, content, bytes } = readTarget(inputs);
   if (overwrite.read(inputs)) return { happened: false };
   const found = await readRegularFile(path, { limitBytes: fileLimitBytes }).catch(() => undefined);

@@ -49,7 +49,10 @@ export interface BlockDefinition<Schema extends ObjectSchema = ObjectSchema> {
   readonly check?: (inputs: Inputs) => readonly InputFault[];
   readonly run: (inputs: ValueOf<Schema>, ctx: TypedNodeContext) => unknown;
   /** Did the effect under this key happen, and with what output? */
-  readonly reconcile?: (key: string, inputs: Inputs) => Promise<Reconciliation> | Reconciliation;
+  readonly reconcile?: (asked: {
+    readonly idempotencyKey: string;
+    readonly inputs: Inputs;
+  }) => Promise<Reconciliation> | Reconciliation;
 }
 
 const keys =

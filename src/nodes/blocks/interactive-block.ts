@@ -51,8 +51,10 @@ export interface InteractiveContext extends Pick<
  * A block that asks a person or a model, any number of times. `execute` begins; `resume` is called with each answer and the metadata of
  * its question. Each call is recorded (X4): after a crash or a long pause the block goes on from the last of them. A method that throws
  * fails the block; resuming the run calls it again, with the answer that is recorded.
+ * @typeParam Kept - the metadata of its questions
  */
-export abstract class InteractiveBlock {
+// oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- a subclass says it once, for both its questions and their answers.
+export abstract class InteractiveBlock<Kept = unknown> {
   /** The `type` that files name. */
   abstract readonly name: string;
   /** One line. */
@@ -83,7 +85,7 @@ export abstract class InteractiveBlock {
   abstract resume(
     ctx: InteractiveContext,
     answer: unknown,
-    pauseMetadata: unknown,
+    pauseMetadata: Kept,
   ): BlockOutput | Pause | Refusal | Promise<BlockOutput | Pause | Refusal>;
 }
 

@@ -33,5 +33,6 @@ export const renderTemplate: NodeType = {
   needs: (inputs, pending) => createFile.needs?.(fileInputs(inputs), pending) ?? [],
   check: (inputs) => createFile.check?.(fileInputs(inputs)) ?? [],
   run: (ctx) => createFile.run(Object.create(ctx, { inputs: { value: fileInputs(ctx.inputs) } }) as typeof ctx),
-  reconcile: (key, inputs) => createFile.reconcile?.(key, fileInputs(inputs)) ?? { happened: false },
+  reconcile: ({ idempotencyKey, inputs }) =>
+    createFile.reconcile?.({ idempotencyKey, inputs: fileInputs(inputs) }) ?? { happened: false },
 };

@@ -1,5 +1,6 @@
 /** Configuration with functions of the state in it: what is hashed of it, and how it is resolved. */
 import type { StateView } from '../../graph/node-contract.ts';
+import type { FromState } from './typed-context.ts';
 import { mapLeaves } from './map-leaves.ts';
 import { SecretReference } from '../../graph/secret-reference.ts';
 
@@ -28,7 +29,5 @@ export function describeConfig<Config>(given: Config): DescribedConfig<Config> {
 
 /** Calls every function in a configuration with the state. What they return is not searched for more. */
 export function resolveComputed(config: unknown, state: StateView): unknown {
-  return mapLeaves(config, (leaf) =>
-    typeof leaf === 'function' ? (leaf as (state: StateView) => unknown)(state) : leaf,
-  );
+  return mapLeaves(config, (leaf) => (typeof leaf === 'function' ? (leaf as FromState<unknown>)({ state }) : leaf));
 }

@@ -1,17 +1,10 @@
-/** A node that has no id yet: what every builder returns and a graph builder names. */
+/** How builders make drafts: what each knows of its node, and what its user says on top. */
 import { functionCondition } from '../../graph/condition.ts';
-import type {
-  Condition,
-  ConditionScope,
-  Graph,
-  Join,
-  NodeCheckpoint,
-  NodeDefinition,
-  OnFailure,
-} from '../../graph/graph.ts';
+import type { Condition, ConditionScope, Graph, Join, NodeCheckpoint, OnFailure } from '../../graph/graph.ts';
+import type { NodeDraft } from '../../graph/node-draft.ts';
 import type { EffectClass, NodeImplementation, RetryPolicy } from '../../graph/node-contract.ts';
 
-export type NodeDraft = Omit<NodeDefinition, 'id'>;
+export type { NodeDraft } from '../../graph/node-draft.ts';
 
 /** What every builder takes beside its own configuration; each has an effect or is refused when the graph is compiled (G9). */
 export interface NodeOptions {
@@ -50,8 +43,11 @@ export interface DraftParts {
   readonly implementation: NodeImplementation;
 }
 
-/** Joins a builder's parts and its user's options into a draft; options win. */
-export function draftNode(parts: DraftParts, options: NodeOptions = {}): NodeDraft {
+/** Joins a builder's parts and its user's options into a draft; options win. The type parameters are what the builder knows of it. */
+export function draftNode<State, Output, Answer = unknown>(
+  parts: DraftParts,
+  options: NodeOptions = {},
+): NodeDraft<State, Output, Answer> {
   const { effectClass, when, ...rest } = options;
   return {
     type: parts.type,

@@ -7,8 +7,8 @@ export type TypedContext<S extends StateView = StateView> = Omit<NodeContext, 's
   readonly input: S['input'];
 };
 
-/** A function of the state, read when an attempt starts; what it reads is recorded as the activation's input. */
-export type FromState<T, S extends StateView = StateView> = (state: S) => T;
+/** A function of the state, called when an attempt starts: `({ state }) => …`. What it reads is recorded as the activation's input. */
+export type FromState<T, S extends StateView = StateView> = (scope: { readonly state: S }) => T;
 
 /** A value, or a function of the state that gives it. */
 export type Computed<T, S extends StateView = StateView> = T | FromState<T, S>;

@@ -82,13 +82,14 @@ export function createFakeContext(options: FakeContextOptions = {}): FakeContext
       steps.push({ name, options: stepOptions });
       return fn({ idempotencyKey: `key-1/${name}`, attempt: 1, signal, spend });
     },
-    ask: (question) => {
+    // An answer that a test gives is one to its question.
+    ask: ((question: Question) => {
       questions.push(question);
       const name = question.name ?? 'question';
       const count = questions.filter((asked) => (asked.name ?? 'question') === name).length;
       const list = answers[name] ?? [];
       return count <= list.length ? Promise.resolve(list[count - 1]) : leave();
-    },
+    }) as NodeContext['ask'],
     sleepUntil: () => leave(),
     receive: () => leave(),
     save: () => Promise.resolve(),

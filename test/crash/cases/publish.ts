@@ -38,7 +38,7 @@ function publishGraph(process: CrashProcess): Graph {
     })
     .addNode('store', {
       ...functionNode(work, { effectClass: 'write' }),
-      implementation: { run: work, reconcile: (key) => process.oracle.reconcile(key) },
+      implementation: { run: work, reconcile: ({ idempotencyKey }) => process.oracle.reconcile(idempotencyKey) },
     })
     .addNode('publish', work, { effectClass: 'external' })
     .addNode('announce', flakyEffect(process), { effectClass: 'external', retry: { attempts: 3, delayMs: 1 } })
@@ -46,7 +46,7 @@ function publishGraph(process: CrashProcess): Graph {
     .addEdge('collect', 'draft')
     .addEdge('draft', 'notify')
     .addEdge('notify', 'review')
-    .addConditionalEdge('review', ({ outputs }) => (outputs.review === 'good' ? ['store', 'publish'] : 'draft'), [
+    .addConditionalEdge('review', ({ state }) => (state.outputs.review === 'good' ? ['store', 'publish'] : 'draft'), [
       'store',
       'publish',
       'draft',

@@ -78,7 +78,7 @@ function graphsFor(url: string): Readonly<Record<string, () => Graph>> {
     guardrail: () => around(guardrailNode({ check: () => false, onViolation: 'warn' })),
     subgraph: () => around(subgraphNode(childGraph())),
     map: () =>
-      around(mapNode({ over: () => ['a', 'b'], each: (item) => mark(`item ${item}`), effectClass: 'external' })),
+      around(mapNode({ over: () => ['a', 'b'], each: ({ item }) => mark(`item ${item}`), effectClass: 'external' })),
     'map of graphs': () => around(mapNode({ over: () => ['a', 'b'], each: childGraph() })),
     shell: () => around(shellNode({ command: 'sleep 0.02; echo "$1" >> ledger; echo done', args: () => ['shell'] })),
     'shell (fails)': () => around(shellNode({ command: 'echo failed >> ledger; exit 3', okExitCodes: [0, 3] })),

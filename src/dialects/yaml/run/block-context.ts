@@ -1,5 +1,6 @@
 /** What the code of a block is handed: the node's context, with the inputs and what a block's place in a workflow adds. */
 import type { Amounts } from '../../../graph/amounts.ts';
+import type { AnswerTo } from '../../../graph/answer-types.ts';
 import type { ModelAccess } from '../../../graph/model-contract.ts';
 import { CairnError } from '../../../errors.ts';
 import type {
@@ -105,9 +106,10 @@ export class BlockContext implements TypedNodeContext {
     return this.ctx.step(name, options, fn);
   }
   /** A question of a workflow that another one called says which workflow asks. */
-  ask(question: Question): Promise<unknown> {
+  ask<const Asked extends Question>(question: Asked): Promise<AnswerTo<Asked>> {
     if (this.ctx.nodePath.length < 2) return this.ctx.ask(question);
-    return this.ctx.ask({ ...question, prompt: `[Child workflow '${this.#workflow.name}'] ${question.prompt}` });
+    const prompt = `[Child workflow '${this.#workflow.name}'] ${question.prompt}`;
+    return this.ctx.ask<Asked>({ ...question, prompt });
   }
   sleepUntil(time: number | Date, name?: string): Promise<void> {
     return this.ctx.sleepUntil(time, name);
@@ -141,8 +143,8 @@ export class ItemContext extends BlockContext {
   override step<T>(name: string, options: StepOptions, fn: (step: StepContext) => Promise<T> | T): Promise<T> {
     return super.step(`${this.#key}/${name}`, options, fn);
   }
-  override ask(question: Question): Promise<unknown> {
-    return super.ask({ ...question, name: `${this.#key}/${question.name ?? 'question'}` });
+  override ask<const Asked extends Question>(question: Asked): Promise<AnswerTo<Asked>> {
+    return super.ask<Asked>({ ...question, name: `${this.#key}/${question.name ?? 'question'}` });
   }
   override sleepUntil(time: number | Date, name = 'sleep'): Promise<void> {
     return super.sleepUntil(time, `${this.#key}/${name}`);

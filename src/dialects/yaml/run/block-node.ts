@@ -14,7 +14,8 @@ export function blockImplementation({ type, inputs, fileOutputs, workflow }: Blo
       return orEmpty(type.run(new BlockContext({ ctx, workflow, inputs: resolved, fileOutputs: files })));
     },
     ...(reconcile !== undefined && {
-      reconcile: (key, { state }) => reconcile(key, inputs.resolve(scopeOfState(workflow, state))),
+      reconcile: ({ idempotencyKey, state }) =>
+        reconcile({ idempotencyKey, inputs: inputs.resolve(scopeOfState(workflow, state)) }),
     }),
     codeText: String(type.run),
   };

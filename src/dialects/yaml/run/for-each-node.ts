@@ -119,8 +119,8 @@ function chooseWork(parts: BlockParts, effect: EffectClass, timeoutMs: number | 
         ...fixed,
         input: parts.inputs.secrets.length > 0 ? withoutSecrets(inputs) : inputs,
         ...(reconcile !== undefined && {
-          reconcile: async (stepKey: string) => {
-            const found = await reconcile(stepKey, inputs);
+          reconcile: async ({ idempotencyKey }: { readonly idempotencyKey: string }) => {
+            const found = await reconcile({ idempotencyKey, inputs });
             return found.happened === true ? { ...found, output: completed(key, found.output) } : found;
           },
         }),

@@ -1,0 +1,58 @@
+/** What an answer is, to the type checker: one of the choices, or what the question's JSON Schema says. */
+
+type Entry<T, Key extends string> = T extends { readonly [K in Key]: infer Value } ? Value : never;
+
+type RequiredOf<Schema> = Schema extends { readonly required: readonly (infer Key)[] } ? Key : never;
+
+/** Those of `properties` that `required` names must be there. */
+type ObjectValue<Schema> = Schema extends { readonly properties: infer Properties }
+  ? {
+      readonly [Key in keyof Properties as Key extends RequiredOf<Schema> ? Key : never]: SchemaValue<Properties[Key]>;
+    } & {
+      readonly [Key in keyof Properties as Key extends RequiredOf<Schema> ? never : Key]?: SchemaValue<Properties[Key]>;
+    }
+  : Readonly<Record<string, unknown>>;
+
+interface ValueOfType<Schema> {
+  readonly string: string;
+  readonly number: number;
+  readonly integer: number;
+  readonly boolean: boolean;
+  readonly null: null;
+  readonly array: readonly SchemaValue<Entry<Schema, 'items'>>[];
+  readonly object: ObjectValue<Schema>;
+}
+type TypedValue<Schema, Name> = Name extends readonly (infer One)[]
+  ? TypedValue<Schema, One>
+  : Name extends keyof ValueOfType<Schema>
+    ? ValueOfType<Schema>[Name]
+    : unknown;
+
+/** The value that fits a JSON Schema, as far as its literal type says it; else unknown. */
+export type SchemaValue<Schema> = [Schema] extends [never]
+  ? unknown
+  : Schema extends { readonly const: infer Value }
+    ? Value
+    : Schema extends { readonly enum: readonly (infer Value)[] }
+      ? Value
+      : Schema extends { readonly anyOf: readonly (infer One)[] } | { readonly oneOf: readonly (infer One)[] }
+        ? SchemaValue<One>
+        : Schema extends { readonly type: infer Name }
+          ? TypedValue<Schema, Name>
+          : unknown;
+
+/** The value of one of a list of choices. */
+export type ChoiceValue<Offered> = Offered extends readonly (infer Choice)[]
+  ? Choice extends { readonly value: infer Value }
+    ? Value
+    : Choice
+  : never;
+
+/** What answers a question: its choices, unless they are only suggestions, else its schema; and what stands for an answer that came too late. */
+export type AnswerTo<Asked> =
+  | (Asked extends { readonly matching: 'open' }
+      ? SchemaValue<Entry<Asked, 'schema'>>
+      : Asked extends { readonly choices: infer Offered }
+        ? ChoiceValue<Offered>
+        : SchemaValue<Entry<Asked, 'schema'>>)
+  | Entry<Asked, 'defaultAnswer'>;
