@@ -38,6 +38,25 @@ export type { TypedState } from './dialects/code/typed-state.ts';
 export type { Workflow, WorkflowResult, WorkflowState } from './dialects/code/workflow.ts';
 export type { CheckpointRef, Engine, StreamEvent } from './engine/api.ts';
 export { createWorker, type Worker, type WorkerOptions } from './app/worker.ts';
+export { openHistory, type HistoryOptions } from './app/open-history.ts';
+export type { ComparedCheckpoints, History, WaitsQuery } from './history/history.ts';
+export type { Change } from './history/stored/change.ts';
+export type { OpenQuestion } from './history/stored/open-waits.ts';
+export type { ExportAs, ExportReport } from './history/move/export-from.ts';
+export type { ImportReport } from './history/move/import.ts';
+export type { ImportAs } from './history/move/import-into.ts';
+export type { CheckpointQuery, ListedCheckpoint } from './history/read/list-checkpoints.ts';
+export type { ListedRun, ListQuery } from './history/read/list-runs.ts';
+export type { CheckpointDetails, LogEntry } from './history/read/log.ts';
+export type { CheckpointName, CheckpointPosition, RunName } from './history/read/references.ts';
+export type { StateAt } from './history/read/state-at.ts';
+export type { Tag } from './history/read/tag-checkpoint.ts';
+export type { KeepOptions, PrunedRun, PrunedRuns } from './history/shorten/prune-runs.ts';
+export type { RemovedCheckpoint } from './history/shorten/remove-checkpoint.ts';
+export type { RemovedRuns } from './history/shorten/remove-run.ts';
+export type { Finding } from './history/verify/finding.ts';
+export type { Fault, VerifyReport } from './history/verify/verify.ts';
+export type { Verification } from './history/verify/verify-place.ts';
 export type { RunSchedule, Schedule } from './ports/schedule.ts';
 export type {
   Admission,

@@ -81,7 +81,7 @@ export const doorsMutants: readonly Mutant[] = [
   },
   {
     name: 'doctor does not read the states of runs',
-    file: 'src/operations/store/examine-runs.ts',
+    file: 'src/history/verify/examine-runs.ts',
     old: '    await loadState(store, blobs, run);\n',
     new: '',
     tests: ['test/bad-input/doctor.test.ts'],

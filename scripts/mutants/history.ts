@@ -3,6 +3,27 @@ import type { Mutant } from './mutant.ts';
 
 export const historyMutants: readonly Mutant[] = [
   {
+    name: 'a log reads all of a history before it gives any of it',
+    file: 'src/history/read/log.ts',
+    old: '  let width = pageSize;\n',
+    new: '  let width = Math.max(pageSize, 1_000_000);\n',
+    tests: ['src/history/read/log.test.ts'],
+  },
+  {
+    name: 'an export to move that is stopped half way keeps the run',
+    file: 'src/history/move/export-from.ts',
+    old: '    await store.releaseClaim(claim);\n',
+    new: '',
+    tests: ['test/history/open-history.test.ts'],
+  },
+  {
+    name: 'a program may name what it removes by a checkpoint of it',
+    file: 'src/history/history.ts',
+    old: 'return removeRun(this.#place, (await this.#run(run)).runId, options);',
+    new: 'return removeRun(this.#place, (await this.#find(run)).run.runId, options);',
+    tests: ['test/history/open-history.test.ts'],
+  },
+  {
     name: 'an import does not verify checksums',
     file: 'src/history/stored/checkpoint.ts',
     old: 'parentChecksum !== undefined &&\n    !isChecksumRight(',

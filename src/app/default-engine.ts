@@ -1,15 +1,10 @@
 /** The engine that `compile()` makes when it is given none. */
-import { createFileBlobs } from '../blobs/file-blobs.ts';
-import { createMemoryBlobs } from '../blobs/memory-blobs.ts';
 import type { Engine, EngineOptions } from '../engine/api.ts';
 import { createEngine } from '../engine/engine.ts';
-import { CairnError } from '../errors.ts';
-import type { BlobStore } from '../ports/blobs.ts';
-import type { Store } from '../ports/store.ts';
 import { createMemoryStore } from '../stores/memory/index.ts';
+import { blobsBeside } from './blobs-beside.ts';
 import { environmentSecrets } from './environment-secrets.ts';
 import { openModels } from './open-models.ts';
-import { parseStoreUrl } from './store-url.ts';
 import { systemClock } from './system-clock.ts';
 import { createSystemIds } from './system-ids.ts';
 import { readVersion } from './version.ts';
@@ -31,22 +26,5 @@ export function createDefaultEngine(settings: Partial<EngineOptions> = {}): Engi
     ...settings,
     store,
     blobs: settings.blobs ?? blobsBeside(store),
-  });
-}
-
-/** Engines over one store in memory share its blobs. */
-const blobsInMemory = new WeakMap<Store, BlobStore>();
-
-function blobsBeside(store: Store): BlobStore {
-  if (store.capabilities.durability === 'none') {
-    const blobs = blobsInMemory.get(store) ?? createMemoryBlobs();
-    blobsInMemory.set(store, blobs);
-    return blobs;
-  }
-  const place = store.name.startsWith('sqlite:') ? parseStoreUrl(store.name, process.cwd()) : undefined;
-  if (place?.kind === 'sqlite') return createFileBlobs(place.blobs);
-  throw new CairnError('CONFIG_INVALID', {
-    path: 'blobs',
-    reason: `a blob store is needed beside the store ${store.name}`,
   });
 }

@@ -3,7 +3,7 @@ import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs
 import { dirname } from 'node:path';
 import { createFileBlobs } from '../blobs/file-blobs.ts';
 import type { DoctorContext } from '../operations/store/examine-store.ts';
-import type { Finding } from '../operations/store/finding.ts';
+import type { Finding } from '../history/verify/finding.ts';
 import { chooseStore, defaultTenant, openIfThere, type StoreChoice } from './open-reading.ts';
 import { isWorkerDead } from './process-name.ts';
 import type { StorePlace } from './store-url.ts';

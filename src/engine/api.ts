@@ -3,6 +3,8 @@ import type { CairnError } from '../errors.ts';
 import type { Amounts } from '../graph/amounts.ts';
 import type { Graph } from '../graph/graph.ts';
 import type { FileAccess, StateView } from '../graph/node-contract.ts';
+import type { History } from '../history/history.ts';
+import type { CheckpointName, CheckpointPosition } from '../history/read/references.ts';
 import type { Change } from '../history/stored/change.ts';
 import type { OpenQuestion } from '../history/stored/open-waits.ts';
 import type { BlobStore } from '../ports/blobs.ts';
@@ -101,10 +103,7 @@ export interface ResumeOptions {
 }
 
 /** A checkpoint by run and seq; the seq may be an ancestor's. */
-export interface CheckpointRef {
-  readonly runId: string;
-  readonly seq: number;
-}
+export type CheckpointRef = CheckpointPosition;
 
 /** What a name stands for. */
 export interface NamedCheckpoint extends CheckpointRef {
@@ -237,6 +236,8 @@ export interface Engine {
   know(graph: Graph): void;
   /** Files of this engine's tenant: put one here, and hand its reference over in an input, an answer or a signal. */
   readonly files: FileAccess;
+  /** The histories of this engine's tenant: listed, logged, compared, named, checked, shortened, moved. */
+  readonly history: History;
   /** Admits a run durably, claims it and advances it. @throws INPUT_INVALID, FILE_NOT_FOUND, RUN_EXISTS, ID_INVALID */
   start(graph: Graph, input: unknown, options?: StartOptions): Promise<RunHandle>;
   /** Claims a run and advances it. A completed run is returned as it is. @throws RUN_NOT_FOUND, CLAIM_TAKEN, RUN_GRAPH_CHANGED, RUN_CANCELLED, CHECKPOINT_CORRUPT */
@@ -244,13 +245,13 @@ export interface Engine {
   /** Claims the runs that have been due longest and advances them, as workers do: failed runs stay as they are. */
   takeUp(options: TakeUpOptions): Promise<readonly TakenRun[]>;
   /**
-   * The checkpoint that a name stands for: `RUN` (its newest), `RUN@12`, `RUN@tag`, `RUN@head~2`, or a checkpoint's id. RUN is a
-   * run's id or its key; with `byPrefix` also the beginning of one, if no other begins so.
+   * The checkpoint that a name stands for: `RUN` (its newest), `RUN@12`, `RUN@tag`, `RUN@head~2`, a checkpoint's id, or
+   * `{ runId, seq }`. RUN is a run's id or its key; with `byPrefix` also the beginning of one, if no other begins so.
    * @throws RUN_NOT_FOUND, CHECKPOINT_NOT_FOUND, CHECKPOINT_PRUNED, CHECKPOINT_AMBIGUOUS
    */
-  locate(name: string, options?: { readonly byPrefix?: boolean }): Promise<NamedCheckpoint>;
-  /** Where a run stands, without advancing it. @throws RUN_NOT_FOUND, CONFIG_INVALID (its graph is not known here), CHECKPOINT_CORRUPT */
-  inspect(runId: string): Promise<RunResult>;
+  locate(name: CheckpointName, options?: { readonly byPrefix?: boolean }): Promise<NamedCheckpoint>;
+  /** Where a run stands, or stood at an older checkpoint, without advancing it. @throws RUN_NOT_FOUND, CONFIG_INVALID (its graph is not known here), CHECKPOINT_CORRUPT */
+  inspect(runId: string, seq?: number): Promise<RunResult>;
   /** The open waits of a run, without reading its state. @throws RUN_NOT_FOUND */
   waits(runId: string): Promise<readonly OpenQuestion[]>;
   /** Answers an open wait; durable when it resolves. The owner takes it; a paused run goes on here if this engine `wakes`, else at the next resume. `stays`: it does not, for a resume follows. @returns the value recorded: the choice that was meant. @throws WAIT_NOT_FOUND, WAIT_CLOSED, ANSWER_INVALID, FILE_NOT_FOUND */

@@ -2,9 +2,9 @@
 import { CairnError } from '../errors.ts';
 import type { Graph } from '../graph/graph.ts';
 import type { FileAccess } from '../graph/node-contract.ts';
-import { checkpointId } from '../history/stored/checkpoint.ts';
-import { loadState, readOwner, type LoadedState } from '../history/load/load.ts';
-import { resolveReference } from '../history/read/references.ts';
+import { History } from '../history/history.ts';
+import { loadState, type LoadedState } from '../history/load/load.ts';
+import type { CheckpointName, NamingOptions } from '../history/read/references.ts';
 import type { Claim, GrantedClaim, RunRow } from '../ports/store.ts';
 import { compileStoreRules } from '../state/secrecy/store-rules.ts';
 import { admitRun } from './runs/admit-run.ts';
@@ -107,6 +107,16 @@ class CairnEngine implements Engine {
 
   get files(): FileAccess {
     return accessFiles(this.#env, { tenant: this.#env.tenant });
+  }
+
+  get history(): History {
+    return this.#historyOf({ byPrefix: false });
+  }
+
+  #historyOf(naming: NamingOptions): History {
+    const { tenant, store, blobs, ids, clock } = this.#env;
+    const isWorkerDead = (workerId: string): boolean | undefined => ids.isWorkerDead(workerId);
+    return new History({ tenant, store, blobs, ids, isWorkerDead, now: () => clock.now() }, naming);
   }
 
   async start(graph: Graph, input: unknown, options: StartOptions = {}): Promise<RunHandle> {
@@ -304,13 +314,13 @@ class CairnEngine implements Engine {
     };
   }
 
-  async inspect(runId: string): Promise<RunResult> {
+  async inspect(runId: string, seq?: number): Promise<RunResult> {
     const run = await requireRun(this.#env, runId);
-    return this.#inspectRow(run, await findGraphOf(this.#options, run));
+    return this.#inspectRow(run, await findGraphOf(this.#options, run), seq);
   }
 
-  async #inspectRow(run: RunRow, graph: Graph): Promise<RunResult> {
-    const loaded = await loadState(this.#env.store, this.#env.blobs, run);
+  async #inspectRow(run: RunRow, graph: Graph, seq: number = run.head): Promise<RunResult> {
+    const loaded = await loadState(this.#env.store, this.#env.blobs, run, seq);
     return resultOf(run.runId, loaded.seq, loaded.root, restingFrame(loaded.root, graph));
   }
 
@@ -364,11 +374,11 @@ class CairnEngine implements Engine {
     return previewRun(this.#env, run, from.seq, graph, options);
   }
 
-  async locate(name: string, { byPrefix = false }: { readonly byPrefix?: boolean } = {}): Promise<NamedCheckpoint> {
-    const { store, tenant } = this.#env;
-    const { run, seq } = await resolveReference(store, tenant, name, { byPrefix });
-    const { key } = await readOwner(store, run, seq);
-    return { runId: run.runId, seq, checkpointId: checkpointId(key, seq), isHead: seq === run.head };
+  async locate(
+    name: CheckpointName,
+    { byPrefix = false }: { readonly byPrefix?: boolean } = {},
+  ): Promise<NamedCheckpoint> {
+    return this.#historyOf({ byPrefix }).locate(name);
   }
 
   async *events(runId: string, options: { readonly after?: number } = {}): AsyncIterable<StreamEvent> {

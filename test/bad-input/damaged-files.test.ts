@@ -7,7 +7,8 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { createMemoryBlobs } from '../../src/blobs/memory-blobs.ts';
 import type { Engine } from '../../src/engine/api.ts';
 import { CairnError } from '../../src/errors.ts';
-import { verifyRuns, type VerifyRunsOutput } from '../../src/operations/store/verify-runs.ts';
+import { verifyRuns } from '../../src/operations/store/verify-runs.ts';
+import type { Verification } from '../../src/history/verify/verify-place.ts';
 import type { Store } from '../../src/ports/store.ts';
 import { openSqliteStore } from '../../src/stores/sqlite/index.ts';
 import { createBench, edges, graphOf, node, runToRest, testIds } from '../engine-kit.ts';
@@ -117,7 +118,7 @@ async function useDamaged(path: string): Promise<void> {
   const { store, engine } = open(path, 'two');
   try {
     const context = { store, blobs, tenant: 'default', isWorkerDead: () => undefined, now: () => 0 };
-    const { isSound }: Pick<VerifyRunsOutput, 'isSound'> = await verifyRuns.run(context, {});
+    const { isSound }: Pick<Verification, 'isSound'> = await verifyRuns.run(context, {});
     expect(isSound).toBe(false);
     for (const runId of all) {
       const handle = engine.resume(runId).then((resumed) => resumed.result());

@@ -21,8 +21,8 @@ export function diamond(graph: AgentGraph, sides: readonly string[], join: strin
 /** After the callbacks that are waiting now. */
 export const later = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
 
-export async function collect(events: AsyncIterable<StreamEvent>): Promise<readonly StreamEvent[]> {
-  const seen: StreamEvent[] = [];
-  for await (const event of events) seen.push(event);
+export async function collect<Item = StreamEvent>(items: AsyncIterable<Item>): Promise<readonly Item[]> {
+  const seen: Item[] = [];
+  for await (const item of items) seen.push(item);
   return seen;
 }

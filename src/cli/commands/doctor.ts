@@ -3,7 +3,7 @@ import { perform } from '../../operations/declare/perform.ts';
 import { openDoctor } from '../../app/examine-place.ts';
 import { errorTable, type ErrorCode } from '../../errors.ts';
 import { examineStore } from '../../operations/store/examine-store.ts';
-import type { Finding } from '../../operations/store/finding.ts';
+import type { Finding } from '../../operations/store/examine-store.ts';
 import type { Command } from '../command.ts';
 import type { Screen } from '../screen.ts';
 import { printable } from '../text/printable.ts';

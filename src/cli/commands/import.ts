@@ -3,13 +3,13 @@ import { perform } from '../../operations/declare/perform.ts';
 import { createReadStream } from 'node:fs';
 import type { App } from '../../app/open-app.ts';
 import { CairnError } from '../../errors.ts';
-import { importRun, type ImportRunInput } from '../../operations/store/move-runs.ts';
+import { importRun, type ImportAs } from '../../operations/store/move-runs.ts';
 import type { FieldsOf } from '../../operations/declare/operation.ts';
 import type { Command } from '../command.ts';
 import { withApp } from '../follow.ts';
 import { printable } from '../text/printable.ts';
 
-interface ImportArguments extends ImportRunInput {
+interface ImportArguments extends ImportAs {
   readonly file: string;
 }
 

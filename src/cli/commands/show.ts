@@ -1,6 +1,6 @@
 /** `cairn show` */
 import { perform } from '../../operations/declare/perform.ts';
-import { withHistory } from '../../app/open-history.ts';
+import { withHistory } from '../../app/with-history.ts';
 import {
   showCheckpoint,
   type ShowCheckpointInput,

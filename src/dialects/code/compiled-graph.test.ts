@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Engine, OpenQuestion, RunHandle, RunResult } from '../../engine/api.ts';
 import { END, START, type GraphSchemas } from '../../graph/graph.ts';
+import type { CheckpointName } from '../../history/read/references.ts';
 import { AgentGraph } from './agent-graph.ts';
 
 const wait = (waitId: string, node: readonly string[], name = 'question'): OpenQuestion => ({
@@ -55,7 +56,11 @@ function recordingEngine() {
     know: () => undefined,
     start: record('start', handle),
     resume: record('resume', handle),
-    locate: () => Promise.resolve({ runId: 'run', seq: 7, checkpointId: 'key.7', isHead: true }),
+    locate: (name: CheckpointName) => {
+      const { seq = 7 } = typeof name === 'string' ? {} : name;
+      return Promise.resolve({ runId: 'run', seq, checkpointId: `key.${seq}`, isHead: seq === 7 });
+    },
+    history: { find: () => Promise.resolve({ runId: 'run' }) },
     inspect: () => Promise.resolve(paused),
     waits: () => Promise.resolve(paused.waits),
     answer: record('answer', undefined),

@@ -13,6 +13,10 @@ import { findWait } from '../../engine/admit/find-wait.ts';
 import { CairnError } from '../../errors.ts';
 import type { Graph } from '../../graph/graph.ts';
 import type { RunnableGraph } from '../../graph/runnable-graph.ts';
+import type { History } from '../../history/history.ts';
+import type { RunName } from '../../history/read/references.ts';
+import { parsePath } from '../../history/read/state-path.ts';
+import type { StateAt } from '../../history/read/state-at.ts';
 import { refuseWrongOptions } from './call-options.ts';
 import type {
   AnyAnswers,
@@ -87,6 +91,9 @@ const optionNames = {
 export interface GraphResult<State> extends Omit<RunResult, 'state'> {
   readonly state: State;
 }
+
+/** A state as it is recorded: what failed is told as data, and what the run had cost is told too. */
+export type RecordedState<State> = Omit<State, 'failures'> & Pick<StateAt, 'failures' | 'spent' | 'saved'>;
 
 /**
  * A graph that can be run. Every method takes up runs of this and of earlier processes alike, and throws CONFIG_INVALID, before it
@@ -169,7 +176,7 @@ export class CompiledGraph<
   async resume(target: RunTarget, options: ContinueOptions<Answers> = {}): Promise<Result> {
     checkOptions('resume', options);
     const { answers, ...rest } = options;
-    const runId = answers === undefined ? await this.#runToResume(target) : (await this.#refOf(target)).runId;
+    const runId = answers === undefined ? await this.#runToResume(target) : await this.#runOf(target);
     await this.#answerAll(runId, answers ?? {}, { by: options.by, stays: true });
     return this.#finish(await this.engine.resume(runId, { ...rest, graph: this.graph }));
   }
@@ -198,34 +205,45 @@ export class CompiledGraph<
    * joins it, and says where it came to rest); where `wakes` is false, at the next `resume`.
    */
   async answer<Wait extends keyof Answers & string>(
-    runId: string,
+    run: RunTarget,
     wait: Wait,
     value: Answers[Wait],
     options: { readonly by?: string } = {},
   ): Promise<void> {
     checkOptions('answer', options);
-    await this.#answerAll(runId, { [wait]: value }, options);
+    await this.#answerAll(await this.#runOf(run), { [wait]: value }, options);
   }
 
-  /** Sends a signal that a node waits for, or will. */
-  async signal(runId: string, name: string, value: unknown, options: { readonly id?: string } = {}): Promise<void> {
+  /** Sends a signal that a node waits for, or will. @throws RUN_NOT_FOUND, VALUE_UNSTORABLE */
+  async signal(run: RunTarget, name: string, value: unknown, options: { readonly id?: string } = {}): Promise<void> {
     checkOptions('signal', options);
-    await this.engine.signal(runId, name, value, options);
+    await this.engine.signal(await this.#runOf(run), name, value, options);
   }
 
-  async cancel(runId: string): Promise<void> {
-    await this.engine.cancel(runId);
+  /** Ends a run, named by its own id or key; its history stays. @throws RUN_NOT_FOUND, RUN_FINISHED */
+  async cancel(run: RunName): Promise<void> {
+    await this.engine.cancel((await this.history.find(run)).runId);
   }
 
-  /** Where a run stands, without advancing it. @throws RUN_NOT_FOUND */
-  async inspect(runId: string): Promise<Result> {
-    return this.#present(await this.engine.inspect(runId));
+  /** Where a run stands, or stood at the checkpoint named, without advancing it. @throws RUN_NOT_FOUND, CHECKPOINT_NOT_FOUND, CHECKPOINT_PRUNED */
+  async inspect(target: RunTarget): Promise<Result> {
+    const { runId, seq, isHead } = await this.engine.locate(target);
+    return this.#present(await this.engine.inspect(runId, isHead ? undefined : seq));
   }
 
   /** Events of a run that was started anywhere; ends when the run is paused or has ended. */
-  events(runId: string, options: { readonly after?: number } = {}): AsyncIterable<StreamEvent> {
+  events(run: RunTarget, options: { readonly after?: number } = {}): AsyncIterable<StreamEvent> {
     checkOptions('events', options);
-    return this.engine.events(runId, options);
+    return this.#eventsOf(run, options);
+  }
+
+  async *#eventsOf(run: RunTarget, options: { readonly after?: number }): AsyncGenerator<StreamEvent, void, undefined> {
+    yield* this.engine.events(await this.#runOf(run), options);
+  }
+
+  /** The histories of the runs that are kept with this graph's: listed, logged, shown, compared, named, checked, shortened, moved. */
+  get history(): History<RecordedState<Result['state']>> {
+    return this.engine.history as unknown as History<RecordedState<Result['state']>>;
   }
 
   /** Closes the engine, if `compile` made it. Runs that are not finished can be resumed by another. */
@@ -251,10 +269,7 @@ export class CompiledGraph<
   }
 
   async #runToResume(target: RunTarget): Promise<string> {
-    const isName = typeof target === 'string';
-    const named = await this.engine.locate(isName ? target : runIdOf(target));
-    const { runId, seq } = isName ? named : target;
-    const isHead = isName ? named.isHead : named.seq === seq;
+    const { runId, seq, isHead } = await this.engine.locate(target);
     return isHead ? runId : (await this.engine.fork({ runId, seq }, { graph: this.graph })).runId;
   }
 
@@ -273,9 +288,12 @@ export class CompiledGraph<
     for (const [waitId, value] of found) await this.engine.answer(runId, waitId, value, options);
   }
 
+  async #runOf(target: RunTarget): Promise<string> {
+    return (await this.engine.locate(target)).runId;
+  }
+
   /** A run's id alone means its newest checkpoint. @throws CONFIG_INVALID it names no run */
   async #refOf(target: RunTarget): Promise<CheckpointRef> {
-    if (typeof target !== 'string') return { runId: runIdOf(target), seq: target.seq };
     const { runId, seq } = await this.engine.locate(target);
     return { runId, seq };
   }
@@ -290,16 +308,9 @@ export class CompiledGraph<
   }
 }
 
-/** @throws CONFIG_INVALID it names no run */
-function runIdOf(target: unknown): string {
-  const { runId } = (target ?? {}) as { readonly runId?: unknown };
-  if (typeof runId === 'string') return runId;
-  throw new CairnError('CONFIG_INVALID', { reason: 'a run is named by its id, a checkpoint by { runId, seq }' });
-}
-
 function asPatches(set: Readonly<Record<string, unknown>> | readonly Patch[]): readonly Patch[] {
   if (Array.isArray(set)) return set as readonly Patch[];
-  return Object.entries(set).map(([path, value]) => ({ path: path.split('.'), value }));
+  return Object.entries(set).map(([path, value]) => ({ path: parsePath(path), value }));
 }
 
 function checkOptions(call: keyof typeof optionNames, options: unknown): void {

@@ -1,6 +1,7 @@
 /** What the calls of a compiled graph may be given. */
-import type { CheckpointRef, Engine, ForkOptions, Patch, ResumeOptions, RunMeta } from '../../engine/api.ts';
+import type { Engine, ForkOptions, Patch, ResumeOptions, RunMeta } from '../../engine/api.ts';
 import type { Graph } from '../../graph/graph.ts';
+import type { CheckpointName } from '../../history/read/references.ts';
 import type { Schedule } from '../../ports/schedule.ts';
 import type { EngineSettings } from './default-engine.ts';
 
@@ -11,11 +12,11 @@ export type CompileOptions =
   | ({ readonly engine: Engine } & { readonly [Setting in keyof EngineSettings]?: never });
 
 /**
- * A run, or a checkpoint of it: `{ runId, seq }`, which every durable event and every result is, or a name: a run's id,
+ * A run, or a checkpoint of it: `{ runId, seq }`, which every durable event and every result is, or a name: a run's id or its key,
  * `RUN@12`, `RUN@tag`, `RUN@head~2`, or a checkpoint's id. Beginnings of ids are refused: those of a program's runs may begin
  * alike, and `engine.locate(name, { byPrefix: true })` finds what a person means.
  */
-export type RunTarget = string | CheckpointRef;
+export type RunTarget = CheckpointName;
 
 /** Answers by name; nothing is known of the names. */
 export type AnyAnswers = Readonly<Record<string, unknown>>;

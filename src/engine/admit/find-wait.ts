@@ -1,5 +1,6 @@
 /** Which wait is meant by a name: the one rule of every door that takes answers (W3, H2). */
 import { CairnError } from '../../errors.ts';
+import { isAnswerable } from '../../history/stored/open-waits.ts';
 import type { WaitRecord } from '../../state/tree.ts';
 
 /** What a wait is known by. */
@@ -9,11 +10,6 @@ export interface KnownWait extends Pick<WaitRecord, 'kind' | 'node' | 'name'> {
 
 /** A shorter beginning of an id is none: all ids begin with `w_`, and a node may be called `w`. */
 const shortestPrefix = 5;
-
-/** Waits that a value from outside can close. */
-export function isAnswerable({ kind }: Pick<WaitRecord, 'kind'>): boolean {
-  return kind === 'question' || kind === 'doubt';
-}
 
 /** The name a person calls a wait by: its node, from the root of the run. */
 export function nodeNameOf({ node }: Pick<WaitRecord, 'node'>): string {

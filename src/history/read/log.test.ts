@@ -1,11 +1,21 @@
 import { expect, test } from 'vitest';
 import { emptyTree, ModelHistory, type ModelRun } from '../../../test/history/model-history.ts';
+import type { RunRow, Store } from '../../ports/store.ts';
 import type { RunTree } from '../../state/tree.ts';
 import { diffCheckpoints } from './diff-checkpoints.ts';
 import { writeSnapshotOf } from '../load/load.ts';
-import { readLog, showCheckpoint } from './log.ts';
+import { showCheckpoint, walkLog, type LogEntry, type LogOptions } from './log.ts';
+import { takeSome } from './take.ts';
 import { pruneRun } from '../shorten/prune.ts';
 import { viewState } from './state-view.ts';
+
+async function readSome(
+  store: Store,
+  run: RunRow,
+  { limit, ...options }: LogOptions & { readonly limit: number },
+): Promise<readonly LogEntry[]> {
+  return (await takeSome(walkLog(store, run, { ...options, pageSize: limit }), limit)).taken;
+}
 
 async function writeRun(commits: number): Promise<ModelRun> {
   const run = await new ModelHistory().start('run');
@@ -23,7 +33,7 @@ test('H1 the log is newest first, in pages, with tags', async () => {
   const { store } = run.history;
   await store.tagCheckpoint(await run.row(), { name: 'v1', seq: 6 });
   await store.tagCheckpoint(await run.row(), { name: 'good', seq: 6 });
-  const first = await readLog(store, await run.row(), { limit: 3 });
+  const first = await readSome(store, await run.row(), { limit: 3 });
   expect(first.map(({ seq }) => seq)).toEqual([7, 6, 5]);
   expect(first[1]).toEqual({
     checkpointId: `${run.key}.6`,
@@ -34,9 +44,9 @@ test('H1 the log is newest first, in pages, with tags', async () => {
     tags: ['good', 'v1'],
     sizeBytes: run.sizes.get(6),
   });
-  const rest = await readLog(store, await run.row(), { limit: 50, before: 5 });
+  const rest = await readSome(store, await run.row(), { limit: 50, before: 5 });
   expect(rest.map(({ seq }) => seq)).toEqual([4, 3, 2, 1, 0]);
-  expect(await readLog(store, await run.row(), { limit: 5, before: 0 })).toEqual([]);
+  expect(await readSome(store, await run.row(), { limit: 5, before: 0 })).toEqual([]);
 });
 
 test('H1 the log goes past the fork point when asked, and past what was pruned', async () => {
@@ -45,7 +55,7 @@ test('H1 the log goes past the fork point when asked, and past what was pruned',
   const fork = await run.history.fork(run, 8, 'fork');
   await fork.commit([]);
   const seqs = async (options: { limit: number; includeAncestors?: boolean }): Promise<string[]> =>
-    (await readLog(store, await fork.row(), options)).map(({ runId, seq }) => `${runId} ${seq}`);
+    (await readSome(store, await fork.row(), options)).map(({ runId, seq }) => `${runId} ${seq}`);
   expect(await seqs({ limit: 9 })).toEqual(['fork 10', 'fork 9']);
   expect(await seqs({ limit: 4, includeAncestors: true })).toEqual(['fork 10', 'fork 9', 'run 8', 'run 7']);
   await pruneRun(store, blobs, run.claim, await run.row(), { keepEvery: 8 });
@@ -161,4 +171,27 @@ test('H1 a diff shows changed values, nodes and waits with old and new', async (
   });
   const same = await diffCheckpoints(history.store, history.blobs, { run: row, seq: 1 }, { run: row, seq: 1 });
   expect(same).toEqual({ values: [], nodes: [], waits: { closed: [], opened: [] } });
+});
+
+test('N0 a log is read as it is taken', async () => {
+  const run = await writeRun(450);
+  const { store } = run.history;
+  let rows = 0;
+  const counting = new Proxy(store, {
+    get: (target, name) =>
+      name === 'readCheckpoints'
+        ? async (...args: Parameters<Store['readCheckpoints']>) => {
+            const found = await target.readCheckpoints(...args);
+            rows += found.length;
+            return found;
+          }
+        : (Reflect.get(target, name) as unknown),
+  });
+  const walk = walkLog(counting, await run.row(), { pageSize: 100 });
+  expect((await walk.next()).value).toMatchObject({ seq: 450 });
+  expect(rows).toBeGreaterThanOrEqual(100);
+  expect(rows).toBeLessThan(200);
+  const rest = await takeSome(walk, 1_000);
+  expect(rest).toMatchObject({ hasMore: false });
+  expect(rest.taken.map(({ seq }) => seq)).toEqual(Array.from({ length: 450 }, (_, index) => 449 - index));
 });

@@ -22,26 +22,30 @@ export interface LogEntry {
   readonly sizeBytes: number;
 }
 
+/** Which checkpoints of a run are walked. */
 export interface LogOptions {
-  /** At most so many entries. */
-  readonly limit: number;
   /** Only checkpoints with a lower seq. */
   readonly before?: number;
   /** Goes on past the fork point. */
   readonly includeAncestors?: boolean;
+  /** How many are read at once. Default 200. */
+  readonly pageSize?: number;
 }
 
+/** So many seqs are looked through at once, at most, where most of their checkpoints were pruned. */
+const widestWindow = 10_000;
+
 /**
- * Checkpoints of a run, newest first; what was pruned is left out.
+ * Checkpoints of a run, newest first, read as they are taken; what was pruned is left out.
  * @throws CHECKPOINT_CORRUPT, CHECKPOINT_VERSION_UNKNOWN, RUN_NOT_FOUND
  */
-export async function readLog(store: Store, run: RunRow, options: LogOptions): Promise<readonly LogEntry[]> {
-  const lowest = options.includeAncestors === true ? 0 : firstSeqOf(run);
+export async function* walkLog(store: Store, run: RunRow, options: LogOptions = {}): AsyncGenerator<LogEntry> {
+  const { pageSize = 200, before = Number.POSITIVE_INFINITY, includeAncestors = false } = options;
+  const lowest = includeAncestors ? 0 : firstSeqOf(run);
   const tags = await readTagNames(store, run);
-  const entries: LogEntry[] = [];
-  let to = Math.min(run.head, (options.before ?? Number.POSITIVE_INFINITY) - 1);
-  // Where spans were pruned a window holds fewer rows than seqs, so the next one is wider.
-  for (let width = options.limit; to >= lowest && entries.length < options.limit; width *= 2) {
+  let to = Math.min(run.head, before - 1);
+  let width = pageSize;
+  while (to >= lowest) {
     const from = Math.max(lowest, to - width + 1);
     const window: LogEntry[] = [];
     for await (const { run: owner, checkpoint, sizeBytes } of readHistory(store, run, { from, to })) {
@@ -49,10 +53,11 @@ export async function readLog(store: Store, run: RunRow, options: LogOptions): P
       const id = checkpointId(owner.key, seq);
       window.push({ checkpointId: id, runId: owner.runId, seq, at, change, tags: tags.get(id) ?? [], sizeBytes });
     }
-    entries.push(...window.reverse());
+    yield* window.reverse();
+    // Where spans were pruned a window holds fewer rows than seqs, so the next one is wider.
+    width = window.length < width / 2 ? Math.min(width * 2, widestWindow) : pageSize;
     to = from - 1;
   }
-  return entries.slice(0, options.limit);
 }
 
 /** Names of tags by checkpoint id. */

@@ -11,6 +11,21 @@ export interface ResolvedReference {
   readonly seq: number;
 }
 
+/** A checkpoint by run and seq; the seq may be an ancestor's. */
+export interface CheckpointPosition {
+  readonly runId: string;
+  readonly seq: number;
+}
+
+/**
+ * A checkpoint, or its run: `{ runId, seq }`, which every entry of a list or a log is (without a seq: the newest), or a name: a run's id
+ * or its key (the newest checkpoint), `RUN@12`, `RUN@tag`, `RUN@head~2`, or a checkpoint's id.
+ */
+export type CheckpointName = string | { readonly runId: string; readonly seq?: number };
+
+/** A run by its own name: its id or its key, or as it stands in a list. */
+export type RunName = string | { readonly runId: string };
+
 /** How freely a run may be named. */
 export interface NamingOptions {
   /** Whether the beginning of an id or a key will do. Default true; programs, whose ids may begin alike, say no. */
@@ -50,6 +65,39 @@ export async function resolveReference(
   const found = await findByName(store, tenant, text === '' ? [] : readingsOf(text), text, options);
   if (found === undefined) throw new CairnError('RUN_NOT_FOUND', { runId: text });
   return locate(store, found.run, found.position, text);
+}
+
+/** The same for whatever a program names a checkpoint by. @throws CONFIG_INVALID it is no name; as {@link resolveReference} */
+export async function resolveName(
+  store: Store,
+  tenant: string,
+  name: CheckpointName,
+  options?: NamingOptions,
+): Promise<ResolvedReference> {
+  if (typeof name === 'string') return resolveReference(store, tenant, name, options);
+  const { runId, seq } = (name ?? {}) as { readonly runId?: unknown; readonly seq?: unknown };
+  if (typeof runId !== 'string' || (seq !== undefined && typeof seq !== 'number'))
+    throw new CairnError('CONFIG_INVALID', { reason: 'a run is named by its id, a checkpoint by { runId, seq }' });
+  const run = await store.readRun({ tenant, runId });
+  if (run === undefined) throw new CairnError('RUN_NOT_FOUND', { runId });
+  return locate(store, run, seq?.toString(), nameOf(name));
+}
+
+/** The same for a run that is named by itself, not by one of its checkpoints. @throws RUN_NOT_FOUND, CHECKPOINT_AMBIGUOUS */
+export async function resolveRun(
+  store: Store,
+  tenant: string,
+  name: RunName,
+  options?: NamingOptions,
+): Promise<RunRow> {
+  if (typeof name === 'string') return findRun(store, tenant, name, options);
+  return (await resolveName(store, tenant, { runId: name.runId }, options)).run;
+}
+
+/** As people write it. */
+export function nameOf(name: CheckpointName): string {
+  if (typeof name === 'string') return name;
+  return name.seq === undefined ? name.runId : `${name.runId}@${name.seq}`;
 }
 
 interface Found {

@@ -1,7 +1,8 @@
 /** Removes blobs that nothing refers to any more (C5). */
 import { CairnError } from '../../errors.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
-import type { OpenWait, RunKey, RunRow, Store } from '../../ports/store.ts';
+import type { RunKey, RunRow, Store } from '../../ports/store.ts';
+import { readAllRuns, readAllWaits } from '../place/all-rows.ts';
 import { asBuffer } from '../stored/checksum.ts';
 import { firstSeqOf } from '../load/lineage.ts';
 import { readSnapshotText } from '../stored/snapshot.ts';
@@ -30,26 +31,8 @@ async function* textsOf(store: Store, run: RunRow): AsyncGenerator<string> {
     yield readSnapshotText(run.key, snapshot);
     seq = snapshot.seq - 1;
   }
-  for await (const { body } of waitsOf(store, run)) yield text(body);
+  for await (const { body } of readAllWaits({ store, tenant: run.tenant }, { runId: run.runId })) yield text(body);
   for (const { body } of await store.readMessages(run)) yield text(body);
-}
-
-async function* waitsOf(store: Store, { tenant, runId }: RunKey): AsyncGenerator<OpenWait> {
-  let cursor: string | undefined;
-  do {
-    const page = await store.listWaits({ tenant, runId, ...(cursor === undefined ? {} : { cursor }) });
-    yield* page.rows;
-    cursor = page.cursor;
-  } while (cursor !== undefined);
-}
-
-async function* runsOf(store: Store, tenant: string): AsyncGenerator<RunRow> {
-  let cursor: string | undefined;
-  do {
-    const page = await store.listRuns({ tenant, ...(cursor === undefined ? {} : { cursor }) });
-    yield* page.rows;
-    cursor = page.cursor;
-  } while (cursor !== undefined);
 }
 
 /**
@@ -93,11 +76,11 @@ export async function collectBlobs(
 ): Promise<number> {
   const old = await listOld(blobs, tenant, among);
   // Rows first: what most runs share stands there, and they are quick to read.
-  for await (const { meta } of runsOf(store, tenant)) {
+  for await (const { meta } of readAllRuns({ store, tenant })) {
     if (old.size === 0) return 0;
     for (const [hash] of asBuffer(meta).toString('latin1').matchAll(hashes)) old.delete(hash);
   }
-  for await (const run of runsOf(store, tenant)) {
+  for await (const run of readAllRuns({ store, tenant })) {
     for await (const text of textsOf(store, run)) {
       if (old.size === 0) return 0;
       for (const [hash] of text.matchAll(hashes)) old.delete(hash);

@@ -16,6 +16,11 @@ export interface OpenQuestion extends WaitRecord {
   readonly isDamaged?: true;
 }
 
+/** Waits that a value from outside can close. */
+export function isAnswerable({ kind }: Pick<WaitRecord, 'kind'>): boolean {
+  return kind === 'question' || kind === 'doubt';
+}
+
 /** The index row of an open wait of a run. */
 export function waitRowOf(run: RunKey, waitId: string, wait: WaitRecord): WaitRow {
   const { kind, dueAt } = wait;

@@ -1,7 +1,8 @@
 /** `log`: the checkpoints of a run, newest first. */
 import { flag, listOf, logEntry, objectOf, position, text, whole } from '../declare/output-shapes.ts';
-import { type LogEntry, readLog as readEntries } from '../../history/read/log.ts';
+import { type LogEntry, walkLog } from '../../history/read/log.ts';
 import { resolveReference } from '../../history/read/references.ts';
+import { takeSome } from '../../history/read/take.ts';
 import type { Operation } from '../declare/operation.ts';
 
 export interface ReadLogInput {
@@ -24,6 +25,7 @@ export interface ReadLogOutput {
 export type { LogEntry };
 
 const defaultLimit = 30;
+const largestPage = 200;
 
 export const readLog: Operation<ReadLogInput, ReadLogOutput> = {
   name: 'log',
@@ -48,7 +50,12 @@ export const readLog: Operation<ReadLogInput, ReadLogOutput> = {
   async run({ store, tenant }, { run: reference, limit = defaultLimit, all = false, ancestors = false }) {
     const { run, seq } = await resolveReference(store, tenant, reference);
     const wanted = all ? run.head + 1 : limit;
-    const found = await readEntries(store, run, { limit: wanted + 1, before: seq + 1, includeAncestors: ancestors });
+    const entries = walkLog(store, run, {
+      before: seq + 1,
+      includeAncestors: ancestors,
+      pageSize: Math.min(largestPage, wanted + 1),
+    });
+    const { taken, hasMore } = await takeSome(entries, wanted);
     const { runId, graphId, status, head, parent } = run;
     return {
       runId,
@@ -56,8 +63,8 @@ export const readLog: Operation<ReadLogInput, ReadLogOutput> = {
       status,
       head,
       ...(parent !== undefined && { parent }),
-      entries: found.slice(0, wanted),
-      hasMore: found.length > wanted,
+      entries: taken,
+      hasMore,
     };
   },
 };

@@ -1,8 +1,7 @@
 /** `tag`: names a checkpoint. */
 import { objectOf, text, whole } from '../declare/output-shapes.ts';
-import { CairnError } from '../../errors.ts';
+import { removeTag, tagCheckpoint as setTag } from '../../history/read/tag-checkpoint.ts';
 import { resolveReference } from '../../history/read/references.ts';
-import { findRunOf } from '../runs/find-run.ts';
 import type { Operation } from '../declare/operation.ts';
 
 export interface TagCheckpointInput {
@@ -16,16 +15,6 @@ export interface TagCheckpointOutput {
   readonly name: string;
   /** Absent: the tag was removed. */
   readonly seq?: number;
-}
-
-/** Names that would be read as something else in `RUN@name`. */
-const reserved = /^(?:head|\d+)$|[@~.]/;
-const longestName = 200;
-
-function faultOf(name: string): string | undefined {
-  if (name === '') return 'it is empty';
-  if (name.length > longestName) return `it is longer than ${longestName} characters`;
-  return reserved.test(name) ? 'it would be read as another checkpoint' : undefined;
 }
 
 export const tagCheckpoint: Operation<TagCheckpointInput, TagCheckpointOutput> = {
@@ -49,25 +38,10 @@ export const tagCheckpoint: Operation<TagCheckpointInput, TagCheckpointOutput> =
   output: 'the tag',
   outputSchema: objectOf({ runId: text, name: text }, { seq: whole }),
   isReadOnly: false,
-  async run(context, { checkpoint, name, remove = false }) {
-    const { store, tenant } = context;
-    if (remove) {
-      const run = await findRunOf(context, checkpoint);
-      if (!(await store.readTags(run)).some((tag) => tag.name === name))
-        throw new CairnError('CHECKPOINT_NOT_FOUND', { checkpoint: `${run.runId}@${name}` });
-      await store.removeTag(run, name);
-      return { runId: run.runId, name };
-    }
-    const reason = faultOf(name);
-    if (reason !== undefined)
-      throw new CairnError('ID_INVALID', {
-        kind: 'tag',
-        id: name.slice(0, 60),
-        reason,
-        hint: 'Use a name without @, ~ and dots.',
-      });
-    const { run, seq } = await resolveReference(store, tenant, checkpoint);
-    await store.tagCheckpoint(run, { name, seq });
-    return { runId: run.runId, name, seq };
+  async run({ store, tenant }, { checkpoint, name, remove = false }) {
+    const found = await resolveReference(store, tenant, checkpoint);
+    if (!remove) return setTag(store, found, name);
+    const { runId } = await removeTag(store, found.run, name);
+    return { runId, name };
   },
 };

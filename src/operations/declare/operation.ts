@@ -3,9 +3,8 @@ import type { CheckpointRef, Engine, RunResult, StreamEvent } from '../../engine
 import type { TextWorkflow } from '../../dialects/text-workflow.ts';
 import type { Graph } from '../../graph/graph.ts';
 import type { JsonSchema } from '../../graph/node-type.ts';
-import type { BlobStore } from '../../ports/blobs.ts';
-import type { Ids } from '../../ports/ids.ts';
-import type { RunRow, Store } from '../../ports/store.ts';
+import type { ReadPlace, StatePlace, WritePlace } from '../../history/place/place.ts';
+import type { RunRow } from '../../ports/store.ts';
 import type { KnownWorkflow, Workflows } from './workflows.ts';
 
 /** How a field's text is read by a door that has only text; a JSON door takes the value as it is. */
@@ -42,19 +41,10 @@ export type Fields = Readonly<Record<string, Field>>;
 export type FieldsOf<Input> = { readonly [Name in keyof Input]-?: Field };
 
 /** What an operation that only lists is given. */
-export interface ReadContext {
-  readonly tenant: string;
-  readonly store: Store;
-  /** Whether a worker of this name is known to have died; undefined: not known. */
-  readonly isWorkerDead: (workerId: string) => boolean | undefined;
-  /** Epoch ms, for ages. */
-  readonly now: () => number;
-}
+export type ReadContext = ReadPlace;
 
 /** What an operation that reads states is given: large values are blobs. */
-export interface HistoryContext extends ReadContext {
-  readonly blobs: BlobStore;
-}
+export type HistoryContext = StatePlace;
 
 /** What is told of a run that is being followed. */
 export type WatchedEvent = StreamEvent;
@@ -87,10 +77,8 @@ export interface LoadedGraph {
 }
 
 /** What an operation that moves runs is given. */
-export interface WorkContext extends HistoryContext {
+export interface WorkContext extends WritePlace {
   readonly engine: Engine;
-  /** Names the worker that claims, and tells whether another has died. */
-  readonly ids: Ids;
   /**
    * The graph of a module, of a YAML file, or of a workflow by its name.
    * @throws GRAPH_PARSE the file cannot be read, has an error, or exports no graph; GRAPH_INVALID; USAGE_INVALID it exports several;

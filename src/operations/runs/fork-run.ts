@@ -4,7 +4,7 @@ import type { CheckpointRef, ForkOptions, PreviewRow } from '../../engine/api.ts
 import { resolveReference } from '../../history/read/references.ts';
 import { followRun } from './follow-run.ts';
 import type { FieldsOf, Operation, RunStanding, WorkContext } from '../declare/operation.ts';
-import { parsePath } from '../declare/state-path.ts';
+import { parsePath } from '../../history/read/state-path.ts';
 
 interface BranchInput {
   /** `RUN@12`, `RUN@tag`, `RUN@head~2`, or a checkpoint's id. */

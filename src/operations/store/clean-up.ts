@@ -6,10 +6,10 @@ import { addNamed, collectBlobs } from '../../history/shorten/collect-blobs.ts';
 import { firstSeqOf } from '../../history/load/lineage.ts';
 import { pruneRun } from '../../history/shorten/prune.ts';
 import type { RunRow } from '../../ports/store.ts';
-import { newestFirst, RunWalk } from '../checkpoints/checkpoint-walk.ts';
+import { newestFirst } from '../../history/read/checkpoint-walk.ts';
 import type { Operation, WorkContext } from '../declare/operation.ts';
-import { collectRuns } from '../runs/read-all-runs.ts';
-import { withClaim } from '../runs/with-claim.ts';
+import { collectRuns } from '../../history/place/all-rows.ts';
+import { withClaim } from '../../history/place/with-claim.ts';
 
 export interface CleanUpInput {
   /** Only runs of this graph. */
@@ -57,7 +57,7 @@ async function countNewest(
 ): Promise<ReadonlyMap<string, number>> {
   const counts = new Map<string, number>();
   let left = most;
-  for await (const { run } of newestFirst(runs.map((each) => new RunWalk(context, each)))) {
+  for await (const { run } of newestFirst(context, runs)) {
     if (left === 0) break;
     left -= 1;
     counts.set(run.runId, (counts.get(run.runId) ?? 0) + 1);

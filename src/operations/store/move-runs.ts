@@ -1,12 +1,12 @@
 /** `export` and `import`: moves or copies a run between stores, as lines of text (H4). */
-import { CairnError } from '../../errors.ts';
 import { flag, objectOf, text, whole } from '../declare/output-shapes.ts';
-import { exportRun as exportLines } from '../../history/move/export.ts';
-import { exportMasked } from '../../history/move/export-masked.ts';
-import { importRun as importLines, type ImportReport } from '../../history/move/import.ts';
+import { exportFrom, type ExportReport } from '../../history/move/export-from.ts';
+import type { ImportReport } from '../../history/move/import.ts';
+import { importInto, type ImportAs } from '../../history/move/import-into.ts';
 import { resolveReference } from '../../history/read/references.ts';
 import type { Operation, WorkContext } from '../declare/operation.ts';
-import { withClaim } from '../runs/with-claim.ts';
+
+export type { ImportAs } from '../../history/move/import-into.ts';
 
 export interface ExportRunInput {
   readonly checkpoint: string;
@@ -14,23 +14,9 @@ export interface ExportRunInput {
   readonly masked?: boolean;
 }
 
-export interface ExportRunOutput {
-  readonly runId: string;
-  /** The last checkpoint exported. */
-  readonly seq: number;
-  readonly isMoved: boolean;
-  /** False: values stand there as they are stored, whatever they are called. */
-  readonly isMasked: boolean;
-}
-
 /** Where the text goes, in pieces. */
 export interface ExportContext extends WorkContext {
   readonly write: (text: string) => Promise<void>;
-}
-
-export interface ImportRunInput {
-  readonly move?: boolean;
-  readonly runId?: string;
 }
 
 /** Where the text comes from, in pieces. */
@@ -38,7 +24,7 @@ export interface ImportContext extends WorkContext {
   readonly text: AsyncIterable<string>;
 }
 
-export const exportRun: Operation<ExportRunInput, ExportRunOutput, ExportContext> = {
+export const exportRun: Operation<ExportRunInput, ExportReport, ExportContext> = {
   name: 'export',
   summary: 'write a run with its history as text, to keep or to move it',
   input: {
@@ -58,27 +44,23 @@ export const exportRun: Operation<ExportRunInput, ExportRunOutput, ExportContext
   outputSchema: objectOf({ runId: text, seq: whole, isMoved: flag, isMasked: flag }),
   isReadOnly: false,
   async run(context, { checkpoint, move = false, masked = false }) {
-    if (move && masked)
-      throw new CairnError('USAGE_INVALID', {
-        reason: '--move and --masked were both given',
-        hint: 'What is masked cannot be imported: export it without --masked to move it.',
-      });
-    const { store, blobs, tenant, write, now } = context;
-    const { run, seq } = await resolveReference(store, tenant, checkpoint);
-    const { runId } = run;
-    if (!move) {
-      const lines = masked ? exportMasked : exportLines;
-      for await (const text of lines(store, blobs, run, { upTo: seq })) await write(text);
-      return { runId, seq, isMoved: false, isMasked: masked };
+    const found = await resolveReference(context.store, context.tenant, checkpoint);
+    const pieces = exportFrom(context, found, { move, masked });
+    try {
+      for (;;) {
+        const { done, value } = await pieces.next();
+        if (done === true) return value;
+        await context.write(value);
+      }
+    } catch (error) {
+      // What cannot be written ends the export: a run that was being moved is given back.
+      await pieces.throw(error);
+      throw error;
     }
-    return withClaim(context, run, async (claim, claimed) => {
-      for await (const text of exportLines(store, blobs, claimed, { close: { claim, at: now() } })) await write(text);
-      return { runId, seq: claimed.head, isMoved: true, isMasked: false };
-    });
   },
 };
 
-export const importRun: Operation<ImportRunInput, ImportReport, ImportContext> = {
+export const importRun: Operation<ImportAs, ImportReport, ImportContext> = {
   name: 'import',
   summary: 'take in a run that was exported',
   input: {
@@ -88,11 +70,7 @@ export const importRun: Operation<ImportRunInput, ImportReport, ImportContext> =
   output: 'the run, as it is here',
   outputSchema: objectOf({ runId: text, checkpoints: whole, head: whole }),
   isReadOnly: false,
-  run({ store, blobs, tenant, text, ids, now }, { move = false, runId }) {
-    return importLines(store, blobs, text, {
-      tenant,
-      workerId: ids.workerId,
-      ...(move ? { as: 'move' } : { as: 'copy', newRunId: runId ?? ids.createRunId(now()) }),
-    });
+  run(context, options) {
+    return importInto(context, context.text, options);
   },
 };

@@ -1,6 +1,7 @@
 /** `identity`: the name of a store's data to the outside, which idempotency keys derive from (S6). */
 import { objectOf, text } from '../declare/output-shapes.ts';
 import { CairnError } from '../../errors.ts';
+import { giveIdentity } from '../../history/place/identity.ts';
 import type { Operation } from '../declare/operation.ts';
 
 export interface StoreIdentityInput {
@@ -28,11 +29,8 @@ export const storeIdentity: Operation<StoreIdentityInput, StoreIdentityOutput> =
   async run({ store }, { new: isNew = false, set }) {
     if (isNew && set !== undefined)
       throw new CairnError('USAGE_INVALID', { reason: '--new and --set were both given', hint: 'Give one of them.' });
-    if (set === '') throw new CairnError('USAGE_INVALID', { reason: 'the identity is empty', hint: 'Give it a name.' });
     const before = await store.readIdentity();
-    const identity = isNew ? crypto.randomUUID() : set;
-    if (identity === undefined) return { identity: before };
-    await store.setIdentity(identity);
-    return { identity, before };
+    if (!isNew && set === undefined) return { identity: before };
+    return { identity: await giveIdentity(store, set), before };
   },
 };

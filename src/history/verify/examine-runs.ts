@@ -1,7 +1,7 @@
 /** Whether the runs that are not over can be taken up again: what a resume would read of each is read (C6). */
 import { CairnError } from '../../errors.ts';
-import { loadState } from '../../history/load/load.ts';
-import { listMetaBlobs } from '../../history/stored/stored-meta.ts';
+import { loadState } from '../load/load.ts';
+import { listMetaBlobs } from '../stored/stored-meta.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
 import type { RunRow, Store } from '../../ports/store.ts';
 import type { Finding } from './finding.ts';

@@ -1,0 +1,42 @@
+/** All runs and all waits of a place, page by page. */
+import type { OpenWait, RunQuery, RunRow, Store, WaitQuery } from '../../ports/store.ts';
+
+interface Where {
+  readonly store: Store;
+  readonly tenant: string;
+}
+
+const pageSize = 200;
+
+/** Runs, newest first. @param query - which of them; default: all. `limit` is the size of a page */
+export async function* readAllRuns(
+  { store, tenant }: Where,
+  query: Omit<RunQuery, 'tenant' | 'cursor'> = {},
+): AsyncGenerator<RunRow> {
+  let cursor: string | undefined;
+  do {
+    const page = await store.listRuns({ tenant, limit: pageSize, ...query, ...(cursor !== undefined && { cursor }) });
+    yield* page.rows;
+    cursor = page.cursor;
+  } while (cursor !== undefined);
+}
+
+/** Those of a graph, or all, newest first; for what changes runs, which moves them in the list. */
+export async function collectRuns(place: Where, graphId?: string): Promise<readonly RunRow[]> {
+  const runs: RunRow[] = [];
+  for await (const run of readAllRuns(place, graphId === undefined ? {} : { graphId })) runs.push(run);
+  return runs;
+}
+
+/** Open waits, soonest due first. @param query - as for {@link readAllRuns} */
+export async function* readAllWaits(
+  { store, tenant }: Where,
+  query: Omit<WaitQuery, 'tenant' | 'cursor'> = {},
+): AsyncGenerator<OpenWait> {
+  let cursor: string | undefined;
+  do {
+    const page = await store.listWaits({ tenant, limit: pageSize, ...query, ...(cursor !== undefined && { cursor }) });
+    yield* page.rows;
+    cursor = page.cursor;
+  } while (cursor !== undefined);
+}

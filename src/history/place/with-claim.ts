@@ -1,0 +1,37 @@
+/** Does something to a run as its owner. */
+import { CairnError } from '../../errors.ts';
+import type { Claim, GrantedClaim, RunRow } from '../../ports/store.ts';
+import type { WritePlace } from './place.ts';
+
+const leaseMs = 60_000;
+
+/** Claims a run, taking it over from a worker known to be dead. Whoever calls gives it back. @throws CLAIM_TAKEN */
+export async function takeClaim({ store, ids, isWorkerDead }: WritePlace, run: RunRow): Promise<GrantedClaim> {
+  const { tenant, runId } = run;
+  const owner = run.claim?.workerId;
+  const takeFrom = owner !== undefined && isWorkerDead(owner) === true ? owner : undefined;
+  const reply = await store.claimRun({
+    tenant,
+    runId,
+    workerId: ids.workerId,
+    leaseMs,
+    ...(takeFrom !== undefined && { takeFrom }),
+  });
+  if (reply.claim === undefined)
+    throw new CairnError('CLAIM_TAKEN', { runId, owner: reply.owner, remainingMs: reply.remainingMs });
+  return reply;
+}
+
+/** Does something under a claim, and gives it back whatever happens. @throws CLAIM_TAKEN */
+export async function withClaim<Result>(
+  place: WritePlace,
+  row: RunRow,
+  act: (claim: Claim, run: RunRow) => Promise<Result>,
+): Promise<Result> {
+  const { claim, run } = await takeClaim(place, row);
+  try {
+    return await act(claim, run);
+  } finally {
+    await place.store.releaseClaim(claim);
+  }
+}

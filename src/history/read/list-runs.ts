@@ -1,0 +1,88 @@
+/** The runs of a place as people are shown them, newest first. */
+import type { RunRow, StoredStatus } from '../../ports/store.ts';
+import { readAllRuns } from '../place/all-rows.ts';
+import type { ReadPlace } from '../place/place.ts';
+
+/** A run in a list: what its row says, its state unread. */
+export interface ListedRun {
+  readonly runId: string;
+  readonly graphId: string;
+  readonly status: StoredStatus;
+  /** Seq of its newest checkpoint. */
+  readonly head: number;
+  /** Epoch ms. */
+  readonly createdAt: number;
+  /** Epoch ms. */
+  readonly updatedAt: number;
+  /** Of a fork: where it goes on from. */
+  readonly parent?: { readonly runId: string; readonly seq: number };
+  /** Who works on it now. */
+  readonly claimedBy?: string;
+  /** It is running by its record, but nobody works on it: its process has died. */
+  readonly isStopped: boolean;
+  /** Whether an answer, a signal or a request to cancel is waiting to be taken. */
+  readonly hasMessages: boolean;
+}
+
+/** What a run is shown as: more than its record says. `stopped`: its process has died. `answered`: an answer waits to be taken. */
+export type ShownStatus = StoredStatus | 'stopped' | 'answered';
+
+/** Which runs are listed; conditions hold together. */
+export interface ListQuery {
+  /** Only runs that are recorded, or shown, as one of these. */
+  readonly status?: readonly ShownStatus[];
+  /** Only runs of this graph. */
+  readonly graphId?: string;
+  /** Only forks of the run of this id. */
+  readonly forksOf?: string;
+}
+
+/** What the record says of those that are shown as something else. */
+const recorded: Partial<Readonly<Record<ShownStatus, StoredStatus>>> = { stopped: 'running', answered: 'paused' };
+
+/** Whether a run is running by its record while nobody works on it. */
+export function isStopped({ status, claim }: RunRow, isWorkerDead: ReadPlace['isWorkerDead']): boolean {
+  return status === 'running' && (claim === undefined || isWorkerDead(claim.workerId) === true);
+}
+
+/** As people are told it. */
+export function shownStatusOf({ status, isStopped, hasMessages }: ListedRun): ShownStatus {
+  if (isStopped) return 'stopped';
+  return status === 'paused' && hasMessages ? 'answered' : status;
+}
+
+/** A run as it stands in a list. */
+export function toListedRun(run: RunRow, isWorkerDead: ReadPlace['isWorkerDead']): ListedRun {
+  const { runId, graphId, status, head, createdAt, updatedAt, parent, claim, hasMessages } = run;
+  return {
+    runId,
+    graphId,
+    status,
+    head,
+    createdAt,
+    updatedAt,
+    ...(parent !== undefined && { parent }),
+    ...(claim !== undefined && { claimedBy: claim.workerId }),
+    isStopped: isStopped(run, isWorkerDead),
+    hasMessages,
+  };
+}
+
+/** Runs, newest first, read as they are taken. @param pageSize - how many are read at once */
+export async function* listRuns(
+  place: ReadPlace,
+  { status, graphId, forksOf }: ListQuery = {},
+  pageSize = 200,
+): AsyncGenerator<ListedRun> {
+  const stored = status && [...new Set(status.map((name) => recorded[name] ?? (name as StoredStatus)))];
+  const rows = readAllRuns(place, {
+    limit: pageSize,
+    ...(stored !== undefined && { status: stored }),
+    ...(graphId !== undefined && { graphId }),
+    ...(forksOf !== undefined && { parentRunId: forksOf }),
+  });
+  for await (const row of rows) {
+    const run = toListedRun(row, place.isWorkerDead);
+    if (status === undefined || status.includes(run.status) || status.includes(shownStatusOf(run))) yield run;
+  }
+}

@@ -1,0 +1,48 @@
+/** The values of a run at a checkpoint, or a part of them. */
+import { CairnError } from '../../errors.ts';
+import { loadState } from '../load/load.ts';
+import type { StatePlace } from '../place/place.ts';
+import type { ResolvedReference } from './references.ts';
+import { formatPath } from './state-path.ts';
+import { viewState, type CheckpointView, type StateValues } from './state-view.ts';
+
+/** What a run holds at a checkpoint: its values, and what it had cost by then, where that was told. */
+export type StateAt = StateValues & Pick<CheckpointView, 'spent' | 'saved'>;
+
+/** @throws what {@link loadState} throws */
+export async function readStateAt(
+  { store, blobs }: Pick<StatePlace, 'store' | 'blobs'>,
+  { run, seq }: ResolvedReference,
+): Promise<StateAt> {
+  const { state, spent, saved } = viewState((await loadState(store, blobs, run, seq)).root);
+  return { ...state, ...(spent && { spent }), ...(saved && { saved }) };
+}
+
+/** A part of a value: a key of an object, a place in a list (from its end if negative). */
+function partOf(value: unknown, key: string): { readonly value: unknown } | undefined {
+  if (Array.isArray(value))
+    return /^-?\d+$/.test(key) && Math.abs(Number(key)) <= value.length
+      ? { value: value.at(Number(key)) as unknown }
+      : undefined;
+  if (value instanceof Map) return value.has(key) ? { value: value.get(key) as unknown } : undefined;
+  if (typeof value !== 'object' || value === null || !Object.hasOwn(value, key)) return undefined;
+  return { value: (value as Readonly<Record<string, unknown>>)[key] };
+}
+
+/** The part of a state under these keys. @param reference - for the message. @throws USAGE_INVALID there is none, and what there is */
+export function pickPart(state: unknown, keys: readonly string[], reference: string): unknown {
+  let value = state;
+  for (const [index, key] of keys.entries()) {
+    const part = partOf(value, key);
+    if (part === undefined) {
+      const parts = typeof value === 'object' && value !== null ? Object.keys(value).slice(0, 12).join(', ') : '';
+      const place = index === 0 ? 'the state' : formatPath(keys.slice(0, index));
+      throw new CairnError('USAGE_INVALID', {
+        reason: `${reference} has no ${formatPath(keys.slice(0, index + 1))}`,
+        hint: parts === '' ? `${place} has no parts.` : `${place} has: ${parts}.`,
+      });
+    }
+    value = part.value;
+  }
+  return value;
+}

@@ -1,0 +1,61 @@
+/** Removes one checkpoint: the newest with its whole run, another by folding it into the one after it (C8). */
+import { CairnError } from '../../errors.ts';
+import type { RunRow } from '../../ports/store.ts';
+import { checkpointId } from '../stored/checkpoint.ts';
+import { firstSeqOf, readOwner } from '../load/lineage.ts';
+import { readAllRuns } from '../place/all-rows.ts';
+import type { WritePlace } from '../place/place.ts';
+import { withClaim } from '../place/with-claim.ts';
+import type { ResolvedReference } from '../read/references.ts';
+import { addNamed, collectBlobs } from './collect-blobs.ts';
+import { readPruneNeeds } from './prune-needs.ts';
+import { pruneRun } from './prune.ts';
+import { removeRun } from './remove-run.ts';
+
+/** What went. */
+export interface RemovedCheckpoint {
+  readonly checkpointId: string;
+  readonly runId: string;
+  /** `run`: it was the newest, and the run is gone with its history. `checkpoint`: only it. */
+  readonly removed: 'run' | 'checkpoint';
+}
+
+/** Seqs that go together: an inner checkpoint is folded into the one after it; the oldest just goes. */
+function spanOf(run: RunRow, seq: number): readonly number[] {
+  return seq === Math.max(firstSeqOf(run), run.prunedBelow) ? [seq] : [seq, seq + 1];
+}
+
+/** Why a checkpoint must stay; undefined: it need not. */
+async function findNeed(place: WritePlace, run: RunRow, seq: number): Promise<string | undefined> {
+  const { store, blobs } = place;
+  const tag = (await store.readTags(run)).find((each) => each.seq === seq);
+  if (tag !== undefined) return `it has the tag ${tag.name}`;
+  for await (const fork of readAllRuns(place, { parentRunId: run.runId }))
+    if (fork.parent?.seq === seq) return `run ${fork.runId} was forked from it`;
+  const only = spanOf(run, seq);
+  const { kept } = await readPruneNeeds(store, blobs, run, { only });
+  if (kept.includes(seq))
+    return 'it holds an outcome or an answer that forks from before it take over, or what it opened is still open';
+  const isNextKept = only.length > 1 && kept.includes(seq + 1);
+  return isNextKept ? `checkpoint ${seq + 1}, which it would be folded into, is needed as it is` : undefined;
+}
+
+/** @throws CHECKPOINT_NEEDED, HISTORY_HAS_FORKS, CLAIM_TAKEN, CHECKPOINT_CORRUPT */
+export async function removeCheckpoint(place: WritePlace, { run, seq }: ResolvedReference): Promise<RemovedCheckpoint> {
+  const { store, blobs, tenant } = place;
+  const owner = await readOwner(store, run, seq);
+  const id = checkpointId(owner.key, seq);
+  if (seq === owner.head) {
+    await removeRun(place, owner.runId);
+    return { checkpointId: id, runId: owner.runId, removed: 'run' };
+  }
+  const named = new Set<string>();
+  await withClaim(place, owner, async (claim, claimed) => {
+    const reason = await findNeed(place, claimed, seq);
+    if (reason !== undefined) throw new CairnError('CHECKPOINT_NEEDED', { checkpoint: id, reason });
+    await addNamed(store, claimed, named);
+    await pruneRun(store, blobs, claim, claimed, { only: spanOf(claimed, seq) });
+  });
+  await collectBlobs(store, blobs, tenant, named);
+  return { checkpointId: id, runId: owner.runId, removed: 'checkpoint' };
+}

@@ -1,0 +1,39 @@
+/** Removes runs with all that belongs to them. */
+import { CairnError } from '../../errors.ts';
+import { readAllRuns } from '../place/all-rows.ts';
+import type { StatePlace } from '../place/place.ts';
+import { addNamed, collectBlobs } from './collect-blobs.ts';
+
+/** What went with a run. */
+export interface RemovedRuns {
+  /** Ids of the runs removed, forks first. */
+  readonly removed: readonly string[];
+  /** How many large values went with them: those that no other run has, and that are older than a day. */
+  readonly blobs: number;
+}
+
+/** The run and its forks at any depth, those that nothing is forked from first. */
+async function readFamily(place: StatePlace, runId: string): Promise<readonly string[]> {
+  const families: (readonly string[])[] = [];
+  for await (const fork of readAllRuns(place, { parentRunId: runId }))
+    families.push(await readFamily(place, fork.runId));
+  return [...families.flat(), runId];
+}
+
+/** @param runId - its id. @throws RUN_NOT_FOUND, CLAIM_TAKEN; HISTORY_HAS_FORKS runs were forked from it, and they are to stay */
+export async function removeRun(
+  place: StatePlace,
+  runId: string,
+  { withForks = false }: { readonly withForks?: boolean } = {},
+): Promise<RemovedRuns> {
+  const { store, blobs, tenant } = place;
+  const family = await readFamily(place, runId);
+  const forks = family.slice(0, -1);
+  if (forks.length > 0 && !withForks) throw new CairnError('HISTORY_HAS_FORKS', { runId, forks });
+  const named = new Set<string>();
+  for (const member of family) {
+    await addNamed(store, { tenant, runId: member }, named);
+    await store.removeRun({ tenant, runId: member });
+  }
+  return { removed: family, blobs: await collectBlobs(store, blobs, tenant, named) };
+}

@@ -1,0 +1,56 @@
+/** Which runs of a place need a person, and whether those that are not over can be taken up: what `doctor` says of a store. */
+import type { Store, StoredStatus } from '../../ports/store.ts';
+import type { StatePlace } from '../place/place.ts';
+import { isStopped } from '../read/list-runs.ts';
+import { examineRuns } from './examine-runs.ts';
+import type { Finding } from './finding.ts';
+
+const countedRuns = 1_000;
+const shownRuns = 5;
+
+async function countRuns(store: Store, tenant: string): Promise<Finding> {
+  const counts = new Map<StoredStatus, number>();
+  const { rows, cursor } = await store.listRuns({ tenant, limit: countedRuns });
+  for (const { status } of rows) counts.set(status, (counts.get(status) ?? 0) + 1);
+  const parts = [...counts].map(([status, count]) => `${count} ${status}`);
+  const more = cursor === undefined ? '' : ` among the newest ${countedRuns}`;
+  return { name: 'runs', verdict: 'ok', detail: parts.length === 0 ? 'none' : parts.join(', ') + more };
+}
+
+async function findStopped({ store, tenant, isWorkerDead }: StatePlace): Promise<Finding> {
+  const { rows } = await store.listRuns({ tenant, status: ['running'], limit: countedRuns });
+  const stopped = rows.filter((run) => isStopped(run, isWorkerDead)).map(({ runId }) => runId);
+  if (stopped.length === 0) return { name: 'stopped runs', verdict: 'ok', detail: 'none' };
+  return {
+    name: 'stopped runs',
+    verdict: 'warning',
+    detail: `${stopped.length} without a process: ${stopped.slice(0, shownRuns).join(', ')}`,
+    fix: `cairn resume ${stopped[0] ?? 'RUN'}`,
+  };
+}
+
+async function findDoubts(store: Store, tenant: string): Promise<Finding> {
+  const { rows } = await store.listWaits({ tenant, kinds: ['doubt'], limit: countedRuns });
+  const runs = [...new Set(rows.map(({ runId }) => runId))];
+  if (runs.length === 0) return { name: 'runs in doubt', verdict: 'ok', detail: 'none' };
+  return {
+    name: 'runs in doubt',
+    verdict: 'warning',
+    detail: `${runs.length}: ${runs.slice(0, shownRuns).join(', ')}`,
+    fix: 'cairn inbox',
+  };
+}
+
+/** The findings, one a thing that was looked at. @throws STORE_* as the store */
+export async function examinePlace(place: StatePlace): Promise<readonly Finding[]> {
+  const { store, blobs, tenant } = place;
+  const { durability, isShared } = store.capabilities;
+  const detail = `${store.name}: survives ${durability === 'power' ? 'a power cut' : durability === 'process' ? 'a killed process' : 'nothing'}${isShared ? ', can be shared by processes' : ''}`;
+  return [
+    { name: 'store', verdict: 'ok', detail },
+    await countRuns(store, tenant),
+    await findStopped(place),
+    await findDoubts(store, tenant),
+    await examineRuns(store, blobs, tenant),
+  ];
+}

@@ -1,0 +1,148 @@
+/** The history of runs as programs are offered it, over a real store: no cast, no exact ids where a name will do. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, expectTypeOf, test } from 'vitest';
+import { z } from 'zod';
+import {
+  AgentGraph,
+  END,
+  humanNode,
+  openHistory,
+  outcome,
+  START,
+  type History,
+  type ListedRun,
+  type LogEntry,
+} from '../../src/index.ts';
+import { collect } from '../support/small-graphs.ts';
+import { openSqliteStore } from '../../src/stores/sqlite/index.ts';
+
+const large = 'x'.repeat(300_000);
+
+function makeGraph() {
+  return new AgentGraph(
+    { input: z.object({ amount: z.number() }), scratch: z.object({ note: z.string() }) },
+    { id: 'refund' },
+  )
+    .addNode('check', ({ state }) => outcome({ output: large, scratch: { note: `${state.input.amount} is fine` } }))
+    .addNode('approve', humanNode({ prompt: 'Pay it back?', choices: ['yes', 'no'] }))
+    .addNode('pay', ({ state }) => `paid ${state.input.amount}`, { effectClass: 'external' })
+    .addEdge(START, 'check')
+    .addEdge('check', 'approve')
+    .addEdge('approve', 'pay')
+    .addEdge('pay', END);
+}
+
+let folder = '';
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'cairn-history-'));
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+test('H1 a program lists, logs, shows, compares and names what runs left, by the names the command line knows', async () => {
+  const store = openSqliteStore({ path: join(folder, 'runs.db') });
+  const app = makeGraph().compile({ store });
+  await app.invoke({ amount: 40 }, { runId: 'order-7' });
+  const { history } = app;
+
+  expect((await collect(history.list({ status: ['paused'] }))).map(({ runId }) => runId)).toEqual(['order-7']);
+  expect(await collect(history.list({ status: ['failed'] }))).toEqual([]);
+  const [wait] = await collect(history.waits({ run: 'order-7' }));
+  expect(wait?.prompt).toBe('Pay it back?');
+
+  const tag = await history.tag('order-7', 'asked');
+  await app.answer('order-7@asked', 'approve', 'yes', { by: 'ada' });
+  const result = await app.resume('order-7');
+  expect(result.state.outputs.pay).toBe('paid 40');
+
+  const entries = await collect(history.log('order-7'));
+  expect(entries.map(({ seq }) => seq)).toEqual(entries.map((_, index) => entries.length - 1 - index));
+  expect(entries.find(({ seq }) => seq === tag.seq)?.tags).toEqual(['asked']);
+  const [newest] = entries;
+  expect((await history.show(newest!)).view.status).toBe('completed');
+  expect(await history.locate(newest!.checkpointId)).toEqual({
+    runId: 'order-7',
+    seq: newest!.seq,
+    checkpointId: newest!.checkpointId,
+    isHead: true,
+  });
+  expect((await history.state('order-7@asked')).outputs.pay).toBeUndefined();
+  expect(await history.state('order-7', 'scratch.note')).toBe('40 is fine');
+  await expect(history.state('order-7', 'scratch.nose')).rejects.toThrow(/order-7 has no scratch.nose/);
+  const difference = await history.diff('order-7@asked', 'order-7');
+  expect(difference.status).toEqual({ before: 'paused', after: 'completed' });
+  expect(difference.values.map(({ path }) => path.join('.'))).toContain('outputs.pay');
+
+  // The key that a checkpoint's id begins with names the run on every method.
+  const key = newest!.checkpointId.split('.')[0]!;
+  expect((await app.inspect(key)).status).toBe('completed');
+  expect((await app.inspect('order-7@asked')).waits.map(({ prompt }) => prompt)).toEqual(['Pay it back?']);
+  await expect(app.inspect('order')).rejects.toMatchObject({ code: 'RUN_NOT_FOUND' });
+  await expect(app.cancel('order-7@asked')).rejects.toMatchObject({ code: 'RUN_NOT_FOUND' });
+  await expect(app.cancel(key)).rejects.toMatchObject({ code: 'RUN_FINISHED' });
+  expect((await openHistory(store, { byPrefix: true }).locate('ord')).runId).toBe('order-7');
+  await app.close();
+  await store.close();
+});
+
+test('C8 H4 a program prunes, verifies, moves and removes runs', async () => {
+  const store = openSqliteStore({ path: join(folder, 'runs.db') });
+  const other = openSqliteStore({ path: join(folder, 'other/runs.db') });
+  const app = makeGraph().compile({ store });
+  await app.invoke({ amount: 1 }, { runId: 'a' });
+  await app.resume('a', { answers: { approve: 'no' } });
+  const history = openHistory(store);
+  const before = await history.state('a');
+
+  await history.tag('a@2', 'kept');
+  const { pruned } = await history.prune('a');
+  expect(pruned[0]!.removed).toBeGreaterThan(0);
+  expect((await collect(history.log('a'))).flatMap(({ tags }) => tags)).toEqual(['kept']);
+  expect(await history.untag('a', 'kept')).toMatchObject({ runId: 'a', name: 'kept', seq: 2 });
+  expect(await history.verify()).toMatchObject({ isSound: true, damage: [] });
+  expect((await history.examine()).map(({ verdict }) => verdict)).toEqual(['ok', 'ok', 'ok', 'ok', 'ok']);
+
+  const moved = await openHistory(other).import(history.export('a'), { runId: 'copy' });
+  expect(moved.runId).toBe('copy');
+  expect(await openHistory(other).state('copy')).toEqual(before);
+  expect(await openHistory(other).setIdentity('there')).toBe('there');
+  expect(await openHistory(other).identity()).toBe('there');
+
+  const fork = await app.fork('a', { runId: 'b' });
+  await expect(history.remove('a')).rejects.toMatchObject({ code: 'HISTORY_HAS_FORKS' });
+  expect((await collect(history.list({ forksOf: 'a' }))).map(({ runId }) => runId)).toEqual(['b']);
+  await expect(history.remove('b@head')).rejects.toMatchObject({ code: 'RUN_NOT_FOUND' });
+  expect(await history.removeCheckpoint(fork)).toMatchObject({ runId: 'b', removed: 'run' });
+  expect((await history.remove({ runId: 'a' })).removed).toEqual(['a']);
+  await expect(history.show('a')).rejects.toMatchObject({ code: 'RUN_NOT_FOUND' });
+  await app.close();
+  await Promise.all([store.close(), other.close()]);
+});
+
+test('H4 an export that is stopped half way gives the run back', async () => {
+  const store = openSqliteStore({ path: join(folder, 'runs.db') });
+  const app = makeGraph().compile({ store });
+  await app.invoke({ amount: 1 }, { runId: 'a' });
+  for await (const _ of app.history.export('a', { move: true })) break;
+  expect((await store.readRun({ tenant: 'default', runId: 'a' }))?.claim).toBeUndefined();
+  expect((await app.resume('a', { answers: { approve: 'yes' } })).status).toBe('completed');
+  await app.close();
+  await store.close();
+});
+
+test('H1 what a history gives has types: the state that of the graph', () => {
+  const app = makeGraph().compile();
+  const readState = () => app.history.state('any');
+  type State = Awaited<ReturnType<typeof readState>>;
+  expectTypeOf<State['input']>().toEqualTypeOf<{ amount: number }>();
+  expectTypeOf<State['scratch']['note']>().toEqualTypeOf<string | undefined>();
+  expectTypeOf<State['outputs']['pay']>().toEqualTypeOf<string | undefined>();
+  expectTypeOf(openHistory).returns.toEqualTypeOf<History>();
+  expectTypeOf<ReturnType<History['list']>>().toEqualTypeOf<AsyncIterable<ListedRun>>();
+  expectTypeOf<ReturnType<History['log']>>().toEqualTypeOf<AsyncGenerator<LogEntry, void, undefined>>();
+  // @ts-expect-error no such status
+  void app.history.list({ status: ['paussed'] });
+  // @ts-expect-error no such option
+  expect(() => openHistory(app.engine, {})).toThrow(TypeError);
+});
