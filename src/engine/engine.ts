@@ -2,9 +2,9 @@
 import { CairnError } from '../errors.ts';
 import type { Graph } from '../graph/graph.ts';
 import type { FileAccess } from '../graph/node-contract.ts';
-import { History } from '../history/history.ts';
+import type { History } from '../history/history.ts';
 import { loadState, type LoadedState } from '../history/load/load.ts';
-import type { CheckpointName, NamingOptions } from '../history/read/references.ts';
+import type { CheckpointName } from '../history/read/references.ts';
 import type { Claim, GrantedClaim, RunRow } from '../ports/store.ts';
 import { compileStoreRules } from '../state/secrecy/store-rules.ts';
 import { admitRun } from './runs/admit-run.ts';
@@ -30,6 +30,7 @@ import type {
 import { cancelUnowned, postCancel } from './runs/cancel-run.ts';
 import { findGraphOf } from './runs/find-graph.ts';
 import { streamEvents } from './runs/event-stream.ts';
+import { historyOf } from './runs/history-of.ts';
 import { forkRun } from './runs/fork.ts';
 import { limitsOf } from './limits.ts';
 import { previewRun } from './runs/preview.ts';
@@ -110,13 +111,7 @@ class CairnEngine implements Engine {
   }
 
   get history(): History {
-    return this.#historyOf({ byPrefix: false });
-  }
-
-  #historyOf(naming: NamingOptions): History {
-    const { tenant, store, blobs, ids, clock } = this.#env;
-    const isWorkerDead = (workerId: string): boolean | undefined => ids.isWorkerDead(workerId);
-    return new History({ tenant, store, blobs, ids, isWorkerDead, now: () => clock.now() }, naming);
+    return historyOf(this.#env);
   }
 
   async start(graph: Graph, input: unknown, options: StartOptions = {}): Promise<RunHandle> {
@@ -374,11 +369,8 @@ class CairnEngine implements Engine {
     return previewRun(this.#env, run, from.seq, graph, options);
   }
 
-  async locate(
-    name: CheckpointName,
-    { byPrefix = false }: { readonly byPrefix?: boolean } = {},
-  ): Promise<NamedCheckpoint> {
-    return this.#historyOf({ byPrefix }).locate(name);
+  async locate(name: CheckpointName, naming?: { readonly byPrefix?: boolean }): Promise<NamedCheckpoint> {
+    return historyOf(this.#env, { byPrefix: false, ...naming }).locate(name);
   }
 
   async *events(runId: string, options: { readonly after?: number } = {}): AsyncIterable<StreamEvent> {
