@@ -1,4 +1,4 @@
-/** Changes of meaning in what composed nodes keep beside their steps: lists, and events. */
+/** Changes of meaning in what composed nodes keep beside their steps, lists and events, and in what they retire. */
 import type { Mutant } from './mutant.ts';
 
 export const listMutants: readonly Mutant[] = [
@@ -64,5 +64,40 @@ export const listMutants: readonly Mutant[] = [
     old: '  keepEvents(core, activation);\n',
     new: '',
     tests: ['src/engine/calls/emit.test.ts'],
+  },
+  {
+    name: 'calls after a retirement have the keys of those that were retired',
+    file: 'src/engine/record/step-keys.ts',
+    old: '(activation.ordinals.get(name) ?? retiredCalls(activation, name)) + 1',
+    new: '(activation.ordinals.get(name) ?? 0) + 1',
+    tests: ['src/engine/calls/retire.test.ts'],
+  },
+  {
+    name: 'a function that has not read what was retired may call',
+    file: 'src/engine/run/guard-call.ts',
+    old: 'if (!activation.knowsRetired &&',
+    new: 'if (activation.generation < 0 &&',
+    tests: ['src/engine/calls/retire.test.ts'],
+  },
+  {
+    name: 'a retirement takes the calls that it should keep',
+    file: 'src/engine/calls/retire.ts',
+    old: 'if (keep.includes(name)) continue;',
+    new: '',
+    tests: ['src/engine/calls/retire.test.ts'],
+  },
+  {
+    name: 'calls are retired while others are under way',
+    file: 'src/engine/calls/retire.ts',
+    old: 'activation.stepsInFlight + activation.childrenInFlight + activation.openWaits > 0',
+    new: 'activation.openWaits < 0',
+    tests: ['src/engine/calls/retire.test.ts'],
+  },
+  {
+    name: 'what was retired before a save still counts after it',
+    file: 'src/engine/calls/wait-calls.ts',
+    old: "  frame.deleteNodeField(id, 'retired');\n",
+    new: '',
+    tests: ['src/engine/calls/retire.test.ts'],
   },
 ];

@@ -23,6 +23,7 @@ const verbs: Readonly<Record<Part['kind'], (part: Part) => string>> = {
   answer: ({ by }) => (by === undefined ? 'answered' : `answered by ${by}`),
   save: () => 'saved its state',
   event: ({ name, detail }) => `told ${name ?? 'an event'}: ${JSON.stringify(detail)}`,
+  retire: () => 'retired its earlier calls',
   append: ({ list }) => `appended to ${list ?? 'a list'}`,
   replay: ({ from }) => (from === undefined ? 'replayed' : `replayed from ${from.runId}@${from.seq}`),
   fork: ({ from }) => (from === undefined ? 'forked' : `forked from ${from.runId}@${from.seq}`),

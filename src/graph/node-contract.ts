@@ -238,6 +238,20 @@ export interface NodeContext {
   /** What the last `save` of this activation kept, if any. */
   readonly savedState: unknown;
   /**
+   * Retires the steps, answers and child runs recorded so far, except those of the names in `keep`: they leave the live state and stay in
+   * the history. `from` says where the function goes on from; when it is repeated, it gets that as `retired`, and makes the calls of the
+   * names it kept again. The calls that follow count on: the n-th of a name is the n-th of the visit, with the key that it would have had.
+   *
+   * @throws NODE_CALL_REFUSED calls are under way, a name in `keep` was never called, or `from` is undefined; VALUE_UNSTORABLE,
+   * VALUE_TOO_LARGE, CHECKPOINT_TOO_LARGE
+   */
+  retire(from: unknown, options?: { readonly keep?: readonly string[] }): Promise<void>;
+  /**
+   * What the last `retire` of this activation said, if calls were retired since its last `save`. A function that is repeated after that must
+   * read it before its first call, which is NODE_CALL_REFUSED otherwise.
+   */
+  readonly retired: unknown;
+  /**
    * Appends items to a list of this visit, kept with it: a call costs its own items, however long the list is. The n-th call of a list
    * that is repeated finds itself recorded and does nothing. It retires no steps, and `save` keeps the lists. Work that goes on side by
    * side needs a list for each part, since the items stand in the order of the calls.

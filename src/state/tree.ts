@@ -79,13 +79,15 @@ export interface NodeRecord extends Account {
   saves?: number;
   /** Inner state kept by ctx.save. */
   saved?: unknown;
+  /** What ctx.retire left: where the function goes on from, and how many calls of each name are not made again. */
+  retired?: RetiredCalls;
   /** What ctx.append added to each list of this visit: the items of each call, in the order of the calls. */
   lists?: Record<string, (readonly unknown[])[]>;
-  /** How many calls of each list came before the last ctx.save: they are not made again. */
+  /** How many calls of each list came before the last ctx.save or ctx.retire: they are not made again. */
   listsFrom?: Record<string, number>;
   /** How many recorded events of each name this visit's calls have entered into the history: they are not told again. */
   events?: Record<string, number>;
-  /** How many of them came before the last ctx.save. */
+  /** How many of them came before the last ctx.save or ctx.retire. */
   eventsFrom?: Record<string, number>;
   /** Epoch ms before which the next attempt does not start. */
   retryAt?: number;
@@ -97,6 +99,11 @@ export interface NodeRecord extends Account {
 
 /** Keys of steps in the order in which the function called them; true: the record has them in that order. */
 export type StepOrder = true | readonly string[];
+
+export interface RetiredCalls {
+  readonly from: unknown;
+  readonly calls: Readonly<Record<string, number>>;
+}
 
 export interface KeptOutcome {
   readonly output?: unknown;

@@ -170,12 +170,15 @@ async function runComposed(
   place: string,
   seed: number,
 ): Promise<unknown> {
-  const { next, value: start } = (ctx.savedState as Saved | undefined) ?? { next: 0, value: seed };
+  const { next, value: start } = ((ctx.retired ?? ctx.savedState) as Saved | undefined) ?? { next: 0, value: seed };
   let value = start;
   for (const [index, part] of plan.parts.entries()) {
     if (index < next) continue;
-    if (part.kind === 'save') await ctx.save({ next: index + 1, value } satisfies Saved);
-    else {
+    if (part.kind === 'save') {
+      const saved: Saved = { next: index + 1, value };
+      await (index % 2 === 0 ? ctx.save(saved) : ctx.retire(saved));
+    }
+    if (part.kind !== 'save') {
       value = mixNumber(value, await runPart(part, surroundings, ctx, `${place}/${index}`, value));
       await ctx.append('values', [{ index, value }]);
       ctx.emit({ index, value }, { recorded: true });

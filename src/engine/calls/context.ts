@@ -24,6 +24,7 @@ import { spend } from '../record/account.ts';
 import type { RunCore } from '../run/run-core.ts';
 import { guardCall } from '../run/guard-call.ts';
 import { emitRecorded } from './emit.ts';
+import { readRetired, retire } from './retire.ts';
 import { accessFiles } from './file-access.ts';
 import { accessSecrets } from './secret-access.ts';
 import { runStep } from './steps.ts';
@@ -106,6 +107,13 @@ export class Context implements NodeContext {
   async save(state: unknown): Promise<void> {
     this.#guard('save');
     return save(this.#core, this.#activation, state);
+  }
+  async retire(from: unknown, options: { readonly keep?: readonly string[] } = {}): Promise<void> {
+    this.#guard('retire');
+    return retire(this.#core, this.#activation, from, options.keep ?? []);
+  }
+  get retired(): unknown {
+    return readRetired(this.#activation, this.#generation);
   }
   async append(list: string, items: readonly unknown[]): Promise<void> {
     this.#guard('append');

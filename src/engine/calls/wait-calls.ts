@@ -14,13 +14,13 @@ import { offloadForm, offloadValue } from '../admit/offload.ts';
 import { openWait } from '../waits/open-wait.ts';
 import type { RunCore } from '../run/run-core.ts';
 import { inputHashOf } from '../settle/settle.ts';
-import { book } from '../record/account.ts';
+import { keepBeside } from '../record/keep-beside.ts';
 import { admitStep, checkStepCount, finishStep } from '../record/finish-step.ts';
 import { guardCall, never } from '../run/guard-call.ts';
 import { endCall, leaveAtWait } from '../waits/leave.ts';
 import { nextStepKey, recordedStep } from '../record/step-keys.ts';
-import { enterEvents, keepEvents } from '../record/told-events.ts';
-import { dropUnmade, keepLists } from '../record/list-record.ts';
+import { enterEvents } from '../record/told-events.ts';
+import { dropUnmade } from '../record/list-record.ts';
 import { ensureSteps, setStep } from '../record/step-record.ts';
 
 interface WaitCall {
@@ -207,7 +207,6 @@ export async function save(core: RunCore, activation: Activation, state: unknown
       reason: 'steps or child runs are still under way',
     });
   }
-  book(core, core.ledger.ownOf(activation));
   const { frame } = activation.frameRun;
   const { id } = activation.node;
   const saves = (record.saves ?? 0) + 1;
@@ -215,8 +214,8 @@ export async function save(core: RunCore, activation: Activation, state: unknown
   frame.setNodeField(id, 'saves', saves, String(saves));
   frame.setNodeField(id, 'steps', {}, '{}');
   frame.deleteNodeField(id, 'children');
-  keepLists(core, activation);
-  keepEvents(core, activation);
+  frame.deleteNodeField(id, 'retired');
+  keepBeside(core, activation);
   activation.ordinals = undefined;
   activation.calls = undefined;
   core.draft.note({ kind: 'save', node: activation.path });

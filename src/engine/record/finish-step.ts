@@ -14,6 +14,11 @@ import { visitOf } from './visit-part.ts';
 /** How many steps a table has, where they were counted once. */
 const counts = new WeakMap<object, number>();
 
+/** The steps of a table are counted anew: some were retired. */
+export function recountSteps({ steps }: NodeRecord): void {
+  if (steps !== undefined) counts.delete(steps);
+}
+
 /** @throws RUN_LIMIT the visit has as many steps as it may */
 export function checkStepCount(core: RunCore, record: NodeRecord): void {
   const steps = record.steps ?? {};

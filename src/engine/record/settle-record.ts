@@ -145,7 +145,7 @@ const passingFields = [
 ] as const;
 
 /** Fields that only a visit that goes on needs. */
-const innerFields = ['lists', 'listsFrom', 'events', 'eventsFrom'] as const;
+const innerFields = ['retired', 'lists', 'listsFrom', 'events', 'eventsFrom'] as const;
 
 /** Changes an existing record field by field: its steps stay where they are, stored once. `texts`: the fields' encodings, in their order. */
 function updateRecord(activation: Activation, record: NodeRecord, texts: readonly string[]): void {

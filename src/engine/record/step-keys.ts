@@ -8,13 +8,23 @@ import type { RunCore } from '../run/run-core.ts';
 export function nextStepKey(core: RunCore, activation: Activation, name: string): string {
   if (name !== '') checkId('step name', name, core.env.limits.idBytes);
   activation.ordinals ??= new Map();
-  const ordinal = (activation.ordinals.get(name) ?? 0) + 1;
+  const ordinal = (activation.ordinals.get(name) ?? retiredCalls(activation, name)) + 1;
   activation.ordinals.set(name, ordinal);
-  // A NUL of the author's own is doubled, so that no name looks like the n-th call of another.
-  const own = name.includes('\0') ? name.replaceAll('\0', '\0\0') : name;
-  const key = ordinal === 1 ? own : `${own}\0${ordinal}`;
+  const key = callKey(name, ordinal);
   (activation.calls ??= []).push(key);
   return key;
+}
+
+export function callKey(name: string, ordinal: number): string {
+  // A NUL of the author's own is doubled, so that no name looks like the n-th call of another.
+  const own = name.includes('\0') ? name.replaceAll('\0', '\0\0') : name;
+  return ordinal === 1 ? own : `${own}\0${ordinal}`;
+}
+
+/** How many calls of a name were retired: a function that is repeated goes on behind them. */
+export function retiredCalls({ frameRun, node }: Activation, name: string): number {
+  const calls = frameRun.openRecordOf(node)?.retired?.calls;
+  return calls !== undefined && Object.hasOwn(calls, name) ? (calls[name] as number) : 0;
 }
 
 /** What is recorded of a call of this visit. */

@@ -197,6 +197,8 @@ export class Activation {
   ordinals: Map<string, number> | undefined;
   /** Keys of its calls so far, in this generation and since its last save, in order. */
   calls: string[] | undefined;
+  /** Its function retired calls in this generation, or has read where it goes on from. */
+  knowsRetired = false;
   /** Where each list stands, in this generation. */
   listCursors: Map<string, ListCursor> | undefined;
   /** How many recorded events of each name it has told, in this generation, those before its last save included. */
@@ -327,6 +329,7 @@ export class Activation {
     this.mustRunAgain = false;
     this.ordinals = undefined;
     this.calls = undefined;
+    this.knowsRetired = false;
     this.listCursors = undefined;
     this.eventCounts = undefined;
     this.events = undefined;

@@ -17,6 +17,8 @@ export function guardCall(activation: Activation, generation: number, call: stri
   if (call !== 'step' && isInsideStepOf(activation))
     refuse('it is called inside a step, which is recorded as a whole; call it beside the step');
   if (activation.isCancelled) refuse('it was cancelled, since a join needs it no more');
+  if (!activation.knowsRetired && activation.frameRun.openRecordOf(activation.node)?.retired !== undefined)
+    refuse('earlier calls were retired; read ctx.retired before the first call, it says where to go on from');
   if (call !== 'emit' && isEffect(activation.node))
     refuse(
       `a node of class ${activation.node.effect} cannot be composed; make it read, and its steps ${activation.node.effect}`,

@@ -22,6 +22,8 @@ export type ChangeKind =
   | 'signal'
   /** ctx.save. */
   | 'save'
+  /** ctx.retire took earlier calls out of the live state. */
+  | 'retire'
   /** ctx.append added items to a list of a composed node. */
   | 'append'
   /** A recorded event that a node told. */

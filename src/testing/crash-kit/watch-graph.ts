@@ -83,6 +83,7 @@ class GraphWatcher {
       sleepUntil: (...args) => work.wait(() => ctx.sleepUntil(...args)),
       receive: (...args) => work.wait(() => ctx.receive(...args)),
       save: (state) => work.wait(() => ctx.save(state)),
+      retire: (...args) => work.wait(() => ctx.retire(...args)),
       append: (...args) => work.wait(() => ctx.append(...args)),
       run: (graph, ...args) => work.wait(() => ctx.run(this.graph(graph as Graph), ...args)),
       ...(ctx.part && {

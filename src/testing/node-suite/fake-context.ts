@@ -93,6 +93,8 @@ export function createFakeContext(options: FakeContextOptions = {}): FakeContext
     sleepUntil: () => leave(),
     receive: () => leave(),
     save: () => Promise.resolve(),
+    retire: () => Promise.resolve(),
+    retired: undefined,
     append: async (list, items) => {
       lists.set(list, [...(lists.get(list) ?? []), ...items]);
     },

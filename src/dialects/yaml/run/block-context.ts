@@ -120,6 +120,12 @@ export class BlockContext implements TypedNodeContext {
   save(state: unknown): Promise<void> {
     return this.ctx.save(state);
   }
+  get retired(): unknown {
+    return this.ctx.retired;
+  }
+  retire(from: unknown, options?: { readonly keep?: readonly string[] }): Promise<void> {
+    return this.ctx.retire(from, options);
+  }
   append(list: string, items: readonly unknown[]): Promise<void> {
     return this.ctx.append(list, items);
   }
@@ -162,13 +168,15 @@ export class ItemContext extends BlockContext {
     return super.list(`${this.#key}/${name}`);
   }
   override save(): Promise<void> {
-    return Promise.reject(
-      new CairnError('NODE_CALL_REFUSED', {
-        call: 'save',
-        node: this.nodePath.join('/'),
-        reason: 'the items of a for_each share one node',
-      }),
-    );
+    return this.#refuse('save');
+  }
+  override retire(): Promise<void> {
+    return this.#refuse('retire');
+  }
+
+  #refuse(call: string): Promise<never> {
+    const reason = 'the items of a for_each share one node';
+    return Promise.reject(new CairnError('NODE_CALL_REFUSED', { call, node: this.nodePath.join('/'), reason }));
   }
 }
 

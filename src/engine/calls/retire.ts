@@ -1,0 +1,100 @@
+/** `ctx.retire`: earlier calls of a composed node leave the live state, and its function goes on from what it says (X4). */
+import { CairnError } from '../../errors.ts';
+import { admitValue, encodeValue } from '../../state/values/codec.ts';
+import { deepFreeze } from '../../state/values/freeze.ts';
+import { checkWritten } from '../admit/checkpoint-size.ts';
+import { offloadForm } from '../admit/offload.ts';
+import { recountSteps } from '../record/finish-step.ts';
+import { keepBeside } from '../record/keep-beside.ts';
+import { dropUnmade } from '../record/list-record.ts';
+import { callKey, retiredCalls } from '../record/step-keys.ts';
+import { ensureSteps } from '../record/step-record.ts';
+import { recordPathOf } from '../record/tree-path.ts';
+import { visitOf } from '../record/visit-part.ts';
+import type { Activation } from '../run/frame-run.ts';
+import { guardCall } from '../run/guard-call.ts';
+import type { RunCore } from '../run/run-core.ts';
+
+/**
+ * Crash-equivalent as a save is: what was retired and where the function goes on from become one checkpoint. Before it is durable the
+ * function is repeated with all its calls; after it, from there, and its later calls have the keys they have without a crash.
+ *
+ * @throws NODE_CALL_REFUSED, VALUE_UNSTORABLE, VALUE_TOO_LARGE, CHECKPOINT_TOO_LARGE
+ */
+export async function retire(
+  core: RunCore,
+  activation: Activation,
+  from: unknown,
+  keep: readonly string[],
+): Promise<void> {
+  const { generation } = activation;
+  guardCall(activation, generation, 'retire');
+  if (from === undefined) refuse(activation, 'it must say where the function goes on from');
+  const path = [...activation.path, 'retired'];
+  const admitted = admitValue(from, path, core.env.limits, core.redact);
+  checkWritten(core, activation, () => [{ path, ...admitted }]);
+  const stored = await offloadForm(core, admitted.value);
+  await dropUnmade(core, activation);
+  guardCall(activation, generation, 'retire');
+  if (activation.stepsInFlight + activation.childrenInFlight + activation.openWaits > 0)
+    refuse(activation, 'steps or child runs are still under way');
+  const calls = retireCalls(core, activation, keep);
+  const place = [...recordPathOf(activation.path), 'retired'];
+  core.draft.set(place, { from: admitted.value, calls }, encodeValue({ from: stored, calls }));
+  activation.knowsRetired = true;
+  keepBeside(core, activation);
+  core.draft.note({ kind: 'retire', node: activation.path, ...visitOf(activation) });
+  core.loop.requestFlush();
+}
+
+/**
+ * Takes the calls made so far out of the record, those of other names than `keep`.
+ *
+ * @returns how many calls of each name are retired now
+ */
+function retireCalls(core: RunCore, activation: Activation, keep: readonly string[]): Readonly<Record<string, number>> {
+  const { ordinals = new Map<string, number>() } = activation;
+  const unknown = keep.find((name) => !ordinals.has(name));
+  if (unknown !== undefined) refuse(activation, `it keeps calls named ${unknown}, and there are none`);
+  const record = ensureSteps(activation);
+  const counts = new Map(Object.entries(record.retired?.calls ?? {}));
+  const keys: string[] = [];
+  for (const [name, called] of ordinals) {
+    if (keep.includes(name)) continue;
+    for (let ordinal = retiredCalls(activation, name) + 1; ordinal <= called; ordinal += 1)
+      keys.push(callKey(name, ordinal));
+    counts.set(name, called);
+  }
+  const open = keys.find((key) => ['started', 'open'].includes(record.steps?.[key]?.status ?? 'done'));
+  if (open !== undefined) refuse(activation, `nobody knows how ${open} ended`);
+  dropFrom(core, activation, 'steps', keys);
+  dropFrom(core, activation, 'children', keys);
+  recountSteps(record);
+  const steps = record.steps ?? {};
+  activation.calls = activation.calls?.filter((key) => Object.hasOwn(steps, key));
+  return Object.fromEntries(counts);
+}
+
+/** Takes keys out of a table of the record; if that is all of it, in one op. */
+function dropFrom(
+  core: RunCore,
+  { frameRun, node, path }: Activation,
+  table: 'steps' | 'children',
+  keys: readonly string[],
+): void {
+  const held = frameRun.openRecordOf(node)?.[table] ?? {};
+  const dropped = keys.filter((key) => Object.hasOwn(held, key));
+  const place = [...recordPathOf(path), table];
+  if (dropped.length > 0 && dropped.length === Object.keys(held).length) core.draft.set(place, {}, '{}');
+  else for (const key of dropped) core.draft.delete([...place, key]);
+}
+
+/** What the last retirement said. Who has read it knows which calls are not made again. */
+export function readRetired(activation: Activation, generation: number): unknown {
+  if (activation.generation === generation) activation.knowsRetired = true;
+  return deepFreeze(activation.frameRun.openRecordOf(activation.node)?.retired?.from);
+}
+
+function refuse({ path }: Activation, reason: string): never {
+  throw new CairnError('NODE_CALL_REFUSED', { call: 'retire', node: path.join('/'), reason });
+}
