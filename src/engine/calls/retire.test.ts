@@ -47,7 +47,11 @@ const agent = (effects: string[] = [], outside: string[] = []): Graph =>
       ctx.emit(said, { recorded: true });
       if (turn === 3) turns.push(await ctx.ask({ prompt: '?' }));
       if (turn % 2 > 0) continue;
-      summary = await ctx.step('summary', { effect: 'external', idempotent: true }, () => `${summary}[${turns.join()}]`);
+      summary = await ctx.step(
+        'summary',
+        { effect: 'external', idempotent: true },
+        () => `${summary}[${turns.join()}]`,
+      );
       turns.length = 0;
       await ctx.retire({ turn: turn + 1, summary }, { keep: ['system'] });
     }
@@ -132,7 +136,10 @@ test('X4 a function that does not read what was retired is refused before it rep
 });
 
 test.each([
-  ['while a step is running', (ctx: NodeContext) => (void ctx.step('slow', {}, () => new Promise(() => {})), ctx.retire(1))],
+  [
+    'while a step is running',
+    (ctx: NodeContext) => (void ctx.step('slow', {}, () => new Promise(() => {})), ctx.retire(1)),
+  ],
   ['with names that were never called', (ctx: NodeContext) => ctx.retire(1, { keep: ['sytem'] })],
   ['without saying where to go on', (ctx: NodeContext) => ctx.retire(undefined)],
   ['inside a step', (ctx: NodeContext) => ctx.step('s', {}, () => ctx.retire(1))],
@@ -150,14 +157,13 @@ test('X4 lists, events and keys count on after a retirement; after a save names 
       await ctx.step('s', { effect: 'write' }, ({ idempotencyKey }) => keys.push(idempotencyKey));
       await ctx.append('log', [i]);
       ctx.emit(i, { recorded: true });
+      await ctx.ask({ prompt: '?' });
       if (i % 2 > 0) await ctx.save(i + 1);
       else await ctx.retire(i + 1);
-      await ctx.ask({ prompt: '?' });
     }
     return [ctx.list('log'), ctx.retired, ctx.savedState];
   });
   await runToRest(bench.engine, graph, {}, 'r');
-  // The question that follows a retirement or a save is answered, and its function begins behind it: the last one asks no more.
   expect(await answerAll(bench, graph)).toEqual([[0, 1, 2, 3], undefined, 4]);
   expect([keys.length, new Set(keys).size]).toEqual([4, 4]);
   const events: unknown[] = [];
