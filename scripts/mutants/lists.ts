@@ -60,7 +60,7 @@ export const listMutants: readonly Mutant[] = [
   },
   {
     name: 'after a save events count from the first again',
-    file: 'src/engine/calls/wait-calls.ts',
+    file: 'src/engine/record/keep-beside.ts',
     old: '  keepEvents(core, activation);\n',
     new: '',
     tests: ['src/engine/calls/emit.test.ts'],
