@@ -42,6 +42,8 @@ export type ErrorCode =
   | 'ID_INVALID'
   | 'VALUE_UNSTORABLE'
   | 'VALUE_TOO_LARGE'
+  | 'OUTCOME_INVALID'
+  | 'ANSWER_RESERVED'
   | 'VALUE_MASKED'
   | 'EXPORT_MASKED'
   | 'CHECKPOINT_TOO_LARGE'
@@ -144,6 +146,8 @@ export const errorTable: Readonly<Record<ErrorCode, ErrorRow>> = {
   WAIT_NOT_FOUND: row(404, 3, 'no', 'run {runId} has no wait {waitId}', 'List open waits with: cairn inbox'),
   WAIT_CLOSED: row(409, 3, 'no', 'wait {waitId} of run {runId} was closed already by {by} with {answer}', 'Fork the run to answer otherwise.'),
   ANSWER_INVALID: row(422, 2, 'no', 'the answer does not fit{: |reason}', 'The question stays open: answer it again.'),
+  OUTCOME_INVALID: row(422, 2, 'no', 'the outcome set for {node} is none that it gives{: |reason}', 'Set one that the node could have given, or answer its question otherwise: fork with answers.'),
+  ANSWER_RESERVED: row(403, 2, 'no', 'answers are for people here{: |reason}', 'Ask the person to run: {command}'),
   CHECKPOINT_NOT_FOUND: row(404, 3, 'no', 'no checkpoint {checkpoint}', 'See the history with: cairn log RUN'),
   CHECKPOINT_AMBIGUOUS: row(400, 2, 'no', '{reference} fits several: {matches}', 'Give more characters.'),
   CHECKPOINT_PRUNED: row(410, 3, 'no', 'checkpoint {checkpoint} was pruned', 'The oldest kept one after it is {remains}.'),

@@ -327,6 +327,11 @@ export interface NodeImplementation {
   readonly run: (ctx: NodeContext) => unknown;
   /** Did this effect happen? Asked for an effect in doubt before anything else. */
   readonly reconcile?: (asked: ReconcileContext) => Promise<Reconciliation> | Reconciliation;
+  /**
+   * Why an output that somebody sets in a fork is none that this node gives, in a few words; undefined: it fits. May throw where the
+   * state does not tell yet: it is asked again when the outcome is taken. Default: any output fits.
+   */
+  readonly outputFault?: (output: unknown, state: StateView) => string | undefined;
   /** Text hashed into `codeHash`, as a hint that code changed. Default: the source of `run`. */
   readonly codeText?: string;
 }

@@ -103,6 +103,8 @@ export interface NodeType {
   readonly needs?: (inputs: Inputs, pending?: readonly string[]) => readonly Need[];
   /** Faults of the inputs that the fields cannot say (`give path or patterns, not both`), by input name. Asked at load and before each attempt. */
   readonly check?: (inputs: Inputs) => readonly InputFault[];
+  /** What the fields cannot say of an output that is set in a fork (`it is none of the choices`); undefined: it fits. Default: it does. */
+  readonly outputFault?: (output: Readonly<Record<string, unknown>>, inputs: Inputs) => string | undefined;
   /** Returns the output. */
   readonly run: (ctx: TypedNodeContext) => unknown;
   readonly reconcile?: (asked: {

@@ -1,5 +1,6 @@
 /** The human node: asks a person and waits, for days if need be. */
 import { CairnError } from '../errors.ts';
+import { same, schemaFault, type Schema } from '../schema/json-schema.ts';
 import { NodeFailure, type NodeContext, type Question, type StateView } from '../graph/node-contract.ts';
 import type { ChoiceValue, SchemaValue } from '../graph/answer-types.ts';
 import { describeConfig, resolveComputed } from './draft/computed.ts';
@@ -98,6 +99,7 @@ export function humanNode<
       outputAs,
       implementation: {
         run: (ctx) => decide(ctx, asked, policy),
+        outputFault: (output, state) => outputFault(asked, output, state),
         codeText: policy ? `${codeText}\n${String(policy)}` : codeText,
       },
     },
@@ -117,6 +119,23 @@ async function decide(ctx: NodeContext, config: HumanNodeConfig, policy: HumanNo
     if (answer !== undefined) return checkChoice(answer, question);
   }
   return ctx.ask(question);
+}
+
+/** An output that is set in a fork is what an answer would be, or what the node decides without a person. */
+function outputFault(config: HumanNodeConfig, output: unknown, state: StateView): string | undefined {
+  const decides = config.autoAccept ?? config.autoReject ?? config.onTimeout;
+  if (decides !== undefined && isApproval(output)) return undefined;
+  const { defaultAnswer, schema } = config;
+  if (defaultAnswer !== undefined && same(defaultAnswer, output)) return undefined;
+  const { choices } = resolveComputed({ choices: config.choices }, state) as Pick<Question, 'choices'>;
+  const values = choices?.map((choice) => (typeof choice === 'object' && 'value' in choice ? choice.value : choice));
+  if (values?.every((value) => !same(value, output)) === true)
+    return `it is none of the choices ${values.map((value) => JSON.stringify(value)).join(', ')}`;
+  return schema === undefined ? undefined : schemaFault(schema as Schema, output, 'answer');
+}
+
+function isApproval(output: unknown): boolean {
+  return typeof output === 'object' && output !== null && 'approved' in output && 'decidedBy' in output;
 }
 
 function createQuestion(ctx: NodeContext, config: HumanNodeConfig): Question {

@@ -11,6 +11,7 @@ interface McpArguments {
   readonly http?: string;
   readonly tokenEnv?: string;
   readonly noForms?: boolean;
+  readonly answers?: 'anyone' | 'person';
 }
 
 const fields: FieldsOf<McpArguments> = {
@@ -22,6 +23,11 @@ const fields: FieldsOf<McpArguments> = {
   },
   http: { type: 'text', description: 'serve over HTTP at [HOST:]PORT instead of standard input and output' },
   tokenEnv: { type: 'text', description: 'the environment variable that holds the token HTTP clients must show' },
+  answers: {
+    type: 'text',
+    description: 'who may answer: anyone (default), or person: clients may not answer, nor fork past a question',
+    choices: ['anyone', 'person'],
+  },
   noForms: { type: 'flag', description: 'put no questions to the person behind the client' },
 };
 
@@ -49,9 +55,10 @@ export const mcpCommand: Command<McpArguments> = {
   examples: [
     { line: 'cairn mcp --workflows ./workflows', does: 'what an MCP client is told to start' },
     { line: 'cairn mcp --http 3456 --token-env CAIRN_TOKEN', does: 'over HTTP, for those who have the token' },
+    { line: 'cairn mcp --answers person', does: 'models run workflows, and people answer what they ask' },
     { line: 'cairn mcp --allow inline,net=api.example.org', does: 'also texts, which may call one host' },
   ],
-  async execute(session, { workflows, allow, http, tokenEnv, noForms }) {
+  async execute(session, { workflows, allow, http, tokenEnv, noForms, answers }) {
     const token = readToken(tokenEnv);
     if (token !== undefined && http === undefined)
       throw new CairnError('USAGE_INVALID', { reason: '--token-env is for --http', hint: 'Give --http PORT too.' });
@@ -64,6 +71,7 @@ export const mcpCommand: Command<McpArguments> = {
       allow,
       cleanUpEvery: 'configured',
       canAskClient: noForms !== true,
+      ...(answers !== undefined && { answers }),
       ...(address !== undefined && { http: { ...address, ...(token !== undefined && { token }) } }),
     });
     const interrupt = listenForInterrupt();

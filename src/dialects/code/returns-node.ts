@@ -28,10 +28,17 @@ export function defineReturns(
         const value = compute === undefined ? state.artifacts : compute({ state });
         return schema === undefined ? value : check(schema, value);
       },
+      ...(schema !== undefined && { outputFault: (output) => syncFault(schema, output) }),
       codeText: compute === undefined ? '' : String(compute),
     },
     ...(place === undefined ? {} : { place }),
   };
+}
+
+/** A schema that answers later is asked when the node itself runs; a result that is set in a fork is held to the others. */
+function syncFault(schema: StandardSchema, output: unknown): string | undefined {
+  const result = schema['~standard'].validate(output);
+  return result instanceof Promise ? undefined : result.issues?.[0]?.message;
 }
 
 async function check(schema: StandardSchema, value: unknown): Promise<unknown> {

@@ -1,4 +1,5 @@
 /** Sends a due activation on its way: decides how it starts, and does that (E3, X). */
+import { suppliedFault } from '../admit/supplied-fault.ts';
 import { CairnError } from '../../errors.ts';
 import type { GraphNode } from '../../graph/graph.ts';
 import type { NodeRecord } from '../../state/tree.ts';
@@ -125,7 +126,9 @@ function carryOut(
 /** An outcome that the fork was given stands in for whatever the activation would do, or has begun. */
 function settleSupplied(core: RunCore, activation: Activation): void {
   const key = pathKeyOf(activation.path);
-  const supplied = core.root.supplied?.[key] as object;
+  const supplied = core.root.supplied?.[key] as { readonly output?: unknown };
+  const fault = suppliedFault(activation.node, supplied.output, activation.view.state);
+  if (fault !== undefined) return settleFailed(core, activation, fault);
   const source = { by: 'fork', note: () => core.draft.delete(['supplied', key]) };
   void settleOutcome(core, activation, admitKept(core, activation, supplied), source);
 }

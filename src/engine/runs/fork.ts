@@ -6,7 +6,10 @@ import { makeKeySeed } from '../../history/stored/key-seed.ts';
 import { metaOf } from '../../history/stored/stored-meta.ts';
 import { openWaitRows } from '../../history/stored/open-waits.ts';
 import type { Graph } from '../../graph/graph.ts';
-import { partitions } from '../../graph/node-contract.ts';
+import { partitions, type StateView } from '../../graph/node-contract.ts';
+import { viewState } from '../../history/read/state-view.ts';
+import { suppliedFault } from '../admit/supplied-fault.ts';
+import { pathKeyOf } from '../record/tree-path.ts';
 import type { RunKey, RunRow, WaitRow } from '../../ports/store.ts';
 import { encodeValue } from '../../state/values/codec.ts';
 import type { RunTree } from '../../state/tree.ts';
@@ -197,11 +200,24 @@ export async function draftFork(
   }
   for (const [name, { waitId }] of meant) await patches.answer(run.runId, waitId, options.answers?.[name], options);
   if (options.rerunPure === true) state.set(['rerunPure'], true);
+  if (set.some(isOfOutput)) checkOutputs(state.root, set, options.graph ?? (await findGraph()));
   return { from, loaded, state, differences };
 }
 
 function isOfOutput({ path }: Patch): boolean {
   return path[0] === 'outputs';
+}
+
+/** An outcome that is set must be one that its node gives; what this state does not tell yet is asked when it is taken. @throws OUTCOME_INVALID */
+function checkOutputs(root: RunTree, set: readonly Patch[], graph: Graph | undefined): void {
+  const state = viewState(root).state as StateView;
+  for (const { path } of set.filter(isOfOutput)) {
+    const id = path[1] ?? '';
+    const node = graph?.nodes.find((one) => one.id === id);
+    const supplied = root.supplied?.[pathKeyOf([id])] as { readonly output?: unknown } | undefined;
+    const fault = node && suppliedFault(node, supplied?.output, state);
+    if (fault !== undefined && fault.cause === undefined) throw fault;
+  }
 }
 
 /** An outcome that is set for no node would never be read. @throws STATE_UNKNOWN_CHANNEL */

@@ -1,4 +1,5 @@
 /** Open questions as clients see them, and their answers as the engine takes them. */
+import type { WorkContext } from '../../operations/declare/operation.ts';
 import { choicesOf, isAnswerable, nodeNameOf, type OpenQuestion } from '../../operations/waits/find-wait.ts';
 import { toJson } from '../../operations/declare/to-json.ts';
 import type { JsonSchema } from './json-schema.ts';
@@ -8,8 +9,11 @@ export function questionsOf(waits: readonly OpenQuestion[]): readonly OpenQuesti
   return waits.filter(isAnswerable);
 }
 
-/** A question as clients are told of it. */
-export function showQuestion(wait: OpenQuestion): Readonly<Record<string, unknown>> {
+/** A question as clients are told of it. @param reserved - present: a person answers it */
+export function showQuestion(
+  wait: OpenQuestion,
+  reserved?: WorkContext['reserved'],
+): Readonly<Record<string, unknown>> {
   const { waitId, prompt = '', kind, metadata, schema, dueAt, defaultAnswer } = wait;
   if (wait.isDamaged === true) {
     const message = 'The stored question is damaged: what it asks cannot be shown, and it takes no answer.';
@@ -29,7 +33,10 @@ export function showQuestion(wait: OpenQuestion): Readonly<Record<string, unknow
     ...(metadata !== undefined && { metadata: toJson(metadata) }),
     ...(dueAt !== undefined && { due_at: new Date(dueAt).toISOString() }),
     ...(defaultAnswer !== undefined && { default_answer: toJson(defaultAnswer) }),
-    message: `Answer with resume_workflow, answers: {"${waitId}": …}`,
+    message:
+      reserved === undefined
+        ? `Answer with resume_workflow, answers: {"${waitId}": …}`
+        : `A person answers: ${reserved.command('answer', wait.runId, waitId, 'VALUE', '--resume')}`,
   };
 }
 

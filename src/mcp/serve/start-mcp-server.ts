@@ -18,6 +18,10 @@ export interface McpServerOptions extends AppOptions {
   readonly http?: HttpOptions;
   /** Whether questions are put to the person behind the client, where the client can show forms. Default true. */
   readonly canAskClient?: boolean;
+  /** `person`: clients may not answer, nor fork past a question; a person does, in a form or at the command line. Default `anyone`. */
+  readonly answers?: 'anyone' | 'person';
+  /** A command as a person types it to reach the same store. Default: `cairn` and the words. */
+  readonly commandLine?: (...words: readonly string[]) => string;
   /** Writes a line for whoever runs the server. Default: to standard error. */
   readonly tell?: (line: string) => void;
 }
@@ -31,6 +35,8 @@ export interface RunningMcpServer {
   /** Ends connections, stops what runs (it is resumable) and gives back its claims. Closing twice is closing once. */
   close(): Promise<void>;
 }
+
+const plainCommandLine = (...words: readonly string[]): string => ['cairn', ...words].join(' ');
 
 /** Runs whose process died are found again by a resume; whoever starts a server is told that there are some. */
 async function tellInterrupted(context: WorkContext, tell: (line: string) => void): Promise<void> {
@@ -47,7 +53,13 @@ async function tellInterrupted(context: WorkContext, tell: (line: string) => voi
  * cannot be opened
  */
 export async function startMcpServer(options: McpServerOptions): Promise<RunningMcpServer> {
-  const { http, canAskClient = true, tell = (line) => void process.stderr.write(`cairn mcp: ${line}\n`) } = options;
+  const {
+    http,
+    canAskClient = true,
+    answers = 'anyone',
+    commandLine = plainCommandLine,
+    tell = (line) => void process.stderr.write(`cairn mcp: ${line}\n`),
+  } = options;
   const sdk = await loadSdk();
   // Before any module of the user is loaded: what it prints is not the protocol's.
   const output = http === undefined ? takeStdout() : undefined;
@@ -59,7 +71,7 @@ export async function startMcpServer(options: McpServerOptions): Promise<Running
   let serving: Serving | undefined;
   const house: ServerHouse = {
     sdk,
-    context: app,
+    context: answers === 'person' ? { ...app, reserved: { command: commandLine } } : app,
     version: readVersion(),
     canAskClient,
     tell,

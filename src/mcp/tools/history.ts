@@ -21,7 +21,8 @@ const branchInput: { readonly [Name in keyof Required<BranchInput>]: JsonSchema 
   checkpoint_id: text('Id of the checkpoint, RUN@SEQ, or a run_id for its newest.', { minLength: 1 }),
   set: {
     type: 'object',
-    description: 'Changes by dotted path: input.NAME, or outputs.BLOCK.FIELD for what a block recorded.',
+    description:
+      'Changes by dotted path: input.NAME, or outputs.BLOCK for all that a block recorded; it must be what the block could have given.',
   },
   answers: {
     type: 'object',

@@ -86,12 +86,17 @@ async function goOn(
   const isUnanswered = questions.length > 0 && questions.every(({ waitId }) => known.has(waitId));
   if (call.interview !== undefined || standing.status !== 'paused' || !isUnanswered)
     return converse(call, () => Promise.resolve(standing), { isResumed: true });
+  const { reserved } = call.context;
+  if (reserved !== undefined) {
+    const command = reserved.command('answer', run, 'VALUE', '--resume');
+    return failureOf(new CairnError('ANSWER_RESERVED', { runId: run, reason: 'the run waits for one', command }));
+  }
   const error = new CairnError('USAGE_INVALID', {
     reason: `Checkpoint ${checkpointId} is paused - llm_response required`,
     hint: 'Give llm_response for the first question, or answers for several.',
   });
   const prompt = questions[0]?.prompt ?? '';
-  const shown = questions.map(showQuestion);
+  const shown = questions.map((one) => showQuestion(one));
   return failureOf(error, { checkpoint_id: checkpointId, prompt, questions: shown, run_id: run });
 }
 

@@ -124,7 +124,10 @@ export const getRun: Tool<RunInput> = {
       updated_at_iso: new Date(shown.updatedAt).toISOString(),
       ...(outputs !== undefined && { outputs: toJson(outputs) }),
       ...(error !== undefined && { error: error.message, code: error.code, hint: error.hint }),
-      ...(questions.length > 0 && { prompt: questions[0]?.prompt ?? '', questions: questions.map(showQuestion) }),
+      ...(questions.length > 0 && {
+        prompt: questions[0]?.prompt ?? '',
+        questions: questions.map((one) => showQuestion(one, context.reserved)),
+      }),
       completed_blocks: progress.completed,
       failed_blocks: progress.failed,
       skipped_blocks: progress.skipped,
@@ -168,7 +171,11 @@ export const inbox: Tool<{ readonly run_id?: string; readonly limit?: number }> 
   hints: readsOnly,
   async run({ context }, { run_id: run, limit = 50 }) {
     const { waits, hasMore } = await perform(listWaits, context, { limit, ...(run !== undefined && { run }) });
-    const questions = waits.map((wait) => ({ run_id: wait.runId, workflow: wait.graphId, ...showQuestion(wait) }));
+    const questions = waits.map((wait) => ({
+      run_id: wait.runId,
+      workflow: wait.graphId,
+      ...showQuestion(wait, context.reserved),
+    }));
     return { content: { questions, has_more: hasMore } };
   },
 };

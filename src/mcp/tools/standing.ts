@@ -18,9 +18,10 @@ export interface StandingWords {
 }
 
 function showPause(
-  { waits }: RunStanding,
+  { runId, waits }: RunStanding,
   checkpointId: string,
   { isResumed = false, remark }: StandingWords,
+  { reserved }: Pick<WorkContext, 'reserved'>,
 ): Content {
   const questions = questionsOf(waits);
   const [first] = questions;
@@ -28,13 +29,15 @@ function showPause(
   const message =
     first === undefined
       ? `Workflow waits for ${[...new Set(waits.map(({ kind, name }) => `${kind} ${name}`))].join(', ')} - resume_workflow continues it when that is there`
-      : `Workflow paused${again} - use resume_workflow to continue`;
+      : reserved === undefined
+        ? `Workflow paused${again} - use resume_workflow to continue`
+        : `Workflow paused${again} - a person answers: ${reserved.command('answer', runId, first.waitId, 'VALUE', '--resume')}`;
   return {
     status: 'paused',
     checkpoint_id: checkpointId,
     prompt: first?.prompt ?? '',
     message: remark === undefined ? message : `${remark} ${message}`,
-    ...(questions.length > 0 && { questions: questions.map(showQuestion) }),
+    ...(questions.length > 0 && { questions: questions.map((wait) => showQuestion(wait, reserved)) }),
   };
 }
 
@@ -63,7 +66,8 @@ export async function showStanding(
   const { runId, seq, status, failed, skipped, spent, saved, definition } = standing;
   const { parent } = await findRun(context, runId);
   const checkpointId = await nameCheckpoint(context, runId, seq);
-  const shown = status === 'paused' ? showPause(standing, checkpointId, words) : showEnd(standing, checkpointId);
+  const shown =
+    status === 'paused' ? showPause(standing, checkpointId, words, context) : showEnd(standing, checkpointId);
   return {
     content: {
       ...shown,

@@ -38,6 +38,13 @@ class AskChoice extends InteractiveBlock {
     return [{ input: 'choices', message: `${JSON.stringify(twice)} is there twice`, fix: 'Give each choice once.' }];
   };
 
+  override readonly outputFault = (output: BlockOutput, inputs: Inputs): string | undefined => {
+    const choices = (inputs['choices'] as readonly unknown[]).map(textOfAnswer);
+    const { choice, choice_index: index } = output;
+    if (choices.includes(choice as string) && choices[index as number] === choice) return undefined;
+    return `choice must be one of ${choices.join(', ')}, and choice_index its place, counted from 0`;
+  };
+
   override execute({ inputs }: InteractiveContext): Pause {
     const choices = (inputs['choices'] as readonly unknown[]).map(textOfAnswer);
     const list = choices.map((choice, index) => `${index + 1}. ${choice}`).join('\n');

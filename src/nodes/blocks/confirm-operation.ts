@@ -13,6 +13,8 @@ import { interactiveNodeType } from './interactive-node-type.ts';
 
 const confirmations = new Set(['yes', 'y', 'true', 'confirm', 'approved']);
 
+const isYes = (response: string): boolean => confirmations.has(response.trim().toLowerCase());
+
 class ConfirmOperation extends InteractiveBlock {
   override readonly name = 'ConfirmOperation';
   override readonly description = 'Asks to confirm an operation. Anything but a yes is a no.';
@@ -30,6 +32,9 @@ class ConfirmOperation extends InteractiveBlock {
     response: { schema: { type: 'string' }, description: 'The answer as text.' },
   };
 
+  override readonly outputFault = ({ confirmed, response }: BlockOutput): string | undefined =>
+    isYes(response as string) === confirmed ? undefined : 'confirmed must be what response says';
+
   override execute({ inputs }: InteractiveContext): Pause {
     const { details = {} } = inputs;
     const operation = requireText(inputs, 'operation');
@@ -44,7 +49,7 @@ class ConfirmOperation extends InteractiveBlock {
 
   override resume(_: InteractiveContext, answer: unknown): BlockOutput {
     const response = textOfAnswer(answer);
-    return { confirmed: confirmations.has(response.trim().toLowerCase()), response };
+    return { confirmed: isYes(response), response };
   }
 }
 

@@ -44,6 +44,12 @@ class GetInput extends InteractiveBlock {
     }
   };
 
+  override readonly outputFault = ({ input_value: text }: BlockOutput, inputs: Inputs): string | undefined => {
+    const pattern = patternOf(inputs);
+    if (pattern === undefined || new RegExp(pattern, 'u').test(text as string)) return undefined;
+    return `input_value does not match the pattern ${inputs['validation_pattern'] as string}`;
+  };
+
   override execute({ inputs }: InteractiveContext): Pause {
     const pattern = patternOf(inputs);
     return pause({

@@ -74,6 +74,9 @@ export abstract class InteractiveBlock<Kept = unknown> {
   /** Faults of the inputs that their schemas cannot say. */
   readonly check?: (inputs: Inputs) => readonly InputFault[];
 
+  /** Why an output that somebody sets in a fork is none that an answer gives; undefined: it fits. What `outputs` say is asked before. */
+  readonly outputFault?: (output: BlockOutput, inputs: Inputs) => string | undefined;
+
   /** Begins. Returns the block's output, or a question. */
   abstract execute(ctx: InteractiveContext): BlockOutput | Pause | Promise<BlockOutput | Pause>;
 

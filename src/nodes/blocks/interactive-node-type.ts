@@ -19,7 +19,7 @@ type Call = (ctx: InteractiveContext) => BlockOutput | Pause | Refusal | Promise
 
 /** Makes a node type of effect class `human`, to be registered beside the built-in ones. */
 export function interactiveNodeType(block: InteractiveBlock): NodeType {
-  const { name, version, description, inputs, outputs, needs, check } = block;
+  const { name, version, description, inputs, outputs, needs, check, outputFault } = block;
   return {
     name,
     description,
@@ -29,6 +29,7 @@ export function interactiveNodeType(block: InteractiveBlock): NodeType {
     ...(version !== undefined && { version }),
     ...(needs !== undefined && { needs: (given) => needs.call(block, given) }),
     ...(check !== undefined && { check: (given) => check.call(block, given) }),
+    ...(outputFault !== undefined && { outputFault: (output, given) => outputFault.call(block, output, given) }),
     run: (ctx) => converse(block, ctx),
   };
 }

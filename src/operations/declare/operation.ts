@@ -93,6 +93,8 @@ export interface WorkContext extends WritePlace {
   readonly openWorkflows: () => Promise<Workflows>;
   /** The graph of a run, for those who have only its row. @throws CONFIG_INVALID nobody here knows it; GRAPH_* */
   readonly findGraph: (run: RunRow) => Promise<Graph>;
+  /** Present: only people answer here. `command`: what a person types instead, as it can be pasted into a shell. */
+  readonly reserved?: { readonly command: (...words: readonly string[]) => string };
   /** Told of each event while the operation advances a run. */
   readonly watch?: (event: WatchedEvent) => void;
   /** Told of each run that an operation has advanced and that has ended or paused. Never throws. */

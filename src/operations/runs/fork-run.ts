@@ -1,7 +1,9 @@
 /** `fork` and `preview`: a new run that goes on from a checkpoint, and what it would do. */
 import { listOf, objectOf, place, standing, text, texts, whole } from '../declare/output-shapes.ts';
 import type { CheckpointRef, ForkOptions, PreviewRow } from '../../engine/api.ts';
+import type { RunRow } from '../../ports/store.ts';
 import { resolveReference } from '../../history/read/references.ts';
+import { refuseForkAnswers } from './reserved-answers.ts';
 import { followRun } from './follow-run.ts';
 import type { FieldsOf, Operation, RunStanding, WorkContext } from '../declare/operation.ts';
 import { parsePath } from '../../history/read/state-path.ts';
@@ -66,11 +68,12 @@ const branchFields: FieldsOf<BranchInput> = {
 async function readBranch(
   { store, tenant, loadGraph }: WorkContext,
   { checkpoint, set = {}, answer, by, file, export: exportName, rerunPure, leaveOutAdded }: BranchInput,
-): Promise<{ readonly from: CheckpointRef; readonly options: ForkOptions }> {
+): Promise<{ readonly from: CheckpointRef; readonly origin: RunRow; readonly options: ForkOptions }> {
   const patches = Object.entries(set).map(([path, value]) => ({ path: parsePath(path), value }));
   const { run, seq } = await resolveReference(store, tenant, checkpoint);
   const graph = file === undefined ? undefined : (await loadGraph(file, exportName)).graph;
   return {
+    origin: run,
     from: { runId: run.runId, seq },
     options: {
       ...(patches.length > 0 && { set: patches }),
@@ -122,8 +125,15 @@ export const forkRun: Operation<ForkRunInput, ForkRunOutput, WorkContext> = {
   outputSchema: objectOf({ fork: place, from: place }, { result: standing }),
   isReadOnly: false,
   async run(context, input) {
-    const { from, options } = await readBranch(context, input);
+    const { from, origin, options } = await readBranch(context, input);
     const { runId, run = false } = input;
+    await refuseForkAnswers(context, {
+      run: origin,
+      checkpoint: input.checkpoint,
+      set: options.set ?? [],
+      answers: Object.keys(options.answers ?? {}),
+      graph: options.graph,
+    });
     const fork = await context.engine.fork(from, { ...options, ...(runId !== undefined && { runId }) });
     if (!run) return { fork, from };
     const handle = await context.engine.resume(fork.runId, options.graph === undefined ? {} : { graph: options.graph });

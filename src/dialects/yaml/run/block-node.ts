@@ -1,5 +1,8 @@
 /** The node of a block that does its own work. */
 import type { NodeImplementation } from '../../../graph/node-contract.ts';
+import type { NodeType } from '../../../graph/node-type.ts';
+import { schemaFault } from '../../../schema/json-schema.ts';
+import { isMapping } from '../file/shape.ts';
 import { BlockContext } from './block-context.ts';
 import { resolveFileOutputs, scopeOf, scopeOfState, type BlockParts } from './block-parts.ts';
 
@@ -13,12 +16,38 @@ export function blockImplementation({ type, inputs, fileOutputs, workflow }: Blo
       const files = fileOutputs.length === 0 ? noFiles : resolveFileOutputs(fileOutputs, scope);
       return orEmpty(type.run(new BlockContext({ ctx, workflow, inputs: resolved, fileOutputs: files })));
     },
+    outputFault: (output, state) => {
+      const given = fieldsFault(type, fileOutputs, output);
+      if (given !== undefined || type.outputFault === undefined) return given;
+      return type.outputFault(output as Mapping, inputs.resolve(scopeOfState(workflow, state)));
+    },
     ...(reconcile !== undefined && {
       reconcile: ({ idempotencyKey, state }) =>
         reconcile({ idempotencyKey, inputs: inputs.resolve(scopeOfState(workflow, state)) }),
     }),
     codeText: String(type.run),
   };
+}
+
+type Mapping = Readonly<Record<string, unknown>>;
+
+/** Whether an output that was set holds the fields that the type declares, and no others; that of a question holds all of them. */
+function fieldsFault(type: NodeType, files: BlockParts['fileOutputs'], output: unknown): string | undefined {
+  if (!isMapping(output)) return 'it must be a mapping of the block’s fields';
+  const fields = Object.entries(type.outputs).filter(([, { aliasOf }]) => aliasOf === undefined);
+  if (fields.length === 0) return undefined;
+  const known = [...fields.map(([name]) => name), ...files.map(({ name }) => name)];
+  const unknown = Object.keys(output).find((name) => !known.includes(name));
+  if (unknown !== undefined) return `${type.name} has no field ${unknown}; it has ${known.join(', ')}`;
+  for (const [name, { schema }] of fields) {
+    if (!Object.hasOwn(output, name)) {
+      if (type.effect === 'human') return `${name} is missing`;
+      continue;
+    }
+    const fault = schemaFault(schema, output[name], name);
+    if (fault !== undefined) return fault;
+  }
+  return undefined;
 }
 
 const noFiles: readonly never[] = Object.freeze([]);

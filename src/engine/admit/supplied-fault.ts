@@ -1,0 +1,19 @@
+/** Whether an outcome that a fork sets is one that its node gives (H2.1). */
+import { CairnError } from '../../errors.ts';
+import type { GraphNode } from '../../graph/graph.ts';
+import type { StateView } from '../../graph/node-contract.ts';
+
+/** @returns OUTCOME_INVALID with the reason; with a cause: it could not be told in this state. Undefined: it fits */
+export function suppliedFault(
+  { id, implementation }: Pick<GraphNode, 'id' | 'implementation'>,
+  output: unknown,
+  state: StateView,
+): CairnError | undefined {
+  try {
+    const reason = implementation.outputFault?.(output, state);
+    return reason === undefined ? undefined : new CairnError('OUTCOME_INVALID', { node: id, reason });
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    return new CairnError('OUTCOME_INVALID', { node: id, reason }, { cause });
+  }
+}

@@ -1,0 +1,71 @@
+/** Answers that only people may give: what is refused of anybody else, and what a person is asked to type instead (M13.5). */
+import { CairnError } from '../../errors.ts';
+import type { Graph, GraphNode } from '../../graph/graph.ts';
+import { readHistory } from '../../history/load/lineage.ts';
+import type { RunRow } from '../../ports/store.ts';
+import type { Patch } from '../../engine/api.ts';
+import type { WorkContext } from '../declare/operation.ts';
+
+/** @param by - who answers; `person` is somebody who was asked in a form @throws ANSWER_RESERVED */
+export function refuseAnswer(
+  { reserved }: Pick<WorkContext, 'reserved'>,
+  { runId, waitId }: { readonly runId: string; readonly waitId: string },
+  by: string | undefined,
+): void {
+  if (reserved === undefined || by === 'person') return;
+  const words = ['answer', runId, ...(waitId === '' ? [] : [waitId]), 'VALUE', '--resume'];
+  throw new CairnError('ANSWER_RESERVED', { runId, command: reserved.command(...words) });
+}
+
+export interface ReservedFork {
+  readonly run: RunRow;
+  /** As it was named. */
+  readonly checkpoint: string;
+  readonly set: readonly Patch[];
+  readonly answers: readonly string[];
+  /** That the fork goes on under, if one was given. */
+  readonly graph: Graph | undefined;
+}
+
+/** A fork must not answer either: by an answer, or by the outcome of a node that asks. @throws ANSWER_RESERVED */
+export async function refuseForkAnswers(context: WorkContext, fork: ReservedFork): Promise<void> {
+  const { reserved } = context;
+  if (reserved === undefined) return;
+  const { run, checkpoint, set, answers, graph } = fork;
+  const refuse = (reason: string, ...words: readonly string[]): never => {
+    throw new CairnError('ANSWER_RESERVED', {
+      runId: run.runId,
+      reason,
+      command: reserved.command('fork', checkpoint, ...words, '--run'),
+    });
+  };
+  const [name] = answers;
+  if (name !== undefined) refuse(`the fork would answer ${name}`, '--answer', `${name}=VALUE`);
+  const ids = set.filter(({ path }) => path[0] === 'outputs').map(({ path }) => path[1] ?? '');
+  if (ids.length === 0) return;
+  const known = graph ?? (await context.findGraph(run).catch(() => undefined));
+  const unasked = await settledUnasked(context, run);
+  for (const id of ids) {
+    const node = known?.nodes.find((one) => one.id === id);
+    if (node === undefined || mayAsk(node) || !unasked.has(id))
+      refuse(`the fork would set the outcome of ${id}, which may ask`, '--set', `outputs.${id}=VALUE`);
+  }
+}
+
+function mayAsk({ effect, subgraph }: GraphNode): boolean {
+  return effect === 'human' || subgraph?.nodes.some(mayAsk) === true;
+}
+
+/** Nodes that are settled in the history of a run, and of which nobody was asked anything. */
+async function settledUnasked({ store }: WorkContext, run: RunRow): Promise<ReadonlySet<string>> {
+  const settled = new Set<string>();
+  const asked = new Set<string>();
+  for await (const { checkpoint } of readHistory(store, run, { from: 0, to: run.head }))
+    for (const { kind, node: [id] = [], node } of checkpoint.change) {
+      if (id === undefined) continue;
+      if (kind === 'wait') asked.add(id);
+      else if ((kind === 'settle' || kind === 'replay') && node?.length === 1) settled.add(id);
+    }
+  for (const id of asked) settled.delete(id);
+  return settled;
+}

@@ -1,0 +1,82 @@
+/** Outcomes that a fork sets are those that the node could have given (H2.1). */
+import { expect, test } from 'vitest';
+import { createDefaultEngine } from '../src/app/default-engine.ts';
+import type { Engine } from '../src/engine/api.ts';
+import type { Graph } from '../src/graph/graph.ts';
+import { AgentGraph, END, functionNode, humanNode, START } from '../src/index.ts';
+import type { HumanNodeConfig } from '../src/nodes/human-node.ts';
+
+function graphOf(config: HumanNodeConfig): Graph {
+  return new AgentGraph({}, { id: 'g' })
+    .addNode(
+      'look',
+      functionNode(() => ['pay', 'stop']),
+    )
+    .addNode('ask', humanNode(config))
+    .addNode(
+      'use',
+      functionNode(({ state }) => state.outputs['ask']),
+    )
+    .addEdge(START, 'look')
+    .addEdge('look', 'ask')
+    .addEdge('ask', 'use')
+    .addEdge('use', END)
+    .compile().graph;
+}
+
+async function paused(
+  graph: Graph,
+  knows = true,
+): Promise<{ readonly engine: Engine; readonly runId: string; readonly seq: number }> {
+  const engine = createDefaultEngine(knows ? { findGraph: async () => graph } : {});
+  const { runId, seq } = await (await engine.start(graph, {})).result();
+  return { engine, runId, seq };
+}
+
+const setting = (
+  value: unknown,
+): { readonly set: readonly { readonly path: readonly string[]; readonly value: unknown }[] } => ({
+  set: [{ path: ['outputs', 'ask'], value }],
+});
+
+test.each<[string, HumanNodeConfig, unknown, unknown]>([
+  ['choices', { prompt: '?', choices: ['pay', 'stop'] }, 'refund', 'pay'],
+  ['choices with values', { prompt: '?', choices: [{ value: { n: 1 }, label: 'one' }] }, 'one', { n: 1 }],
+  ['choices computed', { prompt: '?', choices: ({ outputs }) => outputs['look'] as string[] }, 'refund', 'stop'],
+  ['a schema', { prompt: '?', schema: { type: 'integer', minimum: 1 } }, 0, 1],
+  ['a default answer', { prompt: '?', choices: ['a'], timeoutMs: 1e9, defaultAnswer: 'late' }, 'b', 'late'],
+])(
+  'H2.1 an answer set for a question with %s is one that a person could give: in a fork and a preview',
+  async (_, config, wrong, right) => {
+    const graph = graphOf(config);
+    const { engine, runId, seq } = await paused(graph);
+    const invalid = { code: 'OUTCOME_INVALID', data: { node: 'ask' } };
+    await expect(engine.fork({ runId, seq }, setting(wrong))).rejects.toMatchObject(invalid);
+    await expect(engine.preview({ runId, seq }, setting(wrong))).rejects.toMatchObject(invalid);
+    const fork = await engine.fork({ runId, seq }, setting(right));
+    const done = await (await engine.resume(fork.runId)).result();
+    expect([done.status, done.state.outputs['use']]).toEqual(['completed', right]);
+  },
+);
+
+test('H2.1 a fork from before its choices can be told is made, and fails when the outcome is to be taken; so does one whose graph was not known', async () => {
+  const graph = graphOf({ prompt: '?', choices: ({ outputs }) => (outputs['look'] as string[]).map((word) => word) });
+  const { engine, runId, seq } = await paused(graph);
+  const early = await engine.fork({ runId, seq: 0 }, setting('refund'));
+  const blind = await paused(graph, false);
+  const unknown = await blind.engine.fork({ runId: blind.runId, seq: blind.seq }, setting('refund'));
+  for (const [at, { runId: id }] of [
+    [engine, early],
+    [blind.engine, unknown],
+  ] as const) {
+    for (const isAgain of [false, true]) {
+      const { status, error, state } = await (
+        await at.resume(id, { graph, ...(isAgain && { retryFailed: true }) })
+      ).result();
+      expect([status, error?.code ?? state.failures['ask']]).toMatchObject(['failed', expect.anything()]);
+      expect(state.failures['ask']).toMatchObject({ code: 'OUTCOME_INVALID' });
+      expect(state.outputs['use']).toBeUndefined();
+    }
+  }
+  expect(seq).toBeGreaterThan(0);
+});

@@ -1,0 +1,101 @@
+/** A server whose answers are for people (M13.5): what a client asks for is refused, with the command for the person. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
+import { createWorkspace, serveHere, type Connection } from './mcp-kit.ts';
+
+const workspace = createWorkspace({
+  pay: `
+name: pay
+blocks:
+  - { id: look, type: EchoBlock, inputs: { message: "40 euros" } }
+  - { id: q, type: AskChoice, depends_on: [look], inputs: { question: "Pay \${look.echoed}?", choices: [pay, stop] } }
+  - { id: sub, type: Workflow, depends_on: [q], inputs: { workflow: inner } }
+  - { id: late, type: EchoBlock, depends_on: [sub], inputs: { message: "\${q.choice}" } }
+outputs: { said: "\${late.echoed}" }
+`,
+  inner: `
+name: inner
+blocks:
+  - { id: sure, type: ConfirmOperation, inputs: { message: "Sure?", operation: pay } }
+outputs: { sure: "\${sure.confirmed}" }
+`,
+});
+afterAll(() => workspace.remove());
+
+let reserved: Connection;
+let open: Connection;
+beforeAll(async () => {
+  reserved = await (await serveHere(workspace, { answers: 'person' })).connect();
+  open = await (await serveHere(workspace)).connect();
+});
+
+const refused = (command: RegExp): object => ({
+  isError: true,
+  code: 'ANSWER_RESERVED',
+  message: expect.stringMatching(command) as string,
+});
+
+test('M13.5 answers, forks with answers and forks past a question are refused, each with the command for the person; the question stays open', async () => {
+  const { call } = reserved;
+  const paused = await call('execute_workflow', { workflow: 'pay', run_id: 'r' });
+  expect(paused).toMatchObject({
+    status: 'paused',
+    message: expect.stringMatching(/a person answers: cairn answer r w_\S+ VALUE --resume$/) as string,
+  });
+  const id = paused['checkpoint_id'];
+  expect(await call('resume_workflow', { checkpoint_id: id, llm_response: 'pay' })).toMatchObject(
+    refused(/Ask the person to run: cairn answer r w_\S+ VALUE --resume/),
+  );
+  expect(await call('resume_workflow', { checkpoint_id: id, answers: { q: 'pay' } })).toMatchObject(
+    refused(/cairn answer r/),
+  );
+  expect(await call('resume_workflow', { checkpoint_id: id })).toMatchObject(refused(/cairn answer r VALUE --resume/));
+  const fork = (more: object): Promise<unknown> => call('fork_checkpoint', { checkpoint_id: 'r', ...more });
+  expect(await fork({ answers: { q: 'pay' } })).toMatchObject(refused(/cairn fork r --answer q=VALUE --run/));
+  const q = { choice: 'pay', choice_index: 0 };
+  expect(await fork({ set: { 'outputs.q': q } })).toMatchObject(refused(/cairn fork r --set outputs\.q=VALUE --run/));
+  // Whose child asks, and one that was not reached: nobody knows yet whether it asks.
+  expect(await fork({ set: { 'outputs.sub': { success: true } } })).toMatchObject(refused(/outputs\.sub=VALUE/));
+  expect(await fork({ set: { 'outputs.late': { echoed: 'x' } } })).toMatchObject(refused(/outputs\.late=VALUE/));
+  // What asked nobody may be set, and the question is asked again.
+  const other = await fork({ set: { 'outputs.look': { echoed: '50 euros' } } });
+  expect(other).toMatchObject({ status: 'paused', prompt: expect.stringContaining('Pay 50 euros?') as string });
+  expect(await call('get_run', { run_id: 'r' })).toMatchObject({ status: 'paused' });
+  expect(await call('inbox', { run_id: 'r' })).toMatchObject({
+    questions: [{ message: expect.stringMatching(/^A person answers: cairn answer r w_/) as string }],
+  });
+});
+
+test('H2.1 over MCP, an outcome that is set is held to choices and fields of its block', async () => {
+  const { call } = open;
+  await call('execute_workflow', { workflow: 'pay', run_id: 's' });
+  const set = (output: unknown): Promise<unknown> =>
+    call('fork_checkpoint', { checkpoint_id: 's', set: { 'outputs.q': output } });
+  for (const [output, reason] of [
+    [{ choice: 'refund', choice_index: 0 }, 'choice must be one of pay, stop'],
+    [{ choice: 'pay', choice_index: 1 }, 'choice_index its place'],
+    [{ choice: 'pay' }, 'choice_index is missing'],
+    [{ choice: 7, choice_index: 0 }, 'choice'],
+    [{ choice: 'pay', choice_index: 0, also: 1 }, 'has no field also'],
+    ['pay', 'it must be a mapping'],
+  ] as const)
+    expect(await set(output)).toMatchObject({
+      code: 'OUTCOME_INVALID',
+      error: expect.stringContaining(reason) as string,
+    });
+  expect(await set({ choice: 'pay', choice_index: 0 })).toMatchObject({
+    status: 'paused',
+    prompt: expect.stringContaining('Sure?') as string,
+  });
+});
+
+test('M13.5 the command line takes the option, and knows no other reader of answers', () => {
+  const main = join(import.meta.dirname, '../../src/cli/main.ts');
+  const { stderr, status } = spawnSync('node', [main, 'mcp', '--answers', 'persn'], {
+    encoding: 'utf8',
+    timeout: 60_000,
+  });
+  expect(status).toBe(2);
+  expect(stderr).toContain('Did you mean person?');
+}, 60_000);
