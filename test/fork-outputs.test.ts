@@ -42,7 +42,12 @@ const setting = (
 test.each<[string, HumanNodeConfig, unknown, unknown]>([
   ['choices', { prompt: '?', choices: ['pay', 'stop'] }, 'refund', 'pay'],
   ['choices with values', { prompt: '?', choices: [{ value: { n: 1 }, label: 'one' }] }, 'one', { n: 1 }],
-  ['choices computed', { prompt: '?', choices: ({ outputs }) => outputs['look'] as string[] }, 'refund', 'stop'],
+  [
+    'choices computed',
+    { prompt: '?', choices: ({ state: { outputs } }) => outputs['look'] as string[] },
+    'refund',
+    'stop',
+  ],
   ['a schema', { prompt: '?', schema: { type: 'integer', minimum: 1 } }, 0, 1],
   ['a default answer', { prompt: '?', choices: ['a'], timeoutMs: 1e9, defaultAnswer: 'late' }, 'b', 'late'],
 ])(
@@ -60,7 +65,10 @@ test.each<[string, HumanNodeConfig, unknown, unknown]>([
 );
 
 test('H2.1 a fork from before its choices can be told is made, and fails when the outcome is to be taken; so does one whose graph was not known', async () => {
-  const graph = graphOf({ prompt: '?', choices: ({ outputs }) => (outputs['look'] as string[]).map((word) => word) });
+  const graph = graphOf({
+    prompt: '?',
+    choices: ({ state: { outputs } }) => (outputs['look'] as string[]).map((word) => word),
+  });
   const { engine, runId, seq } = await paused(graph);
   const early = await engine.fork({ runId, seq: 0 }, setting('refund'));
   const blind = await paused(graph, false);
