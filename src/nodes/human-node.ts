@@ -1,6 +1,6 @@
 /** The human node: asks a person and waits, for days if need be. */
 import { CairnError } from '../errors.ts';
-import { same, schemaFault, type Schema } from '../schema/json-schema.ts';
+import { same, schemaFault } from '../schema/json-schema.ts';
 import { NodeFailure, type NodeContext, type Question, type StateView } from '../graph/node-contract.ts';
 import type { ChoiceValue, SchemaValue } from '../graph/answer-types.ts';
 import { describeConfig, resolveComputed } from './draft/computed.ts';
@@ -131,7 +131,7 @@ function outputFault(config: HumanNodeConfig, output: unknown, state: StateView)
   const values = choices?.map((choice) => (typeof choice === 'object' && 'value' in choice ? choice.value : choice));
   if (values?.every((value) => !same(value, output)) === true)
     return `it is none of the choices ${values.map((value) => JSON.stringify(value)).join(', ')}`;
-  return schema === undefined ? undefined : schemaFault(schema as Schema, output, 'answer');
+  return schema === undefined ? undefined : schemaFault(schema, output, 'answer');
 }
 
 function isApproval(output: unknown): boolean {
