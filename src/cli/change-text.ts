@@ -1,5 +1,6 @@
 /** The reason of a checkpoint in a few words. */
 import type { LogEntry } from '../operations/checkpoints/read-log.ts';
+import { formatCosts } from './text/amounts.ts';
 import { printable } from './text/printable.ts';
 import { formatDuration } from './text/time.ts';
 
@@ -37,9 +38,11 @@ const verbs: Readonly<Record<Part['kind'], (part: Part) => string>> = {
 /** `draft completed in 120 ms` */
 export function describePart(part: Part): string {
   const took = part.kind === 'settle' && part.durationMs !== undefined ? `in ${formatDuration(part.durationMs)}` : '';
+  const costs = formatCosts({ ...(part.spent && { spent: part.spent }), ...(part.spared && { saved: part.spared }) });
+  const cost = costs === undefined ? '' : `for ${costs}`;
   const why = part.error === undefined ? '' : `(${part.error.code}: ${part.error.message})`;
   const verb = (verbs[part.kind] as ((part: Part) => string) | undefined)?.(part) ?? part.kind;
-  return printable([placeOf(part), verb, took, why].filter((text) => text !== '').join(' '));
+  return printable([placeOf(part), verb, took, cost, why].filter((text) => text !== '').join(' '));
 }
 
 /** All parts of a change, what weighs most first as it was written. */

@@ -33,6 +33,7 @@ function exampleOf(wait: OpenQuestion): string {
   if (first !== undefined) return textOf(first.value);
   const schema = (wait.schema ?? {}) as Readonly<Record<string, unknown>>;
   if (wait.kind === 'doubt') return 'happened';
+  if (wait.budget !== undefined) return String(wait.budget.limit > 0 ? wait.budget.limit : 1);
   if (Array.isArray(schema['enum'])) return textOf(schema['enum'][0]);
   const examples: Readonly<Record<string, string>> = { boolean: 'true', integer: '1', number: '1', array: '[]' };
   if (schema['type'] !== 'object') return examples[String(schema['type'])] ?? 'your answer';
@@ -55,7 +56,9 @@ function describeSchema(schema: Readonly<Record<string, unknown>>): string | und
 }
 
 /** What else the asker says, a line each; what is shown elsewhere is left out. */
-export function describeMetadata({ kind, metadata }: OpenQuestion): readonly string[] {
+export function describeMetadata({ kind, metadata, budget }: OpenQuestion): readonly string[] {
+  // The question says all of it.
+  if (budget !== undefined) return [];
   if (typeof metadata !== 'object' || metadata === null || Array.isArray(metadata)) return [];
   const leftOut = kind === 'doubt' ? leftOutOfDoubts : shownElsewhere;
   return Object.entries(metadata)
@@ -79,6 +82,7 @@ function describeForm(wait: OpenQuestion): string | undefined {
     return `${wait.matching === 'open' ? 'suggestions' : 'choices'}: ${printable(texts.join(', '))}`;
   }
   if (wait.kind === 'doubt') return `choices: happened, run again, fail, or {"decision":"happened","output":…}`;
+  if (wait.budget !== undefined) return `answer: how many ${printable(wait.budget.unit)} more, or stop, or fail`;
   const { validation_pattern: pattern } = (wait.metadata ?? {}) as { readonly validation_pattern?: unknown };
   const schema = (wait.schema ?? {}) as Readonly<Record<string, unknown>>;
   // As its author wrote it.

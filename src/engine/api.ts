@@ -75,6 +75,8 @@ export interface StartOptions {
   readonly meta?: RunMeta;
   /** Admit only; do not advance. */
   readonly detach?: boolean;
+  /** What it may spend, by unit, in place of what the graph says. */
+  readonly budget?: Amounts;
   /** When workers take it up, and from which queue; for runs that are detached. */
   readonly schedule?: Schedule;
   /** W3C trace context that the run belongs to; recorded. Default: what the telemetry says. */
@@ -94,6 +96,8 @@ export interface ResumeOptions {
    * an exit code). Default false: a person is asked whether they happened. What else is in doubt is asked about either way (X3).
    */
   readonly retry?: boolean;
+  /** What it may spend in all, by unit, from now on: raises the run's budget. The question about it is closed. */
+  readonly budget?: Amounts;
   /** Moves a run's state under a changed graph (H3). */
   readonly migrate?: (state: Readonly<Record<string, unknown>>) => Record<string, unknown>;
   /** Go on though the changed graph has effects where the run is past already: they are never run (H3). Default false: RUN_GRAPH_CHANGED. */

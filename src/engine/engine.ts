@@ -130,9 +130,11 @@ class CairnEngine implements Engine {
   async resume(runId: string, options: ResumeOptions = {}): Promise<RunHandle> {
     this.#checkOpen();
     const known = await this.#advancing(runId);
+    known?.runner.setBudget(options.budget, options.by);
     if (known !== undefined) return this.#handle(runId, known, false);
-    const opening = this.#opening.get(runId);
-    if (opening !== undefined) return { ...(await opening), created: false };
+    const opened = await this.#opening.get(runId);
+    if (opened !== undefined)
+      return options.budget === undefined ? { ...opened, created: false } : this.resume(runId, options);
     return this.#open(runId, () => this.#takeUp(runId, options));
   }
 

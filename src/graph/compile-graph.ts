@@ -1,5 +1,6 @@
 /** From an author's definition to an immutable graph: validated, linked, defaults filled in, hashed (G1, G2, G7). */
 import { CairnError } from '../errors.ts';
+import type { Amounts } from './amounts.ts';
 import { freezeCopy } from './canonical.ts';
 import { describeGraph, hashNode } from './describe-graph.ts';
 import {
@@ -57,6 +58,9 @@ function completeNode(linked: LinkedNode, index: number, policies: GraphPolicies
     checkpoint: definition.checkpoint,
     idempotent: definition.idempotent ?? false,
     onInDoubt: definition.onInDoubt ?? 'ask',
+    budget: frozen(definition.budget),
+    onBudget: definition.onBudget ?? 'ask',
+    atMost: frozen(definition.atMost),
     maxVisits: definition.maxVisits ?? policies.maxVisits,
     outputAs: definition.outputAs,
     implementation: definition.implementation,
@@ -77,7 +81,12 @@ export function compileGraph(definition: GraphDefinition): Graph {
   if (violations.some((violation) => violation.severity === 'error')) {
     throw new CairnError('GRAPH_INVALID', { graphId: definition.id, violations });
   }
-  const policies: GraphPolicies = Object.freeze({ ...defaultPolicies, ...definition.policies });
+  const { budget } = definition.policies ?? {};
+  const policies: GraphPolicies = Object.freeze({
+    ...defaultPolicies,
+    ...definition.policies,
+    ...(budget !== undefined && { budget: freezeCopy(budget) as Amounts }),
+  });
   return describeGraph({
     id: definition.id,
     nodes: Object.freeze(linked.nodes.map((node, index) => completeNode(node, index, policies))),

@@ -22,6 +22,8 @@ function defined(data: Data): Data {
 // Keys are in order, which spares the canonical text their sorting.
 const nodeData = (node: GraphNode): Data =>
   defined({
+    atMost: node.atMost,
+    budget: node.budget,
     checkpoint: node.checkpoint,
     config: node.config,
     effect: node.effect,
@@ -29,6 +31,7 @@ const nodeData = (node: GraphNode): Data =>
     idempotent: node.idempotent,
     join: node.join,
     maxVisits: node.maxVisits,
+    onBudget: node.onBudget === 'ask' ? undefined : node.onBudget,
     onFailure: node.onFailure,
     onInDoubt: node.onInDoubt === 'ask' ? undefined : node.onInDoubt,
     outputAs: node.outputAs,

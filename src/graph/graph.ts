@@ -1,4 +1,5 @@
 /** The graph model: WHAT a workflow is. Plain data plus node functions (G1, G2). */
+import type { Amounts } from './amounts.ts';
 import type { EffectClass, NodeImplementation, RetryPolicy, StateView } from './node-contract.ts';
 
 /** The node every graph starts at; it has no incoming edges and no work. */
@@ -49,6 +50,7 @@ export interface EdgeDefinition {
 }
 
 export type Join = 'some' | 'all' | { readonly first: number; readonly cancelRest?: boolean };
+export type OnBudget = 'ask' | 'fail';
 export type OnFailure = 'fail-run' | 'skip-dependents' | 'continue';
 export type NodeCheckpoint = 'before' | 'after' | 'both' | 'none';
 
@@ -72,6 +74,12 @@ export interface NodeDefinition {
   readonly idempotent?: boolean;
   /** What becomes of an effect in doubt that nothing else decides: a question (default), or a failure of the node (EFFECT_IN_DOUBT). */
   readonly onInDoubt?: 'ask' | 'fail';
+  /** What each visit may spend, by unit. Default: no bound but the run's. */
+  readonly budget?: Amounts;
+  /** What becomes of an attempt that would begin when the budget is spent: a question (default), or a failure (BUDGET_EXCEEDED). */
+  readonly onBudget?: OnBudget;
+  /** The most that one attempt spends: reserved before it begins, so that the budget is never passed. */
+  readonly atMost?: Amounts;
   readonly maxVisits?: number;
   /** Name under which the output is seen in `state.artifacts`. */
   readonly outputAs?: string;
@@ -126,6 +134,10 @@ export interface GraphPolicies {
   readonly durability: 'barrier' | 'exit';
   /** The most that one outcome may add to a run, encoded, blobs included; more is CHECKPOINT_TOO_LARGE. Default: no limit of the graph's own. */
   readonly checkpointBytes?: number;
+  /** What a run may spend, by unit; a start may say otherwise, and a resume raises it. Default: as much as it wants. */
+  readonly budget?: Amounts;
+  /** What becomes of an attempt that would begin when the budget is spent: a question (default), or a failure (BUDGET_EXCEEDED). */
+  readonly onBudget?: OnBudget;
 }
 
 /** What {@link compileGraph} takes. */
@@ -179,6 +191,9 @@ export interface GraphNode {
   readonly checkpoint: NodeCheckpoint | undefined;
   readonly idempotent: boolean;
   readonly onInDoubt: 'ask' | 'fail';
+  readonly budget: Amounts | undefined;
+  readonly onBudget: OnBudget;
+  readonly atMost: Amounts | undefined;
   readonly maxVisits: number;
   readonly outputAs: string | undefined;
   readonly subgraph: Graph | undefined;

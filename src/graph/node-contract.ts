@@ -175,6 +175,8 @@ export interface StepOptions {
   /** A repeated call with the same key has no second effect: an in-doubt step is retried rather than asked about. */
   readonly idempotent?: boolean;
   readonly reconcile?: (asked: { readonly idempotencyKey: string }) => Promise<Reconciliation> | Reconciliation;
+  /** The most that one attempt spends, by unit: reserved before it begins, so that the budget is never passed. */
+  readonly atMost?: Amounts;
 }
 
 /** How an event is told. */

@@ -1,7 +1,15 @@
 /** Checks of what a node asks of its context: options without effect are refused there as they are in a definition (G9). */
 import type { Question, StepOptions } from './node-contract.ts';
 import { checkRetry, effects } from './validate-nodes.ts';
-import { checkFields, checkOneOf, checkRange, checkType, createReport, type Report } from './violations.ts';
+import {
+  checkAmounts,
+  checkFields,
+  checkOneOf,
+  checkRange,
+  checkType,
+  createReport,
+  type Report,
+} from './violations.ts';
 
 const stepFields = [
   'effect',
@@ -10,6 +18,7 @@ const stepFields = [
   'timeoutMs',
   'idempotent',
   'reconcile',
+  'atMost',
 ] as const satisfies readonly (keyof StepOptions)[];
 const questionFields = [
   'name',
@@ -35,6 +44,7 @@ export function stepFault(options: StepOptions): string | undefined {
   checkRange(report, '', 'timeoutMs', options.timeoutMs, { min: 1 });
   checkType(report, '', 'idempotent', options.idempotent, 'boolean');
   checkType(report, '', 'reconcile', options.reconcile, 'function');
+  checkAmounts(report, '', 'atMost', options.atMost);
   return firstOf(report);
 }
 

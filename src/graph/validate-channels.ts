@@ -1,9 +1,18 @@
 /** Checks of reducers, schemas and policies (G9, E5). */
 import type { GraphDefinition, Reducer, ReducerName } from './graph.ts';
 import { partitions } from './node-contract.ts';
-import { type Report, checkFields, checkOneOf, checkRange } from './violations.ts';
+import { type Report, checkAmounts, checkFields, checkOneOf, checkRange } from './violations.ts';
 
-const policyFields = ['routing', 'checkpoint', 'concurrency', 'maxVisits', 'durability', 'checkpointBytes'];
+const policyFields = [
+  'routing',
+  'checkpoint',
+  'concurrency',
+  'maxVisits',
+  'durability',
+  'checkpointBytes',
+  'budget',
+  'onBudget',
+];
 
 const reducerNames: readonly ReducerName[] = [
   'last',
@@ -78,4 +87,6 @@ export function validateChannels(report: Report, definition: GraphDefinition): v
   checkRange(report, 'policies', 'concurrency', policies.concurrency, { min: 1, max: 100_000 });
   checkRange(report, 'policies', 'maxVisits', policies.maxVisits, { min: 1 });
   checkRange(report, 'policies', 'checkpointBytes', policies.checkpointBytes, { min: 1 });
+  checkAmounts(report, 'policies', 'budget', policies.budget);
+  checkOneOf(report, 'Q4', 'policies', 'onBudget', policies.onBudget, ['ask', 'fail']);
 }

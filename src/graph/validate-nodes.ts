@@ -2,12 +2,12 @@
 import { canonicalText, NotDataError } from './canonical.ts';
 import { type GraphDefinition, type NodeDefinition, END, START } from './graph.ts';
 import type { EffectClass } from './node-contract.ts';
-import { type Report, checkFields, checkOneOf, checkRange, checkType, idFault } from './violations.ts';
+import { type Report, checkAmounts, checkFields, checkOneOf, checkRange, checkType, idFault } from './violations.ts';
 
 /** Every effect class. */
 export const effects: readonly EffectClass[] = ['pure', 'read', 'write', 'external', 'human'];
 const nodeFields =
-  'id type version config effect reads when join retry timeoutMs onFailure checkpoint idempotent onInDoubt maxVisits outputAs subgraph implementation place'.split(
+  'id type version config effect reads when join retry timeoutMs onFailure checkpoint idempotent onInDoubt budget onBudget atMost maxVisits outputAs subgraph implementation place'.split(
     ' ',
   );
 const retryFields = ['attempts', 'backoff', 'factor', 'delayMs', 'delayMsMax', 'jitter', 'on', 'when'];
@@ -114,6 +114,9 @@ function checkNode(report: Report, node: NodeDefinition): void {
   checkOneOf(report, 'C10', place, 'checkpoint', node.checkpoint, ['before', 'after', 'both', 'none']);
   checkType(report, place, 'idempotent', node.idempotent, 'boolean');
   checkOneOf(report, 'G9', place, 'onInDoubt', node.onInDoubt, ['ask', 'fail']);
+  checkAmounts(report, place, 'budget', node.budget);
+  checkOneOf(report, 'Q4', place, 'onBudget', node.onBudget, ['ask', 'fail']);
+  checkAmounts(report, place, 'atMost', node.atMost);
   if (node.outputAs === '') report.error('G2', place, 'outputAs is empty', 'give the output a name, or leave it out');
 }
 

@@ -1,4 +1,5 @@
 /** How the parts of validation report what they find: all of it, never only the first (G7). */
+import { amountsFault } from './amounts.ts';
 import type { Violation } from './graph.ts';
 
 /** Collects violations. */
@@ -43,6 +44,12 @@ export function checkFields(report: Report, place: string, value: object, known:
       `remove it, or use one of: ${known.join(', ')}`,
     );
   }
+}
+
+/** Reports amounts that are none. */
+export function checkAmounts(report: Report, place: string, field: string, amounts: unknown): void {
+  const fault = amounts === undefined ? undefined : amountsFault(amounts);
+  if (fault !== undefined) report.error('Q1', place, `${field}: ${fault}`, 'give numbers by unit, or leave it out');
 }
 
 /** Reports a value that is none of those listed. */

@@ -1,12 +1,16 @@
 /** The tree of values that is a run's whole state (C1). Plain, mutable inside the engine, written only through deltas. */
 import type { Amounts } from '../graph/amounts.ts';
 
-/** What a run, a visit or a step has cost. Absent: nothing. */
+/** What a run, a visit or a step has cost, and what a run or a visit may cost. Absent: nothing; as the graph declares. */
 export interface Account {
   /** By attempts that ended, however they ended. What is in it is in the accounts of the visit and the runs around it too. */
   spent?: Amounts;
   /** Of a fork: what was spent where the outcomes that it took over were recorded. Doors call it saved; a record's `saved` is another thing. */
   spared?: Amounts;
+  /** The budget, where it is another than the graph declares: given at the start, or raised since. */
+  budget?: Amounts;
+  /** A person let fail what meets the budget. Absent: as the graph declares. */
+  onBudget?: 'fail';
 }
 
 /** One frame: a run, or a child run inside its parent's history (W6). */
@@ -124,7 +128,7 @@ export interface Intent {
 
 export type StepKind = 'step' | 'ask' | 'sleep' | 'signal' | 'run' | 'doubt';
 
-export interface StepRecord extends Account {
+export interface StepRecord extends Pick<Account, 'spent' | 'spared'> {
   kind: StepKind;
   /** `open`: a wait; `started`: an intent; `failed`: its error is final for this attempt of the activation. */
   status: 'open' | 'started' | 'done' | 'failed';
@@ -198,4 +202,6 @@ export interface WaitRecord {
   dueAt?: number;
   defaultAnswer?: unknown;
   openedAt?: number;
+  /** Of a question about a budget: whose it is (a node's path, a child run's; empty: the run's), and how it stood. Everything that meets it waits for the one answer. */
+  budget?: { readonly of: readonly string[]; readonly unit: string; readonly limit: number; readonly spent: number };
 }

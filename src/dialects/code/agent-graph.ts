@@ -1,4 +1,5 @@
 /** Graphs written as nodes and edges. See docs/guide/graphs.md. */
+import type { Amounts } from '../../graph/amounts.ts';
 import type {
   END,
   START,
@@ -6,6 +7,7 @@ import type {
   EdgeDefinition,
   Graph,
   GraphPolicies,
+  OnBudget,
   GraphSchemas,
   NodeDefinition,
 } from '../../graph/graph.ts';
@@ -37,6 +39,10 @@ export interface GraphOptions<Reduced extends Reducers = Reducers> {
   readonly routing?: GraphPolicies['routing'];
   /** When commits become durable (E4). Default `barrier`. */
   readonly durability?: GraphPolicies['durability'];
+  /** What a run may spend, by unit: `{ usd: 5 }`. */
+  readonly budget?: Amounts;
+  /** What becomes of an attempt that would begin when it is spent. Default `ask`. */
+  readonly onBudget?: OnBudget;
 }
 
 /** Options of an edge. */
@@ -61,6 +67,8 @@ const optionNames = [
   'maxVisits',
   'routing',
   'durability',
+  'budget',
+  'onBudget',
 ] as const satisfies readonly (keyof GraphOptions)[];
 const schemaNames = ['input', 'scratch', 'artifacts'] as const satisfies readonly (keyof GraphSchemas)[];
 const edgeOptionNames = [

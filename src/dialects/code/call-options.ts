@@ -1,5 +1,6 @@
 /** What may be said in each call of a compiled graph; anything else is refused (G9, P6), since plain JavaScript has no type checker to do it. */
 import { CairnError } from '../../errors.ts';
+import { amountsFault } from '../../graph/amounts.ts';
 import { isSchedule } from '../../ports/schedule.ts';
 import type { BranchOptions, ContinueOptions, InvokeOptions } from './run-options.ts';
 import type { EngineSettings } from './default-engine.ts';
@@ -68,6 +69,7 @@ const kinds: Readonly<Record<OptionName, Kind>> = {
   findGraph: callback,
   runId: text,
   meta: object,
+  budget: { fits: (value) => amountsFault(value) === undefined, name: 'numbers by unit, such as { usd: 5 }' },
   detach: flag,
   wakes: flag,
   schedule: {

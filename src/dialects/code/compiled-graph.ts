@@ -49,6 +49,7 @@ const invokeOptionNames = [
   'runId',
   'meta',
   'traceparent',
+  'budget',
   'signal',
 ] as const satisfies readonly (keyof InvokeOptions)[];
 const forkOptionNames = [
@@ -66,7 +67,7 @@ const forkOptionNames = [
 const optionNames = {
   compile: ['engine', ...engineSettingNames],
   invoke: invokeOptionNames,
-  start: ['runId', 'meta', 'traceparent', 'detach', 'schedule'],
+  start: ['runId', 'meta', 'traceparent', 'budget', 'detach', 'schedule'],
   stream: [...invokeOptionNames, 'after', 'live'],
   resume: [
     'answers',
@@ -76,6 +77,7 @@ const optionNames = {
     'leaveOutAdded',
     'by',
     'traceparent',
+    'budget',
   ] satisfies readonly (keyof ContinueOptions)[],
   fork: forkOptionNames,
   preview: [...forkOptionNames, 'asFork'],
@@ -145,13 +147,14 @@ export class CompiledGraph<
     return this.#begin(input, options);
   }
 
-  #begin(input: Input, { runId, meta, detach, schedule, traceparent }: BeginOptions): Promise<RunHandle> {
+  #begin(input: Input, { runId, meta, detach, schedule, traceparent, budget }: BeginOptions): Promise<RunHandle> {
     return this.engine.start(this.graph, input, {
       ...(runId === undefined ? {} : { runId }),
       ...(meta === undefined ? {} : { meta }),
       ...(detach === undefined ? {} : { detach }),
       ...(schedule === undefined ? {} : { schedule }),
       ...(traceparent === undefined ? {} : { traceparent }),
+      ...(budget === undefined ? {} : { budget }),
     });
   }
 

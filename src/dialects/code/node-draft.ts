@@ -16,6 +16,9 @@ export interface NodeSettings<State> extends Pick<
   | 'onFailure'
   | 'checkpoint'
   | 'idempotent'
+  | 'budget'
+  | 'onBudget'
+  | 'atMost'
   | 'maxVisits'
   | 'outputAs'
 > {
@@ -39,6 +42,9 @@ const settingNames = [
   'onFailure',
   'checkpoint',
   'idempotent',
+  'budget',
+  'onBudget',
+  'atMost',
   'maxVisits',
   'outputAs',
 ] as const satisfies readonly (keyof NodeSettings<never>)[];

@@ -1,5 +1,6 @@
 /** What the calls of a compiled graph may be given. */
 import type { Engine, ForkOptions, Patch, ResumeOptions, RunMeta } from '../../engine/api.ts';
+import type { Amounts } from '../../graph/amounts.ts';
 import type { Graph } from '../../graph/graph.ts';
 import type { CheckpointName } from '../../history/read/references.ts';
 import type { Schedule } from '../../ports/schedule.ts';
@@ -27,6 +28,8 @@ export interface InvokeOptions {
   readonly meta?: RunMeta;
   /** W3C trace context that the run belongs to; recorded. Default: what the telemetry says. */
   readonly traceparent?: string;
+  /** What the run may spend, by unit, in place of what the graph says: `{ usd: 5 }`. */
+  readonly budget?: Amounts;
   /** Cancels the run when it is aborted. */
   readonly signal?: AbortSignal;
 }

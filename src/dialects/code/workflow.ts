@@ -1,7 +1,9 @@
 /** Workflows written as a line of steps. See docs/guide/workflow.md. */
+import type { Amounts } from '../../graph/amounts.ts';
 import {
   END,
   type GraphPolicies,
+  type OnBudget,
   type CheckpointPolicy,
   type Graph,
   type GraphSchemas,
@@ -52,6 +54,10 @@ export interface WorkflowOptions<Scratch extends StandardSchema = StandardSchema
   readonly concurrency?: number;
   /** When commits become durable (E4). Default `barrier`. */
   readonly durability?: GraphPolicies['durability'];
+  /** What a run may spend, by unit: `{ usd: 5 }`. */
+  readonly budget?: Amounts;
+  /** What becomes of an attempt that would begin when it is spent. Default `ask`. */
+  readonly onBudget?: OnBudget;
 }
 
 /** A workflow's state: a graph's, with each step's output under the step's id in `artifacts` too. */
@@ -133,6 +139,8 @@ const optionNames = [
   'checkpointPolicy',
   'concurrency',
   'durability',
+  'budget',
+  'onBudget',
 ] as const satisfies readonly (keyof WorkflowOptions)[];
 
 /**

@@ -9,9 +9,11 @@ import { hashText } from '../../state/values/hash.ts';
 import { admitError } from '../admit/encode-error.ts';
 import { offloadValue } from '../admit/offload.ts';
 import { afterFailure, planRetry } from '../effects/after-failure.ts';
+import { budgetMet } from '../effects/budget-met.ts';
 import { judgeStep, recordKnownEnd } from '../effects/judge-step.ts';
 import { announceAttempt, callAttempt } from '../effects/step-attempt.ts';
 import { book, bookSpared } from '../record/account.ts';
+import { budgetExceeded } from '../record/budget.ts';
 import { StepEffort } from '../record/effort.ts';
 import { admitStep, checkStepCount, finishStep, noteStep } from '../record/finish-step.ts';
 import { nextStepKey, recordedStep } from '../record/step-keys.ts';
@@ -23,7 +25,8 @@ import { Charge } from '../run/ledger.ts';
 import type { RunCore } from '../run/run-core.ts';
 import { holdTimer } from '../run/timers.ts';
 import { inputHashOf } from '../settle/settle.ts';
-import { endCall, leaveAtWait } from '../waits/leave.ts';
+import { askForBudget } from '../waits/budget-wait.ts';
+import { endCall, leaveAtWait, wakeLeft } from '../waits/leave.ts';
 import { openWait } from '../waits/open-wait.ts';
 import { retryWait } from '../waits/wait.ts';
 
@@ -165,9 +168,9 @@ class StepCall<T> {
     const core = this.#core;
     for (let attempt = first; ; attempt += 1) {
       if (!this.#isCurrent()) return never<T>();
+      const charge = await this.#underBudget(effort, attempt);
       const deadlineMs = isEffect(effort) ? await announceAttempt(core, effort, attempt) : undefined;
       if (!this.#isCurrent()) return never<T>();
-      const charge = new Charge(this.#activation, effort);
       try {
         const result = await callAttempt(core, effort, { attempt, deadlineMs, charge }, this.#fn);
         if (!this.#isCurrent()) return never<T>();
@@ -190,6 +193,28 @@ class StepCall<T> {
         core.loop.requestFlush();
         await this.#untilDue(attempt + 1, retryAt);
       }
+    }
+  }
+
+  /** The attempt as it may begin: it fits its budgets. @throws BUDGET_EXCEEDED */
+  async #underBudget(effort: StepEffort, attempt: number): Promise<Charge> {
+    const core = this.#core;
+    const activation = this.#activation;
+    for (;;) {
+      const charge = new Charge(activation, effort, this.#options.atMost);
+      const met = budgetMet(core, charge);
+      if (met === undefined) {
+        if (charge.atMost !== undefined) core.ledger.open(charge);
+        return charge;
+      }
+      if (met.decision === 'wait') await new Promise<void>((resolve) => core.ledger.whenChanged(resolve));
+      else {
+        if (met.onBudget === 'fail') throw this.#fail(effort, attempt, budgetExceeded(met, effort.name));
+        askForBudget(core, activation, this.#key, met);
+        core.ledger.whenChanged(() => wakeLeft(core, activation, this.#generation));
+        await leaveAtWait(core, activation, this.#key);
+      }
+      if (!this.#isCurrent()) await never();
     }
   }
 

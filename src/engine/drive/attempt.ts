@@ -32,9 +32,6 @@ export function launch(core: RunCore, activation: Activation): void {
   }
   activation.phase = 'running';
   activation.withdraw = undefined;
-  // What a function said before that runs again from its top it says again.
-  const before = core.ledger.ownOf(activation);
-  if (before !== undefined) core.ledger.close(before);
   activation.renew();
   activation.startedAt = core.env.clock.now();
   core.loop.publishLive('started', activation, undefined);

@@ -1,5 +1,6 @@
 /** Moves one claimed run forward until it ends, pauses, or can go no further here (E1). */
 import { CairnError } from '../../errors.ts';
+import type { Amounts } from '../../graph/amounts.ts';
 import type { Graph } from '../../graph/graph.ts';
 import type { LoadedState } from '../../history/load/load.ts';
 import type { Claim, RunRow } from '../../ports/store.ts';
@@ -7,7 +8,9 @@ import type { RunStatus } from '../../state/tree.ts';
 import type { LiveEvent } from '../api.ts';
 import { begin, beginLater, beginRetry } from '../effects/begin.ts';
 import { judgeNode } from '../effects/judge-node.ts';
+import { checkBudget } from '../admit/check-budget.ts';
 import { bookAll } from '../record/account.ts';
+import { setRunBudget } from '../record/budget.ts';
 import type { Activation } from '../run/frame-run.ts';
 import type { Draft } from '../run/draft.ts';
 import { liveEventOf, runningNow } from '../run/live-events.ts';
@@ -116,6 +119,14 @@ export class Runner implements Loop {
   /** Looks for messages now: somebody in this process posted one. */
   poke(): void {
     this.#intake.read().catch((error: unknown) => this.fail(error));
+  }
+
+  /** Somebody who resumes it gives it another budget. @throws USAGE_INVALID */
+  setBudget(budget: Amounts | undefined, by: string | undefined): void {
+    if (budget === undefined) return;
+    setRunBudget(this.core.draft, checkBudget(budget), by);
+    this.core.ledger.change();
+    this.requestTurn();
   }
 
   /** E7: cooperative first, forced after a grace period. */
@@ -271,6 +282,7 @@ export class Runner implements Loop {
     if (core.agenda.holds.size > 0) takeHolds(core);
     if (core.agenda.cancelled.length > 0)
       for (const activation of core.agenda.cancelled.splice(0)) this.#takeCancelled(activation);
+    core.ledger.lookAgain();
     if (core.agenda.wakeUps.length > 0)
       for (const activation of core.agenda.wakeUps.splice(0)) this.#wakeUp(activation);
     core.replay?.pump();
@@ -317,6 +329,8 @@ export class Runner implements Loop {
       draft.setStatus(status);
       draft.note(status === 'paused' ? { kind: 'pause' } : { kind: 'end', status });
     }
+    // A question about a budget that nothing needs any more is none.
+    if (status === 'completed') for (const waitId of Object.keys(root.waits)) draft.closeWait(waitId);
     if (status === 'failed' || status === 'cancelled')
       for (const waitId of Object.keys(root.waits)) draft.closeWaitRow(waitId);
     this.#isOver = true;

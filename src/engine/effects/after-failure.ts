@@ -25,7 +25,10 @@ export function afterFailure(
   error: unknown,
   attempt: number,
 ): AfterFailure | Promise<AfterFailure> {
-  const delayMs = retryDelayMs(effort.retry, attempt, factsOf(error), () => core.env.ids.random());
+  const facts = factsOf(error);
+  // More is not there because time has passed.
+  if (facts.code === 'BUDGET_EXCEEDED') return { kind: 'fail' };
+  const delayMs = retryDelayMs(effort.retry, attempt, facts, () => core.env.ids.random());
   if (delayMs === undefined) return { kind: 'fail' };
   const applied = appliedOf(error);
   if (!isEffect(effort) || effort.isIdempotent || applied === 'no') return { kind: 'retry', delayMs };

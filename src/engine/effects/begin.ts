@@ -1,12 +1,17 @@
 /** How an activation that may run comes to run: at once, after a delay, or when its intent is durable (E3, E4). */
+import { budgetExceeded } from '../record/budget.ts';
 import { NodeEffort } from '../record/effort.ts';
 import { announce, withdraw } from '../record/intent.ts';
 import { noteView } from '../record/seal-views.ts';
 import { isEffect } from '../run/effect.ts';
 import type { Activation } from '../run/frame-run.ts';
+import { Charge } from '../run/ledger.ts';
 import type { RunCore } from '../run/run-core.ts';
 import { holdTimer } from '../run/timers.ts';
+import { settleFailed } from '../settle/settle.ts';
+import { askForBudget } from '../waits/budget-wait.ts';
 import { tellWaiting } from '../waits/leave.ts';
+import { budgetMet } from './budget-met.ts';
 import { isRetryOpen, openWait } from '../waits/open-wait.ts';
 import { retryWait } from '../waits/wait.ts';
 
@@ -43,11 +48,39 @@ function reopenView(core: RunCore, activation: Activation): void {
   noteView(core, activation);
 }
 
+/** Holds an attempt against the budgets that it is under. A function that has recorded steps is repeated: they meet the budget, and it does not (Q4). */
+function mayBegin(core: RunCore, activation: Activation): boolean {
+  const { ledger } = core;
+  const { node, frameRun } = activation;
+  // What a function said before that runs again from its top it says again.
+  const before = ledger.ownOf(activation);
+  if (before !== undefined) ledger.close(before);
+  if (frameRun.openRecordOf(node)?.steps !== undefined) return true;
+  const charge = new Charge(activation, undefined, node.atMost);
+  const met = budgetMet(core, charge);
+  if (met === undefined) {
+    if (node.atMost !== undefined) ledger.open(charge);
+    return true;
+  }
+  if (met.decision === 'over' && met.onBudget === 'fail') {
+    settleFailed(core, activation, budgetExceeded(met, activation.path.join('/')));
+    return false;
+  }
+  activation.phase = 'retrying';
+  activation.cancelTimer = undefined;
+  core.agenda.setBusy(activation, false);
+  if (met.decision === 'over') askForBudget(core, activation, undefined, met);
+  ledger.whenChanged(() => beginRetry(core, activation));
+  tellWaiting(core, frameRun);
+  return false;
+}
+
 /** Effects are announced first; questions wait for durability; all else starts right after the checkpoint is made. */
 export function begin(core: RunCore, activation: Activation): void {
   const { agenda, draft } = core;
   const { node } = activation;
   activation.phase = 'prepared';
+  if (!mayBegin(core, activation)) return;
   if (node.checkpoint === 'before' || node.checkpoint === 'both') draft.mustCommit ||= draft.isPending;
   if (isEffect(node)) {
     const announced = announce(core, new NodeEffort(activation), activation.attempt);

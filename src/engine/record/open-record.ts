@@ -8,6 +8,7 @@ export function openRecord(activation: Activation): NodeRecord {
   const epoch = frameRun.frame.tree.epoch ?? 0;
   // What earlier visits fired out of a loop, or back, is still to be used: this record stands in their place (G4).
   const held = frameRun.plan.heldBy(node.index);
+  const { budget, onBudget } = frameRun.openRecordOf(node) ?? {};
   return {
     status: 'started',
     ...(activation.visit > 1 ? { visits: activation.visit } : {}),
@@ -17,11 +18,13 @@ export function openRecord(activation: Activation): NodeRecord {
     ...(held === undefined ? {} : { held }),
     ...(activation.took === undefined ? {} : { took: activation.took }),
     ...activation.account,
+    ...(budget === undefined ? {} : { budget }),
+    ...(onBudget === undefined ? {} : { onBudget }),
   };
 }
 
 /** What a record says of costs. */
-export function accountOf(record: Account | undefined): Account | undefined {
+export function accountOf(record: Account | undefined): Pick<Account, 'spent' | 'spared'> | undefined {
   if (record?.spent === undefined && record?.spared === undefined) return undefined;
   const { spent, spared } = record;
   return { ...(spent === undefined ? {} : { spent }), ...(spared === undefined ? {} : { spared }) };

@@ -104,6 +104,8 @@ function keepForRetry(
 ): void {
   const previous = activation.frameRun.openRecordOf(activation.node);
   if (previous?.view !== undefined) field('view', previous.view, String(previous.view));
+  if (previous?.budget !== undefined) field('budget', previous.budget, JSON.stringify(previous.budget));
+  if (previous?.onBudget !== undefined) field('onBudget', previous.onBudget, '"fail"');
   if (previous?.intent !== undefined) field('intent', previous.intent, JSON.stringify(previous.intent));
   const applied = appliedOf(ending.error);
   if (applied !== undefined) field('applied', applied, `"${applied}"`);
@@ -142,6 +144,8 @@ const passingFields = [
   'applied',
   'kept',
   'budgetFrom',
+  'budget',
+  'onBudget',
 ] as const;
 
 /** Fields that only a visit that goes on needs. */

@@ -14,19 +14,24 @@ export class Charge {
   readonly activation: Activation;
   /** Undefined: the attempt is the visit's own. */
   readonly step: Payer | undefined;
+  /** The most that it spends: reserved while it is under way. */
+  readonly atMost: Amounts | undefined;
   spent: Amounts | undefined;
   /** Its end is recorded, or never will be: it cannot spend any more. */
   isOver = false;
 
-  constructor(activation: Activation, step?: Payer) {
+  constructor(activation: Activation, step?: Payer, atMost?: Amounts) {
     this.activation = activation;
     this.step = step;
+    this.atMost = atMost;
   }
 }
 
-/** One per advancing run: the attempts that have spent something, in the order in which they began to. */
+/** One per advancing run: the attempts that have spent something, or may spend no more than so much, in the order in which they began to. */
 export class Ledger {
   readonly #open = new Set<Charge>();
+  readonly #waiting: (() => void)[] = [];
+  #isChanged = false;
 
   open(charge: Charge): void {
     this.#open.add(charge);
@@ -34,7 +39,24 @@ export class Ledger {
 
   close(charge: Charge): void {
     charge.isOver = true;
-    this.#open.delete(charge);
+    if (this.#open.delete(charge)) this.#isChanged = true;
+  }
+
+  /** What a budget keeps from beginning is looked at again when one has been raised, or an attempt has ended. */
+  whenChanged(look: () => void): void {
+    this.#waiting.push(look);
+  }
+
+  /** A budget has changed. */
+  change(): void {
+    this.#isChanged = true;
+  }
+
+  /** Looks again, once a turn, if there is reason to. */
+  lookAgain(): void {
+    if (!this.#isChanged) return;
+    this.#isChanged = false;
+    for (const look of this.#waiting.splice(0)) look();
   }
 
   /** Of all, or of an activation and of the child runs below it. */

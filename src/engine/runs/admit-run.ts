@@ -16,6 +16,7 @@ import type { StartOptions } from '../api.ts';
 import { checkId } from '../admit/check-id.ts';
 import { checkAdmission } from '../admit/checkpoint-size.ts';
 import { rootFrameRun } from '../run/frame-run.ts';
+import { checkBudget } from '../admit/check-budget.ts';
 import { newFrame } from '../admit/new-frame.ts';
 import { takeFiles } from '../admit/take-files.ts';
 import { storedForm } from '../admit/offload.ts';
@@ -76,6 +77,7 @@ export async function admitRun(
   // What a rule keeps out of the store stands there as masked already; then the input as it was given is looked at.
   refuseMasked(env.redact === undefined ? tree.input : copyValue(input, ['input'], limits), 'the input');
   await takeFiles(env, tree.input, 'the input');
+  if (options.budget !== undefined) tree.budget = checkBudget(options.budget);
   checkAdmission(graph, tree);
   settleStart(rootFrameRun(graph, tree));
   const root: RunTree = { status: 'running', graphHash: graph.hash, codeHash: graph.codeHash, waits: {}, frame: tree };

@@ -13,6 +13,7 @@ import { checkAnswer } from '../admit/check-answer.ts';
 import { readAnswer } from '../admit/read-answer.ts';
 import { storedForm } from '../admit/offload.ts';
 import { takeFiles } from '../admit/take-files.ts';
+import { takeBudgetAnswer } from '../record/budget.ts';
 import { pathKeyOf, recordPathOf } from '../record/tree-path.ts';
 import type { EngineEnvironment } from '../run/run-core.ts';
 
@@ -121,6 +122,7 @@ export class ForkPatches {
     await takeFiles(this.#env, admitted, 'the answer');
     const value = checkAnswer(wait, admitted);
     this.#state.delete(['waits', waitId]);
+    if (wait.budget !== undefined) return takeBudgetAnswer(this.#state, wait, value);
     const nodeAt = recordPathOf(wait.node);
     const at = wait.step === undefined ? nodeAt : [...nodeAt, 'steps', wait.step];
     if (wait.kind === 'doubt') return this.#setLarge([...at, 'decision'], value);

@@ -8,6 +8,8 @@ import { requireSecrets } from '../calls/secret-access.ts';
 import { applyGraphChange, hasOtherCode } from './graph-change.ts';
 import { ReplaySource } from '../replay/replay.ts';
 import { originOf, type Origin } from './trace-origin.ts';
+import { checkBudget } from '../admit/check-budget.ts';
+import { askAgain, setRunBudget } from '../record/budget.ts';
 import { Draft } from '../run/draft.ts';
 import { takeRoutesAgain } from './reroute.ts';
 import type { EngineEnvironment } from '../run/run-core.ts';
@@ -80,6 +82,7 @@ async function openRunner(request: RunnerRequest, keeper: ClaimKeeper): Promise<
   if (isOtherCode && run.parent !== undefined) draft.set(['rerunPure'], true);
   if (loaded.root.status === 'failed') retryFailed(draft, options, origin);
   else if (differences === undefined && origin.traceparent !== undefined) draft.note({ kind: 'resume', ...origin });
+  if (options.budget !== undefined) setRunBudget(draft, checkBudget(options.budget), options.by);
   const runner = new Runner({ env, run, claim, keeper, graph, loaded, draft, feed });
   if (run.parent !== undefined) runner.core.replay = await ReplaySource.load(runner.core, run);
   return runner;
@@ -90,6 +93,7 @@ function retryFailed(draft: Draft, options: ResumeOptions, origin: Origin): void
   draft.delete(['failures']);
   draft.note({ kind: 'resume', ...origin, ...(options.by === undefined ? {} : { by: options.by }) });
   draft.mustCommit = true;
+  askAgain(draft, { of: [], frame: draft.root.frame });
   for (const [waitId, wait] of Object.entries(draft.root.waits)) draft.openWaitRow(waitId, wait);
   if (options.retry === true) planEnded(draft, ['frame'], draft.root.frame);
 }

@@ -58,6 +58,8 @@ function failureOf(root: RunTree): CairnError {
   const { code, message, data } = cause as Error & { code?: unknown; data?: unknown };
   if (code === 'STATE_WRITE_CONFLICT')
     return new CairnError('STATE_WRITE_CONFLICT', (data ?? {}) as Record<string, unknown>, { cause });
+  if (code === 'BUDGET_EXCEEDED')
+    return new CairnError('BUDGET_EXCEEDED', (data ?? {}) as Record<string, unknown>, { cause });
   if (code === 'NODE_TIMED_OUT') return new CairnError('NODE_TIMED_OUT', { ...(data as object), node }, { cause });
   return new CairnError(
     'NODE_FAILED',

@@ -82,3 +82,10 @@ export function leaveAtWait<T>(core: RunCore, activation: Activation, key: strin
   endCall(core, activation);
   return never<T>();
 }
+
+/** What a call was left at may be there now: the function runs again from its top, at once or when the rest of it has been left too. */
+export function wakeLeft(core: RunCore, activation: Activation, generation: number): void {
+  if (activation.generation !== generation) return;
+  if (activation.phase === 'left') core.agenda.wakeUps.push(activation);
+  else activation.mustRunAgain = true;
+}

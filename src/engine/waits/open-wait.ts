@@ -7,6 +7,7 @@ import type { NodeRecord, StepRecord, WaitRecord } from '../../state/tree.ts';
 import type { Activation } from '../run/frame-run.ts';
 import type { RunCore } from '../run/run-core.ts';
 import { keyAcrossSaves } from '../record/step-keys.ts';
+import { takeBudgetAnswer } from '../record/budget.ts';
 import { recordAt, setStep } from '../record/step-record.ts';
 import { recordPathOf } from '../record/tree-path.ts';
 import { holdTimer, watchTimer } from '../run/timers.ts';
@@ -29,15 +30,18 @@ export function openWait(
     openDoubtOf(core, wait, stepKey) ??
     waitIdOf(core.runId, [...activation.keyParts, placeOf(activation, stepKey)], nameInId(wait));
   core.agenda.waiters.set(waitId, activation);
+  showWait(core, activation, waitId, stepKey === undefined ? wait : { ...wait, step: stepKey });
+  armDueTime(core, waitId);
+  return waitId;
+}
+
+/** Writes a wait that is not open yet, and tells that it is waited for. */
+export function showWait(core: RunCore, activation: Activation, waitId: string, wait: WaitRecord): void {
   if (!Object.hasOwn(core.root.waits, waitId)) {
     if (Object.keys(core.root.waits).length >= core.env.limits.openWaits) {
       throw new CairnError('RUN_LIMIT', { limit: 'openWaits', value: core.env.limits.openWaits });
     }
-    const opened: WaitRecord = {
-      ...wait,
-      ...(stepKey === undefined ? {} : { step: stepKey }),
-      openedAt: core.env.clock.now(),
-    };
+    const opened: WaitRecord = { ...wait, openedAt: core.env.clock.now() };
     core.draft.openWait(waitId, opened);
     core.draft.note({ kind: 'wait', node: activation.path, wait: waitId });
     core.draft.mustCommit = true;
@@ -45,8 +49,6 @@ export function openWait(
     // Durable before anyone sees it (W2).
     void core.loop.durable().then(() => core.loop.publishLive('waiting', activation, { waitId, wait: opened }));
   } else core.loop.publishLive('waiting', activation, { waitId, wait: core.root.waits[waitId] });
-  armDueTime(core, waitId);
-  return waitId;
 }
 
 function placeOf(activation: Activation, stepKey: string | undefined): string {
@@ -145,6 +147,7 @@ export interface Closing {
 /** Closes a wait with what ended it; the activation runs again from its top and finds it recorded. */
 export function closeWait(core: RunCore, waitId: string, closing: Closing): void {
   const wait = core.root.waits[waitId] as WaitRecord;
+  if (wait.budget !== undefined) return closeBudgetWait(core, waitId, wait, closing);
   const record = recordAt(core, wait.node);
   if (record === undefined) throw new CairnError('INTERNAL', { reason: `wait ${waitId} belongs to no activation` });
   core.draft.closeWait(waitId);
@@ -170,6 +173,17 @@ export function closeWait(core: RunCore, waitId: string, closing: Closing): void
   core.draft.mustCommit = true;
   core.draft.holdsEffect = true;
   wake(core, waitId, wait);
+}
+
+/** A budget is raised, or not: whatever met it looks again. */
+function closeBudgetWait(core: RunCore, waitId: string, wait: WaitRecord, closing: Closing): void {
+  core.draft.closeWait(waitId);
+  takeBudgetAnswer(core.draft, wait, closing.output);
+  if (core.root.failures !== undefined) core.standing.stop('failing');
+  core.draft.note(answerPart(wait, waitId, closing, undefined, visitAt(core.root, wait.node)));
+  core.draft.mustCommit = true;
+  core.draft.holdsEffect = true;
+  core.ledger.change();
 }
 
 /** The next attempt is due: its checkpoint, or the next, says that nothing is waited for any more. */
@@ -227,8 +241,9 @@ function wake(core: RunCore, waitId: string, { kind }: WaitRecord): void {
 export function dropWaitsOf(core: RunCore, activation: Activation): void {
   const { waits } = core.root;
   for (const waitId in waits) {
-    const { node } = waits[waitId] as WaitRecord;
-    if (!activation.path.every((part, index) => node[index] === part)) continue;
+    const { node, budget } = waits[waitId] as WaitRecord;
+    const owner = budget?.of ?? node;
+    if (!activation.path.every((part, index) => owner[index] === part)) continue;
     core.agenda.waiters.delete(waitId);
     core.draft.closeWait(waitId);
   }

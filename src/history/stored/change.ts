@@ -69,6 +69,8 @@ export interface ChangePart {
   /** Of a `settle`, `replay` or `step`: what the visit or step has cost, all its attempts together; and where that was recorded that a fork took over. */
   readonly spent?: Amounts;
   readonly spared?: Amounts;
+  /** Of a `resume`: the budgets that it set. */
+  readonly budget?: Amounts;
   readonly wait?: string;
   /** Who answered, settled or resumed. Of a `retry`: `when`, if the policy's function was asked. */
   readonly by?: string;

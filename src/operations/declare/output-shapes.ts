@@ -50,6 +50,7 @@ export const wait: JsonSchema = objectOf(
     defaultAnswer: anything,
     openedAt: whole,
     isDamaged: flag,
+    budget: anything,
   },
 );
 

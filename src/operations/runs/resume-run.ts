@@ -1,5 +1,6 @@
 /** `resume`: goes on with a run that is paused, failed or was left by a dead process. */
 import { standing } from '../declare/output-shapes.ts';
+import type { Amounts } from '../../graph/amounts.ts';
 import { metaOf } from '../../engine/runs/find-graph.ts';
 import { CairnError } from '../../errors.ts';
 import { resolveReference } from '../../history/read/references.ts';
@@ -14,6 +15,7 @@ export interface ResumeRunInput {
   readonly export?: string;
   readonly leaveOutAdded?: boolean;
   readonly retry?: boolean;
+  readonly budget?: Amounts;
 }
 
 /** Whether the file that a run was started from says something else by now. What was kept with the run is what counts. */
@@ -48,18 +50,20 @@ export const resumeRun: Operation<ResumeRunInput, RunStanding, WorkContext> = {
       type: 'flag',
       description: 'try commands again that ended with an exit code; without it, it is asked whether they happened',
     },
+    budget: { type: 'assignments', description: 'what the run may spend in all from now on: usd=8' },
   },
   output: 'where the run stands',
   outputSchema: standing,
   isReadOnly: false,
-  async run(context, { run, file, export: exportName, leaveOutAdded, retry = false }) {
+  async run(context, { run, file, export: exportName, leaveOutAdded, retry = false, budget }) {
     const { run: row, seq } = await resolveReference(context.store, context.tenant, run);
     const graph = file === undefined ? undefined : (await context.loadGraph(file, exportName)).graph;
     const options = { ...(graph !== undefined && { graph }), ...(leaveOutAdded !== undefined && { leaveOutAdded }) };
     const from = { runId: row.runId, seq };
     const isHead = seq === row.head;
     const next = isHead ? from : await context.engine.fork(from, options);
-    const handle = await context.engine.resume(next.runId, { ...options, ...(retry && { retry }) });
+    const more = { ...(retry && { retry }), ...(budget !== undefined && { budget }) };
+    const handle = await context.engine.resume(next.runId, { ...options, ...more });
     const definition = graph === undefined ? await compareWithFile(context, row) : undefined;
     const standing = await followRun(context, handle, next.seq);
     return { ...standing, ...(!isHead && { forkedFrom: from }), ...(definition !== undefined && { definition }) };

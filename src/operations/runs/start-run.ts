@@ -1,6 +1,7 @@
 /** `run`: starts a graph, and by default stays with it until it ends or pauses. */
 import { started } from '../declare/output-shapes.ts';
 import type { StartOptions } from '../../engine/api.ts';
+import type { Amounts } from '../../graph/amounts.ts';
 import type { Graph, Violation } from '../../graph/graph.ts';
 import { followRun } from './follow-run.ts';
 import type { FieldsOf, Operation, RunStanding, WorkContext } from '../declare/operation.ts';
@@ -11,6 +12,7 @@ export interface StartRunInput {
   readonly input?: unknown;
   readonly runId?: string;
   readonly detach?: boolean;
+  readonly budget?: Amounts;
 }
 
 export interface StartRunOutput {
@@ -34,6 +36,7 @@ const input: FieldsOf<StartRunInput> = {
   input: { type: 'value', description: 'what the graph is given' },
   runId: { type: 'text', description: 'id of the run; starting twice with one id is the same run' },
   detach: { type: 'flag', description: 'only record the run; do not stay with it' },
+  budget: { type: 'assignments', description: 'what the run may spend, in place of what the graph says: usd=5' },
 };
 
 /** Starts a graph, and stays with it unless it is only to be recorded. */
@@ -55,10 +58,11 @@ export const startRun: Operation<StartRunInput, StartRunOutput, WorkContext> = {
   output: 'the run, and where it stands',
   outputSchema: started,
   isReadOnly: false,
-  async run(context, { file, export: exportName, input: given, runId, detach = false }) {
+  async run(context, { file, export: exportName, input: given, runId, detach = false, budget }) {
     const { graph, source, exportName: name, workflow } = await context.loadGraph(file, exportName);
     const meta = { source, ...(name !== undefined && { exportName: name }) };
     const { warnings } = workflow ?? graph;
-    return startGraph(context, graph, given, { meta, detach, warnings, ...(runId !== undefined && { runId }) });
+    const own = { ...(runId !== undefined && { runId }), ...(budget !== undefined && { budget }) };
+    return startGraph(context, graph, given, { meta, detach, warnings, ...own });
   },
 };

@@ -1,0 +1,52 @@
+/** The question about a budget that is spent: whether there is more, and how much (Q5). */
+import type { WaitRecord } from '../../state/tree.ts';
+import { budgetName, type MetBudget } from '../record/budget.ts';
+import { openRecord } from '../record/open-record.ts';
+import type { Activation } from '../run/frame-run.ts';
+import type { RunCore } from '../run/run-core.ts';
+import { showWait } from './open-wait.ts';
+import { waitIdOf } from './wait.ts';
+
+/** Asks, unless it is asked already. Whoever meets the budget meanwhile waits for the same answer. */
+export function askForBudget(core: RunCore, activation: Activation, stepKey: string | undefined, met: MetBudget): void {
+  const { of, unit } = met;
+  const place = of.join('\0');
+  const open = Object.entries(core.root.waits).find(
+    ([, { budget }]) => budget?.unit === unit && budget.of.join('\0') === place,
+  );
+  if (open !== undefined) return showWait(core, activation, ...open);
+  keepVisit(activation, of);
+  // The same budget may be spent again: each time is a question of its own.
+  const waitId = waitIdOf(core.runId, [...of, unit], `budget:${core.nextSeq}`);
+  showWait(core, activation, waitId, questionOf(activation, stepKey, met));
+}
+
+/** What a person says about the budget of a visit is written into its record. */
+function keepVisit(activation: Activation, of: readonly string[]): void {
+  const { frameRun, node, path } = activation;
+  if (of.length !== path.length || frameRun.openRecordOf(node) !== undefined) return;
+  const record = openRecord(activation);
+  frameRun.frame.setNode(node.id, record, JSON.stringify(record));
+}
+
+const answers = {
+  anyOf: [{ type: 'number', exclusiveMinimum: 0, maximum: Number.MAX_SAFE_INTEGER }, { enum: ['stop', 'fail'] }],
+};
+
+function questionOf(activation: Activation, stepKey: string | undefined, met: MetBudget): WaitRecord {
+  const { of, unit, budget, spent, atMost } = met;
+  const next = [...activation.path, ...(stepKey === undefined ? [] : [stepKey])].join('/');
+  const needs = atMost === undefined ? '' : `, which spends up to ${atMost}`;
+  const name = budgetName(of);
+  return {
+    kind: 'question',
+    node: activation.path,
+    name: 'budget',
+    prompt:
+      `${name[0]?.toUpperCase()}${name.slice(1)} has spent ${spent} of its budget of ${budget} ${unit}; next is ${next}${needs}. ` +
+      `How many ${unit} more? (a number; stop: the run fails, and can be resumed; fail: what meets the budget fails)`,
+    schema: answers,
+    metadata: { unit, spent, budget, next, ...(atMost === undefined ? {} : { atMost }) },
+    budget: { of, unit, limit: budget, spent },
+  };
+}
