@@ -3,6 +3,11 @@ import type { LogEntry } from '../operations/checkpoints/read-log.ts';
 import { formatCosts } from './text/amounts.ts';
 import { printable } from './text/printable.ts';
 import { formatDuration } from './text/time.ts';
+import { formatInline } from './text/value.ts';
+import { fit } from './text/width.ts';
+
+/** An event may be long; `--json` gives all of it. */
+const eventWidth = 160;
 
 type Part = LogEntry['change'][number];
 
@@ -23,7 +28,7 @@ const verbs: Readonly<Record<Part['kind'], (part: Part) => string>> = {
   signal: () => 'keeps a signal that came early',
   answer: ({ by }) => (by === undefined ? 'answered' : `answered by ${by}`),
   save: () => 'saved its state',
-  event: ({ name, detail }) => `told ${name ?? 'an event'}: ${JSON.stringify(detail)}`,
+  event: ({ name, detail }) => `told ${name ?? 'an event'}: ${fit(formatInline(detail), eventWidth)}`,
   retire: () => 'retired its earlier calls',
   append: ({ list }) => `appended to ${list ?? 'a list'}`,
   replay: ({ from }) => (from === undefined ? 'replayed' : `replayed from ${from.runId}@${from.seq}`),

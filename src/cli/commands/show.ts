@@ -28,15 +28,19 @@ const columns = [
 type Node = ShowCheckpointOutput['view']['nodes'][number];
 
 function toCells(node: Node): Parameters<typeof formatTable>[1][number] {
-  const { path, status, visits, attempt, isInDoubt, steps } = node;
+  const { path, status, visits, attempt, isInDoubt, steps, retired, lists } = node;
   const shown = isInDoubt ? 'in doubt' : status;
-  const counts = Object.entries(steps ?? {}).map(([name, count]) => `${count} ${name}`);
+  const counts = Object.entries({ ...steps, retired }).filter(([, count]) => count !== undefined);
+  const kept = [
+    ...counts.map(([name, count]) => `${count} ${name}`),
+    ...Object.entries(lists ?? {}).map(([name, count]) => `${count} in ${name}`),
+  ];
   return [
     printable(path.join('/')),
     { text: shown, tone: toneOf(shown) },
     String(visits),
     String(attempt),
-    counts.join(', '),
+    printable(kept.join(', ')),
     formatCosts(node) ?? '',
   ];
 }

@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest';
 import type { NodeContext } from '../../graph/node-contract.ts';
 import { loadState } from '../../history/load/load.ts';
+import { viewState } from '../../history/read/state-view.ts';
 import type { NodeRecord } from '../../state/tree.ts';
 import { dyingEngine, settleDown } from '../../../test/dying-engine.ts';
 import {
@@ -87,6 +88,8 @@ test('X4 retired calls leave the live state and stay in the history; a function 
   const live = await recordAt(bench, 'r', paused.seq);
   expect(Object.keys(live.steps ?? {})).toEqual(['system', 'turn\u00003', 'question']);
   expect(live.retired).toEqual({ from: { turn: 3, summary: '[turn 1,turn 2]' }, calls: { turn: 2, summary: 1 } });
+  const { root } = await loadState(bench.store, bench.options.blobs, await rowOf(bench, 'r'), paused.seq);
+  expect(viewState(root).nodes.find(({ path }) => path[0] === 'a')).toMatchObject({ retired: 3, lists: { log: 3 } });
   const past: string[] = [];
   for (let seq = 1; seq < paused.seq; seq += 1)
     past.push(Object.keys((await recordAt(bench, 'r', seq)).steps ?? {}).join());

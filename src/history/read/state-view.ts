@@ -37,6 +37,10 @@ export interface NodeRow {
   readonly isInDoubt: boolean;
   /** Its recorded steps by status; absent: it has none. */
   readonly steps?: Readonly<Partial<Record<StepRecord['status'], number>>>;
+  /** How many of its calls were retired from the state. Absent: none. */
+  readonly retired?: number;
+  /** How many items each of its lists holds; absent: it has none. */
+  readonly lists?: Readonly<Record<string, number>>;
   /** What its last visit has cost, and what of that a fork took over. Absent: nothing. */
   readonly spent?: Amounts;
   readonly saved?: Amounts;
@@ -114,12 +118,24 @@ function toRow(path: readonly string[], node: NodeRecord): NodeRow {
     ...(node.error === undefined ? {} : { error: node.error }),
     isInDoubt,
     ...(steps.length === 0 ? {} : { steps: countByStatus(steps) }),
+    ...(node.retired === undefined ? {} : { retired: sumOf(Object.values(node.retired.calls)) }),
+    ...(node.lists === undefined ? {} : { lists: countItems(node.lists) }),
     ...costsOf(node),
   };
 }
 
 function costsOf({ spent, spared }: Account): { readonly spent?: Amounts; readonly saved?: Amounts } {
   return { ...(spent === undefined ? {} : { spent }), ...(spared === undefined ? {} : { saved: spared }) };
+}
+
+function countItems(lists: NonNullable<NodeRecord['lists']>): Readonly<Record<string, number>> {
+  return Object.fromEntries(
+    Object.entries(lists).map(([name, calls]) => [name, sumOf(calls.map(({ length }) => length))]),
+  );
+}
+
+function sumOf(numbers: readonly number[]): number {
+  return numbers.reduce((sum, number) => sum + number, 0);
 }
 
 function countByStatus(steps: readonly StepRecord[]): Partial<Record<StepRecord['status'], number>> {

@@ -1,0 +1,17 @@
+/** What happened, in a few words. */
+import { expect, test } from 'vitest';
+import { describeChange } from './change-text.ts';
+
+test('H1 what a composed node kept, told and retired is said by name; a long event is cut, and can do nothing to a terminal', () => {
+  const node = ['agent'];
+  const line = describeChange([
+    { kind: 'append', node, list: 'talk' },
+    { kind: 'event', node, visit: 2, name: 'progress', detail: { done: 3, text: '\u001b[2J' } },
+    { kind: 'retire', node },
+  ]);
+  expect(line).toMatch(
+    /^agent appended to talk; agent \(visit 2\) told progress: \{"done":3,"text":".*"\}; agent retired/,
+  );
+  expect(line).not.toContain('\u001b');
+  expect(describeChange([{ kind: 'event', node, name: 'long', detail: 'x'.repeat(1_000) }]).length).toBeLessThan(200);
+});
