@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
-import { holdingGraph, openFolder, releaseGraph, type Folder } from '../../test/cli/cairn.ts';
+import { hearingGraph, holdingGraph, openFolder, releaseGraph, type Folder } from '../../test/cli/cairn.ts';
 import { until, within } from '../../test/support/awaited.ts';
 
 // Processes of a loaded machine start slowly.
@@ -119,4 +119,18 @@ test('W5 a health file that cannot be written, and no place for a run, are told 
   const refused = folder.cairn('worker', '--health-file', 'none/health.json');
   expect([refused.code, refused.err]).toEqual([2, expect.stringMatching(/health-file.*ENOENT/)]);
   expect(folder.cairn('worker', '--concurrency', '0').code).toBe(2);
+});
+
+test('W5 a signal is sent by a command, to a run that waits for it or does not yet; a repeated one is the same; one that is over refuses it', async () => {
+  const folder = openFolder();
+  expect(folder.cairn('run', hearingGraph, '--run-id', 'h').out).toMatch(/^paused h@/);
+  const sent = folder.cairn('signal', 'h', 'paid', '40', '--id', 'bank-1');
+  expect([sent.code, sent.out]).toEqual([0, expect.stringMatching(/^sent paid to h\nGo on: .* resume h\n$/)]);
+  expect(folder.json('signal', 'h', 'paid', '40', '--id', 'bank-1')).toEqual({ runId: 'h', name: 'paid', status: 'paused' });
+  expect(folder.cairn('resume', 'h').out).toMatch(/^paused h@/);
+  expect(folder.cairn('signal', 'h', 'shipped').code).toBe(0);
+  expect(folder.json('resume', 'h')).toMatchObject({ status: 'completed', state: { outputs: { hear: [40, null] } } });
+  const late = folder.cairn('signal', 'h', 'paid', '41');
+  expect([late.code, late.err]).toEqual([3, expect.stringContaining('[RUN_FINISHED]')]);
+  expect(folder.cairn('signal', 'nobody', 'paid').err).toContain('[RUN_NOT_FOUND]');
 });

@@ -24,6 +24,7 @@ import { rmCommand } from './commands/rm.ts';
 import { runRunCommand } from './commands/run.ts';
 import { schemaCommand } from './commands/schema.ts';
 import { showCommand } from './commands/show.ts';
+import { signalCommand } from './commands/signal.ts';
 import { stateCommand } from './commands/state.ts';
 import { tagCommand } from './commands/tag.ts';
 import { verifyCommand } from './commands/verify.ts';
@@ -36,6 +37,7 @@ const commands: readonly Command[] = [
   resumeCommand,
   answerCommand,
   answersCommand,
+  signalCommand,
   inboxCommand,
   planCommand,
   workflowsCommand,

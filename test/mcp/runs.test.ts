@@ -227,11 +227,14 @@ describe('runs', () => {
     await small.connect();
   });
 
-  test('M8 cancel_run ends a run that is at work; its history can be forked', async () => {
+  test('M8 send_signal reaches a run until cancel_run ends it at work; its history can be forked', async () => {
     const { run_id: run } = await tools.call('execute_workflow', { workflow: 'gated', wait: false });
     await begun();
+    const signal = { run_id: run, name: 'paid', value: 40 };
+    expect(await tools.call('send_signal', signal)).toEqual({ run_id: run, name: 'paid', status: 'running' });
     expect(await tools.call('cancel_run', { run_id: run })).toMatchObject({ run_id: run });
     await expect.poll(() => statusOf(run), { timeout: 20_000 }).toBe('cancelled');
+    expect(await tools.call('send_signal', signal)).toMatchObject({ isError: true, code: 'RUN_FINISHED' });
     expect(await tools.call('resume_workflow', { checkpoint_id: run })).toMatchObject({
       isError: true,
       code: 'RUN_CANCELLED',

@@ -1,8 +1,9 @@
-/** `list_runs`, `get_run`, `inbox`, `cancel_run`: the runs of the store. */
+/** `list_runs`, `get_run`, `inbox`, `send_signal`, `cancel_run`: the runs of the store. */
 import { perform } from '../../operations/declare/perform.ts';
 import { cancelRun as cancel } from '../../operations/runs/cancel-run.ts';
 import { inspectRun } from '../../operations/runs/inspect-run.ts';
 import { listRuns as list } from '../../operations/runs/list-runs.ts';
+import { signalRun } from '../../operations/waits/signal-run.ts';
 import { listWaits } from '../../operations/waits/list-waits.ts';
 import { toJson } from '../../operations/declare/to-json.ts';
 import { questionSchema, questionsOf, showQuestion } from '../ask/question.ts';
@@ -177,6 +178,36 @@ export const inbox: Tool<{ readonly run_id?: string; readonly limit?: number }> 
       ...showQuestion(wait, context.reserved),
     }));
     return { content: { questions, has_more: hasMore } };
+  },
+};
+
+export interface SendSignalInput extends RunInput {
+  readonly name: string;
+  readonly value?: unknown;
+  readonly id?: string;
+}
+
+export const sendSignal: Tool<SendSignalInput> = {
+  name: 'send_signal',
+  title: 'Send a signal',
+  description:
+    'Tell a run something that it waits for, or will: a signal by its name. resume_workflow goes on with a paused run, or a worker does.',
+  input: {
+    ...runInput,
+    name: text('Name of the signal.', { minLength: 1 }),
+    value: { description: 'What it says. Default null.' },
+    id: text('Sent twice under one id, it is one signal.', { minLength: 1 }),
+  },
+  required: ['run_id', 'name'],
+  output: {
+    type: 'object',
+    properties: { run_id: { type: 'string' }, name: { type: 'string' }, status: { enum: statuses } },
+    required: ['run_id', 'name', 'status'],
+  },
+  hints: { isReadOnly: false, isDestructive: false, isIdempotent: false, isOpenWorld: false },
+  async run({ context }, { run_id: run, ...signal }) {
+    const { runId, name, status } = await perform(signalRun, context, { run, ...signal });
+    return { content: { run_id: runId, name, status } };
   },
 };
 

@@ -6,7 +6,7 @@ import { getCheckpointInfo } from './get-checkpoint-info.ts';
 import { diffCheckpoints, forkCheckpoint, previewResume } from './history.ts';
 import { listCheckpoints } from './list-checkpoints.ts';
 import { resumeWorkflow } from './resume-workflow.ts';
-import { cancelRun, getRun, inbox, listRuns } from './runs.ts';
+import { cancelRun, getRun, inbox, listRuns, sendSignal } from './runs.ts';
 import { getWorkflowInfo, listWorkflows, reloadWorkflows, validateWorkflow } from './workflows.ts';
 
 export const toolList: readonly AnyTool[] = [
@@ -22,6 +22,7 @@ export const toolList: readonly AnyTool[] = [
   inbox,
   listRuns,
   getRun,
+  sendSignal,
   cancelRun,
   diffCheckpoints,
   previewResume,
