@@ -37,6 +37,8 @@ export type { CompileOptions } from './dialects/code/run-options.ts';
 export type { TypedState } from './dialects/code/typed-state.ts';
 export type { Workflow, WorkflowResult, WorkflowState } from './dialects/code/workflow.ts';
 export type { CheckpointRef, Engine, StreamEvent } from './engine/api.ts';
+export { schedule, type ScheduledGraph } from './app/schedules/schedule.ts';
+export type { ScheduleOptions } from './app/schedules/keep-schedule.ts';
 export { createWorker, type Worker, type WorkerOptions } from './app/worker.ts';
 export { openHistory, type HistoryOptions } from './app/open-history.ts';
 export type { ComparedCheckpoints, History, WaitsQuery } from './history/history.ts';

@@ -30,4 +30,25 @@ export const workersMutants: readonly Mutant[] = [
     new: 'if (limit <= 0) return 0;',
     tests: ['src/app/worker.test.ts'],
   },
+  {
+    name: 'a due time is started under an id of its own each time',
+    file: 'src/app/schedules/schedule-graph.ts',
+    old: 'return `${name}.${new Date(dueMs)',
+    new: 'return `${name}.${Math.random()}${new Date(dueMs)',
+    tests: ['src/app/schedules/schedule.test.ts'],
+  },
+  {
+    name: 'a due time that is met at its very moment is left for the next',
+    file: 'src/app/schedules/cron-times.ts',
+    old: 'new Date(untilMs + 1)',
+    new: 'new Date(untilMs)',
+    tests: ['src/app/schedules/schedule.test.ts'],
+  },
+  {
+    name: 'a missed due time is started though the policy skips it',
+    file: 'src/app/schedules/schedule-graph.ts',
+    old: "missed === 'last' && recent",
+    new: 'recent',
+    tests: ['src/app/schedules/schedule.test.ts'],
+  },
 ];

@@ -7,6 +7,7 @@ import type { CheckpointSettings } from '../dialects/text-workflow.ts';
 import { findGraphOf, readGraphText } from '../engine/runs/find-graph.ts';
 import type { JsonSchema } from '../graph/node-type.ts';
 import { type CleanUpContext, defaultSettings } from '../operations/store/clean-up.ts';
+import type { ScheduleContext } from '../operations/runs/schedules.ts';
 import { isFromText } from '../operations/runs/run-outputs.ts';
 import type { WatchedEvent, WorkContext } from '../operations/declare/operation.ts';
 import type { BlobStore } from '../ports/blobs.ts';
@@ -47,7 +48,7 @@ export interface AppOptions extends StoreChoice {
 }
 
 /** Everything an operation needs, and the end of it. */
-export interface App extends CleanUpContext {
+export interface App extends CleanUpContext, ScheduleContext {
   readonly place: StorePlace;
   readonly config: FoundConfig;
   /** The JSON Schema of a workflow file with the blocks there are here. */
@@ -141,9 +142,15 @@ export async function openApp(options: AppOptions): Promise<App> {
     ...(config.redact !== undefined && { redact: config.redact }),
     models: openModels(config.models),
     version: readVersion(),
-    findGraph: (_graphId, _graphHash, meta, readText) => loader.findGraph(meta, readText),
+    findGraph: async (graphId, _graphHash, meta, readText) =>
+      graphId === 'schedule' ? (await openSchedules()).graph : loader.findGraph(meta, readText),
   };
   const engines = createTenantEngines(engineOptions);
+  const openSchedules = once(async () => {
+    const { fileScheduleGraph, schedulesOfFiles } = await import('./schedules/file-schedules.ts');
+    const files = { engine: engines.of(defaultTenant), loadGraph: loader.loadGraph };
+    return { graph: fileScheduleGraph(files), schedules: schedulesOfFiles(files) };
+  });
   const settingsOf = async (run: RunRow): Promise<CheckpointSettings | undefined> => {
     const ofWorkflow = isFromText(run) ? await loader.readSettings(await readGraphText(engineOptions, run)) : undefined;
     return mergeSettings(config.checkpoint, ofWorkflow);
@@ -173,6 +180,10 @@ export async function openApp(options: AppOptions): Promise<App> {
     readSchema: async () => {
       const { workflowSchema, nodeTypes } = await openDialect();
       return workflowSchema(nodeTypes);
+    },
+    schedules: {
+      add: async (given) => (await openSchedules()).schedules.add(given),
+      remove: async (name) => (await openSchedules()).schedules.remove(name),
     },
     close: once(async () => {
       await kept?.end();

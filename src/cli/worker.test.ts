@@ -126,7 +126,11 @@ test('W5 a signal is sent by a command, to a run that waits for it or does not y
   expect(folder.cairn('run', hearingGraph, '--run-id', 'h').out).toMatch(/^paused h@/);
   const sent = folder.cairn('signal', 'h', 'paid', '40', '--id', 'bank-1');
   expect([sent.code, sent.out]).toEqual([0, expect.stringMatching(/^sent paid to h\nGo on: .* resume h\n$/)]);
-  expect(folder.json('signal', 'h', 'paid', '40', '--id', 'bank-1')).toEqual({ runId: 'h', name: 'paid', status: 'paused' });
+  expect(folder.json('signal', 'h', 'paid', '40', '--id', 'bank-1')).toEqual({
+    runId: 'h',
+    name: 'paid',
+    status: 'paused',
+  });
   expect(folder.cairn('resume', 'h').out).toMatch(/^paused h@/);
   expect(folder.cairn('signal', 'h', 'shipped').code).toBe(0);
   expect(folder.json('resume', 'h')).toMatchObject({ status: 'completed', state: { outputs: { hear: [40, null] } } });

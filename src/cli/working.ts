@@ -22,6 +22,7 @@ import { pruneCommand } from './commands/prune.ts';
 import { resumeCommand } from './commands/resume.ts';
 import { rmCommand } from './commands/rm.ts';
 import { runRunCommand } from './commands/run.ts';
+import { scheduleCommand } from './commands/schedule.ts';
 import { schemaCommand } from './commands/schema.ts';
 import { showCommand } from './commands/show.ts';
 import { signalCommand } from './commands/signal.ts';
@@ -61,6 +62,7 @@ const commands: readonly Command[] = [
   identityCommand,
   doctorCommand,
   workerCommand,
+  scheduleCommand,
   mcpCommand,
 ];
 

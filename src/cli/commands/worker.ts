@@ -166,8 +166,8 @@ export const workerCommand: Command<WorkerArguments> = {
       ...session,
       workflows,
       allow,
-      // Whoever looks each second need not stay with a run that is due later.
-      holdTimersMs: 1_000,
+      // Whoever looks each second need not stay with a run that sleeps: it takes up no place, and stopping waits for none.
+      holdTimersMs: 0,
       cleanUpEvery: 'configured',
       report: (error) => void reportFailure(error, session.screen, session.isJson),
     });

@@ -1,0 +1,44 @@
+/** Schedules of files and of workflows known by their names, as `cairn schedule` makes them: what they start is read anew at each due time. */
+import type { Engine } from '../../engine/api.ts';
+import type { Graph } from '../../graph/graph.ts';
+import type { LoadedGraph } from '../../operations/declare/operation.ts';
+import type { Schedules } from '../../operations/runs/schedules.ts';
+import { endSchedule, openSchedule, readSettings } from './keep-schedule.ts';
+import { scheduleGraph, type ScheduleSettings } from './schedule-graph.ts';
+
+/** What finds the graphs of files, and starts them. */
+interface Files {
+  readonly engine: Engine;
+  readonly loadGraph: (file: string, exportName?: string) => Promise<LoadedGraph>;
+}
+
+interface FileSettings extends ScheduleSettings {
+  readonly file: string;
+  readonly export?: string;
+}
+
+/** The graph of every schedule of a file. */
+export function fileScheduleGraph({ engine, loadGraph }: Files): Graph {
+  return scheduleGraph('schedule', async (settings, runId, dueMs) => {
+    const { file, export: exportName, input, name } = settings as FileSettings;
+    const { graph, source, exportName: found } = await loadGraph(file, exportName);
+    const meta = { source, labels: { schedule: name }, ...(found !== undefined && { exportName: found }) };
+    await engine.start(graph, input, { runId, detach: true, schedule: { dueAt: dueMs }, meta });
+  });
+}
+
+export function schedulesOfFiles(files: Files): Schedules {
+  return {
+    async add({ file, export: exportName, replaces, ...options }) {
+      const { graph, source } = await files.loadGraph(file, exportName);
+      const settings = await readSettings(graph, options);
+      const ofFile: FileSettings = {
+        ...settings,
+        file: source,
+        ...(exportName !== undefined && { export: exportName }),
+      };
+      return openSchedule(files.engine, fileScheduleGraph(files), ofFile, { replaces: replaces === true });
+    },
+    remove: (name) => endSchedule(files.engine, name),
+  };
+}

@@ -1,0 +1,121 @@
+/** Schedules by their names: made, found and ended in a store. */
+import type { Engine, RunMeta } from '../../engine/api.ts';
+import { newFrame } from '../../engine/admit/new-frame.ts';
+import { defaultLimits } from '../../engine/limits.ts';
+import { CairnError } from '../../errors.ts';
+import type { Graph } from '../../graph/graph.ts';
+import type { RunRow } from '../../ports/store.ts';
+import { readCron } from './cron-times.ts';
+import { missedPolicies, type MissedPolicy, type ScheduleSettings } from './schedule-graph.ts';
+
+/** What may be said of a schedule. */
+export interface ScheduleOptions {
+  /** Five fields, or six with seconds first: `0 2 * * *`; or `@daily` and its like. */
+  readonly cron: string;
+  /** An IANA name, such as `Europe/Berlin`. Default `UTC`. */
+  readonly timezone?: string;
+  /** What each run is given. */
+  readonly input?: unknown;
+  /** Ids begin with it: letters, digits, `_` and `-`. Default: the graph's id. */
+  readonly name?: string;
+  /** What becomes of due times that nobody met within a minute. Default `last`: the newest of them is started. */
+  readonly missed?: MissedPolicy;
+  /** The most that `all` starts at once: the newest so many. Default 100. */
+  readonly limit?: number;
+}
+
+/** Schedules of one name, one after the other, at most. */
+const generationsMax = 10_000;
+
+/** @throws CONFIG_INVALID a part that cannot be; INPUT_INVALID the graph would refuse the input each time */
+export async function readSettings(graph: Graph, options: ScheduleOptions): Promise<ScheduleSettings> {
+  const { cron, timezone = 'UTC', input = {}, name = graph.id, missed = 'last', limit = 100 } = options;
+  if (!/^[\w-]{1,100}$/.test(name))
+    throw invalid('name', `${JSON.stringify(name)} is not made of letters, digits, _ and -`);
+  if (!missedPolicies.includes(missed)) throw invalid('missed', `it is one of ${missedPolicies.join(', ')}`);
+  if (!(Number.isSafeInteger(limit) && limit >= 1 && limit <= 1000))
+    throw invalid('limit', 'it is a whole number from 1 to 1,000');
+  readCron(cron, timezone);
+  await newFrame(graph, input, defaultLimits, undefined);
+  return { name, cron, timezone, missed, limit, input };
+}
+
+function invalid(path: string, reason: string): CairnError {
+  return new CairnError('CONFIG_INVALID', { path, reason });
+}
+
+export interface OpenedSchedule {
+  readonly runId: string;
+  /** False: it was there, with the same settings. */
+  readonly created: boolean;
+}
+
+const runIdOf = (name: string, generation: number): string =>
+  generation === 1 ? `${name}.schedule` : `${name}.schedule.${generation}`;
+
+const isOver = ({ status }: RunRow): boolean => status === 'completed' || status === 'cancelled' || status === 'failed';
+
+/** The newest schedule of a name that goes on, and how many there were before. */
+async function findGeneration(
+  { ports }: Engine,
+  name: string,
+): Promise<{ readonly generation: number; readonly run?: RunRow }> {
+  for (let generation = 1; generation <= generationsMax; generation += 1) {
+    const run = await ports.store.readRun({ tenant: ports.tenant, runId: runIdOf(name, generation) });
+    if (run === undefined || !isOver(run)) return { generation, ...(run !== undefined && { run }) };
+  }
+  throw invalid('name', `there were ${generationsMax} schedules of the name ${name}`);
+}
+
+/**
+ * Records the run of a schedule. Whoever opens it twice with the same settings, also from two processes at once, opens the same.
+ * @param replaces - one of this name with other settings is ended, and this one takes its place
+ * @throws CONFIG_INVALID there is one of this name with other settings
+ */
+export async function openSchedule(
+  engine: Engine,
+  graph: Graph,
+  settings: ScheduleSettings,
+  { meta, replaces = false }: { readonly meta?: RunMeta; readonly replaces?: boolean } = {},
+): Promise<OpenedSchedule> {
+  for (;;) {
+    const { generation, run } = await findGeneration(engine, settings.name);
+    const runId = runIdOf(settings.name, generation);
+    try {
+      const { created } = await engine.start(graph, settings, {
+        runId,
+        detach: true,
+        ...(meta !== undefined && { meta }),
+      });
+      return { runId, created };
+    } catch (error) {
+      if (!CairnError.is(error, 'RUN_EXISTS')) throw error;
+      if (!replaces || run === undefined)
+        throw invalid(
+          'name',
+          `there is a schedule ${settings.name} with other settings: end or replace it, or take another name`,
+        );
+      await engine.cancel(runId);
+      await ended(engine, runId);
+    }
+  }
+}
+
+/** Ends the schedule of a name; what it started goes on. @returns its run. @throws RUN_NOT_FOUND there is none */
+export async function endSchedule(engine: Engine, name: string): Promise<string> {
+  const { run } = await findGeneration(engine, name);
+  if (run === undefined) throw new CairnError('RUN_NOT_FOUND', { runId: `of a schedule ${name}` });
+  await engine.cancel(run.runId);
+  return run.runId;
+}
+
+/** A worker that holds it just now ends it within a moment. */
+async function ended({ ports }: Engine, runId: string): Promise<void> {
+  const { store, tenant, clock } = ports;
+  for (let looks = 0; looks < 100; looks += 1) {
+    const run = await store.readRun({ tenant, runId });
+    if (run === undefined || isOver(run)) return;
+    await new Promise<void>((resolve) => void clock.setTimer(100, resolve));
+  }
+  throw new CairnError('CLAIM_TAKEN', { runId, owner: 'a worker', remainingMs: 0 });
+}

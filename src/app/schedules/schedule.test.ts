@@ -1,0 +1,264 @@
+/** Schedules: their times, what is missed, and that each due time is one run. */
+import { expect, test } from 'vitest';
+import type { Engine } from '../../engine/api.ts';
+import { createEngine } from '../../engine/engine.ts';
+import { createMemoryStore } from '../../stores/memory/index.ts';
+import { createVirtualClock, type VirtualClock } from '../../testing/virtual-clock.ts';
+import { createBench, edges, graphOf, node, testIds, type Bench } from '../../../test/engine-kit.ts';
+import { until } from '../../../test/support/awaited.ts';
+import { schedule, type ScheduledGraph } from './schedule.ts';
+import type { ScheduleOptions } from './keep-schedule.ts';
+import { readCron } from './cron-times.ts';
+
+const hourMs = 3_600_000;
+const startMs = Date.UTC(2026, 10, 22, 12, 30);
+const iso = (times: readonly number[]): readonly string[] =>
+  times.map((time) => new Date(time).toISOString().slice(0, 16));
+
+const report = graphOf('report', [node('write', 'pure', (ctx) => ctx.input)], edges('> write', 'write >'));
+
+interface House extends Bench {
+  readonly clock: VirtualClock;
+  readonly nightly: ScheduledGraph;
+}
+
+function house(
+  options: Partial<ScheduleOptions> = {},
+  more: { readonly clock?: VirtualClock; readonly store?: Bench['store']; readonly workerId?: string } = {},
+): House {
+  const clock = more.clock ?? createVirtualClock({ startMs });
+  const store = more.store ?? createMemoryStore({ now: clock.now });
+  const bench = createBench({ clock, store, wakes: true, ids: testIds(more.workerId ?? 'worker-1') });
+  bench.engine.know(report);
+  const nightly = schedule({ graph: report, engine: bench.engine }, { cron: '0 * * * *', name: 'hourly', ...options });
+  return { ...bench, clock, nightly };
+}
+
+/** Ids of the runs that were started, oldest first; all have ended. */
+async function startedRuns({ store }: Pick<Bench, 'store'>): Promise<readonly string[]> {
+  const { rows } = await store.listRuns({ tenant: 'default', graphId: 'report', limit: 1000 });
+  expect(rows.every(({ status }) => status === 'completed')).toBe(true);
+  return rows.map(({ runId }) => runId).toSorted();
+}
+
+/** Waits until the schedule sleeps until a time. */
+async function sleepsUntil({ store }: Pick<Bench, 'store'>, runId: string, text: string): Promise<void> {
+  await until(`${runId} sleeps until ${text}`, async () => {
+    const { rows } = await store.listWaits({ tenant: 'default', runId });
+    const run = await store.readRun({ tenant: 'default', runId });
+    return (
+      run?.status === 'paused' && run.claim === undefined && iso(rows.flatMap(({ dueAt }) => dueAt ?? []))[0] === text
+    );
+  });
+}
+
+test('W7 each due time starts one run, whose id follows from it, and the schedule sleeps until the next', async () => {
+  const { nightly, clock, store, engine } = house({ input: { topic: 'sales' } });
+  expect(iso(nightly.next(2).map(Number))).toEqual(['2026-11-22T13:00', '2026-11-22T14:00']);
+  expect(await nightly.start()).toEqual({ runId: 'hourly.schedule', created: true });
+  expect(await nightly.start()).toEqual({ runId: 'hourly.schedule', created: false });
+  await sleepsUntil({ store }, 'hourly.schedule', '2026-11-22T13:00');
+  await clock.advance(hourMs);
+  await sleepsUntil({ store }, 'hourly.schedule', '2026-11-22T14:00');
+  await clock.advance(hourMs);
+  await sleepsUntil({ store }, 'hourly.schedule', '2026-11-22T15:00');
+  expect(await startedRuns({ store })).toEqual(['hourly.20261122T130000Z', 'hourly.20261122T140000Z']);
+  expect((await engine.inspect('hourly.20261122T130000Z')).state.outputs['write']).toEqual({ topic: 'sales' });
+  expect(await nightly.stop()).toBe('hourly.schedule');
+  await clock.advance(3 * hourMs);
+  expect(await startedRuns({ store })).toHaveLength(2);
+  // Ended, it may be started again.
+  expect(await nightly.start()).toEqual({ runId: 'hourly.schedule.2', created: true });
+});
+
+test('W7 two processes that have one schedule start each due time once', async () => {
+  const first = house();
+  const second = house({}, { clock: first.clock, store: first.store, workerId: 'worker-2' });
+  const opened = await Promise.all([first.nightly.start(), second.nightly.start()]);
+  expect(opened.map(({ runId }) => runId)).toEqual(['hourly.schedule', 'hourly.schedule']);
+  for (const text of ['13:00', '14:00', '15:00']) {
+    await sleepsUntil(first, 'hourly.schedule', `2026-11-22T${text}`);
+    await first.clock.advance(hourMs);
+  }
+  await sleepsUntil(first, 'hourly.schedule', '2026-11-22T16:00');
+  expect(await startedRuns(first)).toEqual(['13', '14', '15'].map((hour) => `hourly.20261122T${hour}0000Z`));
+});
+
+test.each([
+  { missed: 'last', awayMs: 5 * hourMs, started: ['17'] },
+  { missed: 'skip', awayMs: 5 * hourMs, started: [] },
+  { missed: 'all', awayMs: 5 * hourMs, started: ['13', '14', '15', '16', '17'] },
+  { missed: 'all', limit: 2, awayMs: 5 * hourMs, started: ['16', '17'] },
+  // Met a little late by a worker that looks each second is not missed.
+  { missed: 'skip', awayMs: hourMs / 2 + 30_000, started: ['13'] },
+] as const)(
+  'W7 of due times that passed while nobody was there, the policy $missed starts $started',
+  async ({ awayMs, started, ...options }) => {
+    const before = house(options);
+    await before.nightly.start();
+    await sleepsUntil(before, 'hourly.schedule', '2026-11-22T13:00');
+    await before.engine.close();
+    before.clock.timeMs += awayMs;
+    const after = house(options, { clock: before.clock, store: before.store, workerId: 'worker-2' });
+    expect((await after.nightly.start()).created).toBe(false);
+    const next = new Date(Math.ceil((startMs + awayMs) / hourMs) * hourMs).toISOString().slice(0, 16);
+    await sleepsUntil(after, 'hourly.schedule', next);
+    await until(
+      'what was started has ended',
+      async () =>
+        (await after.store.listRuns({ tenant: 'default', graphId: 'report', status: ['running'] })).rows.length === 0,
+    );
+    expect(await startedRuns(after)).toEqual(started.map((hour) => `hourly.20261122T${hour}0000Z`));
+  },
+);
+
+test('W7 a clock that is put back starts nothing twice and misses nothing', async () => {
+  const { nightly, clock, store, engine, options } = house();
+  await nightly.start();
+  await sleepsUntil({ store }, 'hourly.schedule', '2026-11-22T13:00');
+  await clock.advance(hourMs / 2);
+  await sleepsUntil({ store }, 'hourly.schedule', '2026-11-22T14:00');
+  await engine.close();
+  const earlier = createVirtualClock({ startMs: startMs - 2 * hourMs });
+  const again = house({}, { clock: earlier, store, workerId: 'worker-2' });
+  expect(options.clock.now()).toBeGreaterThan(earlier.now());
+  await again.nightly.start();
+  await sleepsUntil({ store }, 'hourly.schedule', '2026-11-22T14:00');
+  await earlier.advance(4 * hourMs);
+  await sleepsUntil({ store }, 'hourly.schedule', '2026-11-22T15:00');
+  expect(await startedRuns({ store })).toEqual(['hourly.20261122T130000Z', 'hourly.20261122T140000Z']);
+});
+
+test('W7 a due time whose run cannot be started is told in the history and holds up none after it', async () => {
+  const bench = house();
+  let faults = 0;
+  const failing: Engine = new Proxy(bench.engine, {
+    get(engine, name) {
+      const value: unknown = Reflect.get(engine, name, engine);
+      if (name === 'start')
+        return (...args: Parameters<Engine['start']>) =>
+          args[2]?.runId === 'hourly.20261122T130000Z'
+            ? Promise.reject(new Error(`away ${(faults += 1)}`))
+            : engine.start(...args);
+      return typeof value === 'function' ? (value.bind(engine) as unknown) : value;
+    },
+  });
+  const nightly = schedule({ graph: report, engine: failing }, { cron: '0 * * * *', name: 'hourly' });
+  await nightly.start();
+  await sleepsUntil(bench, 'hourly.schedule', '2026-11-22T13:00');
+  await bench.clock.advance(hourMs);
+  await sleepsUntil(bench, 'hourly.schedule', '2026-11-22T14:00');
+  await bench.clock.advance(hourMs);
+  await sleepsUntil(bench, 'hourly.schedule', '2026-11-22T15:00');
+  expect(faults).toBe(4);
+  expect(await startedRuns(bench)).toEqual(['hourly.20261122T140000Z']);
+});
+
+test('W7 other options under one name are refused, or take its place when that is asked for', async () => {
+  const bench = house();
+  await bench.nightly.start();
+  await sleepsUntil(bench, 'hourly.schedule', '2026-11-22T13:00');
+  const other = schedule({ graph: report, engine: bench.engine }, { cron: '30 * * * *', name: 'hourly' });
+  await expect(other.start()).rejects.toMatchObject({ code: 'CONFIG_INVALID', data: { path: 'name' } });
+  expect(await other.start({ replaces: true })).toEqual({ runId: 'hourly.schedule.2', created: true });
+  await sleepsUntil(bench, 'hourly.schedule.2', '2026-11-22T13:30');
+  await bench.clock.advance(hourMs + 60_000);
+  await sleepsUntil(bench, 'hourly.schedule.2', '2026-11-22T14:30');
+  expect(await startedRuns(bench)).toEqual(['hourly.20261122T133000Z']);
+});
+
+test('W7 a schedule that is killed at any of its commits starts each due time once', async () => {
+  // Stops the process after each of its commits in turn.
+  for (let dieAt = 1; dieAt <= 12; dieAt += 1) {
+    const clock = createVirtualClock({ startMs });
+    const store = createMemoryStore({ now: clock.now });
+    let commits = 0;
+    const dying: typeof store = {
+      ...store,
+      commit: async (commit) => {
+        if (commits >= dieAt) return new Promise(() => {});
+        commits += 1;
+        return store.commit(commit);
+      },
+      admitRun: async (admission) => (commits >= dieAt ? new Promise(() => {}) : store.admitRun(admission)),
+    };
+    const first = createBench({ clock, store: dying, wakes: true });
+    const kept = schedule({ graph: report, engine: first.engine }, { cron: '0 * * * *', name: 'hourly' });
+    await kept.start();
+    await clock.advance(2 * hourMs);
+    const engine = createEngine({ ...first.options, store, ids: testIds('worker-2', ['worker-1']) });
+    engine.know(report);
+    const again = schedule({ graph: report, engine }, { cron: '0 * * * *', name: 'hourly' });
+    await again.start();
+    // A due time that has passed is met at once, which takes a timer.
+    await clock.advance(1_000);
+    await sleepsUntil({ store }, 'hourly.schedule', '2026-11-22T15:00');
+    for (const runId of ['hourly.20261122T130000Z', 'hourly.20261122T140000Z'])
+      if ((await store.readRun({ tenant: 'default', runId })) !== undefined)
+        await (await engine.resume(runId)).result();
+    const started = await startedRuns({ store });
+    // The first may have been missed by the process that died before it: the newest one counts then.
+    expect(
+      [['hourly.20261122T130000Z', 'hourly.20261122T140000Z'], ['hourly.20261122T140000Z']],
+      `dead at ${dieAt}`,
+    ).toContainEqual(started);
+    await engine.close();
+  }
+});
+
+test('W7 a local time that does not exist counts when clocks are put forward; one that exists twice counts once', () => {
+  const berlin = (cron: string, day: string, count: number): readonly string[] => {
+    const times = readCron(cron, 'Europe/Berlin');
+    const found: number[] = [];
+    for (let after = Date.parse(day); found.length < count;) {
+      after = times.next(after) as number;
+      found.push(after);
+    }
+    expect(times.between(Date.parse(day), (found.at(-1) as number) + 1, count)).toEqual(found);
+    return iso(found);
+  };
+  expect(berlin('30 2 * * *', '2026-03-28T12:00Z', 2)).toEqual(['2026-03-29T01:00', '2026-03-30T00:30']);
+  expect(berlin('30 2 * * *', '2026-10-24T12:00Z', 2)).toEqual(['2026-10-25T00:30', '2026-10-26T01:30']);
+  expect(berlin('*/30 * * * *', '2026-10-25T00:00Z', 4)).toEqual(
+    ['00:30', '01:00', '01:30', '02:00'].map((time) => `2026-10-25T${time}`),
+  );
+  expect(berlin('*/30 * * * *', '2026-03-29T00:00Z', 3)).toEqual(
+    ['00:30', '01:00', '01:30'].map((time) => `2026-03-29T${time}`),
+  );
+});
+
+test('W7 looking back finds the same times as looking forward, around every change of clocks', () => {
+  const zones = ['Europe/Berlin', 'Australia/Lord_Howe', 'America/Sao_Paulo', 'Pacific/Apia', 'Asia/Kolkata'];
+  const lines = ['30 2 * * *', '*/20 * * * *', '0 0 * * *', '15,45 1-3 * * *', '0 3 L * *'];
+  const days = [
+    '2026-03-27T11:00Z',
+    '2026-04-03T11:00Z',
+    '2026-10-23T12:00Z',
+    '2018-11-02T12:00Z',
+    '2011-12-28T00:00Z',
+  ];
+  for (const zone of zones)
+    for (const line of lines)
+      for (const day of days) {
+        const times = readCron(line, zone);
+        const from = Date.parse(day);
+        const to = from + 4 * 24 * hourMs;
+        const found: number[] = [];
+        for (let time = times.next(from); time !== undefined && time <= to; time = times.next(time)) found.push(time);
+        expect(times.between(from, to, found.length + 1), `${line} in ${zone} from ${day}`).toEqual(found);
+      }
+});
+
+test.each([
+  [{ cron: 'now and then' }, 'cron'],
+  [{ cron: '0 25 * * *' }, 'cron'],
+  [{ cron: '2026-01-01T00:00:00' }, 'cron'],
+  [{ timezone: 'Mars/Base' }, 'timezone'],
+  [{ name: 'a b' }, 'name'],
+  [{ missed: 'some' as never }, 'missed'],
+  [{ limit: 0 }, 'limit'],
+  [{ crom: 1 } as never, 'crom'],
+])('G9 a schedule with %o is refused', async (options: Partial<ScheduleOptions>, path) => {
+  const refused = await (async () => house(options).nightly.start())().catch((error: unknown) => error);
+  expect(refused).toMatchObject({ code: 'CONFIG_INVALID', data: { path } });
+});

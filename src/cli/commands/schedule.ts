@@ -1,0 +1,102 @@
+/** `cairn schedule` */
+import type { App } from '../../app/open-app.ts';
+import { perform } from '../../operations/declare/perform.ts';
+import type { FieldsOf } from '../../operations/declare/operation.ts';
+import {
+  schedule,
+  type ScheduleInput,
+  type ScheduleOutput,
+  type ShownSchedule,
+} from '../../operations/runs/schedules.ts';
+import { workflowsField } from '../app-fields.ts';
+import type { Command } from '../command.ts';
+import { withApp } from '../follow.ts';
+import { readInput, withTypedTexts } from '../read-input.ts';
+import type { Session } from '../session.ts';
+import { printable } from '../text/printable.ts';
+import { formatTable } from '../text/table.ts';
+import { formatTime } from '../text/time.ts';
+
+interface ScheduleArguments extends Omit<ScheduleInput, 'input'> {
+  readonly input?: Readonly<Record<string, unknown>>;
+  readonly inputFile?: string;
+  readonly workflows?: readonly string[];
+}
+
+const fields: FieldsOf<ScheduleArguments> = {
+  ...schedule.input,
+  input: { type: 'assignments', description: 'a part of what each run is given, by its dotted path' },
+  inputFile: { type: 'text', description: 'the input as JSON in a file; - is standard input' },
+  workflows: workflowsField,
+};
+
+const columns = [
+  { title: 'SCHEDULE', canShrink: true },
+  { title: 'WHEN' },
+  { title: 'NEXT' },
+  { title: 'LAST STARTED', canShrink: true },
+  { title: 'FILE', canShrink: true },
+] as const;
+
+function rowOf({ name, cron, timezone, nextAt, started, error, status, file }: ShownSchedule): readonly string[] {
+  const next = nextAt === undefined ? status : formatTime(nextAt);
+  const last = error === undefined ? (started.at(-1) ?? '') : `failed: ${error}`;
+  return [name, `${cron} ${timezone}`, next, last, file ?? ''].map(printable);
+}
+
+function print({ screen, commandLine }: Session, action: string, { schedules, created }: ScheduleOutput): void {
+  if (action === 'list') {
+    if (schedules.length === 0) screen.note('No schedules here.');
+    else screen.print(...formatTable(columns, schedules.map(rowOf), screen));
+    return;
+  }
+  for (const { name, runId } of schedules) {
+    if (action === 'remove') screen.print(`ended ${printable(name)}; what it started goes on`);
+    else screen.print(`${created === false ? 'was there' : 'scheduled'}: ${printable(name)}, run ${printable(runId)}`);
+  }
+  if (action === 'add') screen.note(`A worker meets its times: ${commandLine('worker')}`);
+}
+
+/** As `run` reads it: an input that the workflow declares as a text is what was typed. */
+async function typed(
+  app: App,
+  { texts }: Session,
+  { action, target, export: exportName }: Pick<ScheduleArguments, 'action' | 'target' | 'export'>,
+  value: unknown,
+): Promise<unknown> {
+  if (action !== 'add' || target === undefined || texts['input'] === undefined) return value;
+  const { workflow } = await app.loadGraph(target, exportName);
+  return workflow === undefined ? value : withTypedTexts(value, workflow, texts['input']);
+}
+
+export const scheduleCommand: Command<ScheduleArguments> = {
+  name: schedule.name,
+  summary: schedule.summary,
+  fields,
+  details:
+    'A schedule is a run that sleeps: log shows its due times, inbox until when it sleeps. A worker has to be there to meet them. What it starts is read from the file at each due time; the id of the run follows from the time, so each is started once. --missed says what becomes of times that nobody met within a minute: the newest is started (last, the default), none (skip), or all.',
+  examples: [
+    { line: `cairn schedule add report.yaml --cron '0 2 * * *' --timezone Europe/Berlin`, does: 'each night at two' },
+    {
+      line: `cairn schedule add report.ts --name weekly --cron '0 8 * * 1' --input kind=week --missed all`,
+      does: 'none is left out',
+    },
+    { line: 'cairn schedule list', does: 'when each is due next, and what it started last' },
+    { line: 'cairn schedule remove weekly', does: 'end it' },
+  ],
+  execute(session, { input, inputFile, workflows, ...given }) {
+    const value = readInput({ ...(input && { input }), ...(inputFile !== undefined && { inputFile }) });
+    const open = { workflows, makesStore: given.action === 'add' };
+    return withApp(
+      session,
+      async (app) => {
+        const ofRuns = await typed(app, session, given, value);
+        const output = await perform(schedule, app, { ...given, ...(ofRuns !== undefined && { input: ofRuns }) });
+        if (session.isJson) session.printJson(output);
+        else print(session, given.action, output);
+        return 0;
+      },
+      open,
+    );
+  },
+};

@@ -1,0 +1,107 @@
+/** `cairn schedule` and workers as processes. */
+import { once } from 'node:events';
+import type { ChildProcess } from 'node:child_process';
+import { expect, test, vi } from 'vitest';
+import { openFolder, type Folder } from '../../test/cli/cairn.ts';
+import { until, within } from '../../test/support/awaited.ts';
+
+// A lease of 30 s runs out in one of them.
+vi.setConfig({ testTimeout: 120_000 });
+
+const workflow = `name: report
+inputs: { kind: { type: str, default: day } }
+blocks:
+  - { id: say, type: EchoBlock, inputs: { message: "\${inputs.kind}" } }
+`;
+
+interface Listed {
+  readonly runs: readonly { readonly runId: string; readonly status: string }[];
+}
+
+/** Due times of runs that were started, in seconds since 1970. */
+function startedSeconds(folder: Folder): readonly number[] {
+  const { runs } = folder.json('ls', '--graph', 'report', '--all') as Listed;
+  return runs
+    .map(({ runId }) => /\.(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/.exec(runId))
+    .map(
+      (parts) =>
+        Date.UTC(
+          ...((parts ?? [])
+            .slice(1)
+            .map(Number)
+            .map((part, index) => (index === 1 ? part - 1 : part)) as [number, number]),
+        ) / 1000,
+    )
+    .toSorted((a, b) => a - b);
+}
+
+function startWorker(folder: Folder): { readonly child: ChildProcess; readonly out: () => string } {
+  const child = folder.start('worker');
+  let out = '';
+  child.stdout?.on('data', (data) => (out += String(data)));
+  return { child, out: () => out };
+}
+
+test('W7 two workers, one schedule, one of them killed while it meets a time: each due time is one run', async () => {
+  const folder = openFolder();
+  folder.write('report.yaml', workflow);
+  expect(folder.cairn('schedule', 'add', 'report.yaml', '--cron', '* * * * * *', '--name', 'fast').code).toBe(0);
+  const [first, second] = [startWorker(folder), startWorker(folder)];
+  const holder = await until(
+    'one of them has the schedule a second time',
+    () => [first, second].find(({ out }) => out().split('taken      fast.schedule').length > 2),
+    1,
+  );
+  const other = holder === first ? second : first;
+  holder.child.kill('SIGKILL');
+  const before = startedSeconds(folder).length;
+  await until('the other goes on', () => startedSeconds(folder).length > before + 5, 500);
+  other.child.kill('SIGTERM');
+  expect(await within('the other ends', once(other.child, 'exit'))).toEqual([0, null]);
+  const seconds = startedSeconds(folder);
+  const [from = 0] = seconds;
+  expect(seconds).toEqual(seconds.map((_, index) => from + index));
+});
+
+test('W7 a schedule is added once, listed, refused with other settings, replaced and removed', () => {
+  const folder = openFolder();
+  folder.write('report.yaml', workflow);
+  const add = (cron: string, ...more: readonly string[]) =>
+    folder.cairn('schedule', 'add', 'report.yaml', '--cron', cron, '--input', 'kind=1.0', ...more);
+  expect(add('0 2 * * *', '--timezone', 'Europe/Berlin').out).toBe('scheduled: report, run report.schedule\n');
+  expect(add('0 2 * * *', '--timezone', 'Europe/Berlin').out).toBe('was there: report, run report.schedule\n');
+  expect([add('0 3 * * *').code, add('0 3 * * *').err]).toEqual([2, expect.stringContaining('[CONFIG_INVALID]')]);
+  expect(add('0 3 * * *', '--replaces').out).toBe('scheduled: report, run report.schedule.2\n');
+  expect(folder.json('schedule', 'list')).toEqual({
+    schedules: [
+      {
+        name: 'report',
+        runId: 'report.schedule.2',
+        status: 'running',
+        cron: '0 3 * * *',
+        timezone: 'UTC',
+        missed: 'last',
+        input: { kind: '1.0' },
+        started: [],
+        file: 'report.yaml',
+      },
+    ],
+  });
+  expect(folder.cairn('schedule', 'list').out).toMatch(/report +0 3 \* \* \* UTC +running +report\.yaml/);
+  expect(folder.cairn('schedule', 'remove', 'report').out).toBe('ended report; what it started goes on\n');
+  expect(folder.json('schedule', 'list')).toEqual({ schedules: [] });
+  expect(folder.cairn('schedule', 'remove', 'report').err).toContain('[RUN_NOT_FOUND]');
+});
+
+test('G9 what can never be met is refused when a schedule is added', () => {
+  const folder = openFolder();
+  folder.write('report.yaml', workflow);
+  const codeOf = (...args: readonly string[]): string | undefined =>
+    /\[([A-Z_]+)\]/.exec(folder.cairn('schedule', ...args).err)?.[1];
+  expect(codeOf('add', 'report.yaml')).toBe('USAGE_INVALID');
+  expect(codeOf('add', 'report.yaml', '--cron', '0 25 * * *')).toBe('CONFIG_INVALID');
+  expect(codeOf('add', 'report.yaml', '--cron', '0 2 * * *', '--timezone', 'Mars/Base')).toBe('CONFIG_INVALID');
+  expect(codeOf('add', 'report.yaml', '--cron', '0 2 * * *', '--input', 'kin=1')).toBe('INPUT_INVALID');
+  expect(codeOf('add', 'none.yaml', '--cron', '0 2 * * *')).toBe('GRAPH_PARSE');
+  expect(codeOf('pause')).toBe('USAGE_INVALID');
+});

@@ -1,0 +1,168 @@
+/** `schedule`: graphs that are started at times. A schedule is a run that sleeps; what it started are runs like others. */
+import { CairnError } from '../../errors.ts';
+import { loadState } from '../../history/load/load.ts';
+import type { RunRow } from '../../ports/store.ts';
+import { anything, flag, listOf, objectOf, text, texts, whole } from '../declare/output-shapes.ts';
+import type { Operation, WorkContext } from '../declare/operation.ts';
+import { findRun } from './find-run.ts';
+import { readAllRuns } from '../../history/place/all-rows.ts';
+
+/** What is said of a schedule of a file: see `ScheduleOptions` of the library. */
+export interface FileSchedule {
+  readonly file: string;
+  readonly export?: string;
+  readonly name?: string;
+  readonly cron: string;
+  readonly timezone?: string;
+  readonly missed?: 'skip' | 'last' | 'all';
+  readonly limit?: number;
+  readonly input?: unknown;
+  readonly replaces?: boolean;
+}
+
+/** Makes and ends schedules. */
+export interface Schedules {
+  /** @throws CONFIG_INVALID, INPUT_INVALID, GRAPH_* */
+  add(schedule: FileSchedule): Promise<{ readonly runId: string; readonly created: boolean }>;
+  /** @returns the run of the schedule. @throws RUN_NOT_FOUND */
+  remove(name: string): Promise<string>;
+}
+
+export interface ScheduleContext extends WorkContext {
+  readonly schedules: Schedules;
+}
+
+export interface ScheduleInput extends Omit<FileSchedule, 'file' | 'cron'> {
+  readonly action: string;
+  /** Of `add`: a file; of `remove`: a name. */
+  readonly target?: string;
+  readonly cron?: string;
+}
+
+export interface ShownSchedule {
+  readonly name: string;
+  readonly runId: string;
+  readonly status: string;
+  readonly cron: string;
+  readonly timezone: string;
+  readonly missed: string;
+  readonly input: unknown;
+  readonly file?: string;
+  /** Epoch ms; absent: it has just been made, or is over. */
+  readonly nextAt?: number;
+  /** Ids of what the newest due time started. */
+  readonly started: readonly string[];
+  /** Why it started nothing. */
+  readonly error?: string;
+}
+
+export interface ScheduleOutput {
+  readonly schedules: readonly ShownSchedule[];
+  /** Of `add`: false if it was there already. */
+  readonly created?: boolean;
+}
+
+/** Graph ids of schedules: of files, and those that programs made. */
+function isSchedule({ graphId }: RunRow): boolean {
+  return graphId === 'schedule' || graphId.startsWith('schedule:');
+}
+
+async function show({ store, blobs, tenant }: WorkContext, run: RunRow): Promise<ShownSchedule> {
+  const { frame } = (await loadState(store, blobs, run)).root;
+  const { name, cron, timezone, missed, input, file } = frame.input as ShownSchedule;
+  const { started = [], error } = (frame.nodes['schedule']?.saved ?? {}) as Partial<ShownSchedule>;
+  const { rows } = await store.listWaits({ tenant, runId: run.runId, kinds: ['timer'] });
+  const nextAt = rows[0]?.dueAt;
+  return {
+    name,
+    runId: run.runId,
+    status: run.status,
+    cron,
+    timezone,
+    missed,
+    input,
+    started,
+    ...(file !== undefined && { file }),
+    ...(nextAt !== undefined && { nextAt }),
+    ...(error !== undefined && { error }),
+  };
+}
+
+async function list(context: WorkContext): Promise<readonly ShownSchedule[]> {
+  const schedules: ShownSchedule[] = [];
+  for await (const run of readAllRuns(context, { status: ['running', 'paused', 'failed'] }))
+    if (isSchedule(run)) schedules.push(await show(context, run));
+  return schedules;
+}
+
+export const schedule: Operation<ScheduleInput, ScheduleOutput, ScheduleContext> = {
+  name: 'schedule',
+  summary: 'start a workflow or a graph at times',
+  input: {
+    action: {
+      type: 'text',
+      description: 'what to do',
+      isRequired: true,
+      isPositional: true,
+      choices: ['add', 'list', 'remove'],
+    },
+    target: {
+      type: 'text',
+      description: 'add: the file, or the name of a known workflow; remove: the name of the schedule',
+      isPositional: true,
+    },
+    cron: {
+      type: 'text',
+      description: 'when: minute hour day month weekday, with seconds first if there are six; or @daily and its like',
+    },
+    timezone: { type: 'text', description: 'whose clocks are meant, such as Europe/Berlin; default UTC' },
+    input: { type: 'value', description: 'what each run is given' },
+    name: { type: 'text', description: 'its name, with which ids of runs begin; default: that of the graph' },
+    missed: {
+      type: 'text',
+      description: 'of times that nobody met within a minute, start; default last',
+      choices: ['skip', 'last', 'all'],
+    },
+    limit: { type: 'integer', description: 'the most that --missed all starts at once; default 100' },
+    export: { type: 'text', description: 'the name of the export, if the module has several graphs' },
+    replaces: { type: 'flag', description: 'take the place of a schedule of this name with other settings' },
+  },
+  output: 'the schedules',
+  outputSchema: objectOf(
+    {
+      schedules: listOf(
+        objectOf(
+          {
+            name: text,
+            runId: text,
+            status: text,
+            cron: text,
+            timezone: text,
+            missed: text,
+            input: anything,
+            started: texts,
+          },
+          { file: text, nextAt: whole, error: text },
+        ),
+      ),
+    },
+    { created: flag },
+  ),
+  isReadOnly: false,
+  /** @throws USAGE_INVALID, CONFIG_INVALID, INPUT_INVALID, RUN_NOT_FOUND, GRAPH_* */
+  async run(context, { action, target, cron, ...options }) {
+    if (action === 'list') return { schedules: await list(context) };
+    if (target === undefined)
+      throw new CairnError('USAGE_INVALID', {
+        reason: action === 'add' ? 'schedule add takes a file' : 'schedule remove takes a name',
+      });
+    if (action === 'remove') {
+      const runId = await context.schedules.remove(target);
+      return { schedules: [await show(context, await findRun(context, runId))] };
+    }
+    if (cron === undefined)
+      throw new CairnError('USAGE_INVALID', { reason: '--cron is missing', hint: `Say when: --cron '0 2 * * *'` });
+    const { runId, created } = await context.schedules.add({ ...options, file: target, cron });
+    return { schedules: [await show(context, await findRun(context, runId))], created };
+  },
+};
