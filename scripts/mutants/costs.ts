@@ -67,7 +67,7 @@ export const costMutants: readonly Mutant[] = [
   },
   {
     name: 'a resumed run is not asked again about a budget for which it failed',
-    file: 'src/engine/runs/resume-run.ts',
+    file: 'src/engine/runs/open-state.ts',
     old: 'askAgain(draft, { of: [], frame: draft.root.frame });',
     new: '',
     tests: ['src/engine/effects/budgets.test.ts'],

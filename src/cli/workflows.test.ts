@@ -215,6 +215,11 @@ blocks:
   );
   expect(plan).toMatch(/b Shell, external up to 2 attempts c Shell, external ?$/m);
   expect(folder.cairn('run', 'w.yaml', '--run-id', 'r').err).toMatch(/tried again, or asked about/);
+  const predicted = (...options: readonly string[]): unknown =>
+    (folder.json('preview', 'r', ...options) as { rows: readonly object[] }).rows.find(
+      (row) => 'prediction' in row && (row.prediction === 'in doubt' || row.prediction === 'runs again'),
+    );
+  expect([predicted(), predicted('--retry')]).toMatchObject([{ prediction: 'in doubt' }, { prediction: 'runs again' }]);
   expect(folder.json('resume', 'r', '--retry')).toMatchObject({ status: 'completed' });
   expect(folder.lines('tries.txt')).toHaveLength(2);
 });

@@ -141,7 +141,13 @@ export interface ForkOptions {
 }
 
 /** What becomes of an activation: docs/spec/effects.md, X5. */
-export type Prediction = 'restored' | 'replayed' | 'reused' | 'runs again' | 'runs' | 'asks' | 'in doubt' | 'unknown';
+export type Prediction =
+  'restored' | 'replayed' | 'reused' | 'runs again' | 'runs' | 'asks' | 'in doubt' | 'fails' | 'unknown';
+
+/** What is previewed: a resume as its options say, or the fork that these describe; `asFork`: a fork even of the newest checkpoint, unchanged. */
+export interface PreviewOptions extends ForkOptions, Omit<ResumeOptions, 'traceparent'> {
+  readonly asFork?: boolean;
+}
 
 /** One line of a preview: an activation and what becomes of it. */
 export interface PreviewRow {
@@ -149,8 +155,10 @@ export interface PreviewRow {
   readonly visit: number;
   readonly effect: string;
   readonly prediction: Prediction;
-  /** For `unknown`: the nodes whose outcomes decide, `a or b`. For `replayed`, `reused`: where it was recorded. For `restored`: `set by the fork`, if it was. */
+  /** For `unknown`: the nodes whose outcomes decide, `a or b`. For `replayed`, `reused`: where it was recorded. For `restored`: why it is, if it had not settled: `set by the fork`, `decided by …`. For `fails`: the code. */
   readonly because?: string;
+  /** Of what is `unknown`: it is due already, and only waits until one of the nodes named has ended, or waits, and leaves it room. */
+  readonly isQueued?: boolean;
 }
 
 /** Where a run stands when nothing more can be done for it now. */
@@ -271,8 +279,8 @@ export interface Engine {
   cancel(runId: string): Promise<void>;
   /** Makes a new run that continues from a checkpoint; it is not advanced. @throws CHECKPOINT_NOT_FOUND, CHECKPOINT_PRUNED, WAIT_NOT_FOUND, ANSWER_INVALID, USAGE_INVALID an answer fits several waits */
   fork(from: CheckpointRef, options?: ForkOptions): Promise<CheckpointRef>;
-  /** Says what a resume (no options) or a fork would restore, replay and run, without running anything (X5). */
-  preview(from: CheckpointRef, options?: ForkOptions & { readonly asFork?: boolean }): Promise<readonly PreviewRow[]>;
+  /** Says what a resume or a fork would restore, replay and run, without running anything (X5). It is a fork that is previewed where the checkpoint is not the newest, where something is changed, and where `asFork` says so. @throws CHECKPOINT_NOT_FOUND, CHECKPOINT_PRUNED, WAIT_NOT_FOUND, ANSWER_INVALID, RUN_GRAPH_CHANGED */
+  preview(from: CheckpointRef, options?: PreviewOptions): Promise<readonly PreviewRow[]>;
   /** Durable events after a seq (default: all), with live ones between if the run is advanced here; ends when it is not advanced any more. @throws RUN_NOT_FOUND, CONFIG_INVALID */
   events(runId: string, options?: { readonly after?: number }): AsyncIterable<StreamEvent>;
   /** Aborts what runs here, withdraws intents not started, releases claims. */

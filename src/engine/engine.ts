@@ -18,6 +18,7 @@ import type {
   OpenQuestion,
   ForkOptions,
   NamedCheckpoint,
+  PreviewOptions,
   PreviewRow,
   ResumeOptions,
   RunHandle,
@@ -362,10 +363,7 @@ class CairnEngine implements Engine {
     return forkRun(this.#env, run, from.seq, options, findGraph);
   }
 
-  async preview(
-    from: CheckpointRef,
-    options: ForkOptions & { readonly asFork?: boolean } = {},
-  ): Promise<readonly PreviewRow[]> {
+  async preview(from: CheckpointRef, options: PreviewOptions = {}): Promise<readonly PreviewRow[]> {
     const run = await requireRun(this.#env, from.runId);
     const graph = options.graph ?? (await findGraphOf(this.#options, run));
     return previewRun(this.#env, run, from.seq, graph, options);

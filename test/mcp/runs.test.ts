@@ -173,6 +173,13 @@ describe('runs', () => {
       checkpoint_id: expect.any(String) as string,
     });
     expect(answer.isError).toBeUndefined();
+    const preview = { checkpoint_id: answer['checkpoint_id'] };
+    expect(await tools.call('preview_resume', preview)).toMatchObject({
+      blocks: [{ block: 'breaks', prediction: 'in doubt' }, { because: 'breaks' }, { because: 'breaks' }],
+    });
+    expect(await tools.call('preview_resume', { ...preview, retry: true })).toMatchObject({
+      blocks: [{ block: 'breaks', prediction: 'runs again' }, { because: 'breaks' }, { because: 'breaks' }],
+    });
   });
 
   test('M4 one run_id is one run', async () => {

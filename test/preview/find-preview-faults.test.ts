@@ -15,7 +15,17 @@ const row = (node: string, prediction: PreviewRow['prediction'], visit = 1, beca
 let order = 0;
 const done = (node: string, fate: Visit['fate'], visit = 1, more: Partial<Visit> = {}): Visit => {
   const begunAt = (order += 1);
-  return { node, visit, fate, from: undefined, begunAt, endedAt: begunAt, hasAsked: false, ...more };
+  return {
+    node,
+    visit,
+    fate,
+    from: undefined,
+    begunAt,
+    endedAt: begunAt,
+    restedAt: undefined,
+    hasAsked: false,
+    ...more,
+  };
 };
 
 /** The kinds of faults of rows beside what happened; `known` are places that an ancestor told of. */
@@ -26,7 +36,9 @@ function kindsOf(
   isFailed = false,
 ): readonly string[] {
   const own = new Map(visits.map((visit) => [placeOf(visit.node, visit.visit), visit]));
-  return findPreviewFaults(rows, { own, known: new Set(known) }, isFailed).map(({ kind }) => kind);
+  return findPreviewFaults(rows, { visits: { own, known: new Set(known) }, isFailed, resting: new Set() }).map(
+    ({ kind }) => kind,
+  );
 }
 
 test.each<[string, readonly PreviewRow[], readonly Visit[], readonly string[]]>([
@@ -44,6 +56,14 @@ test.each<[string, readonly PreviewRow[], readonly Visit[], readonly string[]]>(
     [],
   ],
   ['skipped', [row('a', 'runs')], [done('a', 'ended')], []],
+  ['fails', [row('a', 'fails', 1, 'RUN_LIMIT')], [done('a', 'ran')], []],
+  ['decided by a person', [row('a', 'restored', 1, 'decided by person')], [done('a', 'ran')], ['a#1']],
+  [
+    'unknown, and done when the node that had the place waited',
+    [row('a', 'runs'), { ...row('c', 'unknown', 1, 'a'), isQueued: true }],
+    [done('c', 'ran'), done('a', 'ran', 1, { begunAt: -2, restedAt: -1 })],
+    [],
+  ],
 ])('X5 the checker finds no fault in what is true: %s', (_, rows, visits, known) => {
   expect(kindsOf(rows, visits, known)).toEqual([]);
 });
@@ -77,6 +97,12 @@ test.each<[string, readonly PreviewRow[], readonly Visit[], readonly string[]]>(
     'unknown, and done before the node that decides it',
     [row('a', 'runs'), row('b', 'unknown', 1, 'a')],
     [done('b', 'ran'), done('a', 'ran')],
+    [],
+  ],
+  [
+    'unknown, and done before the node that decides it',
+    [row('a', 'runs'), row('b', 'unknown', 1, 'a')],
+    [done('b', 'ran'), done('a', 'ran', 1, { begunAt: -2, restedAt: -1 })],
     [],
   ],
   [

@@ -1,6 +1,6 @@
-/** Holds what a preview said of a fork against what the fork then did: every visit, both ways (X5). */
+/** Holds what a preview said of a fork or a resume against what was then done: every visit, both ways (X5). */
 import type { PreviewRow } from '../../src/engine/api.ts';
-import { placeOf, type ForkVisits, type Visit } from './visits.ts';
+import { placeOf, type FoundVisits, type Visit } from './visits.ts';
 
 export interface PreviewFault {
   /** Which kind of mismatch it is: the same words for each of its kind. */
@@ -8,12 +8,16 @@ export interface PreviewFault {
   readonly told: string;
 }
 
-/** @param isFailed - a failure that nothing handled stops what would have come: then what did not come is no fault */
-export function findPreviewFaults(
-  rows: readonly PreviewRow[],
-  visits: ForkVisits,
-  isFailed: boolean,
-): readonly PreviewFault[] {
+export interface PreviewedRun {
+  readonly visits: FoundVisits;
+  /** A failure that nothing handled stops what would have come: then what did not come is no fault. */
+  readonly isFailed: boolean;
+  /** Nodes that were left at waits when it began. */
+  readonly resting: ReadonlySet<string>;
+}
+
+export function findPreviewFaults(rows: readonly PreviewRow[], run: PreviewedRun): readonly PreviewFault[] {
+  const { visits } = run;
   const faults: PreviewFault[] = [];
   const told = new Map<string, PreviewRow>();
   for (const row of rows) {
@@ -23,7 +27,7 @@ export function findPreviewFaults(
   }
   for (const row of rows) {
     const visit = visits.own.get(placeOf(row.node.join('/'), row.visit));
-    const kind = faultOfRow(row, visit, { visits, rows, isFailed });
+    const kind = faultOfRow(row, visit, { ...run, rows });
     if (kind !== undefined) faults.push({ kind, told: `${describe(row)}, and ${describeVisit(visit)}` });
   }
   for (const visit of visits.own.values()) {
@@ -34,19 +38,17 @@ export function findPreviewFaults(
   return faults;
 }
 
-interface Surroundings {
-  readonly visits: ForkVisits;
+interface Surroundings extends PreviewedRun {
   readonly rows: readonly PreviewRow[];
-  readonly isFailed: boolean;
 }
 
 function faultOfRow(row: PreviewRow, visit: Visit | undefined, around: Surroundings): string | undefined {
   const { prediction, because } = row;
   const fate = visit?.fate;
   if (prediction === 'unknown') return faultOfUnknown(row, visit, around);
-  if (prediction === 'restored' && because !== 'set by the fork')
+  if (prediction === 'restored' && because === undefined)
     return fate === undefined ? undefined : `restored, and ${fate}`;
-  const expected = prediction === 'restored' ? 'set' : isTakenOver(row) ? 'taken over' : 'ran';
+  const expected = because === 'set by the fork' ? 'set' : isTakenOver(row) ? 'taken over' : 'ran';
   if (fate === 'ended') return undefined;
   if (visit === undefined || fate === undefined)
     return around.isFailed ? undefined : `${prediction}, and nothing came of it`;
@@ -68,20 +70,22 @@ function faultOfRun(
   return undefined;
 }
 
-/** Until the node that decides has run, nothing becomes of what is unknown. */
+/** Until the node that decides has run, nothing becomes of what is unknown; of what is queued, until it has given its place. */
 function faultOfUnknown(
-  { because = '' }: PreviewRow,
+  { because = '', isQueued = false }: PreviewRow,
   visit: Visit | undefined,
-  { visits, rows }: Surroundings,
+  { visits, rows, resting }: Surroundings,
 ): string | undefined {
   const named = because.split(' or ');
   const deciding = rows.filter(({ node, prediction }) => named.includes(node.join('/')) && !isSettledRow(prediction));
   if (deciding.length === 0) return 'unknown because of a node that is not to run';
   if (visit === undefined || visit.fate === 'ended') return undefined;
-  const decided = [...visits.own.values()].some(
-    ({ node, endedAt = Infinity }) => named.includes(node) && endedAt < visit.begunAt,
-  );
-  return decided ? undefined : 'unknown, and done before the node that decides it';
+  const decided = [...visits.own.values()].some(({ node, endedAt = Infinity, restedAt = Infinity }) => {
+    if (!named.includes(node)) return false;
+    return endedAt < visit.begunAt || (isQueued && restedAt < visit.begunAt);
+  });
+  const hasPlace = isQueued && named.some((node) => resting.has(node));
+  return decided || hasPlace ? undefined : 'unknown, and done before the node that decides it';
 }
 
 /** A visit without a row of its own is foretold if an earlier one of its node is unknown, or leads round a loop. */

@@ -4,7 +4,7 @@ import { CairnError } from '../../src/errors.ts';
 import type { SeededRandom } from '../../src/testing/seeded-random.ts';
 import { findPreviewFaults, type PreviewFault } from './find-preview-faults.ts';
 import { tenant, type ForkTrial } from './fork-trial.ts';
-import { readForkVisits } from './visits.ts';
+import { readForkVisits, restingNodes } from './visits.ts';
 
 /** Draws what a fork changes. @param asked - questions that were asked so far */
 export type DrawChange = (random: SeededRandom, asked: readonly OpenQuestion[]) => ForkOptions;
@@ -38,10 +38,11 @@ export async function findFaultsOfForks(
       faults.push({ kind: 'refused by one of the two', told: `${told.join(', ')}: ${refusals(rows, fork)}` });
       return faults;
     }
+    const resting = await restingNodes(trial, fork);
     const result = await drive(fork.runId);
     const isInherited = (await store.readRun({ tenant, runId: fork.runId }))?.parent?.runId !== runId;
-    const visits = await readForkVisits(engine, store, fork);
-    for (const fault of findPreviewFaults(rows, visits, result.status === 'failed'))
+    const visits = await readForkVisits(trial, fork);
+    for (const fault of findPreviewFaults(rows, { visits, isFailed: result.status === 'failed', resting }))
       faults.push({
         kind: isInherited ? `${fault.kind}${atAncestor}` : fault.kind,
         told: `forked ${told.join(', ')}: ${fault.told}`,

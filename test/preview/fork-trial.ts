@@ -3,66 +3,90 @@ import { createMemoryBlobs } from '../../src/blobs/memory-blobs.ts';
 import type { Engine, OpenQuestion, RunResult } from '../../src/engine/api.ts';
 import { createEngine } from '../../src/engine/engine.ts';
 import type { Graph } from '../../src/graph/graph.ts';
+import type { BlobStore } from '../../src/ports/blobs.ts';
 import type { Store } from '../../src/ports/store.ts';
 import { createMemoryStore } from '../../src/stores/memory/memory-store.ts';
 import type { CrashCase } from '../../src/testing/crash-kit/crash-case.ts';
 import { driveRun } from '../../src/testing/crash-kit/drive-run.ts';
 import { createEffectOracle } from '../../src/testing/crash-kit/effect-oracle.ts';
+import { mortalStore } from '../../src/testing/crash-kit/mortal-store.ts';
+import { Life, mortalOracle } from '../../src/testing/crash-kit/process-life.ts';
 import { createSeededRandom } from '../../src/testing/seeded-random.ts';
 import { createVirtualClock, type VirtualClock } from '../../src/testing/virtual-clock.ts';
 
 export interface ForkTrial {
   readonly engine: Engine;
   readonly store: Store;
+  readonly blobs: BlobStore;
   readonly graph: Graph;
   readonly clock: VirtualClock;
   /** Questions that runs asked, in order. */
   readonly asked: readonly OpenQuestion[];
   /** Starts a run, or resumes it, and brings it to its end; a failed one is resumed so often. */
   readonly drive: (runId: string, resumesMost?: number) => Promise<RunResult>;
+  /** The like in a process of its own, which is killed after so many writes to the store. */
+  readonly driveUntilKilled: (runId: string, writes: number) => Promise<void>;
 }
 
 export const tenant = 'default';
 
+/** Of the process that is killed; everybody knows that it is dead. */
+const killedWorker = 'killed';
+
 export function openForkTrial(crashCase: CrashCase, seed: number): ForkTrial {
   const clock = createVirtualClock();
   const store = createMemoryStore({ now: clock.now });
-  const oracle = createEffectOracle();
-  const graph = crashCase.graph({ oracle, sleep: clock.sleep });
+  const blobs = createMemoryBlobs(clock.now);
+  const effects = createEffectOracle();
   const random = createSeededRandom(seed);
   const asked: OpenQuestion[] = [];
   let runs = 0;
-  const ids = {
-    workerId: 'worker',
-    createRunId: () => `fork-${(runs += 1)}`,
-    random: () => random.next(),
-    isWorkerDead: () => undefined,
-  };
-  const blobs = createMemoryBlobs(clock.now);
-  const engine = createEngine({ store, blobs, clock, ids, findGraph: () => graph });
-  const answer = (question: OpenQuestion): unknown => {
-    asked.push(question);
-    return crashCase.answer?.(question);
-  };
-  const driveOnce = (runId: string): Promise<RunResult> =>
-    driveRun({
-      engine,
-      graph,
-      runId,
-      findEffect: (key) => oracle.find(key),
-      sleep: clock.sleep,
-      input: crashCase.input,
-      users: { ...crashCase, answer },
-      now: clock.now,
-      isThere: async () => (await store.readRun({ tenant, runId })) !== undefined,
+  const open = (workerId: string, life: Life): Pick<ForkTrial, 'engine' | 'graph' | 'drive'> => {
+    const own = clock.openProcess(life);
+    const { sleep } = own;
+    const graph = crashCase.graph({ oracle: mortalOracle(effects, life), sleep });
+    const ids = {
+      workerId,
+      createRunId: () => `fork-${(runs += 1)}`,
+      random: () => random.next(),
+      isWorkerDead: (id: string) => (id === killedWorker ? true : undefined),
+    };
+    const engine = createEngine({
+      store: mortalStore(store, life),
+      blobs,
+      clock: own,
+      ids,
+      findGraph: () => graph,
     });
-  const drive = async (runId: string, resumesMost = 0): Promise<RunResult> => {
-    let result = await driveOnce(runId);
-    for (let resumes = 0; resumes < resumesMost && result.status === 'failed'; resumes += 1) {
-      await (await engine.resume(runId, { graph })).result();
-      result = await driveOnce(runId);
-    }
-    return result;
+    const answer = (question: OpenQuestion): unknown => {
+      asked.push(question);
+      return crashCase.answer?.(question);
+    };
+    const driveOnce = (runId: string): Promise<RunResult> =>
+      driveRun({
+        engine,
+        graph,
+        runId,
+        findEffect: (key) => effects.find(key),
+        sleep,
+        input: crashCase.input,
+        users: { ...crashCase, answer },
+        now: clock.now,
+        isThere: async () => (await store.readRun({ tenant, runId })) !== undefined,
+      });
+    const drive = async (runId: string, resumesMost = 0): Promise<RunResult> => {
+      let result = await driveOnce(runId);
+      for (let resumes = 0; resumes < resumesMost && result.status === 'failed'; resumes += 1) {
+        await (await engine.resume(runId, { graph })).result();
+        result = await driveOnce(runId);
+      }
+      return result;
+    };
+    return { engine, graph, drive };
   };
-  return { engine, store, graph, clock, asked, drive };
+  const driveUntilKilled = async (runId: string, writes: number): Promise<void> => {
+    const life = new Life({ kind: 'write', number: writes, when: 'after' });
+    await Promise.race([open(killedWorker, life).drive(runId), life.death]);
+  };
+  return { ...open('worker', new Life()), store, blobs, clock, asked, driveUntilKilled };
 }

@@ -1,8 +1,11 @@
 /** What became of each visit of a fork to a node of its own graph, read from histories. */
-import type { Engine } from '../../src/engine/api.ts';
+import type { CheckpointRef } from '../../src/engine/api.ts';
 import type { ChangePart } from '../../src/history/stored/change.ts';
-import type { Store } from '../../src/ports/store.ts';
-import { tenant } from './fork-trial.ts';
+import { loadState } from '../../src/history/load/load.ts';
+import type { FrameTree } from '../../src/state/tree.ts';
+import { tenant, type ForkTrial } from './fork-trial.ts';
+
+export type Histories = Pick<ForkTrial, 'engine' | 'store' | 'blobs'>;
 
 /** A visit that a history tells of. */
 export interface Visit {
@@ -15,14 +18,16 @@ export interface Visit {
   /** Its place among all parts of the history: of what first tells of it, and of its end. */
   readonly begunAt: number;
   endedAt: number | undefined;
+  /** Of the first wait or retry in it, or the start of a child run: there it gave its place to others. */
+  restedAt: number | undefined;
   /** Whether something was asked in it, or an answer taken. */
   hasAsked: boolean;
 }
 
-export interface ForkVisits {
-  /** What the fork did, by {@link placeOf}. */
+export interface FoundVisits {
+  /** What was done then, by {@link placeOf}. */
   readonly own: ReadonlyMap<string, Visit>;
-  /** Places that an ancestor told of before or after the fork point, however it went on. */
+  /** Places that were told of before: by what a resume found, by an ancestor of a fork before or after the fork point. */
   readonly known: ReadonlySet<string>;
 }
 
@@ -30,37 +35,78 @@ export function placeOf(node: string, visit: number): string {
   return `${node}#${visit}`;
 }
 
-/** @param firstSeq - of the fork's own checkpoints */
-export async function readForkVisits(
-  engine: Engine,
-  store: Store,
-  { runId, seq: firstSeq }: { readonly runId: string; readonly seq: number },
-): Promise<ForkVisits> {
-  const own = await readVisits(engine, runId, firstSeq);
+/** @param firstSeq - of the checkpoints that came of the resume; `known` are those before it */
+export async function readResumeVisits(
+  trial: Histories,
+  { runId, seq: firstSeq }: CheckpointRef,
+): Promise<FoundVisits> {
+  const own = await readVisits(trial, runId, firstSeq);
   const known = new Set<string>();
-  for (let run = await store.readRun({ tenant, runId }); run?.parent !== undefined;) {
+  for (const [place, { fate }] of await readVisits(trial, runId, 0, firstSeq - 1))
+    if (fate !== 'ended') known.add(place);
+  await noteOpen(trial, { runId, seq: firstSeq - 1 }, known);
+  return { own, known };
+}
+
+/** Some have begun, and left nothing but their records. */
+async function noteOpen(trial: Histories, { runId, seq }: CheckpointRef, known: Set<string>): Promise<void> {
+  const { nodes } = await frameAt(trial, runId, seq);
+  for (const [id, { fired, visits = 1 }] of Object.entries(nodes))
+    if (fired === undefined) known.add(placeOf(id, visits));
+}
+
+async function frameAt({ store, blobs }: Histories, runId: string, seq: number): Promise<FrameTree> {
+  const run = await store.readRun({ tenant, runId });
+  if (run === undefined) throw new Error(`there is no run ${runId}`);
+  return (await loadState(store, blobs, run, seq)).root.frame;
+}
+
+/** @param firstSeq - of the fork's own checkpoints */
+export async function readForkVisits(trial: Histories, { runId, seq: firstSeq }: CheckpointRef): Promise<FoundVisits> {
+  const own = await readVisits(trial, runId, firstSeq);
+  const known = new Set<string>();
+  await noteOpen(trial, { runId, seq: firstSeq }, known);
+  for (let run = await trial.store.readRun({ tenant, runId }); run?.parent !== undefined;) {
     const { runId } = run.parent;
-    for (const [place, { fate }] of await readVisits(engine, runId, 0)) if (fate !== 'ended') known.add(place);
-    run = await store.readRun({ tenant, runId });
+    for (const [place, { fate }] of await readVisits(trial, runId, 0)) if (fate !== 'ended') known.add(place);
+    run = await trial.store.readRun({ tenant, runId });
   }
   return { own, known };
 }
 
-/** Visits of a run from a seq on; what its ancestors recorded before counts the visits only. */
-async function readVisits(engine: Engine, runId: string, firstSeq: number): Promise<Map<string, Visit>> {
+/** Nodes of a run's own graph that have open waits or child runs: when they go on they come to them again, and give their place to others. */
+export async function restingNodes(trial: Histories, { runId, seq }: CheckpointRef): Promise<ReadonlySet<string>> {
+  const waiting = (await trial.engine.waits(runId)).map(({ node }) => node[0] ?? '');
+  const { nodes } = await frameAt(trial, runId, seq);
+  const parents = Object.entries(nodes).filter(
+    ([, record]) => record.fired === undefined && record.children !== undefined,
+  );
+  return new Set([...waiting, ...parents.map(([id]) => id)]);
+}
+
+/** Visits of a run from a seq to a seq; what was recorded before counts the visits only. */
+async function readVisits(
+  trial: Histories,
+  runId: string,
+  firstSeq: number,
+  lastSeq = Number.POSITIVE_INFINITY,
+): Promise<Map<string, Visit>> {
   const visits = new Map<string, Visit>();
   /** The last visit of each node that is over. */
-  const over = new Map<string, number>();
+  const over: Over = new Map();
   let order = 0;
-  for await (const event of engine.events(runId)) {
+  for await (const event of trial.engine.events(runId)) {
     if (event.type !== 'checkpoint') continue;
     for (const part of event.change) {
       const [node, ...deeper] = part.node ?? [];
-      if (node === undefined || deeper.length > 0) continue;
+      if (node === undefined) continue;
       order += 1;
-      const visit = part.visit ?? (saysVisit(part) ? 1 : (over.get(node) ?? 0) + 1);
-      if (event.seq >= firstSeq) tell(visits, node, visit, part, order);
-      if (isEnd(part)) over.set(node, visit);
+      if (event.seq >= firstSeq && isRest(part))
+        noteRest(visits, node, await visitOf(trial, runId, event.seq, node, over), order);
+      if (deeper.length > 0) continue;
+      const visit = part.visit ?? (saysVisit(part) ? 1 : await visitOf(trial, runId, event.seq, node, over));
+      if (event.seq >= firstSeq && event.seq <= lastSeq) tell(visits, node, visit, part, order);
+      if (isEnd(part)) over.set(node, { visit, isFailed: part.status === 'failed' });
     }
   }
   return visits;
@@ -77,7 +123,28 @@ function tell(visits: Map<string, Visit>, node: string, visit: number, part: Cha
   if (isEnd(part)) known.endedAt = order;
 }
 
-const nothing = { fate: 'ended', from: undefined, endedAt: undefined, hasAsked: false } as const;
+type Over = Map<string, { readonly visit: number; readonly isFailed: boolean }>;
+
+/** The visit of a part that does not say it: the one after the last that is over. One that has failed may still be open: its record tells. */
+async function visitOf(trial: Histories, runId: string, seq: number, node: string, over: Over): Promise<number> {
+  const last = over.get(node);
+  if (last?.isFailed !== true) return (last?.visit ?? 0) + 1;
+  return (await frameAt(trial, runId, seq)).nodes[node]?.visits ?? 1;
+}
+
+const nothing = { fate: 'ended', from: undefined, endedAt: undefined, restedAt: undefined, hasAsked: false } as const;
+
+function noteRest(visits: Map<string, Visit>, node: string, visit: number, order: number): void {
+  const place = placeOf(node, visit);
+  const known = visits.get(place) ?? { ...nothing, node, visit, begunAt: order };
+  known.restedAt ??= order;
+  visits.set(place, known);
+}
+
+/** A child run takes the place of its parent. */
+function isRest({ kind }: ChangePart): boolean {
+  return kind === 'wait' || kind === 'retry' || kind === 'start';
+}
 
 function fateOf({ kind, by }: ChangePart): Visit['fate'] {
   if (kind === 'replay') return 'taken over';

@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
+import type { PreviewOptions } from '../../src/engine/api.ts';
 import { systemClock } from '../../src/app/system-clock.ts';
 import { createNodeTypes } from '../../src/nodes/blocks/index.ts';
 import { createBench } from '../engine-kit.ts';
@@ -96,4 +97,15 @@ test('X3 Y11 a command of a called workflow that ended with an exit code is trie
   expect(failed.status).toBe('failed');
   const done = await (await engine.resume(failed.runId, { graph, retry: true })).result();
   expect([done.status, readFileSync(log, 'utf8')]).toEqual(['completed', 'x\nx\n']);
+});
+
+test('X5 a preview of a resume tells what it does with a command that ended with an exit code, as its options say', async () => {
+  const { engine, graph, result } = await run('exit 1');
+  const previewOf = async (options: PreviewOptions): Promise<readonly (string | undefined)[]> =>
+    (await engine.preview({ runId: result.runId, seq: result.seq }, { graph, ...options })).map(
+      ({ node, prediction }) => `${node.join('/')} ${prediction}`,
+    );
+  expect(await previewOf({})).toEqual(['pay in doubt', 'outputs unknown']);
+  expect(await previewOf({ retry: true })).toEqual(['pay runs again', 'outputs unknown']);
+  expect(await previewOf({ retryFailed: false })).toEqual([]);
 });

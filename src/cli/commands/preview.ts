@@ -24,12 +24,14 @@ const tones: Readonly<Record<string, Tone>> = {
   runs: 'strong',
   asks: 'warn',
   'in doubt': 'bad',
+  fails: 'bad',
   unknown: 'dim',
 };
 
-function becauseOf({ prediction, because }: PreviewRunOutput['rows'][number]): string {
+function becauseOf({ prediction, because, isQueued }: PreviewRunOutput['rows'][number]): string {
   if (because === undefined) return '';
-  if (prediction === 'unknown') return `until ${because} has run`;
+  if (prediction === 'unknown')
+    return isQueued === true ? `until ${because} leaves it room` : `until ${because} has run`;
   return prediction === 'replayed' || prediction === 'reused' ? `recorded at ${because}` : because;
 }
 
@@ -53,7 +55,7 @@ export const previewCommand: Command<PreviewRunInput> = {
   summary: previewRun.summary,
   fields: previewRun.input,
   details:
-    'Without a change, it tells what resume would do with the newest checkpoint; of an older one, or with a change, what a fork would do.',
+    'Without a change, it tells what resume would do with the newest checkpoint; of an older one, or with a change, what a fork would do. With --retry it tells what resume --retry would do.',
   examples: [
     { line: 'cairn preview 0198c2f4', does: 'what resume would do' },
     { line: 'cairn preview 0198c2f4@12 --set scratch.tone=formal', does: 'what a fork with changed state would do' },

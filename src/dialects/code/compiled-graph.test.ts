@@ -128,6 +128,7 @@ test('H2 a fork takes dotted paths or patches, a checkpoint or a run', async () 
     { set: [{ path: ['scratch', 'a.b'], value: 1 }], answers: { ask: 2 }, rerunPure: true },
   );
   await graph.preview({ runId: 'run', seq: 2 }, { asFork: true });
+  await graph.preview({ runId: 'run', seq: 2 }, { retry: true, retryFailed: false });
   expect(calls).toEqual([
     [
       'fork',
@@ -140,6 +141,7 @@ test('H2 a fork takes dotted paths or patches, a checkpoint or a run', async () 
       { graph: 'GRAPH', set: [{ path: ['scratch', 'a.b'], value: 1 }], answers: { ask: 2 }, rerunPure: true },
     ],
     ['preview', { runId: 'run', seq: 2 }, { graph: 'GRAPH', asFork: true }],
+    ['preview', { runId: 'run', seq: 2 }, { graph: 'GRAPH', retry: true, retryFailed: false }],
   ]);
 });
 

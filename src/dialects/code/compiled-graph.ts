@@ -25,6 +25,7 @@ import type {
   CompileOptions,
   ContinueOptions,
   InvokeOptions,
+  PreviewedOptions,
   RunTarget,
   StreamOptions,
 } from './run-options.ts';
@@ -80,7 +81,14 @@ const optionNames = {
     'budget',
   ] satisfies readonly (keyof ContinueOptions)[],
   fork: forkOptionNames,
-  preview: [...forkOptionNames, 'asFork'],
+  preview: [
+    ...forkOptionNames,
+    'retryFailed',
+    'retry',
+    'migrate',
+    'budget',
+    'asFork',
+  ] satisfies readonly (keyof PreviewedOptions)[],
   answer: ['by'],
   signal: ['id'],
   events: ['after'],
@@ -190,16 +198,17 @@ export class CompiledGraph<
     return this.engine.fork(await this.#refOf(from), this.#forkOptions(options));
   }
 
-  /** What resuming (no options) or forking would restore, replay and run; nothing is run. */
-  async preview(
-    from: RunTarget,
-    options: BranchOptions<Answers> & { readonly asFork?: boolean } = {},
-  ): Promise<readonly PreviewRow[]> {
+  /** What resuming, with its options, or forking would restore, replay and run; nothing is run. */
+  async preview(from: RunTarget, options: PreviewedOptions<Answers> = {}): Promise<readonly PreviewRow[]> {
     checkOptions('preview', options);
-    const { asFork, ...branch } = options;
+    const { asFork, retryFailed, retry, migrate, budget, ...branch } = options;
     return this.engine.preview(await this.#refOf(from), {
       ...this.#forkOptions(branch),
       ...(asFork === undefined ? {} : { asFork }),
+      ...(retryFailed === undefined ? {} : { retryFailed }),
+      ...(retry === undefined ? {} : { retry }),
+      ...(migrate === undefined ? {} : { migrate }),
+      ...(budget === undefined ? {} : { budget }),
     });
   }
 

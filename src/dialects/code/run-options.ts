@@ -1,5 +1,5 @@
 /** What the calls of a compiled graph may be given. */
-import type { Engine, ForkOptions, Patch, ResumeOptions, RunMeta } from '../../engine/api.ts';
+import type { Engine, ForkOptions, Patch, PreviewOptions, ResumeOptions, RunMeta } from '../../engine/api.ts';
 import type { Amounts } from '../../graph/amounts.ts';
 import type { Graph } from '../../graph/graph.ts';
 import type { CheckpointName } from '../../history/read/references.ts';
@@ -61,3 +61,6 @@ export interface BranchOptions<Answers = AnyAnswers> extends Omit<ForkOptions, '
   /** Go on under another graph. Default: this one. */
   readonly graph?: Graph;
 }
+
+/** What is previewed: a fork, or a resume with its options. */
+export type PreviewedOptions<Answers = AnyAnswers> = BranchOptions<Answers> & Omit<PreviewOptions, keyof ForkOptions>;

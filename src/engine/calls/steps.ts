@@ -154,9 +154,12 @@ class StepCall<T> {
     if (!this.#isCurrent()) return never();
     if (taken === undefined) return undefined;
     if (taken.doubt === undefined)
-      return recordKnownEnd(this.#core, effort, this.#isCurrent, taken.output, undefined, () => {
-        bookSpared(this.#core, activation, effort, taken.cost);
-        replay.noteTaken(taken);
+      return recordKnownEnd(this.#core, effort, this.#isCurrent, taken.output, undefined, {
+        from: taken.from,
+        note: () => {
+          bookSpared(this.#core, activation, effort, taken.cost);
+          replay.noteTaken(taken);
+        },
       });
     bookSpared(this.#core, activation, effort, taken.cost);
     replay.noteTaken(taken);
@@ -183,8 +186,8 @@ class StepCall<T> {
         const after = await afterFailure(core, effort, error, attempt);
         if (!this.#isCurrent()) return never<T>();
         if (after.kind === 'happened') {
-          const note = (): void => book(core, charge);
-          return (await recordKnownEnd(core, effort, this.#isCurrent, after.output, 'reconcile', note)).output as T;
+          const taken = { note: (): void => book(core, charge) };
+          return (await recordKnownEnd(core, effort, this.#isCurrent, after.output, 'reconcile', taken)).output as T;
         }
         book(core, charge);
         if (after.kind === 'fail') throw this.#fail(effort, attempt, error);

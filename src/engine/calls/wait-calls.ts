@@ -12,6 +12,7 @@ import { schemaDefect } from '../../schema/json-schema.ts';
 import { earlySignalOf, findEarlySignal } from '../waits/early-signals.ts';
 import { offloadForm, offloadValue } from '../admit/offload.ts';
 import { openWait } from '../waits/open-wait.ts';
+import type { TakenRecord } from '../run/recorded-past.ts';
 import type { RunCore } from '../run/run-core.ts';
 import { inputHashOf } from '../settle/settle.ts';
 import { keepBeside } from '../record/keep-beside.ts';
@@ -73,8 +74,17 @@ async function finishKnown(
     if (activation.generation !== generation || activation.phase !== 'running') return never();
     if (!known.take()) continue;
     const step: StepRecord = { kind: call.kind, status: 'done', by: known.by };
-    return { output: finishStep(core, activation, key, step, known.admitted) };
+    return { output: finishStep(core, activation, key, step, known.admitted, known.from) };
   }
+}
+
+interface KnownEnd {
+  readonly admitted: Admitted;
+  readonly by: string;
+  /** The ancestor's record it is taken from, if it is. */
+  readonly from?: TakenRecord;
+  /** Records that it is taken; false: another call was first. */
+  readonly take: () => boolean;
 }
 
 /** What ends a wait before it is opened: a signal that came early, or what an ancestor of a fork recorded. It is taken together with what records it. */
@@ -83,7 +93,7 @@ async function findKnown(
   activation: Activation,
   key: string,
   { kind, name }: WaitCall,
-): Promise<{ readonly admitted: Admitted; readonly by: string; readonly take: () => boolean } | undefined> {
+): Promise<KnownEnd | undefined> {
   const admit = (value: unknown): Promise<Admitted> => offloadValue(core, admitStep(core, activation, key, value));
   const early = kind === 'signal' ? await findEarlySignal(core, name, admit) : undefined;
   if (early !== undefined) return early;
@@ -93,7 +103,7 @@ async function findKnown(
     core.replay?.noteTaken(replayed);
     return true;
   };
-  return { admitted: await admit(replayed.output), by: replayed.by ?? 'replay', take };
+  return { admitted: await admit(replayed.output), by: replayed.by ?? 'replay', from: replayed.from, take };
 }
 
 function openCall(

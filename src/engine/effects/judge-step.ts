@@ -8,7 +8,7 @@ import { admitStep, finishStep } from '../record/finish-step.ts';
 import { recordedStep } from '../record/step-keys.ts';
 import { setStep } from '../record/step-record.ts';
 import { never } from '../run/guard-call.ts';
-import type { OriginalEnd } from '../run/recorded-past.ts';
+import type { OriginalEnd, TakenRecord } from '../run/recorded-past.ts';
 import type { RunCore } from '../run/run-core.ts';
 import { leaveAtWait } from '../waits/leave.ts';
 import { openWait } from '../waits/open-wait.ts';
@@ -51,7 +51,8 @@ async function judgeByOriginal(
 ): Promise<{ readonly output: unknown } | undefined> {
   // What it cost there is not spent here.
   const save = (cost: Account): void => bookSpared(core, effort.activation, effort, cost);
-  if (end.kind === 'step') return recordKnownEnd(core, effort, isCurrent, end.output, 'replay', () => save(end.cost));
+  if (end.kind === 'step')
+    return recordKnownEnd(core, effort, isCurrent, end.output, 'replay', { note: () => save(end.cost) });
   if (end.kind !== 'failedStep' || end.taken.doubt === undefined) return never();
   save(end.taken.cost);
   core.replay?.noteTaken(end.taken);
@@ -59,19 +60,19 @@ async function judgeByOriginal(
   return judgeStep(core, effort, isCurrent);
 }
 
-/** Records what a step is known to have given, without running it. `note` writes what must be in one checkpoint with that. */
+/** Records what a step is known to have given, without running it. `taken`: from which record of an ancestor, and what must be in one checkpoint with that. */
 export async function recordKnownEnd(
   core: RunCore,
   effort: StepEffort,
   isCurrent: () => boolean,
   output: unknown,
   by: string | undefined,
-  note?: () => void,
+  taken?: { readonly from?: TakenRecord; readonly note: () => void },
 ): Promise<{ readonly output: unknown }> {
   const { activation, stepKey: key, effect, hash } = effort;
   const admitted = await offloadValue(core, admitStep(core, activation, key, output));
   if (!isCurrent()) return never();
-  note?.();
+  taken?.note();
   const step: StepRecord = {
     kind: 'step',
     status: 'done',
@@ -80,5 +81,5 @@ export async function recordKnownEnd(
     ...effort.account,
     ...(by === undefined ? {} : { by }),
   };
-  return { output: finishStep(core, activation, key, step, admitted) };
+  return { output: finishStep(core, activation, key, step, admitted, taken?.from) };
 }

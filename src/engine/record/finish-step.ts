@@ -5,6 +5,7 @@ import type { NodeRecord, StepRecord } from '../../state/tree.ts';
 import { checkWritten } from '../admit/checkpoint-size.ts';
 import { isEffect } from '../run/effect.ts';
 import type { Activation } from '../run/frame-run.ts';
+import type { TakenRecord } from '../run/recorded-past.ts';
 import type { RunCore } from '../run/run-core.ts';
 import { accountOf } from './open-record.ts';
 import { enterEvents } from './told-events.ts';
@@ -36,13 +37,14 @@ export function admitStep(core: RunCore, activation: Activation, key: string, va
   return admitted;
 }
 
-/** Records the end of a step and returns its output as it was stored. */
+/** Records the end of a step and returns its output as it was stored. `from`: an ancestor's record, where it was taken over. */
 export function finishStep(
   core: RunCore,
   activation: Activation,
   key: string,
   step: StepRecord,
   admitted: Admitted,
+  from?: TakenRecord,
 ): unknown {
   ensureSteps(activation);
   const { value } = admitted;
@@ -55,13 +57,21 @@ export function finishStep(
   );
   // What follows from a finished effect waits until it is durable (E3).
   if (isEffect({ effect: step.effect ?? 'pure' })) core.draft.holdsEffect = true;
-  noteStep(core, activation, key, step);
+  noteStep(core, activation, key, step, from);
   return value;
 }
 
-/** Adds a step to the next checkpoint's change, and asks for one. */
-export function noteStep(core: RunCore, activation: Activation, key: string, step: StepRecord): void {
-  const { effect = 'pure', attempt, status, hash } = step;
+/** Adds a step to the next checkpoint's change, and asks for one. What ended a wait before it was opened says by whom. */
+export function noteStep(
+  core: RunCore,
+  activation: Activation,
+  key: string,
+  step: StepRecord,
+  from?: TakenRecord,
+): void {
+  const { kind, attempt, status, hash, by } = step;
+  const isWait = kind !== 'step';
+  const effect = isWait ? 'human' : (step.effect ?? 'pure');
   enterEvents(core, activation);
   core.draft.note({
     kind: 'step',
@@ -72,6 +82,8 @@ export function noteStep(core: RunCore, activation: Activation, key: string, ste
     ...(status === 'done' ? {} : { status }),
     ...(hash === undefined ? {} : { hash }),
     ...accountOf(step),
+    ...(isWait && by !== undefined ? { by } : {}),
+    ...(from === undefined ? {} : { from: { runId: from[0], seq: from[1] } }),
     ...visitOf(activation),
   });
   core.loop.requestFlush();

@@ -128,6 +128,12 @@ export class RecordedOutcomes {
     return this.#steps.get(placeIn(activation, step)) ?? [];
   }
 
+  /** All that is recorded of steps of a visit, before its saves and after them. */
+  stepsOf(activation: Activation): readonly Recorded[] {
+    const prefix = `${placeIn(activation)} `;
+    return [...this.#steps].flatMap(([place, list]) => (place.startsWith(prefix) ? list : []));
+  }
+
   /** Where an effect was announced whose end is not recorded. */
   announced(activation: Activation, step?: string): Recorded | undefined {
     return this.#announced.get(placeIn(activation, step));

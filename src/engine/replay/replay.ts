@@ -68,6 +68,22 @@ export class ReplaySource implements RecordedPast {
     return this.#outcomes.hasNode(path);
   }
 
+  /** Whether an answer is recorded that a question of this visit would take without asking. */
+  hasAnswer(activation: Activation): boolean {
+    const known = activation.frameRun.openRecordOf(activation.node)?.steps ?? {};
+    return this.#outcomes.stepsOf(activation).some((recorded) => {
+      const { step = '', by, effect, kind } = recorded.part;
+      const last = this.#core.root.replayed?.[stepKeyOf(activation.path, step)];
+      return (
+        (kind === 'answer' || effect === 'human') &&
+        by !== 'timer' &&
+        !Object.hasOwn(known, step) &&
+        !isTaken(recorded, last) &&
+        this.#hasEqualInput(activation, recorded, { key: step, effect: 'human', hash: undefined })
+      );
+    });
+  }
+
   offer(activation: Activation, what: 'any' | 'announced'): Offer | undefined {
     const { node } = activation;
     if (what === 'announced') return asOffer(this.#announced(activation));

@@ -61,6 +61,8 @@ export interface RecordedPast {
   readonly isBusy: boolean;
   /** Whether some ancestor recorded this place at all. */
   hasRecord(path: readonly string[]): boolean;
+  /** Whether an answer is recorded that a question of this visit would take without asking. */
+  hasAnswer(activation: Activation): boolean;
   /**
    * What is recorded for an activation of equal input, if its class lets a fork take it over. `announced`: it was open at the fork point;
    * only whether it was begun again in the original counts, since what was decided about it before is used up there.

@@ -25,12 +25,12 @@ import { pendingOf } from '../run/pending.ts';
 import type { EngineEnvironment } from '../run/run-core.ts';
 
 /** A fork before it is admitted. */
-export interface DraftFork {
+export interface DraftFork<State extends TreeWriter> {
   /** The checkpoint it continues from: the one asked for, or the one just before a patched outcome or answer. */
   readonly from: number;
   readonly loaded: LoadedState;
   /** Its state, and the ops that make it. */
-  readonly state: TreeWriter;
+  readonly state: State;
   /** What the graph it goes on under has that the one before had not, and the other way round. */
   readonly differences: readonly unknown[];
 }
@@ -107,7 +107,15 @@ async function fullFork(
   findGraph: FindGraph,
   fork: RunKey,
 ): Promise<NewFork> {
-  const { from, loaded, state, differences } = await draftFork(env, run, seq, options, findGraph, fork);
+  const { from, loaded, state, differences } = await draftFork(
+    env,
+    run,
+    seq,
+    options,
+    findGraph,
+    (root) => new TreeWriter(root),
+    fork,
+  );
   const { root, checksum } = loaded;
   const waits = openWaitRows(fork, root);
   return {
@@ -164,18 +172,19 @@ async function quickFork(
 }
 
 /** The state a fork begins with, and the delta that makes it. Writes nothing but the blobs of large values, for the fork. */
-export async function draftFork(
+export async function draftFork<State extends TreeWriter>(
   env: EngineEnvironment,
   run: RunRow,
   seq: number,
   options: ForkOptions,
   findGraph: FindGraph,
+  openWriter: (root: RunTree) => State,
   fork: RunKey = run,
-): Promise<DraftFork> {
+): Promise<DraftFork<State>> {
   const { from, meant } = await forkPoint(env, run, seq, options);
   const loaded = await loadState(env.store, env.blobs, run, from);
   const { root } = loaded;
-  const state = new TreeWriter(root);
+  const state = openWriter(root);
   const patches = new ForkPatches(env, fork, state);
   if (root.status !== 'paused') state.set(['status'], 'paused');
   state.delete(['failures']);

@@ -3,8 +3,8 @@ import type { Graph, GraphNode } from '../../graph/graph.ts';
 import type { Change, ChangePart } from '../../history/stored/change.ts';
 import { loadState, readOwner, type LoadedState } from '../../history/load/load.ts';
 import type { RunRow } from '../../ports/store.ts';
-import type { NodeRecord } from '../../state/tree.ts';
-import type { ForkOptions, Prediction, PreviewRow } from '../api.ts';
+import type { NodeRecord, RunTree } from '../../state/tree.ts';
+import type { Prediction, PreviewOptions, PreviewRow, ResumeOptions } from '../api.ts';
 import { prepareStart } from '../drive/prepare.ts';
 import { doubtViewOf, saidByPerson } from '../effects/judge.ts';
 import { applyVerdict } from '../effects/judge-node.ts';
@@ -14,21 +14,17 @@ import { ReplaySource } from '../replay/replay.ts';
 import type { QueuedStart } from '../run/agenda.ts';
 import { Draft } from '../run/draft.ts';
 import type { Activation } from '../run/frame-run.ts';
+import { isEffect } from '../run/effect.ts';
 import type { Loop } from '../run/loop.ts';
 import { RunCore, type EngineEnvironment } from '../run/run-core.ts';
 import { momentOf } from '../run/standing.ts';
 import { startPlanned } from '../settle/cancel.ts';
 import { settleCancelled } from '../settle/settle.ts';
 import { draftFork } from './fork.ts';
-import { hasOtherCode } from './graph-change.ts';
-import { takeRoutesAgain } from './reroute.ts';
+import { openState } from './open-state.ts';
+import { hasEnded } from './resume-run.ts';
 
-/** What is previewed: the fork that the options say, or a resume. */
-export interface PreviewOptions extends ForkOptions {
-  readonly asFork?: boolean;
-}
-
-/** @throws CHECKPOINT_NOT_FOUND, CHECKPOINT_PRUNED, WAIT_NOT_FOUND, ANSWER_INVALID */
+/** @throws CHECKPOINT_NOT_FOUND, CHECKPOINT_PRUNED, WAIT_NOT_FOUND, ANSWER_INVALID, RUN_GRAPH_CHANGED */
 export async function previewRun(
   outer: EngineEnvironment,
   run: RunRow,
@@ -40,16 +36,36 @@ export async function previewRun(
     options.asFork === true || options.set !== undefined || options.answers !== undefined || seq < run.head;
   // What is large stays where it is: a preview writes nothing.
   const env = { ...outer, limits: { ...outer.limits, inlineBytes: Number.POSITIVE_INFINITY } };
-  const draft = isFork ? await draftFork(env, run, seq, options, async () => graph) : undefined;
-  const preview = new Preview(env, run, graph, draft?.loaded ?? (await loadState(env.store, env.blobs, run, seq)));
-  const { core } = preview;
-  if (draft !== undefined) {
-    const isPatched = options.set !== undefined || options.answers !== undefined || draft.differences.length > 0;
-    const owner = await readOwner(env.store, run, draft.from);
-    const fork = { ...run, runId: `${run.runId}\0preview`, parent: { runId: owner.runId, seq: draft.from } };
-    core.replay = await ReplaySource.load(core, fork, isPatched);
-  } else if (run.parent !== undefined) core.replay = await ReplaySource.load(core, run);
-  return preview.predict();
+  const openDraft = (root: RunTree): Draft => new Draft(run, root);
+  if (!isFork) {
+    const loaded = await loadState(env.store, env.blobs, run, seq);
+    return previewResume(env, run, { loaded, state: openDraft(loaded.root) }, graph, options);
+  }
+  const fork = await draftFork(env, run, seq, options, async () => graph, openDraft);
+  const { from, differences } = fork;
+  const isPatched = options.set !== undefined || options.answers !== undefined || differences.length > 0;
+  const owner = await readOwner(env.store, run, from);
+  const row = { ...run, runId: `${run.runId}\0preview`, parent: { runId: owner.runId, seq: from } };
+  return previewResume(env, row, fork, graph, {}, isPatched);
+}
+
+/**
+ * @param opened - its state, and what a fork that is not made has changed in it
+ * @param isPatched - whether such a fork changes anything
+ */
+async function previewResume(
+  env: EngineEnvironment,
+  run: RunRow,
+  { loaded, state: draft }: { readonly loaded: LoadedState; readonly state: Draft },
+  graph: Graph,
+  options: ResumeOptions,
+  isPatched?: boolean,
+): Promise<readonly PreviewRow[]> {
+  const isLeft = hasEnded(loaded.root, options);
+  if (!isLeft) await openState(env, run, draft, graph, options);
+  const preview = new Preview(env, run, graph, loaded, draft);
+  if (run.parent !== undefined) preview.core.replay = await ReplaySource.load(preview.core, run, isPatched);
+  return isLeft ? preview.restored() : preview.predict();
 }
 
 /** A loop that begins nothing: it writes down what would begin, and settles what needs no running. */
@@ -63,11 +79,7 @@ class Preview implements Loop {
   #wake: (() => void) | undefined;
   #fault: unknown;
 
-  constructor(env: EngineEnvironment, run: RunRow, graph: Graph, loaded: LoadedState) {
-    const { root } = loaded;
-    const draft = new Draft(run, root);
-    takeRoutesAgain(draft, graph);
-    if (hasOtherCode(root, graph)) root.rerunPure = true;
+  constructor(env: EngineEnvironment, run: RunRow, graph: Graph, loaded: LoadedState, draft: Draft) {
     const claim = { tenant: run.tenant, runId: run.runId, workerId: env.ids.workerId, token: 0, leaseMs: 0 };
     this.core = new RunCore({
       env,
@@ -85,18 +97,15 @@ class Preview implements Loop {
 
   async predict(): Promise<readonly PreviewRow[]> {
     const { agenda, rootFrame, replay } = this.core;
-    const { concurrency } = rootFrame.graph.policies;
-    this.#restored();
+    this.restored();
     startPlanned(this.core, rootFrame, rootFrame.plan.initial());
     for (;;) {
-      while (agenda.queue.length > 0 && agenda.busyCount < concurrency)
-        prepareStart(this.core, agenda.queue.shift() as QueuedStart);
+      for (let next = this.#nextStart(); next !== undefined; next = this.#nextStart()) prepareStart(this.core, next);
       for (const activation of agenda.cancelled.splice(0)) settleCancelled(this.core, activation);
       replay?.pump();
       this.#recorded();
       if (this.#fault !== undefined) throw this.#fault;
-      const hasRoom = agenda.queue.length > 0 && agenda.busyCount < concurrency;
-      if (hasRoom || agenda.cancelled.length > 0) continue;
+      if (this.#hasRoom || agenda.cancelled.length > 0) continue;
       if (replay?.isBusy !== true && this.#judging + agenda.openingCount === 0) break;
       await new Promise<void>((resolve) => {
         this.#wake = resolve;
@@ -107,17 +116,35 @@ class Preview implements Loop {
     return this.#rows;
   }
 
+  get #hasRoom(): boolean {
+    const { agenda, rootFrame } = this.core;
+    return agenda.queue.length > 0 && agenda.busyCount < rootFrame.graph.policies.concurrency;
+  }
+
+  /** The first if there is room; else the first that goes on with what it has begun and sees what it saw, whenever it comes to it. */
+  #nextStart(): QueuedStart | undefined {
+    const { queue } = this.core.agenda;
+    if (this.#hasRoom) return queue.shift();
+    const index = queue.findIndex(({ frameRun, start }) => {
+      const node = frameRun.graph.nodes[start.node] as GraphNode;
+      return !isEffect(node) && frameRun.openRecordOf(node) !== undefined;
+    });
+    return index < 0 ? undefined : queue.splice(index, 1)[0];
+  }
+
   begin(activation: Activation): void {
     const { node, frameRun } = activation;
     this.#recorded();
+    const { replay } = this.core;
     const record = frameRun.openRecordOf(node);
-    const hasRun = record !== undefined || this.core.replay?.hasRecord(activation.path) === true;
-    const isAsking = node.effect === 'human' && !isAnswered(record);
+    const hasRun = record !== undefined || replay?.hasRecord(activation.path) === true;
+    const isAsking = node.effect === 'human' && (isAsked(record) ?? replay?.hasAnswer(activation) !== true);
     this.#untell(activation, isAsking ? 'asks' : hasRun ? 'runs again' : 'runs');
   }
 
-  /** A preview tells what would be, not when. */
+  /** A preview tells what would be, not when; but what has room meanwhile begins. */
   beginLater(activation: Activation): void {
+    this.core.agenda.setBusy(activation, false);
     this.begin(activation);
   }
 
@@ -138,13 +165,12 @@ class Preview implements Loop {
     const end = intent === undefined ? undefined : await this.core.replay?.originalEnd(effort, intent);
     if (end !== undefined) return applyVerdict(this.core, activation, { kind: 'original', end });
     const decision = decideDoubt(doubtViewOf(effort, activation.node.onInDoubt));
-    if (decision === 'run') return this.begin(activation);
+    if (decision === 'run') return applyVerdict(this.core, activation, { kind: 'run' });
     if (decision === 'ask' || decision === 'reconcile') return this.#untell(activation, 'in doubt');
     if (decision === 'happened') {
       const returned = saidByPerson(effort);
       return applyVerdict(this.core, activation, { kind: 'happened', returned, by: 'person' });
     }
-    this.#add(activation, 'in doubt');
     applyVerdict(this.core, activation, { kind: 'fail' });
   }
 
@@ -170,23 +196,22 @@ class Preview implements Loop {
   }
   publishLive(): void {}
 
-  #restored(): void {
+  /** What had settled. */
+  restored(): readonly PreviewRow[] {
     const { rootFrame } = this.core;
     for (const node of rootFrame.graph.nodes) {
       const record = rootFrame.recordOf(node);
       if (node.index < 2 || record?.fired === undefined || rootFrame.plan.stateOf(node.index) !== 'settled') continue;
       this.#rows.push({ node: [node.id], visit: record.visits ?? 1, effect: node.effect, prediction: 'restored' });
     }
+    return this.#rows;
   }
 
   /** What was settled without running: the parts of the change that would be written tell. */
   #recorded(): void {
     for (const part of JSON.parse(this.core.draft.take().changeJson) as Change) {
-      const { from, by } = part;
-      if (part.kind === 'replay' && from !== undefined)
-        this.#rows.push(rowOf(part, part.effect === undefined ? 'reused' : 'replayed', `${from.runId}@${from.seq}`));
-      else if (part.kind === 'settle' && by !== undefined && part.status === undefined)
-        this.#rows.push(rowOf(part, 'restored', by === 'fork' ? 'set by the fork' : `decided by ${by}`));
+      const row = rowOfPart(part);
+      if (row !== undefined) this.#rows.push(row);
     }
   }
 
@@ -208,7 +233,14 @@ class Preview implements Loop {
     const because = [...this.#untold.keys()].map((index) => rootFrame.graph.nodes[index]?.id ?? '').join(' or ');
     for (const { frameRun, start } of agenda.queue.splice(0)) {
       const { id, effect } = frameRun.graph.nodes[start.node] as GraphNode;
-      this.#rows.push({ node: [...frameRun.nodePath, id], visit: start.visit, effect, prediction: 'unknown', because });
+      this.#rows.push({
+        node: [...frameRun.nodePath, id],
+        visit: start.visit,
+        effect,
+        prediction: 'unknown',
+        because,
+        isQueued: true,
+      });
       this.#untold.set(start.node, start.visit);
     }
   }
@@ -237,16 +269,23 @@ class Preview implements Loop {
   }
 }
 
-function rowOf(
-  { node = [], visit = 1, effect = 'pure' }: ChangePart,
-  prediction: Prediction,
-  because: string,
-): PreviewRow {
-  return { node, visit, effect, prediction, because };
+/** What a part says of a visit that settles and has not run; undefined: it is no such part. */
+function rowOfPart(part: ChangePart): PreviewRow | undefined {
+  const { kind, node = [], visit = 1, effect = 'pure', from, by, status, error } = part;
+  const row = (prediction: Prediction, because: string): PreviewRow => ({ node, visit, effect, prediction, because });
+  if (kind === 'replay' && from !== undefined)
+    return row(part.effect === undefined ? 'reused' : 'replayed', `${from.runId}@${from.seq}`);
+  if (kind !== 'settle') return undefined;
+  if (status === 'failed') return row('fails', error?.code ?? '');
+  if (status !== undefined) return undefined;
+  if (by === undefined) return row('restored', 'kept when its reducer or condition failed');
+  return row('restored', by === 'fork' ? 'set by the fork' : `decided by ${by}`);
 }
 
-/** It goes on with the answers it has, whether or not it asks anew. */
-function isAnswered(record: NodeRecord | undefined): boolean {
+/** Whether a question of the visit is open; undefined: it has asked nothing yet, as far as its record goes. */
+function isAsked(record: NodeRecord | undefined): boolean | undefined {
   const questions = Object.values(record?.steps ?? {}).filter(({ kind }) => kind === 'ask');
-  return questions.length > 0 && questions.every(({ status }) => status === 'done');
+  // What was asked before a save is in the saved state.
+  if (questions.length === 0 && record?.saves === undefined) return undefined;
+  return questions.some(({ status }) => status !== 'done');
 }

@@ -65,7 +65,7 @@ export const diffCheckpoints: Tool<{ readonly from: string; readonly to: string 
   },
 };
 
-export const previewResume: Tool<BranchInput & { readonly as_fork?: boolean }> = {
+export const previewResume: Tool<BranchInput & { readonly as_fork?: boolean; readonly retry?: boolean }> = {
   name: 'preview_resume',
   title: 'Preview a resume or a fork',
   description:
@@ -73,6 +73,10 @@ export const previewResume: Tool<BranchInput & { readonly as_fork?: boolean }> =
   input: {
     ...branchInput,
     as_fork: { type: 'boolean', description: 'Preview a fork even of the newest checkpoint, unchanged.' },
+    retry: {
+      type: 'boolean',
+      description: 'What resume_workflow with retry would do: commands that ended with an exit code are run again.',
+    },
   },
   required: ['checkpoint_id'],
   output: {
@@ -98,12 +102,13 @@ export const previewResume: Tool<BranchInput & { readonly as_fork?: boolean }> =
     required: ['checkpoint_id', 'run_id', 'blocks'],
   },
   hints: readsOnly,
-  async run({ context }, { checkpoint_id: checkpoint, set, answers, as_fork: asFork }) {
+  async run({ context }, { checkpoint_id: checkpoint, set, answers, as_fork: asFork, retry }) {
     const given = {
       checkpoint,
       ...(set !== undefined && { set }),
       ...(answers !== undefined && { answer: answers }),
       ...(asFork !== undefined && { asFork }),
+      ...(retry !== undefined && { retry }),
     };
     const { runId, seq, rows } = await perform(previewRun, context, given);
     const blocks = rows.map(({ node, visit, effect, prediction, because }) => ({

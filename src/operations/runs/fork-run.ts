@@ -1,5 +1,5 @@
 /** `fork` and `preview`: a new run that goes on from a checkpoint, and what it would do. */
-import { listOf, objectOf, place, standing, text, texts, whole } from '../declare/output-shapes.ts';
+import { flag, listOf, objectOf, place, standing, text, texts, whole } from '../declare/output-shapes.ts';
 import type { CheckpointRef, ForkOptions, PreviewRow } from '../../engine/api.ts';
 import type { RunRow } from '../../ports/store.ts';
 import { resolveReference } from '../../history/read/references.ts';
@@ -24,6 +24,7 @@ interface BranchInput {
 
 export interface PreviewRunInput extends BranchInput {
   readonly asFork?: boolean;
+  readonly retry?: boolean;
 }
 
 export interface PreviewRunOutput extends CheckpointRef {
@@ -92,24 +93,28 @@ export const previewRun: Operation<PreviewRunInput, PreviewRunOutput, WorkContex
   input: {
     ...branchFields,
     asFork: { type: 'flag', description: 'preview a fork even of the newest checkpoint, unchanged' },
+    retry: {
+      type: 'flag',
+      description: 'what a resume with retry would do: try commands again that ended with an exit code',
+    },
   },
   output: 'each activation and what would become of it',
   outputSchema: objectOf(
     {
       runId: text,
       seq: whole,
-      rows: listOf(objectOf({ node: texts, visit: whole, effect: text, prediction: text }, { because: text })),
+      rows: listOf(
+        objectOf({ node: texts, visit: whole, effect: text, prediction: text }, { because: text, isQueued: flag }),
+      ),
     },
     { checkpointId: text },
   ),
   isReadOnly: true,
   async run(context, input) {
     const { from, options } = await readBranch(context, input);
-    const { asFork } = input;
-    return {
-      ...from,
-      rows: await context.engine.preview(from, { ...options, ...(asFork !== undefined && { asFork }) }),
-    };
+    const { asFork, retry } = input;
+    const more = { ...(asFork !== undefined && { asFork }), ...(retry !== undefined && { retry }) };
+    return { ...from, rows: await context.engine.preview(from, { ...options, ...more }) };
   },
 };
 

@@ -1,0 +1,63 @@
+/** What a resume writes into the state before anything is planned from it; a preview does the same to a copy (G8, H3, X5). */
+import type { Graph } from '../../graph/graph.ts';
+import type { RunRow } from '../../ports/store.ts';
+import type { FrameTree } from '../../state/tree.ts';
+import type { ResumeOptions } from '../api.ts';
+import { checkBudget } from '../admit/check-budget.ts';
+import { askAgain, setRunBudget } from '../record/budget.ts';
+import type { Draft } from '../run/draft.ts';
+import type { EngineEnvironment } from '../run/run-core.ts';
+import { applyGraphChange, hasOtherCode } from './graph-change.ts';
+import { takeRoutesAgain } from './reroute.ts';
+import type { Origin } from './trace-origin.ts';
+
+/**
+ * Puts the state under the graph it goes on under, takes routing decisions again that a fork's patch touches, and takes the failures
+ * of a failed run back.
+ *
+ * @throws RUN_GRAPH_CHANGED it cannot go on under the graph, or not without a migration
+ */
+export async function openState(
+  env: EngineEnvironment,
+  run: RunRow,
+  draft: Draft,
+  graph: Graph,
+  options: ResumeOptions,
+  origin: Origin = {},
+): Promise<void> {
+  const isOtherCode = hasOtherCode(draft.root, graph);
+  const differences = await applyGraphChange(env, run, draft, graph, options);
+  takeRoutesAgain(draft, graph);
+  if (differences !== undefined) {
+    draft.setGraphHash(graph.hash);
+    draft.note({ kind: 'resume', ...origin, graphHash: graph.hash, detail: differences });
+    draft.mustCommit = true;
+  }
+  // Kept in the state: whoever takes the fork up after a crash or a pause finds the code unchanged.
+  if (isOtherCode && run.parent !== undefined) draft.set(['rerunPure'], true);
+  if (draft.root.status === 'failed') retryFailed(draft, options, origin);
+  else if (differences === undefined && origin.traceparent !== undefined) draft.note({ kind: 'resume', ...origin });
+  if (options.budget !== undefined) setRunBudget(draft, checkBudget(options.budget), options.by);
+}
+
+/** A failed run goes on: its failures are taken back, and the activations that failed it are open again (G8, G10). */
+function retryFailed(draft: Draft, options: ResumeOptions, origin: Origin): void {
+  draft.delete(['failures']);
+  draft.note({ kind: 'resume', ...origin, ...(options.by === undefined ? {} : { by: options.by }) });
+  draft.mustCommit = true;
+  askAgain(draft, { of: [], frame: draft.root.frame });
+  for (const [waitId, wait] of Object.entries(draft.root.waits)) draft.openWaitRow(waitId, wait);
+  if (options.retry === true) planEnded(draft, ['frame'], draft.root.frame);
+}
+
+/** What ended and failed is due at once, as if its author had planned another attempt (X3). */
+function planEnded(draft: Draft, path: readonly string[], { nodes }: FrameTree): void {
+  for (const [id, record] of Object.entries(nodes)) {
+    if (record.fired !== undefined) continue;
+    const at = [...path, 'nodes', id];
+    if (record.applied === 'ended') draft.set([...at, 'retryAt'], 0);
+    for (const [key, { status, applied }] of Object.entries(record.steps ?? {}))
+      if (status !== 'done' && applied === 'ended') draft.set([...at, 'steps', key, 'retryAt'], 0);
+    for (const [key, child] of Object.entries(record.children ?? {})) planEnded(draft, [...at, 'children', key], child);
+  }
+}

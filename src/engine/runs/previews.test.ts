@@ -1,0 +1,88 @@
+/** Single previews: of what the random ones meet seldom (X5). */
+import { expect, test } from 'vitest';
+import type { Graph } from '../../graph/graph.ts';
+import {
+  afterCrash,
+  createBench,
+  edges,
+  graphOf,
+  node,
+  resumeToRest,
+  rowOf,
+  runToRest,
+  type Bench,
+} from '../../../test/engine-kit.ts';
+
+async function previewed(bench: Bench, graph: Graph, runId: string, seq: number): Promise<readonly string[]> {
+  const rows = await bench.engine.preview({ runId, seq }, { graph });
+  return rows.map(({ node: path, visit, prediction, because }) =>
+    [`${path.join('/')}#${visit}`, prediction, ...(because === undefined ? [] : [because])].join(' '),
+  );
+}
+
+test('X5 what is tried again later leaves its place to others meanwhile', async () => {
+  const fail = (): never => {
+    throw new Error('not yet');
+  };
+  const later = { retry: { attempts: 2, delayMs: 3_600_000, delayMsMax: 3_600_000 } };
+  const graph = graphOf(
+    'g',
+    [node('a', 'read', fail, later), node('b', 'pure', () => 'b')],
+    edges('> a', '> b', 'a >', 'b >'),
+    {
+      policies: { concurrency: 1, checkpoint: 'every_node' },
+    },
+  );
+  const bench = createBench();
+  const { runId } = await runToRest(bench.engine, graph);
+  const { head } = await rowOf(bench, runId);
+  const seqs = Array.from({ length: head }, (_, seq) => seq);
+  const previews = await Promise.all(seqs.map((seq) => previewed(bench, graph, runId, seq)));
+  const retried = previews.find((rows) => rows.some((row) => row.startsWith('b#1 reused')));
+  expect(retried?.[0]).toBe('a#1 runs again');
+});
+
+test('X5 a visit over its limit is told to fail, and does', async () => {
+  const graph = graphOf(
+    'g',
+    [node('a', 'pure', () => 'a', { maxVisits: 2 }), node('b', 'pure', () => 'b')],
+    [...edges('> a', 'a > b', 'b >'), { from: 'b', to: 'a', condition: { text: 'again', evaluate: () => true } }],
+  );
+  const bench = createBench();
+  const failed = await runToRest(bench.engine, graph);
+  expect([failed.status, failed.failed]).toEqual(['failed', ['a']]);
+  expect((await previewed(bench, graph, failed.runId, 0)).at(-1)).toBe('a#3 fails RUN_LIMIT');
+  const fork = await afterCrash(bench).fork({ runId: failed.runId, seq: 0 });
+  expect(await resumeToRest(bench.engine, fork.runId, graph)).toMatchObject({ status: 'failed', failed: ['a'] });
+});
+
+test('X5 an outcome that is kept is settled again, not run again', async () => {
+  let isBroken = true;
+  const graph = graphOf(
+    'g',
+    [node('a', 'read', () => 'a')],
+    [
+      {
+        from: 'a',
+        to: '__end__',
+        condition: {
+          text: 'fails',
+          evaluate: () => {
+            if (isBroken) throw new Error('the condition fails');
+            return true;
+          },
+        },
+      },
+      ...edges('> a'),
+    ],
+  );
+  const bench = createBench();
+  const failed = await runToRest(bench.engine, graph);
+  expect(failed.status).toBe('failed');
+  const { head } = await rowOf(bench, failed.runId);
+  expect(await previewed(bench, graph, failed.runId, head)).toEqual(['a#1 fails CONDITION_FAILED']);
+  isBroken = false;
+  expect(await previewed(bench, graph, failed.runId, head)).toEqual([
+    'a#1 restored kept when its reducer or condition failed',
+  ]);
+});
