@@ -12,6 +12,7 @@ import { afterAll, expect, test } from 'vitest';
 import { packageDoors } from './support/package-doors.ts';
 
 const root = join(import.meta.dirname, '..');
+const zod = join(root, 'node_modules/zod/index.js');
 const top = mkdtempSync(join(tmpdir(), 'cairn-transcripts-'));
 afterAll(() => rmSync(top, { recursive: true, force: true }));
 
@@ -55,8 +56,8 @@ function writeFiles(guide: string, folder: string): void {
     writeFileSync(
       join(folder, name),
       content.replaceAll(
-        /from '(cairn-workflows[^']*)'/gu,
-        (_, name: string) => `from '${pathToFileURL(packageDoors[name] ?? name).href}'`,
+        /from '(cairn-workflows[^']*|zod)'/gu,
+        (_, name: string) => `from '${pathToFileURL(packageDoors[name] ?? zod).href}'`,
       ),
     );
 }

@@ -134,8 +134,8 @@ test('D15 the configuration says where runs are, for every command, and cleanup 
   folder.cairn('answer', 'r', 'yes', '--resume');
   expect(folder.cairn('ls').out).toMatch(/r +completed/);
   expect(folder.lines('.cairn/cairn.db')).toEqual([]);
-  expect(folder.cairn('cleanup', '--dry-run').out).toMatch(/^r approval {2}at most \d+ checkpoints would be folded\n$/);
-  expect(folder.cairn('cleanup').out).toMatch(/^r approval {2}\d+ checkpoints folded\n$/);
+  expect(folder.cairn('cleanup', '--dry-run').out).toMatch(/^r approval {2}at most \d+ checkpoints would be pruned\n$/);
+  expect(folder.cairn('cleanup').out).toMatch(/^r approval {2}\d+ checkpoints pruned\n$/);
   expect(folder.cairn('show', 'r@1').err).toMatch(/was pruned \[CHECKPOINT_PRUNED\]\nThe oldest kept one after it is /);
   expect(folder.cairn('cleanup').err).toBe('Nothing to clean up.\n');
 });

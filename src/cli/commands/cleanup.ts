@@ -15,7 +15,7 @@ function print({ screen }: Session, { removed, folded, left }: CleanUpOutput, is
     );
   for (const { runId, graphId, checkpoints } of folded)
     screen.print(
-      `${printable(runId)} ${printable(graphId)}  ${isDry ? 'at most ' : ''}${checkpoints} checkpoints ${isDry ? 'would be folded' : 'folded'}`,
+      `${printable(runId)} ${printable(graphId)}  ${isDry ? 'at most ' : ''}${checkpoints} checkpoints ${isDry ? 'would be pruned' : 'pruned'}`,
     );
   for (const { runId, because } of left)
     screen.note(

@@ -44,9 +44,12 @@ export type NodeFunction<State extends { readonly input: unknown }, Result = unk
 export type OutputOf<Result> = OutputOfEnd<Awaited<Result>>;
 type OutputOfEnd<End> = End extends Outcome<infer Output> ? Output : End;
 
-/** Answers by the id of the node that asks; also by a wait's id, and by path: `node/question`, or `outer/inner` of a child's node. */
+/**
+ * Answers by the id of the node that asks; also by a wait's id, and by path: `node/question`, or `outer/inner` of a child's node.
+ * `budget`: what is asked when one is spent.
+ */
 export type TypedAnswers<Asked> = Readonly<Partial<Asked>> & {
-  readonly [Wait in `w_${string}` | `${string}/${string}`]?: unknown;
+  readonly [Wait in `w_${string}` | `${string}/${string}` | 'budget']?: unknown;
 };
 
 /** How the activation before an edge settled. */

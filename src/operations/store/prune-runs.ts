@@ -14,7 +14,7 @@ export interface PruneRunsInput {
 
 export const pruneRuns: Operation<PruneRunsInput, PrunedRuns, WorkContext> = {
   name: 'prune',
-  summary: 'fold checkpoints that nothing needs, to save room',
+  summary: 'remove checkpoints that nothing needs, to save room',
   input: {
     run: { type: 'text', description: 'the run', isPositional: true },
     all: { type: 'flag', description: 'every run of the store' },
