@@ -1,4 +1,5 @@
 /** What must hold when a simulation's run and its forks have ended (R7, R9 to R11). */
+import { readHistory } from '../../src/history/load/load.ts';
 import { compareTrials } from '../../src/testing/crash-kit/compare-trials.ts';
 import type { CrashTrial } from '../../src/testing/crash-kit/crash-trial.ts';
 import { findEffectFaults } from '../../src/testing/crash-kit/find-effect-faults.ts';
@@ -27,6 +28,7 @@ export async function endFaults(ended: EndedSimulation): Promise<readonly string
   const { engine } = openProcess(world, 'inspector', createSeededRandom(1));
   const result = await time.run(engine.inspect(runId));
   const faults = await openWaitFaults(world, [runId, ...forks]);
+  for (const id of [runId, ...forks]) faults.push(...(await eventFaults(world, id)));
   if (ended.wasToBeCancelled && result.status === 'cancelled')
     return [...faults, ...findEffectFaults(oracle.entries, undefined, Infinity)];
   const summary = await summariseRun(witness.store, tenant, result);
@@ -53,7 +55,23 @@ async function faultsOfFork({ world, expected, plan }: EndedSimulation, runId: s
   return !plan.isScheduleFree || state === wanted ? [] : [`${runId} has the state ${state}; expected: ${wanted}`];
 }
 
-async function openWaitFaults({ store, tenant }: SimulationWorld, runs: readonly string[]): Promise<readonly string[]> {
+/** A composed node tells a recorded event after each of its parts: once an attempt, however often its function was repeated (E11). */
+async function eventFaults({ store, tenant }: SimulationWorld, runId: string): Promise<readonly string[]> {
+  const run = await store.readRun({ tenant, runId });
+  if (run === undefined) return [];
+  const told = new Set<string>();
+  const faults: string[] = [];
+  for await (const { checkpoint } of readHistory(store, run, { from: 0, to: run.head }))
+    for (const { kind, node, visit, outer, attempt, detail } of checkpoint.change) {
+      if (kind !== 'event') continue;
+      const event = JSON.stringify([node, visit, outer, attempt, (detail as { readonly index: number }).index]);
+      if (told.has(event)) faults.push(`${runId} tells the event ${event} a second time, at ${checkpoint.seq}`);
+      told.add(event);
+    }
+  return faults;
+}
+
+async function openWaitFaults({ store, tenant }: SimulationWorld, runs: readonly string[]): Promise<string[]> {
   const faults: string[] = [];
   for (const runId of runs) {
     const { rows } = await store.listWaits({ tenant, runId });
