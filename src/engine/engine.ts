@@ -133,9 +133,11 @@ class CairnEngine implements Engine {
     const known = await this.#advancing(runId);
     known?.runner.setBudget(options.budget, options.by);
     if (known !== undefined) return this.#handle(runId, known, false);
-    const opened = await this.#opening.get(runId);
-    if (opened !== undefined)
+    const opening = this.#opening.get(runId);
+    if (opening !== undefined) {
+      const opened = await opening;
       return options.budget === undefined ? { ...opened, created: false } : this.resume(runId, options);
+    }
     return this.#open(runId, () => this.#takeUp(runId, options));
   }
 

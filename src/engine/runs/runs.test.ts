@@ -65,3 +65,17 @@ test('E2 starting twice with one id is the same run; another input is refused', 
   expect((await again.result()).status).toBe('completed');
   await expect(engine.start(graph, { n: 2 }, { runId: 'same' })).rejects.toMatchObject({ code: 'RUN_EXISTS' });
 });
+
+test('O1 a run that is resumed twice at once is taken up once, and both calls get its result', async () => {
+  const bench = createBench();
+  const graph = graphOf('g', [node('q', 'human', (ctx) => ctx.ask({ prompt: '?' }))], edges('> q', 'q >'));
+  const { waits } = await runToRest(bench.engine, graph, {}, 'r');
+  await bench.engine.answer('r', waits[0]?.waitId ?? '', 'yes');
+  let claims = 0;
+  const claimRun: typeof bench.store.claimRun = (request) => ((claims += 1), bench.store.claimRun(request));
+  const { engine } = createBench({ ...bench.options, store: { ...bench.store, claimRun } });
+  const handles = await Promise.all([engine.resume('r', { graph }), engine.resume('r', { graph })]);
+  const results = await Promise.all(handles.map((handle) => handle.result()));
+  expect(results.map(({ status }) => status)).toEqual(['completed', 'completed']);
+  expect(claims).toBe(1);
+});
