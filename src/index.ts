@@ -16,7 +16,7 @@ export type AgentGraph<
 export const workflow: typeof beginWorkflow = withDefaultEngine(beginWorkflow, createDefaultEngine);
 
 export { START, END, type Graph, type GraphSchemas, type Reducer, type StandardSchema } from './graph/graph.ts';
-export type { Amounts } from './graph/amounts.ts';
+export type { Amounts, AtMost } from './graph/amounts.ts';
 export { FileRef } from './graph/file-ref.ts';
 export {
   NodeFailure,

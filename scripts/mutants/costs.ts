@@ -79,4 +79,11 @@ export const costMutants: readonly Mutant[] = [
     new: '',
     tests: ['src/engine/effects/budgets.test.ts'],
   },
+  {
+    name: 'a call of a model costs nothing',
+    file: 'src/ports/model-access.ts',
+    old: 'attempt.spend(costsOf(response));',
+    new: '',
+    tests: ['src/engine/calls/models.test.ts'],
+  },
 ];

@@ -2,7 +2,7 @@
 import type { CheckpointSettings } from '../dialects/text-workflow.ts';
 import { CairnError } from '../errors.ts';
 import type { NodeType } from '../graph/node-type.ts';
-import type { ModelProfile } from '../models/index.ts';
+import type { ModelPrice, ModelPrices, ModelProfile } from '../models/index.ts';
 import type { Models } from '../ports/model.ts';
 import { schemaFaults, type Schema } from '../schema/json-schema.ts';
 
@@ -22,6 +22,8 @@ export interface Config {
   readonly nodeTypes?: readonly NodeType[];
   /** Models by names of your own; or where answers come from, if the configuration is code. Default: any `provider:model` of the AI SDK. */
   readonly models?: Models | ModelNames;
+  /** What a million tokens of a model cost, by `provider:model`. Default: no cost is told. */
+  readonly prices?: ModelPrices;
 }
 
 /** `provider:model`, or that with settings, by the name that `LLMCall` uses. */
@@ -45,11 +47,28 @@ const checkpointFields: Readonly<Record<keyof CheckpointSettings, Schema>> = {
   max_checkpoint_size_mb: positive,
 };
 
+const price: Schema = { type: 'number', minimum: 0 };
+const priceFields: Readonly<Record<keyof ModelPrice, Schema>> = {
+  input: price,
+  output: price,
+  cached: price,
+  cacheWrite: price,
+};
+
 const dataFields: Readonly<Record<string, Schema>> = {
   store: { type: 'string', minLength: 1 },
   workflows: texts,
   checkpoint: { type: 'object' },
   allow: texts,
+  prices: {
+    type: 'object',
+    additionalProperties: {
+      type: 'object',
+      properties: priceFields,
+      required: ['input', 'output'],
+      additionalProperties: false,
+    },
+  },
   redact: { type: 'object', properties: { store: texts }, additionalProperties: false },
 };
 const modelName: Schema = { type: 'string', pattern: '^[^:]+:.+$' };

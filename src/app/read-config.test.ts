@@ -41,7 +41,7 @@ test.each([
 test('D15 every fault is told at once', async () => {
   write(
     'cairn.config.json',
-    '{ "stores": 1, "workflows": [5, ""], "checkpoint": { "max_per_workflow": 0, "keep": true }, "models": { "a": "x", "b": { "modl": "y:z" } } }',
+    '{ "stores": 1, "workflows": [5, ""], "checkpoint": { "max_per_workflow": 0, "keep": true }, "models": { "a": "x", "b": { "modl": "y:z" } }, "prices": { "y:z": { "input": -1 } } }',
   );
   await expect(readConfig({ cwd })).rejects.toMatchObject({
     code: 'CONFIG_INVALID',
@@ -51,6 +51,8 @@ test('D15 every fault is told at once', async () => {
         expect.stringMatching(/^stores is not known; known are store, /),
         'workflows[0] is integer, not string',
         'workflows[1] is shorter than 1',
+        'prices.y:z.output is missing',
+        'prices.y:z.input is below 0',
         expect.stringMatching(/^checkpoint\.keep is not known/),
         'checkpoint.max_per_workflow is below 1',
         'models.a does not match ^[^:]+:.+$',

@@ -3,6 +3,9 @@
 /** Non-negative finite numbers by the name of their unit: `{ tokens: 1200, usd: 0.004 }`. */
 export type Amounts = Readonly<Record<string, number>>;
 
+/** The most that one attempt spends, by unit; of a unit that is not named nothing is known. `nothing`: it spends nothing at all, and meets no budget. */
+export type AtMost = Amounts | 'nothing';
+
 /** A unit is named by a letter, then letters, digits, `_` and `-`; 64 characters at most. */
 const unitName = /^\p{L}[\p{L}\p{N}_-]{0,63}$/u;
 

@@ -22,7 +22,7 @@ function defined(data: Data): Data {
 // Keys are in order, which spares the canonical text their sorting.
 const nodeData = (node: GraphNode): Data =>
   defined({
-    atMost: node.atMost,
+    atMost: node.atMost === 'nothing' ? undefined : node.atMost,
     budget: node.budget,
     checkpoint: node.checkpoint,
     config: node.config,

@@ -1,5 +1,5 @@
 /** The graph model: WHAT a workflow is. Plain data plus node functions (G1, G2). */
-import type { Amounts } from './amounts.ts';
+import type { Amounts, AtMost } from './amounts.ts';
 import type { EffectClass, NodeImplementation, RetryPolicy, StateView } from './node-contract.ts';
 
 /** The node every graph starts at; it has no incoming edges and no work. */
@@ -79,7 +79,7 @@ export interface NodeDefinition {
   /** What becomes of an attempt that would begin when the budget is spent: a question (default), or a failure (BUDGET_EXCEEDED). */
   readonly onBudget?: OnBudget;
   /** The most that one attempt spends: reserved before it begins, so that the budget is never passed. */
-  readonly atMost?: Amounts;
+  readonly atMost?: AtMost;
   readonly maxVisits?: number;
   /** Name under which the output is seen in `state.artifacts`. */
   readonly outputAs?: string;
@@ -193,7 +193,7 @@ export interface GraphNode {
   readonly onInDoubt: 'ask' | 'fail';
   readonly budget: Amounts | undefined;
   readonly onBudget: OnBudget;
-  readonly atMost: Amounts | undefined;
+  readonly atMost: AtMost | undefined;
   readonly maxVisits: number;
   readonly outputAs: string | undefined;
   readonly subgraph: Graph | undefined;

@@ -1,5 +1,5 @@
 /** What a node may do and say: the contract between the engine and the code behind a node. */
-import type { Amounts } from './amounts.ts';
+import type { Amounts, AtMost } from './amounts.ts';
 import type { AnswerTo } from './answer-types.ts';
 import type { FileRef } from './file-ref.ts';
 import type { ModelAccess } from './model-contract.ts';
@@ -176,7 +176,7 @@ export interface StepOptions {
   readonly idempotent?: boolean;
   readonly reconcile?: (asked: { readonly idempotencyKey: string }) => Promise<Reconciliation> | Reconciliation;
   /** The most that one attempt spends, by unit: reserved before it begins, so that the budget is never passed. */
-  readonly atMost?: Amounts;
+  readonly atMost?: AtMost;
 }
 
 /** How an event is told. */

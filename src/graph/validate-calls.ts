@@ -44,7 +44,7 @@ export function stepFault(options: StepOptions): string | undefined {
   checkRange(report, '', 'timeoutMs', options.timeoutMs, { min: 1 });
   checkType(report, '', 'idempotent', options.idempotent, 'boolean');
   checkType(report, '', 'reconcile', options.reconcile, 'function');
-  checkAmounts(report, '', 'atMost', options.atMost);
+  if (options.atMost !== 'nothing') checkAmounts(report, '', 'atMost', options.atMost);
   return firstOf(report);
 }
 

@@ -116,7 +116,7 @@ function checkNode(report: Report, node: NodeDefinition): void {
   checkOneOf(report, 'G9', place, 'onInDoubt', node.onInDoubt, ['ask', 'fail']);
   checkAmounts(report, place, 'budget', node.budget);
   checkOneOf(report, 'Q4', place, 'onBudget', node.onBudget, ['ask', 'fail']);
-  checkAmounts(report, place, 'atMost', node.atMost);
+  if (node.atMost !== 'nothing') checkAmounts(report, place, 'atMost', node.atMost);
   if (node.outputAs === '') report.error('G2', place, 'outputAs is empty', 'give the output a name, or leave it out');
 }
 

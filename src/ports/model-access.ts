@@ -1,24 +1,33 @@
-/** Models as the code of a node sees them: under its attempt's key and signal, with pieces of the answer as live events. */
-import type { ModelAccess, ModelDeltaEvent } from '../graph/model-contract.ts';
+/** Models as the code of a node sees them: under its attempt's key and signal, with pieces of the answer as live events, and their cost as its own (Q7). */
+import type { Amounts } from '../graph/amounts.ts';
+import type { ModelAccess, ModelDeltaEvent, ModelResponse } from '../graph/model-contract.ts';
 import { NodeFailure, type NodeContext } from '../graph/node-contract.ts';
 import type { Models } from './model.ts';
 
 /** @param models - without them every call fails with MODEL_UNKNOWN */
 export function accessModels(
   models: Models | undefined,
-  attempt: Pick<NodeContext, 'idempotencyKey' | 'signal' | 'emit'>,
+  attempt: Pick<NodeContext, 'idempotencyKey' | 'signal' | 'emit' | 'spend'>,
 ): ModelAccess {
   return {
     async generate(call, { idempotencyKey = attempt.idempotencyKey, signal = attempt.signal } = {}) {
       if (models === undefined)
         throw new NodeFailure('no models are configured', { code: 'MODEL_UNKNOWN', applied: 'no' });
-      return models.generate({
+      const response = await models.generate({
         ...call,
         idempotencyKey,
         signal,
         onDelta: (delta) =>
           attempt.emit({ type: 'model-delta', call: idempotencyKey, delta } satisfies ModelDeltaEvent),
       });
+      attempt.spend(costsOf(response));
+      return response;
     },
   };
+}
+
+/** What a call has cost, by unit. What a provider counts wrongly is left out: it was bought, and the answer is worth more than the count. */
+function costsOf({ usage: { inputTokens, outputTokens }, cost = 0 }: ModelResponse): Amounts {
+  const isSpent = ([, amount]: readonly [string, number]): boolean => Number.isFinite(amount) && amount > 0;
+  return Object.fromEntries(Object.entries({ inputTokens, outputTokens, cost }).filter(isSpent));
 }

@@ -28,7 +28,7 @@ function spending(process: CrashProcess): Graph {
       node('b', 'read', (ctx) => Promise.all(['x', 'y'].map((name) => buy(ctx, name))).then(() => 'b'), {
         budget: { calls: 0 },
       }),
-      node('end', 'pure', (ctx) => ctx.spent, { join: 'all', atMost: { usd: 0 } }),
+      node('end', 'pure', (ctx) => ctx.spent, { join: 'all', atMost: 'nothing' }),
     ],
     edges('> b', 'b > a', 'a > end', 'end >'),
     { policies: { budget: { usd: 0.3 } } },

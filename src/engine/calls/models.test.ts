@@ -1,8 +1,19 @@
 /** Models as nodes call them: `ctx.models`. */
 import { expect, test } from 'vitest';
-import { afterCrash, createBench, edges, graphOf, node, resumeToRest, runToRest } from '../../../test/engine-kit.ts';
-import type { ModelCall } from '../../graph/model-contract.ts';
+import {
+  afterCrash,
+  createBench,
+  edges,
+  graphOf,
+  node,
+  resumeToRest,
+  rowOf,
+  runToRest,
+  type Bench,
+} from '../../../test/engine-kit.ts';
+import { textOf, type ModelCall } from '../../graph/model-contract.ts';
 import type { NodeContext } from '../../graph/node-contract.ts';
+import { loadState, readHistory } from '../../history/load/load.ts';
 import { createScriptedModels } from '../../models/scripted.ts';
 import type { StreamEvent } from '../api.ts';
 
@@ -73,3 +84,45 @@ test('L1 an engine without models fails a call with MODEL_UNKNOWN, and the run g
   const later = createBench({ ...bench.options, models });
   expect((await resumeToRest(later.engine, 'r', graph)).status).toBe('completed');
 });
+
+test('Q7 a call of a model is spent by the step that makes it, with its cost where prices are known', async () => {
+  const answers = [{ text: 'Hi', usage: { inputTokens: 40, outputTokens: 7 }, cost: 0.002 }, 'Hello you'];
+  const bench = createBench({ models: createScriptedModels(answers) });
+  const graph = graphOf(
+    'g',
+    [
+      node('a', 'read', async (ctx) => {
+        await chat(ctx);
+        // Without prices no cost is told; four characters count as a token.
+        await ctx.models.generate(call);
+      }),
+    ],
+    edges('> a', 'a >'),
+  );
+  const { spent } = await runToRest(bench.engine, graph, {}, 'r');
+  expect(spent).toEqual({ inputTokens: 42, outputTokens: 10, cost: 0.002 });
+  const { root } = await loadState(bench.options.store, bench.options.blobs, await rowOf(bench, 'r'));
+  expect(root.frame.nodes['a']?.spent).toEqual(spent);
+  const step = (await stepCosts(bench, 'r'))[0];
+  expect(step).toEqual({ inputTokens: 40, outputTokens: 7, cost: 0.002 });
+});
+
+test('Q7 counts that are none do not lose the answer that was bought', async () => {
+  const usage = { inputTokens: Number.NaN, outputTokens: -1 };
+  const bench = createBench({ models: createScriptedModels([{ text: 'Hi', usage }]) });
+  const graph = graphOf(
+    'g',
+    [node('a', 'read', async (ctx) => textOf((await ctx.models.generate(call)).content))],
+    edges('> a', 'a >'),
+  );
+  const { state, spent } = await runToRest(bench.engine, graph);
+  expect([state.outputs['a'], spent]).toEqual(['Hi', {}]);
+});
+
+async function stepCosts(bench: Bench, runId: string): Promise<readonly unknown[]> {
+  const row = await rowOf(bench, runId);
+  const found: unknown[] = [];
+  for await (const { checkpoint } of readHistory(bench.store, row, { from: 0, to: row.head }))
+    for (const { kind, spent } of checkpoint.change) if (kind === 'step') found.push(spent);
+  return found;
+}

@@ -19,11 +19,13 @@ interface Budget {
 
 /** The first budget that keeps an attempt from beginning, from the inside out; one that it only has to wait for comes last. */
 export function budgetMet(core: RunCore, attempt: Charge): MetBudget | undefined {
+  const bound = attempt.atMost;
+  if (bound === 'nothing') return undefined;
   let waiting: MetBudget | undefined;
   for (const budget of budgetsOf(attempt.activation)) {
     for (const [unit, limit] of Object.entries(budget.limits)) {
       const { spent, reserved } = usedOf(core, budget, unit, attempt);
-      const atMost = attempt.atMost === undefined ? undefined : attempt.atMost[unit];
+      const atMost = bound?.[unit];
       const decision = decideBudget({ budget: limit, spent, reserved, atMost });
       if (decision === 'begin') continue;
       const { of, onBudget } = budget;
@@ -82,7 +84,8 @@ function usedOf(
     const own = amountOf(charge.spent, unit);
     used = amountOf(addAmounts({ [unit]: used }, { [unit]: own }), unit);
     const isAround = charge.step === undefined && isIn(attempt, (part) => part === charge.activation);
-    if (!isAround) reserved += Math.max(0, amountOf(charge.atMost, unit) - own);
+    if (!isAround)
+      reserved += Math.max(0, amountOf(charge.atMost === 'nothing' ? undefined : charge.atMost, unit) - own);
   }
   return { spent: used, reserved };
 }

@@ -336,7 +336,7 @@ test('Q5 a question about a budget that nothing needs any more is closed with th
       node('fast', 'read', () => new Promise((resolve) => bench.clock.setTimer(500, () => resolve('fast')))),
       node('slow', 'read', () => 'slow'),
       // It has said that it costs nothing.
-      node('end', 'pure', () => 'end', { join: { first: 1, cancelRest: true }, atMost: { usd: 0 } }),
+      node('end', 'pure', () => 'end', { join: { first: 1, cancelRest: true }, atMost: 'nothing' }),
     ],
     edges('> pay', '> fast', 'pay > slow', 'fast > end', 'slow > end', 'end >'),
     { policies: { budget: { usd: 1 } } },

@@ -1,6 +1,6 @@
 /** What attempts under way have cost so far: it is in memory until the end of the attempt is recorded, and is recorded with it. */
 import { AsyncLocalStorage } from 'node:async_hooks';
-import type { Amounts } from '../../graph/amounts.ts';
+import type { Amounts, AtMost } from '../../graph/amounts.ts';
 import type { Account } from '../../state/tree.ts';
 import type { Activation } from './frame-run.ts';
 
@@ -15,12 +15,12 @@ export class Charge {
   /** Undefined: the attempt is the visit's own. */
   readonly step: Payer | undefined;
   /** The most that it spends: reserved while it is under way. */
-  readonly atMost: Amounts | undefined;
+  readonly atMost: AtMost | undefined;
   spent: Amounts | undefined;
   /** Its end is recorded, or never will be: it cannot spend any more. */
   isOver = false;
 
-  constructor(activation: Activation, step?: Payer, atMost?: Amounts) {
+  constructor(activation: Activation, step?: Payer, atMost?: AtMost) {
     this.activation = activation;
     this.step = step;
     this.atMost = atMost;

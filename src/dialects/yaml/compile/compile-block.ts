@@ -165,11 +165,13 @@ function defineNode(
     ...(file.continuesOnError && !isEach && { onFailure: 'skip-dependents' }),
     ...(call !== undefined && { subgraph: call.graph }),
     ...(file.onInDoubt === 'fail' && { onInDoubt: 'fail' }),
+    ...file.budget,
     ...(isEach
       ? {}
       : {
           ...(file.retry !== undefined && { retry: file.retry }),
           ...(timeoutMs !== undefined && { timeoutMs }),
+          ...(file.atMost !== undefined && { atMost: file.atMost }),
           ...(isIdempotent(parts, effect) && { idempotent: true }),
           ...(condition !== undefined && {
             when: {

@@ -298,11 +298,15 @@ function edgesOf(document: YamlDocument, { blocks }: BlockOrder): readonly EdgeD
   return edges;
 }
 
-function policiesOf({ concurrency, checkpoint }: WorkflowFile, defaults: CheckpointSettings): Partial<GraphPolicies> {
+function policiesOf(
+  { concurrency, checkpoint, budget }: WorkflowFile,
+  defaults: CheckpointSettings,
+): Partial<GraphPolicies> {
   const { enabled = true, max_checkpoint_size_mb: sizeMb } = { ...defaults, ...checkpoint };
   return {
     ...(concurrency !== undefined && { concurrency }),
     ...(!enabled && { checkpoint: 'none' }),
+    ...budget,
     ...(sizeMb !== undefined && { checkpointBytes: Math.round(sizeMb * 1024 * 1024) }),
   };
 }

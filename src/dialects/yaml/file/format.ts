@@ -146,6 +146,14 @@ export const retryFields: Fields = {
   on: { shape: listOf(text('an error code')), description: 'Codes of failures that are retried. Default: all.' },
 };
 
+const unit = {
+  pattern: /^\p{L}[\p{L}\p{N}_-]{0,63}$/u,
+  wanted: 'the name of a unit: a letter, then letters, digits, - and _',
+};
+/** Numbers by unit: `{ usd: 5, outputTokens: 100000 }`. */
+const amounts: Shape = { kind: 'map', keys: unit, of: { kind: 'number', min: 0, max: Number.MAX_SAFE_INTEGER } };
+const onBudget: Shape = { kind: 'choice', of: ['ask', 'fail'] };
+
 export const blockFields: Fields = {
   id: { shape: { kind: 'text', ...identifier }, description: 'Names the block within the workflow.', isRequired: true },
   type: { shape: text('the name of a block type'), description: 'What the block does.', isRequired: true },
@@ -214,6 +222,19 @@ export const blockFields: Fields = {
   on_in_doubt: {
     shape: { kind: 'choice', of: ['ask', 'retry', 'fail'] },
     description: 'When it is not known whether the effect happened. Default: ask.',
+  },
+  budget: {
+    shape: amounts,
+    description: 'What the block may spend, by unit: outputTokens, cost, or units of its own.',
+  },
+  on_budget: { shape: onBudget, description: 'When it is spent: a question, or a failure. Default: ask.' },
+  at_most: {
+    shape: {
+      kind: 'either',
+      of: [amounts, { kind: 'choice', of: ['nothing'] }],
+      wanted: 'numbers by unit, or `nothing`',
+    },
+    description: 'The most that one attempt spends; reserved before it begins. `nothing` meets no budget.',
   },
 };
 
@@ -311,6 +332,8 @@ export const workflowFields: Fields = {
     description: 'Names of the secrets it uses: ${secrets.NAME}.',
   },
   limits: { shape: { kind: 'fields', fields: limitFields }, description: 'Bounds of a run.' },
+  budget: { shape: amounts, description: 'What a run may spend, by unit: outputTokens, cost, or units of its blocks.' },
+  on_budget: { shape: onBudget, description: 'When it is spent: a question, or a failure. Default: ask.' },
   checkpoint: {
     shape: { kind: 'fields', fields: checkpointFields },
     description: 'How checkpoints of its runs are kept.',

@@ -1,4 +1,6 @@
 /** From the data of a file to what it says; its format is checked first, and what does not fit is left out. */
+import { amountsFault, type Amounts } from '../../../graph/amounts.ts';
+import type { OnBudget } from '../../../graph/graph.ts';
 import type { EffectClass, RetryPolicy } from '../../../graph/node-contract.ts';
 import { durationMs } from './duration.ts';
 import type { Faults } from './faults.ts';
@@ -8,6 +10,7 @@ import { readInputs } from './read-inputs.ts';
 import { checkShape, isMapping, readField } from './shape.ts';
 import type {
   BlockFile,
+  BudgetFile,
   DependencyFile,
   FileOutputFile,
   ForEachFile,
@@ -37,6 +40,7 @@ export function readFile(faults: Faults, document: YamlDocument): WorkflowFile {
     secrets: readSecrets(data['secrets']),
     concurrency: numberOf(limits['concurrency']),
     depth: numberOf(limits['depth']),
+    budget: readBudget(data),
     checkpoint: isMapping(data['checkpoint']) ? data['checkpoint'] : {},
   };
 }
@@ -58,8 +62,21 @@ function readBlock(faults: Faults, block: Data, at: Path): BlockFile {
     effect: textOf(block['effect']) as EffectClass | undefined,
     idempotent: typeof block['idempotent'] === 'boolean' ? block['idempotent'] : undefined,
     onInDoubt: textOf(block['on_in_doubt']) as BlockFile['onInDoubt'],
+    budget: readBudget(block),
+    atMost: block['at_most'] === 'nothing' ? 'nothing' : amountsOf(block['at_most']),
     at,
   };
+}
+
+function readBudget(data: Data): BudgetFile {
+  const budget = amountsOf(data['budget']);
+  const onBudget = textOf(data['on_budget']) as OnBudget | undefined;
+  return { ...(budget !== undefined && { budget }), ...(onBudget !== undefined && { onBudget }) };
+}
+
+/** What is none is a fault of the format, and told there. */
+function amountsOf(value: unknown): Amounts | undefined {
+  return amountsFault(value) === undefined ? (value as Amounts) : undefined;
 }
 
 function readDependency(item: unknown, at: Path): readonly DependencyFile[] {

@@ -1,4 +1,6 @@
 /** What a workflow file says, read but not yet checked against anything but its format. */
+import type { Amounts, AtMost } from '../../../graph/amounts.ts';
+import type { OnBudget } from '../../../graph/graph.ts';
 import type { EffectClass, RetryPolicy } from '../../../graph/node-contract.ts';
 import type { FileOutput } from '../../../graph/node-type.ts';
 import type { Path } from './read-document.ts';
@@ -24,6 +26,12 @@ export interface ForEachFile {
   readonly maxParallel: number | undefined;
 }
 
+/** As a graph and its nodes take it. */
+export interface BudgetFile {
+  readonly budget?: Amounts;
+  readonly onBudget?: OnBudget;
+}
+
 export interface BlockFile {
   readonly id: string;
   readonly type: string;
@@ -39,6 +47,8 @@ export interface BlockFile {
   readonly effect: EffectClass | undefined;
   readonly idempotent: boolean | undefined;
   readonly onInDoubt: 'ask' | 'retry' | 'fail' | undefined;
+  readonly budget: BudgetFile;
+  readonly atMost: AtMost | undefined;
   readonly at: Path;
 }
 
@@ -63,5 +73,6 @@ export interface WorkflowFile {
   readonly secrets: readonly string[];
   readonly concurrency: number | undefined;
   readonly depth: number | undefined;
+  readonly budget: BudgetFile;
   readonly checkpoint: CheckpointSettings;
 }

@@ -110,6 +110,7 @@ function chooseWork(parts: BlockParts, effect: EffectClass, timeoutMs: number | 
     effect,
     ...(file.retry !== undefined && { retry: file.retry }),
     ...(timeoutMs !== undefined && { timeoutMs }),
+    ...(file.atMost !== undefined && { atMost: file.atMost }),
     ...(isIdempotent(parts, effect) && { idempotent: true }),
   };
   return async (ctx, scope, key, inputs) => {

@@ -27,6 +27,7 @@ export function defineOutputs(
     id: outputsId,
     type: outputsId,
     effect: 'pure',
+    atMost: 'nothing',
     join: 'all',
     config: {
       outputs: files.map(({ name, value, type }) => ({ name, value, ...(type === undefined ? {} : { type }) })),
