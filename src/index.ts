@@ -21,6 +21,9 @@ export { FileRef } from './graph/file-ref.ts';
 export {
   NodeFailure,
   outcome,
+  type ChildHandle,
+  type ChildResult,
+  type ChildRunOptions,
   type EffectClass,
   type EmitOptions,
   type NodeContext,

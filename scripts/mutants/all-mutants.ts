@@ -1,5 +1,6 @@
 /** Every named change of meaning that a test must notice. */
 import { costMutants } from './costs.ts';
+import { childMutants } from './children.ts';
 import { dialectsMutants } from './dialects.ts';
 import { doorsMutants } from './doors.ts';
 import { engineMutants } from './engine.ts';
@@ -17,6 +18,7 @@ export const mutantsByRoom: Readonly<Record<string, readonly Mutant[]>> = {
   forks: forksMutants,
   lists: listMutants,
   costs: costMutants,
+  children: childMutants,
   state: stateMutants,
   history: historyMutants,
   dialects: dialectsMutants,

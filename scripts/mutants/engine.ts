@@ -257,8 +257,8 @@ export const engineMutants: readonly Mutant[] = [
   {
     name: 'an early signal is forgotten',
     file: 'src/engine/waits/early-signals.ts',
-    old: "core.draft.set(['signals', `id ${id}`], body, encodeValue({ ...body, value: form }));",
-    new: "if (id === '') core.draft.set(['signals', `id ${id}`], body, encodeValue({ ...body, value: form }));",
+    old: "if (to.parent === undefined) core.draft.set(['signals', `id ${id}`], body, json);",
+    new: 'if (to.parent === undefined) void json;',
     tests: ['src/engine/waits/waits.test.ts'],
   },
   {

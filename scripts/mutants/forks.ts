@@ -25,9 +25,9 @@ export const forksMutants: readonly Mutant[] = [
   },
   {
     name: 'calls from before a save count among those after it',
-    file: 'src/engine/calls/wait-calls.ts',
-    old: '  activation.calls = undefined;\n',
-    new: '',
+    file: 'src/engine/run/frame-run.ts',
+    old: '    this.calls = undefined;\n    this.order = undefined;\n',
+    new: '    this.order = undefined;\n',
     tests: ['src/engine/runs/fork-records.test.ts'],
   },
   {

@@ -95,7 +95,7 @@ export const listMutants: readonly Mutant[] = [
   },
   {
     name: 'what was retired before a save still counts after it',
-    file: 'src/engine/calls/wait-calls.ts',
+    file: 'src/engine/calls/save.ts',
     old: "  frame.deleteNodeField(id, 'retired');\n",
     new: '',
     tests: ['src/engine/calls/retire.test.ts'],

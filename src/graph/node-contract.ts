@@ -205,9 +205,42 @@ export type Reconciliation =
 
 /** How a child run ended (W6). */
 export interface ChildResult {
-  readonly status: 'completed' | 'failed';
+  /** `cancelled`: through its handle. */
+  readonly status: 'completed' | 'failed' | 'cancelled';
   readonly state: StateView;
+  /** Why it failed, or that it was cancelled. */
   readonly error?: Error;
+}
+
+/** How a child run is begun. */
+export interface ChildRunOptions {
+  /** Names the child run within its activation; the n-th of a name by call order. Default `run`. */
+  readonly name?: string;
+  /**
+   * Id of the node to begin at in place of the graph's start. What comes before it never runs, unless a loop leads back there, and joins
+   * behind it do not wait for that.
+   */
+  readonly entry?: string;
+}
+
+/**
+ * A child run that goes on beside its parent. What is done through the handle is recorded with what it does: the n-th signal and the n-th
+ * cancel of a child happen once, however often the parent's function is repeated. It is no promise: return it from functions as it is.
+ */
+export interface ChildHandle {
+  readonly name: string;
+  /** Resolves when the child has ended, however it ended. */
+  result(): Promise<ChildResult>;
+  /**
+   * Closes the oldest open wait for this signal in the child, or in a child of it; if there is none, it is kept there until one is asked
+   * for. Of a child that has ended nothing comes of it. Default value: null.
+   * @throws VALUE_UNSTORABLE, NODE_CALL_REFUSED
+   */
+  signal(name: string, value?: unknown): Promise<void>;
+  /** Cancels what is open in the child, which ends as `cancelled`. One that has ended stays as it ended. @throws NODE_CALL_REFUSED */
+  cancel(reason?: string): Promise<void>;
+  /** The child's state as it is now: a step of class `read`, so a repeated function sees what it saw. @throws NODE_CALL_REFUSED */
+  state(): Promise<StateView>;
 }
 
 /** What the engine hands to a node's `run`. `Graph` is left open here to keep this file free of cycles. */
@@ -235,7 +268,7 @@ export interface NodeContext {
   sleepUntil(time: number | Date, name?: string): Promise<void>;
   /** Waits for a signal of this name; one that came early is taken. */
   receive(signal: string): Promise<unknown>;
-  /** Commits the node's inner state and retires the steps recorded so far. */
+  /** Commits the node's inner state and retires what is recorded so far; child runs whose result was not taken stay, under their names. */
   save(state: unknown): Promise<void>;
   /** What the last `save` of this activation kept, if any. */
   readonly savedState: unknown;
@@ -263,8 +296,10 @@ export interface NodeContext {
   append(list: string, items: readonly unknown[]): Promise<void>;
   /** What the calls of `append` made so far have added to a list, frozen; empty before the first. */
   list(name: string): readonly unknown[];
-  /** Runs a graph as a child, inside this run's history. */
-  run(graph: object, input: unknown, options?: { readonly name?: string }): Promise<ChildResult>;
+  /** Runs a graph as a child, inside this run's history, to its end. @throws INPUT_INVALID, NODE_CALL_REFUSED, RUN_LIMIT */
+  run(graph: object, input: unknown, options?: ChildRunOptions): Promise<ChildResult>;
+  /** Begins a child run, or takes up the one recorded under this name, and goes on beside it. It stops when this node's function returns. */
+  start(graph: object, input: unknown, options?: ChildRunOptions): Promise<ChildHandle>;
   /**
    * The same context for one of several parts of the work that go on side by side. `onWaiting` is called, after the call, when a call
    * made through it is left at a wait, or a child run that it started does nothing but wait: another part may have its place.

@@ -28,8 +28,25 @@ export interface FrameTree extends Account {
   loops?: Record<string, LoopRecord>;
   /** Counts the rounds opened in this frame; stamps records so that those of earlier rounds are told apart. */
   epoch?: number;
+  /** Of a child run: the node it began at, if that was not its graph's start. */
+  entry?: string;
+  /** Of a child run: signals that its parent sent before they were asked for, in order. */
+  signals?: Record<string, KeptSignal>;
+  /** Of a child run: its parent cancelled it, and why. */
+  cancelled?: string;
+  /** Of a child run that a save of its parent kept: the number of saves before it began. */
+  born?: number;
+  /** Of a child run that has ended: see {@link StepRecord.order}. */
+  order?: number;
   /** Of a child run: the node whose failure nothing handled, until its parent is tried again. */
   failure?: string;
+}
+
+/** A signal that came before it was asked for. */
+export interface KeptSignal {
+  readonly signal?: string;
+  readonly value: unknown;
+  readonly by?: string;
 }
 
 export interface LoopRecord {
@@ -126,7 +143,8 @@ export interface Intent {
   readonly by?: string;
 }
 
-export type StepKind = 'step' | 'ask' | 'sleep' | 'signal' | 'run' | 'doubt';
+/** `call`: something done to a child run, once. */
+export type StepKind = 'step' | 'ask' | 'sleep' | 'signal' | 'run' | 'doubt' | 'call';
 
 export interface StepRecord extends Pick<Account, 'spent' | 'spared'> {
   kind: StepKind;
@@ -147,6 +165,8 @@ export interface StepRecord extends Pick<Account, 'spent' | 'spared'> {
   /** Who answered, and when (W3). */
   by?: string;
   at?: number;
+  /** As the how-manieth of its visit's calls it ended, where several were open at once: they are given back in this order. */
+  order?: number;
   /** Epoch ms a timer or a deadline is due. */
   dueAt?: number;
   retryAt?: number;
@@ -167,7 +187,7 @@ export interface RunTree {
   /** Open waits by id. */
   waits: Record<string, WaitRecord>;
   /** Signals that came before they were asked for, in order of arrival. */
-  signals?: Record<string, { readonly signal?: string; readonly value: unknown; readonly by?: string }>;
+  signals?: Record<string, KeptSignal>;
   /** A fork's patched channels, until routing decisions that read them have been taken again (H2). */
   patched?: readonly string[];
   /** Outcomes given to a fork in place of recorded ones, by node path key. */

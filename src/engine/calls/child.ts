@@ -1,56 +1,43 @@
-/** Child runs: frames inside their parent's history (W6). */
+/** `ctx.start` and `ctx.run`: child runs, and the handles by which their parent speaks to them (W6). */
 import { CairnError } from '../../errors.ts';
-import type { Graph } from '../../graph/graph.ts';
-import type { ChildResult } from '../../graph/node-contract.ts';
-import { encodeValue } from '../../state/values/codec.ts';
-import type { FrameTree } from '../../state/tree.ts';
-import { type Activation, FrameRun } from '../run/frame-run.ts';
-import { startPlanned } from '../settle/cancel.ts';
-import { dropActivations } from '../settle/drop-children.ts';
+import type { ChildHandle, ChildResult, StateView } from '../../graph/node-contract.ts';
 import { asError } from '../admit/encode-error.ts';
-import { maybeLeave, updateBusy } from '../waits/leave.ts';
-import { newFrame } from '../admit/new-frame.ts';
-import { offloadForm } from '../admit/offload.ts';
-import type { RunCore } from '../run/run-core.ts';
-import { settleStart } from '../settle/settle-start.ts';
-import { enterEvents } from '../record/told-events.ts';
-import { ensureSteps } from '../record/step-record.ts';
+import { nextEndOrder } from '../record/end-order.ts';
+import { nextCallKey, nextChildKey } from '../record/step-keys.ts';
+import type { Activation, FrameRun, LiveChild } from '../run/frame-run.ts';
 import { guardCall, never } from '../run/guard-call.ts';
-import { keyAcrossSaves, nextStepKey } from '../record/step-keys.ts';
-import { recordPathOf } from '../record/tree-path.ts';
+import type { RunCore } from '../run/run-core.ts';
+import { cancelChild } from '../settle/cancel-child.ts';
+import { dropActivations } from '../settle/drop-children.ts';
+import { inTurn } from '../waits/give-back.ts';
+import { endCall, goesOn, updateBusy } from '../waits/leave.ts';
+import { callOnce, sendSignal } from './child-calls.ts';
+import { openChild, type ChildCall } from './child-frame.ts';
+import { runStepOf } from './steps.ts';
 
-/** Runs a graph as a child, or goes on with the one recorded under this name; resolves when it has ended. */
-export async function runChild(
+/** How a child run is called for. */
+export interface ChildOptions {
+  readonly name: string;
+  readonly onWaiting: (() => void) | undefined;
+}
+
+/** Begins a child run, or takes up the one recorded under this name. @throws RUN_LIMIT, INPUT_INVALID, VALUE_UNSTORABLE, NODE_CALL_REFUSED */
+export async function startChild(
   core: RunCore,
   activation: Activation,
-  graph: Graph,
-  input: unknown,
-  { name, onWaiting }: { readonly name: string; readonly onWaiting: (() => void) | undefined },
-): Promise<ChildResult> {
+  call: ChildCall,
+  { name, onWaiting }: ChildOptions,
+): Promise<ChildRun> {
   const depth = activation.frameRun.depth + 1;
-  if (depth > core.env.limits.childDepth)
-    throw new CairnError('RUN_LIMIT', {
-      limit: 'childDepth',
-      value: core.env.limits.childDepth,
-      path: activation.path.join('/'),
-    });
-  const key = nextStepKey(core, activation, name);
+  const { childDepth } = core.env.limits;
+  if (depth > childDepth)
+    throw new CairnError('RUN_LIMIT', { limit: 'childDepth', value: childDepth, path: activation.path.join('/') });
+  const key = nextChildKey(core, activation, name);
   const { generation } = activation;
-  const frameRun = await openWhileBusy(core, activation, () => openChild(core, activation, graph, input, key, depth));
-  if (frameRun === undefined || !isRunning(activation, generation)) return never();
-  frameRun.onWaiting = onWaiting;
-  activation.childrenInFlight += 1;
-  updateBusy(core, activation);
-  await childEnd(frameRun, () => {
-    core.agenda.childFrames.delete(frameRun);
-    dropActivations(core, frameRun);
-    if (!isRunning(activation, generation)) return;
-    // At once, not a microtask later: until its function goes on, the parent is what the run is at work on.
-    activation.childrenInFlight -= 1;
-    updateBusy(core, activation);
-    maybeLeave(core, activation);
-  });
-  return childResult(frameRun);
+  const live = activation.children?.get(key) ?? (await takeUp(core, activation, key, call));
+  if (live === undefined || !isRunning(activation, generation)) return never();
+  if (onWaiting !== undefined) live.frameRun.onWaiting = onWaiting;
+  return new ChildRun(core, activation, live, { name, isPart: onWaiting !== undefined });
 }
 
 function isRunning(activation: Activation, generation: number): boolean {
@@ -58,93 +45,149 @@ function isRunning(activation: Activation, generation: number): boolean {
 }
 
 /** Opening a child may take a moment, in which the parent is at work. */
-async function openWhileBusy<T>(core: RunCore, activation: Activation, open: () => Promise<T>): Promise<T> {
+async function takeUp(
+  core: RunCore,
+  activation: Activation,
+  key: string,
+  call: ChildCall,
+): Promise<LiveChild | undefined> {
   const { generation } = activation;
-  activation.stepsInFlight += 1;
+  activation.beginCall();
   try {
-    return await open();
+    const frameRun = await openChild(core, activation, key, call);
+    return frameRun === undefined || !isRunning(activation, generation)
+      ? undefined
+      : watchChild(core, activation, key, frameRun);
   } finally {
-    if (activation.generation === generation) {
-      activation.stepsInFlight -= 1;
-      updateBusy(core, activation);
-    }
+    if (activation.generation === generation) endCall(core, activation);
   }
 }
 
-async function openChild(
-  core: RunCore,
-  activation: Activation,
-  graph: Graph,
-  input: unknown,
-  key: string,
-  depth: number,
-): Promise<FrameRun | undefined> {
+function watchChild(core: RunCore, activation: Activation, key: string, frameRun: FrameRun): LiveChild {
+  const { promise: ended, resolve } = Promise.withResolvers<void>();
+  const live: LiveChild = { key, frameRun, ended, hasEnded: false, awaited: 0, isTaken: false };
+  (activation.children ??= new Map()).set(key, live);
+  activation.childrenInFlight += 1;
   const { generation } = activation;
-  const record = ensureSteps(activation);
-  const known = record.children !== undefined && Object.hasOwn(record.children, key) ? record.children[key] : undefined;
-  const tree = known ?? (await newFrame(graph, input, core.env.limits, core.redact));
-  const written = known ?? { ...tree, input: await offloadForm(core, tree.input) };
-  if (!isRunning(activation, generation)) return undefined;
-  if (activation.isCancelled) guardCall(activation, generation, 'run');
-  const nodePath = [...activation.path, key];
-  const frameRun = new FrameRun({
-    graph,
-    tree,
-    treePath: [...recordPathOf(activation.path), 'children', key],
-    delta: core.draft.delta,
-    nodePath,
-    keyParts: [...activation.keyParts, keyAcrossSaves(activation, key)],
-    depth,
-    starter: activation,
+  whenEnded(frameRun, () => {
+    core.agenda.childFrames.delete(frameRun);
+    dropActivations(core, frameRun);
+    live.hasEnded = true;
+    if (!isRunning(activation, generation)) return;
+    numberEnd(activation, frameRun);
+    // At once, not a microtask later: until its function goes on, the parent is what the run is at work on.
+    activation.childrenInFlight -= 1;
+    activation.childrenAwaited -= live.awaited;
+    activation.stepsInFlight += live.awaited;
+    goesOn(core, activation);
+    resolve();
   });
-  if (known?.failure !== undefined) return failedBefore(frameRun, known.failure);
-  if (known === undefined) admitChild(core, activation, frameRun, key, written);
-  core.agenda.childFrames.add(frameRun);
-  startPlanned(core, frameRun, frameRun.plan.initial());
-  core.loop.requestTurn();
-  return frameRun;
-}
-
-/** It failed before this process took the run up, and its parent was not told yet. */
-function failedBefore(frameRun: FrameRun, nodeId: string): FrameRun {
-  frameRun.hasFailed = true;
-  frameRun.failure = frameRun.frame.tree.nodes[nodeId]?.error;
-  return frameRun;
-}
-
-/** @param written - its tree as it is written, a large input by reference (C5) */
-function admitChild(core: RunCore, activation: Activation, frameRun: FrameRun, key: string, written: FrameTree): void {
-  const record = ensureSteps(activation);
-  const { frame } = activation.frameRun;
-  if (record.children === undefined) frame.setNodeField(activation.node.id, 'children', {}, '{}');
-  frame.setNodeField(activation.node.id, ['children', key], frameRun.frame.tree, encodeValue(written));
-  enterEvents(core, activation);
-  core.draft.note({ kind: 'start', node: frameRun.nodePath, graphHash: frameRun.graph.hash });
-  core.draft.mustCommit = true;
-  settleStart(frameRun);
+  return live;
 }
 
 /** A child has ended when its plan is done, or when it failed and nothing of it is being worked on. */
-function childEnd(frameRun: FrameRun, onEnded: () => void): Promise<void> {
-  return new Promise((resolve) => {
-    const check = (): void => {
-      if (!frameRun.plan.isDone && !hasStopped(frameRun)) return;
-      frameRun.onEnd = undefined;
-      onEnded();
-      resolve();
-    };
-    frameRun.onEnd = check;
-    check();
-  });
+function whenEnded(frameRun: FrameRun, onEnded: () => void): void {
+  const check = (): void => {
+    if (!frameRun.plan.isDone && !hasStopped(frameRun)) return;
+    frameRun.onEnd = undefined;
+    onEnded();
+  };
+  frameRun.onEnd = check;
+  check();
 }
 
 function hasStopped(frameRun: FrameRun): boolean {
   return frameRun.hasFailed && [...frameRun.activations.values()].every((activation) => activation.phase === 'left');
 }
 
-function childResult(frameRun: FrameRun): ChildResult {
+/** Among calls that overlap it is kept which ended when (X4.13); a child that ended before this attempt has its number. */
+function numberEnd(activation: Activation, { frame }: FrameRun): void {
+  const record = activation.frameRun.openRecordOf(activation.node);
+  if (record === undefined || frame.tree.order !== undefined) return;
+  const order = nextEndOrder(record);
+  if (activation.isOverlapping || order > 1) frame.setField('order', [], order, String(order));
+}
+
+/** A child run of one attempt. */
+export class ChildRun implements ChildHandle {
+  readonly name: string;
+  readonly #core: RunCore;
+  readonly #activation: Activation;
+  readonly #generation: number;
+  readonly #live: LiveChild;
+  readonly #isPart: boolean;
+  #result: Promise<ChildResult> | undefined;
+
+  constructor(
+    core: RunCore,
+    activation: Activation,
+    live: LiveChild,
+    { name, isPart }: { readonly name: string; readonly isPart: boolean },
+  ) {
+    this.#core = core;
+    this.#activation = activation;
+    this.#generation = activation.generation;
+    this.#live = live;
+    this.name = name;
+    this.#isPart = isPart;
+  }
+
+  /** Its end comes to the function once, however often it is asked for. */
+  result(): Promise<ChildResult> {
+    return (this.#result ??= this.#awaitEnd());
+  }
+
+  async #awaitEnd(): Promise<ChildResult> {
+    const [core, activation, live] = [this.#core, this.#activation, this.#live];
+    if (!isRunning(activation, this.#generation)) return never();
+    if (live.hasEnded) activation.stepsInFlight += 1;
+    else {
+      live.awaited += 1;
+      activation.childrenAwaited += 1;
+      updateBusy(core, activation);
+      await live.ended;
+    }
+    if (!this.#isPart) await inTurn(core, activation, live.frameRun.frame.tree.order);
+    if (!isRunning(activation, this.#generation)) return never();
+    live.isTaken = true;
+    endCall(core, activation);
+    return resultOf(live.frameRun);
+  }
+
+  async signal(name: string, value: unknown = null): Promise<void> {
+    await this.#callOnce('signal', (key) => sendSignal(this.#core, this.#activation, this.#live, { key, name, value }));
+  }
+
+  async cancel(reason = ''): Promise<void> {
+    await this.#callOnce('cancel', async () => () => cancelChild(this.#core, this.#live.frameRun, reason));
+  }
+
+  async state(): Promise<StateView> {
+    this.#guard('state');
+    const key = nextCallKey(this.#activation, this.#live.key, 'state');
+    const { frame } = this.#live.frameRun;
+    return runStepOf(this.#core, this.#activation, key, { effect: 'read' }, () => frame.plainState(), undefined);
+  }
+
+  #callOnce(call: string, prepare: (key: string) => Promise<() => void>): Promise<void> {
+    this.#guard(call);
+    const key = nextCallKey(this.#activation, this.#live.key, call);
+    return callOnce(this.#core, this.#activation, key, () => prepare(key));
+  }
+
+  #guard(call: string): void {
+    guardCall(this.#activation, this.#generation, call);
+  }
+}
+
+function resultOf(frameRun: FrameRun): ChildResult {
   const { state } = frameRun.frame.openView();
+  const { cancelled } = frameRun.frame.tree;
+  if (cancelled !== undefined) {
+    const node = frameRun.nodePath.join('/');
+    const error = new CairnError('NODE_CANCELLED', { node, ...(cancelled === '' ? {} : { reason: cancelled }) });
+    return { status: 'cancelled', state, error };
+  }
   if (!frameRun.hasFailed) return { status: 'completed', state };
-  const { failure } = frameRun;
-  return { status: 'failed', state, error: asError(failure) };
+  return { status: 'failed', state, error: asError(frameRun.failure) };
 }

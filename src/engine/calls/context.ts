@@ -2,8 +2,10 @@
 import type { Amounts } from '../../graph/amounts.ts';
 import type {
   BlobAccess,
+  ChildHandle,
   ChildResult,
   EmitOptions,
+  ChildRunOptions,
   FileAccess,
   NodeContext,
   Question,
@@ -19,7 +21,7 @@ import { deepFreeze } from '../../state/values/freeze.ts';
 import { accessModels } from '../../ports/model-access.ts';
 import type { Activation } from '../run/frame-run.ts';
 import { append, listOf } from './append.ts';
-import { runChild } from './child.ts';
+import { startChild } from './child.ts';
 import { spend } from '../record/account.ts';
 import type { RunCore } from '../run/run-core.ts';
 import { guardCall } from '../run/guard-call.ts';
@@ -28,7 +30,8 @@ import { readRetired, retire } from './retire.ts';
 import { accessFiles } from './file-access.ts';
 import { accessSecrets } from './secret-access.ts';
 import { runStep } from './steps.ts';
-import { ask, receive, save, sleepUntil } from './wait-calls.ts';
+import { save } from './save.ts';
+import { ask, receive, sleepUntil } from './wait-calls.ts';
 
 /** Belongs to one attempt: calls made after it are refused. */
 export class Context implements NodeContext {
@@ -122,12 +125,18 @@ export class Context implements NodeContext {
   list(name: string): readonly unknown[] {
     return listOf(this.#activation, name);
   }
-  async run(graph: object, input: unknown, options: { readonly name?: string } = {}): Promise<ChildResult> {
+  async run(graph: object, input: unknown, options: ChildRunOptions = {}): Promise<ChildResult> {
     this.#guard('run');
-    return runChild(this.#core, this.#activation, graph as Graph, input, {
-      name: options.name ?? 'run',
-      onWaiting: this.#onWaiting,
-    });
+    const child = await this.#start(graph, input, options);
+    return child.result();
+  }
+  async start(graph: object, input: unknown, options: ChildRunOptions = {}): Promise<ChildHandle> {
+    this.#guard('start');
+    return this.#start(graph, input, options);
+  }
+  #start(graph: object, input: unknown, { name = 'run', entry }: ChildRunOptions): Promise<ChildHandle> {
+    const call = { graph: graph as Graph, input, entry };
+    return startChild(this.#core, this.#activation, call, { name, onWaiting: this.#onWaiting });
   }
   part(onWaiting: () => void): NodeContext {
     this.#guard('part');

@@ -4,7 +4,6 @@ import type { StepContext, StepOptions } from '../../graph/node-contract.ts';
 import { stepFault } from '../../graph/validate-calls.ts';
 import type { StepRecord } from '../../state/tree.ts';
 import { admitValue } from '../../state/values/codec.ts';
-import { deepFreeze } from '../../state/values/freeze.ts';
 import { hashText } from '../../state/values/hash.ts';
 import { admitError } from '../admit/encode-error.ts';
 import { offloadValue } from '../admit/offload.ts';
@@ -15,6 +14,7 @@ import { announceAttempt, callAttempt } from '../effects/step-attempt.ts';
 import { book, bookSpared } from '../record/account.ts';
 import { budgetExceeded } from '../record/budget.ts';
 import { StepEffort } from '../record/effort.ts';
+import { orderIfOverlapping } from '../record/end-order.ts';
 import { admitStep, checkStepCount, finishStep, noteStep } from '../record/finish-step.ts';
 import { nextStepKey, recordedStep } from '../record/step-keys.ts';
 import { deleteStep, ensureSteps, setStep } from '../record/step-record.ts';
@@ -26,6 +26,7 @@ import type { RunCore } from '../run/run-core.ts';
 import { holdTimer } from '../run/timers.ts';
 import { inputHashOf } from '../settle/settle.ts';
 import { askForBudget } from '../waits/budget-wait.ts';
+import { giveBack, inTurn } from '../waits/give-back.ts';
 import { endCall, leaveAtWait, wakeLeft } from '../waits/leave.ts';
 import { openWait } from '../waits/open-wait.ts';
 import { retryWait } from '../waits/wait.ts';
@@ -41,13 +42,25 @@ export async function runStep<T>(
   fn: StepFunction<T>,
   onWaiting: (() => void) | undefined,
 ): Promise<T> {
+  guardCall(activation, activation.generation, 'step');
+  return runStepOf(core, activation, nextStepKey(core, activation, name), options, fn, onWaiting);
+}
+
+/** Runs the step of a key, or returns what is recorded of it. */
+export async function runStepOf<T>(
+  core: RunCore,
+  activation: Activation,
+  key: string,
+  options: StepOptions,
+  fn: StepFunction<T>,
+  onWaiting: (() => void) | undefined,
+): Promise<T> {
   const { generation } = activation;
-  guardCall(activation, generation, 'step');
-  const key = nextStepKey(core, activation, name);
+  const isPart = onWaiting !== undefined;
   const recorded = recordOfInput(core, activation, key, options);
-  if (recorded?.status === 'done') return deepFreeze(recorded.output) as T;
-  if (recorded?.status === 'failed') throw recorded.error;
-  activation.stepsInFlight += 1;
+  if (recorded?.status === 'done' || recorded?.status === 'failed')
+    return giveBack(core, activation, recorded, isPart) as Promise<T>;
+  activation.beginCall();
   activation.notePart(key, onWaiting);
   if (isEffect({ effect: options.effect ?? 'pure' })) activation.beginEffect(key);
   try {
@@ -57,6 +70,8 @@ export async function runStep<T>(
     if (activation.generation === generation) {
       activation.endEffect(key);
       if (activation.isEnding) core.loop.requestTurn();
+      const order = isPart ? undefined : recordedStep(activation, key)?.order;
+      if (order !== undefined) await inTurn(core, activation, order);
       endCall(core, activation);
     }
   }
@@ -214,8 +229,8 @@ class StepCall<T> {
       else {
         if (met.onBudget === 'fail') throw this.#fail(effort, attempt, budgetExceeded(met, effort.name));
         askForBudget(core, activation, this.#key, met);
-        core.ledger.whenChanged(() => wakeLeft(core, activation, this.#generation));
-        await leaveAtWait(core, activation, this.#key);
+        core.ledger.whenChanged(() => wakeLeft(core, activation, this.#generation, this.#key));
+        await this.#leave();
       }
       if (!this.#isCurrent()) await never();
     }
@@ -239,7 +254,13 @@ class StepCall<T> {
     if (delayMs <= core.env.limits.holdTimersMs)
       return new Promise<void>((resolve) => void holdTimer(core, delayMs, resolve));
     openWait(core, this.#activation, this.#key, retryWait(this.#activation.path, attempt, retryAt));
-    await leaveAtWait(core, this.#activation, this.#key);
+    await this.#leave();
+  }
+
+  /** Left at a wait, it goes on from there if the function still runs when that is closed. */
+  async #leave(): Promise<void> {
+    await leaveAtWait(this.#core, this.#activation, this.#key);
+    if (isEffect({ effect: this.#options.effect ?? 'pure' })) this.#activation.beginEffect(this.#key);
   }
 
   #fail(effort: StepEffort, attempt: number, error: unknown): unknown {
@@ -258,7 +279,8 @@ class StepCall<T> {
     };
     const admitted = admitError(this.#core, error, [...activation.path, this.#key]);
     ensureSteps(activation);
-    setStep(this.#core, activation.path, this.#key, { ...failed, error: admitted.value });
+    const order = orderIfOverlapping(activation, this.#key);
+    setStep(this.#core, activation.path, this.#key, { ...failed, ...order, error: admitted.value });
     noteStep(this.#core, activation, this.#key, failed);
     return error;
   }

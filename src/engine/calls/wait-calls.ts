@@ -1,27 +1,26 @@
-/** Questions, timers, signals and saves of a composed node (X4, W). */
+/** Questions, timers and signals of a composed node (X4, W). */
 import { CairnError } from '../../errors.ts';
 import type { Question } from '../../graph/node-contract.ts';
 import { questionFault } from '../../graph/validate-calls.ts';
-import { admitValue, encodeValue, type Admitted } from '../../state/values/codec.ts';
+import { admitValue, type Admitted } from '../../state/values/codec.ts';
 import { deepFreeze } from '../../state/values/freeze.ts';
 import type { StepKind, StepRecord, WaitRecord } from '../../state/tree.ts';
 import type { Activation } from '../run/frame-run.ts';
 import { defaultAnswerOf } from '../admit/check-answer.ts';
-import { checkWritten } from '../admit/checkpoint-size.ts';
 import { schemaDefect } from '../../schema/json-schema.ts';
 import { earlySignalOf, findEarlySignal } from '../waits/early-signals.ts';
-import { offloadForm, offloadValue } from '../admit/offload.ts';
+import { offloadValue } from '../admit/offload.ts';
 import { openWait } from '../waits/open-wait.ts';
 import type { TakenRecord } from '../run/recorded-past.ts';
 import type { RunCore } from '../run/run-core.ts';
 import { inputHashOf } from '../settle/settle.ts';
-import { keepBeside } from '../record/keep-beside.ts';
 import { admitStep, checkStepCount, finishStep } from '../record/finish-step.ts';
 import { guardCall, never } from '../run/guard-call.ts';
+import { giveBack, inTurn } from '../waits/give-back.ts';
 import { endCall, leaveAtWait } from '../waits/leave.ts';
+import { sentByParent } from '../waits/wait.ts';
 import { nextStepKey, recordedStep } from '../record/step-keys.ts';
 import { enterEvents } from '../record/told-events.ts';
-import { dropUnmade } from '../record/list-record.ts';
 import { ensureSteps, setStep } from '../record/step-record.ts';
 
 interface WaitCall {
@@ -36,14 +35,16 @@ async function waitFor(core: RunCore, activation: Activation, call: WaitCall): P
   const key = nextStepKey(core, activation, call.name);
   activation.notePart(key, call.onWaiting);
   const recorded = recordedStep(activation, key);
-  if (recorded?.status === 'done') return deepFreeze(recorded.output);
-  if (recorded?.status === 'failed') throw recorded.error;
+  const isPart = call.onWaiting !== undefined;
+  if (recorded?.status === 'done' || recorded?.status === 'failed') return giveBack(core, activation, recorded, isPart);
   const { generation } = activation;
-  activation.stepsInFlight += 1;
+  activation.beginCall();
   try {
     // A signal that comes while this looks for one finds no open wait, and is kept: it is looked for again.
     const isKept = (): boolean =>
-      recorded === undefined && call.kind === 'signal' && earlySignalOf(core, call.name) !== undefined;
+      recorded === undefined &&
+      call.kind === 'signal' &&
+      earlySignalOf(core, activation.frameRun, call.name) !== undefined;
     do {
       const known = recorded === undefined ? await finishKnown(core, activation, key, call) : undefined;
       if (known !== undefined) {
@@ -57,7 +58,12 @@ async function waitFor(core: RunCore, activation: Activation, call: WaitCall): P
     if (activation.generation === generation) endCall(core, activation);
     throw error;
   }
-  return leaveAtWait(core, activation, key);
+  await leaveAtWait(core, activation, key);
+  const closed = recordedStep(activation, key) as StepRecord;
+  if (!isPart) await inTurn(core, activation, closed.order);
+  endCall(core, activation);
+  if (closed.status === 'failed') throw closed.error;
+  return deepFreeze(closed.output);
 }
 
 /** Records what ends a wait before it is opened, if anything does; one that was taken by another call meanwhile is passed over. */
@@ -95,10 +101,11 @@ async function findKnown(
   { kind, name }: WaitCall,
 ): Promise<KnownEnd | undefined> {
   const admit = (value: unknown): Promise<Admitted> => offloadValue(core, admitStep(core, activation, key, value));
-  const early = kind === 'signal' ? await findEarlySignal(core, name, admit) : undefined;
+  const early = kind === 'signal' ? await findEarlySignal(core, activation.frameRun, name, admit) : undefined;
   if (early !== undefined) return early;
   const replayed = await core.replay?.stepOutcome(activation, { key, effect: 'human', hash: undefined });
-  if (replayed === undefined) return undefined;
+  // What the parent of a child run sent is sent again in a fork: its calls are repeated too.
+  if (replayed === undefined || replayed.by === sentByParent) return undefined;
   const take = (): boolean => {
     core.replay?.noteTaken(replayed);
     return true;
@@ -198,36 +205,4 @@ export async function receive(
     wait: { kind: 'signal', node: activation.path, name: signal },
     onWaiting,
   });
-}
-
-/** Commits the node's inner state; the steps recorded so far are retired with it. @throws NODE_CALL_REFUSED, VALUE_UNSTORABLE, CHECKPOINT_TOO_LARGE */
-export async function save(core: RunCore, activation: Activation, state: unknown): Promise<void> {
-  const { generation } = activation;
-  const path = [...activation.path, 'saved'];
-  const admitted = admitValue(state, path, core.env.limits, core.redact);
-  checkWritten(core, activation, () => [{ path, ...admitted }]);
-  const saved = await offloadForm(core, admitted.value);
-  await dropUnmade(core, activation);
-  guardCall(activation, generation, 'save');
-  const record = ensureSteps(activation);
-  if (activation.stepsInFlight + activation.childrenInFlight + activation.openWaits > 0) {
-    throw new CairnError('NODE_CALL_REFUSED', {
-      call: 'save',
-      node: activation.path.join('/'),
-      reason: 'steps or child runs are still under way',
-    });
-  }
-  const { frame } = activation.frameRun;
-  const { id } = activation.node;
-  const saves = (record.saves ?? 0) + 1;
-  frame.setNodeField(id, 'saved', admitted.value, encodeValue(saved));
-  frame.setNodeField(id, 'saves', saves, String(saves));
-  frame.setNodeField(id, 'steps', {}, '{}');
-  frame.deleteNodeField(id, 'children');
-  frame.deleteNodeField(id, 'retired');
-  keepBeside(core, activation);
-  activation.ordinals = undefined;
-  activation.calls = undefined;
-  core.draft.note({ kind: 'save', node: activation.path });
-  await core.loop.durable();
 }

@@ -104,7 +104,10 @@ export class MessageIntake {
       const waiting = Object.entries(core.root.waits).find(
         ([, wait]) => wait.kind === 'signal' && wait.name === body.signal,
       );
-      if (waiting === undefined) return keepSignal(core, row.name, body, form);
+      if (waiting === undefined) {
+        core.draft.note({ kind: 'signal', detail: body.signal });
+        return keepSignal(core, core.rootFrame, row.name, body, form);
+      }
       return closeWait(core, waiting[0], { output: body.value, outputJson, by: body.by ?? 'signal' });
     }
     const wait = Object.hasOwn(core.root.waits, row.name) ? core.root.waits[row.name] : undefined;

@@ -39,7 +39,10 @@ export async function judgeStep(
   const question = doubtWait({ node: activation.path, step: key, effect, intent: intent as Intent });
   const waitId = openWait(core, activation, key, question, wait);
   if (wait === undefined) setStep(core, activation.path, key, { ...recorded, wait: waitId });
-  return leaveAtWait(core, activation, key);
+  await leaveAtWait(core, activation, key);
+  if (!isCurrent()) return never();
+  activation.beginEffect(key);
+  return judgeStep(core, effort, isCurrent);
 }
 
 /** A failure of the original is taken once, and then the step is judged again. */

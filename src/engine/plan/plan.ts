@@ -1,6 +1,7 @@
 /** Which activations may run because of what settled (E1, G3, G4). Pure: no clock, no I/O; O(edges touched) per settle. */
 import type { Graph, GraphEdge, GraphNode } from '../../graph/graph.ts';
 import type { FrameTree, NodeRecord } from '../../state/tree.ts';
+import { Entry } from './entry.ts';
 import { type PlanView, isAfter } from './order.ts';
 import { PlanRounds } from './rounds.ts';
 import type { PlanStart, PlanState, PlanStep, SettledFields } from './plan-step.ts';
@@ -23,6 +24,8 @@ function firing(fired: readonly GraphEdge[]): (edge: GraphEdge) => boolean {
 export class Plan {
   readonly #graph: Graph;
   readonly #rounds: PlanRounds;
+  /** Absent: the frame begins at START. */
+  readonly #entry: Entry | undefined;
   readonly #state: PlanState[];
   readonly #visits: number[];
   /** Unsettled edges into each node that do not lead back, and how many of the settled ones fired. */
@@ -50,6 +53,7 @@ export class Plan {
   constructor(graph: Graph, frame: FrameTree) {
     this.#graph = graph;
     this.#rounds = new PlanRounds(graph, frame);
+    this.#entry = frame.entry === undefined ? undefined : new Entry(graph, frame.entry);
     this.#knownEpoch = this.#rounds.epoch;
     this.#state = graph.nodes.map(() => 'idle');
     this.#visits = graph.nodes.map(() => 0);
@@ -99,7 +103,7 @@ export class Plan {
 
   /** The fields to put in the record of a visit that settles and fires these edges. `always` edges are added. */
   settledFields(node: number, fired: readonly GraphEdge[]): SettledFields {
-    const fires = firing(fired);
+    const fires = this.#firing(node, fired);
     const keys = this.#node(node)
       .outgoing.filter(fires)
       .map((edge) => edge.key);
@@ -139,6 +143,21 @@ export class Plan {
       hasFired: (edge) => this.#settled[edge.index] === true,
     };
     return isAfter(this.#graph, view, index, node);
+  }
+
+  /** What lies before the entry fires nothing, whatever fires `always`. */
+  #firing(node: number, fired: readonly GraphEdge[]): (edge: GraphEdge) => boolean {
+    return this.#isLeftOut(node) ? () => false : firing(fired);
+  }
+
+  /** Whether the frame began behind a node, and no round has led back to it since: it never runs, and no join waits for it. */
+  #isLeftOut(index: number): boolean {
+    return this.#entry !== undefined && !this.#entry.isAfter(index) && this.#isInFirstRound(index);
+  }
+
+  #isInFirstRound(index: number): boolean {
+    const loop = this.#node(index).loops.at(-1);
+    return loop === undefined || this.#rounds.since(loop) === 0;
   }
 
   #node(index: number): GraphNode {
@@ -225,8 +244,9 @@ export class Plan {
   #close(node: number, state: 'settled' | 'skipped', fires: (edge: GraphEdge) => boolean): void {
     this.#state[node] = state;
     this.#settledAt[node] = this.#rounds.epoch;
+    const isLeftOut = this.#isLeftOut(node);
     for (const edge of this.#node(node).outgoing) {
-      const isFiring = fires(edge);
+      const isFiring = !isLeftOut && fires(edge);
       if (edge.backOf === undefined && edge.exitOf === undefined) this.#arrived.push([edge, isFiring]);
       else if (isFiring && (edge.always || !this.#rounds.isInUse(edge, this.#firedAt[edge.index] as number))) {
         this.#firedAt[edge.index] = this.#rounds.epoch;
@@ -264,9 +284,11 @@ export class Plan {
   /** Reads a node's join: it starts, is skipped, or waits for more edges to settle (G3). */
   #decide(index: number): void {
     if (this.#state[index] !== 'idle') return;
+    if (index === this.#entry?.index && this.#isInFirstRound(index)) return this.#start(index);
     const { join, incoming } = this.#node(index);
     const fired = this.#fired[index] as number;
     const isSettled = this.#pending[index] === 0;
+    if (index > 0 && this.#isLeftOut(index)) return isSettled ? this.#skip(index) : undefined;
     if (typeof join === 'object') {
       if (fired >= join.first) {
         const took = incoming.filter((edge) => this.#settled[edge.index] === true).slice(0, join.first);
@@ -285,7 +307,8 @@ export class Plan {
 
   #settledInto(index: number): number {
     let count = 0;
-    for (const edge of this.#node(index).incoming) if (edge.backOf === undefined) count += 1;
+    for (const { backOf, from } of this.#node(index).incoming)
+      if (backOf === undefined && !this.#isLeftOut(from)) count += 1;
     return count;
   }
 

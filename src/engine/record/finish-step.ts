@@ -9,6 +9,7 @@ import type { TakenRecord } from '../run/recorded-past.ts';
 import type { RunCore } from '../run/run-core.ts';
 import { accountOf } from './open-record.ts';
 import { enterEvents } from './told-events.ts';
+import { orderIfOverlapping } from './end-order.ts';
 import { ensureSteps, setStep } from './step-record.ts';
 import { visitOf } from './visit-part.ts';
 
@@ -48,11 +49,12 @@ export function finishStep(
 ): unknown {
   ensureSteps(activation);
   const { value } = admitted;
+  const ended = { ...step, ...orderIfOverlapping(activation, key) };
   setStep(
     core,
     activation.path,
     key,
-    value === undefined ? step : { ...step, output: value },
+    value === undefined ? ended : { ...ended, output: value },
     value === undefined ? undefined : admitted.json,
   );
   // What follows from a finished effect waits until it is durable (E3).

@@ -7,6 +7,10 @@ import type { RunCore } from '../run/run-core.ts';
 /** The key of the n-th call of a name, by call order. */
 export function nextStepKey(core: RunCore, activation: Activation, name: string): string {
   if (name !== '') checkId('step name', name, core.env.limits.idBytes);
+  return nthKey(activation, name);
+}
+
+function nthKey(activation: Activation, name: string): string {
   activation.ordinals ??= new Map();
   const ordinal = (activation.ordinals.get(name) ?? retiredCalls(activation, name)) + 1;
   activation.ordinals.set(name, ordinal);
@@ -27,15 +31,50 @@ export function retiredCalls({ frameRun, node }: Activation, name: string): numb
   return calls !== undefined && Object.hasOwn(calls, name) ? (calls[name] as number) : 0;
 }
 
+/** Which call of a name a key is of, counted from 1; undefined: of none. */
+function ordinalOf(key: string, own: string): number | undefined {
+  if (key === own) return 1;
+  const rest = key.startsWith(`${own}\0`) ? key.slice(own.length + 1) : '';
+  return /^\d+$/.test(rest) ? Number(rest) : undefined;
+}
+
+/** The key of the next child run of a name: those that a save has kept come first, in the order in which they began. */
+export function nextChildKey(core: RunCore, activation: Activation, name: string): string {
+  const { children = {} } = activation.frameRun.openRecordOf(activation.node) ?? {};
+  const own = callKey(name, 1);
+  const kept = Object.entries(children).flatMap(([key, { born }]) => (born === undefined ? [] : [{ key, born }]));
+  const [next] = kept
+    .map(({ key, born }) => ({ key, born, ordinal: ordinalOf(key, own) ?? 0 }))
+    .filter(({ key, ordinal }) => ordinal > 0 && activation.attached?.has(key) !== true)
+    .toSorted((a, b) => a.born - b.born || a.ordinal - b.ordinal);
+  if (next !== undefined) {
+    (activation.attached ??= new Set()).add(next.key);
+    return next.key;
+  }
+  for (;;) {
+    const key = nextStepKey(core, activation, name);
+    if (!kept.some((child) => child.key === key)) return key;
+  }
+}
+
+/** The key of the next of some kind of call to a child run. */
+export function nextCallKey(activation: Activation, child: string, call: string): string {
+  return nthKey(activation, `${child}\0${call}`);
+}
+
 /** What is recorded of a call of this visit. */
 export function recordedStep(activation: Activation, key: string): StepRecord | undefined {
   const steps = activation.frameRun.openRecordOf(activation.node)?.steps;
   return steps !== undefined && Object.hasOwn(steps, key) ? steps[key] : undefined;
 }
 
-/** A call's key among those of all saves: names recur after ctx.save, their effects, questions and children must not (X1, W1). */
-export function keyAcrossSaves(activation: Activation, key: string): string {
-  const saves = activation.frameRun.openRecordOf(activation.node)?.saves ?? 0;
+/**
+ * A call's key among those of all saves: names recur after ctx.save, their effects, questions and children must not (X1, W1).
+ *
+ * @param born - of a child run that a save kept: the number of saves before it began
+ */
+export function keyAcrossSaves(activation: Activation, key: string, born?: number): string {
+  const saves = born ?? activation.frameRun.openRecordOf(activation.node)?.saves ?? 0;
   return saves === 0 ? key : `${key}\0save${saves}`;
 }
 

@@ -9,6 +9,7 @@ import { Frame, type OpenView } from '../../state/frame.ts';
 import { hashParts } from '../../state/values/hash.ts';
 import type { Account, FrameTree, NodeRecord, StepOrder } from '../../state/tree.ts';
 import { Plan } from '../plan/plan.ts';
+import type { CallOrder } from './call-order.ts';
 
 interface GraphTables {
   readonly channels: ChannelTable;
@@ -89,6 +90,11 @@ export class FrameRun {
     return this.starter?.frameRun;
   }
 
+  /** Its parent cancelled it: whatever may start in it is cancelled at once. */
+  get isCancelled(): boolean {
+    return this.frame.tree.cancelled !== undefined;
+  }
+
   recordOf(node: GraphNode): NodeRecord | undefined {
     const { nodes } = this.frame.tree;
     return Object.hasOwn(nodes, node.id) ? nodes[node.id] : undefined;
@@ -152,7 +158,7 @@ const noSteps: ReadonlySet<string> = new Set();
 /** A key begins with a letter, since a command would read a leading `-` as an option. */
 const keyOf = (parts: readonly string[]): string => `k${hashParts(parts)}`;
 
-/** One visit of a run to a node, from the moment it leaves the queue until it settles. */
+/** An effect that another process began and may still be in. */
 export interface OwnerHold {
   /** The worker that may still be in the effect. */
   readonly owner: string | undefined;
@@ -160,6 +166,20 @@ export interface OwnerHold {
   readonly until: number;
 }
 
+/** A child run that the present attempt of its parent started, or took up from the record. */
+export interface LiveChild {
+  readonly key: string;
+  readonly frameRun: FrameRun;
+  /** Resolves when it has ended. */
+  readonly ended: Promise<void>;
+  hasEnded: boolean;
+  /** How many wait for its end. */
+  awaited: number;
+  /** The function was told of its end: the next save retires it. */
+  isTaken: boolean;
+}
+
+/** One visit of a run to a node, from the moment it leaves the queue until it settles. */
 export class Activation {
   readonly frameRun: FrameRun;
   readonly node: GraphNode;
@@ -178,8 +198,12 @@ export class Activation {
   startedAt = 0;
   /** Grows with each start of the node's function; calls of an older one are refused. */
   generation = 0;
-  /** Steps and children that will still be resolved. */
+  /** Calls that are at work, or have ended and are about to be given back. */
   stepsInFlight = 0;
+  /** Calls that were given back, and from which the function may not have gone on yet. */
+  givenBack = 0;
+  /** More than one call has been open since one was made beside no other: in which order they end is kept (X4.13). */
+  isOverlapping = false;
   /** Its function is over: it calls nothing more, and settles when the effects that it called for have ended. */
   isEnding = false;
   /** Nothing more of it is wanted: effects that were called for and have not begun do not begin. */
@@ -188,10 +212,21 @@ export class Activation {
   withdraw: (() => void) | undefined;
   /** Monotonic ms at which its attempt ends at the latest, once its effect was announced. */
   deadlineMs: number | undefined;
+  /** Child runs of this attempt that have not ended. */
   childrenInFlight = 0;
+  /** How many of them the function waits for. */
+  childrenAwaited = 0;
+  /** Child runs of this attempt, by key. */
+  children: Map<string, LiveChild> | undefined;
+  /** Keys of the child runs, kept by the last save, that its function has called for since. */
+  attached: Set<string> | undefined;
   /** Waits opened by the present generation and not yet closed. */
   openWaits = 0;
-  /** A wait was closed while its function still ran: it runs again once it is left. */
+  /** How calls left at a wait go on when it is closed while the function still runs, by key. */
+  parked: Map<string, () => void> | undefined;
+  /** Gives overlapping calls back in the order in which they ended. */
+  order: CallOrder | undefined;
+  /** A wait that is no call's was closed while its function still ran: it runs again once it is left. */
   mustRunAgain = false;
   /** Calls of each step name so far, in this generation. */
   ordinals: Map<string, number> | undefined;
@@ -274,6 +309,11 @@ export class Activation {
     if (onWaiting !== undefined) (this.#parts ??= new Map()).set(key, onWaiting);
   }
 
+  /** Whether the call of this key was made for one of several parts of the work, which go on each by itself. */
+  isPart(key: string): boolean {
+    return this.#parts?.has(key) === true;
+  }
+
   /** The call of this key is left at a wait. Its part is told after the call, since it may begin another that is left at once. */
   leavePart(key: string): void {
     const onWaiting = this.#parts?.get(key);
@@ -314,6 +354,21 @@ export class Activation {
     this.#controller?.abort(reason);
   }
 
+  /** A call of its function is at work. */
+  beginCall(): void {
+    this.isOverlapping = this.stepsInFlight + this.openWaits + this.childrenInFlight > 0;
+    this.stepsInFlight += 1;
+  }
+
+  /** A save retires what is recorded of its calls, but for the child runs of these keys: names begin anew. */
+  forgetCalls(kept: readonly string[]): void {
+    this.ordinals = undefined;
+    this.calls = undefined;
+    this.order = undefined;
+    for (const key of this.children?.keys() ?? []) if (!kept.includes(key)) this.children?.delete(key);
+    this.attached = undefined;
+  }
+
   /** A fresh start of the node's function: its own signal, its own calls. */
   renew(): void {
     this.generation += 1;
@@ -324,8 +379,15 @@ export class Activation {
     this.isStopped = false;
     this.#effectSteps = undefined;
     this.#parts = undefined;
+    this.givenBack = 0;
+    this.isOverlapping = false;
     this.childrenInFlight = 0;
+    this.childrenAwaited = 0;
+    this.children = undefined;
+    this.attached = undefined;
     this.openWaits = 0;
+    this.parked = undefined;
+    this.order = undefined;
     this.mustRunAgain = false;
     this.ordinals = undefined;
     this.calls = undefined;

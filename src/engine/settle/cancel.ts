@@ -6,14 +6,15 @@ import { stopChildren } from './open-effects.ts';
 import type { PlanStep } from '../plan/plan.ts';
 import type { RunCore } from '../run/run-core.ts';
 
-/** Queues what a plan says may start, and cancels what it says is needed no more. */
+/** Queues what a plan says may start, and cancels what it says is needed no more; in a child run that was cancelled, all of it. */
 export function startPlanned(
   core: RunCore,
   frameRun: FrameRun,
   { start, cancel }: Pick<PlanStep, 'start' | 'cancel'>,
 ): void {
   for (const due of start) core.agenda.queue.push({ frameRun, start: due });
-  for (const index of cancel) cancelActivation(core, frameRun, index);
+  for (const index of frameRun.isCancelled ? start.map(({ node }) => node) : cancel)
+    cancelActivation(core, frameRun, index);
 }
 
 /** Aborts an activation that may run or runs; it settles as cancelled, firing nothing, when its attempt has ended. */

@@ -1,5 +1,5 @@
-/** START settles when a frame is admitted: its edges are read from the input and the state's defaults. */
-import type { GraphNode } from '../../graph/graph.ts';
+/** START settles when a frame is admitted: its edges are read from the input and the state's defaults. One that begins elsewhere fires none. */
+import type { GraphEdge, GraphNode } from '../../graph/graph.ts';
 import type { NodeRecord } from '../../state/tree.ts';
 import type { FrameRun } from '../run/frame-run.ts';
 import { routeEdges } from '../plan/route.ts';
@@ -9,6 +9,14 @@ export function settleStart(frameRun: FrameRun): void {
   const { frame, graph, plan } = frameRun;
   const node = graph.nodes[0] as GraphNode;
   plan.initial();
+  const fired = frame.tree.entry === undefined ? routeStart(frameRun, node) : [];
+  const fields = plan.settledFields(node.index, fired);
+  const record: NodeRecord = { status: 'completed', fired: fields.fired };
+  frame.setNode(node.id, record, JSON.stringify(record));
+  plan.settle(node.index, fired);
+}
+
+function routeStart({ frame, graph }: FrameRun, node: GraphNode): readonly GraphEdge[] {
   const view = frame.openView();
   const outcome = { status: 'completed', output: undefined, error: undefined } as const;
   const { fired } = routeEdges({
@@ -19,8 +27,5 @@ export function settleStart(frameRun: FrameRun): void {
     scope: () => ({ outcome, state: view.state }),
   });
   view.close();
-  const fields = plan.settledFields(node.index, fired);
-  const record: NodeRecord = { status: 'completed', fired: fields.fired };
-  frame.setNode(node.id, record, JSON.stringify(record));
-  plan.settle(node.index, fired);
+  return fired;
 }

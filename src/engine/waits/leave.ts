@@ -1,36 +1,42 @@
-/** Leaving a function at a wait: it stands where it is, and runs again from its top when the wait is closed (X4, W4). */
+/** Leaving a function at a wait. When the wait is closed it goes on if it still runs, as other calls of it are open; else it runs again from its top (X4, W4). */
 import { CairnError } from '../../errors.ts';
 import type { Activation, FrameRun } from '../run/frame-run.ts';
-import { never } from '../run/guard-call.ts';
 import type { RunCore } from '../run/run-core.ts';
 
-/** Whether the function only waits for its children, or for waits: then it does no work of its own. */
+/** Whether the function only waits for its children, or for waits beside them: then it does no work of its own. */
 export function updateBusy(core: RunCore, activation: Activation): void {
   if (activation.phase !== 'running') return;
-  core.agenda.setBusy(activation, activation.stepsInFlight > 0 || activation.childrenInFlight === 0);
+  const { childrenAwaited, childrenInFlight, openWaits } = activation;
+  const onlyWaits = childrenAwaited > 0 || (openWaits > 0 && childrenInFlight > 0);
+  core.agenda.setBusy(activation, !onlyWaits || !hasNoWork(activation));
   // Its place is free for what is queued: its own children first of all.
   if (!activation.isBusy) core.loop.requestTurn();
 }
 
-/** A call of the function is resolved, or left at a wait: the function may have nothing to do now but wait itself. */
+/** A call is given back to the function, or left at a wait: the function may have nothing to do now but wait itself. */
 export function endCall(core: RunCore, activation: Activation): void {
   activation.stepsInFlight -= 1;
-  maybeLeave(core, activation);
+  goesOn(core, activation);
 }
 
-/** Leaves the function once nothing of it will be resolved in this attempt. */
-export function maybeLeave(core: RunCore, activation: Activation): void {
-  if (activation.openWaits === 0 || !isIdle(activation)) return updateBusy(core, activation);
+/** Until the function has gone on from what it was given back, it is at work; then it is left, if nothing of it will be resolved in this attempt. */
+export function goesOn(core: RunCore, activation: Activation): void {
+  if (activation.openWaits + activation.childrenInFlight === 0) return updateBusy(core, activation);
   const { generation } = activation;
+  activation.givenBack += 1;
+  updateBusy(core, activation);
   core.env.clock.defer(() => {
-    if (activation.generation !== generation || !isIdle(activation) || activation.phase !== 'running') return;
+    if (activation.generation !== generation || activation.phase !== 'running') return;
+    activation.givenBack -= 1;
+    if (activation.openWaits === 0 || activation.childrenInFlight > 0 || !hasNoWork(activation))
+      return updateBusy(core, activation);
     leave(core, activation);
     core.loop.requestTurn();
   });
 }
 
-function isIdle(activation: Activation): boolean {
-  return activation.stepsInFlight === 0 && activation.childrenInFlight === 0;
+function hasNoWork({ stepsInFlight, givenBack }: Activation): boolean {
+  return stepsInFlight + givenBack === 0;
 }
 
 /** Leaves the function where it stands; whatever closes its wait wakes it. */
@@ -74,18 +80,32 @@ function isAtWork(core: RunCore, frameRun: FrameRun): boolean {
   return false;
 }
 
-/** The call of this key will not return in this attempt. */
-export function leaveAtWait<T>(core: RunCore, activation: Activation, key: string): Promise<T> {
+/** The call of this key is left at a wait. Resolves when that is closed while the function still runs; else the function runs again from its top. */
+export function leaveAtWait(core: RunCore, activation: Activation, key: string): Promise<void> {
   activation.endEffect(key);
   activation.leavePart(key);
   activation.openWaits += 1;
+  const closed = new Promise<void>((resolve) => (activation.parked ??= new Map()).set(key, resolve));
   endCall(core, activation);
-  return never<T>();
+  return closed;
 }
 
-/** What a call was left at may be there now: the function runs again from its top, at once or when the rest of it has been left too. */
-export function wakeLeft(core: RunCore, activation: Activation, generation: number): void {
+/** The wait of a call is closed. Says whether its function still runs, and goes on from there. */
+export function goOnFromWait(core: RunCore, activation: Activation, key: string): boolean {
+  const { phase, parked, isEnding, isCancelled } = activation;
+  const resolve = parked?.get(key);
+  if (resolve === undefined || phase !== 'running' || isEnding || isCancelled || core.standing.isStopping) return false;
+  parked?.delete(key);
+  activation.openWaits -= 1;
+  activation.stepsInFlight += 1;
+  updateBusy(core, activation);
+  resolve();
+  return true;
+}
+
+/** What a call was left at may be there now: the function goes on from it if it still runs, else runs again from its top. */
+export function wakeLeft(core: RunCore, activation: Activation, generation: number, key: string): void {
   if (activation.generation !== generation) return;
   if (activation.phase === 'left') core.agenda.wakeUps.push(activation);
-  else activation.mustRunAgain = true;
+  else if (!goOnFromWait(core, activation, key)) activation.mustRunAgain = true;
 }

@@ -6,12 +6,14 @@ import { encodeValue } from '../../state/values/codec.ts';
 import type { NodeRecord, StepRecord, WaitRecord } from '../../state/tree.ts';
 import type { Activation } from '../run/frame-run.ts';
 import type { RunCore } from '../run/run-core.ts';
+import { orderOfWait } from '../record/end-order.ts';
 import { keyAcrossSaves } from '../record/step-keys.ts';
 import { takeBudgetAnswer } from '../record/budget.ts';
 import { recordAt, setStep } from '../record/step-record.ts';
 import { recordPathOf } from '../record/tree-path.ts';
 import { holdTimer, watchTimer } from '../run/timers.ts';
 import { visitAt, type VisitPart } from '../record/visit-part.ts';
+import { goOnFromWait } from './leave.ts';
 import { doubtWait, waitIdOf } from './wait.ts';
 import type { DoubtedEffect } from '../record/effects-on-record.ts';
 
@@ -144,7 +146,7 @@ export interface Closing {
   readonly by: string;
 }
 
-/** Closes a wait with what ended it; the activation runs again from its top and finds it recorded. */
+/** Closes a wait with what ended it. A function that was left at it runs again from its top and finds it recorded; one that still runs goes on. */
 export function closeWait(core: RunCore, waitId: string, closing: Closing): void {
   const wait = core.root.waits[waitId] as WaitRecord;
   if (wait.budget !== undefined) return closeBudgetWait(core, waitId, wait, closing);
@@ -157,16 +159,18 @@ export function closeWait(core: RunCore, waitId: string, closing: Closing): void
   }
   if (wait.kind === 'doubt') recordDecision(core, wait, record, closing);
   else {
+    const key = wait.step as string;
     const step: StepRecord = {
-      ...(record.steps?.[wait.step as string] as StepRecord),
+      ...(record.steps?.[key] as StepRecord),
       status: closing.error === undefined ? 'done' : 'failed',
       ...(closing.output === undefined ? {} : { output: closing.output }),
       ...(closing.error === undefined ? {} : { error: closing.error }),
       by: closing.by,
       at: core.env.clock.now(),
+      ...orderOfWait(record, key, core.agenda.waiters.get(waitId)),
     };
     delete step.wait;
-    setStep(core, wait.node, wait.step as string, step, closing.output === undefined ? undefined : closing.outputJson);
+    setStep(core, wait.node, key, step, closing.output === undefined ? undefined : closing.outputJson);
   }
   const hash = record.steps?.[wait.step ?? '']?.hash;
   core.draft.note(answerPart(wait, waitId, closing, hash, visitAt(core.root, wait.node)));
@@ -227,14 +231,14 @@ function recordDecision(core: RunCore, wait: WaitRecord, record: NodeRecord, clo
   core.draft.set([...path, 'steps', wait.step, 'decision'], decision, outputJson);
 }
 
-function wake(core: RunCore, waitId: string, { kind }: WaitRecord): void {
+function wake(core: RunCore, waitId: string, { kind, step }: WaitRecord): void {
   const activation = core.agenda.waiters.get(waitId);
   core.agenda.waiters.delete(waitId);
   if (activation === undefined) return;
   // One that waits for its next attempt finds then what was answered meanwhile.
   if (activation.phase === 'left' || (activation.phase === 'retrying' && kind === 'retry'))
     core.agenda.wakeUps.push(activation);
-  else activation.mustRunAgain = true;
+  else if (step === undefined || !goOnFromWait(core, activation, step)) activation.mustRunAgain = true;
 }
 
 /** When an activation is over, what it and its child runs still waited for is no longer open. */

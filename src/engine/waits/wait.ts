@@ -11,6 +11,9 @@ export function waitIdOf(runId: string, keyParts: readonly string[], name: strin
     .slice(0, 12)}`;
 }
 
+/** Who sent a signal that a child run got from its parent. */
+export const sentByParent = 'parent';
+
 /** What a message of kind `answer` or `signal` carries. */
 export interface MessageBody {
   readonly value: unknown;

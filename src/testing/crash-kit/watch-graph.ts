@@ -3,6 +3,7 @@ import type { Graph, GraphNode } from '../../graph/graph.ts';
 import {
   NodeFailure,
   Outcome,
+  type ChildHandle,
   type EffectClass,
   type NodeContext,
   type StepContext,
@@ -86,6 +87,8 @@ class GraphWatcher {
       retire: (...args) => work.wait(() => ctx.retire(...args)),
       append: (...args) => work.wait(() => ctx.append(...args)),
       run: (graph, ...args) => work.wait(() => ctx.run(this.graph(graph as Graph), ...args)),
+      start: async (graph, ...args) =>
+        this.#handle(await work.wait(() => ctx.start(this.graph(graph as Graph), ...args))),
       ...(ctx.part && {
         part: (...args) => this.#context((ctx.part as NonNullable<NodeContext['part']>)(...args), place),
       }),
@@ -97,6 +100,18 @@ class GraphWatcher {
         return typeof member === 'function' ? member.bind(target) : member;
       },
     });
+  }
+
+  /** A child run's handle whose calls tell that their function waits. */
+  #handle(child: ChildHandle): ChildHandle {
+    const { work } = this.#watch;
+    return {
+      name: child.name,
+      result: () => work.wait(() => child.result()),
+      signal: (...args) => work.wait(() => child.signal(...args)),
+      cancel: (...args) => work.wait(() => child.cancel(...args)),
+      state: () => work.wait(() => child.state()),
+    };
   }
 
   #call(call: WatchedCall, work: () => unknown): unknown {

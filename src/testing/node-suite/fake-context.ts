@@ -7,6 +7,7 @@ import { accessModels } from '../../ports/model-access.ts';
 import type { Models } from '../../ports/model.ts';
 import type {
   BlobAccess,
+  ChildHandle,
   ChildResult,
   NodeContext,
   Question,
@@ -38,7 +39,21 @@ export interface FakeRecord {
   readonly events: readonly unknown[];
   /** What it said that it has cost, call by call. */
   readonly spendings: readonly Amounts[];
-  readonly children: readonly { readonly name: string | undefined; readonly input: unknown }[];
+  readonly children: readonly {
+    readonly name: string | undefined;
+    readonly input: unknown;
+    readonly entry?: string | undefined;
+  }[];
+  /** What was done through the handles of child runs. */
+  readonly childCalls: readonly FakeChildCall[];
+}
+
+export interface FakeChildCall {
+  readonly child: string;
+  readonly call: 'signal' | 'cancel';
+  /** The name of a signal, or the reason of a cancel. */
+  readonly name: string | undefined;
+  readonly value?: unknown;
 }
 
 export interface FakeContext extends NodeContext {
@@ -59,10 +74,11 @@ export function createFakeContext(options: FakeContextOptions = {}): FakeContext
   const steps: FakeStep[] = [];
   const questions: Question[] = [];
   const events: unknown[] = [];
-  const children: { name: string | undefined; input: unknown }[] = [];
   const lists = new Map<string, readonly unknown[]>();
   const spendings: Amounts[] = [];
   const spend = (amounts: Amounts): void => void spendings.push(amounts);
+  const children: FakeRecord['children'][number][] = [];
+  const childCalls: FakeChildCall[] = [];
   const view = createStateView(state);
   const signal = options.signal ?? new AbortController().signal;
   const context: FakeContext = {
@@ -99,9 +115,10 @@ export function createFakeContext(options: FakeContextOptions = {}): FakeContext
       lists.set(list, [...(lists.get(list) ?? []), ...items]);
     },
     list: (name) => Object.freeze([...(lists.get(name) ?? [])]),
-    run: async (graph, input, { name } = {}) => {
-      children.push({ name, input });
-      return runChild?.(graph, input, name) ?? { status: 'completed', state: createStateView() };
+    run: async (...args) => (await context.start(...args)).result(),
+    start: async (graph, input, { name, entry } = {}) => {
+      children.push({ name, input, entry });
+      return fakeHandle(name ?? 'run', childCalls, async () => runChild?.(graph, input, name) ?? completed);
     },
     part: () => context,
     spend,
@@ -119,9 +136,24 @@ export function createFakeContext(options: FakeContextOptions = {}): FakeContext
     models: { generate: (call, options) => accessModels(models, context).generate(call, options) },
     now: () => 0,
     ...overrides,
-    record: { steps, questions, events, children, spendings },
+    record: { steps, questions, events, children, childCalls, spendings },
   };
   return context;
+}
+
+const completed: ChildResult = { status: 'completed', state: createStateView() };
+
+/** A child run that ends when its result is asked for. */
+function fakeHandle(child: string, calls: FakeChildCall[], end: () => Promise<ChildResult>): ChildHandle {
+  let ended: Promise<ChildResult> | undefined;
+  const result = (): Promise<ChildResult> => (ended ??= end());
+  return {
+    name: child,
+    result,
+    signal: async (name, value = null) => void calls.push({ child, call: 'signal', name, value }),
+    cancel: async (reason) => void calls.push({ child, call: 'cancel', name: reason }),
+    state: async () => (await result()).state,
+  };
 }
 
 function fakeBlobs(): BlobAccess {

@@ -6,7 +6,9 @@ import { CairnError } from '../../../errors.ts';
 import type {
   BlobAccess,
   FileAccess,
+  ChildHandle,
   ChildResult,
+  ChildRunOptions,
   NodeContext,
   EmitOptions,
   Question,
@@ -132,8 +134,11 @@ export class BlockContext implements TypedNodeContext {
   list(name: string): readonly unknown[] {
     return this.ctx.list(name);
   }
-  run(graph: object, input: unknown, options?: { readonly name?: string }): Promise<ChildResult> {
+  run(graph: object, input: unknown, options?: ChildRunOptions): Promise<ChildResult> {
     return this.ctx.run(graph, input, options);
+  }
+  start(graph: object, input: unknown, options?: ChildRunOptions): Promise<ChildHandle> {
+    return this.ctx.start(graph, input, options);
   }
 }
 
@@ -155,8 +160,11 @@ export class ItemContext extends BlockContext {
   override sleepUntil(time: number | Date, name = 'sleep'): Promise<void> {
     return super.sleepUntil(time, `${this.#key}/${name}`);
   }
-  override run(graph: object, input: unknown, options: { readonly name?: string } = {}): Promise<ChildResult> {
-    return super.run(graph, input, { name: `${this.#key}/${options.name ?? 'run'}` });
+  override run(graph: object, input: unknown, options: ChildRunOptions = {}): Promise<ChildResult> {
+    return super.run(graph, input, { ...options, name: `${this.#key}/${options.name ?? 'run'}` });
+  }
+  override start(graph: object, input: unknown, options: ChildRunOptions = {}): Promise<ChildHandle> {
+    return super.start(graph, input, { ...options, name: `${this.#key}/${options.name ?? 'run'}` });
   }
   override append(list: string, items: readonly unknown[]): Promise<void> {
     return super.append(`${this.#key}/${list}`, items);

@@ -31,7 +31,7 @@ export async function callWorkflow(
   const linked = call ?? workflow.link(String(inputs['workflow']), ctx, isRecursive);
   const name = key === undefined ? linked.name : `${linked.name}[${key}]`;
   const { status, state, error } = await ctx.run(linked.graph, childInput(inputs['inputs']), { name });
-  if (status === 'failed') throw childFailure(linked, error);
+  if (status !== 'completed') throw childFailure(linked, error);
   return {
     success: true,
     workflow: linked.name,

@@ -1,0 +1,47 @@
+/** Changes of meaning in child runs, and in calls that overlap. */
+import type { Mutant } from './mutant.ts';
+
+export const childMutants: readonly Mutant[] = [
+  {
+    name: 'a signal to a child run is taken by a fork from its original too',
+    file: 'src/engine/calls/wait-calls.ts',
+    old: 'if (replayed === undefined || replayed.by === sentByParent) return undefined;',
+    new: 'if (replayed === undefined) return undefined;',
+    tests: ['src/engine/calls/child-forks.test.ts'],
+  },
+  {
+    name: 'overlapping calls come back in the order in which they are called',
+    file: 'src/engine/run/call-order.ts',
+    old: 'if (isPatient && next < first) return this.#goOn(false);',
+    new: '',
+    tests: ['src/engine/calls/overlapping-calls.test.ts', 'test/crash/child-runs.test.ts'],
+  },
+  {
+    name: 'a save retires a child run that is still under way',
+    file: 'src/engine/calls/save.ts',
+    old: 'filter(({ isTaken }) => !isTaken)',
+    new: 'filter(({ isTaken }) => isTaken)',
+    tests: ['src/engine/calls/child-saves.test.ts'],
+  },
+  {
+    name: 'a join behind an entry waits for what is before it',
+    file: 'src/engine/plan/plan.ts',
+    old: 'if (backOf === undefined && !this.#isLeftOut(from)) count += 1;',
+    new: 'if (backOf === undefined) count += 1;',
+    tests: ['src/engine/calls/child-entry.test.ts'],
+  },
+  {
+    name: 'what follows a cancelled node of a cancelled child run starts',
+    file: 'src/engine/settle/cancel.ts',
+    old: 'frameRun.isCancelled ? start.map(({ node }) => node) : cancel',
+    new: 'cancel',
+    tests: ['src/engine/calls/child-handles.test.ts'],
+  },
+  {
+    name: 'a wait that is closed beside a child run is heard when that has ended',
+    file: 'src/engine/waits/open-wait.ts',
+    old: 'else if (step === undefined || !goOnFromWait(core, activation, step)) activation.mustRunAgain = true;',
+    new: 'else activation.mustRunAgain = true;',
+    tests: ['src/engine/calls/overlapping-calls.test.ts'],
+  },
+];

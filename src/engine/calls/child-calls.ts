@@ -1,0 +1,63 @@
+/** What a parent does to its child runs: recorded with what it does, in one checkpoint, so that it happens once (W6). */
+import { admitValue, encodeValue, type Admitted } from '../../state/values/codec.ts';
+import type { StepRecord, WaitRecord } from '../../state/tree.ts';
+import { offloadForm } from '../admit/offload.ts';
+import { checkStepCount, finishStep } from '../record/finish-step.ts';
+import { keyAcrossSaves, recordedStep } from '../record/step-keys.ts';
+import { ensureSteps } from '../record/step-record.ts';
+import type { Activation, LiveChild } from '../run/frame-run.ts';
+import { never } from '../run/guard-call.ts';
+import type { RunCore } from '../run/run-core.ts';
+import { keepSignal } from '../waits/early-signals.ts';
+import { giveBack, inTurn } from '../waits/give-back.ts';
+import { endCall } from '../waits/leave.ts';
+import { closeWait } from '../waits/open-wait.ts';
+import { sentByParent } from '../waits/wait.ts';
+
+const nothing: Admitted = { value: undefined, json: 'null', hasTags: false };
+
+/** Does something under a key of the parent, unless that is recorded. @param prepare - takes in what the call was given; what it returns is done together with the record */
+export async function callOnce(
+  core: RunCore,
+  activation: Activation,
+  key: string,
+  prepare: () => Promise<() => void>,
+): Promise<void> {
+  const recorded = recordedStep(activation, key);
+  if (recorded !== undefined) return void (await giveBack(core, activation, recorded, false));
+  const { generation } = activation;
+  activation.beginCall();
+  try {
+    const act = await prepare();
+    if (activation.generation !== generation || activation.phase !== 'running') return await never();
+    checkStepCount(core, ensureSteps(activation));
+    const done: StepRecord = { kind: 'call', status: 'done' };
+    act();
+    finishStep(core, activation, key, done, nothing);
+    core.draft.mustCommit = true;
+    await inTurn(core, activation, recordedStep(activation, key)?.order);
+  } finally {
+    if (activation.generation === generation) endCall(core, activation);
+  }
+}
+
+/** Takes a signal in, and returns what hands it to the child run: to its oldest wait of that name, else it is kept for it. @throws VALUE_UNSTORABLE, VALUE_TOO_LARGE */
+export async function sendSignal(
+  core: RunCore,
+  activation: Activation,
+  { frameRun }: LiveChild,
+  { key, name, value }: { readonly key: string; readonly name: string; readonly value: unknown },
+): Promise<() => void> {
+  const admitted = admitValue(value, [...frameRun.nodePath, 'signal', name], core.env.limits, core.redact);
+  const form = await offloadForm(core, admitted.value);
+  const id = keyAcrossSaves(activation, key);
+  return () => {
+    if (frameRun.plan.isDone || frameRun.hasFailed || frameRun.isCancelled) return;
+    const isMeant = ([, wait]: readonly [string, WaitRecord]): boolean =>
+      wait.kind === 'signal' && wait.name === name && frameRun.nodePath.every((part, at) => wait.node[at] === part);
+    const [waitId] = Object.entries(core.root.waits).find(isMeant) ?? [];
+    if (waitId === undefined)
+      return keepSignal(core, frameRun, id, { signal: name, value: admitted.value, by: sentByParent }, form);
+    closeWait(core, waitId, { output: admitted.value, outputJson: encodeValue(form), by: sentByParent });
+  };
+}

@@ -1,0 +1,109 @@
+/** The frame of a child run: made in its parent's record, or taken up from it (W6). */
+import { CairnError } from '../../errors.ts';
+import type { Graph } from '../../graph/graph.ts';
+import { encodeValue } from '../../state/values/codec.ts';
+import type { FrameTree } from '../../state/tree.ts';
+import { newFrame } from '../admit/new-frame.ts';
+import { offloadForm } from '../admit/offload.ts';
+import { keyAcrossSaves } from '../record/step-keys.ts';
+import { ensureSteps } from '../record/step-record.ts';
+import { enterEvents } from '../record/told-events.ts';
+import { recordPathOf } from '../record/tree-path.ts';
+import { type Activation, FrameRun } from '../run/frame-run.ts';
+import { guardCall } from '../run/guard-call.ts';
+import type { RunCore } from '../run/run-core.ts';
+import { startPlanned } from '../settle/cancel.ts';
+import { settleStart } from '../settle/settle-start.ts';
+
+/** What a child run is called for with. */
+export interface ChildCall {
+  readonly graph: Graph;
+  readonly input: unknown;
+  /** The node it begins at; undefined: its graph's start. */
+  readonly entry: string | undefined;
+}
+
+/**
+ * Opens the child run of a key and starts what may start in it.
+ * @returns undefined: the attempt that called is over
+ * @throws INPUT_INVALID, VALUE_UNSTORABLE, NODE_CALL_REFUSED
+ */
+export async function openChild(
+  core: RunCore,
+  activation: Activation,
+  key: string,
+  call: ChildCall,
+): Promise<FrameRun | undefined> {
+  const { generation } = activation;
+  const { children } = ensureSteps(activation);
+  const known = children !== undefined && Object.hasOwn(children, key) ? children[key] : undefined;
+  checkEntry(activation, key, call, known);
+  const tree = known ?? (await newTree(core, call));
+  const written = known ?? { ...tree, input: await offloadForm(core, tree.input) };
+  if (activation.generation !== generation || activation.phase !== 'running') return undefined;
+  if (activation.isCancelled) guardCall(activation, generation, 'run');
+  const frameRun = new FrameRun({
+    graph: call.graph,
+    tree,
+    treePath: [...recordPathOf(activation.path), 'children', key],
+    delta: core.draft.delta,
+    nodePath: [...activation.path, key],
+    keyParts: [...activation.keyParts, keyAcrossSaves(activation, key, tree.born)],
+    depth: activation.frameRun.depth + 1,
+    starter: activation,
+  });
+  if (known?.failure !== undefined) return failedBefore(frameRun, known.failure);
+  if (known === undefined) admitChild(core, activation, frameRun, key, written);
+  core.agenda.childFrames.add(frameRun);
+  startPlanned(core, frameRun, frameRun.plan.initial());
+  core.loop.requestTurn();
+  return frameRun;
+}
+
+async function newTree(core: RunCore, { graph, input, entry }: ChildCall): Promise<FrameTree> {
+  const tree = await newFrame(graph, input, core.env.limits, core.redact);
+  return entry === undefined ? tree : { ...tree, entry };
+}
+
+/** @throws NODE_CALL_REFUSED the graph has no such node, or what is recorded began elsewhere */
+function checkEntry(
+  { path }: Activation,
+  key: string,
+  { graph, entry }: ChildCall,
+  known: FrameTree | undefined,
+): void {
+  const refuse = (reason: string): never => {
+    throw new CairnError('NODE_CALL_REFUSED', { call: 'run', node: path.join('/'), reason });
+  };
+  const fault = entry === undefined ? undefined : entryFault(graph, entry);
+  if (fault !== undefined) refuse(fault);
+  if (known === undefined || known.entry === entry) return;
+  const place = (node: string | undefined): string => (node === undefined ? 'its start' : `'${node}'`);
+  refuse(`child run ${key} is recorded as begun at ${place(known.entry)}, and is called for at ${place(entry)}`);
+}
+
+/** Why a graph cannot be begun at a node; undefined: it can. */
+function entryFault(graph: Graph, entry: string): string | undefined {
+  if ((graph.nodeIndex.get(entry) ?? 0) > 1) return undefined;
+  const known = graph.nodes.filter(({ index }) => index > 1).map(({ id }) => id);
+  return `graph ${graph.id} has no node '${entry}' to begin at; it has ${known.join(', ')}`;
+}
+
+/** It failed before this process took the run up, and its parent was not told yet. */
+function failedBefore(frameRun: FrameRun, nodeId: string): FrameRun {
+  frameRun.hasFailed = true;
+  frameRun.failure = frameRun.frame.tree.nodes[nodeId]?.error;
+  return frameRun;
+}
+
+/** @param written - its tree as it is written, a large input by reference (C5) */
+function admitChild(core: RunCore, activation: Activation, frameRun: FrameRun, key: string, written: FrameTree): void {
+  const record = ensureSteps(activation);
+  const { frame } = activation.frameRun;
+  if (record.children === undefined) frame.setNodeField(activation.node.id, 'children', {}, '{}');
+  frame.setNodeField(activation.node.id, ['children', key], frameRun.frame.tree, encodeValue(written));
+  enterEvents(core, activation);
+  core.draft.note({ kind: 'start', node: frameRun.nodePath, graphHash: frameRun.graph.hash });
+  core.draft.mustCommit = true;
+  settleStart(frameRun);
+}

@@ -1,0 +1,39 @@
+/** Gives what is recorded of a call back to its function, overlapping calls in the order in which they ended (X4.13). */
+import type { NodeRecord, StepRecord } from '../../state/tree.ts';
+import { deepFreeze } from '../../state/values/freeze.ts';
+import { endOrders } from '../record/end-order.ts';
+import { CallOrder } from '../run/call-order.ts';
+import type { Activation } from '../run/frame-run.ts';
+import { never } from '../run/guard-call.ts';
+import type { RunCore } from '../run/run-core.ts';
+import { endCall } from './leave.ts';
+
+/** Resolves when it is the turn of a call that has ended; of one that overlapped no other that is at once. Parts of a node's work go on by themselves. */
+export async function inTurn(core: RunCore, activation: Activation, order: number | undefined): Promise<void> {
+  if (order === undefined) return;
+  const { generation } = activation;
+  activation.order ??= orderOf(core, activation);
+  await activation.order.turnOf(order);
+  if (activation.generation !== generation) await never();
+}
+
+function orderOf({ env }: RunCore, { frameRun, node }: Activation): CallOrder {
+  const record: NodeRecord | undefined = frameRun.openRecordOf(node);
+  return new CallOrder(record === undefined ? [] : endOrders(record), env.clock);
+}
+
+/** The end of a call, as it is recorded. @param isPart - one of several parts of the work called: see `NodeContext.part` */
+export async function giveBack(
+  core: RunCore,
+  activation: Activation,
+  { status, order, output, error }: StepRecord,
+  isPart: boolean,
+): Promise<unknown> {
+  if (order !== undefined && !isPart) {
+    activation.beginCall();
+    await inTurn(core, activation, order);
+    endCall(core, activation);
+  }
+  if (status === 'failed') throw error;
+  return deepFreeze(output);
+}
