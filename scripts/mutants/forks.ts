@@ -65,4 +65,11 @@ export const forksMutants: readonly Mutant[] = [
     new: 'if (!isLeft) await openState(env, run, draft, graph, {});',
     tests: ['test/yaml/ended-commands.test.ts'],
   },
+  {
+    name: '`first` routing fires every target that an outcome names',
+    file: 'src/engine/plan/route.ts',
+    old: '?? []).slice(0, 1);',
+    new: '?? []);',
+    tests: ['src/engine/plan/route.test.ts'],
+  },
 ];

@@ -82,3 +82,11 @@ test('G5 an outcome that names its targets fires those, whatever their condition
   expect(await taken('all', from, () => outcome({ goto: ['b', 'e'] }))).toBe('bde');
   expect(await taken('all', from, () => outcome({ goto: [] }))).toBe('d');
 });
+
+test('G5 under `first` an outcome that names several targets leads to the one it names first', async () => {
+  const from = [{ condition: no }, { weight: 9 }, { always: true }, {}];
+  expect(await taken('first', from, () => outcome({ goto: ['e', 'b', 'c'] }))).toBe('de');
+  expect(await taken('first', from, () => outcome({ goto: ['b', 'c'] }))).toBe('bd');
+  expect(await taken('first', from, () => outcome({ goto: ['d', 'c', 'e'] }))).toBe('cd');
+  expect(await taken('first', from, () => outcome({ goto: [] }))).toBe('d');
+});

@@ -35,7 +35,7 @@ export function routeEdges(request: RouteRequest): Route {
   // What an outcome names is where it leads if it stands; a failure has edges of its own (G8).
   const { goto } = request;
   const isNamed = goto !== undefined && request.status === 'completed';
-  const chosen = isNamed ? namedEdges(node, candidates, goto) : firingEdges(request, candidates, isFirst);
+  const chosen = isNamed ? namedEdges(node, candidates, goto, isFirst) : firingEdges(request, candidates, isFirst);
   return { fired: always.length === 0 ? chosen : [...always, ...chosen], isHandled: chosen.length > 0 };
 }
 
@@ -57,10 +57,14 @@ function namedEdges(
   node: GraphNode,
   candidates: readonly GraphEdge[],
   targets: readonly string[],
+  isFirst: boolean,
 ): readonly GraphEdge[] {
   for (const target of targets)
     if (!node.outgoing.some((edge) => edge.label === target || edge.key === target)) throw unknownRoute(node, target);
-  return candidates.filter((edge) => targets.includes(edge.label) || targets.includes(edge.key));
+  const isOf = (target: string, edge: GraphEdge): boolean => edge.label === target || edge.key === target;
+  if (!isFirst) return candidates.filter((edge) => targets.some((target) => isOf(target, edge)));
+  // The names stand in the order of preference.
+  return targets.flatMap((target) => candidates.find((edge) => isOf(target, edge)) ?? []).slice(0, 1);
 }
 
 function firingEdges(request: RouteRequest, candidates: readonly GraphEdge[], isFirst: boolean): readonly GraphEdge[] {
