@@ -122,7 +122,7 @@ export const errorTable: Readonly<Record<ErrorCode, ErrorRow>> = {
   WORKFLOW_NOT_FOUND: row(404, 3, 'no', 'no workflow {name}', '{There are, nearest first: |known|There are none here: give their folder with --workflows}.'),
   WORKFLOW_CIRCULAR: row(422, 3, 'no', 'workflows call each other in a circle: {chain}', 'Take one of the calls out of the circle.'),
   PERMISSION_DENIED: row(403, 2, 'no', '{need} may not be used here{: |reason}', '{If it may, start the process with |grant|Start the process with a grant that covers it}; else take it out.'),
-  RUN_NOT_FOUND: row(404, 3, 'no', 'no run {runId}', 'List the runs with: cairn ls. One that ended may have been removed since.'),
+  RUN_NOT_FOUND: row(404, 3, 'no', 'no run {runId}', 'List the runs with: cairn ls. One that ended may have been removed since; whether its row was lost, cairn verify tells.'),
   RUN_EXISTS: row(409, 3, 'no', 'run {runId} exists with another {difference}', 'Use another run id, or the same graph and input.'),
   RUN_FINISHED: row(409, 3, 'no', 'run {runId} is {status}', 'Fork it to go on from one of its checkpoints.'),
   RUN_NOT_PAUSED: row(409, 3, 'no', 'run {runId} is not paused', 'Wait until it is.'),

@@ -72,4 +72,11 @@ export const forksMutants: readonly Mutant[] = [
     new: '?? []);',
     tests: ['src/engine/plan/route.test.ts'],
   },
+  {
+    name: 'histories whose run is gone are passed over',
+    file: 'src/stores/sqlite/file-damage.ts',
+    old: ', ...findLostRuns(db)];',
+    new: ', ...findLostRuns(db).slice(0, 0)];',
+    tests: ['test/bad-input/damaged-rows.test.ts'],
+  },
 ];

@@ -140,3 +140,15 @@ test.each([
   expect(faults).toContainEqual(expect.stringContaining(fault));
   expect(faults.every((one) => one.startsWith('r '))).toBe(true);
 });
+
+test('C6 a run whose row is gone is told as damage of the store, as its checkpoints are there', async () => {
+  await pause();
+  tamper("delete from runs where run_id = 'r'");
+  const { engine, context } = open();
+  await expect(engine.resume('r', { graph })).rejects.toMatchObject({
+    code: 'RUN_NOT_FOUND',
+    hint: expect.stringContaining('cairn verify'),
+  });
+  const { isSound, damage } = await verifyRuns.run(context, {});
+  expect([isSound, damage]).toEqual([false, [expect.stringMatching(/checkpoints are there of run number .* gone/)]]);
+});

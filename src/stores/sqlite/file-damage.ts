@@ -64,8 +64,18 @@ function listLoggedPages(path: string, pageBytes: number): ReadonlySet<number> {
   }
 }
 
-/** Looks at every page; what is wrong, a line each. */
+/** Looks at every page, and for histories without a run; what is wrong, a line each. */
 export function findDamage(db: DatabaseSync): readonly string[] {
   const rows = db.prepare(`pragma quick_check(${shownFaults})`).all();
-  return rows.map((row) => String(Object.values(row)[0])).filter((line) => line !== 'ok');
+  return [...rows.map((row) => String(Object.values(row)[0])).filter((line) => line !== 'ok'), ...findLostRuns(db)];
+}
+
+/** The id of a run is in its row alone: where that is gone the run is not found, though its checkpoints are there. */
+function findLostRuns(db: DatabaseSync): readonly string[] {
+  const lost = db.prepare(
+    `select run, count(*) as count from checkpoints where run not in (select no from runs) group by run limit ${shownFaults}`,
+  );
+  return lost
+    .all()
+    .map(({ run, count }) => `${Number(count)} checkpoints are there of run number ${Number(run)}, whose row is gone`);
 }
