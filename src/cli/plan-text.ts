@@ -85,7 +85,7 @@ function formatWaves({ blocks, waves }: WorkflowDescription, face: Face): readon
     ...ids.flatMap((id) => {
       const block = byId.get(id);
       if (block === undefined) return [];
-      const kind = `${printable(block.type)}, ${block.asks ? 'asks' : block.effect}`;
+      const kind = `${printable(block.type)}, ${block.asks ? 'asks a person' : block.effect}`;
       return formatNamed(printable(id), nameWidth, [kind, ...describeBlock(block)], face);
     }),
   ]);

@@ -89,9 +89,14 @@ function describeForm(wait: OpenQuestion): string | undefined {
   return describeSchema(pattern === undefined ? schema : { ...schema, pattern });
 }
 
+/** `2026-11-24 01:00:00 (in 8 h)` */
+export function formatDue(dueAt: number, now: number): string {
+  return `${formatTime(dueAt)} (${dueAt > now ? `in ${formatAge(dueAt - now)}` : 'now'})`;
+}
+
 function describeDue({ kind, dueAt, defaultAnswer }: OpenQuestion, now: number): string | undefined {
   if (dueAt === undefined) return undefined;
-  const when = `${formatTime(dueAt)} (${dueAt > now ? `in ${formatAge(dueAt - now)}` : 'now'})`;
+  const when = formatDue(dueAt, now);
   if (kind === 'timer' || kind === 'retry') return `until ${when}`;
   return defaultAnswer === undefined ? `due ${when}` : `due ${when}, then: ${formatInline(defaultAnswer)}`;
 }

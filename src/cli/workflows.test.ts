@@ -86,7 +86,7 @@ test('G7 plan shows waves, conditions, questions and inputs, in 80 columns, and 
   expect(out).toMatch(/^approval \S+ {2}approval\.yaml\nDeploys what was tested/);
   expect(out).toMatch(/\nInputs\n {2}project str {2}required; What is deployed\n {2}version str {2}default "0\.1"\n/);
   expect(out).toMatch(
-    /\nWave 2\n {2}confirm {2}ConfirmOperation, asks\n {11}after test\n {11}if \$\{test\.exit_code\} == 0\n\nWave 3\n/,
+    /\nWave 2\n {2}confirm {2}ConfirmOperation, asks a person\n {11}after test\n {11}if \$\{test\.exit_code\} == 0\n\nWave 3\n/,
   );
   for (const line of out.split('\n')) expect(line.length).toBeLessThanOrEqual(80);
   expect(folder.json('plan', 'approval.yaml')).toMatchObject({ waves: [['test'], ['confirm'], ['deploy']] });

@@ -32,7 +32,7 @@ export interface WorkflowBlock {
   readonly attempts: number;
   /** A repetition has no second effect, so it is tried again where it may have happened; else only where it ended and said that it failed. */
   readonly isIdempotent: boolean;
-  /** It asks a person or a model. */
+  /** It asks a person, or a block of the workflow that it calls does. A language model that is called is not asked: its answer is the block's work. */
   readonly asks: boolean;
   /** The workflow it runs, where that is written out. */
   readonly workflow: string | undefined;

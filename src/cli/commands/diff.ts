@@ -9,6 +9,7 @@ import {
 import { formatPath } from '../../operations/declare/state-path.ts';
 import type { Command } from '../command.ts';
 import type { Session } from '../session.ts';
+import { differing } from '../text/differing.ts';
 import { printable } from '../text/printable.ts';
 import { formatInline } from '../text/value.ts';
 import { fit, widthOf } from '../text/width.ts';
@@ -29,7 +30,12 @@ function formatDifference(difference: Difference, { screen }: Session): readonly
     const [before, after] = sides.map(({ tone, text }) => paint(tone, text));
     return [`  ${path}: ${before} → ${after}`];
   }
-  const lines = sides.map(({ mark, tone, text }) => `    ${paint(tone, `${mark} ${fit(text, width - 6)}`)}`);
+  const [before, after] = sides;
+  const texts =
+    before === undefined || after === undefined
+      ? sides.map(({ text }) => fit(text, width - 6))
+      : differing(before.text, after.text, width - 6);
+  const lines = sides.map(({ mark, tone }, index) => `    ${paint(tone, `${mark} ${texts[index]}`)}`);
   return [`  ${path}`, ...lines];
 }
 

@@ -4,11 +4,26 @@ import { withReading } from '../../app/open-reading.ts';
 import { listWaits, type ListWaitsInput, type ListWaitsOutput } from '../../operations/waits/list-waits.ts';
 import type { Command } from '../command.ts';
 import type { Session } from '../session.ts';
-import { formatWait, namesOf } from '../wait-text.ts';
+import { nodeNameOf, type OpenQuestion } from '../../operations/waits/find-wait.ts';
+import { printable } from '../text/printable.ts';
+import { formatTable } from '../text/table.ts';
+import { formatDue, formatWait, namesOf, purposeOf } from '../wait-text.ts';
 
-function printWaits(session: Session, { waits, hasMore }: ListWaitsOutput, now: number): void {
+const columns = [
+  { title: 'RUN', canShrink: true },
+  { title: 'NODE', canShrink: true },
+  { title: 'WAITS FOR', canShrink: true },
+  { title: 'UNTIL' },
+] as const;
+
+function rowOf(wait: OpenQuestion, now: number): readonly string[] {
+  const until = wait.dueAt === undefined ? '' : formatDue(wait.dueAt, now);
+  return [printable(wait.runId), printable(nodeNameOf(wait)), printable(purposeOf(wait)), until];
+}
+
+function printWaits(session: Session, { waits, hasMore, waiting }: ListWaitsOutput, now: number): void {
   const { screen, commandLine } = session;
-  if (waits.length === 0) {
+  if (waits.length + waiting.length === 0) {
     screen.note('Nothing is open.');
     return;
   }
@@ -18,8 +33,23 @@ function printWaits(session: Session, { waits, hasMore }: ListWaitsOutput, now: 
     for (const line of formatWait(session, wait, { now, name: names.get(wait) ?? wait.waitId, graphId: wait.graphId }))
       screen.print(line);
   }
+  if (waiting.length > 0) {
+    if (waits.length > 0) screen.print('');
+    screen.print(
+      ...formatTable(
+        columns,
+        waiting.map((wait) => rowOf(wait, now)),
+        screen,
+      ),
+    );
+  }
   if (hasMore)
-    screen.note(screen.paint('dim', `There are more: ${commandLine('inbox', '--limit', String(waits.length * 10))}`));
+    screen.note(
+      screen.paint(
+        'dim',
+        `There are more: ${commandLine('inbox', '--limit', String(Math.max(waits.length, waiting.length) * 10))}`,
+      ),
+    );
 }
 
 export const inboxCommand: Command<ListWaitsInput> = {
@@ -27,7 +57,7 @@ export const inboxCommand: Command<ListWaitsInput> = {
   summary: listWaits.summary,
   fields: listWaits.input,
   examples: [
-    { line: 'cairn inbox', does: 'all open questions' },
+    { line: 'cairn inbox', does: 'all open questions, and which runs wait for signals and times' },
     { line: 'cairn inbox 0198c2f4 --all', does: 'everything that one run waits for' },
   ],
   execute(session, input) {

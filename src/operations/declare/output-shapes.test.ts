@@ -108,7 +108,13 @@ test('D23 C2.1 every operation gives what its schema says, and shows nothing tha
   await run('tagCheckpoint', { checkpoint: 'a@0', name: 'begin', remove: true });
   await run('previewRun', { checkpoint: 'a@1' });
   await run('forkRun', { checkpoint: 'a@1', runId: 'f', run: true });
+  await run('signalRun', { run: 'b', name: 'paid', value: { password: planted } });
   await run('cancelRun', { run: 'b' });
+  await run('schedule', { action: 'add', target: 'ask', cron: '0 2 * * *', ...password });
+  expect(await run('schedule', { action: 'list' })).toMatchObject({
+    schedules: [{ input: { password: '[redacted]' } }],
+  });
+  await run('schedule', { action: 'remove', target: 'ask' });
   await run('verifyRuns', {});
   await run('examineStore', {}, { examinePlace: async () => [], openStore: async () => undefined });
   const pieces: string[] = [];

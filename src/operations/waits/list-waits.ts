@@ -14,6 +14,8 @@ export interface ListWaitsInput {
 export interface ListWaitsOutput {
   readonly waits: readonly OpenQuestion[];
   readonly hasMore: boolean;
+  /** What waits for a signal or a time, where only questions are among the `waits`: soonest due first, as many as those at most. */
+  readonly waiting: readonly OpenQuestion[];
 }
 
 const defaultLimit = 50;
@@ -33,24 +35,25 @@ export async function readQuestions(
 
 export const listWaits: Operation<ListWaitsInput, ListWaitsOutput> = {
   name: 'inbox',
-  summary: 'list open questions and how to answer them',
+  summary: 'list open questions, how to answer them, and what else runs wait for',
   input: {
     run: { type: 'text', description: 'only those of this run', isPositional: true },
-    all: { type: 'flag', description: 'also what waits for a time or a signal' },
+    all: { type: 'flag', description: 'what waits for a time or a signal, too, in one list by due times' },
     limit: { type: 'integer', description: `how many at most; default ${defaultLimit}` },
   },
   output: 'the open waits',
-  outputSchema: objectOf({ waits: listOf(wait), hasMore: flag }),
+  outputSchema: objectOf({ waits: listOf(wait), hasMore: flag, waiting: listOf(wait) }),
   isReadOnly: true,
   async run(context, { run, all = false, limit = defaultLimit }) {
     const { store, tenant } = context;
     const runId = run === undefined ? undefined : (await findRunOf(context, run)).runId;
-    const page = await store.listWaits({
-      tenant,
-      limit,
-      ...(runId !== undefined && { runId }),
-      ...(!all && { kinds: ['question', 'doubt'] as const }),
-    });
-    return { waits: page.rows.map(readWait), hasMore: page.cursor !== undefined };
+    const ofRun = { tenant, limit, ...(runId !== undefined && { runId }) };
+    const page = await store.listWaits({ ...ofRun, ...(!all && { kinds: ['question', 'doubt'] }) });
+    const others = all ? undefined : await store.listWaits({ ...ofRun, kinds: ['signal', 'timer', 'retry'] });
+    return {
+      waits: page.rows.map(readWait),
+      hasMore: page.cursor !== undefined || others?.cursor !== undefined,
+      waiting: others?.rows.map(readWait) ?? [],
+    };
   },
 };

@@ -68,9 +68,6 @@ export interface Compiled {
   readonly isUnreadable?: boolean;
 }
 
-/** Block types that ask a model; whoever asks a person has the effect class `human`. */
-const modelTypes: readonly string[] = ['LLMCall'];
-
 export function compileWorkflow(text: string, source: string, around: Surroundings): Compiled {
   const { document, faults: unreadable } = readDocument(text, source);
   if (document === undefined) return { workflow: undefined, violations: unreadable, isUnreadable: true };
@@ -367,7 +364,7 @@ function describeBlock(
     effect,
     attempts: file.retry?.attempts ?? 1,
     isIdempotent,
-    asks: effect === 'human' || modelTypes.includes(file.type) || (child?.blocks.some(({ asks }) => asks) ?? false),
+    asks: effect === 'human' || (child?.blocks.some(({ asks }) => asks) ?? false),
     workflow: child?.name,
     wave,
   };
