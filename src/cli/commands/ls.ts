@@ -10,6 +10,7 @@ import {
 } from '../../operations/runs/list-runs.ts';
 import type { Command } from '../command.ts';
 import type { Session } from '../session.ts';
+import { underParents } from '../fork-tree.ts';
 import { printable } from '../text/printable.ts';
 import { toneOf } from '../text/style.ts';
 import { formatTable, type Cell } from '../text/table.ts';
@@ -34,8 +35,8 @@ function printRuns({ screen, commandLine }: Session, { runs, hasMore }: ListRuns
     screen.note('No runs here.');
     return;
   }
-  const rows = runs.map((run) => [
-    printable(run.runId),
+  const rows = underParents(runs).map(({ run, depth }) => [
+    `${depth === 0 ? '' : `${'  '.repeat(depth - 1)}└ `}${printable(run.runId)}`,
     statusOf(run),
     printable(run.graphId),
     String(run.head),
