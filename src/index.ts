@@ -39,6 +39,7 @@ export type { CompiledGraph, GraphResult } from './dialects/code/compiled-graph.
 export type { CompileOptions } from './dialects/code/run-options.ts';
 export type { TypedState } from './dialects/code/typed-state.ts';
 export type { Workflow, WorkflowResult, WorkflowState } from './dialects/code/workflow.ts';
+export { previewCost, type PreviewCost } from './engine/runs/preview-cost.ts';
 export type { CheckpointRef, Engine, StreamEvent } from './engine/api.ts';
 export { schedule, type ScheduledGraph } from './app/schedules/schedule.ts';
 export type { ScheduleOptions } from './app/schedules/keep-schedule.ts';

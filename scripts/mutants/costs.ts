@@ -86,4 +86,11 @@ export const costMutants: readonly Mutant[] = [
     new: '',
     tests: ['src/engine/calls/models.test.ts'],
   },
+  {
+    name: 'a preview counts what is taken over as spent again',
+    file: 'src/engine/runs/preview-cost.ts',
+    old: "again: sumOf('runs again')",
+    new: "again: sumOf('runs again', 'replayed')",
+    tests: ['src/engine/runs/preview-cost.test.ts'],
+  },
 ];

@@ -157,6 +157,8 @@ export interface PreviewRow {
   readonly prediction: Prediction;
   /** For `unknown`: the nodes whose outcomes decide, `a or b`. For `replayed`, `reused`: where it was recorded. For `restored`: why it is, if it had not settled: `set by the fork`, `decided by …`. For `fails`: the code. */
   readonly because?: string;
+  /** What it cost when it was last done, by unit. Absent: nothing, or it is not known. */
+  readonly cost?: Amounts;
   /** Of what is `unknown`: it is due already, and only waits until one of the nodes named has ended, or waits, and leaves it room. */
   readonly isQueued?: boolean;
 }

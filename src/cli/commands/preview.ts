@@ -4,6 +4,7 @@ import { previewRun, type PreviewRunInput, type PreviewRunOutput } from '../../o
 import type { Command } from '../command.ts';
 import { withApp } from '../follow.ts';
 import type { Session } from '../session.ts';
+import { formatAmounts, formatCosts } from '../text/amounts.ts';
 import { printable } from '../text/printable.ts';
 import type { Tone } from '../text/style.ts';
 import { formatTable } from '../text/table.ts';
@@ -35,7 +36,7 @@ function becauseOf({ prediction, because, isQueued }: PreviewRunOutput['rows'][n
   return prediction === 'replayed' || prediction === 'reused' ? `recorded at ${because}` : because;
 }
 
-function printPreview({ screen }: Session, { rows, runId, seq }: PreviewRunOutput): void {
+function printPreview({ screen }: Session, { rows, runId, seq, cost }: PreviewRunOutput): void {
   if (rows.length === 0) {
     screen.note(`Nothing would happen at ${printable(runId)}@${seq}.`);
     return;
@@ -46,8 +47,12 @@ function printPreview({ screen }: Session, { rows, runId, seq }: PreviewRunOutpu
     row.effect,
     { text: row.prediction, tone: tones[row.prediction] ?? 'plain' },
     printable(becauseOf(row)),
+    formatCosts(row.cost === undefined ? {} : { spent: row.cost }) ?? '',
   ]);
-  screen.print(...formatTable(columns, cells, screen));
+  const hasCosts = rows.some((row) => row.cost !== undefined);
+  const shown = hasCosts ? [...columns, { title: 'COST BEFORE', canShrink: true }] : columns;
+  screen.print(...formatTable(shown, cells, screen));
+  if (hasCosts) screen.print('', `again: ${formatAmounts(cost.again)}; saved: ${formatAmounts(cost.saved)}`);
 }
 
 export const previewCommand: Command<PreviewRunInput> = {

@@ -119,6 +119,11 @@ export class RecordedOutcomes {
     return this.#paths.has(pathKeyOf(path));
   }
 
+  /** What is recorded of the end of a visit in the run's own graph. */
+  ofVisit(path: readonly string[], visit: number): readonly Recorded[] {
+    return this.#nodes.get(placeOf(path, { visit })) ?? [];
+  }
+
   /** What is recorded of the end of a visit. */
   ofNode(activation: Activation): readonly Recorded[] {
     return this.#nodes.get(placeIn(activation)) ?? [];

@@ -1,5 +1,6 @@
 /** A fork takes over what its ancestors recorded for activations of equal input (X2). */
 import { CairnError } from '../../errors.ts';
+import type { Amounts } from '../../graph/amounts.ts';
 import { keySeedOf } from '../../history/stored/key-seed.ts';
 import type { RunRow } from '../../ports/store.ts';
 import { hashParts } from '../../state/values/hash.ts';
@@ -8,7 +9,7 @@ import type { Activation } from '../run/frame-run.ts';
 import { admitKept } from '../admit/admit-kept.ts';
 import { isEffect } from '../run/effect.ts';
 import { openNodeOf, openStepOf, originOf } from './open-originals.ts';
-import { bookSpared } from '../record/account.ts';
+import { bookSpared, costOf } from '../record/account.ts';
 import { openRecord } from '../record/open-record.ts';
 import { pathKeyOf, stepKeyOf } from '../record/tree-path.ts';
 import { RecordedOutcomes } from './recorded-outcomes.ts';
@@ -66,6 +67,12 @@ export class ReplaySource implements RecordedPast {
   /** Whether some ancestor recorded this place at all. */
   hasRecord(path: readonly string[]): boolean {
     return this.#outcomes.hasNode(path);
+  }
+
+  /** What a visit cost where it was last recorded. */
+  costOf(path: readonly string[], visit: number): Amounts | undefined {
+    const last = this.#outcomes.ofVisit(path, visit).at(-1);
+    return last === undefined ? undefined : costOf(last.part);
   }
 
   /** Whether an answer is recorded that a question of this visit would take without asking. */

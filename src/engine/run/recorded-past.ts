@@ -1,4 +1,5 @@
 /** What a fork takes over of its ancestors' records, as the parts of an advancing run ask for it (X2). */
+import type { Amounts } from '../../graph/amounts.ts';
 import type { ChangePart } from '../../history/stored/change.ts';
 import type { RunRow } from '../../ports/store.ts';
 import type { Account, Intent, RunTree, StepRecord } from '../../state/tree.ts';
@@ -61,6 +62,8 @@ export interface RecordedPast {
   readonly isBusy: boolean;
   /** Whether some ancestor recorded this place at all. */
   hasRecord(path: readonly string[]): boolean;
+  /** What a visit cost where it was last recorded. */
+  costOf(path: readonly string[], visit: number): Amounts | undefined;
   /** Whether an answer is recorded that a question of this visit would take without asking. */
   hasAnswer(activation: Activation): boolean;
   /**

@@ -1,20 +1,25 @@
 /** Says what a resume or a fork would do: its starts are decided by the same code, over a loop that runs and writes nothing (X5). */
+import { hasAmounts } from '../../graph/amounts.ts';
 import type { Graph, GraphNode } from '../../graph/graph.ts';
 import type { Change, ChangePart } from '../../history/stored/change.ts';
 import { loadState, readOwner, type LoadedState } from '../../history/load/load.ts';
 import type { RunRow } from '../../ports/store.ts';
-import type { NodeRecord, RunTree } from '../../state/tree.ts';
+import type { Account, NodeRecord, RunTree } from '../../state/tree.ts';
 import type { Prediction, PreviewOptions, PreviewRow, ResumeOptions } from '../api.ts';
 import { prepareStart } from '../drive/prepare.ts';
 import { doubtViewOf, saidByPerson } from '../effects/judge.ts';
 import { applyVerdict } from '../effects/judge-node.ts';
 import { decideDoubt } from '../plan/decide-doubt.ts';
+import { budgetMet } from '../effects/budget-met.ts';
+import { costOf } from '../record/account.ts';
+import { budgetName } from '../record/budget.ts';
 import { NodeEffort } from '../record/effort.ts';
 import { ReplaySource } from '../replay/replay.ts';
 import type { QueuedStart } from '../run/agenda.ts';
 import { Draft } from '../run/draft.ts';
 import type { Activation } from '../run/frame-run.ts';
 import { isEffect } from '../run/effect.ts';
+import { Charge } from '../run/ledger.ts';
 import type { Loop } from '../run/loop.ts';
 import { RunCore, type EngineEnvironment } from '../run/run-core.ts';
 import { momentOf } from '../run/standing.ts';
@@ -139,6 +144,14 @@ class Preview implements Loop {
     const record = frameRun.openRecordOf(node);
     const hasRun = record !== undefined || replay?.hasRecord(activation.path) === true;
     const isAsking = node.effect === 'human' && (isAsked(record) ?? replay?.hasAnswer(activation) !== true);
+    const met =
+      record?.steps === undefined ? budgetMet(this.core, new Charge(activation, undefined, node.atMost)) : undefined;
+    if (met?.decision === 'over')
+      return this.#untell(
+        activation,
+        met.onBudget === 'ask' ? 'asks' : 'fails',
+        `the budget of ${budgetName(met.of)} is spent`,
+      );
     this.#untell(activation, isAsking ? 'asks' : hasRun ? 'runs again' : 'runs');
   }
 
@@ -202,7 +215,13 @@ class Preview implements Loop {
     for (const node of rootFrame.graph.nodes) {
       const record = rootFrame.recordOf(node);
       if (node.index < 2 || record?.fired === undefined || rootFrame.plan.stateOf(node.index) !== 'settled') continue;
-      this.#rows.push({ node: [node.id], visit: record.visits ?? 1, effect: node.effect, prediction: 'restored' });
+      this.#rows.push({
+        node: [node.id],
+        visit: record.visits ?? 1,
+        effect: node.effect,
+        prediction: 'restored',
+        ...costShown(record),
+      });
     }
     return this.#rows;
   }
@@ -216,15 +235,22 @@ class Preview implements Loop {
   }
 
   /** An activation of which only running it can tell what comes of it. */
-  #untell(activation: Activation, prediction: Prediction): void {
-    this.#add(activation, prediction);
+  #untell(activation: Activation, prediction: Prediction, because?: string): void {
+    this.#add(activation, prediction, because);
     this.#untold.set(activation.node.index, activation.visit);
     // Nobody waits for it here; it keeps its place among those that run side by side.
     activation.phase = 'left';
   }
 
-  #add({ path, visit, node }: Activation, prediction: Prediction): void {
-    this.#rows.push({ node: path, visit, effect: node.effect, prediction });
+  #add({ path, visit, node, account }: Activation, prediction: Prediction, because?: string): void {
+    const cost = costShown(account) ?? this.#lastCost(path, visit);
+    const reason = because === undefined ? {} : { because };
+    this.#rows.push({ node: path, visit, effect: node.effect, prediction, ...reason, ...cost });
+  }
+
+  #lastCost(path: readonly string[], visit: number): Pick<PreviewRow, 'cost'> {
+    const cost = this.core.replay?.costOf(path, visit);
+    return hasAmounts(cost) ? { cost } : {};
   }
 
   /** What has no room beside those that run starts later, and sees what they leave. */
@@ -240,6 +266,7 @@ class Preview implements Loop {
         prediction: 'unknown',
         because,
         isQueued: true,
+        ...this.#lastCost([...frameRun.nodePath, id], start.visit),
       });
       this.#untold.set(start.node, start.visit);
     }
@@ -264,15 +291,35 @@ class Preview implements Loop {
     }
     for (const [{ id, index, effect }, origins] of deciding) {
       const visit = (this.#untold.get(index) ?? plan.visitOf(index)) + 1;
-      this.#rows.push({ node: [id], visit, effect, prediction: 'unknown', because: origins.join(' or ') });
+      this.#rows.push({
+        node: [id],
+        visit,
+        effect,
+        prediction: 'unknown',
+        because: origins.join(' or '),
+        ...this.#lastCost([id], visit),
+      });
     }
   }
+}
+
+/** What a record says that it cost, there and where it was taken over from. */
+function costShown(account: Account | undefined): Pick<PreviewRow, 'cost'> | undefined {
+  const cost = account === undefined ? undefined : costOf(account);
+  return hasAmounts(cost) ? { cost } : undefined;
 }
 
 /** What a part says of a visit that settles and has not run; undefined: it is no such part. */
 function rowOfPart(part: ChangePart): PreviewRow | undefined {
   const { kind, node = [], visit = 1, effect = 'pure', from, by, status, error } = part;
-  const row = (prediction: Prediction, because: string): PreviewRow => ({ node, visit, effect, prediction, because });
+  const row = (prediction: Prediction, because: string): PreviewRow => ({
+    node,
+    visit,
+    effect,
+    prediction,
+    because,
+    ...costShown(part),
+  });
   if (kind === 'replay' && from !== undefined)
     return row(part.effect === undefined ? 'reused' : 'replayed', `${from.runId}@${from.seq}`);
   if (kind !== 'settle') return undefined;

@@ -7,7 +7,7 @@ import { nameCheckpoint } from '../../operations/checkpoints/name-checkpoint.ts'
 import { toJson } from '../../operations/declare/to-json.ts';
 import { converse } from './converse.ts';
 import { followRun } from './follow-run.ts';
-import { showStanding, standingSchema } from './standing.ts';
+import { showStanding, amountsSchema, standingSchema } from './standing.ts';
 import { readsOnly, runsWorkflows, text, type Tool } from './tool.ts';
 import type { JsonSchema } from '../ask/json-schema.ts';
 
@@ -94,9 +94,15 @@ export const previewResume: Tool<BranchInput & { readonly as_fork?: boolean; rea
             effect: { type: 'string' },
             prediction: { type: 'string', description: 'restored, replayed, reused, runs again, runs, asks, …' },
             because: { type: 'string' },
+            cost: { ...amountsSchema, description: 'What it cost when it was last done, by unit.' },
           },
           required: ['block', 'prediction'],
         },
+      },
+      cost: {
+        type: 'object',
+        properties: { again: amountsSchema, saved: amountsSchema },
+        description: 'What it cost to do what would be done again, and what is taken over.',
       },
     },
     required: ['checkpoint_id', 'run_id', 'blocks'],
@@ -110,15 +116,24 @@ export const previewResume: Tool<BranchInput & { readonly as_fork?: boolean; rea
       ...(asFork !== undefined && { asFork }),
       ...(retry !== undefined && { retry }),
     };
-    const { runId, seq, rows } = await perform(previewRun, context, given);
-    const blocks = rows.map(({ node, visit, effect, prediction, because }) => ({
+    const { runId, seq, rows, cost: sums } = await perform(previewRun, context, given);
+    const blocks = rows.map(({ node, visit, effect, prediction, because, cost }) => ({
       block: node.join('/'),
       visit,
       effect,
       prediction,
       ...(because !== undefined && { because }),
+      ...(cost !== undefined && { cost }),
     }));
-    return { content: { checkpoint_id: await nameCheckpoint(context, runId, seq), run_id: runId, blocks } };
+    const hasCosts = rows.some(({ cost }) => cost !== undefined);
+    return {
+      content: {
+        checkpoint_id: await nameCheckpoint(context, runId, seq),
+        run_id: runId,
+        blocks,
+        ...(hasCosts && { cost: sums }),
+      },
+    };
   },
 };
 

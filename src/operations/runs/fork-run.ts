@@ -1,6 +1,7 @@
 /** `fork` and `preview`: a new run that goes on from a checkpoint, and what it would do. */
-import { flag, listOf, objectOf, place, standing, text, texts, whole } from '../declare/output-shapes.ts';
+import { amounts, flag, listOf, objectOf, place, standing, text, texts, whole } from '../declare/output-shapes.ts';
 import type { CheckpointRef, ForkOptions, PreviewRow } from '../../engine/api.ts';
+import { previewCost, type PreviewCost } from '../../engine/runs/preview-cost.ts';
 import type { RunRow } from '../../ports/store.ts';
 import { resolveReference } from '../../history/read/references.ts';
 import { refuseForkAnswers } from './reserved-answers.ts';
@@ -29,6 +30,8 @@ export interface PreviewRunInput extends BranchInput {
 
 export interface PreviewRunOutput extends CheckpointRef {
   readonly rows: readonly PreviewRow[];
+  /** What it would come to, as far as it is known. */
+  readonly cost: PreviewCost;
 }
 
 export interface ForkRunInput extends BranchInput {
@@ -103,8 +106,12 @@ export const previewRun: Operation<PreviewRunInput, PreviewRunOutput, WorkContex
     {
       runId: text,
       seq: whole,
+      cost: objectOf({ again: amounts, saved: amounts }),
       rows: listOf(
-        objectOf({ node: texts, visit: whole, effect: text, prediction: text }, { because: text, isQueued: flag }),
+        objectOf(
+          { node: texts, visit: whole, effect: text, prediction: text },
+          { because: text, isQueued: flag, cost: amounts },
+        ),
       ),
     },
     { checkpointId: text },
@@ -114,7 +121,8 @@ export const previewRun: Operation<PreviewRunInput, PreviewRunOutput, WorkContex
     const { from, options } = await readBranch(context, input);
     const { asFork, retry } = input;
     const more = { ...(asFork !== undefined && { asFork }), ...(retry !== undefined && { retry }) };
-    return { ...from, rows: await context.engine.preview(from, { ...options, ...more }) };
+    const rows = await context.engine.preview(from, { ...options, ...more });
+    return { ...from, rows, cost: previewCost(rows) };
   },
 };
 
