@@ -51,4 +51,32 @@ export const stateMutants: readonly Mutant[] = [
     new: "return { kind: 'set', value: [...slot.value, ...added] };",
     tests: ['src/state/channels/reducers.test.ts'],
   },
+  {
+    name: 'secrecy: an entry that names the place of a secret is shown',
+    file: 'src/state/secrecy/shown.ts',
+    old: "return Array.isArray(place) && place.some((key) => typeof key === 'string' && isSecretKey(key));",
+    new: 'return false;',
+    tests: ['src/state/secrecy/shown.test.ts'],
+  },
+  {
+    name: 'secrecy: a piece of a stream is shown though the next may complete a secret',
+    file: 'src/state/secrecy/text-mask.ts',
+    old: 'const limit = Math.max(0, this.#held.length - this.#search.longest + 1);',
+    new: 'const limit = this.#held.length;',
+    tests: ['src/state/secrecy/text-mask.test.ts'],
+  },
+  {
+    name: 'secrecy: a secret that becomes known later is not masked run-wide',
+    file: 'src/engine/run/run-secrets.ts',
+    old: 'if (!this.#names.has(value) && this.#note(name, value)) this.#renew();',
+    new: 'if (!this.#names.has(value)) this.#note(name, value);',
+    tests: ['src/engine/calls/run-wide-masks.test.ts'],
+  },
+  {
+    name: 'a step whose input holds a secret is another step after a crash',
+    file: 'src/engine/calls/steps.ts',
+    old: "return hashText(admitValue(input, [...path, key, 'input'], core.env.limits, core.env.intake).json);",
+    new: "return hashText(admitValue(input, [...path, key, 'input'], core.env.limits, core.secrets.intake).json);",
+    tests: ['src/engine/calls/run-wide-masks.test.ts'],
+  },
 ];

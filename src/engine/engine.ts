@@ -6,7 +6,7 @@ import type { History } from '../history/history.ts';
 import { loadState, type LoadedState } from '../history/load/load.ts';
 import type { CheckpointName } from '../history/read/references.ts';
 import type { Claim, GrantedClaim, RunRow } from '../ports/store.ts';
-import { compileStoreRules } from '../state/secrecy/store-rules.ts';
+import { intakeOf } from '../state/secrecy/store-rules.ts';
 import { admitRun } from './runs/admit-run.ts';
 import { accessFiles } from './calls/file-access.ts';
 import { listOpenWaits, postAnswer } from './runs/answer.ts';
@@ -87,7 +87,7 @@ class CairnEngine implements Engine {
       clock: options.clock,
       ids: options.ids,
       secrets: options.secrets,
-      redact: compileStoreRules(options.redact?.store),
+      intake: intakeOf(options.redact?.store),
       models: options.models,
       telemetry: options.telemetry,
       version: options.version,

@@ -333,6 +333,8 @@ export interface NodeContext {
 export interface SecretReader {
   /** @throws SECRET_MISSING the name is not set; SECRET_UNAVAILABLE the source of secrets failed */
   get(name: string): Promise<string>;
+  /** Names and values of the secrets of 8 or more characters that the run has resolved so far, to be masked in what comes back from outside. */
+  known?(): Iterable<readonly [name: string, value: string]>;
 }
 
 /** Bytes stored once by content hash, scoped to the run's tenant. */

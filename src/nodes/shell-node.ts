@@ -3,7 +3,7 @@ import { CairnError } from '../errors.ts';
 import { NodeFailure, type NodeContext, type RetryPolicy, type StateView } from '../graph/node-contract.ts';
 import { beforeEffect } from './draft/before-effect.ts';
 import { describeConfig, resolveComputed } from './draft/computed.ts';
-import type { Mask } from './secrets/mask.ts';
+import type { TextMask } from '../state/secrecy/text-mask.ts';
 import { refuseUnknownKeys } from './draft/known-keys.ts';
 import { draftNode, type NodeDraft, type NodeOptions } from './draft/node-draft.ts';
 import type { SecretReference } from '../graph/secret-reference.ts';
@@ -127,7 +127,7 @@ async function runShell(ctx: NodeContext, config: ShellNodeConfig): Promise<Shel
 async function prepare(
   ctx: NodeContext,
   config: ShellNodeConfig,
-): Promise<{ readonly request: ShellRequest; readonly mask: Mask }> {
+): Promise<{ readonly request: ShellRequest; readonly mask: TextMask }> {
   const { env = {}, ...rest } = resolveComputed(config, ctx.state) as ResolvedShell;
   const { value, mask } = await resolveSecrets(env, ctx.secrets);
   return { request: createShellRequest({ ...rest, env: value as typeof env }, ctx.idempotencyKey), mask };

@@ -9,12 +9,12 @@ import type { EngineEnvironment } from '../run/run-core.ts';
  * @throws VALUE_MASKED it holds what our masks show in place of something; VALUE_UNSTORABLE, VALUE_TOO_LARGE
  */
 export function admitGiven(
-  { limits, redact }: Pick<EngineEnvironment, 'limits' | 'redact'>,
+  { limits, intake }: Pick<EngineEnvironment, 'limits' | 'intake'>,
   value: unknown,
   path: readonly string[],
   where: string,
 ): Admitted {
   const given = admitValue(value, path, limits);
   refuseMasked(given.value, where);
-  return redact === undefined ? given : admitValue(given.value, path, limits, redact);
+  return intake === undefined ? given : admitValue(given.value, path, limits, intake);
 }

@@ -40,14 +40,14 @@ function takeIn(core: RunCore, activation: Activation, returned: unknown): Admit
   if (!(returned instanceof Outcome)) {
     return returned === undefined
       ? {}
-      : { output: admitValue(returned, ['outputs', node.id], core.env.limits, core.redact) };
+      : { output: admitValue(returned, ['outputs', node.id], core.env.limits, core.secrets.intake) };
   }
   const { parts } = returned;
   const updates = admitUpdates(core, parts, frameRun.graph);
   return {
     ...(parts.output === undefined || parts.output === stepsOutput
       ? {}
-      : { output: admitValue(parts.output, ['outputs', node.id], core.env.limits, core.redact) }),
+      : { output: admitValue(parts.output, ['outputs', node.id], core.env.limits, core.secrets.intake) }),
     ...(parts.output === stepsOutput ? { outputOfSteps: activation.stepOrder } : {}),
     ...(updates === undefined ? {} : { updates }),
     ...(parts.goto === undefined ? {} : { goto: typeof parts.goto === 'string' ? [parts.goto] : parts.goto }),
@@ -67,8 +67,8 @@ function admitUpdates(core: RunCore, parts: OutcomeParts, graph: Graph): Admitte
     const admitted: [string, Admitted][] = [];
     for (const [key, value] of Object.entries(given)) {
       checkUpdate(graph, partition, key, value);
-      const kept = core.redact?.(key, () => [partition]) === true ? maskedText : value;
-      admitted.push([key, admitValue(kept, [partition, key], core.env.limits, core.redact)]);
+      const kept = core.env.intake?.keepsOut?.(key, () => [partition]) === true ? maskedText : value;
+      admitted.push([key, admitValue(kept, [partition, key], core.env.limits, core.secrets.intake)]);
     }
     if (admitted.length > 0) (updates ??= {})[partition] = Object.fromEntries(admitted);
   }

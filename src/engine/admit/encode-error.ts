@@ -20,16 +20,22 @@ function textOf(value: unknown): string {
 export function admitError(core: RunCore, error: unknown, path: readonly string[]): Admitted {
   const thrown = asError(error);
   try {
-    return admitValue(thrown, path, core.env.limits, core.redact);
+    return admitValue(thrown, path, core.env.limits, core.secrets.intake);
   } catch {
     const plain = new Error(textOf(thrown.message).slice(0, 10_000));
     plain.name = textOf(thrown.name);
-    return admitValue(plain, path, core.env.limits);
+    return admitValue(plain, path, core.env.limits, core.secrets.intake);
   }
 }
 
 /** Code and message of a failure, for the change of a checkpoint. */
-export function errorSummary(error: unknown): { readonly code: string; readonly message: string } {
+export function errorSummary(
+  { secrets }: RunCore,
+  error: unknown,
+): { readonly code: string; readonly message: string } {
   const { code, message } = asError(error) as Error & { code?: unknown };
-  return { code: typeof code === 'string' ? code : 'NODE_FAILED', message: message.slice(0, 500) };
+  return {
+    code: typeof code === 'string' ? code : 'NODE_FAILED',
+    message: (secrets.mask?.text(message) ?? message).slice(0, 500),
+  };
 }

@@ -2,7 +2,7 @@
 import { CairnError } from '../../errors.ts';
 import type { Graph, StandardResult, StandardSchema } from '../../graph/graph.ts';
 import { partitions } from '../../graph/node-contract.ts';
-import type { Redact } from '../../state/values/admit.ts';
+import type { Intake } from '../../state/values/admit.ts';
 import { admitValue, type CodecLimits } from '../../state/values/codec.ts';
 import type { FrameTree } from '../../state/tree.ts';
 
@@ -11,13 +11,13 @@ export function newFrame(
   graph: Graph,
   input: unknown,
   limits: CodecLimits,
-  redact: Redact | undefined,
+  intake: Intake | undefined,
 ): FrameTree | Promise<FrameTree> {
   const schema = graph.schemas.input;
-  if (schema === undefined) return frameOf(graph, input, limits, redact);
+  if (schema === undefined) return frameOf(graph, input, limits, intake);
   const result = schema['~standard'].validate(input);
-  if (result instanceof Promise) return result.then((checked) => frameOf(graph, accepted(checked), limits, redact));
-  return frameOf(graph, accepted(result), limits, redact);
+  if (result instanceof Promise) return result.then((checked) => frameOf(graph, accepted(checked), limits, intake));
+  return frameOf(graph, accepted(result), limits, intake);
 }
 
 /**
@@ -41,11 +41,11 @@ function accepted(result: StandardResult<unknown>): unknown {
   throw new CairnError('INPUT_INVALID', { reason: reason.join('; ') });
 }
 
-function frameOf(graph: Graph, input: unknown, limits: CodecLimits, redact: Redact | undefined): FrameTree {
+function frameOf(graph: Graph, input: unknown, limits: CodecLimits, intake: Intake | undefined): FrameTree {
   const schemas: Readonly<Record<string, StandardSchema | undefined>> = { ...graph.schemas };
   const channels: Record<string, Record<string, unknown>> = {};
-  for (const partition of partitions) channels[partition] = defaultsOf(schemas[partition], partition, limits, redact);
-  return { input: admitValue(input, ['input'], limits, redact).value, channels, nodes: {} };
+  for (const partition of partitions) channels[partition] = defaultsOf(schemas[partition], partition, limits, intake);
+  return { input: admitValue(input, ['input'], limits, intake).value, channels, nodes: {} };
 }
 
 type ObjectSchema = StandardSchema & { readonly shape?: Readonly<Record<string, StandardSchema>> };
@@ -55,16 +55,16 @@ function defaultsOf(
   schema: StandardSchema | undefined,
   partition: string,
   limits: CodecLimits,
-  redact: Redact | undefined,
+  intake: Intake | undefined,
 ): Record<string, unknown> {
   if (schema === undefined) return {};
   const { shape } = schema as ObjectSchema;
   if (shape === undefined) {
-    return { ...(plainCopy(schema, {}, partition, limits, redact) as Record<string, unknown> | undefined) };
+    return { ...(plainCopy(schema, {}, partition, limits, intake) as Record<string, unknown> | undefined) };
   }
   const values: [string, unknown][] = [];
   for (const [key, channel] of Object.entries(shape)) {
-    const value = plainCopy(channel, undefined, `${partition}.${key}`, limits, redact);
+    const value = plainCopy(channel, undefined, `${partition}.${key}`, limits, intake);
     if (value !== undefined) values.push([key, value]);
   }
   return Object.fromEntries(values);
@@ -75,9 +75,9 @@ function plainCopy(
   value: unknown,
   path: string,
   limits: CodecLimits,
-  redact: Redact | undefined,
+  intake: Intake | undefined,
 ): unknown {
   const result = schema['~standard'].validate(value);
   if (result instanceof Promise || result.issues !== undefined) return undefined;
-  return admitValue(result.value, path.split('.'), limits, redact).value;
+  return admitValue(result.value, path.split('.'), limits, intake).value;
 }

@@ -49,8 +49,8 @@ function admitItems(core: RunCore, activation: Activation, list: string, given: 
   checkId('list name', list, core.env.limits.idBytes);
   if (!Array.isArray(given)) refuse(activation, 'what is appended is a list of items');
   const path = [...activation.path, list];
-  const kept = core.redact?.(list, () => activation.path) === true ? given.map(() => maskedText) : given;
-  const items = admitValue(kept, path, core.env.limits, core.redact);
+  const kept = core.env.intake?.keepsOut?.(list, () => activation.path) === true ? given.map(() => maskedText) : given;
+  const items = admitValue(kept, path, core.env.limits, core.secrets.intake);
   checkWritten(core, activation, () => [{ path, ...items }]);
   return items;
 }
@@ -68,7 +68,7 @@ async function recordInTurn(
   if (!isCurrent()) return never();
   const cursor = cursorOf(activation, list);
   const recorded = callsOf(activation, list)[n - 1];
-  if (recorded === undefined || !isSameCall(recorded, items)) {
+  if (recorded === undefined || !isSameAsRecorded(core, recorded, items)) {
     if (recorded !== undefined && core.run.parent === undefined)
       refuse(
         activation,
@@ -83,6 +83,13 @@ async function recordInTurn(
     core.loop.requestFlush();
   }
   cursor.recorded = n;
+}
+
+/** What was recorded before the run knew a secret of it counts as what it would be now. */
+function isSameAsRecorded({ env, secrets }: RunCore, recorded: readonly unknown[], items: Admitted): boolean {
+  if (isSameCall(recorded, items)) return true;
+  if (secrets.mask === undefined) return false;
+  return isSameCall(admitValue(recorded, [], env.limits, secrets.intake).value as readonly unknown[], items);
 }
 
 function refuse({ path }: Activation, reason: string): never {

@@ -48,7 +48,7 @@ export async function sendSignal(
   { frameRun }: LiveChild,
   { key, name, value }: { readonly key: string; readonly name: string; readonly value: unknown },
 ): Promise<() => void> {
-  const admitted = admitValue(value, [...frameRun.nodePath, 'signal', name], core.env.limits, core.redact);
+  const admitted = admitValue(value, [...frameRun.nodePath, 'signal', name], core.env.limits, core.secrets.intake);
   const form = await offloadForm(core, admitted.value);
   const id = keyAcrossSaves(activation, key);
   return () => {

@@ -61,7 +61,7 @@ export async function openChild(
 }
 
 async function newTree(core: RunCore, { graph, input, entry }: ChildCall): Promise<FrameTree> {
-  const tree = await newFrame(graph, input, core.env.limits, core.redact);
+  const tree = await newFrame(graph, input, core.env.limits, core.secrets.intake);
   return entry === undefined ? tree : { ...tree, entry };
 }
 

@@ -158,20 +158,24 @@ export class Context implements NodeContext {
       this.#guard('emit');
       return emitRecorded(this.#core, this.#activation, options.name ?? 'event', event);
     }
-    this.#core.loop.publishLive('emitted', this.#activation, event);
+    const { mask } = this.#core.secrets;
+    this.#core.loop.publishLive('emitted', this.#activation, mask === undefined ? event : mask.all(event));
   }
   get secrets(): SecretReader {
     return accessSecrets(this.#core);
   }
   get files(): FileAccess {
-    return accessFiles(this.#core.env, this.#core.run);
+    return accessFiles(this.#core.env, this.#core.run, this.#core.secrets);
   }
   get models(): ModelAccess {
     return accessModels(this.#core.env.models, this);
   }
   get blobs(): BlobAccess {
-    const { env, run } = this.#core;
-    return { put: (bytes) => env.blobs.put(run, bytes), get: (hash) => env.blobs.get(run.tenant, hash) };
+    const { env, run, secrets } = this.#core;
+    return {
+      put: (bytes) => env.blobs.put(run, secrets.mask?.bytes(bytes) ?? bytes),
+      get: (hash) => env.blobs.get(run.tenant, hash),
+    };
   }
   now(): number {
     return this.#core.env.clock.now();

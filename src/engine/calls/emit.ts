@@ -13,7 +13,7 @@ export function emitRecorded(core: RunCore, activation: Activation, name: string
   checkId('event name', name, limits.idBytes);
   const path = [...activation.path, name];
   // Changes are read without looking into the state, so an event stands in its change as it is.
-  const admitted = admitValue(event, path, { ...limits, valueBytes: limits.inlineBytes }, core.redact);
+  const admitted = admitValue(event, path, { ...limits, valueBytes: limits.inlineBytes }, core.secrets.intake);
   if (admitted.hasTags)
     throw new CairnError('VALUE_UNSTORABLE', {
       path: path.join('.'),

@@ -2,11 +2,18 @@
 import { FileRef } from '../../graph/file-ref.ts';
 import type { FileAccess } from '../../graph/node-contract.ts';
 import type { BlobOwner } from '../../ports/blobs.ts';
+import type { RunSecrets } from '../run/run-secrets.ts';
 import type { EngineEnvironment } from '../run/run-core.ts';
 
-export function accessFiles({ blobs }: Pick<EngineEnvironment, 'blobs'>, owner: BlobOwner): FileAccess {
+/** @param secrets - what a node puts holds none of them */
+export function accessFiles(
+  { blobs }: Pick<EngineEnvironment, 'blobs'>,
+  owner: BlobOwner,
+  secrets?: RunSecrets,
+): FileAccess {
   return {
-    async put(bytes, { name, type = 'application/octet-stream' }) {
+    async put(given, { name, type = 'application/octet-stream' }) {
+      const bytes = secrets?.mask?.bytes(given) ?? given;
       const hash = await blobs.put(owner, bytes);
       return new FileRef({ hash, name, type, sizeBytes: bytes.byteLength });
     },

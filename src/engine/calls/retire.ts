@@ -31,7 +31,7 @@ export async function retire(
   guardCall(activation, generation, 'retire');
   if (from === undefined) refuse(activation, 'it must say where the function goes on from');
   const path = [...activation.path, 'retired'];
-  const admitted = admitValue(from, path, core.env.limits, core.redact);
+  const admitted = admitValue(from, path, core.env.limits, core.secrets.intake);
   checkWritten(core, activation, () => [{ path, ...admitted }]);
   const stored = await offloadForm(core, admitted.value);
   await dropUnmade(core, activation);

@@ -20,7 +20,7 @@ export async function save(core: RunCore, activation: Activation, state: unknown
   // What ends from here on, the function did not know of when it said what to keep.
   const kept = [...(activation.children?.values() ?? [])].filter(({ isTaken }) => !isTaken).map(({ key }) => key);
   const path = [...activation.path, 'saved'];
-  const admitted = admitValue(state, path, core.env.limits, core.redact);
+  const admitted = admitValue(state, path, core.env.limits, core.secrets.intake);
   checkWritten(core, activation, () => [{ path, ...admitted }]);
   const saved = await offloadForm(core, admitted.value);
   await dropUnmade(core, activation);

@@ -9,7 +9,12 @@ export function accessSecrets(core: RunCore): SecretReader {
   return {
     async get(name) {
       noteName(core, name);
-      return readSecret(core.env.secrets, name);
+      const value = await readSecret(core.env.secrets, name);
+      core.secrets.learn(name, value);
+      return value;
+    },
+    known() {
+      return core.secrets.known();
     },
   };
 }
@@ -34,7 +39,10 @@ function noteName(core: RunCore, name: string): void {
   core.draft.set(['secrets'], names);
 }
 
-/** Reads every secret that a run has asked for so far, so that a resume fails before it begins anything. @throws SECRET_MISSING, SECRET_UNAVAILABLE */
-export async function requireSecrets(secrets: Secrets | undefined, names: readonly string[] = []): Promise<void> {
-  await Promise.all(names.map((name) => readSecret(secrets, name)));
+/** Values of every secret that a run has asked for so far: a resume fails before it begins anything, or masks what the run masked. @throws SECRET_MISSING, SECRET_UNAVAILABLE */
+export async function requireSecrets(
+  secrets: Secrets | undefined,
+  names: readonly string[] = [],
+): Promise<ReadonlyMap<string, string>> {
+  return new Map(await Promise.all(names.map(async (name) => [name, await readSecret(secrets, name)] as const)));
 }

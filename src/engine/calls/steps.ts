@@ -99,8 +99,9 @@ function recordOfInput(
   return undefined;
 }
 
-function hashOfInput({ env, redact }: RunCore, { path }: Activation, key: string, input: unknown): string {
-  return hashText(admitValue(input, [...path, key, 'input'], env.limits, redact).json);
+/** Of what was given, not of what is masked in it: which secrets a run knows depends on whether it was killed before. */
+function hashOfInput(core: RunCore, { path }: Activation, key: string, input: unknown): string {
+  return hashText(admitValue(input, [...path, key, 'input'], core.env.limits, core.env.intake).json);
 }
 
 /** One call of `ctx.step` of which no end is recorded. */

@@ -152,7 +152,8 @@ export function ask(
     ...(question.deadlineAt === undefined ? {} : { dueAt: question.deadlineAt }),
     ...('defaultAnswer' in question ? { defaultAnswer: defaultAnswerOf(question) } : {}),
   };
-  const admitted = admitValue(wait, [...activation.path, name], core.env.limits, core.redact).value as WaitRecord;
+  const admitted = admitValue(wait, [...activation.path, name], core.env.limits, core.secrets.intake)
+    .value as WaitRecord;
   return waitFor(core, activation, { kind: 'ask', name, wait: admitted, onWaiting });
 }
 

@@ -77,8 +77,11 @@ export class MessageIntake {
   }
 
   /** A large value goes to the blob store first: until then the message is not taken, and the run does not rest. */
-  async #takeBody(row: MessageRow, body: MessageBody): Promise<void> {
+  async #takeBody(row: MessageRow, posted: MessageBody): Promise<void> {
     const core = this.#core;
+    const { mask } = core.secrets;
+    // Whoever posted it did not know the secrets of the run.
+    const body = mask === undefined ? posted : { ...posted, value: mask.all(posted.value) };
     const { inlineBytes } = core.env.limits;
     if (row.body.byteLength <= inlineBytes) return this.#take(row, body, body.value);
     core.agenda.heldCount += 1;

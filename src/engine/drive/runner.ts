@@ -43,6 +43,8 @@ export interface RunnerOptions {
   readonly loaded: LoadedState;
   readonly draft: Draft;
   readonly feed: RunFeed;
+  /** Values of the secrets that the run has resolved before, by name. */
+  readonly secrets: ReadonlyMap<string, string>;
 }
 
 /** The loop of one run (E1.2): turns, launches, checkpoints, and the end. */

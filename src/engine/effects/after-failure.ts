@@ -59,5 +59,5 @@ export function planRetry(
   effort.write({ attempt, retryAt, ...kept, ...(applied === 'ended' && mayHaveHappened && { applied }) });
   // Where a function of the author's decided, the record says so: its code is part of the graph's.
   const by = effort.retry?.when === undefined ? {} : { by: 'when' };
-  core.draft.note({ kind: 'retry', ...effort.place, attempt, error: errorSummary(error), ...by });
+  core.draft.note({ kind: 'retry', ...effort.place, attempt, error: errorSummary(core, error), ...by });
 }

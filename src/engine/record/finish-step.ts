@@ -33,7 +33,7 @@ export function checkStepCount(core: RunCore, record: NodeRecord): void {
 /** A step's output, taken in. @throws VALUE_UNSTORABLE, VALUE_TOO_LARGE, CHECKPOINT_TOO_LARGE */
 export function admitStep(core: RunCore, activation: Activation, key: string, value: unknown): Admitted {
   const path = ['outputs', activation.node.id, key];
-  const admitted = admitValue(value, path, core.env.limits, core.redact);
+  const admitted = admitValue(value, path, core.env.limits, core.secrets.intake);
   checkWritten(core, activation, () => [{ path, ...admitted }], key);
   return admitted;
 }

@@ -9,7 +9,7 @@ import type { Models } from '../../ports/model.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
 import type { Secrets } from '../../ports/secrets.ts';
 import type { Claim, RunRow, Store } from '../../ports/store.ts';
-import type { Redact } from '../../state/values/admit.ts';
+import type { Intake } from '../../state/values/admit.ts';
 import type { RunTree } from '../../state/tree.ts';
 import type { Limits } from '../limits.ts';
 import { Agenda } from './agenda.ts';
@@ -20,6 +20,7 @@ import { rootFrameRun, type FrameRun } from './frame-run.ts';
 import { Ledger } from './ledger.ts';
 import type { Loop } from './loop.ts';
 import type { RecordedPast } from './recorded-past.ts';
+import { RunSecrets } from './run-secrets.ts';
 import { Standing, type Moment } from './standing.ts';
 
 /** The outside, as one value. */
@@ -29,8 +30,8 @@ export interface EngineEnvironment {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly secrets: Secrets | undefined;
-  /** What is kept out of the store by a rule; undefined: nothing is. */
-  readonly redact: Redact | undefined;
+  /** What every value goes through that is taken in; undefined: nothing is kept out of the store. */
+  readonly intake: Intake | undefined;
   readonly models: Models | undefined;
   readonly telemetry: Telemetry | undefined;
   readonly version: string | undefined;
@@ -51,6 +52,8 @@ export interface RunCoreOptions {
   /** Over the loaded state; what taking the run up changes is in it already. */
   readonly draft: Draft;
   readonly loop: Loop;
+  /** Values of the secrets that the run has resolved before, by name. */
+  readonly secrets: ReadonlyMap<string, string>;
   /** When the claim was asked for. */
   readonly claimedAt: Moment;
   readonly onLanded: (landed: Landed, deltaBytes: number) => void;
@@ -75,8 +78,8 @@ export class RunCore {
   readonly pinnedRoots: Map<number, Promise<RunTree>> = new Map();
   /** What idempotency keys derive from (X1). */
   readonly keySeed: string;
-  /** What is kept out of the store by a rule. */
-  readonly redact: Redact | undefined;
+  /** The secrets that it has resolved, which are masked in all that it takes in. */
+  readonly secrets: RunSecrets;
   /** What a fork may take over of its ancestors. Set once, before the loop starts; a run that is no fork has none. */
   replay: RecordedPast | undefined;
 
@@ -91,7 +94,7 @@ export class RunCore {
     this.standing = new Standing(claim.leaseMs, options.claimedAt);
     this.resumedSeq = loaded.seq;
     this.keySeed = keySeedOf(run);
-    this.redact = env.redact;
+    this.secrets = new RunSecrets(env.intake, options.secrets);
     this.rootFrame = rootFrameRun(graph, loaded.root.frame, this.draft.delta);
     this.committer = new Committer({
       store: env.store,

@@ -73,9 +73,9 @@ export async function admitRun(
   const { limits, clock, ids, tenant } = env;
   const runId = options.runId ?? ids.createRunId(clock.now());
   checkId('run id', runId, limits.idBytes);
-  const tree = await newFrame(graph, input, limits, env.redact);
+  const tree = await newFrame(graph, input, limits, env.intake);
   // What a rule keeps out of the store stands there as masked already; then the input as it was given is looked at.
-  refuseMasked(env.redact === undefined ? tree.input : copyValue(input, ['input'], limits), 'the input');
+  refuseMasked(env.intake === undefined ? tree.input : copyValue(input, ['input'], limits), 'the input');
   await takeFiles(env, tree.input, 'the input');
   if (options.budget !== undefined) tree.budget = checkBudget(options.budget);
   checkAdmission(graph, tree);

@@ -27,7 +27,7 @@ export function isWholeChannel({ path }: Patch): boolean {
 
 /** @throws VALUE_UNSTORABLE, FILE_NOT_FOUND */
 export async function admitPatch(env: EngineEnvironment, { path, value: given }: Patch): Promise<unknown> {
-  const { redact } = env;
+  const redact = env.intake?.keepsOut;
   const patched = admitGiven(env, given, path, `the patch of ${path.join('.')}`).value;
   const isKept = redact === undefined || unstoredPart(redact, path) === undefined;
   const value = isKept ? patched : maskedText;

@@ -74,7 +74,7 @@ function admitMigrated(env: EngineEnvironment, given: Readonly<Record<string, un
   for (const [name, values] of Object.entries(given)) {
     const partition = partitions.find((known) => known === name);
     if (partition === undefined) throw new CairnError('STATE_UNKNOWN_CHANNEL', { channel: name, known: partitions });
-    migrated[partition] = { ...(admitValue(values, [name], env.limits, env.redact).value as object) };
+    migrated[partition] = { ...(admitValue(values, [name], env.limits, env.intake).value as object) };
   }
   return migrated;
 }

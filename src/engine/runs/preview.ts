@@ -94,6 +94,7 @@ class Preview implements Loop {
       loaded,
       draft,
       loop: this,
+      secrets: new Map(),
       claimedAt: momentOf(env.clock),
       onLanded: () => {},
       onBroken: () => {},

@@ -65,10 +65,10 @@ async function openRunner(request: RunnerRequest, keeper: ClaimKeeper): Promise<
   // Whose state is at hand was started just now, and says in its start where it came from.
   const origin = request.loaded === undefined ? originOf(env, options.traceparent) : {};
   const loaded = request.loaded ?? (await loadState(env.store, env.blobs, run));
-  await requireSecrets(env.secrets, loaded.root.secrets);
+  const secrets = await requireSecrets(env.secrets, loaded.root.secrets);
   const draft = new Draft(run, loaded.root);
   await openState(env, run, draft, graph, options, origin);
-  const runner = new Runner({ env, run, claim, keeper, graph, loaded, draft, feed });
+  const runner = new Runner({ env, run, claim, keeper, graph, loaded, draft, feed, secrets });
   if (run.parent !== undefined) runner.core.replay = await ReplaySource.load(runner.core, run);
   return runner;
 }

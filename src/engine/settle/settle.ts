@@ -284,6 +284,6 @@ function settlePart(
   if (isTold) json += `,"durationMs":${durationMs}`;
   if (by !== undefined) json += `,"by":${JSON.stringify(by)}`;
   if (from !== undefined) json += `,"from":${JSON.stringify(from)}`;
-  if (ending.error !== undefined) json += `,"error":${JSON.stringify(errorSummary(ending.error))}`;
+  if (ending.error !== undefined) json += `,"error":${JSON.stringify(errorSummary(core, ending.error))}`;
   return `${json}}`;
 }

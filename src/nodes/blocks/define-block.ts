@@ -18,7 +18,8 @@ import { beforeEffect } from '../draft/before-effect.ts';
 import { refuseUnknownKeys } from '../draft/known-keys.ts';
 import { mapLeaves } from '../draft/map-leaves.ts';
 import { resolveSecrets } from '../secrets/secret.ts';
-import { maskFailure, type Mask } from '../secrets/mask.ts';
+import { maskFailure } from '../secrets/mask.ts';
+import type { TextMask } from '../../state/secrecy/text-mask.ts';
 import { readObjectSchema, type ObjectSchema } from './object-schema.ts';
 
 /** What a schema says its values are. */
@@ -142,7 +143,7 @@ async function runDefined<Schema extends ObjectSchema>(
 }
 
 /** The value that a schema makes of a value. @throws NodeFailure INPUT_INVALID, OUTPUT_INVALID */
-async function fit(schema: ObjectSchema, value: unknown, place: 'inputs' | 'output', mask: Mask): Promise<unknown> {
+async function fit(schema: ObjectSchema, value: unknown, place: 'inputs' | 'output', mask: TextMask): Promise<unknown> {
   const code = place === 'inputs' ? 'INPUT_INVALID' : 'OUTPUT_INVALID';
   if (!('~standard' in schema)) {
     const fault = schemaFault(schema, value, place);
@@ -159,7 +160,7 @@ async function fit(schema: ObjectSchema, value: unknown, place: 'inputs' | 'outp
 }
 
 /** The error with nothing secret in what it says. */
-function maskError(error: unknown, mask: Mask, signal: AbortSignal): unknown {
+function maskError(error: unknown, mask: TextMask, signal: AbortSignal): unknown {
   if (error === signal.reason || !(error instanceof Error)) return error;
   if (error instanceof NodeFailure) return maskFailure(error, mask);
   const message = mask.text(error.message);

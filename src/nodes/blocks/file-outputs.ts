@@ -3,7 +3,7 @@ import { isAbsolute } from 'node:path';
 import type { FileOutput, Need } from '../../graph/node-type.ts';
 import { isPlainObject } from '../../state/values/plain.ts';
 import { isInside, resolveLinks, resolveLocalPath } from '../file/local-path.ts';
-import type { Mask } from '../secrets/mask.ts';
+import type { TextMask } from '../../state/secrecy/text-mask.ts';
 import { readRegularFile } from '../file/read-regular-file.ts';
 import { parseJson } from './parse-json.ts';
 
@@ -19,7 +19,7 @@ export interface FileOutputs {
 export async function readFileOutputs(
   outputs: readonly FileOutput[],
   folder: string,
-  mask: Mask,
+  mask: TextMask,
 ): Promise<FileOutputs> {
   const values: Record<string, unknown> = {};
   const faults: Record<string, string> = {};

@@ -6,7 +6,7 @@ import type { CommandText, InputFault, Inputs, NodeType, TypedNodeContext } from
 import { beforeEffect } from '../draft/before-effect.ts';
 import { resolveLocalPath } from '../file/local-path.ts';
 import { makeFolder } from '../file/local-file.ts';
-import type { Mask } from '../secrets/mask.ts';
+import type { TextMask } from '../../state/secrecy/text-mask.ts';
 import {
   createShellRequest,
   describeEnd,
@@ -113,7 +113,7 @@ async function run(ctx: TypedNodeContext): Promise<unknown> {
 interface Prepared {
   readonly request: ShellRequest;
   readonly folder: string;
-  readonly mask: Mask;
+  readonly mask: TextMask;
 }
 
 async function prepare({ inputs, fileOutputs, idempotencyKey, secrets, signal }: TypedNodeContext): Promise<Prepared> {

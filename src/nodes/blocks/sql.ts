@@ -2,7 +2,8 @@
 import { NodeFailure } from '../../graph/node-contract.ts';
 import type { InputFault, Inputs, NodeType, TypedNodeContext } from '../../graph/node-type.ts';
 import { beforeEffect } from '../draft/before-effect.ts';
-import { maskFailure, type Mask } from '../secrets/mask.ts';
+import { maskFailure } from '../secrets/mask.ts';
+import type { TextMask } from '../../state/secrecy/text-mask.ts';
 import { resolveSecrets } from '../secrets/secret.ts';
 import {
   fieldsOf,
@@ -123,7 +124,7 @@ interface Prepared {
   readonly place: Place;
   readonly job: SqlJob;
   readonly decode: SqlWork['decode'];
-  readonly mask: Mask;
+  readonly mask: TextMask;
 }
 
 async function prepare(ctx: TypedNodeContext): Promise<Prepared> {
@@ -166,7 +167,7 @@ function jobOf(ctx: TypedNodeContext, inputs: Inputs, engine: Engine, work: SqlW
 
 function describeResult(
   result: SqlResult,
-  mask: Mask,
+  mask: TextMask,
   decode: SqlWork['decode'] = (_, value) => value,
 ): Readonly<Record<string, unknown>> {
   return {

@@ -6,7 +6,8 @@ import { createHttpRequest, type HttpRequest, type ResolvedHttp } from './http-r
 import { readBody } from './read-body.ts';
 import { readRetryAfter } from './retry-after.ts';
 import { sendRequest, type RedirectRule, type SendOptions } from './send-request.ts';
-import { maskFailure, type Mask } from '../secrets/mask.ts';
+import { maskFailure } from '../secrets/mask.ts';
+import type { TextMask } from '../../state/secrecy/text-mask.ts';
 import { hasSecret, resolveSecrets } from '../secrets/secret.ts';
 
 export { safeMethods } from './http-request.ts';
@@ -32,7 +33,7 @@ export interface HttpAnswer {
   readonly headers: Readonly<Record<string, string>>;
   /** As they came, nothing masked. */
   readonly bytes: Uint8Array;
-  readonly mask: Mask;
+  readonly mask: TextMask;
 }
 
 /**
@@ -72,7 +73,7 @@ export function failStatus({ status, headers }: HttpAnswer, nowMs: number, data:
 interface PreparedHttp {
   readonly first: HttpRequest;
   readonly options: SendOptions;
-  readonly mask: Mask;
+  readonly mask: TextMask;
 }
 
 async function prepare(

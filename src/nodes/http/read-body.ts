@@ -1,6 +1,6 @@
 /** Reads the body of a response, up to a limit, and parses it. */
 import { NodeFailure } from '../../graph/node-contract.ts';
-import type { Mask } from '../secrets/mask.ts';
+import type { TextMask } from '../../state/secrecy/text-mask.ts';
 
 export type BodyFormat = 'json' | 'text' | 'bytes' | 'auto';
 
@@ -33,7 +33,7 @@ export async function readBody(response: Response, limitBytes: number, signal: A
 }
 
 /** Secrets that the receiver sends back are masked. @throws NodeFailure HTTP_PARSE */
-export function parseBody(bytes: Uint8Array, contentType: string, format: BodyFormat, mask: Mask): unknown {
+export function parseBody(bytes: Uint8Array, contentType: string, format: BodyFormat, mask: TextMask): unknown {
   const actual = format === 'auto' ? guessFormat(contentType, bytes) : format;
   if (actual === 'json') return mask.all(parseJson(bytes));
   return actual === 'text' ? mask.text(decodeText(bytes, contentType)) : mask.bytes(bytes);

@@ -3,7 +3,7 @@ import { CairnError } from '../../errors.ts';
 import type { SecretReader } from '../../graph/node-contract.ts';
 import { SecretReference } from '../../graph/secret-reference.ts';
 import { mapLeaves } from '../draft/map-leaves.ts';
-import { createMask, type Mask } from './mask.ts';
+import { TextMask } from '../../state/secrecy/text-mask.ts';
 
 /**
  * Refers to a secret, for headers of {@link httpNode} and the environment of {@link shellNode}.
@@ -16,10 +16,10 @@ export function secret(name: string, options: { readonly prefix?: string } = {})
   return new SecretReference([...(prefix === '' ? [] : [prefix]), { secret: name }]);
 }
 
-/** A configuration with its secrets in place, and the mask that takes them out of whatever comes back. */
+/** A configuration with its secrets in place, and the mask that takes them, and those that the run knows already, out of whatever comes back. */
 export interface ResolvedSecrets {
   readonly value: unknown;
-  readonly mask: Mask;
+  readonly mask: TextMask;
 }
 
 /** Replaces every reference in a configuration by its value; each secret is read once. @throws SECRET_MISSING, SECRET_UNAVAILABLE */
@@ -29,7 +29,7 @@ export async function resolveSecrets(config: unknown, reader: SecretReader): Pro
   const value = mapLeaves(config, (leaf) =>
     leaf instanceof SecretReference ? leaf.fill((name) => values.get(name) ?? '') : leaf,
   );
-  return { value, mask: createMask(values) };
+  return { value, mask: new TextMask([...(reader.known?.() ?? []), ...values]) };
 }
 
 /** Whether a reference to a secret is anywhere in a configuration. */

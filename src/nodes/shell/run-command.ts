@@ -1,6 +1,6 @@
 /** Runs one program to its end: what comes back is masked, bounded and shown as it comes. */
 import { NodeFailure, type NodeContext } from '../../graph/node-contract.ts';
-import type { Mask } from '../secrets/mask.ts';
+import type { TextMask } from '../../state/secrecy/text-mask.ts';
 import { createBoundedText, type BoundedText } from './bounded-text.ts';
 import type { ProcessEnd } from './run-process.ts';
 import type { ShellRequest } from './shell-request.ts';
@@ -16,7 +16,7 @@ export interface CommandEnd extends ProcessEnd {
 }
 
 export interface CommandOptions {
-  readonly mask: Mask;
+  readonly mask: TextMask;
   /** Kept of stdout and of stderr each: the head and the tail. Default 1 MiB. */
   readonly maxOutputBytes?: number | undefined;
   /** Between SIGTERM and SIGKILL. Default 2,000 ms. */
@@ -62,7 +62,7 @@ interface Collector {
 function collectStream(
   stream: 'stdout' | 'stderr',
   ctx: Pick<NodeContext, 'emit'>,
-  mask: Mask,
+  mask: TextMask,
   kept: BoundedText,
 ): Collector {
   const decoder = new TextDecoder('utf-8', { ignoreBOM: true });

@@ -1,6 +1,6 @@
 /** Running one reducer, and turning what it says into a value and ops. */
 import { CairnError } from '../../errors.ts';
-import { copyValue, type CodecLimits, type Redact } from '../values/admit.ts';
+import { copyValue, type CodecLimits, type Intake } from '../values/admit.ts';
 import type { ChannelNode } from './channel-table.ts';
 import { encodeValue } from '../values/encode.ts';
 import type { Reduction, Slot } from './reducers.ts';
@@ -22,7 +22,7 @@ export interface Given {
 /** How values that reducers make are taken in. */
 export interface Admission {
   readonly limits: CodecLimits;
-  readonly redact?: Redact | undefined;
+  readonly intake?: Intake | undefined;
 }
 
 /** @throws REDUCER_FAILED whatever the reducer threw, or what it returned cannot be stored */
@@ -43,14 +43,14 @@ export function runReducer(
 }
 
 /** Takes in what a user's reducer returned. A list that begins with all we hold is an append (C4). */
-function takeIn(made: unknown, slot: Slot, name: string, { limits, redact }: Admission): Reduction {
+function takeIn(made: unknown, slot: Slot, name: string, { limits, intake }: Admission): Reduction {
   if (slot.exists && made === slot.value) return { kind: 'keep' };
   const path = name.split('.');
   if (slot.exists && Array.isArray(slot.value) && Array.isArray(made) && beginsWith(made, slot.value)) {
-    const added = copyValue(made.slice(slot.value.length), path, limits, redact) as readonly unknown[];
+    const added = copyValue(made.slice(slot.value.length), path, limits, intake) as readonly unknown[];
     return { kind: 'append', items: added };
   }
-  return { kind: 'set', value: copyValue(made, path, limits, redact) };
+  return { kind: 'set', value: copyValue(made, path, limits, intake) };
 }
 
 /** Identity with what we hold proves that it is unchanged, since that is frozen. */

@@ -1,5 +1,5 @@
 /** Which values a configuration keeps out of the store: `redact: { store: ['pin', 'input.card.number', 'outputs.login'] }`. */
-import type { Redact } from '../values/admit.ts';
+import type { Intake, Redact } from '../values/admit.ts';
 import { plainKey } from './secret-keys.ts';
 
 /** A path as YAML names it, as it is stored: `inputs.pin` is `input.pin`, `blocks.login.outputs.code` is `outputs.login.code`. */
@@ -28,6 +28,12 @@ export function compileStoreRules(rules: readonly string[] = []): Redact | undef
     const place = [...path(), key];
     return paths.some((rule) => fits(rule, place));
   };
+}
+
+/** What an engine under these rules takes values in by; undefined: there are none. */
+export function intakeOf(rules: readonly string[] | undefined): Intake | undefined {
+  const keepsOut = compileStoreRules(rules);
+  return keepsOut === undefined ? undefined : { keepsOut };
 }
 
 /** The first part of a path, as it is stored or as YAML names it, that is kept out of the store: nothing can be read there. */

@@ -32,6 +32,20 @@ export interface CodecLimits {
  */
 export type Redact = (key: string, path: () => readonly string[]) => boolean;
 
+/** Takes secrets out of texts and bytes; gives back what holds none as it is. */
+export interface SecretMask {
+  text(value: string): string;
+  bytes(value: Uint8Array): Uint8Array;
+}
+
+/** What values go through when a run takes them in. */
+export interface Intake {
+  /** What is kept out of the store by a rule. */
+  readonly keepsOut?: Redact | undefined;
+  /** Takes out the secrets that the run knows. */
+  readonly mask?: SecretMask | undefined;
+}
+
 /** What stands in place of a redacted value. */
 export const maskedText = '[redacted]';
 
@@ -39,11 +53,11 @@ export const maskedText = '[redacted]';
 const searchedItems = 65_536;
 
 /**
- * Takes a value in. `path` names its place in errors. The values of keys for which `redact` is true are kept out: {@link maskedText} stands for them.
+ * Takes a value in. `path` names its place in errors. What `intake` keeps out or masks is not in it: {@link maskedText} and `[secret:NAME]` stand there.
  * @throws VALUE_UNSTORABLE {path, reason}; VALUE_TOO_LARGE {path, sizeBytes, limitBytes}, as soon as it is seen
  */
-export function admitValue(value: unknown, path: readonly string[], limits: CodecLimits, redact?: Redact): Admitted {
-  const walk = new Walk(path, limits, redact);
+export function admitValue(value: unknown, path: readonly string[], limits: CodecLimits, intake?: Intake): Admitted {
+  const walk = new Walk(path, limits, intake);
   const copy = walk.start(value);
   const json = walk.hasTags ? encodeValue(copy) : JSON.stringify(copy);
   // A UTF-16 unit takes at most three bytes.
@@ -58,8 +72,8 @@ export function admitValue(value: unknown, path: readonly string[], limits: Code
 }
 
 /** {@link admitValue} without the encoding: a checked copy, frozen. */
-export function copyValue(value: unknown, path: readonly string[], limits: CodecLimits, redact?: Redact): unknown {
-  const walk = new Walk(path, limits, redact);
+export function copyValue(value: unknown, path: readonly string[], limits: CodecLimits, intake?: Intake): unknown {
+  const walk = new Walk(path, limits, intake);
   const copy = walk.start(value);
   walk.finish(copy);
   return copy;
@@ -76,7 +90,8 @@ class Walk {
   hasTags = false;
   readonly #path: readonly string[];
   readonly #limits: CodecLimits;
-  readonly #redact: Redact | undefined;
+  readonly #intake: Intake | undefined;
+  readonly #mask: SecretMask | undefined;
   /** The containers being copied, outermost first, and the key taken from each. */
   readonly #within: object[] = [];
   readonly #keys: string[] = [];
@@ -87,10 +102,11 @@ class Walk {
   /** Never more than what the encoding will take. */
   #bytes = 0;
 
-  constructor(path: readonly string[], limits: CodecLimits, redact: Redact | undefined) {
+  constructor(path: readonly string[], limits: CodecLimits, intake: Intake | undefined) {
     this.#path = path;
     this.#limits = limits;
-    this.#redact = redact;
+    this.#intake = intake;
+    this.#mask = intake?.mask;
   }
 
   start(value: unknown): unknown {
@@ -105,7 +121,7 @@ class Walk {
   finish(copy: unknown): void {
     for (const array of this.#arrays) Object.freeze(array);
     if (typeof copy !== 'object' || copy === null) return;
-    markRoot(copy, { hasTags: this.hasTags, depth: this.#deepest, redact: this.#redact });
+    markRoot(copy, { hasTags: this.hasTags, depth: this.#deepest, intake: this.#intake });
   }
 
   refusal(reason: string, cause?: unknown): CairnError {
@@ -115,7 +131,7 @@ class Walk {
 
   /** Whether what stands under a key, `depth` containers within, is kept out. */
   #isKeptOut(key: string, depth: number): boolean {
-    return this.#redact?.(key, () => [...this.#path, ...this.#keys.slice(0, depth)]) === true;
+    return this.#intake?.keepsOut?.(key, () => [...this.#path, ...this.#keys.slice(0, depth)]) === true;
   }
 
   /** `depth` containers are around the value. */
@@ -123,10 +139,10 @@ class Walk {
     switch (typeof value) {
       case 'string':
         this.#count(value.length, depth);
-        return value;
+        return this.#mask === undefined ? value : this.#mask.text(value);
       case 'number':
         if (isSpecialNumber(value)) this.hasTags = true;
-        return value;
+        return this.#mask === undefined ? value : maskedNumber(this.#mask, value);
       case 'boolean':
         return value;
       case 'object':
@@ -165,11 +181,11 @@ class Walk {
     return this.#copyInstance(value, prototype as object, depth);
   }
 
-  /** A value of ours is as it must be already, unless it went through another redaction or would nest too deep here. */
+  /** A value of ours is as it must be already, unless it was taken in otherwise or would nest too deep here. */
   #isReusable(value: object, depth: number): boolean {
     // Asking whether it is frozen is cheaper than looking for a mark, and most values are not.
     const mark = Object.isFrozen(value) ? findMark(value) : undefined;
-    if (mark === undefined || mark.redact !== this.#redact || mark.depth + depth > this.#limits.valueDepth)
+    if (mark === undefined || mark.intake !== this.#intake || mark.depth + depth > this.#limits.valueDepth)
       return false;
     if (mark.hasTags) this.hasTags = true;
     if (mark.depth + depth > this.#deepest) this.#deepest = mark.depth + depth;
@@ -189,7 +205,8 @@ class Walk {
       }
       if (key === '$') this.hasTags = true;
       const value = this.#isKeptOut(key, depth) ? maskedText : this.copy(property.value, depth + 1);
-      if (key === '__proto__') setOwn(copy, key, value);
+      if (this.#mask !== undefined) setOwn(copy, this.#mask.text(key), value);
+      else if (key === '__proto__') setOwn(copy, key, value);
       else copy[key] = value;
     }
     if (Object.getOwnPropertySymbols(source).length > 0) {
@@ -232,10 +249,12 @@ class Walk {
       case Uint8Array.prototype:
       case Buffer.prototype:
         this.#count((value as Uint8Array).byteLength, depth);
-        return new Uint8Array(value as Uint8Array);
+        return new Uint8Array(this.#mask?.bytes(value as Uint8Array) ?? (value as Uint8Array));
       case URL.prototype:
         this.#count((value as URL).href.length, depth);
-        return freezeShallow(new URL((value as URL).href));
+        return freezeShallow(
+          new URL(this.#mask === undefined ? (value as URL).href : maskedUrl(this.#mask, value as URL)),
+        );
       case BlobRef.prototype:
         return value;
       default:
@@ -288,7 +307,7 @@ class Walk {
     // A user's class may define them as anything.
     const { name: givenName, message: givenMessage }: { name: unknown; message: unknown } = error;
     const name = String(givenName);
-    const message = String(givenMessage);
+    const message = this.#mask === undefined ? String(givenMessage) : this.#mask.text(String(givenMessage));
     this.#count(message.length, depth);
     return Object.freeze(
       createStoredError({
@@ -300,6 +319,19 @@ class Walk {
       }),
     );
   }
+}
+
+/** A secret of digits may come back as a number: no number stands for it then. */
+function maskedNumber(mask: SecretMask, value: number): unknown {
+  const text = String(value);
+  const masked = mask.text(text);
+  return masked === text ? value : masked;
+}
+
+/** The mask within the address may be no address any more: then nothing is left of it. */
+function maskedUrl(mask: SecretMask, { href, protocol }: URL): string {
+  const masked = mask.text(href);
+  return masked === href || URL.canParse(masked) ? masked : `${protocol}//masked.invalid/`;
 }
 
 function nameOf(value: object): string {

@@ -284,7 +284,7 @@ describe('C2 redaction and ownership', () => {
       map: new Map([['password', 'p']]),
       passwords: 1,
     };
-    const { value, json } = admitValue(given, [], limits, redact);
+    const { value, json } = admitValue(given, [], limits, { keepsOut: redact });
     expect(value).toStrictEqual({
       password: maskedText,
       list: [{ password: maskedText, user: 'u' }],
@@ -306,7 +306,7 @@ describe('C2 redaction and ownership', () => {
 
   test('C2 a value of ours that was not redacted is redacted when it comes back', () => {
     const { value } = admitValue({ password: 'p' }, [], limits);
-    expect(admitValue({ value }, [], limits, redact).value).toEqual({ value: { password: maskedText } });
+    expect(admitValue({ value }, [], limits, { keepsOut: redact }).value).toEqual({ value: { password: maskedText } });
   });
 
   test('C2 a frozen value of somebody else is copied', () => {

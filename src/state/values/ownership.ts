@@ -5,8 +5,8 @@ export interface OwnershipMark {
   readonly hasTags: boolean;
   /** How deep it nests, at most. */
   readonly depth: number;
-  /** What was kept out of it: by identity, the rule that it went through. */
-  readonly redact: object | undefined;
+  /** What it went through when it was taken in, by identity. */
+  readonly intake: object | undefined;
 }
 
 /** Returning another object from a constructor lets a subclass put its private field on it. */
