@@ -75,7 +75,7 @@ export class SecretSearch {
    * Replaces what begins before `limit` by `[secret:NAME]`.
    * @returns the text up to `end`, which is behind the last replaced form or at `limit`
    */
-  replace(text: string, limit = text.length): { readonly shown: string; readonly end: number } {
+  replace(text: string, limit: number = text.length): { readonly shown: string; readonly end: number } {
     let shown = '';
     let taken = 0;
     const last = Math.min(limit, text.length - this.#width + 1);
