@@ -31,6 +31,13 @@ export const childMutants: readonly Mutant[] = [
     tests: ['src/engine/calls/child-entry.test.ts'],
   },
   {
+    name: 'what is before an entry fires what fires always',
+    file: 'src/engine/plan/plan.ts',
+    old: 'const isFiring = !isLeftOut && fires(edge);',
+    new: 'const isFiring = fires(edge);',
+    tests: ['src/engine/plan/entry.test.ts'],
+  },
+  {
     name: 'what follows a cancelled node of a cancelled child run starts',
     file: 'src/engine/settle/cancel.ts',
     old: 'frameRun.isCancelled ? start.map(({ node }) => node) : cancel',

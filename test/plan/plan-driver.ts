@@ -50,8 +50,9 @@ function settledRecord(
   };
 }
 
-export function createDriver(graph: Graph, routing: Routing): Driver {
-  const tree = emptyFrame();
+/** @param entry - the node it begins at in place of START */
+export function createDriver(graph: Graph, routing: Routing, entry?: string): Driver {
+  const tree: FrameTree = { ...emptyFrame(), ...(entry === undefined ? {} : { entry }) };
   const open = new Map<number, Open>();
   const cancelled = new Set<number>();
   let plan = new Plan(graph, tree);
