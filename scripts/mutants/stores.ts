@@ -3,6 +3,20 @@ import type { Mutant } from './mutant.ts';
 
 export const storesMutants: readonly Mutant[] = [
   {
+    name: 'a commit is acknowledged without its checkpoint in the checkpoint store',
+    file: 'src/app/checkpoint-backed-store.ts',
+    old: '      await saved.save(commit.claim, commit.checkpoint.seq);\n',
+    new: '',
+    tests: ['test/checkpoints/in-memory.test.ts'],
+  },
+  {
+    name: "a checkpoint store's fork loses what was changed",
+    file: 'src/app/checkpoint-backed-store.ts',
+    old: 'patchesOf(root, checkpoint.state);',
+    new: '[];\n    void patchesOf;',
+    tests: ['test/checkpoints/in-memory.test.ts'],
+  },
+  {
     name: "memory: a run within another's lease is claimed",
     file: 'src/stores/memory/memory-tables.ts',
     old: 'if (run.owner !== undefined && isClaimed(run, now) && run.owner !== request.takeFrom) {',

@@ -54,6 +54,7 @@ export type OptionName =
 const kinds: Readonly<Record<OptionName, Kind>> = {
   engine: { fits: has('start', 'resume', 'fork'), name: 'an engine' },
   store: { fits: has('admitRun', 'commit'), name: 'a store' },
+  checkpointStore: { fits: has('save', 'latest'), name: 'a checkpoint store' },
   blobs: { fits: has('put', 'get'), name: 'a blob store' },
   clock: { fits: has('now', 'setTimer'), name: 'a clock' },
   ids: { fits: has('createRunId'), name: 'a source of ids' },

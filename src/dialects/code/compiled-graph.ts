@@ -5,6 +5,7 @@ import type {
   ForkOptions,
   Patch,
   PreviewRow,
+  RunEvent,
   RunHandle,
   RunResult,
   StreamEvent,
@@ -33,6 +34,7 @@ import { createDefaultEngine, type EngineSettings } from './default-engine.ts';
 
 const engineSettingNames = [
   'store',
+  'checkpointStore',
   'blobs',
   'clock',
   'ids',
@@ -94,6 +96,17 @@ const optionNames = {
   events: ['after'],
 } as const;
 
+/** A checkpoint was saved in the checkpoint store that `compile` was given. */
+export interface CheckpointSaved extends CheckpointRef {
+  readonly type: 'checkpoint_saved';
+  /** Names it, to the checkpoint store and to `resume` and `fork`. */
+  readonly checkpointId: string;
+}
+
+function savedEvent({ runId, seq, checkpointId }: RunEvent): CheckpointSaved {
+  return { type: 'checkpoint_saved', runId, seq, checkpointId };
+}
+
 /**
  * Where a run stands: completed, failed, paused at `waits`, or cancelled. `status` says which: that a run failed or waits is a
  * value returned, never an exception.
@@ -118,6 +131,7 @@ export class CompiledGraph<
   readonly graph: Graph;
   readonly #makeEngine: () => Engine;
   readonly #ownsEngine: boolean;
+  readonly #savesCheckpoints: boolean;
   #engine: Engine | undefined;
   readonly #present: (result: RunResult) => Result;
 
@@ -132,6 +146,7 @@ export class CompiledGraph<
     this.graph = graph;
     this.#present = present;
     this.#ownsEngine = engine === undefined;
+    this.#savesCheckpoints = settings.checkpointStore !== undefined;
     this.#engine = engine;
     engine?.know(graph);
     this.#makeEngine = () =>
@@ -167,13 +182,24 @@ export class CompiledGraph<
   }
 
   /** Starts a run and gives its events, until it ends or is paused. Leaving the loop early does not stop the run. */
-  async *stream(input: Input, options: StreamOptions = {}): AsyncGenerator<StreamEvent, void, undefined> {
+  async *stream(
+    input: Input,
+    options: StreamOptions = {},
+  ): AsyncGenerator<StreamEvent | CheckpointSaved, void, undefined> {
     checkOptions('stream', options);
     const { after, live, signal } = options;
     const handle = await this.#begin(input, options);
     const stopListening = this.#cancelOnAbort(handle.runId, signal);
     try {
-      yield* handle.events({ ...(after === undefined ? {} : { after }), ...(live === undefined ? {} : { live }) });
+      const events = handle.events({
+        ...(after === undefined ? {} : { after }),
+        ...(live === undefined ? {} : { live }),
+      });
+      for await (const event of events) {
+        yield event;
+        // A checkpoint is told of when it is durable: where there is a checkpoint store, when it is saved there.
+        if (this.#savesCheckpoints && event.type === 'checkpoint') yield savedEvent(event);
+      }
     } finally {
       stopListening();
     }

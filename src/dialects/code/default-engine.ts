@@ -1,9 +1,16 @@
 /** Where `compile()` gets an engine from when it is given none. The dialect knows no adapter, so a door gives it one. */
 import { CairnError } from '../../errors.ts';
 import type { Engine, EngineOptions } from '../../engine/api.ts';
+import type { CheckpointKeeper } from '../../ports/checkpoint-store.ts';
 
 /** What may be said of the engine that `compile` makes; everything left out gets the door's default. */
-export type EngineSettings = Partial<EngineOptions>;
+export interface EngineSettings extends Partial<EngineOptions> {
+  /**
+   * Keeps each checkpoint whole, in place of a `store`: ours of `cairn-workflows/checkpoint`, or anyone's. It knows no claims: a run goes on in
+   * one process at a time.
+   */
+  readonly checkpointStore?: CheckpointKeeper;
+}
 type EngineFactory = (settings: EngineSettings) => Engine;
 
 let factory: EngineFactory | undefined;

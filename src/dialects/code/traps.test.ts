@@ -247,7 +247,8 @@ describe('history', () => {
     const ids = Array.from({ length: 8 }, (_, index) => `n${index}`);
     for (const id of ids) graph.addNode(id, () => id);
     const compiled = chain(graph, ...ids).compile({ clock });
-    const events = durable(await collect(compiled.stream({}, { runId: 'quick' })));
+    const { runId } = await compiled.invoke({}, { runId: 'quick' });
+    const events = durable(await collect(compiled.events(runId)));
     expect(new Set(events.map(({ at }) => at)).size).toBe(1);
     expect(events.map(({ seq }) => seq)).toEqual(events.map((_, index) => index));
     const head = await compiled.inspect('quick');

@@ -1,0 +1,71 @@
+/** The checkpoint store that keeps everything in this process: for tests, trials, and runs that need not outlive it. */
+import { randomUUID } from 'node:crypto';
+import { CairnError } from '../../errors.ts';
+import type { Checkpoint, CheckpointMetadata, GraphState, ICheckpointStore } from '../../ports/checkpoint-store.ts';
+
+/** Keeps copies: what is changed afterwards, by whoever saved or read, changes nothing here. */
+export class InMemoryCheckpointStore implements ICheckpointStore {
+  /** Oldest first; one that is saved again keeps its place. */
+  readonly #checkpoints = new Map<string, Checkpoint>();
+
+  save(checkpoint: Checkpoint): Promise<void> {
+    this.#checkpoints.set(checkpoint.id, structuredClone(checkpoint));
+    return Promise.resolve();
+  }
+
+  get(checkpointId: string): Promise<Checkpoint | null> {
+    return Promise.resolve(structuredClone(this.#checkpoints.get(checkpointId) ?? null));
+  }
+
+  load(runId: string, nodeId?: string): Promise<Checkpoint | null> {
+    const found = this.#newestFirst().find(
+      (checkpoint) => checkpoint.runId === runId && (nodeId === undefined || checkpoint.nodeId === nodeId),
+    );
+    return Promise.resolve(structuredClone(found ?? null));
+  }
+
+  latest(runId: string): Promise<Checkpoint | null> {
+    return this.load(runId);
+  }
+
+  list(
+    graphId: string,
+    { limit, runId }: { readonly limit?: number; readonly runId?: string } = {},
+  ): Promise<CheckpointMetadata[]> {
+    const found = this.#newestFirst().filter(
+      (checkpoint) => checkpoint.graphId === graphId && (runId === undefined || checkpoint.runId === runId),
+    );
+    const shown = limit === undefined || limit === 0 ? found : found.slice(0, limit);
+    return Promise.resolve(shown.map(describe));
+  }
+
+  delete(checkpointId: string): Promise<void> {
+    this.#checkpoints.delete(checkpointId);
+    return Promise.resolve();
+  }
+
+  /** Values of a partition are replaced key by key. @throws CHECKPOINT_NOT_FOUND */
+  async fork(checkpointId: string, patchState: Partial<GraphState> = {}): Promise<string> {
+    const source = await this.get(checkpointId);
+    if (source === null) throw new CairnError('CHECKPOINT_NOT_FOUND', { checkpoint: checkpointId });
+    const runId = randomUUID();
+    const state = { ...source.state };
+    for (const [partition, values] of Object.entries(patchState) as [keyof GraphState, unknown][])
+      state[partition] = isKeyed(values) && isKeyed(state[partition]) ? { ...state[partition], ...values } : values;
+    await this.save({ ...source, id: randomUUID(), runId, timestamp: Math.max(Date.now(), source.timestamp), state });
+    return runId;
+  }
+
+  #newestFirst(): readonly Checkpoint[] {
+    return [...this.#checkpoints.values()].reverse().sort((a, b) => b.timestamp - a.timestamp);
+  }
+}
+
+function describe({ id, graphId, runId, nodeId, timestamp, state }: Checkpoint): CheckpointMetadata {
+  const stateSize = JSON.stringify(state).length;
+  return { id, graphId, runId, nodeId, timestamp, stateSize, hasMemorySnapshot: false };
+}
+
+function isKeyed(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
