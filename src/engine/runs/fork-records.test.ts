@@ -122,10 +122,12 @@ test('X4 outputs of steps are kept, in their order, where a reducer fails and a 
 });
 
 test('E1.5 a visit that is skipped leaves the output of its steps to be seen, as any other output', async () => {
+  let calls = 0;
   const all = node(
     'all',
     'pure',
     async (ctx) => {
+      calls += 1;
       await ctx.step('only', {}, () => 'output');
       return outcome({ output: stepsOutput });
     },
@@ -136,6 +138,7 @@ test('E1.5 a visit that is skipped leaves the output of its steps to be seen, as
   const bench = createBench();
   const done = await runToRest(bench.engine, graphOf('g', [all, again], links));
   expect(done.state.outputs).toEqual({ all: ['output'], again: { visit: 2 } });
+  expect(calls).toBe(1);
 });
 
 test('X2 visits that settled in one checkpoint each have their own outcome in a fork', async () => {
