@@ -1,6 +1,7 @@
 /** Composed nodes: saves, signals, several waits at once, deadlines, what their attempts see (X4, W, E9). */
 import { expect, test } from 'vitest';
-import { outcome, type NodeContext } from '../../graph/node-contract.ts';
+import { CairnError } from '../../errors.ts';
+import { NodeFailure, outcome, type NodeContext } from '../../graph/node-contract.ts';
 import { dyingEngine, settleDown } from '../../../test/dying-engine.ts';
 import { afterCrash, createBench, edges, graphOf, node, resumeToRest, runToRest } from '../../../test/engine-kit.ts';
 
@@ -292,4 +293,48 @@ test('E9 what steps, answers and saves give is frozen, as it was recorded and as
     ({ waits } = await resumeToRest(afterCrash(bench), 'r', graph));
   }
   expect(frozen).toEqual([[true, true, true]]);
+});
+
+test.each([
+  ['one of a node', () => new NodeFailure('no room', { code: 'FULL', applied: 'no', data: { left: 0 } })],
+  ['one of ours', () => new CairnError('RUN_NOT_FOUND', { runId: 'other' })],
+  [
+    "a user's own",
+    () => Object.assign(new RangeError('too far', { cause: new Error('inner') }), { code: 'FAR', secret: 1 }),
+  ],
+])('P1 X4.4 a function that is repeated meets the failure of a step as it met it first: %s', async (_, make) => {
+  const met: unknown[] = [];
+  const describeFailure = (error: unknown): unknown => {
+    const { name, message, code, data, applied, cause, secret } = error as Error & Record<string, unknown>;
+    const classes = [error instanceof NodeFailure, CairnError.is(error)];
+    return { name, message, code, data, applied, cause: (cause as Error | undefined)?.message, secret, classes };
+  };
+  const graph = graphOf(
+    'g',
+    [
+      node('a', 'pure', async (ctx) => {
+        await ctx
+          .step('fails', { effect: 'read' }, () => Promise.reject(make()))
+          .catch((error: unknown) => met.push(describeFailure(error)));
+        return ctx.ask({ prompt: '?' });
+      }),
+    ],
+    edges('> a', 'a >'),
+  );
+  const bench = createBench();
+  const { runId, waits } = await runToRest(bench.engine, graph);
+  const engine = afterCrash(bench);
+  await engine.answer(runId, waits[0]?.waitId ?? '', 'go');
+  expect((await resumeToRest(engine, runId, graph)).status).toBe('completed');
+  const first = make() as Error & { readonly data?: unknown; readonly applied?: unknown };
+  expect(met).toHaveLength(2);
+  expect(met[1]).toEqual(met[0]);
+  expect(met[0]).toMatchObject({
+    name: first.name,
+    message: first.message,
+    data: first.data,
+    applied: first.applied,
+    classes: [first instanceof NodeFailure, CairnError.is(first)],
+    secret: undefined,
+  });
 });

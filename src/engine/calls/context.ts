@@ -13,6 +13,7 @@ import type {
   StateView,
   StepContext,
   StepOptions,
+  VisitPast,
 } from '../../graph/node-contract.ts';
 import type { AnswerTo } from '../../graph/answer-types.ts';
 import type { Graph } from '../../graph/graph.ts';
@@ -28,6 +29,7 @@ import { guardCall } from '../run/guard-call.ts';
 import { emitRecorded } from './emit.ts';
 import { readRetired, retire } from './retire.ts';
 import { accessFiles } from './file-access.ts';
+import { pastOf } from './visit-past.ts';
 import { accessSecrets } from './secret-access.ts';
 import { runStep } from './steps.ts';
 import { save } from './save.ts';
@@ -176,6 +178,9 @@ export class Context implements NodeContext {
       put: (bytes) => env.blobs.put(run, secrets.mask?.bytes(bytes) ?? bytes),
       get: (hash) => env.blobs.get(run.tenant, hash),
     };
+  }
+  get past(): VisitPast {
+    return pastOf(this.#core, this.#activation);
   }
   now(): number {
     return this.#core.env.clock.now();

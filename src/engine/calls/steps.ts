@@ -17,6 +17,7 @@ import { StepEffort } from '../record/effort.ts';
 import { orderIfOverlapping } from '../record/end-order.ts';
 import { admitStep, checkStepCount, finishStep, noteStep } from '../record/finish-step.ts';
 import { nextStepKey, recordedStep } from '../record/step-keys.ts';
+import { failureOf } from '../record/step-failure.ts';
 import { deleteStep, ensureSteps, setStep } from '../record/step-record.ts';
 import { appliedOf, isEffect } from '../run/effect.ts';
 import type { Activation } from '../run/frame-run.ts';
@@ -283,6 +284,6 @@ class StepCall<T> {
     const order = orderIfOverlapping(activation, this.#key);
     setStep(this.#core, activation.path, this.#key, { ...failed, ...order, error: admitted.value });
     noteStep(this.#core, activation, this.#key, failed);
-    return error;
+    return failureOf({ ...failed, error: admitted.value }, (error as Partial<Error> | undefined)?.stack);
   }
 }

@@ -62,6 +62,11 @@ export function nextCallKey(activation: Activation, child: string, call: string)
   return nthKey(activation, `${child}\0${call}`);
 }
 
+/** The name under which a call was made, of its key. */
+export function nameOfStepKey(key: string): string {
+  return key.replace(/(?<=(?:^|[^\0])(?:\0\0)*)\0\d+$/u, '').replaceAll('\0\0', '\0');
+}
+
 /** What is recorded of a call of this visit. */
 export function recordedStep(activation: Activation, key: string): StepRecord | undefined {
   const steps = activation.frameRun.openRecordOf(activation.node)?.steps;

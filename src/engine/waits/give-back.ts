@@ -2,6 +2,7 @@
 import type { NodeRecord, StepRecord } from '../../state/tree.ts';
 import { deepFreeze } from '../../state/values/freeze.ts';
 import { endOrders } from '../record/end-order.ts';
+import { failureOf } from '../record/step-failure.ts';
 import { CallOrder } from '../run/call-order.ts';
 import type { Activation } from '../run/frame-run.ts';
 import { never } from '../run/guard-call.ts';
@@ -26,14 +27,15 @@ function orderOf({ env }: RunCore, { frameRun, node }: Activation): CallOrder {
 export async function giveBack(
   core: RunCore,
   activation: Activation,
-  { status, order, output, error }: StepRecord,
+  recorded: StepRecord,
   isPart: boolean,
 ): Promise<unknown> {
+  const { status, order, output } = recorded;
   if (order !== undefined && !isPart) {
     activation.beginCall();
     await inTurn(core, activation, order);
     endCall(core, activation);
   }
-  if (status === 'failed') throw error;
+  if (status === 'failed') throw failureOf(recorded);
   return deepFreeze(output);
 }
