@@ -325,8 +325,25 @@ export interface NodeContext {
   readonly files: FileAccess;
   /** Language models by name. Call one inside a step, so that its answer is recorded: `external`, idempotent. */
   readonly models: ModelAccess;
+  /** What was on record of this visit when the attempt began, for code that checks that it repeats itself. */
+  readonly past: VisitPast;
   /** The engine's clock, epoch ms. */
   now(): number;
+}
+
+/** The record of a visit. It differs between an attempt that is repeated and one that is not, so nothing but a check may depend on it (P1). */
+export interface VisitPast {
+  /** The run is a fork: other calls than those on record are new ones. */
+  readonly isFork: boolean;
+  /** Steps by their names, in the order in which they were recorded. */
+  steps(): readonly PastStep[];
+}
+
+/** A step on record. `started`: nothing is known of its end. */
+export interface PastStep {
+  readonly name: string;
+  readonly status: 'started' | 'done' | 'failed';
+  readonly output?: unknown;
 }
 
 /** Resolves secret references when an attempt starts. Values are never written; the run keeps the names, and a resume looks them up first. */

@@ -13,6 +13,7 @@ import type {
   TypedNodeContext,
 } from '../../graph/node-type.ts';
 import { schemaFault } from '../../schema/json-schema.ts';
+import type { AnySchema } from '../../schema/standard-schema.ts';
 import { isPlainObject } from '../../state/values/plain.ts';
 import { beforeEffect } from '../draft/before-effect.ts';
 import { refuseUnknownKeys } from '../draft/known-keys.ts';
@@ -20,12 +21,12 @@ import { mapLeaves } from '../draft/map-leaves.ts';
 import { resolveSecrets } from '../secrets/secret.ts';
 import { maskFailure } from '../secrets/mask.ts';
 import type { TextMask } from '../../state/secrecy/text-mask.ts';
-import { readObjectSchema, type ObjectSchema } from './object-schema.ts';
+import { readObjectSchema } from './object-schema.ts';
 
 /** What a schema says its values are. */
 export type ValueOf<Schema> = Schema extends StandardSchema<infer Value> ? Value : Inputs;
 
-export interface BlockDefinition<Schema extends ObjectSchema = ObjectSchema> {
+export interface BlockDefinition<Schema extends AnySchema = AnySchema> {
   /** `Deploy`: letters and digits, the first a capital. */
   readonly name: string;
   /** Raise it when the same inputs come to mean something else. Default `1`. */
@@ -35,7 +36,7 @@ export interface BlockDefinition<Schema extends ObjectSchema = ObjectSchema> {
   /** Of an object whose properties are the inputs: JSON Schema, or a schema that can tell it (Zod 4.2 and later). */
   readonly inputs: Schema;
   /** Of an object whose properties are the fields of the output. */
-  readonly outputs: ObjectSchema;
+  readonly outputs: AnySchema;
   /** What recovery may do with it. Default `external`. */
   readonly effect?: EffectClass;
   /** A repeated call with the same key has no second effect. Default false. */
@@ -65,7 +66,7 @@ const keys =
  * A node type of your own, to be registered beside the built-in ones (rules B25 to B27 of docs/spec/blocks.md).
  * @throws CONFIG_INVALID the definition is no such thing, or a schema is not one of an object
  */
-export function defineBlock<const Schema extends ObjectSchema>(definition: BlockDefinition<Schema>): NodeType {
+export function defineBlock<const Schema extends AnySchema>(definition: BlockDefinition<Schema>): NodeType {
   refuseUnknownKeys('defineBlock', definition, keys);
   const { name, version, description, effect = 'external', isIdempotent, timeoutMs, secretInputs = [] } = definition;
   if (typeof name !== 'string' || !/^[A-Z][A-Za-z0-9]*$/.test(name))
@@ -122,7 +123,7 @@ function outputFields(properties: Properties): Record<string, OutputField> {
   );
 }
 
-async function runDefined<Schema extends ObjectSchema>(
+async function runDefined<Schema extends AnySchema>(
   definition: BlockDefinition<Schema>,
   ctx: TypedNodeContext,
 ): Promise<unknown> {
@@ -143,7 +144,7 @@ async function runDefined<Schema extends ObjectSchema>(
 }
 
 /** The value that a schema makes of a value. @throws NodeFailure INPUT_INVALID, OUTPUT_INVALID */
-async function fit(schema: ObjectSchema, value: unknown, place: 'inputs' | 'output', mask: TextMask): Promise<unknown> {
+async function fit(schema: AnySchema, value: unknown, place: 'inputs' | 'output', mask: TextMask): Promise<unknown> {
   const code = place === 'inputs' ? 'INPUT_INVALID' : 'OUTPUT_INVALID';
   if (!('~standard' in schema)) {
     const fault = schemaFault(schema, value, place);

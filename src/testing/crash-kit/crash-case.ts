@@ -2,6 +2,7 @@
 import type { Limits } from '../../engine/limits.ts';
 import type { Graph } from '../../graph/graph.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
+import type { Models } from '../../ports/model.ts';
 import type { Store } from '../../ports/store.ts';
 import type { CrashUsers } from './drive-run.ts';
 import type { CrashPoint, CrashProcess } from './process-life.ts';
@@ -11,6 +12,8 @@ export interface CrashCase extends CrashUsers {
   /** Builds the graph for one life of a process. */
   readonly graph: (process: CrashProcess) => Graph;
   readonly input: unknown;
+  /** What answers calls of models in one life of a process. Each call is one of a step or a node, so it is watched as those are. */
+  readonly models?: (process: CrashProcess) => Models;
   /**
    * Dotted paths of the final state that differ from run to run, such as `outputs.fetch.headers.etag`: what stands there is not compared.
    * A `*` stands for one name or several. Dates as HTTP headers have them are never compared.

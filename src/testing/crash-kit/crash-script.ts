@@ -7,6 +7,7 @@ import { createFileBlobs } from '../../blobs/file-blobs.ts';
 import type { Engine } from '../../engine/api.ts';
 import { createEngine } from '../../engine/engine.ts';
 import type { Graph } from '../../graph/graph.ts';
+import type { Models } from '../../ports/model.ts';
 import type { Store } from '../../ports/store.ts';
 import { driveRun } from './drive-run.ts';
 import { Life, mortalOracle, type CrashPoint } from './process-life.ts';
@@ -81,8 +82,9 @@ async function runTrial(script: CrashScript, folder: string, point: CrashPoint |
       ? []
       : checksumsOf(await store.readCheckpoints(key, { from: 0, to: Number.MAX_SAFE_INTEGER }));
   const watch = { life, work: new WorkUnderWay(), oracle: effects, calls };
-  const graph = watchGraph(script.graph({ oracle: mortalOracle(effects, life), sleep }), watch);
-  const { openEngine = openMachineEngine } = script;
+  const own = { oracle: mortalOracle(effects, life), sleep };
+  const graph = watchGraph(script.graph(own), watch);
+  const { openEngine = (of, at) => openMachineEngine(of, at, script.models?.(own)) } = script;
   const engine = openEngine(mortalStore(store, life), folder, (found) => watchGraph(found, watch));
   const isThere = async (): Promise<boolean> => (await store.readRun(key)) !== undefined;
   const result = await driveRun({
@@ -116,9 +118,10 @@ function withoutFolder(summary: RunSummary, folder: string): RunSummary {
   return { ...summary, state: told(state), ...(outside === undefined ? {} : { outside: told(outside) }) };
 }
 
-function openMachineEngine(store: Store, folder: string): Engine {
+function openMachineEngine(store: Store, folder: string, models: Models | undefined): Engine {
   return createEngine({
     store,
+    ...(models === undefined ? {} : { models }),
     blobs: createFileBlobs(join(folder, 'blobs')),
     clock: systemClock,
     ids: createSystemIds(),

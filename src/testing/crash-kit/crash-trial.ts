@@ -105,7 +105,8 @@ async function live(crashCase: CrashCase, options: CrashKitOptions, world: Trial
   const clock = time.openProcess(life);
   const sleep = (delayMs: number): Promise<void> => work.wait(() => clock.sleep(delayMs));
   const random = createSeededRandom(lives.length);
-  const graph = watchGraph(crashCase.graph({ oracle: mortalOracle(effects, life), sleep }), {
+  const process = { oracle: mortalOracle(effects, life), sleep };
+  const graph = watchGraph(crashCase.graph(process), {
     life,
     work,
     oracle: effects,
@@ -124,6 +125,7 @@ async function live(crashCase: CrashCase, options: CrashKitOptions, world: Trial
     },
     tenant,
     findGraph: () => graph,
+    ...(crashCase.models === undefined ? {} : { models: crashCase.models(process) }),
     ...(options.limits === undefined ? {} : { limits: options.limits }),
   });
   const result = await driveRun({

@@ -9,6 +9,7 @@ import type {
   BlobAccess,
   ChildHandle,
   ChildResult,
+  FileAccess,
   NodeContext,
   Question,
   StateView,
@@ -81,6 +82,7 @@ export function createFakeContext(options: FakeContextOptions = {}): FakeContext
   const childCalls: FakeChildCall[] = [];
   const view = createStateView(state);
   const signal = options.signal ?? new AbortController().signal;
+  const blobs = options.blobs ?? fakeBlobs();
   const context: FakeContext = {
     runId: '00000000-0000-7000-8000-000000000000',
     nodeId: 'node',
@@ -127,13 +129,10 @@ export function createFakeContext(options: FakeContextOptions = {}): FakeContext
       events.push(event);
     },
     secrets: { get: async (name) => secrets[name] ?? missingSecret(name) },
-    blobs: fakeBlobs(),
-    files: {
-      put: async (bytes, { name, type = 'application/octet-stream' }) =>
-        new FileRef({ hash: await context.blobs.put(bytes), name, type, sizeBytes: bytes.byteLength }),
-      get: ({ hash }) => context.blobs.get(hash),
-    },
+    blobs,
+    files: fakeFiles(blobs),
     models: { generate: (call, options) => accessModels(models, context).generate(call, options) },
+    past: { isFork: false, steps: () => [] },
     now: () => 0,
     ...overrides,
     record: { steps, questions, events, children, childCalls, spendings },
@@ -153,6 +152,14 @@ function fakeHandle(child: string, calls: FakeChildCall[], end: () => Promise<Ch
     signal: async (name, value = null) => void calls.push({ child, call: 'signal', name, value }),
     cancel: async (reason) => void calls.push({ child, call: 'cancel', name: reason }),
     state: async () => (await result()).state,
+  };
+}
+
+function fakeFiles(blobs: BlobAccess): FileAccess {
+  return {
+    put: async (bytes, { name, type = 'application/octet-stream' }) =>
+      new FileRef({ hash: await blobs.put(bytes), name, type, sizeBytes: bytes.byteLength }),
+    get: ({ hash }) => blobs.get(hash),
   };
 }
 

@@ -16,6 +16,7 @@ import type {
   StateView,
   StepContext,
   StepOptions,
+  VisitPast,
 } from '../../../graph/node-contract.ts';
 import type { FileOutput, Inputs, Need, TypedNodeContext } from '../../../graph/node-type.ts';
 import type { WorkflowParts } from './block-parts.ts';
@@ -92,6 +93,9 @@ export class BlockContext implements TypedNodeContext {
   }
   /** Bound: whoever opens files is handed it alone. */
   readonly isGranted = (need: Need): boolean => this.#workflow.withheld?.(need) === undefined;
+  get past(): VisitPast {
+    return this.ctx.past;
+  }
   now(): number {
     return this.ctx.now();
   }

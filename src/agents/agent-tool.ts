@@ -1,0 +1,96 @@
+/** What an agent may use: functions with a schema of their arguments. Nodes, graphs and other agents are tools as they are. */
+import { CairnError } from '../errors.ts';
+import type {
+  EffectClass,
+  NodeContext,
+  Reconciliation,
+  RetryPolicy,
+  SecretReader,
+  FileAccess,
+} from '../graph/node-contract.ts';
+import type { Graph } from '../graph/graph.ts';
+import type { NodeDraft } from '../nodes/draft/node-draft.ts';
+import { isStandardSchema, type AnySchema, type SchemaValue } from '../schema/standard-schema.ts';
+
+/** What a tool's function is told of the call. */
+export interface ToolCallContext {
+  /** The same for every attempt of the call: hand it to the receiver, so that a repeated call is recognised (X1). */
+  readonly idempotencyKey: string;
+  readonly attempt: number;
+  /** Aborted on cancel, timeout and lost claim. */
+  readonly signal: AbortSignal;
+  readonly secrets: SecretReader;
+  readonly files: FileAccess;
+  /** A live event of the agent's node: progress, a partial result. */
+  readonly emit: (event: unknown) => void;
+}
+
+/** When a person is asked before a call is made. */
+export type Approval<Args> = 'always' | 'never' | ((args: Args) => boolean | Promise<boolean>);
+
+interface ToolParts<Schema extends AnySchema> {
+  /** What the model is told: what the tool does, and when to use it. */
+  readonly description: string;
+  /** Of the arguments, an object: JSON Schema, or a schema that can tell it (Zod 4.2 and later). */
+  readonly input: Schema;
+  /** Default: `always` for the classes `write` and `external`, unless the agent's `allow` names the tool; else `never`. */
+  readonly approval?: Approval<SchemaValue<Schema>>;
+  /** Calls with equal arguments take the first one's result, within one visit of the agent. Default false. */
+  readonly isCacheable?: boolean;
+  /** How often it may be called in one visit of the agent; the model is told when there are no calls left. */
+  readonly callsMax?: number;
+  /** What a failure does: the model is told of it, or the agent fails. Default `tell`. */
+  readonly onFailure?: 'tell' | 'fail';
+}
+
+/** A tool whose function is one step: it runs once, and what it returned is on record. */
+export interface FunctionTool<Schema extends AnySchema = AnySchema> extends ToolParts<Schema> {
+  readonly isComposed?: false;
+  /** What recovery may do with a call. Default `external`. */
+  readonly effect?: EffectClass;
+  /** A repeated call with the same key has no second effect. Default false. */
+  readonly isIdempotent?: boolean;
+  readonly retry?: RetryPolicy;
+  /** Of one attempt. */
+  readonly timeoutMs?: number;
+  /** Did the call under this key happen, and with what result? */
+  readonly reconcile?: (asked: {
+    readonly idempotencyKey: string;
+    readonly args: SchemaValue<Schema>;
+  }) => Promise<Reconciliation> | Reconciliation;
+  readonly run: (args: SchemaValue<Schema>, call: ToolCallContext) => unknown;
+}
+
+/** A tool that asks, waits or has steps of its own. It is no step: its function is repeated, and its calls are on record. */
+export interface ComposedTool<Schema extends AnySchema = AnySchema> extends ToolParts<Schema> {
+  readonly isComposed: true;
+  readonly run: (args: SchemaValue<Schema>, ctx: NodeContext) => unknown;
+}
+
+/** A tool that runs a node or a graph as a child run: its arguments are the child's input, and its result is what the node gave, or the graph's artifacts. */
+export interface NodeTool<Schema extends AnySchema = AnySchema> extends ToolParts<Schema> {
+  readonly node: NodeDraft | Graph;
+}
+
+export type AgentTool<Schema extends AnySchema = AnySchema> =
+  FunctionTool<Schema> | ComposedTool<Schema> | NodeTool<Schema>;
+
+/**
+ * Makes a tool of a function; the types of its arguments follow from the schema.
+ * @throws CONFIG_INVALID no description, no schema, or no function
+ */
+export function tool<Schema extends AnySchema>(definition: FunctionTool<Schema>): FunctionTool;
+export function tool<Schema extends AnySchema>(definition: ComposedTool<Schema>): ComposedTool;
+export function tool<Schema extends AnySchema>(definition: NodeTool<Schema>): NodeTool;
+export function tool<Schema extends AnySchema>(definition: AgentTool<Schema>): AgentTool {
+  const refuse = (reason: string): never => {
+    throw new CairnError('CONFIG_INVALID', { reason: `tool: ${reason}` });
+  };
+  const { description, input } = definition;
+  const { run, node } = definition as { readonly run?: unknown; readonly node?: unknown };
+  if (typeof description !== 'string' || description === '') refuse('it needs a description, which the model reads');
+  if (!isStandardSchema(input) && (typeof input !== 'object' || input === null))
+    refuse('it needs a schema as its input');
+  if ((typeof run === 'function') === (typeof node === 'object')) refuse('it needs a function `run`, or a `node`');
+  return definition;
+}

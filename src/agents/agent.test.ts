@@ -1,0 +1,199 @@
+/** Agents over scripted models: what is asked, what is called, and what is on record. */
+import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import type { NodeDraft } from '../graph/node-draft.ts';
+import { createBench, resumeToRest, runToRest, graphOf, edges, afterCrash, type Bench } from '../../test/engine-kit.ts';
+import type { Graph } from '../graph/graph.ts';
+import { NodeFailure } from '../graph/node-contract.ts';
+import { createScriptedModels, type Script, type ScriptedModels } from '../models/scripted.ts';
+import { agent, type AgentConfig } from './agent.ts';
+import { tool } from './agent-tool.ts';
+
+interface Kit {
+  readonly bench: Bench;
+  readonly models: ScriptedModels;
+  readonly graph: Graph;
+}
+
+function kit(script: Script, config: Partial<AgentConfig>): Kit {
+  const models = createScriptedModels(script);
+  const bench = createBench({ models });
+  const node = agent({ model: 'm', prompt: 'Go.', ...config });
+  return { bench, models, graph: graphOf('g', [{ id: 'a', ...node }], edges('> a', 'a >')) };
+}
+
+const add = tool({
+  description: 'Adds.',
+  input: z.object({ a: z.number(), b: z.number() }),
+  effect: 'pure',
+  run: ({ a, b }) => a + b,
+});
+
+test('an agent answers with the text of its model', async () => {
+  const { bench, models, graph } = kit(['Hello.'], { instructions: 'Be brief.' });
+  expect((await runToRest(bench.engine, graph)).state.outputs).toEqual({ a: 'Hello.' });
+  expect(models.requests.map(({ model, messages }) => ({ model, messages }))).toEqual([
+    {
+      model: 'm',
+      messages: [
+        { role: 'system', content: 'Be brief.' },
+        { role: 'user', content: 'Go.' },
+      ],
+    },
+  ]);
+});
+
+test('an agent calls its tools side by side, and the model sees the results in the order of the calls', async () => {
+  const { bench, models, graph } = kit(
+    [
+      {
+        calls: [
+          { tool: 'add', input: { a: 1, b: 2 } },
+          { tool: 'add', input: { a: 3, b: 4 } },
+        ],
+      },
+      'Ten.',
+    ],
+    { tools: { add } },
+  );
+  expect((await runToRest(bench.engine, graph)).state.outputs).toEqual({ a: 'Ten.' });
+  expect(models.requests[0]?.tools).toMatchObject([
+    { name: 'add', description: 'Adds.', inputSchema: { type: 'object' } },
+  ]);
+  expect(models.requests[1]?.messages.at(-1)).toEqual({
+    role: 'tool',
+    content: [
+      { type: 'tool-result', id: 'call-1-1', tool: 'add', output: 3 },
+      { type: 'tool-result', id: 'call-1-2', tool: 'add', output: 7 },
+    ],
+  });
+});
+
+test('a call that cannot be made, and a tool that fails, are told to the model', async () => {
+  const broken = tool({
+    description: 'Fails.',
+    input: { type: 'object' },
+    effect: 'external',
+    approval: 'never',
+    run: () => {
+      throw new Error('the receiver hung up');
+    },
+  });
+  const refused = tool({
+    description: 'Refuses.',
+    input: { type: 'object' },
+    approval: 'never',
+    run: () => {
+      throw new NodeFailure('no such account', { applied: 'no' });
+    },
+  });
+  const calls = [{ tool: 'nothing' }, { tool: 'add', input: { a: '1' } }, { tool: 'broken' }, { tool: 'refused' }];
+  const { bench, models, graph } = kit([{ calls }, 'I give up.'], { tools: { add, broken, refused } });
+  expect((await runToRest(bench.engine, graph)).state.outputs).toEqual({ a: 'I give up.' });
+  const told = models.requests[1]?.messages.at(-1)?.content as readonly { output: string; isError: boolean }[];
+  expect(told.map(({ output, isError }) => [output, isError])).toEqual([
+    ['there is no tool "nothing"; there are: add, broken, refused', true],
+    [expect.stringMatching(/^the arguments of add do not fit: arguments\.a: .*arguments\.b: /u), true],
+    ['broken failed: the receiver hung up. It is not known whether it took effect.', true],
+    ['refused failed: no such account', true],
+  ]);
+});
+
+describe('a tool that acts on the world', () => {
+  const sent: unknown[] = [];
+  const mail = tool({
+    description: 'Sends a mail.',
+    input: z.object({ to: z.string() }),
+    run: (args) => {
+      sent.push(args);
+      return 'sent';
+    },
+  });
+  const script: Script = [{ calls: [{ tool: 'mail', input: { to: 'ann' } }] }, 'Done.'];
+
+  test.each([
+    ['approve', [{ to: 'ann' }], 'sent'],
+    [{ decision: 'edit', args: { to: 'bob' } }, [{ to: 'bob' }], 'sent'],
+    ['refuse', [], 'a person refused this call of mail'],
+    [{ decision: 'refuse', reason: 'not today' }, [], 'a person refused this call of mail: not today'],
+  ])('asks first; answered %j it is sent to %j', async (answer, expected, output) => {
+    sent.length = 0;
+    const { bench, models, graph } = kit(script, { tools: { mail } });
+    const paused = await runToRest(bench.engine, graph, {}, 'r');
+    expect([paused.waits.map(({ prompt }) => prompt), sent]).toEqual([
+      ['May the agent call mail?\n{\n  "to": "ann"\n}'],
+      [],
+    ]);
+    const engine = afterCrash(bench);
+    await engine.answer('r', paused.waits[0]?.waitId ?? '', answer);
+    expect((await resumeToRest(engine, 'r', graph)).state.outputs).toEqual({ a: 'Done.' });
+    expect(sent).toEqual(expected);
+    expect(models.requests).toHaveLength(2);
+    expect(models.requests[1]?.messages.at(-1)?.content).toMatchObject([{ output }]);
+  });
+
+  test('is called at once where the agent may', async () => {
+    sent.length = 0;
+    const { bench, graph } = kit(script, { tools: { mail }, allow: ['mail'] });
+    expect((await runToRest(bench.engine, graph)).status).toBe('completed');
+    expect(sent).toEqual([{ to: 'ann' }]);
+  });
+});
+
+test('an answer that does not fit the schema is asked for again twice, then the agent fails with it', async () => {
+  const output = z.object({ age: z.number() });
+  const good = kit(['old', '{"age":"x"}', '```json\n{"age":7}\n```'], { output });
+  expect((await runToRest(good.bench.engine, good.graph)).state.outputs).toEqual({ a: { age: 7 } });
+  expect(good.models.requests[1]?.messages.at(-1)?.content).toMatch(/^The answer does not fit: it is no JSON/u);
+  const bad = kit(['a', 'b', 'c', '{"age":7}'], { output });
+  const failed = await runToRest(bad.bench.engine, bad.graph);
+  expect([failed.status, bad.models.requests.length]).toEqual(['failed', 3]);
+  expect(failed.error?.cause).toMatchObject({ code: 'OUTPUT_INVALID', data: { text: 'c' } });
+});
+
+test('another agent is a tool: its run is a child run, and its answer the result', async () => {
+  const helper = agent({ model: 'small', instructions: 'You add.', tools: { add } });
+  const { bench, models, graph } = kit(
+    ({ model }, index) =>
+      model === 'small'
+        ? index === 1
+          ? { calls: [{ tool: 'add', input: { a: 1, b: 1 } }] }
+          : 'Two.'
+        : index === 0
+          ? { calls: [{ tool: 'helper', input: { prompt: 'What is 1 + 1?' } }] }
+          : 'It is two.',
+    { tools: { helper } },
+  );
+  expect((await runToRest(bench.engine, graph)).state.outputs).toEqual({ a: 'It is two.' });
+  expect(models.requests.map(({ model, messages }) => [model, messages.length])).toEqual([
+    ['m', 1],
+    ['small', 2],
+    ['small', 4],
+    ['m', 3],
+  ]);
+});
+
+test('a prompt that changed under a paused agent is told before anything is paid; a fork makes the call anew', async () => {
+  const ask = tool({
+    description: 'Asks.',
+    input: { type: 'object' },
+    isComposed: true,
+    run: (_, ctx) => ctx.ask({ prompt: 'Which?' }),
+  });
+  const script: Script = (_, index) => (index % 2 === 0 ? { calls: [{ tool: 'ask' }] } : 'Done.');
+  const { bench, models, graph } = kit(script, { tools: { ask } });
+  const paused = await runToRest(bench.engine, graph, {}, 'r');
+  const other = kit(script, { tools: { ask }, prompt: 'Go on.' }).graph;
+  const changed = await resumeToRest(afterCrash(bench), 'r', other).catch((error: unknown) => error);
+  expect(changed).toMatchObject({ error: { cause: { code: 'AGENT_DIVERGED' } } });
+  expect(models.requests).toHaveLength(1);
+  expect(paused.waits).toHaveLength(1);
+});
+
+test('the type of an answer follows from its schema', () => {
+  const text: NodeDraft<never, string> = agent({ model: 'm' });
+  const value: NodeDraft<never, { age: number }> = agent({ model: 'm', output: z.object({ age: z.number() }) });
+  // @ts-expect-error an answer with a schema is no text
+  const wrong: NodeDraft<never, string> = agent({ model: 'm', output: z.object({ age: z.number() }) });
+  expect([text.type, value.type, wrong.type]).toEqual(['agent', 'agent', 'agent']);
+});

@@ -1,0 +1,89 @@
+/** The tools of one agent by their names: what the model is told of them, and what stands behind each. */
+import { CairnError } from '../errors.ts';
+import { compileGraph } from '../graph/compile-graph.ts';
+import { END, START, type Graph } from '../graph/graph.ts';
+import type { ModelTool, ProviderTool } from '../graph/model-contract.ts';
+import type { NodeDraft } from '../nodes/draft/node-draft.ts';
+import { jsonSchemaOf } from '../schema/standard-schema.ts';
+import type { AgentTool } from './agent-tool.ts';
+import { agentTraits } from './agent-traits.ts';
+
+/** What may stand under a name: a tool, another agent, or a tool that the provider runs. */
+export type ToolEntry = AgentTool | NodeDraft | ProviderTool;
+
+/** A tool under its name. */
+export interface NamedTool {
+  readonly name: string;
+  readonly definition: AgentTool;
+  /** Of a tool that runs a node or a graph. */
+  readonly graph: Graph | undefined;
+  /** The node whose output is the result; undefined: the graph's artifacts are. */
+  readonly nodeId: string | undefined;
+}
+
+export interface ToolBox {
+  /** In the order in which they were given. */
+  readonly offered: readonly (ModelTool | ProviderTool)[];
+  readonly find: (name: string) => NamedTool | undefined;
+  readonly names: readonly string[];
+  /** What is hashed of their code. */
+  readonly codeText: string;
+}
+
+/** What models accept as a name. */
+const namePattern = /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/u;
+
+/** @throws CONFIG_INVALID a name that models do not accept, or something that is no tool */
+export function createToolBox(tools: Readonly<Record<string, ToolEntry>>): ToolBox {
+  const named = new Map<string, NamedTool>();
+  const offered: (ModelTool | ProviderTool)[] = [];
+  for (const [name, entry] of Object.entries(tools)) {
+    if (!namePattern.test(name))
+      throw new CairnError('CONFIG_INVALID', {
+        reason: `agent: tool ${JSON.stringify(name)}: models know tools by letters, digits, _ and -, 64 at most`,
+      });
+    if ('providerTool' in entry) {
+      offered.push({ ...entry, name });
+      continue;
+    }
+    const definition = definitionOf(name, entry);
+    named.set(name, { name, definition, ...targetOf(name, definition) });
+    offered.push({
+      name,
+      description: definition.description,
+      inputSchema: jsonSchemaOf(definition.input, 'input', `tool ${name}: input`),
+    });
+  }
+  return {
+    offered,
+    names: [...named.keys()],
+    find: (name) => named.get(name),
+    codeText: [...named.values()]
+      .map(({ definition }) => ('run' in definition ? String(definition.run) : ''))
+      .join('\n'),
+  };
+}
+
+function definitionOf(name: string, entry: AgentTool | NodeDraft): AgentTool {
+  if ('description' in entry) return entry;
+  const traits = 'implementation' in entry ? agentTraits.get(entry.implementation) : undefined;
+  if (traits === undefined)
+    throw new CairnError('CONFIG_INVALID', {
+      reason: `agent: tool ${name} is no tool: make one with tool({ description, input, run }), or tool({ description, input, node })`,
+    });
+  return { ...traits, node: entry };
+}
+
+function targetOf(name: string, definition: AgentTool): Pick<NamedTool, 'graph' | 'nodeId'> {
+  if (!('node' in definition)) return { graph: undefined, nodeId: undefined };
+  if ('nodeIndex' in definition.node) return { graph: definition.node, nodeId: undefined };
+  const graph = compileGraph({
+    id: name,
+    nodes: [{ id: name, ...definition.node }],
+    edges: [
+      { from: START, to: name },
+      { from: name, to: END },
+    ],
+  });
+  return { graph, nodeId: name };
+}

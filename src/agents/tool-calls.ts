@@ -1,0 +1,154 @@
+/** The tool calls of one conversation: each is made once, known by its tool and its arguments; what fails is told to the model. */
+import { CairnError } from '../errors.ts';
+import type { ToolCallPart } from '../graph/model-contract.ts';
+import { NodeFailure, type NodeContext, type StepContext, type StepOptions } from '../graph/node-contract.ts';
+import { checkAgainst } from '../schema/standard-schema.ts';
+import { encodeValue } from '../state/values/codec.ts';
+import { hashText } from '../state/values/hash.ts';
+import type { ComposedTool, FunctionTool, ToolCallContext } from './agent-tool.ts';
+import { askApproval, needsApproval } from './approval.ts';
+import { observe, storable, type Observation } from './observation.ts';
+import { scopeContext } from './scoped-context.ts';
+import type { NamedTool, ToolBox } from './tool-box.ts';
+
+/** Failures that are the tool's own, by the codes under which the engine tells of them. All else ends the attempt. */
+const ownFailures: ReadonlySet<string> = new Set(['NODE_TIMED_OUT', 'VALUE_UNSTORABLE', 'VALUE_TOO_LARGE']);
+
+type StepDoubt = Parameters<NonNullable<StepOptions['reconcile']>>[0];
+
+export class ToolCalls {
+  readonly #ctx: NodeContext;
+  readonly #box: ToolBox;
+  readonly #allow: readonly string[] | true;
+  readonly #counts = new Map<string, number>();
+  readonly #cache = new Map<string, Promise<Observation>>();
+
+  constructor(ctx: NodeContext, box: ToolBox, allow: readonly string[] | true) {
+    this.#ctx = ctx;
+    this.#box = box;
+    this.#allow = allow;
+  }
+
+  /** Whether the model may make this call at all; else what it is told. */
+  async check(call: ToolCallPart): Promise<Observation | undefined> {
+    if (call.fault !== undefined) return refusal(`this call cannot be read: ${call.fault}`);
+    const tool = this.#box.find(call.tool);
+    if (tool === undefined)
+      return refusal(
+        `there is no tool ${JSON.stringify(call.tool)}; there are: ${this.#box.names.join(', ') || 'none'}`,
+      );
+    const { fault } = await checkAgainst(tool.definition.input, call.input, 'arguments');
+    return fault === undefined ? undefined : refusal(`the arguments of ${call.tool} do not fit: ${fault}`);
+  }
+
+  /** Makes a call that was checked. Call it for a batch in order and without waiting between: equal calls are told apart by that. */
+  make(call: ToolCallPart): Promise<Observation> {
+    const tool = this.#box.find(call.tool) as NamedTool;
+    const { isCacheable = false, callsMax = Infinity } = tool.definition;
+    const key = `tool ${tool.name} ${hashText(encodeValue(call.input)).slice(0, 22)}`;
+    const known = isCacheable ? this.#cache.get(key) : undefined;
+    if (known !== undefined) {
+      this.#ctx.emit({ type: 'tool-cached', call: call.id, tool: tool.name });
+      return known;
+    }
+    const count = this.#count(`of ${tool.name}`);
+    if (count > callsMax)
+      return Promise.resolve(refusal(`${tool.name} may be called ${callsMax} times, and was: go on without it`));
+    const nth = this.#count(key);
+    const made = this.#make(tool, nth === 1 ? key : `${key} ${nth}`, call);
+    if (isCacheable) this.#cache.set(key, made);
+    return made;
+  }
+
+  #count(key: string): number {
+    const count = (this.#counts.get(key) ?? 0) + 1;
+    this.#counts.set(key, count);
+    return count;
+  }
+
+  async #make(tool: NamedTool, key: string, call: ToolCallPart): Promise<Observation> {
+    let args = await argumentsOf(tool, call.input);
+    if (await needsApproval(tool, args, this.#allow)) {
+      const decision = await askApproval(this.#ctx, tool, key, call.input);
+      if (decision.kind === 'refused') return refusal(refusedText(tool.name, decision.reason));
+      args = await argumentsOf(tool, decision.args);
+    }
+    try {
+      return { output: observe(await this.#perform(tool, key, args)) };
+    } catch (error) {
+      if (tool.definition.onFailure === 'fail' || !isOfTool(error, this.#ctx)) throw error;
+      return refusal(failureText(tool, error as Error));
+    }
+  }
+
+  async #perform(tool: NamedTool, key: string, args: unknown): Promise<unknown> {
+    const { definition, graph } = tool;
+    const ctx = this.#ctx;
+    if (graph !== undefined) return runAsChild(ctx, tool, key, args);
+    const own = definition as FunctionTool | ComposedTool;
+    if (own.isComposed === true) return own.run(args, scopeContext(ctx, key));
+    const { reconcile, effect = 'external', retry, timeoutMs, isIdempotent = false } = own;
+    const options = {
+      effect,
+      idempotent: isIdempotent,
+      input: args,
+      ...(retry === undefined ? {} : { retry }),
+      ...(timeoutMs === undefined ? {} : { timeoutMs }),
+      ...(reconcile === undefined
+        ? {}
+        : { reconcile: ({ idempotencyKey }: StepDoubt) => reconcile.call(own, { idempotencyKey, args }) }),
+    };
+    return ctx.step(key, options, async (step) =>
+      storable(await own.run(args, callContext(ctx, step)), ctx.files, tool.name),
+    );
+  }
+}
+
+function callContext(ctx: NodeContext, { idempotencyKey, attempt, signal }: StepContext): ToolCallContext {
+  const { secrets, files } = ctx;
+  return { idempotencyKey, attempt, signal, secrets, files, emit: (event) => ctx.emit(event) };
+}
+
+/** The arguments as the schema gives them back, with its defaults. */
+async function argumentsOf({ name, definition }: NamedTool, input: unknown): Promise<unknown> {
+  const checked = await checkAgainst(definition.input, input, 'arguments');
+  if (checked.fault === undefined) return checked.value;
+  throw new NodeFailure(`the arguments of ${name} do not fit: ${checked.fault}`, {
+    code: 'INPUT_INVALID',
+    applied: 'no',
+  });
+}
+
+async function runAsChild(
+  ctx: NodeContext,
+  { graph, nodeId }: NamedTool,
+  key: string,
+  args: unknown,
+): Promise<unknown> {
+  const { status, state, error } = await ctx.run(graph as object, args, { name: key });
+  if (status === 'completed') return nodeId === undefined ? state.artifacts : state.outputs[nodeId];
+  throw new NodeFailure(error?.message ?? `it was ${status}`, { code: 'CHILD_FAILED', cause: error });
+}
+
+/** Whether a failure is the tool's, and the conversation can go on with it. */
+function isOfTool(error: unknown, { signal }: NodeContext): boolean {
+  if (signal.aborted || !(error instanceof Error)) return false;
+  return CairnError.is(error) ? ownFailures.has(error.code) : true;
+}
+
+const refusal = (output: string): Observation => ({ output, isError: true });
+
+function refusedText(name: string, reason: string | undefined): string {
+  return reason === undefined
+    ? `a person refused this call of ${name}`
+    : `a person refused this call of ${name}: ${reason}`;
+}
+
+/** Of an effect that failed it is not known whether it happened, unless the failure says so: the model must not take it for undone. */
+function failureText({ name, definition }: NamedTool, error: Error): string {
+  const isStep = 'run' in definition && definition.isComposed !== true;
+  const effect = isStep ? (definition.effect ?? 'external') : 'pure';
+  const { applied } = error as Partial<NodeFailure>;
+  const isOpen = (effect === 'write' || effect === 'external') && applied !== 'no';
+  return `${name} failed: ${error.message}${isOpen ? '. It is not known whether it took effect.' : ''}`;
+}

@@ -1,0 +1,28 @@
+/** Random agents, killed at every point: each ends with the conversation of one that never was, and nothing is bought or done twice (P1, P2). */
+import { expect, test } from 'vitest';
+import { createMemoryStore } from '../../src/stores/memory/index.ts';
+import { crashEverywhere } from '../../src/testing/crash-kit/crash-everywhere.ts';
+import { createSeededRandom } from '../../src/testing/seeded-random.ts';
+import { tellFaults } from '../support/smallest.ts';
+import { agentCase, describeAgent, planAgent, smallerAgents } from './agent-plan.ts';
+
+/** Repeat one agent with CAIRN_SEED=N CAIRN_GRAPHS=1. */
+const firstSeed = Number(process.env['CAIRN_SEED'] ?? 1);
+const count = Number(process.env['CAIRN_GRAPHS'] ?? 30);
+
+test(`P1 P2 ${count} random agents, killed at every point`, { timeout: 600_000 }, async () => {
+  let points = 0;
+  const seeds = Array.from({ length: count }, (_, index) => firstSeed + index);
+  const faults = await tellFaults(seeds, {
+    make: (seed) => planAgent(createSeededRandom(seed * 7_919)),
+    describe: describeAgent,
+    smaller: smallerAgents,
+    faultsOf: async (plan) => {
+      const report = await crashEverywhere(agentCase(plan), { open: (now) => ({ store: createMemoryStore({ now }) }) });
+      points += report.trials;
+      return report.faults.map((fault) => JSON.stringify(fault));
+    },
+  });
+  expect(faults.join('\n')).toBe('');
+  expect(points).toBeGreaterThan(count * 5);
+});
