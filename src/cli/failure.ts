@@ -64,6 +64,11 @@ function messageFor({ code, message, data }: CairnError): string {
   return new CairnError(code, { ...data, owner: describeWorker(owner) }).message;
 }
 
+/** Broken between words for a person; where there is no terminal, programs look for whole messages. */
+function atWords(text: string, { isTerminal, width }: Screen): readonly string[] {
+  return isTerminal ? wrap(text, width) : [text];
+}
+
 /**
  * Prints an error to standard error: one line and its hint, or one JSON document; the stack only under CAIRN_DEBUG=1.
  *
@@ -76,8 +81,8 @@ export function reportFailure(thrown: unknown, screen: Screen, isJson: boolean):
   if (isJson) screen.note(JSON.stringify({ error: toJson({ code, message, hint, retry, data }) }));
   else if (violations !== undefined) reportViolations(error, violations, screen);
   else {
-    screen.note(`${screen.paint('bad', 'cairn:')} ${readable(messageFor(error))} ${screen.paint('dim', `[${code}]`)}`);
-    screen.note(readable(hint));
+    const told = `${screen.paint('bad', 'cairn:')} ${readable(messageFor(error))} ${screen.paint('dim', `[${code}]`)}`;
+    screen.note(...atWords(told, screen), ...atWords(readable(hint), screen));
   }
   if (process.env['CAIRN_DEBUG'] === '1') screen.note(printableLines(stackOf(error)));
   return exitCodeOf(error);

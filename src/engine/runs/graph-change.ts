@@ -1,6 +1,6 @@
 /** Going on under another graph, in a resume or a fork: compared against the run's live positions (H3). */
 import { CairnError } from '../../errors.ts';
-import { compareStructures, type LivePositions } from '../../graph/compare-graphs.ts';
+import { compareStructures, type GraphDifference, type LivePositions } from '../../graph/compare-graphs.ts';
 import type { Graph, GraphStructure } from '../../graph/graph.ts';
 import { partitions } from '../../graph/node-contract.ts';
 import { readBlobText } from '../../history/stored/resolve-values.ts';
@@ -79,10 +79,16 @@ function admitMigrated(env: EngineEnvironment, given: Readonly<Record<string, un
   return migrated;
 }
 
-function changedError(run: RunRow, differences: readonly unknown[], reason: string): CairnError {
+/** Differences that a message names; all of them are in the error's data. */
+const namedMax = 3;
+
+function changedError(run: RunRow, differences: readonly GraphDifference[], reason: string): CairnError {
+  const inTheWay = differences.filter(({ verdict }) => verdict !== 'compatible');
+  const named = inTheWay.slice(0, namedMax).map(({ what, detail }) => `${what} ${detail}`);
+  if (inTheWay.length > namedMax) named.push(`and ${inTheWay.length - namedMax} more`);
   return new CairnError('RUN_GRAPH_CHANGED', {
     runId: run.runId,
-    reason: `${reason}: ${JSON.stringify(differences)}`,
+    reason: [reason, ...(named.length === 0 ? [] : [named.join('; ')])].join(': '),
     differences,
   });
 }
