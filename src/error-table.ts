@@ -58,6 +58,7 @@ export type ErrorCode =
   | 'RUN_GRAPH_CHANGED'
   | 'RUN_LIMIT'
   | 'BUDGET_EXCEEDED'
+  | 'RUN_HELD'
   | 'CLAIM_TAKEN'
   | 'CLAIM_LOST'
   | 'CLAIM_FENCED'
@@ -131,6 +132,7 @@ export const errorTable: Readonly<Record<ErrorCode, ErrorRow>> = {
   RUN_GRAPH_CHANGED: row(409, 3, 'no', 'the graph of run {runId} has changed in a way it cannot go on under{: |reason}', 'Give a migration, resume with the definition the run stored, or fork from an earlier checkpoint.'),
   RUN_LIMIT: row(429, 3, 'no', 'limit {limit} of {value} reached{ at |path}', 'Raise the limit by its name, or make the graph smaller.'),
   BUDGET_EXCEEDED: row(402, 3, 'no', '{of} has spent {spent} of its budget of {budget} {unit}{; the next attempt spends up to |needs}: {node} did not begin', 'Resume the run with a higher budget: `budget: { {unit}: N }`, --budget {unit}=N; or raise it where it is declared.'),
+  RUN_HELD: row(409, 4, 'no', 'run {runId} is held: it was restored from a backup, and what it did since that was made is not known here', 'Look what it may have done since, then let it go on: cairn release {runId}'),
   CLAIM_TAKEN: row(409, 4, 'later', 'run {runId} is held by {owner} for {remainingMs} ms more', 'Wait until that worker ends or its lease runs out.'),
   CLAIM_LOST: row(409, 4, 'later', 'the claim on run {runId} was lost', 'Another worker owns the run now; nothing is lost.'),
   CLAIM_FENCED: row(409, 4, 'later', 'write to run {runId} refused: token {held} is not {current}', 'Another worker owns the run now; nothing is lost.'),

@@ -3,6 +3,27 @@ import type { Mutant } from './mutant.ts';
 
 export const historyMutants: readonly Mutant[] = [
   {
+    name: 'a restored run is not held',
+    file: 'src/app/backup/restore.ts',
+    old: '    await holdRun(store, run);\n',
+    new: '',
+    tests: ['test/backup/backup.test.ts'],
+  },
+  {
+    name: 'a backup may replace what is no backup',
+    file: 'src/app/backup/back-up.ts',
+    old: '  requireReplaceable(file);\n',
+    new: '',
+    tests: ['test/backup/backup.test.ts'],
+  },
+  {
+    name: 'a backup has its name before it is whole',
+    file: 'src/app/backup/part-files.ts',
+    old: 'const part = `${path}.${process.pid}.part`;',
+    new: 'const part = path;',
+    tests: ['test/backup/backup.test.ts'],
+  },
+  {
     name: 'a log reads all of a history before it gives any of it',
     file: 'src/history/read/log.ts',
     old: '  let width = pageSize;\n',

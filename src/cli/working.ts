@@ -3,6 +3,7 @@ import { exit } from 'node:process';
 import type { Command } from './command.ts';
 import { answerCommand } from './commands/answer.ts';
 import { answersCommand } from './commands/answers.ts';
+import { backupCommand } from './commands/backup.ts';
 import { cancelCommand } from './commands/cancel.ts';
 import { cleanupCommand } from './commands/cleanup.ts';
 import { convertCommand } from './commands/convert.ts';
@@ -19,6 +20,8 @@ import { previewCommand } from './commands/preview.ts';
 import { mcpCommand } from './commands/mcp.ts';
 import { planCommand } from './commands/plan.ts';
 import { pruneCommand } from './commands/prune.ts';
+import { releaseCommand } from './commands/release.ts';
+import { restoreCommand } from './commands/restore.ts';
 import { resumeCommand } from './commands/resume.ts';
 import { rmCommand } from './commands/rm.ts';
 import { runRunCommand } from './commands/run.ts';
@@ -58,6 +61,9 @@ const commands: readonly Command[] = [
   rmCommand,
   exportCommand,
   importCommand,
+  backupCommand,
+  restoreCommand,
+  releaseCommand,
   verifyCommand,
   identityCommand,
   doctorCommand,

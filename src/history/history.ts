@@ -24,6 +24,7 @@ import {
 } from './read/references.ts';
 import { pickPart, readStateAt, type StateAt } from './read/state-at.ts';
 import { parsePath } from './read/state-path.ts';
+import { releaseAllRuns, releaseRun, type ReleasedRun } from './read/release-runs.ts';
 import { removeTag, tagCheckpoint, type Tag } from './read/tag-checkpoint.ts';
 import { pruneAllRuns, pruneOneRun, type KeepOptions, type PrunedRuns } from './shorten/prune-runs.ts';
 import { removeCheckpoint, type RemovedCheckpoint } from './shorten/remove-checkpoint.ts';
@@ -155,6 +156,16 @@ export class History<State = StateAt> {
   /** Removes one checkpoint that nothing needs; the newest of a run removes the run. @throws CHECKPOINT_NEEDED, HISTORY_HAS_FORKS, CLAIM_TAKEN */
   async removeCheckpoint(name: CheckpointName): Promise<RemovedCheckpoint> {
     return removeCheckpoint(this.#place, await this.#find(name));
+  }
+
+  /** Lets a run go on that was restored from a backup and held since. @throws USAGE_INVALID it is not held */
+  async release(run: RunName): Promise<ReleasedRun> {
+    return releaseRun(this.#place, await this.#run(run));
+  }
+
+  /** The same for every run that is held. */
+  async releaseAll(): Promise<readonly ReleasedRun[]> {
+    return releaseAllRuns(this.#place);
   }
 
   /** Whether a run's history is whole: checksums, the chain, snapshots, blobs, open waits. Without a run: every run, and what the store stands on. */

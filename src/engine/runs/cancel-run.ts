@@ -27,7 +27,7 @@ export async function cancelUnowned(env: EngineEnvironment, run: RunRow): Promis
   try {
     claimed = await claimForResume(env, run);
   } catch (error) {
-    if (CairnError.is(error, 'CLAIM_TAKEN')) return;
+    if (CairnError.is(error, 'CLAIM_TAKEN', 'RUN_HELD')) return;
     throw error;
   }
   const { store } = env;

@@ -1,6 +1,6 @@
 /** Takes a run up again: claim, state, graph check, and what a failed run retries (G8, H3, O1). */
-import { CairnError } from '../../errors.ts';
 import type { Graph } from '../../graph/graph.ts';
+import { refusalOf } from '../../history/place/hold.ts';
 import { loadState, type LoadedState } from '../../history/load/load.ts';
 import type { Claim, RunRow } from '../../ports/store.ts';
 import type { ResumeOptions } from '../api.ts';
@@ -16,7 +16,7 @@ import type { RunFeed } from '../run/run-feed.ts';
 import { ClaimKeeper } from '../drive/claim-keeper.ts';
 import { Runner } from '../drive/runner.ts';
 
-/** @throws CLAIM_TAKEN somebody else is working on it */
+/** @throws CLAIM_TAKEN somebody else is working on it; RUN_HELD nobody is to go on with it yet */
 export async function claimForResume(
   env: EngineEnvironment,
   run: RunRow,
@@ -33,7 +33,7 @@ export async function claimForResume(
     ...(takeFrom === undefined ? {} : { takeFrom }),
   });
   if (reply.claim !== undefined) return reply;
-  throw new CairnError('CLAIM_TAKEN', { runId: run.runId, owner: reply.owner, remainingMs: reply.remainingMs });
+  throw refusalOf(run.runId, reply.owner, reply.remainingMs);
 }
 
 /** A claimed run, and how it is to go on. */

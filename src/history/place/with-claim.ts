@@ -1,11 +1,11 @@
 /** Does something to a run as its owner. */
-import { CairnError } from '../../errors.ts';
 import type { Claim, GrantedClaim, RunRow } from '../../ports/store.ts';
+import { refusalOf } from './hold.ts';
 import type { WritePlace } from './place.ts';
 
 const leaseMs = 60_000;
 
-/** Claims a run, taking it over from a worker known to be dead. Whoever calls gives it back. @throws CLAIM_TAKEN */
+/** Claims a run, taking it over from a worker known to be dead. Whoever calls gives it back. @throws CLAIM_TAKEN, RUN_HELD */
 export async function takeClaim({ store, ids, isWorkerDead }: WritePlace, run: RunRow): Promise<GrantedClaim> {
   const { tenant, runId } = run;
   const owner = run.claim?.workerId;
@@ -17,12 +17,11 @@ export async function takeClaim({ store, ids, isWorkerDead }: WritePlace, run: R
     leaseMs,
     ...(takeFrom !== undefined && { takeFrom }),
   });
-  if (reply.claim === undefined)
-    throw new CairnError('CLAIM_TAKEN', { runId, owner: reply.owner, remainingMs: reply.remainingMs });
+  if (reply.claim === undefined) throw refusalOf(runId, reply.owner, reply.remainingMs);
   return reply;
 }
 
-/** Does something under a claim, and gives it back whatever happens. @throws CLAIM_TAKEN */
+/** Does something under a claim, and gives it back whatever happens. @throws CLAIM_TAKEN, RUN_HELD */
 export async function withClaim<Result>(
   place: WritePlace,
   row: RunRow,

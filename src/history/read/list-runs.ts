@@ -1,6 +1,7 @@
 /** The runs of a place as people are shown them, newest first. */
 import type { RunRow, StoredStatus } from '../../ports/store.ts';
 import { readAllRuns } from '../place/all-rows.ts';
+import { isHeld, openStatuses } from '../place/hold.ts';
 import type { ReadPlace } from '../place/place.ts';
 
 /** A run in a list: what its row says, its state unread. */
@@ -20,12 +21,14 @@ export interface ListedRun {
   readonly claimedBy?: string;
   /** It is running by its record, but nobody works on it: its process has died. */
   readonly isStopped: boolean;
+  /** It was restored from a backup, and nobody goes on with it until it is released. */
+  readonly isHeld: boolean;
   /** Whether an answer, a signal or a request to cancel is waiting to be taken. */
   readonly hasMessages: boolean;
 }
 
-/** What a run is shown as: more than its record says. `stopped`: its process has died. `answered`: an answer waits to be taken. */
-export type ShownStatus = StoredStatus | 'stopped' | 'answered';
+/** What a run is shown as: more than its record says. `stopped`: its process has died. `answered`: an answer waits to be taken. `held`: restored, and not released. */
+export type ShownStatus = StoredStatus | 'stopped' | 'answered' | 'held';
 
 /** Which runs are listed; conditions hold together. */
 export interface ListQuery {
@@ -37,8 +40,11 @@ export interface ListQuery {
   readonly forksOf?: string;
 }
 
-/** What the record says of those that are shown as something else. */
-const recorded: Partial<Readonly<Record<ShownStatus, StoredStatus>>> = { stopped: 'running', answered: 'paused' };
+/** What the record may say of those that are shown as something. */
+function recordedAs(shown: ShownStatus): readonly StoredStatus[] {
+  if (shown === 'held') return openStatuses;
+  return [shown === 'stopped' ? 'running' : shown === 'answered' ? 'paused' : shown];
+}
 
 /** Whether a run is running by its record while nobody works on it. */
 export function isStopped({ status, claim }: RunRow, isWorkerDead: ReadPlace['isWorkerDead']): boolean {
@@ -46,7 +52,8 @@ export function isStopped({ status, claim }: RunRow, isWorkerDead: ReadPlace['is
 }
 
 /** As people are told it. */
-export function shownStatusOf({ status, isStopped, hasMessages }: ListedRun): ShownStatus {
+export function shownStatusOf({ status, isStopped, isHeld, hasMessages }: ListedRun): ShownStatus {
+  if (isHeld) return 'held';
   if (isStopped) return 'stopped';
   return status === 'paused' && hasMessages ? 'answered' : status;
 }
@@ -62,8 +69,9 @@ export function toListedRun(run: RunRow, isWorkerDead: ReadPlace['isWorkerDead']
     createdAt,
     updatedAt,
     ...(parent !== undefined && { parent }),
-    ...(claim !== undefined && { claimedBy: claim.workerId }),
+    ...(claim !== undefined && !isHeld(run) && { claimedBy: claim.workerId }),
     isStopped: isStopped(run, isWorkerDead),
+    isHeld: isHeld(run),
     hasMessages,
   };
 }
@@ -74,7 +82,7 @@ export async function* listRuns(
   { status, graphId, forksOf }: ListQuery = {},
   pageSize = 200,
 ): AsyncGenerator<ListedRun> {
-  const stored = status && [...new Set(status.map((name) => recorded[name] ?? (name as StoredStatus)))];
+  const stored = status && [...new Set(status.flatMap(recordedAs))];
   const rows = readAllRuns(place, {
     limit: pageSize,
     ...(stored !== undefined && { status: stored }),

@@ -52,7 +52,7 @@ export async function pruneAllRuns(place: WritePlace, options: KeepOptions = {})
     try {
       pruned.push(await pruneOne(place, run, options));
     } catch (error) {
-      if (!CairnError.is(error, 'CLAIM_TAKEN')) throw error;
+      if (!CairnError.is(error, 'CLAIM_TAKEN', 'RUN_HELD')) throw error;
       busy.push(run.runId);
     }
   }

@@ -1,6 +1,7 @@
 /** Removes runs with all that belongs to them. */
 import { CairnError } from '../../errors.ts';
 import { readAllRuns } from '../place/all-rows.ts';
+import { isHeld } from '../place/hold.ts';
 import type { StatePlace } from '../place/place.ts';
 import { addNamed, collectBlobs } from './collect-blobs.ts';
 
@@ -20,7 +21,7 @@ async function readFamily(place: StatePlace, runId: string): Promise<readonly st
   return [...families.flat(), runId];
 }
 
-/** @param runId - its id. @throws RUN_NOT_FOUND, CLAIM_TAKEN; HISTORY_HAS_FORKS runs were forked from it, and they are to stay */
+/** @param runId - its id. @throws RUN_NOT_FOUND, CLAIM_TAKEN, RUN_HELD; HISTORY_HAS_FORKS runs were forked from it, and they are to stay */
 export async function removeRun(
   place: StatePlace,
   runId: string,
@@ -30,6 +31,10 @@ export async function removeRun(
   const family = await readFamily(place, runId);
   const forks = family.slice(0, -1);
   if (forks.length > 0 && !withForks) throw new CairnError('HISTORY_HAS_FORKS', { runId, forks });
+  for (const member of family) {
+    const run = await store.readRun({ tenant, runId: member });
+    if (run !== undefined && isHeld(run)) throw new CairnError('RUN_HELD', { runId: member });
+  }
   const named = new Set<string>();
   for (const member of family) {
     await addNamed(store, { tenant, runId: member }, named);

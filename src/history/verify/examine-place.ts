@@ -1,5 +1,6 @@
 /** Which runs of a place need a person, and whether those that are not over can be taken up: what `doctor` says of a store. */
 import type { Store, StoredStatus } from '../../ports/store.ts';
+import { isHeld, openStatuses } from '../place/hold.ts';
 import type { StatePlace } from '../place/place.ts';
 import { isStopped } from '../read/list-runs.ts';
 import { examineRuns } from './examine-runs.ts';
@@ -41,15 +42,30 @@ async function findDoubts(store: Store, tenant: string): Promise<Finding> {
   };
 }
 
+/** Undefined: none is, as in every store that was never restored. */
+async function findHeld({ store, tenant }: StatePlace): Promise<Finding | undefined> {
+  const { rows } = await store.listRuns({ tenant, status: openStatuses, limit: countedRuns });
+  const held = rows.filter(isHeld).map(({ runId }) => runId);
+  if (held.length === 0) return undefined;
+  return {
+    name: 'held runs',
+    verdict: 'warning',
+    detail: `${held.length} restored and not released: ${held.slice(0, shownRuns).join(', ')}`,
+    fix: `cairn release ${held[0] ?? 'RUN'}`,
+  };
+}
+
 /** The findings, one a thing that was looked at. @throws STORE_* as the store */
 export async function examinePlace(place: StatePlace): Promise<readonly Finding[]> {
   const { store, blobs, tenant } = place;
   const { durability, isShared } = store.capabilities;
   const detail = `${store.name}: survives ${durability === 'power' ? 'a power cut' : durability === 'process' ? 'a killed process' : 'nothing'}${isShared ? ', can be shared by processes' : ''}`;
+  const held = await findHeld(place);
   return [
     { name: 'store', verdict: 'ok', detail },
     await countRuns(store, tenant),
     await findStopped(place),
+    ...(held === undefined ? [] : [held]),
     await findDoubts(store, tenant),
     await examineRuns(store, blobs, tenant),
   ];

@@ -14,6 +14,7 @@ import {
 } from '../declare/output-shapes.ts';
 import type { RunResult } from '../../engine/api.ts';
 import { metaOf } from '../../engine/runs/find-graph.ts';
+import { isHeld } from '../../history/place/hold.ts';
 import { checkpointId } from '../../history/stored/checkpoint.ts';
 import { findRunOf } from './find-run.ts';
 import { isStopped } from './list-runs.ts';
@@ -43,6 +44,8 @@ export interface InspectRunOutput {
   readonly parent?: { readonly runId: string; readonly seq: number };
   /** Who works on it now. */
   readonly claimedBy?: string;
+  /** It was restored from a backup, and goes on only when it is released. Absent: it is not held. */
+  readonly isHeld?: true;
   /** Whether an answer, a signal or a request to cancel waits to be taken by a resume. */
   readonly hasMessages: boolean;
   /** As the definition declares them; absent: nothing yet, or it declares none. */
@@ -76,7 +79,7 @@ export const inspectRun: Operation<InspectRunInput, InspectRunOutput, WorkContex
       spent: amounts,
       saved: amounts,
     },
-    { source: text, parent: position, claimedBy: text, outputs: anything, error: { type: 'object' } },
+    { source: text, parent: position, claimedBy: text, isHeld: flag, outputs: anything, error: { type: 'object' } },
   ),
   isReadOnly: true,
   async run(context, { run: reference }) {
@@ -96,7 +99,7 @@ export const inspectRun: Operation<InspectRunInput, InspectRunOutput, WorkContex
       updatedAt,
       ...(source !== undefined && { source }),
       ...(parent !== undefined && { parent }),
-      ...(claim !== undefined && { claimedBy: claim.workerId }),
+      ...(isHeld(run) ? { isHeld: true as const } : claim !== undefined && { claimedBy: claim.workerId }),
       hasMessages,
       ...(outputs !== undefined && { outputs }),
       state: result.state,

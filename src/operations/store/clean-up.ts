@@ -140,7 +140,7 @@ class CleanUp {
       // Somebody else may have removed it meanwhile.
       if (CairnError.is(error, 'RUN_NOT_FOUND')) return false;
       const isForked = CairnError.is(error, 'HISTORY_HAS_FORKS');
-      if (!isForked && !CairnError.is(error, 'CLAIM_TAKEN')) throw error;
+      if (!isForked && !CairnError.is(error, 'CLAIM_TAKEN', 'RUN_HELD')) throw error;
       this.report.left.push({ runId, because: isForked ? 'forked' : 'busy' });
       return false;
     }

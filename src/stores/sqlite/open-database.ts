@@ -32,7 +32,7 @@ export interface OpenedDatabase {
 type Open = (path: string | URL, options?: DatabaseSyncOptions) => DatabaseSync;
 
 /** Node 22 warns that its SQLite is experimental; the warning is ours to judge, not our users' to read. */
-function loadDriver(): Open {
+export function loadDriver(): Open {
   const emitWarning = process.emitWarning.bind(process);
   process.emitWarning = () => undefined;
   try {

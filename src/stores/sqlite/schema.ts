@@ -8,7 +8,7 @@ import { waitingCode } from './run-rows.ts';
 export const layoutVersion = 3;
 
 /** 'Cair': tells our databases from those of other programs. */
-const applicationId = 0x43616972;
+export const applicationId = 0x43616972;
 
 /** Seven rows of 2 KiB fill a page, where SQLite's default of 4 KiB would hold one. */
 const pageBytes = 16_384;

@@ -1,0 +1,69 @@
+/** Files that get their name only when they are whole. What a killed process left of one is cleared away by the next. */
+import { open, readdir, rename, rm } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { CairnError } from '../../errors.ts';
+
+const besides = ['', '-wal', '-shm', '-journal'];
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+}
+
+/** Removes what processes that are gone left unfinished of a file. */
+async function clearParts(path: string): Promise<void> {
+  const folder = dirname(path);
+  for (const name of await readdir(folder).catch(() => [])) {
+    const [, pid] = name.startsWith(`${basename(path)}.`) ? (/\.(\d+)\.part(?:-\w+)?$/.exec(name) ?? []) : [];
+    if (pid !== undefined && (Number(pid) === process.pid || !isAlive(Number(pid))))
+      await rm(join(folder, name), { force: true });
+  }
+}
+
+async function syncPath(path: string): Promise<void> {
+  const file = await open(path, 'r');
+  try {
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}
+
+/** Gives a finished file its name, durably. */
+export async function renameDurably(from: string, to: string): Promise<void> {
+  await syncPath(from);
+  await rename(from, to);
+  await syncPath(dirname(to));
+}
+
+/** Has a file made under another name, in the folder of its own; when `make` ends, `finish` puts it in its place. @throws STORE_FULL, STORE_READ_ONLY, STORE_UNAVAILABLE */
+export async function makeWhole<Result>(path: string, make: (part: string) => Promise<Result>): Promise<Result> {
+  const part = `${path}.${process.pid}.part`;
+  try {
+    await clearParts(path);
+    return await make(part);
+  } catch (error) {
+    throw mapped(error, path);
+  } finally {
+    for (const suffix of besides) await rm(part + suffix, { force: true });
+  }
+}
+
+const codes: Readonly<Record<string, 'STORE_FULL' | 'STORE_READ_ONLY'>> = {
+  ENOSPC: 'STORE_FULL',
+  EDQUOT: 'STORE_FULL',
+  EFBIG: 'STORE_FULL',
+  EROFS: 'STORE_READ_ONLY',
+  EACCES: 'STORE_READ_ONLY',
+  EPERM: 'STORE_READ_ONLY',
+};
+
+function mapped(error: unknown, store: string): unknown {
+  if (!(error instanceof Error) || !('syscall' in error)) return error;
+  const code = codes[String((error as NodeJS.ErrnoException).code)] ?? 'STORE_UNAVAILABLE';
+  return new CairnError(code, { store, reason: error.message }, { cause: error });
+}

@@ -1,0 +1,145 @@
+/** Brings a backup back, into a place where no store is; its open runs are held until a person releases them. */
+import { existsSync } from 'node:fs';
+import { chmod, copyFile, rename } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { constants } from 'node:fs';
+import { createFileBlobs } from '../../blobs/file-blobs.ts';
+import { CairnError } from '../../errors.ts';
+import { collectRuns } from '../../history/place/all-rows.ts';
+import { holdRun, openStatuses } from '../../history/place/hold.ts';
+import { toListedRun, type ListedRun } from '../../history/read/list-runs.ts';
+import type { BlobStore } from '../../ports/blobs.ts';
+import type { Store } from '../../ports/store.ts';
+import { BackupFile, openSqliteStore, type BackupLabel } from '../../stores/sqlite/index.ts';
+import { makeFolder } from '../make-folder.ts';
+import { parseStoreUrl } from '../store-url.ts';
+import { findFaults } from './back-up.ts';
+import { makeWhole, renameDurably } from './part-files.ts';
+
+/** How a backup is brought back. */
+export interface RestoreOptions {
+  /** Where large values go. Default: beside the store. */
+  readonly blobs?: BlobStore;
+  /** Puts a store that is there aside, as `PATH.replaced`. Default: it is refused. Nobody may have it open. */
+  readonly replace?: boolean;
+}
+
+/** What was brought back. */
+export interface RestoreReport {
+  readonly store: string;
+  /** When the backup was made, epoch ms: what happened since is not in it. */
+  readonly madeAt: number;
+  readonly blobs: number;
+  /** Runs that were not over: they are held. Of the tenant `default`, unless its name is said. */
+  readonly held: readonly (ListedRun & { readonly tenant: string })[];
+  /** What was wrong with the store when it was backed up, `CHECKPOINT CODE` a line. */
+  readonly faults: readonly string[];
+}
+
+/**
+ * All of it is verified before the store has its name: a restore that is cut off leaves no store.
+ * @param file - what {@link backUp} made
+ * @param store - the path or URL of the SQLite store
+ * @throws CONFIG_INVALID a store is there; STORE_CORRUPT the file is no backup, or damaged; STORE_BUSY the store that is there is open; STORE_*
+ */
+export async function restore(file: string, store: string, options: RestoreOptions = {}): Promise<RestoreReport> {
+  const place = parseStoreUrl(store, process.cwd());
+  if (place.kind !== 'sqlite')
+    throw new CairnError('CONFIG_INVALID', { path: 'store', reason: 'a backup is restored into a SQLite store' });
+  const { blobs = createFileBlobs(place.blobs), replace = false } = options;
+  if (existsSync(place.path) && !replace)
+    throw new CairnError('CONFIG_INVALID', {
+      path: 'store',
+      reason: `${place.path} is there already; name another place, or have it replaced`,
+    });
+  if (!existsSync(file))
+    throw new CairnError('STORE_UNAVAILABLE', { store: `backup:${file}`, reason: 'it is not there' });
+  makeFolder(dirname(place.path), `sqlite:${place.path}`);
+  return makeWhole(place.path, async (part) => {
+    await copyFile(file, part, constants.COPYFILE_EXCL);
+    await chmod(part, 0o600);
+    const { label, count, tenants } = await takeApart(part, blobs);
+    const held = await holdOpen(part, blobs, tenants, label, file);
+    if (existsSync(place.path)) await putAside(place.path);
+    await renameDurably(part, place.path);
+    return { store: `sqlite:${place.path}`, madeAt: label.madeAt, blobs: count, held, faults: label.faults };
+  });
+}
+
+async function takeApart(
+  part: string,
+  blobs: BlobStore,
+): Promise<{ readonly label: BackupLabel; readonly count: number; readonly tenants: readonly string[] }> {
+  const backup = new BackupFile(part, true);
+  try {
+    const label = backup.label();
+    const rows = backup.blobs.rows();
+    for (const { tenant, hash } of rows) {
+      const bytes = await ifWhole(backup, tenant, hash);
+      const stored = bytes && (await blobs.put({ tenant }, bytes));
+      if (stored !== hash)
+        throw new CairnError('STORE_CORRUPT', {
+          store: backup.name,
+          reason: `the large value ${hash} in it is damaged`,
+        });
+    }
+    const tenants = backup.tenants();
+    backup.unseal();
+    return { label, count: rows.length, tenants };
+  } finally {
+    backup.close();
+  }
+}
+
+async function ifWhole(backup: BackupFile, tenant: string, hash: string): Promise<Uint8Array | undefined> {
+  try {
+    return await backup.blobs.get(tenant, hash);
+  } catch (error) {
+    if (CairnError.is(error, 'BLOB_NOT_FOUND')) return undefined;
+    throw error;
+  }
+}
+
+/** @throws STORE_CORRUPT something is at fault that was not when the backup was made */
+async function holdOpen(
+  part: string,
+  blobs: BlobStore,
+  tenants: readonly string[],
+  label: BackupLabel,
+  file: string,
+): Promise<RestoreReport['held']> {
+  const store = openSqliteStore({ path: part });
+  try {
+    const known = new Set(label.faults);
+    const damage = [...((await store.findDamage?.()) ?? [])];
+    const held: RestoreReport['held'][number][] = [];
+    for (const tenant of tenants) {
+      damage.push(...(await findFaults(store, blobs, tenant)).filter((fault) => !known.has(fault)));
+      if (damage.length > 0)
+        throw new CairnError('STORE_CORRUPT', { store: `backup:${file}`, reason: damage.slice(0, 5).join('; ') });
+      held.push(...(await holdRunsOf(store, tenant)));
+    }
+    return held;
+  } finally {
+    await store.close();
+  }
+}
+
+async function holdRunsOf(store: Store, tenant: string): Promise<RestoreReport['held']> {
+  const held: RestoreReport['held'][number][] = [];
+  for (const run of await collectRuns({ store, tenant })) {
+    if (!openStatuses.some((status) => status === run.status)) continue;
+    await holdRun(store, run);
+    const now = (await store.readRun(run)) ?? run;
+    held.push({ tenant, ...toListedRun(now, () => undefined) });
+  }
+  return held;
+}
+
+/** @throws STORE_BUSY it is open: what is in its log would be read into the store that takes its place */
+async function putAside(path: string): Promise<void> {
+  await openSqliteStore({ path }).close();
+  if (existsSync(`${path}-wal`))
+    throw new CairnError('STORE_BUSY', { store: `sqlite:${path}`, reason: 'others have it open' });
+  await rename(path, `${path}.replaced`);
+}

@@ -1,0 +1,100 @@
+/** `cairn backup` */
+import { resolve } from 'node:path';
+import { backUp, type BackupReport } from '../../app/backup/back-up.ts';
+import { chooseStore } from '../../app/open-reading.ts';
+import { CairnError } from '../../errors.ts';
+import type { FieldsOf } from '../../operations/declare/operation.ts';
+import type { Command } from '../command.ts';
+import { reportFailure } from '../failure.ts';
+import { listenForInterrupt } from '../interrupt.ts';
+import type { Session } from '../session.ts';
+import { printable } from '../text/printable.ts';
+
+interface BackupArguments {
+  readonly file: string;
+  readonly keep?: number;
+  readonly every?: string;
+}
+
+const fields: FieldsOf<BackupArguments> = {
+  file: {
+    type: 'text',
+    description: 'where it goes; a backup of that name is replaced',
+    isRequired: true,
+    isPositional: true,
+  },
+  keep: { type: 'integer', description: 'keep N: the ones before are FILE.1, FILE.2 and so on' },
+  every: { type: 'text', description: 'make one again and again, until it is stopped: 30s, 15m, 1h, 1d' },
+};
+
+const unitMs: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+/** Longer waits do not fit a timer. */
+const longestMs = 2 ** 31 - 1;
+
+function readInterval(text: string): number {
+  const [, count, unit = ''] = /^(\d+)([smhd])$/.exec(text) ?? [];
+  const ms = Number(count) * (unitMs[unit] ?? Number.NaN);
+  if (ms > 0 && ms <= longestMs) return ms;
+  throw new CairnError('USAGE_INVALID', {
+    reason: `--every ${text} is no interval`,
+    hint: 'Write 30s, 15m, 1h or 1d.',
+  });
+}
+
+function print(session: Session, report: BackupReport): void {
+  if (session.isJson) {
+    session.printJson(report);
+    return;
+  }
+  const { file, runs, blobs, faults } = report;
+  session.screen.print(
+    `${printable(file)}: ${runs} ${runs === 1 ? 'run' : 'runs'}, ${blobs} large ${blobs === 1 ? 'value' : 'values'}`,
+  );
+  if (faults.length === 0) return;
+  session.screen.note(
+    `The store itself is damaged; the backup holds what could be read: ${printable(faults.slice(0, 5).join('; '))}`,
+  );
+  session.screen.note('Look at all of it: cairn verify');
+}
+
+/** Until it is asked to stop: one that is being made is finished. A failure is told, and the next is tried. */
+async function repeat(session: Session, make: () => Promise<void>, everyMs: number): Promise<number> {
+  const interrupt = listenForInterrupt();
+  let isAsked = false;
+  void interrupt.asked.then(() => (isAsked = true));
+  try {
+    for (;;) {
+      await make().catch((error: unknown) => void reportFailure(error, session.screen, session.isJson));
+      let timer: NodeJS.Timeout | undefined;
+      const isDue = new Promise<void>((resolve) => (timer = setTimeout(resolve, everyMs)));
+      if (!isAsked) await Promise.race([interrupt.asked, isDue]);
+      clearTimeout(timer);
+      if (isAsked) return 0;
+    }
+  } finally {
+    interrupt.release();
+  }
+}
+
+export const backupCommand: Command<BackupArguments> = {
+  name: 'backup',
+  summary: 'copy the store with its large values into one file, while runs go on',
+  fields,
+  details:
+    'The copy is of one moment, whole once it has its name, and for its owner only: values stand in it as they are stored, none masked. Copying the database by hand leaves out every value over 256 KiB. Bring it back with cairn restore.',
+  examples: [
+    { line: 'cairn backup /backups/cairn.backup', does: 'once' },
+    { line: 'cairn backup /backups/cairn.backup --every 1h --keep 24', does: 'each hour, the last day of them' },
+  ],
+  async execute(session, { file, keep, every }) {
+    if (keep === 0) throw new CairnError('USAGE_INVALID', { reason: '--keep takes 1 or more' });
+    const everyMs = every === undefined ? undefined : readInterval(every);
+    const place = await chooseStore(session);
+    const store = place.kind === 'sqlite' ? `sqlite:${place.path}` : 'memory:';
+    const make = async (): Promise<void> =>
+      print(session, await backUp(store, resolve(session.cwd, file), keep === undefined ? {} : { keep }));
+    if (everyMs !== undefined) return repeat(session, make, everyMs);
+    await make();
+    return 0;
+  },
+};

@@ -1,0 +1,40 @@
+/** Lets runs go on that were restored from a backup, and says what is open in them. */
+import { CairnError } from '../../errors.ts';
+import type { RunRow } from '../../ports/store.ts';
+import { loadState } from '../load/load.ts';
+import { collectRuns } from '../place/all-rows.ts';
+import { isHeld, letGo } from '../place/hold.ts';
+import type { StatePlace } from '../place/place.ts';
+import { viewState } from './state-view.ts';
+
+/** A run that may go on again. */
+export interface ReleasedRun {
+  readonly runId: string;
+  readonly graphId: string;
+  readonly status: string;
+  /** Seq of its newest checkpoint: what it did after that, before the store was lost, may be done again, under the same keys. */
+  readonly head: number;
+  /** Nodes whose effect had begun by then and has no result: they are in doubt, as after a crash. */
+  readonly inDoubt: readonly string[];
+}
+
+/** @throws USAGE_INVALID it is not held */
+export async function releaseRun(place: StatePlace, run: RunRow): Promise<ReleasedRun> {
+  const { runId, graphId, status, head } = run;
+  const { store, blobs } = place;
+  if (!isHeld(run))
+    throw new CairnError('USAGE_INVALID', {
+      reason: `run ${runId} is not held`,
+      hint: 'Held runs: cairn ls --status held',
+    });
+  const { nodes } = viewState((await loadState(store, blobs, run)).root);
+  await letGo(store, run);
+  const inDoubt = nodes.filter(({ isInDoubt }) => isInDoubt).map(({ path }) => path.join('/'));
+  return { runId, graphId, status, head, inDoubt };
+}
+
+export async function releaseAllRuns(place: StatePlace): Promise<readonly ReleasedRun[]> {
+  const released: ReleasedRun[] = [];
+  for (const run of await collectRuns(place)) if (isHeld(run)) released.push(await releaseRun(place, run));
+  return released;
+}

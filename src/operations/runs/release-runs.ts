@@ -1,0 +1,39 @@
+/** `release`: lets runs go on that were restored from a backup. */
+import { listOf, objectOf, text, texts, whole } from '../declare/output-shapes.ts';
+import { CairnError } from '../../errors.ts';
+import { releaseAllRuns, releaseRun, type ReleasedRun } from '../../history/read/release-runs.ts';
+import type { HistoryContext, Operation } from '../declare/operation.ts';
+import { findRun } from './find-run.ts';
+
+export interface ReleaseRunsInput {
+  readonly run?: string;
+  readonly all?: boolean;
+}
+
+export interface ReleaseRunsOutput {
+  readonly released: readonly ReleasedRun[];
+}
+
+export const releaseRuns: Operation<ReleaseRunsInput, ReleaseRunsOutput, HistoryContext> = {
+  name: 'release',
+  summary: 'let runs go on that were restored from a backup',
+  input: {
+    run: { type: 'text', description: 'the run', isPositional: true },
+    all: { type: 'flag', description: 'every run that is held' },
+  },
+  output: 'the runs released, and what is in doubt in them',
+  outputSchema: objectOf({
+    released: listOf(objectOf({ runId: text, graphId: text, status: text, head: whole, inDoubt: texts })),
+  }),
+  isReadOnly: false,
+  /** @throws USAGE_INVALID it is not held, or neither a run nor `all` was given; RUN_NOT_FOUND */
+  async run(context, { run, all = false }) {
+    if ((run === undefined) !== all)
+      throw new CairnError('USAGE_INVALID', {
+        reason: all ? 'a run and --all were both given' : 'RUN is missing',
+        hint: 'Name a run, or release all that are held with --all.',
+      });
+    if (run === undefined) return { released: await releaseAllRuns(context) };
+    return { released: [await releaseRun(context, await findRun(context, run))] };
+  },
+};
