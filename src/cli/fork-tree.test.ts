@@ -10,6 +10,7 @@ const run = (runId: string, parent?: string): ListedRun => ({
   createdAt: 0,
   updatedAt: 0,
   isStopped: false,
+  isHeld: false,
   hasMessages: false,
   ...(parent !== undefined && { parent: { runId: parent, seq: 1 } }),
 });

@@ -116,6 +116,7 @@ test('D23 C2.1 every operation gives what its schema says, and shows nothing tha
   });
   await run('schedule', { action: 'remove', target: 'ask' });
   await run('verifyRuns', {});
+  await run('releaseRuns', { all: true });
   await run('examineStore', {}, { examinePlace: async () => [], openStore: async () => undefined });
   const pieces: string[] = [];
   await run('exportRun', { checkpoint: 'a' }, { write: async (piece: string) => void pieces.push(piece) });
