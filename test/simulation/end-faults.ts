@@ -1,6 +1,7 @@
 /** What must hold when a simulation's run and its forks have ended (R7, R9 to R11). */
 import { readHistory } from '../../src/history/load/load.ts';
 import { compareTrials } from '../../src/testing/crash-kit/compare-trials.ts';
+import type { EffectEntry } from '../../src/testing/crash-kit/effect-oracle.ts';
 import type { CrashTrial } from '../../src/testing/crash-kit/crash-trial.ts';
 import { findEffectFaults } from '../../src/testing/crash-kit/find-effect-faults.ts';
 import { stateText, summariseRun } from '../../src/testing/crash-kit/run-summary.ts';
@@ -17,6 +18,8 @@ export interface EndedSimulation {
   readonly plan: RandomGraphPlan;
   readonly runId: string;
   readonly forks: readonly string[];
+  /** How many effects had arrived when the first fork began. */
+  readonly effectsBeforeForks: number;
   readonly wasToBeCancelled: boolean;
 }
 
@@ -33,7 +36,7 @@ export async function endFaults(ended: EndedSimulation): Promise<readonly string
     return [...faults, ...findEffectFaults(oracle.entries, undefined, Infinity)];
   const summary = await summariseRun(witness.store, tenant, result);
   // What forks did counts, too: nothing that the run did not do.
-  const effects = oracle.entries;
+  const effects = plan.isScheduleFree ? oracle.entries : apartByFork(oracle.entries, ended.effectsBeforeForks);
   const forkFaults: string[] = [];
   for (const fork of forks) forkFaults.push(...(await faultsOfFork(ended, fork)));
   return [
@@ -42,6 +45,15 @@ export async function endFaults(ended: EndedSimulation): Promise<readonly string
     ...storedFaults(witness.storedOf(runId), expected),
     ...forkFaults,
   ];
+}
+
+/**
+ * A run that fails has not done all that it might have: what is left differs from schedule to schedule. An effect that it never began is
+ * new in each of its forks, under a key of its own there (X1.2), so each such key counts as a place.
+ */
+function apartByFork(entries: readonly EffectEntry[], before: number): readonly EffectEntry[] {
+  const known = new Set(entries.slice(0, before).map(({ place }) => place));
+  return entries.map((entry) => (known.has(entry.place) ? entry : { ...entry, place: `${entry.place} ${entry.key}` }));
 }
 
 /** A fork ends as the run did; its history tells of itself only (R11). */

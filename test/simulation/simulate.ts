@@ -81,10 +81,12 @@ export async function simulate(seed: number, options: SimulationOptions): Promis
   const begin = ({ engine }: SimulatedNode): Promise<unknown> =>
     engine.start(crashCase.graph(quiet), crashCase.input, { runId, detach: true });
   const client = { ...crashCase, runId, begin, earlySignals: signalsOf(plan), cancelAfterMs };
+  let effectsBeforeForks = 0;
   const attend = async (): Promise<Ends> => {
     const status = await attendRun(world, client, random.fork());
     if (status === 'cancelled' || random.chance(0.4)) return { status, forks: [] };
     roughUntilMs = time.timeMs + roughMs;
+    effectsBeforeForks = oracle.entries.length;
     return { status, forks: await attendForks(world, crashCase, runId, random.fork()) };
   };
   let ends: Ends = { status: 'stuck', forks: [] };
@@ -95,7 +97,7 @@ export async function simulate(seed: number, options: SimulationOptions): Promis
   }
   const { status, forks } = ends;
   const wasToBeCancelled = cancelAfterMs !== undefined;
-  const ended = { world, witness, expected, plan, runId, forks, wasToBeCancelled };
+  const ended = { world, witness, expected, plan, runId, forks, effectsBeforeForks, wasToBeCancelled };
   const report = await reportOf(seed, status, time.timeMs - startedAtMs, ended);
   world.isOver = true;
   await time.run(Promise.all(workers));
