@@ -120,6 +120,8 @@ test('N6.4 answers and signals that hold one are masked when the run takes them'
   await bench.engine.answer('r', waits[0]?.waitId ?? '', { said: long });
   const { state } = await resumeToRest(bench.engine, 'r', graph);
   expect(state.outputs['b']).toEqual({ said: masked });
+  // The recorded answer too, not only what the node made of it.
+  expect(await storedOf(bench, 'r')).not.toContain(JSON.stringify(long).slice(1, -1));
 });
 
 /** Tells the secret in steps, a list and an output, before it has asked for it and after. */
