@@ -173,7 +173,7 @@ test.each(['pure', 'read', 'write'] as const)(
   async (effectClass) => {
     const keys = ['a', 'b', 'c', 'd'];
     let isSick = true;
-    const each = async (item: unknown): Promise<unknown> => {
+    const each = async ({ item }: { readonly item: unknown }): Promise<unknown> => {
       // The first ends last.
       for (let turn = keys.indexOf(String(item)); turn < keys.length; turn += 1) await new Promise(setImmediate);
       if (isSick && item === 'b') throw new NodeFailure('not yet', { applied: 'no' });

@@ -31,6 +31,8 @@ test('C2.1 no door does an operation but by `perform`, and none asks the engine 
   expect(texts.flatMap(([file, text]) => waysAround(file, text))).toEqual([
     // What a store says of itself, and nothing of a run.
     'cli/commands/identity.ts: context.store',
+    // The worker's own, which takes runs up and shows none.
+    'cli/commands/worker.ts: app.store',
   ]);
 });
 

@@ -25,7 +25,7 @@ import {
 import { pickPart, readStateAt, type StateAt } from './read/state-at.ts';
 import { parsePath } from './read/state-path.ts';
 import { releaseAllRuns, releaseRun, type ReleasedRun } from './read/release-runs.ts';
-import { removeTag, tagCheckpoint, type Tag } from './read/tag-checkpoint.ts';
+import { checkTagName, removeTag, tagCheckpoint, type Tag } from './read/tag-checkpoint.ts';
 import { pruneAllRuns, pruneOneRun, type KeepOptions, type PrunedRuns } from './shorten/prune-runs.ts';
 import { removeCheckpoint, type RemovedCheckpoint } from './shorten/remove-checkpoint.ts';
 import { removeRun, type RemovedRuns } from './shorten/remove-run.ts';
@@ -130,6 +130,7 @@ export class History<State = StateAt> {
 
   /** Names a checkpoint: `RUN@tag` means it from then on, and pruning keeps it. @throws ID_INVALID the tag would be read as another checkpoint */
   async tag(name: CheckpointName, tag: string): Promise<Tag> {
+    checkTagName(tag);
     return tagCheckpoint(this.#place.store, await this.#find(name), tag);
   }
 

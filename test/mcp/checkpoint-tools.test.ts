@@ -274,6 +274,7 @@ test('M1 test_tools_handle_no_executor_gracefully: a server with nothing to run 
     resume_workflow: checkpoint,
     get_run: { run_id: 'nothing' },
     cancel_run: { run_id: 'nothing' },
+    send_signal: { run_id: 'nothing', name: 'go' },
     get_workflow_info: { workflow: 'nothing' },
     execute_inline_workflow: { workflow_yaml: 'name: x' },
     diff_checkpoints: { from: 'nothing', to: 'nothing' },

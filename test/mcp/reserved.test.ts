@@ -51,6 +51,7 @@ test('M13.5 answers, forks with answers and forks past a question are refused, e
     refused(/cairn answer r/),
   );
   expect(await call('resume_workflow', { checkpoint_id: id })).toMatchObject(refused(/cairn answer r VALUE --resume/));
+  expect(await call('send_signal', { run_id: 'r', name: 'go' })).toMatchObject(refused(/cairn signal r go VALUE/));
   const fork = (more: object): Promise<unknown> => call('fork_checkpoint', { checkpoint_id: 'r', ...more });
   expect(await fork({ answers: { q: 'pay' } })).toMatchObject(refused(/cairn fork r --answer q=VALUE --run/));
   const q = { choice: 'pay', choice_index: 0 };

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { until } from '../../../test/support/awaited.ts';
 import type { Condition, Graph } from '../../graph/graph.ts';
 import { outcome } from '../../graph/node-contract.ts';
 import { createEngine } from '../engine.ts';
@@ -144,9 +145,8 @@ describe('C5 large values are kept as blobs', () => {
       const put = (): Promise<string> => new Promise(() => {});
       const stuck = createEngine({ ...bench.options, blobs: { ...bench.options.blobs, put } });
       await stuck.resume(fork.runId, { graph });
-      await pause(undefined);
+      await until('what runs beside it is recorded', async () => (await rowOf(bench, fork.runId)).head > fork.seq, 5);
       await settleDown();
-      expect((await rowOf(bench, fork.runId)).head, 'what runs beside it is recorded').toBeGreaterThan(fork.seq);
       const done = await resumeToRest(afterCrash(bench), fork.runId, graph);
       expect([calls, done.state.outputs['w'] === expected, done.state.outputs['side']]).toEqual([1, true, 'side']);
     }

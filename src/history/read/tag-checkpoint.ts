@@ -20,8 +20,8 @@ function faultOf(name: string): string | undefined {
   return reserved.test(name) ? 'it would be read as another checkpoint' : undefined;
 }
 
-/** Sets or moves a name. @throws ID_INVALID it would be read as another checkpoint; CHECKPOINT_NOT_FOUND */
-export async function tagCheckpoint(store: Store, { run, seq }: ResolvedReference, name: string): Promise<Tag> {
+/** Before anything is looked for. @throws ID_INVALID it would be read as another checkpoint */
+export function checkTagName(name: string): void {
   const reason = faultOf(name);
   if (reason !== undefined)
     throw new CairnError('ID_INVALID', {
@@ -30,6 +30,10 @@ export async function tagCheckpoint(store: Store, { run, seq }: ResolvedReferenc
       reason,
       hint: 'Use a name without @, ~ and dots.',
     });
+}
+
+/** Sets or moves a name that was checked. @throws CHECKPOINT_NOT_FOUND */
+export async function tagCheckpoint(store: Store, { run, seq }: ResolvedReference, name: string): Promise<Tag> {
   await store.tagCheckpoint(run, { name, seq });
   return { runId: run.runId, name, seq };
 }

@@ -1,4 +1,5 @@
 /** `list_runs`, `get_run`, `inbox`, `send_signal`, `cancel_run`: the runs of the store. */
+import { CairnError } from '../../errors.ts';
 import { perform } from '../../operations/declare/perform.ts';
 import { cancelRun as cancel } from '../../operations/runs/cancel-run.ts';
 import { inspectRun } from '../../operations/runs/inspect-run.ts';
@@ -206,6 +207,11 @@ export const sendSignal: Tool<SendSignalInput> = {
   },
   hints: { isReadOnly: false, isDestructive: false, isIdempotent: false, isOpenWorld: false },
   async run({ context }, { run_id: run, ...signal }) {
+    const { reserved } = context;
+    if (reserved !== undefined) {
+      const command = reserved.command('signal', run, signal.name, 'VALUE');
+      throw new CairnError('ANSWER_RESERVED', { runId: run, reason: 'a signal may say what a person would', command });
+    }
     const { runId, name, status } = await perform(signalRun, context, { run, ...signal });
     return { content: { run_id: runId, name, status } };
   },

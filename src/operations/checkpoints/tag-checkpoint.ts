@@ -1,6 +1,6 @@
 /** `tag`: names a checkpoint. */
 import { objectOf, text, whole } from '../declare/output-shapes.ts';
-import { removeTag, tagCheckpoint as setTag } from '../../history/read/tag-checkpoint.ts';
+import { checkTagName, removeTag, tagCheckpoint as setTag } from '../../history/read/tag-checkpoint.ts';
 import { resolveReference } from '../../history/read/references.ts';
 import type { Operation } from '../declare/operation.ts';
 
@@ -39,6 +39,7 @@ export const tagCheckpoint: Operation<TagCheckpointInput, TagCheckpointOutput> =
   outputSchema: objectOf({ runId: text, name: text }, { seq: whole }),
   isReadOnly: false,
   async run({ store, tenant }, { checkpoint, name, remove = false }) {
+    if (!remove) checkTagName(name);
     const found = await resolveReference(store, tenant, checkpoint);
     if (!remove) return setTag(store, found, name);
     const { runId } = await removeTag(store, found.run, name);
