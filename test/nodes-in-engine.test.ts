@@ -179,7 +179,7 @@ test.each(['pure', 'read', 'write'] as const)(
       if (isSick && item === 'b') throw new NodeFailure('not yet', { applied: 'no' });
       return String(item).toUpperCase();
     };
-    const graph = chain({ all: mapNode({ over: () => keys, key: String, effectClass, each }) });
+    const graph = chain({ all: mapNode({ over: () => keys, key: ({ item }) => item, effectClass, each }) });
     const engine = openEngine();
     const failed = await (await engine.start(graph, {}, { runId: effectClass })).result();
     isSick = false;

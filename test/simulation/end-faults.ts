@@ -36,7 +36,7 @@ export async function endFaults(ended: EndedSimulation): Promise<readonly string
     return [...faults, ...findEffectFaults(oracle.entries, undefined, Infinity)];
   const summary = await summariseRun(witness.store, tenant, result);
   // What forks did counts, too: nothing that the run did not do.
-  const effects = plan.isScheduleFree ? oracle.entries : apartByFork(oracle.entries, ended.effectsBeforeForks);
+  const effects = plan.isScheduleFree ? oracle.entries : apartByFork(oracle.entries, ended);
   const forkFaults: string[] = [];
   for (const fork of forks) forkFaults.push(...(await faultsOfFork(ended, fork)));
   return [
@@ -49,11 +49,19 @@ export async function endFaults(ended: EndedSimulation): Promise<readonly string
 
 /**
  * A run that fails has not done all that it might have: what is left differs from schedule to schedule. An effect that it never began is
- * new in each of its forks, under a key of its own there (X1.2), so each such key counts as a place.
+ * new in each of its forks, under a key of its own there (X1.2), so each such key counts as a place. One that it began and left in doubt is
+ * asked about in each fork; asked side by side, the client may say `run again` in several, which is no repetition in silence.
  */
-function apartByFork(entries: readonly EffectEntry[], before: number): readonly EffectEntry[] {
-  const known = new Set(entries.slice(0, before).map(({ place }) => place));
-  return entries.map((entry) => (known.has(entry.place) ? entry : { ...entry, place: `${entry.place} ${entry.key}` }));
+function apartByFork(
+  entries: readonly EffectEntry[],
+  { effectsBeforeForks, forks }: EndedSimulation,
+): readonly EffectEntry[] {
+  const known = new Set(entries.slice(0, effectsBeforeForks).map(({ place }) => place));
+  return entries.map((entry) => {
+    if (known.has(entry.place)) return entry;
+    const promise = forks.length > 1 ? 'repeatable' : entry.promise;
+    return { ...entry, promise, place: `${entry.place} ${entry.key}` };
+  });
 }
 
 /** A fork ends as the run did; its history tells of itself only (R11). */
