@@ -29,7 +29,7 @@ const add = tool({
   run: ({ a, b }) => a + b,
 });
 
-test('an agent answers with the text of its model', async () => {
+test('A1 an agent answers with the text of its model', async () => {
   const { bench, models, graph } = kit(['Hello.'], { instructions: 'Be brief.' });
   expect((await runToRest(bench.engine, graph)).state.outputs).toEqual({ a: 'Hello.' });
   expect(models.requests.map(({ model, messages }) => ({ model, messages }))).toEqual([
@@ -43,7 +43,7 @@ test('an agent answers with the text of its model', async () => {
   ]);
 });
 
-test('an agent calls its tools side by side, and the model sees the results in the order of the calls', async () => {
+test('A4 an agent calls its tools side by side, and the model sees the results in the order of the calls', async () => {
   const { bench, models, graph } = kit(
     [
       {
@@ -69,7 +69,7 @@ test('an agent calls its tools side by side, and the model sees the results in t
   });
 });
 
-test('a call that cannot be made, and a tool that fails, are told to the model', async () => {
+test('A5 a call that cannot be made, and a tool that fails, are told to the model', async () => {
   const broken = tool({
     description: 'Fails.',
     input: { type: 'object' },
@@ -99,7 +99,7 @@ test('a call that cannot be made, and a tool that fails, are told to the model',
   ]);
 });
 
-describe('a tool that acts on the world', () => {
+describe('A6 a tool that acts on the world', () => {
   const sent: unknown[] = [];
   const mail = tool({
     description: 'Sends a mail.',
@@ -116,7 +116,7 @@ describe('a tool that acts on the world', () => {
     [{ decision: 'edit', args: { to: 'bob' } }, [{ to: 'bob' }], 'sent'],
     ['refuse', [], 'a person refused this call of mail'],
     [{ decision: 'refuse', reason: 'not today' }, [], 'a person refused this call of mail: not today'],
-  ])('asks first; answered %j it is sent to %j', async (answer, expected, output) => {
+  ])('A6 asks first; answered %j it is sent to %j', async (answer, expected, output) => {
     sent.length = 0;
     const { bench, models, graph } = kit(script, { tools: { mail } });
     const paused = await runToRest(bench.engine, graph, {}, 'r');
@@ -132,7 +132,7 @@ describe('a tool that acts on the world', () => {
     expect(models.requests[1]?.messages.at(-1)?.content).toMatchObject([{ output }]);
   });
 
-  test('is called at once where the agent may', async () => {
+  test('A6 is called at once where the agent may', async () => {
     sent.length = 0;
     const { bench, graph } = kit(script, { tools: { mail }, allow: ['mail'] });
     expect((await runToRest(bench.engine, graph)).status).toBe('completed');
@@ -140,7 +140,7 @@ describe('a tool that acts on the world', () => {
   });
 });
 
-test('an answer that does not fit the schema is asked for again twice, then the agent fails with it', async () => {
+test('A7 an answer that does not fit the schema is asked for again twice, then the agent fails with it', async () => {
   const output = z.object({ age: z.number() });
   const good = kit(['old', '{"age":"x"}', '```json\n{"age":7}\n```'], { output });
   expect((await runToRest(good.bench.engine, good.graph)).state.outputs).toEqual({ a: { age: 7 } });
@@ -151,7 +151,7 @@ test('an answer that does not fit the schema is asked for again twice, then the 
   expect(failed.error?.cause).toMatchObject({ code: 'OUTPUT_INVALID', data: { text: 'c' } });
 });
 
-test('another agent is a tool: its run is a child run, and its answer the result', async () => {
+test('A4 another agent is a tool: its run is a child run, and its answer the result', async () => {
   const helper = agent({ model: 'small', instructions: 'You add.', tools: { add } });
   const { bench, models, graph } = kit(
     ({ model }, index) =>
@@ -173,7 +173,7 @@ test('another agent is a tool: its run is a child run, and its answer the result
   ]);
 });
 
-test('a prompt that changed under a paused agent is told before anything is paid; a fork makes the call anew', async () => {
+test('A3 a prompt that changed under a paused agent is told before anything is paid; a fork makes the call anew', async () => {
   const ask = tool({
     description: 'Asks.',
     input: { type: 'object' },
@@ -187,10 +187,14 @@ test('a prompt that changed under a paused agent is told before anything is paid
   const changed = await resumeToRest(afterCrash(bench), 'r', other).catch((error: unknown) => error);
   expect(changed).toMatchObject({ error: { cause: { code: 'AGENT_DIVERGED' } } });
   expect(models.requests).toHaveLength(1);
-  expect(paused.waits).toHaveLength(1);
+  const engine = afterCrash(bench);
+  const { runId } = await engine.fork({ runId: 'r', seq: paused.seq });
+  const forked = await resumeToRest(engine, runId, other);
+  expect([forked.status, models.requests.length]).toEqual(['completed', 2]);
+  expect(models.requests[1]?.messages).toEqual([{ role: 'user', content: 'Go on.' }]);
 });
 
-test('the type of an answer follows from its schema', () => {
+test('A7 the type of an answer follows from its schema', () => {
   const text: NodeDraft<never, string> = agent({ model: 'm' });
   const value: NodeDraft<never, { age: number }> = agent({ model: 'm', output: z.object({ age: z.number() }) });
   // @ts-expect-error an answer with a schema is no text

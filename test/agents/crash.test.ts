@@ -10,7 +10,7 @@ import { agentCase, describeAgent, planAgent, smallerAgents } from './agent-plan
 const firstSeed = Number(process.env['CAIRN_SEED'] ?? 1);
 const count = Number(process.env['CAIRN_GRAPHS'] ?? 30);
 
-test(`P1 P2 ${count} random agents, killed at every point`, { timeout: 600_000 }, async () => {
+test(`A1 P1 P2 ${count} random agents, killed at every point`, { timeout: 600_000 }, async () => {
   let points = 0;
   const seeds = Array.from({ length: count }, (_, index) => firstSeed + index);
   const faults = await tellFaults(seeds, {
