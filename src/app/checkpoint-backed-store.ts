@@ -6,8 +6,6 @@ import type { EngineOptions, Engine, Patch } from '../engine/api.ts';
 import { CairnError } from '../errors.ts';
 import type { Graph } from '../graph/graph.ts';
 import { loadState } from '../history/load/load.ts';
-import { exportRun } from '../history/move/export.ts';
-import { importRun } from '../history/move/import.ts';
 import type { BlobStore } from '../ports/blobs.ts';
 import type { Checkpoint, CheckpointKeeper } from '../ports/checkpoint-store.ts';
 import type { RunKey, RunRow, Store } from '../ports/store.ts';
@@ -59,6 +57,7 @@ class SavedRuns {
     if (run === undefined || row === undefined) throw new CairnError('RUN_NOT_FOUND', { runId: key.runId });
     const { root } = await loadState(this.#store, this.#blobs, run, seq);
     const graph = await this.#graphOf(run);
+    const { exportRun } = await import('../history/move/export.ts');
     let history = '';
     for await (const line of exportRun(this.#store, this.#blobs, run, { upTo: seq })) history += line;
     const checkpoint = describeCheckpoint({ run, row, root, graph, before, history });
@@ -112,6 +111,7 @@ class SavedRuns {
     async function* lines(): AsyncGenerator<string> {
       yield await Promise.resolve(text);
     }
+    const { importRun } = await import('../history/move/import.ts');
     await importRun(this.#store, this.#blobs, lines(), { tenant, as: 'move', workerId });
   }
 }

@@ -3,7 +3,7 @@ import { History } from '../history/history.ts';
 import type { BlobStore } from '../ports/blobs.ts';
 import type { Store } from '../ports/store.ts';
 import { blobsBeside } from './blobs-beside.ts';
-import { defaultTenant } from './open-reading.ts';
+import { defaultTenant } from './default-tenant.ts';
 import { isWorkerDead } from './process-name.ts';
 import { createSystemIds } from './system-ids.ts';
 

@@ -7,8 +7,7 @@ import { openSqliteStore } from '../stores/sqlite/index.ts';
 import { findConfig, type ConfigChoice } from './find-config.ts';
 import { isWorkerDead } from './process-name.ts';
 import { parseStoreUrl, type StorePlace } from './store-url.ts';
-
-export const defaultTenant = 'default';
+import { defaultTenant } from './default-tenant.ts';
 
 export interface StoreChoice extends ConfigChoice {
   /** See {@link parseStoreUrl}; undefined: that of the configuration, else the default. */

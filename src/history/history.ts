@@ -1,13 +1,13 @@
-/** The history of runs, for programs: read, named, compared, checked, shortened, moved. Operations call the same functions. */
+/** The history of runs, for programs: read, named, compared, checked, shortened, moved. Operations call the same functions. What few programs do is loaded when it is done. */
 import type { RunRow } from '../ports/store.ts';
 import { readWait, type OpenQuestion } from './stored/open-waits.ts';
 import { readOwner } from './load/lineage.ts';
 import { readAllWaits } from './place/all-rows.ts';
 import { giveIdentity } from './place/identity.ts';
 import type { WritePlace } from './place/place.ts';
-import { exportFrom, type ExportAs, type ExportReport } from './move/export-from.ts';
+import type { ExportAs, ExportReport } from './move/export-from.ts';
 import type { ImportReport } from './move/import.ts';
-import { importInto, type ImportAs } from './move/import-into.ts';
+import type { ImportAs } from './move/import-into.ts';
 import { diffCheckpoints, type CheckpointDifference } from './read/diff-checkpoints.ts';
 import { listCheckpoints, type CheckpointQuery, type ListedCheckpoint } from './read/list-checkpoints.ts';
 import { listRuns, toListedRun, type ListedRun, type ListQuery } from './read/list-runs.ts';
@@ -26,13 +26,12 @@ import { pickPart, readStateAt, type StateAt } from './read/state-at.ts';
 import { parsePath } from './read/state-path.ts';
 import { releaseAllRuns, releaseRun, type ReleasedRun } from './read/release-runs.ts';
 import { checkTagName, removeTag, tagCheckpoint, type Tag } from './read/tag-checkpoint.ts';
-import { pruneAllRuns, pruneOneRun, type KeepOptions, type PrunedRuns } from './shorten/prune-runs.ts';
-import { removeCheckpoint, type RemovedCheckpoint } from './shorten/remove-checkpoint.ts';
-import { removeRun, type RemovedRuns } from './shorten/remove-run.ts';
+import type { KeepOptions, PrunedRuns } from './shorten/prune-runs.ts';
+import type { RemovedCheckpoint } from './shorten/remove-checkpoint.ts';
+import type { RemovedRuns } from './shorten/remove-run.ts';
 import { checkpointId } from './stored/checkpoint.ts';
-import { examinePlace } from './verify/examine-place.ts';
 import type { Finding } from './verify/finding.ts';
-import { verifyPlace, type Verification } from './verify/verify-place.ts';
+import type { Verification } from './verify/verify-place.ts';
 
 /** What a difference was looked for between. */
 export interface ComparedCheckpoints extends CheckpointDifference {
@@ -141,21 +140,25 @@ export class History<State = StateAt> {
 
   /** Folds checkpoints of a run that nothing needs, to save room; no state that is kept changes. @throws CLAIM_TAKEN somebody works on it */
   async prune(run: RunName, options: KeepOptions = {}): Promise<PrunedRuns> {
+    const { pruneOneRun } = await import('./shorten/prune-runs.ts');
     return pruneOneRun(this.#place, await this.#run(run), options);
   }
 
   /** The same for every run of the store but those that somebody works on, and removes large values that nothing refers to. */
   async pruneAll(options: KeepOptions = {}): Promise<PrunedRuns> {
+    const { pruneAllRuns } = await import('./shorten/prune-runs.ts');
     return pruneAllRuns(this.#place, options);
   }
 
   /** Removes a run with its history. @throws CLAIM_TAKEN; HISTORY_HAS_FORKS runs were forked from it, and `withForks` was not said */
   async remove(run: RunName, options: { readonly withForks?: boolean } = {}): Promise<RemovedRuns> {
+    const { removeRun } = await import('./shorten/remove-run.ts');
     return removeRun(this.#place, (await this.#run(run)).runId, options);
   }
 
   /** Removes one checkpoint that nothing needs; the newest of a run removes the run. @throws CHECKPOINT_NEEDED, HISTORY_HAS_FORKS, CLAIM_TAKEN */
   async removeCheckpoint(name: CheckpointName): Promise<RemovedCheckpoint> {
+    const { removeCheckpoint } = await import('./shorten/remove-checkpoint.ts');
     return removeCheckpoint(this.#place, await this.#find(name));
   }
 
@@ -171,11 +174,13 @@ export class History<State = StateAt> {
 
   /** Whether a run's history is whole: checksums, the chain, snapshots, blobs, open waits. Without a run: every run, and what the store stands on. */
   async verify(run?: CheckpointName): Promise<Verification> {
+    const { verifyPlace } = await import('./verify/verify-place.ts');
     return verifyPlace(this.#place, run === undefined ? undefined : (await this.#find(run)).run);
   }
 
   /** Which runs need a person, and whether those that are not over can be taken up again. */
   async examine(): Promise<readonly Finding[]> {
+    const { examinePlace } = await import('./verify/examine-place.ts');
     return examinePlace(this.#place);
   }
 
@@ -185,6 +190,7 @@ export class History<State = StateAt> {
    * @throws CLAIM_TAKEN to move what somebody works on; USAGE_INVALID it is to be moved and masked
    */
   async *export(name: CheckpointName, options: ExportAs = {}): AsyncGenerator<string, ExportReport, undefined> {
+    const { exportFrom } = await import('./move/export-from.ts');
     return yield* exportFrom(this.#place, await this.#find(name), options);
   }
 
@@ -193,6 +199,7 @@ export class History<State = StateAt> {
    * @throws INPUT_INVALID it is no export, or its end is missing; RUN_EXISTS another run has the id; CLAIM_TAKEN
    */
   async import(text: AsyncIterable<string>, options: ImportAs = {}): Promise<ImportReport> {
+    const { importInto } = await import('./move/import-into.ts');
     return importInto(this.#place, text, options);
   }
 

@@ -1,0 +1,2 @@
+/** Whose runs those are of a program that names nobody. */
+export const defaultTenant = 'default';
