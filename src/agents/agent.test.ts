@@ -151,6 +151,24 @@ test('A7 an answer that does not fit the schema is asked for again twice, then t
   expect(failed.error?.cause).toMatchObject({ code: 'OUTPUT_INVALID', data: { text: 'c' } });
 });
 
+test.each(['save', 'retire'] as const)(
+  'A4 a composed tool may not %s: the calls are those of the whole agent',
+  async (call) => {
+    const forgets = tool({
+      description: 'Forgets.',
+      input: { type: 'object' },
+      isComposed: true,
+      run: (_, ctx) => ctx[call]('all'),
+    });
+    const { bench, graph } = kit([{ calls: [{ tool: 'forgets' }] }, 'Done.'], { tools: { forgets } });
+    const failed = await runToRest(bench.engine, graph);
+    expect([failed.status, failed.error?.cause]).toMatchObject([
+      'failed',
+      { code: 'NODE_CALL_REFUSED', data: { call } },
+    ]);
+  },
+);
+
 test('A4 another agent is a tool: its run is a child run, and its answer the result', async () => {
   const helper = agent({ model: 'small', instructions: 'You add.', tools: { add } });
   const { bench, models, graph } = kit(

@@ -1,15 +1,22 @@
 /** A node's context whose calls are named under a prefix, so that several parts of one function cannot meet under a name. */
+import { CairnError } from '../errors.ts';
 import type { NodeContext } from '../graph/node-contract.ts';
 
 const named = ['step', 'append', 'list'] as const;
 
-/** The same context; steps, questions, timers, lists and child runs are those of `prefix`. Signals are the run's, whoever waits for them. */
+/**
+ * The same context; steps, questions, timers, lists and child runs are those of `prefix`. Signals are the run's, whoever waits for them.
+ * What takes the calls of the whole function out of the live state is refused: the other parts would make theirs again.
+ */
 export function scopeContext(ctx: NodeContext, prefix: string): NodeContext {
   const under = (name: string): string => `${prefix} ${name}`;
   const own: Partial<NodeContext> = {
     ask: (question) => ctx.ask({ ...question, name: under(question.name ?? 'question') }),
     sleepUntil: (time, name = 'sleep') => ctx.sleepUntil(time, under(name)),
     run: (graph, input, options = {}) => ctx.run(graph, input, { ...options, name: under(options.name ?? 'run') }),
+    start: (graph, input, options = {}) => ctx.start(graph, input, { ...options, name: under(options.name ?? 'run') }),
+    save: () => Promise.reject(refusal(ctx, 'save')),
+    retire: () => Promise.reject(refusal(ctx, 'retire')),
   };
   return new Proxy(ctx, {
     get(target, key) {
@@ -21,4 +28,9 @@ export function scopeContext(ctx: NodeContext, prefix: string): NodeContext {
         Reflect.apply(value, target, [isNamed ? under(String(first)) : first, ...rest]);
     },
   });
+}
+
+function refusal({ nodePath }: NodeContext, call: string): CairnError {
+  const reason = 'the tools of an agent share one node';
+  return new CairnError('NODE_CALL_REFUSED', { call, node: nodePath.join('/'), reason });
 }
