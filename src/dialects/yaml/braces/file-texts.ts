@@ -24,7 +24,8 @@ export function* fileTexts(data: Data, types: ReadonlyMap<string, NodeType>): Ge
 
 function* blockTexts(block: Data, at: Path, types: ReadonlyMap<string, NodeType>): Generator<FileText> {
   const inputs = isMapping(block['inputs']) ? block['inputs'] : {};
-  const fields = types.get(String(block['type']))?.inputs ?? {};
+  const type = block['type'];
+  const fields = (typeof type === 'string' ? types.get(type)?.inputs : undefined) ?? {};
   for (const [name, value] of Object.entries(inputs)) {
     const kind = Object.hasOwn(fields, name) ? fields[name]?.kind : undefined;
     yield* textsIn(value, [...at, 'inputs', name], kind === 'command' || kind === 'template' ? kind : 'text', inputs);

@@ -205,6 +205,17 @@ test('Y1 what cannot be read is GRAPH_PARSE, what is wrong is GRAPH_INVALID, eac
   expect(caught(`${head}blocks: []\nx: 1\n`)).toMatchObject({ code: 'GRAPH_INVALID', data: { graphId: 'f.yaml' } });
 });
 
+test.each([
+  '{"blocks":[{"type":{"toString":""}}]}',
+  '{"blocks":[{"id":{"toString":1},"type":[]}],"name":{"toString":""}}',
+])(
+  'Y2 a document whose values are no texts, though they look like some to the language, crashes nothing: %s',
+  (text) => {
+    const { workflow, violations } = checkWorkflow(text, optionsOf({}));
+    expect([workflow, violations.length > 0]).toEqual([undefined, true]);
+  },
+);
+
 test('Y2 no document crashes the checker', () => {
   const key = fc.constantFrom(
     'name',
