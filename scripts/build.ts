@@ -23,7 +23,7 @@ const doors = Object.values(manifest.exports).flatMap((door) =>
   typeof door === 'string' ? [] : [door.default.replace(/^\.\/dist\/|\.js$/g, '')],
 );
 /** What the executable loads when a command needs it. */
-const modulesOfCommands = ['cli/working', 'app/read-config'];
+const modulesOfCommands = ['cli/working', 'app/config/read-config'];
 /** Programs of processes that others start. */
 const programs = ['nodes/blocks/sql/sqlite-child'];
 const peers = Object.keys(manifest.peerDependencies);

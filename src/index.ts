@@ -32,8 +32,8 @@ export {
   type StateView,
   type StepContext,
   type StepOptions,
-} from './graph/node-contract.ts';
-export { compileGraph } from './graph/compile-graph.ts';
+} from './graph/contracts/node-contract.ts';
+export { compileGraph } from './graph/compile/compile-graph.ts';
 export { CairnError, type ErrorCode } from './errors.ts';
 export type { CompiledGraph, GraphResult } from './dialects/code/compiled-graph.ts';
 export type { CompileOptions } from './dialects/code/run-options.ts';
@@ -48,7 +48,7 @@ export { backUp, restore } from './app/backup/on-demand.ts';
 export type { BackupOptions, BackupReport } from './app/backup/back-up.ts';
 export type { RestoreOptions, RestoreReport } from './app/backup/restore.ts';
 export type { ReleasedRun } from './history/read/release-runs.ts';
-export { openHistory, type HistoryOptions } from './app/open-history.ts';
+export { openHistory, type HistoryOptions } from './app/place/open-history.ts';
 export type { ComparedCheckpoints, History, WaitsQuery } from './history/history.ts';
 export type { Change } from './history/stored/change.ts';
 export type { OpenQuestion } from './history/stored/open-waits.ts';

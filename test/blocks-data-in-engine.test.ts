@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { systemClock } from '../src/app/system-clock.ts';
+import { systemClock } from '../src/app/process/system-clock.ts';
 import type { RunResult } from '../src/engine/api.ts';
 import { createScriptedModels } from '../src/models/scripted.ts';
 import { createNodeTypes } from '../src/nodes/blocks/index.ts';

@@ -2,7 +2,7 @@
 import { createMemoryBlobs } from '../src/blobs/memory-blobs.ts';
 import type { Engine, EngineOptions, RunHandle, RunResult } from '../src/engine/api.ts';
 import { createEngine } from '../src/engine/engine.ts';
-import { compileGraph } from '../src/graph/compile-graph.ts';
+import { compileGraph } from '../src/graph/compile/compile-graph.ts';
 import {
   END,
   START,
@@ -11,7 +11,7 @@ import {
   type GraphDefinition,
   type NodeDefinition,
 } from '../src/graph/graph.ts';
-import type { EffectClass, NodeContext } from '../src/graph/node-contract.ts';
+import type { EffectClass, NodeContext } from '../src/graph/contracts/node-contract.ts';
 import type { Ids } from '../src/ports/ids.ts';
 import type { RunRow, Store } from '../src/ports/store.ts';
 import { createMemoryStore } from '../src/stores/memory/memory-store.ts';

@@ -3,13 +3,13 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { systemClock } from '../src/app/system-clock.ts';
+import { systemClock } from '../src/app/process/system-clock.ts';
 import { createMemoryBlobs } from '../src/blobs/memory-blobs.ts';
 import type { Engine } from '../src/engine/api.ts';
 import { createEngine } from '../src/engine/engine.ts';
-import { compileGraph } from '../src/graph/compile-graph.ts';
+import { compileGraph } from '../src/graph/compile/compile-graph.ts';
 import { END, START, type Graph } from '../src/graph/graph.ts';
-import { NodeFailure } from '../src/graph/node-contract.ts';
+import { NodeFailure } from '../src/graph/contracts/node-contract.ts';
 import {
   fileNode,
   functionNode,

@@ -18,7 +18,7 @@ import {
   workflow,
   type NodeContext,
 } from '../src/index.ts';
-import { compileChoice } from '../src/graph/expression.ts';
+import { compileChoice } from '../src/graph/expression/expression.ts';
 import { createScriptedModels } from '../src/models/scripted.ts';
 import { createNodeTypes } from '../src/nodes/blocks/index.ts';
 import { createMemoryStore } from '../src/stores/memory/index.ts';

@@ -1,8 +1,8 @@
 /** What tests of whole YAML workflows share: an engine over a store, the built-in blocks, and runs taken to where they stop. */
-import { systemClock } from '../src/app/system-clock.ts';
+import { systemClock } from '../src/app/process/system-clock.ts';
 import { readBundle, type TextWorkflow } from '../src/dialects/yaml/index.ts';
 import type { Engine, EngineOptions, OpenQuestion, RunResult } from '../src/engine/api.ts';
-import type { NodeType } from '../src/graph/node-type.ts';
+import type { NodeType } from '../src/graph/contracts/node-type.ts';
 import { createNodeTypes } from '../src/nodes/blocks/index.ts';
 import { afterCrash, createBench, runToRest, type Bench } from './engine-kit.ts';
 import { read, type Others } from './yaml-kit.ts';

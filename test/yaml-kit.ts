@@ -1,7 +1,7 @@
 /** What tests of YAML workflows share: a few small blocks, and runs of texts to their end. */
 import type { Engine, RunResult } from '../src/engine/api.ts';
-import { NodeFailure } from '../src/graph/node-contract.ts';
-import type { NodeType } from '../src/graph/node-type.ts';
+import { NodeFailure } from '../src/graph/contracts/node-contract.ts';
+import type { NodeType } from '../src/graph/contracts/node-type.ts';
 import {
   checkWorkflow,
   readWorkflow,

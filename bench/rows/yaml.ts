@@ -1,5 +1,5 @@
 /** What the YAML dialect costs: reading a large file, and a block beside the same node of a TypeScript graph. */
-import type { NodeType } from '../../src/graph/node-type.ts';
+import type { NodeType } from '../../src/graph/contracts/node-type.ts';
 import { AgentGraph, END, START, type Graph } from '../../src/index.ts';
 import { createStore } from '../database.ts';
 import type { Group } from '../group.ts';

@@ -2,7 +2,7 @@
  * The same graph with a trap in it: the environment variable KILL_IN names a node in which this process kills itself as `kill -9`
  * would, at the worst moment: its work is done, and nothing says so yet. Without the variable it is the graph as it is.
  */
-import type { NodeContext, StepContext } from '../../src/graph/node-contract.ts';
+import type { NodeContext, StepContext } from '../../src/graph/contracts/node-contract.ts';
 import type { Graph } from '../../src/index.ts';
 import { graph as compiled } from './graph.ts';
 

@@ -4,7 +4,7 @@
  */
 import { mkdir, open, readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import type { Reconciliation } from '../../src/graph/node-contract.ts';
+import type { Reconciliation } from '../../src/graph/contracts/node-contract.ts';
 
 export interface LedgerEntry {
   readonly key: string;

@@ -2,8 +2,8 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { createSystemIds } from '../../src/app/system-ids.ts';
-import { systemClock } from '../../src/app/system-clock.ts';
+import { createSystemIds } from '../../src/app/process/system-ids.ts';
+import { systemClock } from '../../src/app/process/system-clock.ts';
 import { createFileBlobs } from '../../src/blobs/file-blobs.ts';
 import { readBundle, readWorkflow } from '../../src/dialects/yaml/index.ts';
 import type { Engine, OpenQuestion } from '../../src/engine/api.ts';

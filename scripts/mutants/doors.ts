@@ -11,7 +11,7 @@ export const doorsMutants: readonly Mutant[] = [
   },
   {
     name: 'a cancelled run ends with exit code 0',
-    file: 'src/cli/result-text.ts',
+    file: 'src/cli/live/result-text.ts',
     old: "status === 'failed' || status === 'cancelled' ? exitCodeOf(error) : 0",
     new: "status === 'failed' ? exitCodeOf(error) : 0",
     tests: ['src/cli/exit-codes.test.ts'],

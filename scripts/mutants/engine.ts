@@ -137,7 +137,7 @@ export const engineMutants: readonly Mutant[] = [
   },
   {
     name: '`first` routing takes the lightest edge',
-    file: 'src/graph/link-graph.ts',
+    file: 'src/graph/shape/link-graph.ts',
     old: 'sort((a, b) => b.weight - a.weight)',
     new: 'sort((a, b) => a.weight - b.weight)',
     tests: ['src/engine/plan/route.test.ts'],

@@ -74,7 +74,7 @@ export const forksMutants: readonly Mutant[] = [
   },
   {
     name: 'histories whose run is gone are passed over',
-    file: 'src/stores/sqlite/file-damage.ts',
+    file: 'src/stores/sqlite/file/file-damage.ts',
     old: ', ...findLostRuns(db)];',
     new: ', ...findLostRuns(db).slice(0, 0)];',
     tests: ['test/bad-input/damaged-rows.test.ts'],

@@ -1,6 +1,6 @@
 /** The loop: the model is asked, its tools are called, and so on until it answers. The conversation is folded from what steps gave. */
-import { textOf, type ModelMessage, type ModelResponse, type ToolCallPart } from '../graph/model-contract.ts';
-import { NodeFailure, type NodeContext } from '../graph/node-contract.ts';
+import { textOf, type ModelMessage, type ModelResponse, type ToolCallPart } from '../graph/contracts/model-contract.ts';
+import { NodeFailure, type NodeContext } from '../graph/contracts/node-contract.ts';
 import { CairnError } from '../errors.ts';
 import { cutHistory, type HistoryLimit } from './conversation.ts';
 import { ModelSteps, type ModelSettings, type ModelStepOptions } from './model-step.ts';

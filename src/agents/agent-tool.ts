@@ -7,7 +7,7 @@ import type {
   RetryPolicy,
   SecretReader,
   FileAccess,
-} from '../graph/node-contract.ts';
+} from '../graph/contracts/node-contract.ts';
 import type { Graph } from '../graph/graph.ts';
 import type { NodeDraft } from '../nodes/draft/node-draft.ts';
 import { isStandardSchema, type AnySchema, type SchemaValue } from '../schema/standard-schema.ts';

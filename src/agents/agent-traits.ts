@@ -1,6 +1,6 @@
 /** What an agent tells those that use it as a tool, by the code of its node. */
-import type { NodeImplementation } from '../graph/node-contract.ts';
-import type { JsonSchema } from '../graph/node-type.ts';
+import type { NodeImplementation } from '../graph/contracts/node-contract.ts';
+import type { JsonSchema } from '../graph/contracts/node-type.ts';
 
 export interface AgentTraits {
   readonly description: string;

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import type { NodeDraft } from '../graph/node-draft.ts';
 import { createBench, resumeToRest, runToRest, graphOf, edges, afterCrash, type Bench } from '../../test/engine-kit.ts';
 import type { Graph } from '../graph/graph.ts';
-import { NodeFailure } from '../graph/node-contract.ts';
+import { NodeFailure } from '../graph/contracts/node-contract.ts';
 import { createScriptedModels, type Script, type ScriptedModels } from '../models/scripted.ts';
 import { agent, type AgentConfig } from './agent.ts';
 import { tool } from './agent-tool.ts';

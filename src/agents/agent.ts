@@ -1,7 +1,7 @@
 /** The agent node: a model, its instructions and its tools, as one node of any graph. */
 import { CairnError } from '../errors.ts';
-import type { ModelMessage } from '../graph/model-contract.ts';
-import type { NodeContext, StateView } from '../graph/node-contract.ts';
+import type { ModelMessage } from '../graph/contracts/model-contract.ts';
+import type { NodeContext, StateView } from '../graph/contracts/node-contract.ts';
 import { describeConfig } from '../nodes/draft/computed.ts';
 import { refuseUnknownKeys } from '../nodes/draft/known-keys.ts';
 import { draftNode, type NodeDraft, type NodeOptions } from '../nodes/draft/node-draft.ts';

@@ -1,5 +1,5 @@
 /** A person's word before a tool acts: let it, with other arguments, or not. */
-import type { NodeContext } from '../graph/node-contract.ts';
+import type { NodeContext } from '../graph/contracts/node-contract.ts';
 import { isPlainObject } from '../state/values/plain.ts';
 import type { NamedTool } from './tool-box.ts';
 

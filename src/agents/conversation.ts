@@ -1,5 +1,5 @@
 /** What a model is sent of a conversation that has grown long: the system messages, and the newest that fit. */
-import type { ModelMessage } from '../graph/model-contract.ts';
+import type { ModelMessage } from '../graph/contracts/model-contract.ts';
 
 /** How much of a conversation a model is sent. Default: all of it. */
 export interface HistoryLimit {

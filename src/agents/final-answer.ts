@@ -1,7 +1,7 @@
 /** The model's last word as a value: a text, or JSON that fits a schema. */
-import { textOf, type ModelResponse } from '../graph/model-contract.ts';
+import { textOf, type ModelResponse } from '../graph/contracts/model-contract.ts';
 import { checkAgainst, jsonSchemaOf, type AnySchema, type Checked } from '../schema/standard-schema.ts';
-import type { JsonSchema } from '../graph/node-type.ts';
+import type { JsonSchema } from '../graph/contracts/node-type.ts';
 
 /** The form of a final answer. */
 export interface FinalForm {

@@ -1,5 +1,5 @@
 /** Keys of model calls: equal requests have equal keys. Hashes are chained over messages, so a call costs what its conversation grew by. */
-import type { ModelMessage } from '../graph/model-contract.ts';
+import type { ModelMessage } from '../graph/contracts/model-contract.ts';
 import { encodeValue } from '../state/values/codec.ts';
 import { hashParts, hashText } from '../state/values/hash.ts';
 

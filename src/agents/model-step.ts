@@ -1,7 +1,7 @@
 /** The calls of a model that a conversation makes, each a step of the node: bought once, known by what was asked (X4, X6). */
 import { CairnError } from '../errors.ts';
-import type { ModelCall, ModelMessage, ModelResponse } from '../graph/model-contract.ts';
-import type { NodeContext, RetryPolicy } from '../graph/node-contract.ts';
+import type { ModelCall, ModelMessage, ModelResponse } from '../graph/contracts/model-contract.ts';
+import type { NodeContext, RetryPolicy } from '../graph/contracts/node-contract.ts';
 import { MessageKeys } from './message-keys.ts';
 
 /** All of a request but its messages: it stays the same while a conversation grows. */

@@ -1,6 +1,6 @@
 /** What the model is shown of a tool's result: all of it if it is short, else its ends and a file that holds the rest. */
-import type { ToolResultPart } from '../graph/model-contract.ts';
-import type { FileAccess } from '../graph/node-contract.ts';
+import type { ToolResultPart } from '../graph/contracts/model-contract.ts';
+import type { FileAccess } from '../graph/contracts/node-contract.ts';
 import { FileRef } from '../graph/file-ref.ts';
 import { encodeValue } from '../state/values/codec.ts';
 

@@ -1,6 +1,6 @@
 /** A node's context whose calls are named under a prefix, so that several parts of one function cannot meet under a name. */
 import { CairnError } from '../errors.ts';
-import type { NodeContext } from '../graph/node-contract.ts';
+import type { NodeContext } from '../graph/contracts/node-contract.ts';
 
 const named = ['step', 'append', 'list'] as const;
 

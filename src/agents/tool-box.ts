@@ -1,8 +1,8 @@
 /** The tools of one agent by their names: what the model is told of them, and what stands behind each. */
 import { CairnError } from '../errors.ts';
-import { compileGraph } from '../graph/compile-graph.ts';
+import { compileGraph } from '../graph/compile/compile-graph.ts';
 import { END, START, type Graph } from '../graph/graph.ts';
-import type { ModelTool, ProviderTool } from '../graph/model-contract.ts';
+import type { ModelTool, ProviderTool } from '../graph/contracts/model-contract.ts';
 import type { NodeDraft } from '../nodes/draft/node-draft.ts';
 import { jsonSchemaOf } from '../schema/standard-schema.ts';
 import type { AgentTool } from './agent-tool.ts';

@@ -1,7 +1,7 @@
 /** The tool calls of one conversation: each is made once, known by its tool and its arguments; what fails is told to the model. */
 import { CairnError } from '../errors.ts';
-import type { ToolCallPart } from '../graph/model-contract.ts';
-import { NodeFailure, type NodeContext, type StepContext, type StepOptions } from '../graph/node-contract.ts';
+import type { ToolCallPart } from '../graph/contracts/model-contract.ts';
+import { NodeFailure, type NodeContext, type StepContext, type StepOptions } from '../graph/contracts/node-contract.ts';
 import { checkAgainst } from '../schema/standard-schema.ts';
 import { encodeValue } from '../state/values/codec.ts';
 import { hashText } from '../state/values/hash.ts';

@@ -4,12 +4,12 @@ import { CairnError } from '../errors.ts';
 import type { CheckpointKeeper } from '../ports/checkpoint-store.ts';
 import { createEngine } from '../engine/engine.ts';
 import { createMemoryStore } from '../stores/memory/index.ts';
-import { blobsBeside } from './blobs-beside.ts';
-import { backByCheckpoints } from './checkpoint-backed-store.ts';
-import { environmentSecrets } from './environment-secrets.ts';
-import { openModels } from './open-models.ts';
-import { systemClock } from './system-clock.ts';
-import { createSystemIds } from './system-ids.ts';
+import { blobsBeside } from './place/blobs-beside.ts';
+import { backByCheckpoints } from './checkpoint-store/checkpoint-backed-store.ts';
+import { environmentSecrets } from './config/environment-secrets.ts';
+import { openModels } from './config/open-models.ts';
+import { systemClock } from './process/system-clock.ts';
+import { createSystemIds } from './process/system-ids.ts';
 import { readVersion } from './version.ts';
 
 /** What may be said of the engine. */

@@ -5,7 +5,7 @@ import { createFileBlobs } from '../blobs/file-blobs.ts';
 import type { EngineOptions } from '../engine/api.ts';
 import type { CheckpointSettings } from '../dialects/text-workflow.ts';
 import { findGraphOf, readGraphText } from '../engine/runs/find-graph.ts';
-import type { JsonSchema } from '../graph/node-type.ts';
+import type { JsonSchema } from '../graph/contracts/node-type.ts';
 import { type CleanUpContext, defaultSettings } from '../operations/store/clean-up.ts';
 import type { ScheduleContext } from '../operations/runs/schedules.ts';
 import { isFromText } from '../operations/runs/run-outputs.ts';
@@ -13,22 +13,22 @@ import type { WatchedEvent, WorkContext } from '../operations/declare/operation.
 import type { BlobStore } from '../ports/blobs.ts';
 import type { RunRow, Store } from '../ports/store.ts';
 import { openSqliteStore } from '../stores/sqlite/index.ts';
-import { environmentSecrets } from './environment-secrets.ts';
-import { createGraphLoader, type GraphLoader } from './graph-loader.ts';
-import { defaultTenant } from './default-tenant.ts';
-import type { StoreChoice } from './open-reading.ts';
-import { parseStoreUrl, type StorePlace } from './store-url.ts';
-import { makeFolder } from './make-folder.ts';
-import { isWorkerDead } from './process-name.ts';
+import { environmentSecrets } from './config/environment-secrets.ts';
+import { createGraphLoader, type GraphLoader } from './workflows/graph-loader.ts';
+import { defaultTenant } from './config/default-tenant.ts';
+import type { StoreChoice } from './place/open-reading.ts';
+import { parseStoreUrl, type StorePlace } from './place/store-url.ts';
+import { makeFolder } from './place/make-folder.ts';
+import { isWorkerDead } from './process/process-name.ts';
 import { cleanUpAfter, cleanUpEvery, mergeSettings } from './keep-clean.ts';
-import { readConfig, type FoundConfig } from './read-config.ts';
-import { openModels } from './open-models.ts';
+import { readConfig, type FoundConfig } from './config/read-config.ts';
+import { openModels } from './config/open-models.ts';
 import { createTenantEngines } from './tenant-engines.ts';
-import { systemClock } from './system-clock.ts';
-import type { TextDialect } from './text-dialects.ts';
-import type { WorkflowCatalog } from './workflow-catalog.ts';
-import type { YamlDialect } from './yaml-dialect.ts';
-import { createSystemIds } from './system-ids.ts';
+import { systemClock } from './process/system-clock.ts';
+import type { TextDialect } from './workflows/text-dialects.ts';
+import type { WorkflowCatalog } from './workflows/workflow-catalog.ts';
+import type { YamlDialect } from './workflows/yaml-dialect.ts';
+import { createSystemIds } from './process/system-ids.ts';
 import { readVersion } from './version.ts';
 
 export interface AppOptions extends StoreChoice {
@@ -103,7 +103,7 @@ function openTexts(
 } {
   const { cwd } = options;
   const openDialect = once(async () => {
-    const { loadYamlDialect } = await import('./yaml-dialect.ts');
+    const { loadYamlDialect } = await import('./workflows/yaml-dialect.ts');
     return loadYamlDialect(config, options.allow ?? config.allow ?? []);
   });
   const openKept = async (): Promise<TextDialect> => {
@@ -111,7 +111,7 @@ function openTexts(
     return { readKept: (text) => readBundle(text, ofTexts) };
   };
   const openWorkflows = once(async () => {
-    const { openCatalog } = await import('./workflow-catalog.ts');
+    const { openCatalog } = await import('./workflows/workflow-catalog.ts');
     return openCatalog({ dialect: await openDialect(), folders: foldersOf(config, options), cwd });
   });
   const loader = createGraphLoader({

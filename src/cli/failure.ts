@@ -1,5 +1,5 @@
 /** Tells a fault in a way that helps: what is wrong, what to do, and the exit code of the error table. */
-import { describeWorker } from '../app/process-name.ts';
+import { describeWorker } from '../app/process/process-name.ts';
 import { CairnError, errorTable } from '../errors.ts';
 import { shownError } from '../operations/declare/perform.ts';
 import type { BrokenWorkflow } from '../operations/declare/workflows.ts';

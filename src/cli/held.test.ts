@@ -6,7 +6,7 @@ import { pathToFileURL } from 'node:url';
 import { expect, test, vi } from 'vitest';
 import { openFolder } from '../../test/cli/cairn.ts';
 import { testIds } from '../../test/engine-kit.ts';
-import { systemClock } from '../app/system-clock.ts';
+import { systemClock } from '../app/process/system-clock.ts';
 import { createFileBlobs } from '../blobs/file-blobs.ts';
 import { createEngine } from '../engine/engine.ts';
 import type { Graph } from '../graph/graph.ts';

@@ -1,6 +1,6 @@
 /** What a command is given: the screen, the store it was pointed at, and how cairn is called again. */
 import { relative } from 'node:path';
-import { quote } from './quote.ts';
+import { quote } from './text/quote.ts';
 import type { Screen } from './screen.ts';
 import { toJson } from './text/value.ts';
 

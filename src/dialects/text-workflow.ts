@@ -1,6 +1,6 @@
 /** A workflow read from a text, of whatever dialect: what every door knows of it. */
 import type { Graph, Violation } from '../graph/graph.ts';
-import type { JsonSchema } from '../graph/node-type.ts';
+import type { JsonSchema } from '../graph/contracts/node-type.ts';
 
 export interface WorkflowInput {
   readonly name: string;

@@ -1,6 +1,6 @@
 /** The graph model: WHAT a workflow is. Plain data plus node functions (G1, G2). */
 import type { Amounts, AtMost } from './amounts.ts';
-import type { EffectClass, NodeImplementation, RetryPolicy, StateView } from './node-contract.ts';
+import type { EffectClass, NodeImplementation, RetryPolicy, StateView } from './contracts/node-contract.ts';
 
 /** The node every graph starts at; it has no incoming edges and no work. */
 export const START = '__start__';

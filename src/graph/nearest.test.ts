@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { shareBudget } from './expression-budget.ts';
+import { shareBudget } from './expression/expression-budget.ts';
 import { nearest } from './nearest.ts';
 
 const commands = ['run', 'resume', 'answer', 'preview', 'inbox', 'log', 'ls'];

@@ -1,5 +1,5 @@
 /** Guesses what was meant by a mistyped word. */
-import { currentBudget } from './expression-budget.ts';
+import { currentBudget } from './expression/expression-budget.ts';
 
 /** Edits (insert, delete, replace, swap of neighbours) from one word to another. */
 function distance(a: string, b: string): number {

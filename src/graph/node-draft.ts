@@ -1,6 +1,6 @@
 /** A node that has no id yet: what every node builder returns, and a graph builder names. */
 import type { NodeDefinition } from './graph.ts';
-import type { StateView } from './node-contract.ts';
+import type { StateView } from './contracts/node-contract.ts';
 
 /**
  * A node without an id. A draft is never changed, so one may be added under several ids. The type parameters are for the type checker

@@ -1,5 +1,5 @@
 /** Parts of a node's work that go on side by side, like the items of a map. */
-import type { NodeContext } from './node-contract.ts';
+import type { NodeContext } from './contracts/node-contract.ts';
 
 export interface PartsOptions {
   /** Parts at work at once. A part that waits is not at work. */

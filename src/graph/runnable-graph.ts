@@ -1,6 +1,6 @@
 /** A graph with an engine, as other graphs see it: what `compile()` gives may stand wherever a graph does. */
 import type { Graph } from './graph.ts';
-import type { StateView } from './node-contract.ts';
+import type { StateView } from './contracts/node-contract.ts';
 
 /** What `compile()` gives. The type parameters are for the type checker: what it takes, and its state at the end. */
 export interface RunnableGraph<Input = never, State = unknown> {

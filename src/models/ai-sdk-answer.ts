@@ -7,7 +7,7 @@ import type {
   ModelResponse,
   ModelUsage,
   ProviderData,
-} from '../graph/model-contract.ts';
+} from '../graph/contracts/model-contract.ts';
 
 type SdkPart = aiSdk.ContentPart<aiSdk.ToolSet>;
 

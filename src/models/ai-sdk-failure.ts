@@ -1,7 +1,7 @@
 /** What a call of the AI SDK failed of, in the words of the model port. */
 import type { APICallError } from 'ai';
 import { CairnError } from '../errors.ts';
-import { NodeFailure } from '../graph/node-contract.ts';
+import { NodeFailure } from '../graph/contracts/node-contract.ts';
 
 const neverConnected = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH']);
 

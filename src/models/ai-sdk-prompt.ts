@@ -9,7 +9,7 @@ import type {
   ProviderData,
   ToolResultPart,
   UserPart,
-} from '../graph/model-contract.ts';
+} from '../graph/contracts/model-contract.ts';
 
 type AiSdk = typeof aiSdk;
 type ProviderOptions = aiSdk.ProviderMetadata;

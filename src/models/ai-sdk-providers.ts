@@ -1,7 +1,7 @@
 /** Which package of the AI SDK answers under a provider's name, and how it is set up. */
 import type { LanguageModel } from 'ai';
 import { CairnError } from '../errors.ts';
-import { NodeFailure } from '../graph/node-contract.ts';
+import { NodeFailure } from '../graph/contracts/node-contract.ts';
 import type { ProviderSettings } from './ai-sdk-settings.ts';
 
 /** Packages whose name is not that of the provider, and what else they need. */

@@ -1,7 +1,7 @@
 /** Models of the AI SDK's providers. Its packages are the user's to install. */
 import type * as aiSdk from 'ai';
 import type { LanguageModel } from 'ai';
-import type { ModelResponse } from '../graph/model-contract.ts';
+import type { ModelResponse } from '../graph/contracts/model-contract.ts';
 import type { ModelRequest, Models } from '../ports/model.ts';
 import { answerOf, followStream } from './ai-sdk-answer.ts';
 import { modelFailure } from './ai-sdk-failure.ts';

@@ -11,7 +11,7 @@ export {
   type ScriptedTurn,
 } from './scripted.ts';
 export type { ModelRequest, Models } from '../ports/model.ts';
-export { modelDeltaOf, textOf } from '../graph/model-contract.ts';
+export { modelDeltaOf, textOf } from '../graph/contracts/model-contract.ts';
 export type {
   AssistantPart,
   FilePart,
@@ -32,4 +32,4 @@ export type {
   ToolCallPart,
   ToolResultPart,
   UserPart,
-} from '../graph/model-contract.ts';
+} from '../graph/contracts/model-contract.ts';

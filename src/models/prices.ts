@@ -1,5 +1,5 @@
 /** What a call cost, by a table of prices that the user gives. Without one, no cost is told. */
-import type { ModelUsage } from '../graph/model-contract.ts';
+import type { ModelUsage } from '../graph/contracts/model-contract.ts';
 
 /** Prices of a million tokens, in whatever currency the table is kept. */
 export interface ModelPrice {

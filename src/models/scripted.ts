@@ -5,8 +5,8 @@ import {
   type ModelMessage,
   type ModelResponse,
   type ToolCallPart,
-} from '../graph/model-contract.ts';
-import { NodeFailure } from '../graph/node-contract.ts';
+} from '../graph/contracts/model-contract.ts';
+import { NodeFailure } from '../graph/contracts/node-contract.ts';
 import type { ModelRequest, Models } from '../ports/model.ts';
 
 /** A tool that a scripted answer asks for. */

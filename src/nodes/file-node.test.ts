@@ -16,7 +16,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeEach, expect, test } from 'vitest';
 import { CairnError } from '../errors.ts';
-import type { NodeFailure, Reconciliation } from '../graph/node-contract.ts';
+import type { NodeFailure, Reconciliation } from '../graph/contracts/node-contract.ts';
 import { createFakeContext, createStateView, type FakeContextOptions } from '../testing/node-suite/fake-context.ts';
 import { fileNode, type FileOutput, type FileReadConfig, type FileWriteConfig } from './index.ts';
 

@@ -3,7 +3,12 @@ import { CairnError } from '../errors.ts';
 import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
 import { dirname } from 'node:path';
-import { NodeFailure, type NodeContext, type Reconciliation, type StateView } from '../graph/node-contract.ts';
+import {
+  NodeFailure,
+  type NodeContext,
+  type Reconciliation,
+  type StateView,
+} from '../graph/contracts/node-contract.ts';
 import { beforeEffect } from './draft/before-effect.ts';
 import { describeConfig, resolveComputed } from './draft/computed.ts';
 import { confinePath } from './file/confined-path.ts';

@@ -1,7 +1,7 @@
 /** The function node: the author's own code. */
 import { CairnError } from '../errors.ts';
 import { draftNode, type NodeDraft, type NodeOptions } from './draft/node-draft.ts';
-import type { NodeImplementation, StateView } from '../graph/node-contract.ts';
+import type { NodeImplementation, StateView } from '../graph/contracts/node-contract.ts';
 import type { TypedContext } from './draft/typed-context.ts';
 
 /** What a function node may be given beside its function. */

@@ -1,7 +1,13 @@
 /** The guardrail node: checks the state and lets the run go on, or not. */
 import { CairnError } from '../errors.ts';
 import type { Condition } from '../graph/graph.ts';
-import { NodeFailure, outcome, type NodeContext, type StateUpdates, type StateView } from '../graph/node-contract.ts';
+import {
+  NodeFailure,
+  outcome,
+  type NodeContext,
+  type StateUpdates,
+  type StateView,
+} from '../graph/contracts/node-contract.ts';
 import { refuseUnknownKeys } from './draft/known-keys.ts';
 import { draftNode, type NodeDraft, type NodeOptions } from './draft/node-draft.ts';
 import type { FromState } from './draft/typed-context.ts';

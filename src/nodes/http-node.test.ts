@@ -7,7 +7,7 @@ import { afterAll, expect, test } from 'vitest';
 import { z } from 'zod';
 import { within } from '../../test/support/awaited.ts';
 import { CairnError } from '../errors.ts';
-import type { NodeFailure } from '../graph/node-contract.ts';
+import type { NodeFailure } from '../graph/contracts/node-contract.ts';
 import { createFakeContext, type FakeContextOptions } from '../testing/node-suite/fake-context.ts';
 import { httpNode, httpRetry, secret, type HttpNodeConfig, type HttpOutput } from './index.ts';
 

@@ -1,6 +1,6 @@
 /** The http node: one request, with limits, retries and nothing secret left behind. */
 import { CairnError } from '../errors.ts';
-import { NodeFailure, type NodeContext, type RetryPolicy, type StateView } from '../graph/node-contract.ts';
+import { NodeFailure, type NodeContext, type RetryPolicy, type StateView } from '../graph/contracts/node-contract.ts';
 import type { StandardSchema } from '../graph/graph.ts';
 import type { SecretReference } from '../graph/secret-reference.ts';
 import { checkValue } from './draft/check-value.ts';

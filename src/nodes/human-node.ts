@@ -1,8 +1,8 @@
 /** The human node: asks a person and waits, for days if need be. */
 import { CairnError } from '../errors.ts';
 import { same, schemaFault } from '../schema/json-schema.ts';
-import { NodeFailure, type NodeContext, type Question, type StateView } from '../graph/node-contract.ts';
-import type { ChoiceValue, SchemaValue } from '../graph/answer-types.ts';
+import { NodeFailure, type NodeContext, type Question, type StateView } from '../graph/contracts/node-contract.ts';
+import type { ChoiceValue, SchemaValue } from '../graph/contracts/answer-types.ts';
 import { describeConfig, resolveComputed } from './draft/computed.ts';
 import { refuseUnknownKeys } from './draft/known-keys.ts';
 import { draftNode, type NodeDraft, type NodeOptions } from './draft/node-draft.ts';

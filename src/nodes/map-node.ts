@@ -11,7 +11,7 @@ import {
   type RetryPolicy,
   type StateView,
   type StepContext,
-} from '../graph/node-contract.ts';
+} from '../graph/contracts/node-contract.ts';
 import { runParts } from '../graph/run-parts.ts';
 import { describeConfig } from './draft/computed.ts';
 import { refuseUnknownKeys } from './draft/known-keys.ts';

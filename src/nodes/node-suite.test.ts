@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { afterAll, expect, test } from 'vitest';
-import { compileGraph } from '../graph/compile-graph.ts';
+import { compileGraph } from '../graph/compile/compile-graph.ts';
 import { END, START } from '../graph/graph.ts';
 import { nodeSuite, type NodeSuiteOptions } from '../testing/node-suite/node-suite.ts';
 import {

@@ -1,7 +1,13 @@
 /** The router node: reads the state and says where the run goes on. */
 import { CairnError } from '../errors.ts';
 import type { Choice } from '../graph/graph.ts';
-import { NodeFailure, outcome, type NodeContext, type Outcome, type StateView } from '../graph/node-contract.ts';
+import {
+  NodeFailure,
+  outcome,
+  type NodeContext,
+  type Outcome,
+  type StateView,
+} from '../graph/contracts/node-contract.ts';
 import { refuseUnknownKeys } from './draft/known-keys.ts';
 import { draftNode, type NodeDraft, type NodeOptions } from './draft/node-draft.ts';
 import type { FromState } from './draft/typed-context.ts';

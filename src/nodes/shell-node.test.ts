@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { CairnError } from '../errors.ts';
-import type { NodeFailure } from '../graph/node-contract.ts';
+import type { NodeFailure } from '../graph/contracts/node-contract.ts';
 import { createFakeContext, type FakeContextOptions } from '../testing/node-suite/fake-context.ts';
 import { secret, shellNode, type ShellNodeConfig, type ShellOutput } from './index.ts';
 

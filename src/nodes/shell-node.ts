@@ -1,6 +1,6 @@
 /** The shell node: runs a program, and never lets a value become shell syntax. */
 import { CairnError } from '../errors.ts';
-import { NodeFailure, type NodeContext, type RetryPolicy, type StateView } from '../graph/node-contract.ts';
+import { NodeFailure, type NodeContext, type RetryPolicy, type StateView } from '../graph/contracts/node-contract.ts';
 import { beforeEffect } from './draft/before-effect.ts';
 import { describeConfig, resolveComputed } from './draft/computed.ts';
 import type { TextMask } from '../state/secrecy/text-mask.ts';

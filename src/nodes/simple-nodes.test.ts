@@ -2,10 +2,10 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { CairnError } from '../errors.ts';
-import { compileGraph } from '../graph/compile-graph.ts';
-import { compileChoice } from '../graph/expression.ts';
+import { compileGraph } from '../graph/compile/compile-graph.ts';
+import { compileChoice } from '../graph/expression/expression.ts';
 import { END, START, type ConditionScope, type Graph } from '../graph/graph.ts';
-import { Outcome, type NodeFailure, type OutcomeParts } from '../graph/node-contract.ts';
+import { Outcome, type NodeFailure, type OutcomeParts } from '../graph/contracts/node-contract.ts';
 import { createFakeContext, createStateView, type FakeContextOptions } from '../testing/node-suite/fake-context.ts';
 import {
   functionNode,

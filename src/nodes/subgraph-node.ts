@@ -2,7 +2,13 @@
 import { CairnError } from '../errors.ts';
 import type { Graph } from '../graph/graph.ts';
 import { graphOf, type GraphOrRunnable } from '../graph/runnable-graph.ts';
-import { NodeFailure, outcome, type NodeContext, type OutcomeParts, type StateView } from '../graph/node-contract.ts';
+import {
+  NodeFailure,
+  outcome,
+  type NodeContext,
+  type OutcomeParts,
+  type StateView,
+} from '../graph/contracts/node-contract.ts';
 import { refuseUnknownKeys } from './draft/known-keys.ts';
 import { draftNode, type NodeDraft, type NodeOptions } from './draft/node-draft.ts';
 import type { FromState } from './draft/typed-context.ts';

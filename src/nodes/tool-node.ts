@@ -7,7 +7,7 @@ import {
   type Reconciliation,
   type RetryPolicy,
   type StateView,
-} from '../graph/node-contract.ts';
+} from '../graph/contracts/node-contract.ts';
 import type { StandardSchema } from '../graph/graph.ts';
 import { checkValue } from './draft/check-value.ts';
 import { beforeEffect } from './draft/before-effect.ts';

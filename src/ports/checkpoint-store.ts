@@ -1,5 +1,5 @@
 /** A store of whole checkpoints, as people already have one: each checkpoint is saved alone and can be read alone. */
-import type { EffectClass } from '../graph/node-contract.ts';
+import type { EffectClass } from '../graph/contracts/node-contract.ts';
 
 /** The partitions of a run's state. */
 export interface GraphState {

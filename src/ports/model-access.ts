@@ -1,7 +1,7 @@
 /** Models as the code of a node sees them: under its attempt's key and signal, with pieces of the answer as live events, and their cost as its own (Q7). */
 import type { Amounts } from '../graph/amounts.ts';
-import type { ModelAccess, ModelDeltaEvent, ModelResponse } from '../graph/model-contract.ts';
-import { NodeFailure, type NodeContext } from '../graph/node-contract.ts';
+import type { ModelAccess, ModelDeltaEvent, ModelResponse } from '../graph/contracts/model-contract.ts';
+import { NodeFailure, type NodeContext } from '../graph/contracts/node-contract.ts';
 import type { Models } from './model.ts';
 
 /** @param models - without them every call fails with MODEL_UNKNOWN */

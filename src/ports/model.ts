@@ -1,5 +1,5 @@
 /** The model port: one call of a language model. A call is `external` and `idempotent`: one in flight may be paid twice, and is counted (X6). */
-import type { ModelCall, ModelDelta, ModelResponse } from '../graph/model-contract.ts';
+import type { ModelCall, ModelDelta, ModelResponse } from '../graph/contracts/model-contract.ts';
 
 /** A call, and how it is made. */
 export interface ModelRequest extends ModelCall {

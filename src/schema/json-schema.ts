@@ -1,7 +1,7 @@
 /** Values against JSON Schema, in the subset of docs/spec/waits.md (W3.3). */
-import { currentBudget, Overdrawn, withBudget } from '../graph/expression-budget.ts';
-import { payForWhole } from '../graph/expression-meter.ts';
-import { fitsPattern } from '../graph/fits-pattern.ts';
+import { currentBudget, Overdrawn, withBudget } from '../graph/expression/expression-budget.ts';
+import { payForWhole } from '../graph/expression/expression-meter.ts';
+import { fitsPattern } from '../graph/expression/fits-pattern.ts';
 import { canonicalText } from '../state/values/canonical.ts';
 import { encodeValue } from '../state/values/codec.ts';
 import { resolvePointer } from './json-schema-defects.ts';

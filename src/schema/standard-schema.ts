@@ -1,7 +1,7 @@
 /** Schemas in the two forms that users give them: JSON Schema, or a Standard Schema such as Zod's, which can tell its JSON Schema. */
 import { CairnError } from '../errors.ts';
 import type { StandardSchema } from '../graph/graph.ts';
-import type { JsonSchema } from '../graph/node-type.ts';
+import type { JsonSchema } from '../graph/contracts/node-type.ts';
 import { isPlainObject } from '../state/values/plain.ts';
 import { schemaFault } from './json-schema.ts';
 

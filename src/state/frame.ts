@@ -1,6 +1,6 @@
 /** The live frame: one mutable tree, and the one place where it is changed; each change is recorded as an op (C4). */
 import { CairnError } from '../errors.ts';
-import { type StateView, partitions } from '../graph/node-contract.ts';
+import { type StateView, partitions } from '../graph/contracts/node-contract.ts';
 import { absent } from './channels/cell.ts';
 import { Channels, now, type Area } from './channels/channels.ts';
 import type { ChannelTable } from './channels/channel-table.ts';

@@ -19,7 +19,7 @@ export { findEffectFaults } from './crash-kit/find-effect-faults.ts';
 // Hold an adapter to its port.
 export { storeSuite } from './store-suite/store-suite.ts';
 export type { StoreSuiteOptions, StoreSupport, StoreUnderTest } from './store-suite/suite.ts';
-export { networkFaults, putNetworkBefore, type NetworkFaults } from './store-suite/network-under-test.ts';
+export { networkFaults, putNetworkBefore, type NetworkFaults } from './store-suite/random/network-under-test.ts';
 export { blobSuite, type BlobsUnderTest, type BlobSuiteOptions } from './blob-suite.ts';
 export { nodeSuite, type NodeSuiteOptions } from './node-suite/node-suite.ts';
 

@@ -2,9 +2,9 @@
 import { tool, type FunctionTool } from '../../src/agents/agent-tool.ts';
 import { agent } from '../../src/agents/agent.ts';
 import type { createToolBox } from '../../src/agents/tool-box.ts';
-import { compileGraph } from '../../src/graph/compile-graph.ts';
+import { compileGraph } from '../../src/graph/compile/compile-graph.ts';
 import { END, START, type Graph } from '../../src/graph/graph.ts';
-import { NodeFailure } from '../../src/graph/node-contract.ts';
+import { NodeFailure } from '../../src/graph/contracts/node-contract.ts';
 import { createScriptedModels, type ScriptedTurn } from '../../src/models/scripted.ts';
 import type { ModelRequest, Models } from '../../src/ports/model.ts';
 import { encodeValue } from '../../src/state/values/codec.ts';

@@ -1,6 +1,6 @@
 /** Answers and signals that do not fit, are of odd kinds, come late, or go nowhere. */
 import { expect, test } from 'vitest';
-import type { Question } from '../../src/graph/node-contract.ts';
+import type { Question } from '../../src/graph/contracts/node-contract.ts';
 import type { RunResult } from '../../src/engine/api.ts';
 import { createBench, edges, graphOf, node, resumeToRest, runToRest } from '../engine-kit.ts';
 

@@ -1,7 +1,7 @@
 /** Resume under a graph that is not the one the run was started with (H3). */
 import { expect, test } from 'vitest';
 import type { Graph, NodeDefinition } from '../../src/graph/graph.ts';
-import { outcome } from '../../src/graph/node-contract.ts';
+import { outcome } from '../../src/graph/contracts/node-contract.ts';
 import { type Bench, afterCrash, changesOf, createBench, edges, graphOf, node, runToRest } from '../engine-kit.ts';
 
 const first = node('first', 'pure', () => outcome({ output: 1, scratch: { count: 1 } }));

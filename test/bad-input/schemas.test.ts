@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import type { GraphDefinition } from '../../src/graph/graph.ts';
-import { outcome, type NodeContext, type OutcomeParts } from '../../src/graph/node-contract.ts';
+import { outcome, type NodeContext, type OutcomeParts } from '../../src/graph/contracts/node-contract.ts';
 import { createBench, edges, graphOf, node, resumeToRest, runToRest } from '../engine-kit.ts';
 
 type Graph = ReturnType<typeof graphOf>;

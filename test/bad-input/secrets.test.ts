@@ -19,8 +19,8 @@ import {
   START,
 } from '../../src/index.ts';
 import { createDefaultEngine } from '../../src/app/default-engine.ts';
-import { environmentSecrets } from '../../src/app/environment-secrets.ts';
-import { systemClock } from '../../src/app/system-clock.ts';
+import { environmentSecrets } from '../../src/app/config/environment-secrets.ts';
+import { systemClock } from '../../src/app/process/system-clock.ts';
 import { createEngine } from '../../src/engine/engine.ts';
 import { openSqliteStore } from '../../src/stores/sqlite/index.ts';
 import { testIds } from '../engine-kit.ts';

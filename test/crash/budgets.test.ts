@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import type { OpenQuestion } from '../../src/engine/api.ts';
 import type { Graph } from '../../src/graph/graph.ts';
-import type { NodeContext } from '../../src/graph/node-contract.ts';
+import type { NodeContext } from '../../src/graph/contracts/node-contract.ts';
 import { createMemoryStore } from '../../src/stores/memory/index.ts';
 import type { CrashCase, CrashKitOptions } from '../../src/testing/crash-kit/crash-case.ts';
 import { crashEverywhere, crashFree } from '../../src/testing/crash-kit/crash-everywhere.ts';

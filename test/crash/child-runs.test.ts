@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { createMemoryBlobs } from '../../src/blobs/memory-blobs.ts';
 import type { Graph, NodeDefinition } from '../../src/graph/graph.ts';
-import type { NodeContext } from '../../src/graph/node-contract.ts';
+import type { NodeContext } from '../../src/graph/contracts/node-contract.ts';
 import { createMemoryStore } from '../../src/stores/memory/index.ts';
 import type { CrashCase, CrashKitOptions } from '../../src/testing/crash-kit/crash-case.ts';
 import { crashEverywhere } from '../../src/testing/crash-kit/crash-everywhere.ts';

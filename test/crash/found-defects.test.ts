@@ -1,6 +1,6 @@
 /** Defects that the crash kit and the simulation found, each as the smallest run that shows it. */
 import { expect, it } from 'vitest';
-import { NodeFailure, outcome } from '../../src/graph/node-contract.ts';
+import { NodeFailure, outcome } from '../../src/graph/contracts/node-contract.ts';
 import type { Store } from '../../src/ports/store.ts';
 import { createBench, edges, graphOf, node, resumeToRest, runToRest } from '../engine-kit.ts';
 

@@ -1,6 +1,6 @@
 /** Random graphs with loops, several heads, nested loops, `always` edges and every kind of join; the same seed gives the same one. */
 import { type EdgeDefinition, type GraphDefinition, type Join, END, START } from '../../src/graph/graph.ts';
-import { findLoops } from '../../src/graph/loops.ts';
+import { findLoops } from '../../src/graph/shape/loops.ts';
 
 export interface Sketch {
   /** Node 0 is START; the last is END if `hasEnd`. */

@@ -1,5 +1,5 @@
 /** Small graphs written as lines, and runs of them written as what each visit fires. */
-import { compileGraph } from '../../src/graph/compile-graph.ts';
+import { compileGraph } from '../../src/graph/compile/compile-graph.ts';
 import { type Graph, type Join, END, START } from '../../src/graph/graph.ts';
 import { createDriver, type Driver } from './plan-driver.ts';
 

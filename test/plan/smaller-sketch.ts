@@ -1,6 +1,6 @@
 /** Smaller sketches, and sketches in words. */
 import * as fc from 'fast-check';
-import { compileGraph } from '../../src/graph/compile-graph.ts';
+import { compileGraph } from '../../src/graph/compile/compile-graph.ts';
 import { END, START } from '../../src/graph/graph.ts';
 import { withEach, withoutEach, type Property } from '../support/smallest.ts';
 import { defineGraph, nodeId, type Sketch } from './random-graph.ts';

@@ -1,5 +1,5 @@
 /** The shape of a random graph, drawn from a seed: plain data, from which a graph is built for each process. */
-import type { EffectClass } from '../../src/graph/node-contract.ts';
+import type { EffectClass } from '../../src/graph/contracts/node-contract.ts';
 import type { CheckpointPolicy, NodeCheckpoint, OnFailure } from '../../src/graph/graph.ts';
 import { createSeededRandom } from '../../src/testing/seeded-random.ts';
 import type { SeededRandom } from '../../src/testing/seeded-random.ts';

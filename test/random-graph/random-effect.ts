@@ -1,5 +1,5 @@
 /** What the effects and steps of a random graph do: fail so often, take so long, and reach the oracle. */
-import { NodeFailure } from '../../src/graph/node-contract.ts';
+import { NodeFailure } from '../../src/graph/contracts/node-contract.ts';
 import type { CrashProcess } from '../../src/testing/crash-kit/process-life.ts';
 import type { EffectPlan } from './plan-random-graph.ts';
 

@@ -1,5 +1,5 @@
 /** Random graphs for property tests: every effect class, loops, joins, waits, maps, children, retries and failures, from one seed. */
-import { compileGraph } from '../../src/graph/compile-graph.ts';
+import { compileGraph } from '../../src/graph/compile/compile-graph.ts';
 import { END, START } from '../../src/graph/graph.ts';
 import type {
   Condition,

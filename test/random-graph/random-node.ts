@@ -7,8 +7,8 @@ import type {
   OutcomeParts,
   StateView,
   StepOptions,
-} from '../../src/graph/node-contract.ts';
-import { outcome, stepsOutput } from '../../src/graph/node-contract.ts';
+} from '../../src/graph/contracts/node-contract.ts';
+import { outcome, stepsOutput } from '../../src/graph/contracts/node-contract.ts';
 import type { CrashProcess } from '../../src/testing/crash-kit/process-life.ts';
 import { failsBefore, performEffect } from './random-effect.ts';
 import type { EffectPlan, NodePlan, PartPlan } from './plan-random-graph.ts';

@@ -1,6 +1,6 @@
 /** Runs the code behind one block without an engine. */
-import type { FileOutput, Inputs, Need, NodeType, TypedNodeContext } from '../../src/graph/node-type.ts';
-import type { NodeFailure } from '../../src/graph/node-contract.ts';
+import type { FileOutput, Inputs, Need, NodeType, TypedNodeContext } from '../../src/graph/contracts/node-type.ts';
+import type { NodeFailure } from '../../src/graph/contracts/node-contract.ts';
 import {
   createFakeContext,
   type FakeContext,

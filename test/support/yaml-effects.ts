@@ -1,5 +1,5 @@
 /** Blocks whose effects go to the crash kit's oracle: one for each way to recover, and one that asks between its effects. */
-import type { Inputs, JsonSchema, NodeType, TypedNodeContext } from '../../src/graph/node-type.ts';
+import type { Inputs, JsonSchema, NodeType, TypedNodeContext } from '../../src/graph/contracts/node-type.ts';
 import {
   createNodeTypes,
   InteractiveBlock,

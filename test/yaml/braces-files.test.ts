@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, readFileSync, realpathSync, rmSync, statSync, 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { systemClock } from '../../src/app/system-clock.ts';
+import { systemClock } from '../../src/app/process/system-clock.ts';
 import { checkWorkflow, convertWorkflow } from '../../src/dialects/yaml/index.ts';
 import type { Violation } from '../../src/graph/graph.ts';
 import { createNodeTypes } from '../../src/nodes/blocks/index.ts';

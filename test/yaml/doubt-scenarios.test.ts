@@ -1,7 +1,7 @@
 /** What a person, or the type's own look at the receiver, says of a block's effect in doubt, and what references then read (X3, T6, Y10). */
 import { describe, expect, test } from 'vitest';
 import type { RunResult } from '../../src/engine/api.ts';
-import type { NodeType } from '../../src/graph/node-type.ts';
+import type { NodeType } from '../../src/graph/contracts/node-type.ts';
 import { InteractiveBlock, interactiveNodeType, type BlockOutput } from '../../src/nodes/blocks/index.ts';
 import { outputsOf, yamlBench, type YamlBench } from '../yaml-bench.ts';
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import type { PreviewOptions } from '../../src/engine/api.ts';
-import { systemClock } from '../../src/app/system-clock.ts';
+import { systemClock } from '../../src/app/process/system-clock.ts';
 import { createNodeTypes } from '../../src/nodes/blocks/index.ts';
 import { createBench } from '../engine-kit.ts';
 import { read } from '../yaml-kit.ts';

@@ -3,9 +3,9 @@ import { createServer } from 'node:http';
 import { createServer as createTcpServer, type AddressInfo, type Server } from 'node:net';
 import { afterAll, beforeEach, expect, test } from 'vitest';
 import type { RunResult } from '../../src/engine/api.ts';
-import type { Permissions } from '../../src/graph/permissions.ts';
+import type { Permissions } from '../../src/graph/permissions/permissions.ts';
 import { readWorkflow, type ReadOptions } from '../../src/dialects/yaml/index.ts';
-import { systemClock } from '../../src/app/system-clock.ts';
+import { systemClock } from '../../src/app/process/system-clock.ts';
 import { createNodeTypes } from '../../src/nodes/blocks/index.ts';
 import { createBench, runToRest } from '../engine-kit.ts';
 

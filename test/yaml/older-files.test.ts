@@ -3,7 +3,7 @@ import { mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { systemClock } from '../../src/app/system-clock.ts';
+import { systemClock } from '../../src/app/process/system-clock.ts';
 import { createNodeTypes } from '../../src/nodes/blocks/index.ts';
 import { createBench } from '../engine-kit.ts';
 import { faultsOf, read, runText } from '../yaml-kit.ts';

@@ -9,7 +9,7 @@ import { verifyRun } from '../../history/verify/verify.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
 import type { Store } from '../../ports/store.ts';
 import { BackupFile, copyDatabase, openSqliteStore } from '../../stores/sqlite/index.ts';
-import { parseStoreUrl } from '../store-url.ts';
+import { parseStoreUrl } from '../place/store-url.ts';
 import { makeWhole, renameDurably } from './part-files.ts';
 
 /** What is backed up, and how. */

@@ -11,8 +11,8 @@ import { toListedRun, type ListedRun } from '../../history/read/list-runs.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
 import type { Store } from '../../ports/store.ts';
 import { BackupFile, openSqliteStore, type BackupLabel } from '../../stores/sqlite/index.ts';
-import { makeFolder } from '../make-folder.ts';
-import { parseStoreUrl } from '../store-url.ts';
+import { makeFolder } from '../place/make-folder.ts';
+import { parseStoreUrl } from '../place/store-url.ts';
 import { findFaults } from './back-up.ts';
 import { makeWhole, renameDurably } from './part-files.ts';
 

@@ -3,9 +3,9 @@
  * whoever can go on with a run can go on with a schedule. What it starts has an id that follows from the due time: two workers that
  * fire the same time, and one that fires it again after a crash, start the same run.
  */
-import { compileGraph } from '../../graph/compile-graph.ts';
+import { compileGraph } from '../../graph/compile/compile-graph.ts';
 import { END, START, type Graph } from '../../graph/graph.ts';
-import type { NodeContext } from '../../graph/node-contract.ts';
+import type { NodeContext } from '../../graph/contracts/node-contract.ts';
 import { CairnError } from '../../errors.ts';
 import { readCron, type CronTimes } from './cron-times.ts';
 

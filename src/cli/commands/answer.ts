@@ -7,7 +7,7 @@ import type { FieldsOf } from '../../operations/declare/operation.ts';
 import { resumeRun } from '../../operations/runs/resume-run.ts';
 import { allowField } from '../app-fields.ts';
 import type { Command } from '../command.ts';
-import { follow, withApp } from '../follow.ts';
+import { follow, withApp } from '../live/follow.ts';
 import type { Session } from '../session.ts';
 import { printable } from '../text/printable.ts';
 import { formatInline } from '../text/value.ts';

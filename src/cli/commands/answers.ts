@@ -8,7 +8,7 @@ import { resumeRun } from '../../operations/runs/resume-run.ts';
 import { allowField } from '../app-fields.ts';
 import type { Command } from '../command.ts';
 import { exitCodeOf, reportFailure } from '../failure.ts';
-import { follow, withApp } from '../follow.ts';
+import { follow, withApp } from '../live/follow.ts';
 import type { Session } from '../session.ts';
 import { printable } from '../text/printable.ts';
 

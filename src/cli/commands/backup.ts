@@ -1,12 +1,12 @@
 /** `cairn backup` */
 import { resolve } from 'node:path';
 import { backUp, type BackupReport } from '../../app/backup/back-up.ts';
-import { chooseStore } from '../../app/open-reading.ts';
+import { chooseStore } from '../../app/place/open-reading.ts';
 import { CairnError } from '../../errors.ts';
 import type { FieldsOf } from '../../operations/declare/operation.ts';
 import type { Command } from '../command.ts';
 import { reportFailure } from '../failure.ts';
-import { listenForInterrupt } from '../interrupt.ts';
+import { listenForInterrupt } from '../live/interrupt.ts';
 import type { Session } from '../session.ts';
 import { printable } from '../text/printable.ts';
 

@@ -2,7 +2,7 @@
 import { perform } from '../../operations/declare/perform.ts';
 import { cancelRun, type CancelRunInput } from '../../operations/runs/cancel-run.ts';
 import type { Command } from '../command.ts';
-import { withApp } from '../follow.ts';
+import { withApp } from '../live/follow.ts';
 import { printable } from '../text/printable.ts';
 
 export const cancelCommand: Command<CancelRunInput> = {

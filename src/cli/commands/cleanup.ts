@@ -2,7 +2,7 @@
 import { perform } from '../../operations/declare/perform.ts';
 import { cleanUp, type CleanUpInput, type CleanUpOutput } from '../../operations/store/clean-up.ts';
 import type { Command } from '../command.ts';
-import { withApp } from '../follow.ts';
+import { withApp } from '../live/follow.ts';
 import { noteBlobs } from '../note-blobs.ts';
 import type { Session } from '../session.ts';
 import { printable } from '../text/printable.ts';

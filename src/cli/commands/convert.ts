@@ -6,7 +6,7 @@ import { CairnError } from '../../errors.ts';
 import { convertWorkflow, type ConvertWorkflowInput } from '../../operations/workflows/convert-workflow.ts';
 import type { FieldsOf } from '../../operations/declare/operation.ts';
 import type { Command } from '../command.ts';
-import { withApp } from '../follow.ts';
+import { withApp } from '../live/follow.ts';
 
 interface ConvertArguments extends Pick<ConvertWorkflowInput, 'to'> {
   readonly file: string;

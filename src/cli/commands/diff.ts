@@ -1,6 +1,6 @@
 /** `cairn diff` */
 import { perform } from '../../operations/declare/perform.ts';
-import { withHistory } from '../../app/with-history.ts';
+import { withHistory } from '../../app/place/with-history.ts';
 import {
   diffCheckpoints,
   type DiffCheckpointsInput,

@@ -1,6 +1,6 @@
 /** `cairn doctor` */
 import { perform } from '../../operations/declare/perform.ts';
-import { openDoctor } from '../../app/examine-place.ts';
+import { openDoctor } from '../../app/place/examine-place.ts';
 import { errorTable, type ErrorCode } from '../../errors.ts';
 import { examineStore } from '../../operations/store/examine-store.ts';
 import type { Finding } from '../../operations/store/examine-store.ts';

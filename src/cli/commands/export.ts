@@ -5,7 +5,7 @@ import { CairnError } from '../../errors.ts';
 import { exportRun, type ExportRunInput } from '../../operations/store/move-runs.ts';
 import type { FieldsOf } from '../../operations/declare/operation.ts';
 import type { Command } from '../command.ts';
-import { withApp } from '../follow.ts';
+import { withApp } from '../live/follow.ts';
 import { printable } from '../text/printable.ts';
 import { openWriter, writeAll } from '../write-out.ts';
 

@@ -2,7 +2,7 @@
 import { perform } from '../../operations/declare/perform.ts';
 import { forkRun, type ForkRunInput } from '../../operations/runs/fork-run.ts';
 import type { Command } from '../command.ts';
-import { follow } from '../follow.ts';
+import { follow } from '../live/follow.ts';
 import { printable } from '../text/printable.ts';
 
 export const forkCommand: Command<ForkRunInput> = {

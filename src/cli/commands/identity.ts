@@ -1,10 +1,10 @@
 /** `cairn identity` */
 import { perform } from '../../operations/declare/perform.ts';
-import { withReading } from '../../app/open-reading.ts';
+import { withReading } from '../../app/place/open-reading.ts';
 import { CairnError } from '../../errors.ts';
 import { storeIdentity, type StoreIdentityInput } from '../../operations/store/store-identity.ts';
 import type { Command } from '../command.ts';
-import { withApp } from '../follow.ts';
+import { withApp } from '../live/follow.ts';
 import { printable } from '../text/printable.ts';
 
 export const identityCommand: Command<StoreIdentityInput> = {

@@ -6,7 +6,7 @@ import { CairnError } from '../../errors.ts';
 import { importRun, type ImportAs } from '../../operations/store/move-runs.ts';
 import type { FieldsOf } from '../../operations/declare/operation.ts';
 import type { Command } from '../command.ts';
-import { withApp } from '../follow.ts';
+import { withApp } from '../live/follow.ts';
 import { printable } from '../text/printable.ts';
 
 interface ImportArguments extends ImportAs {

@@ -1,13 +1,13 @@
 /** `cairn inbox` */
 import { perform } from '../../operations/declare/perform.ts';
-import { withReading } from '../../app/open-reading.ts';
+import { withReading } from '../../app/place/open-reading.ts';
 import { listWaits, type ListWaitsInput, type ListWaitsOutput } from '../../operations/waits/list-waits.ts';
 import type { Command } from '../command.ts';
 import type { Session } from '../session.ts';
 import { nodeNameOf, type OpenQuestion } from '../../operations/waits/find-wait.ts';
 import { printable } from '../text/printable.ts';
 import { formatTable } from '../text/table.ts';
-import { formatDue, formatWait, namesOf, purposeOf } from '../wait-text.ts';
+import { formatDue, formatWait, namesOf, purposeOf } from '../text/wait-text.ts';
 
 const columns = [
   { title: 'RUN', canShrink: true },

@@ -1,13 +1,13 @@
 /** `cairn log` */
 import { perform } from '../../operations/declare/perform.ts';
-import { withReading } from '../../app/open-reading.ts';
+import { withReading } from '../../app/place/open-reading.ts';
 import {
   type LogEntry,
   readLog,
   type ReadLogInput,
   type ReadLogOutput,
 } from '../../operations/checkpoints/read-log.ts';
-import { describeChange } from '../change-text.ts';
+import { describeChange } from '../text/change-text.ts';
 import type { Command } from '../command.ts';
 import type { Session } from '../session.ts';
 import { printable } from '../text/printable.ts';

@@ -1,6 +1,6 @@
 /** `cairn ls` */
 import { perform } from '../../operations/declare/perform.ts';
-import { withReading } from '../../app/open-reading.ts';
+import { withReading } from '../../app/place/open-reading.ts';
 import {
   listRuns,
   shownStatusOf,
@@ -10,7 +10,7 @@ import {
 } from '../../operations/runs/list-runs.ts';
 import type { Command } from '../command.ts';
 import type { Session } from '../session.ts';
-import { underParents } from '../fork-tree.ts';
+import { underParents } from '../text/fork-tree.ts';
 import { printable } from '../text/printable.ts';
 import { toneOf } from '../text/style.ts';
 import { formatTable, type Cell } from '../text/table.ts';

@@ -3,7 +3,7 @@ import { CairnError } from '../../errors.ts';
 import type { FieldsOf } from '../../operations/declare/operation.ts';
 import { allowField, workflowsField } from '../app-fields.ts';
 import type { Command } from '../command.ts';
-import { listenForInterrupt } from '../interrupt.ts';
+import { listenForInterrupt } from '../live/interrupt.ts';
 
 interface McpArguments {
   readonly workflows?: readonly string[];

@@ -4,8 +4,8 @@ import { planWorkflow, type PlanWorkflowInput } from '../../operations/workflows
 import type { WorkflowDescription } from '../../operations/workflows/describe-workflow.ts';
 import { workflowsField } from '../app-fields.ts';
 import type { Command } from '../command.ts';
-import { withApp } from '../follow.ts';
-import { formatPlan } from '../plan-text.ts';
+import { withApp } from '../live/follow.ts';
+import { formatPlan } from '../text/plan-text.ts';
 import type { Session } from '../session.ts';
 
 interface PlanArguments extends PlanWorkflowInput {

@@ -2,7 +2,7 @@
 import { perform } from '../../operations/declare/perform.ts';
 import { previewRun, type PreviewRunInput, type PreviewRunOutput } from '../../operations/runs/fork-run.ts';
 import type { Command } from '../command.ts';
-import { withApp } from '../follow.ts';
+import { withApp } from '../live/follow.ts';
 import type { Session } from '../session.ts';
 import { formatAmounts, formatCosts } from '../text/amounts.ts';
 import { printable } from '../text/printable.ts';

@@ -2,7 +2,7 @@
 import { releaseRuns, type ReleaseRunsInput } from '../../operations/runs/release-runs.ts';
 import { perform } from '../../operations/declare/perform.ts';
 import type { Command } from '../command.ts';
-import { withApp } from '../follow.ts';
+import { withApp } from '../live/follow.ts';
 import { printable } from '../text/printable.ts';
 
 export const releaseCommand: Command<ReleaseRunsInput> = {

@@ -1,7 +1,7 @@
 /** `cairn restore` */
 import { resolve } from 'node:path';
 import { restore } from '../../app/backup/restore.ts';
-import { chooseStore } from '../../app/open-reading.ts';
+import { chooseStore } from '../../app/place/open-reading.ts';
 import type { FieldsOf } from '../../operations/declare/operation.ts';
 import type { Command } from '../command.ts';
 import { printable } from '../text/printable.ts';

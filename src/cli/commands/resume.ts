@@ -3,7 +3,7 @@ import { perform } from '../../operations/declare/perform.ts';
 import { resumeRun, type ResumeRunInput } from '../../operations/runs/resume-run.ts';
 import { allowField } from '../app-fields.ts';
 import type { Command } from '../command.ts';
-import { follow } from '../follow.ts';
+import { follow } from '../live/follow.ts';
 
 interface ResumeArguments extends ResumeRunInput {
   readonly allow?: readonly string[];

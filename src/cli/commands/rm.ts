@@ -3,7 +3,7 @@ import { perform } from '../../operations/declare/perform.ts';
 import { removeRun, type RemoveRunInput } from '../../operations/runs/remove-run.ts';
 import { noteBlobs } from '../note-blobs.ts';
 import type { Command } from '../command.ts';
-import { withApp } from '../follow.ts';
+import { withApp } from '../live/follow.ts';
 import { printable } from '../text/printable.ts';
 
 export const rmCommand: Command<RemoveRunInput> = {

@@ -7,7 +7,7 @@ import { startRun, type StartRunInput } from '../../operations/runs/start-run.ts
 import { workflowsField } from '../app-fields.ts';
 import type { Command } from '../command.ts';
 import { formatViolation } from '../failure.ts';
-import { follow } from '../follow.ts';
+import { follow } from '../live/follow.ts';
 import { readInput, withTypedTexts } from '../read-input.ts';
 import { storeOptions, type Session } from '../session.ts';
 import { printable } from '../text/printable.ts';

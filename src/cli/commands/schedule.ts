@@ -10,7 +10,7 @@ import {
 } from '../../operations/runs/schedules.ts';
 import { workflowsField } from '../app-fields.ts';
 import type { Command } from '../command.ts';
-import { withApp } from '../follow.ts';
+import { withApp } from '../live/follow.ts';
 import { readInput, withTypedTexts } from '../read-input.ts';
 import type { Session } from '../session.ts';
 import { printable } from '../text/printable.ts';

@@ -1,6 +1,6 @@
 /** `cairn schema` */
 import type { Command } from '../command.ts';
-import { withApp } from '../follow.ts';
+import { withApp } from '../live/follow.ts';
 
 export const schemaCommand: Command = {
   name: 'schema',

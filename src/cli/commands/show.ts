@@ -1,12 +1,12 @@
 /** `cairn show` */
 import { perform } from '../../operations/declare/perform.ts';
-import { withHistory } from '../../app/with-history.ts';
+import { withHistory } from '../../app/place/with-history.ts';
 import {
   showCheckpoint,
   type ShowCheckpointInput,
   type ShowCheckpointOutput,
 } from '../../operations/checkpoints/show-checkpoint.ts';
-import { describePart } from '../change-text.ts';
+import { describePart } from '../text/change-text.ts';
 import type { Command } from '../command.ts';
 import type { Session } from '../session.ts';
 import { printable } from '../text/printable.ts';

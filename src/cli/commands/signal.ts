@@ -2,7 +2,7 @@
 import { perform } from '../../operations/declare/perform.ts';
 import { signalRun, type SignalRunInput } from '../../operations/waits/signal-run.ts';
 import type { Command } from '../command.ts';
-import { withApp } from '../follow.ts';
+import { withApp } from '../live/follow.ts';
 import { printable } from '../text/printable.ts';
 
 export const signalCommand: Command<SignalRunInput> = {

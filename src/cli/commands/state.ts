@@ -1,6 +1,6 @@
 /** `cairn state` */
 import { perform } from '../../operations/declare/perform.ts';
-import { withHistory } from '../../app/with-history.ts';
+import { withHistory } from '../../app/place/with-history.ts';
 import { readState, type ReadStateInput } from '../../operations/checkpoints/read-state.ts';
 import type { Command } from '../command.ts';
 import { formatBlock } from '../text/value.ts';

@@ -2,7 +2,7 @@
 import { perform } from '../../operations/declare/perform.ts';
 import { tagCheckpoint, type TagCheckpointInput } from '../../operations/checkpoints/tag-checkpoint.ts';
 import type { Command } from '../command.ts';
-import { withApp } from '../follow.ts';
+import { withApp } from '../live/follow.ts';
 import { printable } from '../text/printable.ts';
 
 export const tagCommand: Command<TagCheckpointInput> = {

@@ -1,6 +1,6 @@
 /** `cairn verify` */
 import { perform } from '../../operations/declare/perform.ts';
-import { withHistory } from '../../app/with-history.ts';
+import { withHistory } from '../../app/place/with-history.ts';
 import { errorTable } from '../../errors.ts';
 import { verifyRuns, type VerifyRunsInput } from '../../operations/store/verify-runs.ts';
 import type { Command } from '../command.ts';

@@ -8,7 +8,7 @@ import { allowField, workflowsField } from '../app-fields.ts';
 import type { Command } from '../command.ts';
 import { reportFailure } from '../failure.ts';
 import { writeHealth, type Health } from '../health-file.ts';
-import { listenForInterrupt } from '../interrupt.ts';
+import { listenForInterrupt } from '../live/interrupt.ts';
 import type { Session } from '../session.ts';
 import { printable } from '../text/printable.ts';
 

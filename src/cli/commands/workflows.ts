@@ -8,7 +8,7 @@ import {
 import { workflowsField } from '../app-fields.ts';
 import type { Command } from '../command.ts';
 import { formatViolation } from '../failure.ts';
-import { withApp } from '../follow.ts';
+import { withApp } from '../live/follow.ts';
 import type { Session } from '../session.ts';
 import { printable } from '../text/printable.ts';
 import { formatTable } from '../text/table.ts';

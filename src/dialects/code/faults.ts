@@ -1,6 +1,6 @@
 /** Faults found while a graph is written. They are kept and reported all at once, with those of the graph itself (G7). */
 import { CairnError } from '../../errors.ts';
-import { compileGraph } from '../../graph/compile-graph.ts';
+import { compileGraph } from '../../graph/compile/compile-graph.ts';
 import type { Graph, GraphDefinition, Violation } from '../../graph/graph.ts';
 
 type Fault = Omit<Violation, 'severity' | 'place'> & { readonly place?: string | undefined };

@@ -1,6 +1,6 @@
 /** Whether what a node's function returns fits the graph's channels: the type checker says so where the node is added. */
 import type { GraphSchemas, Reducer } from '../../graph/graph.ts';
-import type { Outcome } from '../../graph/node-contract.ts';
+import type { Outcome } from '../../graph/contracts/node-contract.ts';
 import type { SchemaOutput } from './typed-state.ts';
 
 /** Reducers by dotted path, with the type of each. */

@@ -1,7 +1,7 @@
 /** A node as its author adds it: a draft or a plain function, and settings. */
 import type { NodeDefinition } from '../../graph/graph.ts';
 import type { NodeDraft } from '../../graph/node-draft.ts';
-import type { EffectClass, NodeContext, NodeImplementation } from '../../graph/node-contract.ts';
+import type { EffectClass, NodeContext, NodeImplementation } from '../../graph/contracts/node-contract.ts';
 import type { Faults } from './faults.ts';
 import { asCondition, type Predicate } from './predicate.ts';
 

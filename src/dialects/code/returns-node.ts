@@ -1,7 +1,7 @@
 /** The last node of a workflow: what it returns. */
 import { CairnError } from '../../errors.ts';
 import type { NodeDefinition, StandardResult, StandardSchema } from '../../graph/graph.ts';
-import type { NodeContext } from '../../graph/node-contract.ts';
+import type { NodeContext } from '../../graph/contracts/node-contract.ts';
 
 /** Its id; a step may not have it. */
 export const returnsId = 'returns';

@@ -1,6 +1,6 @@
 /** What schemas and node names make known of a graph's state to the type checker. Nothing here exists at run time. */
 import type { ConditionScope, GraphSchemas, StandardSchema } from '../../graph/graph.ts';
-import type { NodeContext, Outcome, StateView } from '../../graph/node-contract.ts';
+import type { NodeContext, Outcome, StateView } from '../../graph/contracts/node-contract.ts';
 
 /** What a schema yields; `Otherwise` where there is no schema, or nothing is known of it. */
 export type SchemaOutput<Schema, Otherwise> =

@@ -11,7 +11,7 @@ import {
   type Reducer,
   type StandardSchema,
 } from '../../graph/graph.ts';
-import type { StateView } from '../../graph/node-contract.ts';
+import type { StateView } from '../../graph/contracts/node-contract.ts';
 import type { RunResult } from '../../engine/api.ts';
 import { CairnError } from '../../errors.ts';
 import { callPlace } from './call-place.ts';

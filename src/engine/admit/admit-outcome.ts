@@ -1,6 +1,12 @@
 /** Takes an outcome in: checked, copied, frozen and encoded once (C2). */
 import { CairnError } from '../../errors.ts';
-import { Outcome, partitions, stepsOutput, type OutcomeParts, type Partition } from '../../graph/node-contract.ts';
+import {
+  Outcome,
+  partitions,
+  stepsOutput,
+  type OutcomeParts,
+  type Partition,
+} from '../../graph/contracts/node-contract.ts';
 import type { Graph, StandardSchema } from '../../graph/graph.ts';
 import { admitValue, maskedText, type Admitted } from '../../state/values/codec.ts';
 import type { StepOrder } from '../../state/tree.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { until } from '../../../test/support/awaited.ts';
 import type { Condition, Graph } from '../../graph/graph.ts';
-import { outcome } from '../../graph/node-contract.ts';
+import { outcome } from '../../graph/contracts/node-contract.ts';
 import { createEngine } from '../engine.ts';
 import { killedInEffect, settleDown } from '../../../test/dying-engine.ts';
 import {

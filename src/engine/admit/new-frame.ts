@@ -1,7 +1,7 @@
 /** A frame before its first node: validated input, defaults of the state's schemas (C1). */
 import { CairnError } from '../../errors.ts';
 import type { Graph, StandardResult, StandardSchema } from '../../graph/graph.ts';
-import { partitions } from '../../graph/node-contract.ts';
+import { partitions } from '../../graph/contracts/node-contract.ts';
 import type { Intake } from '../../state/values/admit.ts';
 import { admitValue, type CodecLimits } from '../../state/values/codec.ts';
 import type { FrameTree } from '../../state/tree.ts';

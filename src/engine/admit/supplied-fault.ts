@@ -1,7 +1,7 @@
 /** Whether an outcome that a fork sets is one that its node gives (H2.1). */
 import { CairnError } from '../../errors.ts';
 import type { GraphNode } from '../../graph/graph.ts';
-import type { StateView } from '../../graph/node-contract.ts';
+import type { StateView } from '../../graph/contracts/node-contract.ts';
 
 /** @returns OUTCOME_INVALID with the reason; with a cause: it could not be told in this state. Undefined: it fits */
 export function suppliedFault(

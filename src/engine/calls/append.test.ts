@@ -1,7 +1,7 @@
 /** Lists of composed nodes: appended call by call, each item stored once, never twice (X4). */
 import { expect, test } from 'vitest';
 import type { Condition } from '../../graph/graph.ts';
-import type { NodeContext } from '../../graph/node-contract.ts';
+import type { NodeContext } from '../../graph/contracts/node-contract.ts';
 import { loadState } from '../../history/load/load.ts';
 import { dyingEngine, settleDown } from '../../../test/dying-engine.ts';
 import {

@@ -1,7 +1,7 @@
 /** Child runs that begin at a node of their graph in place of its start (W6). */
 import { describe, expect, test } from 'vitest';
 import type { EdgeDefinition, Graph, GraphPolicies } from '../../graph/graph.ts';
-import { outcome, type NodeContext } from '../../graph/node-contract.ts';
+import { outcome, type NodeContext } from '../../graph/contracts/node-contract.ts';
 import { afterCrash, createBench, edges, graphOf, node, resumeToRest, runToRest } from '../../../test/engine-kit.ts';
 
 const routings: readonly GraphPolicies['routing'][] = ['first', 'all'];

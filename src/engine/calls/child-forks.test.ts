@@ -1,7 +1,7 @@
 /** Forks taken while child runs are under way (X2, W6): signals sent before the fork point are not sent again, those after it are, once. */
 import { expect, test } from 'vitest';
 import type { Graph } from '../../graph/graph.ts';
-import type { NodeContext } from '../../graph/node-contract.ts';
+import type { NodeContext } from '../../graph/contracts/node-contract.ts';
 import type { CheckpointRef, Engine } from '../api.ts';
 import { createBench, edges, graphOf, node, resumeToRest, runToRest } from '../../../test/engine-kit.ts';
 

@@ -1,7 +1,7 @@
 /** Child runs that go on beside their parent, and what it does to them through their handles (W6). */
 import { describe, expect, test } from 'vitest';
 import type { Graph } from '../../graph/graph.ts';
-import type { ChildHandle, ChildResult, NodeContext } from '../../graph/node-contract.ts';
+import type { ChildHandle, ChildResult, NodeContext } from '../../graph/contracts/node-contract.ts';
 import {
   afterCrash,
   changesOf,

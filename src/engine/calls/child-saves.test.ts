@@ -1,7 +1,7 @@
 /** `ctx.save` beside child runs: those whose end the function was not told of are kept, under their names (X4.6, W6). */
 import { expect, test } from 'vitest';
 import type { Graph } from '../../graph/graph.ts';
-import type { NodeContext } from '../../graph/node-contract.ts';
+import type { NodeContext } from '../../graph/contracts/node-contract.ts';
 import {
   afterCrash,
   createBench,

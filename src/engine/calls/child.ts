@@ -1,6 +1,6 @@
 /** `ctx.start` and `ctx.run`: child runs, and the handles by which their parent speaks to them (W6). */
 import { CairnError } from '../../errors.ts';
-import type { ChildHandle, ChildResult, StateView } from '../../graph/node-contract.ts';
+import type { ChildHandle, ChildResult, StateView } from '../../graph/contracts/node-contract.ts';
 import { asError } from '../admit/encode-error.ts';
 import { nextEndOrder } from '../record/end-order.ts';
 import { nextCallKey, nextChildKey } from '../record/step-keys.ts';

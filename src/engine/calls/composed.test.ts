@@ -1,7 +1,7 @@
 /** Composed nodes: saves, signals, several waits at once, deadlines, what their attempts see (X4, W, E9). */
 import { expect, test } from 'vitest';
 import { CairnError } from '../../errors.ts';
-import { NodeFailure, outcome, type NodeContext } from '../../graph/node-contract.ts';
+import { NodeFailure, outcome, type NodeContext } from '../../graph/contracts/node-contract.ts';
 import { dyingEngine, settleDown } from '../../../test/dying-engine.ts';
 import { afterCrash, createBench, edges, graphOf, node, resumeToRest, runToRest } from '../../../test/engine-kit.ts';
 

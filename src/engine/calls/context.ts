@@ -14,10 +14,10 @@ import type {
   StepContext,
   StepOptions,
   VisitPast,
-} from '../../graph/node-contract.ts';
-import type { AnswerTo } from '../../graph/answer-types.ts';
+} from '../../graph/contracts/node-contract.ts';
+import type { AnswerTo } from '../../graph/contracts/answer-types.ts';
 import type { Graph } from '../../graph/graph.ts';
-import type { ModelAccess } from '../../graph/model-contract.ts';
+import type { ModelAccess } from '../../graph/contracts/model-contract.ts';
 import { deepFreeze } from '../../state/values/freeze.ts';
 import { accessModels } from '../../ports/model-access.ts';
 import type { Activation } from '../run/frame-run.ts';

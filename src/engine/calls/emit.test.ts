@@ -1,6 +1,6 @@
 /** Recorded events: a part of the history, told once, from any process, live or after the run ended (E11). */
 import { expect, test } from 'vitest';
-import { NodeFailure, type EffectClass, type NodeContext } from '../../graph/node-contract.ts';
+import { NodeFailure, type EffectClass, type NodeContext } from '../../graph/contracts/node-contract.ts';
 import { exportRun } from '../../history/move/export.ts';
 import { importRun } from '../../history/move/import.ts';
 import { showCheckpoint, walkLog } from '../../history/read/log.ts';

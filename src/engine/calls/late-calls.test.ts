@@ -1,6 +1,6 @@
 /** A call of an attempt that is over by the time it is ready changes nothing any more (X4, E6). */
 import { expect, test } from 'vitest';
-import { NodeFailure, type NodeContext, type StepOptions } from '../../graph/node-contract.ts';
+import { NodeFailure, type NodeContext, type StepOptions } from '../../graph/contracts/node-contract.ts';
 import { settleDown } from '../../../test/dying-engine.ts';
 import { changesOf, createBench, edges, graphOf, node, resumeToRest, runToRest } from '../../../test/engine-kit.ts';
 import { createMemoryBlobs } from '../../blobs/memory-blobs.ts';

@@ -1,7 +1,7 @@
 /** Steps that are used as they cannot be: refused with the reason, never a run that stands still or a wrong value (X4). */
 import { expect, test } from 'vitest';
 import { afterCrash, createBench, edges, graphOf, node, resumeToRest, runToRest } from '../../../test/engine-kit.ts';
-import type { NodeContext } from '../../graph/node-contract.ts';
+import type { NodeContext } from '../../graph/contracts/node-contract.ts';
 
 const inner = graphOf('inner', [node('i', 'pure', () => 1)], edges('> i', 'i >'));
 

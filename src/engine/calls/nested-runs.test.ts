@@ -1,7 +1,7 @@
 /** Child runs in child runs, in maps, in loops; their failures and their retries (W6, G8). */
 import { expect, test } from 'vitest';
 import type { OnFailure } from '../../graph/graph.ts';
-import { type ChildResult, type NodeContext, outcome } from '../../graph/node-contract.ts';
+import { type ChildResult, type NodeContext, outcome } from '../../graph/contracts/node-contract.ts';
 import {
   afterCrash,
   changesOf,

@@ -1,7 +1,7 @@
 /** Calls of one function that are open at once: it goes on from each as it ends, and in the same order whenever it is repeated (X4.5, X4.13). */
 import { describe, expect, test } from 'vitest';
 import type { Graph } from '../../graph/graph.ts';
-import type { NodeContext } from '../../graph/node-contract.ts';
+import type { NodeContext } from '../../graph/contracts/node-contract.ts';
 import { until, within } from '../../../test/support/awaited.ts';
 import { afterCrash, createBench, edges, graphOf, node, resumeToRest, runToRest } from '../../../test/engine-kit.ts';
 

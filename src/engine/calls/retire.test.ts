@@ -1,6 +1,6 @@
 /** Retired calls: they leave the live state, stay in the history, and are not made again (X4). */
 import { expect, test } from 'vitest';
-import type { NodeContext } from '../../graph/node-contract.ts';
+import type { NodeContext } from '../../graph/contracts/node-contract.ts';
 import { loadState } from '../../history/load/load.ts';
 import { viewState } from '../../history/read/state-view.ts';
 import type { NodeRecord } from '../../state/tree.ts';

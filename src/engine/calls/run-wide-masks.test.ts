@@ -13,7 +13,7 @@ import {
   type Bench,
 } from '../../../test/engine-kit.ts';
 import type { Graph } from '../../graph/graph.ts';
-import { NodeFailure, outcome, type NodeContext } from '../../graph/node-contract.ts';
+import { NodeFailure, outcome, type NodeContext } from '../../graph/contracts/node-contract.ts';
 import type { StreamEvent } from '../api.ts';
 
 const long = 'tok+en/"42"\\é';

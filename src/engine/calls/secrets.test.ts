@@ -10,7 +10,7 @@ import {
   rowOf,
   runToRest,
 } from '../../../test/engine-kit.ts';
-import type { NodeContext } from '../../graph/node-contract.ts';
+import type { NodeContext } from '../../graph/contracts/node-contract.ts';
 import { loadState } from '../../history/load/load.ts';
 import type { Secrets } from '../../ports/secrets.ts';
 

@@ -12,7 +12,7 @@ import {
 } from '../../../test/engine-kit.ts';
 import type { Bench } from '../../../test/engine-kit.ts';
 import { CairnError } from '../../errors.ts';
-import { NodeFailure, type NodeContext } from '../../graph/node-contract.ts';
+import { NodeFailure, type NodeContext } from '../../graph/contracts/node-contract.ts';
 import { loadState } from '../../history/load/load.ts';
 import type { RunTree } from '../../state/tree.ts';
 import type { ChangePart } from '../../history/stored/change.ts';

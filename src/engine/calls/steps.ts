@@ -1,7 +1,7 @@
 /** `ctx.step`: the recorded finer units of a composed node (X4). What is recorded is returned; else the function runs as an effort of its own. */
 import { CairnError } from '../../errors.ts';
-import type { StepContext, StepOptions } from '../../graph/node-contract.ts';
-import { stepFault } from '../../graph/validate-calls.ts';
+import type { StepContext, StepOptions } from '../../graph/contracts/node-contract.ts';
+import { stepFault } from '../../graph/validate/validate-calls.ts';
 import type { StepRecord } from '../../state/tree.ts';
 import { admitValue } from '../../state/values/codec.ts';
 import { hashText } from '../../state/values/hash.ts';

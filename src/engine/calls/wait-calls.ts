@@ -1,7 +1,7 @@
 /** Questions, timers and signals of a composed node (X4, W). */
 import { CairnError } from '../../errors.ts';
-import type { Question } from '../../graph/node-contract.ts';
-import { questionFault } from '../../graph/validate-calls.ts';
+import type { Question } from '../../graph/contracts/node-contract.ts';
+import { questionFault } from '../../graph/validate/validate-calls.ts';
 import { admitValue, type Admitted } from '../../state/values/codec.ts';
 import { deepFreeze } from '../../state/values/freeze.ts';
 import type { StepKind, StepRecord, WaitRecord } from '../../state/tree.ts';

@@ -1,6 +1,6 @@
 /** Attempts: retries, failures, cancellation, outcomes that cannot be kept. */
 import { expect, test } from 'vitest';
-import { NodeFailure } from '../../graph/node-contract.ts';
+import { NodeFailure } from '../../graph/contracts/node-contract.ts';
 import { createBench, edges, graphOf, node, resumeToRest, runToRest } from '../../../test/engine-kit.ts';
 
 test('E6 attempts are counted and a failed one is tried again after its delay', async () => {

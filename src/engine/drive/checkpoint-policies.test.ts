@@ -1,7 +1,7 @@
 /** What is stored at which point, under each policy (C10). */
 import { expect, test } from 'vitest';
 import type { CheckpointPolicy, NodeCheckpoint } from '../../graph/graph.ts';
-import { outcome } from '../../graph/node-contract.ts';
+import { outcome } from '../../graph/contracts/node-contract.ts';
 import { dyingEngine, settleDown } from '../../../test/dying-engine.ts';
 import {
   afterCrash,

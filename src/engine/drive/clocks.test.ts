@@ -1,7 +1,7 @@
 /** The two clocks of a run: a wall clock that jumps ends no attempt, and a machine that slept has no lease any more (O2, E6). */
 import { expect, test } from 'vitest';
 import { createBench, edges, graphOf, node } from '../../../test/engine-kit.ts';
-import type { NodeContext } from '../../graph/node-contract.ts';
+import type { NodeContext } from '../../graph/contracts/node-contract.ts';
 import type { Clock } from '../../ports/clock.ts';
 import { createVirtualClock } from '../../testing/virtual-clock.ts';
 import type { RunResult } from '../api.ts';

@@ -1,7 +1,7 @@
 /** What an announcement stands for: until when its attempt may last, what the next attempt sees, and what becomes of it in a failing run. */
 import { expect, test } from 'vitest';
 import { createBench, edges, graphOf, node, resumeToRest, runToRest, type Bench } from '../../../test/engine-kit.ts';
-import { outcome } from '../../graph/node-contract.ts';
+import { outcome } from '../../graph/contracts/node-contract.ts';
 import type { Store } from '../../ports/store.ts';
 
 /** A bench whose store takes its time for each commit, in virtual ms. */

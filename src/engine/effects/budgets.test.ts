@@ -13,7 +13,7 @@ import {
 } from '../../../test/engine-kit.ts';
 import type { Bench } from '../../../test/engine-kit.ts';
 import type { Graph, GraphPolicies, NodeDefinition } from '../../graph/graph.ts';
-import type { NodeContext, StepOptions } from '../../graph/node-contract.ts';
+import type { NodeContext, StepOptions } from '../../graph/contracts/node-contract.ts';
 import type { RunResult } from '../api.ts';
 
 const single = (

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { until } from '../../../test/support/awaited.ts';
 import type { Graph } from '../../graph/graph.ts';
-import type { NodeContext } from '../../graph/node-contract.ts';
+import type { NodeContext } from '../../graph/contracts/node-contract.ts';
 import { CairnError } from '../../errors.ts';
 import { createEngine } from '../engine.ts';
 import { createEngineWorker } from '../worker.ts';

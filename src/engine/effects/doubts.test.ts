@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { until } from '../../../test/support/awaited.ts';
-import { outcome, type Reconciliation } from '../../graph/node-contract.ts';
+import { outcome, type Reconciliation } from '../../graph/contracts/node-contract.ts';
 import type { RunResult } from '../api.ts';
 import { createEngine } from '../engine.ts';
 import { createEngineWorker } from '../worker.ts';

@@ -1,6 +1,6 @@
 /** Effects in doubt, and steps. */
 import { expect, test } from 'vitest';
-import { NodeFailure } from '../../graph/node-contract.ts';
+import { NodeFailure } from '../../graph/contracts/node-contract.ts';
 import { afterCrash, createBench, edges, graphOf, node, resumeToRest, runToRest } from '../../../test/engine-kit.ts';
 
 const never = new Promise<never>(() => {});

@@ -7,7 +7,7 @@ import {
   type RetryPolicy,
   NodeFailure,
   outcome,
-} from '../../graph/node-contract.ts';
+} from '../../graph/contracts/node-contract.ts';
 import { dyingEngine, settleDown } from '../../../test/dying-engine.ts';
 import { afterCrash, createBench, edges, graphOf, node, resumeToRest, runToRest } from '../../../test/engine-kit.ts';
 import { factsOf, retryDelayMs } from './retry.ts';

@@ -1,5 +1,5 @@
 /** When a failed attempt is tried again, and after how long (E6). */
-import type { RetryPolicy } from '../../graph/node-contract.ts';
+import type { RetryPolicy } from '../../graph/contracts/node-contract.ts';
 
 const defaultDelayMs = 1_000;
 const defaultFactor = 2;

@@ -1,7 +1,7 @@
 /** One attempt of a step: announced if it is an effect, begun when that is durable, and told to stop at its deadline (E3, E6). */
 import { CairnError } from '../../errors.ts';
 import type { Amounts } from '../../graph/amounts.ts';
-import type { StepContext } from '../../graph/node-contract.ts';
+import type { StepContext } from '../../graph/contracts/node-contract.ts';
 import { spend } from '../record/account.ts';
 import type { StepEffort } from '../record/effort.ts';
 import { announce, effortKeyOf, withdraw } from '../record/intent.ts';

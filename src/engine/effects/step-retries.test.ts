@@ -13,7 +13,7 @@ import {
   type Bench,
 } from '../../../test/engine-kit.ts';
 import type { Graph } from '../../graph/graph.ts';
-import { NodeFailure } from '../../graph/node-contract.ts';
+import { NodeFailure } from '../../graph/contracts/node-contract.ts';
 
 const links = edges('> a', 'a >');
 

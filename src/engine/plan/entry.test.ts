@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest';
 import { createDriver, type Routing } from '../../../test/plan/plan-driver.ts';
 import { createRandom, defineGraph, noise, sketchGraph } from '../../../test/plan/random-graph.ts';
-import { compileGraph } from '../../graph/compile-graph.ts';
+import { compileGraph } from '../../graph/compile/compile-graph.ts';
 import { END, type Graph, type GraphDefinition, START } from '../../graph/graph.ts';
 
 /** Nodes that edges lead to from an entry, itself included. */

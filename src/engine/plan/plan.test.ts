@@ -4,7 +4,7 @@ import { type ModelResult, type Route, runModel } from '../../../test/plan/plan-
 import { createRandom, defineGraph, nodeId, noise, type Sketch, sketchGraph } from '../../../test/plan/random-graph.ts';
 import { randomSeeds, sketchProperty } from '../../../test/plan/smaller-sketch.ts';
 import { tellFaults } from '../../../test/support/smallest.ts';
-import { compileGraph } from '../../graph/compile-graph.ts';
+import { compileGraph } from '../../graph/compile/compile-graph.ts';
 import type { Graph } from '../../graph/graph.ts';
 import { Plan, type PlanState } from './plan.ts';
 

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { createBench, edges, graphOf, node, runToRest } from '../../../test/engine-kit.ts';
 import type { EdgeDefinition, Graph } from '../../graph/graph.ts';
-import { outcome } from '../../graph/node-contract.ts';
+import { outcome } from '../../graph/contracts/node-contract.ts';
 
 const no = { text: 'no', evaluate: () => false };
 const yes = { text: 'yes', evaluate: () => true };

@@ -2,7 +2,7 @@
  * An effort: what is tried, and may have to be tried again. A node's visit is one, and so is each of its steps. Both have the same life:
  * announced, begun, withdrawn, tried again, in doubt, judged; this file says where they differ, which is how they are written (X, E6).
  */
-import type { Reconciliation, RetryPolicy, StepOptions } from '../../graph/node-contract.ts';
+import type { Reconciliation, RetryPolicy, StepOptions } from '../../graph/contracts/node-contract.ts';
 import type { ChangePart } from '../../history/stored/change.ts';
 import { encodeValue } from '../../state/values/codec.ts';
 import type { Account, Intent, NodeRecord, StepRecord } from '../../state/tree.ts';

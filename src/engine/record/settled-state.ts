@@ -1,6 +1,6 @@
 /** What conditions and choices read: the state after an activation, its own output or failure included (G6). */
 import type { GraphNode } from '../../graph/graph.ts';
-import type { StateView } from '../../graph/node-contract.ts';
+import type { StateView } from '../../graph/contracts/node-contract.ts';
 import { absent } from '../../state/channels/cell.ts';
 import { recordingObject, type Source } from '../../state/channels/recording-object.ts';
 import type { FrameRun } from '../run/frame-run.ts';

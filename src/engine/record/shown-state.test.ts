@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { outcome } from '../../graph/node-contract.ts';
+import { outcome } from '../../graph/contracts/node-contract.ts';
 import type { Store } from '../../ports/store.ts';
 import { createMemoryStore } from '../../stores/memory/memory-store.ts';
 import { createBench, edges, graphOf, node, resumeToRest, runToRest } from '../../../test/engine-kit.ts';

@@ -1,6 +1,6 @@
 /** The failure of a step as its function meets it: the same whether the step failed just now or is on record (P1). */
 import { CairnError, errorTable, type ErrorCode } from '../../errors.ts';
-import { NodeFailure } from '../../graph/node-contract.ts';
+import { NodeFailure } from '../../graph/contracts/node-contract.ts';
 import type { StepRecord } from '../../state/tree.ts';
 
 type StoredError = Error & { readonly code?: unknown; readonly data?: unknown };

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { until } from '../../../test/support/awaited.ts';
 import type { Graph } from '../../graph/graph.ts';
-import type { Reconciliation } from '../../graph/node-contract.ts';
+import type { Reconciliation } from '../../graph/contracts/node-contract.ts';
 import type { Patch, RunResult } from '../api.ts';
 import { createEngine } from '../engine.ts';
 import { killableEngine, killedInEffect } from '../../../test/dying-engine.ts';

@@ -1,5 +1,5 @@
 /** Effects that an original had begun after the fork point, and of whose end it says nothing: in doubt in the fork too (X2.4, X3). */
-import { partitions } from '../../graph/node-contract.ts';
+import { partitions } from '../../graph/contracts/node-contract.ts';
 import { decodeCheckpoint } from '../../history/stored/checkpoint.ts';
 import { keySeedOf } from '../../history/stored/key-seed.ts';
 import type { RunRow } from '../../ports/store.ts';

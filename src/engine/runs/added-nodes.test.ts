@@ -1,6 +1,6 @@
 /** Nodes that were added to a graph where a run of it has passed already (H3). */
 import { expect, test } from 'vitest';
-import type { EffectClass } from '../../graph/node-contract.ts';
+import type { EffectClass } from '../../graph/contracts/node-contract.ts';
 import type { Graph } from '../../graph/graph.ts';
 import { createBench, edges, graphOf, node, resumeToRest, runToRest } from '../../../test/engine-kit.ts';
 import { readHistory } from '../../history/load/load.ts';

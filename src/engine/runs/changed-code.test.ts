@@ -13,7 +13,7 @@ import {
 } from '../../../test/engine-kit.ts';
 import type { Bench } from '../../../test/engine-kit.ts';
 import type { Graph } from '../../graph/graph.ts';
-import type { NodeContext } from '../../graph/node-contract.ts';
+import type { NodeContext } from '../../graph/contracts/node-contract.ts';
 
 /** Pure work in a node and in a step, an effect, and a question between them; `code` is the text of the functions. */
 function graphUnder(code: string, calls: string[]): Graph {

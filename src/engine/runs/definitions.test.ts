@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { createMemoryBlobs } from '../../blobs/memory-blobs.ts';
 import type { Graph } from '../../graph/graph.ts';
-import { outcome } from '../../graph/node-contract.ts';
+import { outcome } from '../../graph/contracts/node-contract.ts';
 import { exportRun } from '../../history/move/export.ts';
 import { importRun } from '../../history/move/import.ts';
 import { verifyRun } from '../../history/verify/verify.ts';

@@ -1,6 +1,6 @@
 /** Events from another engine, after a seq, while a run moves and when it rests. */
 import { expect, test } from 'vitest';
-import type { NodeContext } from '../../graph/node-contract.ts';
+import type { NodeContext } from '../../graph/contracts/node-contract.ts';
 import type { StreamEvent } from '../api.ts';
 import { createEngine } from '../engine.ts';
 import { pruneRun } from '../../history/shorten/prune.ts';

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import type { StandardSchema } from '../../graph/graph.ts';
 import type { ForkOptions, RunResult } from '../api.ts';
-import { outcome } from '../../graph/node-contract.ts';
+import { outcome } from '../../graph/contracts/node-contract.ts';
 import {
   afterCrash,
   createBench,

@@ -1,7 +1,7 @@
 /** What a fork changes in the state that it begins with: patched values, supplied outcomes, answers (H2). */
 import type { RunKey } from '../../ports/store.ts';
 import { CairnError } from '../../errors.ts';
-import { partitions } from '../../graph/node-contract.ts';
+import { partitions } from '../../graph/contracts/node-contract.ts';
 import { unstoredPart } from '../../state/secrecy/store-rules.ts';
 import { encodeValue, maskedText } from '../../state/values/codec.ts';
 import { readPath, setPath } from '../../state/values/diff.ts';

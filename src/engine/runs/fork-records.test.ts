@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { until } from '../../../test/support/awaited.ts';
 import { functionCondition } from '../../graph/condition.ts';
 import type { EdgeDefinition, GraphDefinition } from '../../graph/graph.ts';
-import { NodeFailure, outcome, stepsOutput } from '../../graph/node-contract.ts';
+import { NodeFailure, outcome, stepsOutput } from '../../graph/contracts/node-contract.ts';
 import { loadState } from '../../history/load/load.ts';
 import { viewState } from '../../history/read/state-view.ts';
 import type { Engine } from '../api.ts';

@@ -6,7 +6,7 @@ import { makeKeySeed } from '../../history/stored/key-seed.ts';
 import { metaOf } from '../../history/stored/stored-meta.ts';
 import { openWaitRows } from '../../history/stored/open-waits.ts';
 import type { Graph } from '../../graph/graph.ts';
-import { partitions, type StateView } from '../../graph/node-contract.ts';
+import { partitions, type StateView } from '../../graph/contracts/node-contract.ts';
 import { viewState } from '../../history/read/state-view.ts';
 import { suppliedFault } from '../admit/supplied-fault.ts';
 import { pathKeyOf } from '../record/tree-path.ts';

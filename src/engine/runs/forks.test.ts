@@ -1,7 +1,7 @@
 /** Forks: what is replayed, what is answered otherwise. */
 import { expect, test } from 'vitest';
 import { functionCondition } from '../../graph/condition.ts';
-import { outcome } from '../../graph/node-contract.ts';
+import { outcome } from '../../graph/contracts/node-contract.ts';
 import {
   afterCrash,
   changesOf,

@@ -1,8 +1,8 @@
 /** Going on under another graph, in a resume or a fork: compared against the run's live positions (H3). */
 import { CairnError } from '../../errors.ts';
-import { compareStructures, type GraphDifference, type LivePositions } from '../../graph/compare-graphs.ts';
+import { compareStructures, type GraphDifference, type LivePositions } from '../../graph/compile/compare-graphs.ts';
 import type { Graph, GraphStructure } from '../../graph/graph.ts';
-import { partitions } from '../../graph/node-contract.ts';
+import { partitions } from '../../graph/contracts/node-contract.ts';
 import { readBlobText } from '../../history/stored/resolve-values.ts';
 import { metaOf } from '../../history/stored/stored-meta.ts';
 import type { RunKey, RunRow } from '../../ports/store.ts';

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { changesOf, createBench, edges, graphOf, node, resumeToRest, runToRest } from '../../../test/engine-kit.ts';
 import { END, type EdgeDefinition } from '../../graph/graph.ts';
-import { outcome } from '../../graph/node-contract.ts';
+import { outcome } from '../../graph/contracts/node-contract.ts';
 
 /** An edge that is taken while a channel says so. */
 function when(from: string, to: string, channel: string, value = true): EdgeDefinition {

@@ -2,7 +2,7 @@
 import { CairnError, errorTable, type ErrorCode, type ErrorData } from '../../errors.ts';
 import type { Amounts } from '../../graph/amounts.ts';
 import type { Graph } from '../../graph/graph.ts';
-import type { StateView } from '../../graph/node-contract.ts';
+import type { StateView } from '../../graph/contracts/node-contract.ts';
 import type { RunTree } from '../../state/tree.ts';
 import type { OpenQuestion, RunResult } from '../api.ts';
 import { type FrameRun, rootFrameRun } from '../run/frame-run.ts';

@@ -1,6 +1,6 @@
 /** Admission, order and the end of runs. */
 import { expect, test } from 'vitest';
-import { outcome } from '../../graph/node-contract.ts';
+import { outcome } from '../../graph/contracts/node-contract.ts';
 import { createBench, edges, graphOf, node, runToRest } from '../../../test/engine-kit.ts';
 
 test('E1 a chain runs to its end', async () => {

@@ -1,7 +1,7 @@
 /** What a telemetry is told of runs, and what runs keep of the traces they belong to. */
 import { expect, test } from 'vitest';
 import { afterCrash, createBench, edges, graphOf, node, runToRest } from '../../../test/engine-kit.ts';
-import { NodeFailure } from '../../graph/node-contract.ts';
+import { NodeFailure } from '../../graph/contracts/node-contract.ts';
 import type { Attributes, Span, Telemetry } from '../../ports/telemetry.ts';
 import { createEngine } from '../engine.ts';
 import type { Change } from '../../history/stored/change.ts';

@@ -1,7 +1,7 @@
 /** An activation that a join no longer needs ends, whatever it was about to do (E7, G3 `cancelRest`). */
 import { expect, test } from 'vitest';
 import { createEngine } from '../engine.ts';
-import type { NodeContext } from '../../graph/node-contract.ts';
+import type { NodeContext } from '../../graph/contracts/node-contract.ts';
 import type { Graph } from '../../graph/graph.ts';
 import { killedInEffect, settleDown } from '../../../test/dying-engine.ts';
 import {

@@ -1,7 +1,7 @@
 /** Effects that are open when the activation they belong to would settle (P2, X3). */
 import { describe, expect, test } from 'vitest';
 import type { Graph } from '../../graph/graph.ts';
-import type { NodeContext } from '../../graph/node-contract.ts';
+import type { NodeContext } from '../../graph/contracts/node-contract.ts';
 import { loadState } from '../../history/load/load.ts';
 import { viewState } from '../../history/read/state-view.ts';
 import { killedInEffect, settleDown } from '../../../test/dying-engine.ts';

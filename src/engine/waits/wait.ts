@@ -1,5 +1,5 @@
 /** Identities of waits, and what is waited for where an effect is in doubt or tried again later (W1, W2). */
-import { outcome, partitions, type StateUpdates } from '../../graph/node-contract.ts';
+import { outcome, partitions, type StateUpdates } from '../../graph/contracts/node-contract.ts';
 import { hashParts } from '../../state/values/hash.ts';
 import type { WaitRecord } from '../../state/tree.ts';
 import type { DoubtedEffect } from '../record/effects-on-record.ts';

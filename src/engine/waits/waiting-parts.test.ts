@@ -1,7 +1,7 @@
 /** Parts of a node's work that wait keep no others from being done (W2, W4). */
 import { describe, expect, test } from 'vitest';
 import type { Graph } from '../../graph/graph.ts';
-import type { NodeContext } from '../../graph/node-contract.ts';
+import type { NodeContext } from '../../graph/contracts/node-contract.ts';
 import { runParts, type PartsOptions } from '../../graph/run-parts.ts';
 import { mapNode } from '../../nodes/index.ts';
 import { afterCrash, createBench, edges, graphOf, node, resumeToRest, runToRest } from '../../../test/engine-kit.ts';

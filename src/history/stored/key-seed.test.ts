@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { createBench, edges, graphOf, node, resumeToRest, runToRest } from '../../../test/engine-kit.ts';
-import type { NodeContext } from '../../graph/node-contract.ts';
+import type { NodeContext } from '../../graph/contracts/node-contract.ts';
 import { createMemoryStore } from '../../stores/memory/index.ts';
 import { keySeedOf, makeKeySeed } from './key-seed.ts';
 

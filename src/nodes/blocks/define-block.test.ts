@@ -1,7 +1,7 @@
 import { expect, expectTypeOf, test } from 'vitest';
 import { z } from 'zod';
 import { CairnError } from '../../errors.ts';
-import { NodeFailure } from '../../graph/node-contract.ts';
+import { NodeFailure } from '../../graph/contracts/node-contract.ts';
 import { SecretReference } from '../../graph/secret-reference.ts';
 import { failBlock, runBlock } from '../../../test/support/run-block.ts';
 import { defineBlock, type BlockDefinition } from './define-block.ts';

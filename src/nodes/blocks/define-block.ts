@@ -1,7 +1,7 @@
 /** Makes a block of a function and a schema of its inputs. */
 import { CairnError } from '../../errors.ts';
 import type { StandardSchema } from '../../graph/graph.ts';
-import { NodeFailure, type EffectClass, type Reconciliation } from '../../graph/node-contract.ts';
+import { NodeFailure, type EffectClass, type Reconciliation } from '../../graph/contracts/node-contract.ts';
 import type {
   InputFault,
   InputField,
@@ -11,7 +11,7 @@ import type {
   NodeType,
   OutputField,
   TypedNodeContext,
-} from '../../graph/node-type.ts';
+} from '../../graph/contracts/node-type.ts';
 import { schemaFault } from '../../schema/json-schema.ts';
 import type { AnySchema } from '../../schema/standard-schema.ts';
 import { isPlainObject } from '../../state/values/plain.ts';

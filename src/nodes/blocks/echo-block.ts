@@ -1,6 +1,6 @@
 /** EchoBlock: says again what it is told; for trying things out. */
 import { setTimeout } from 'node:timers/promises';
-import type { NodeType } from '../../graph/node-type.ts';
+import type { NodeType } from '../../graph/contracts/node-type.ts';
 import { fieldsOf, numberOption, optionFaults, outputField, requireText, textField } from './fields.ts';
 
 const delayMs = numberOption('delay_ms', 'Milliseconds to wait first.', { default: 0, min: 0, max: 3_600_000 });

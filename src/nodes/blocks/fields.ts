@@ -1,6 +1,6 @@
 /** Declares the inputs of blocks, and reads them: options are taken as themselves and as their exact text. */
-import { NodeFailure } from '../../graph/node-contract.ts';
-import type { InputFault, InputField, Inputs, OutputField } from '../../graph/node-type.ts';
+import { NodeFailure } from '../../graph/contracts/node-contract.ts';
+import type { InputFault, InputField, Inputs, OutputField } from '../../graph/contracts/node-type.ts';
 
 /** Text; a number or a boolean that a reference gave is written out. */
 export function textField(description: string, more: Partial<InputField> = {}): InputField {

@@ -1,6 +1,6 @@
 /** Files that a command wrote, read as fields of its output. */
 import { isAbsolute } from 'node:path';
-import type { FileOutput, Need } from '../../graph/node-type.ts';
+import type { FileOutput, Need } from '../../graph/contracts/node-type.ts';
 import { isPlainObject } from '../../state/values/plain.ts';
 import { isInside, resolveLinks, resolveLocalPath } from '../file/local-path.ts';
 import type { TextMask } from '../../state/secrecy/text-mask.ts';

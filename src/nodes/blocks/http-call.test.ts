@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { afterAll, expect, test } from 'vitest';
-import type { Inputs } from '../../graph/node-type.ts';
+import type { Inputs } from '../../graph/contracts/node-type.ts';
 import { SecretReference } from '../../graph/secret-reference.ts';
 import { failBlock, runBlock } from '../../../test/support/run-block.ts';
 import { httpCall } from './http-call.ts';

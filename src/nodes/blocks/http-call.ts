@@ -1,5 +1,5 @@
 /** HttpCall: one request. */
-import type { InputFault, Inputs, NodeType, TypedNodeContext } from '../../graph/node-type.ts';
+import type { InputFault, Inputs, NodeType, TypedNodeContext } from '../../graph/contracts/node-type.ts';
 import { SecretReference } from '../../graph/secret-reference.ts';
 import { decodeText, exchangeHttp, failStatus, safeMethods, saysJson, type HttpAnswer } from '../http/exchange-http.ts';
 import {

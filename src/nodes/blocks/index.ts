@@ -1,19 +1,19 @@
 /** The blocks of YAML workflows, and what a user makes blocks of their own with: the door `cairn-workflows/blocks`. */
-import type { NodeType } from '../../graph/node-type.ts';
+import type { NodeType } from '../../graph/contracts/node-type.ts';
 import type { Models } from '../../ports/model.ts';
-import { askChoice } from './ask-choice.ts';
-import { confirmOperation } from './confirm-operation.ts';
-import { createFile } from './create-file.ts';
+import { askChoice } from './ask/ask-choice.ts';
+import { confirmOperation } from './ask/confirm-operation.ts';
+import { createFile } from './files/create-file.ts';
 import { echoBlock } from './echo-block.ts';
-import { editFile } from './edit-file.ts';
-import { getInput } from './get-input.ts';
+import { editFile } from './files/edit-file.ts';
+import { getInput } from './ask/get-input.ts';
 import { httpCall } from './http-call.ts';
-import { mergeJsonState, readJsonState, writeJsonState } from './json-state.ts';
-import { llmCallType } from './llm-call.ts';
-import { prompt } from './prompt.ts';
-import { readFile } from './read-file.ts';
-import { readFiles } from './read-files.ts';
-import { renderTemplate } from './render-template.ts';
+import { mergeJsonState, readJsonState, writeJsonState } from './files/json-state.ts';
+import { llmCallType } from './llm/llm-call.ts';
+import { prompt } from './ask/prompt.ts';
+import { readFile } from './files/read-file.ts';
+import { readFiles } from './files/read-files.ts';
+import { renderTemplate } from './files/render-template.ts';
 import { shellBlock } from './shell.ts';
 import { sqlBlock } from './sql.ts';
 
@@ -28,8 +28,8 @@ export {
   type Pause,
   type PauseQuestion,
   type Refusal,
-} from './interactive-block.ts';
-export { interactiveNodeType } from './interactive-node-type.ts';
+} from './ask/interactive-block.ts';
+export { interactiveNodeType } from './ask/interactive-node-type.ts';
 
 export interface NodeTypeOptions {
   /** What LLMCall calls. Default: the models of the engine that runs the workflow. */

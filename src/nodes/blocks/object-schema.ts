@@ -1,6 +1,6 @@
 /** Schemas of objects, in the two forms that a block may give them. */
 import { CairnError } from '../../errors.ts';
-import type { JsonSchema } from '../../graph/node-type.ts';
+import type { JsonSchema } from '../../graph/contracts/node-type.ts';
 import { jsonSchemaOf } from '../../schema/standard-schema.ts';
 import { isPlainObject } from '../../state/values/plain.ts';
 

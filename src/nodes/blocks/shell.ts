@@ -1,8 +1,8 @@
 /** Shell: runs a command; values reach it as data. */
 import { constants } from 'node:os';
 import { isOwnVariable } from '../../graph/command-variables.ts';
-import { NodeFailure } from '../../graph/node-contract.ts';
-import type { CommandText, InputFault, Inputs, NodeType, TypedNodeContext } from '../../graph/node-type.ts';
+import { NodeFailure } from '../../graph/contracts/node-contract.ts';
+import type { CommandText, InputFault, Inputs, NodeType, TypedNodeContext } from '../../graph/contracts/node-type.ts';
 import { beforeEffect } from '../draft/before-effect.ts';
 import { resolveLocalPath } from '../file/local-path.ts';
 import { makeFolder } from '../file/local-file.ts';

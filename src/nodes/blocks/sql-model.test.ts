@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startPostgres, type PostgresServer } from '../../../test/support/postgres-server.ts';
-import type { NodeFailure } from '../../graph/node-contract.ts';
-import type { Inputs } from '../../graph/node-type.ts';
+import type { NodeFailure } from '../../graph/contracts/node-contract.ts';
+import type { Inputs } from '../../graph/contracts/node-type.ts';
 import { createFakeContext } from '../../testing/node-suite/fake-context.ts';
 import { sqlBlock } from './sql.ts';
 

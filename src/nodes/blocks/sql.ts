@@ -1,6 +1,6 @@
 /** Sql: statements on SQLite or Postgres, in one transaction. */
-import { NodeFailure } from '../../graph/node-contract.ts';
-import type { InputFault, Inputs, NodeType, TypedNodeContext } from '../../graph/node-type.ts';
+import { NodeFailure } from '../../graph/contracts/node-contract.ts';
+import type { InputFault, Inputs, NodeType, TypedNodeContext } from '../../graph/contracts/node-type.ts';
 import { beforeEffect } from '../draft/before-effect.ts';
 import { maskFailure } from '../secrets/mask.ts';
 import type { TextMask } from '../../state/secrecy/text-mask.ts';

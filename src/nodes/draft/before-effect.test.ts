@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { NodeFailure } from '../../graph/node-contract.ts';
+import type { NodeFailure } from '../../graph/contracts/node-contract.ts';
 import { createFakeContext } from '../../testing/node-suite/fake-context.ts';
 import { fileNode, httpNode, shellNode, toolNode, type NodeDraft } from '../index.ts';
 

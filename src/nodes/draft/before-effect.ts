@@ -1,5 +1,5 @@
 /** What a node does before its effect. */
-import { NodeFailure } from '../../graph/node-contract.ts';
+import { NodeFailure } from '../../graph/contracts/node-contract.ts';
 
 /** Whatever fails in `prepare` certainly had no effect, and the failure says so (X3): the attempt may be made again. */
 export async function beforeEffect<T>(prepare: () => T | Promise<T>): Promise<T> {

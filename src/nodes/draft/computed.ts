@@ -1,5 +1,5 @@
 /** Configuration with functions of the state in it: what is hashed of it, and how it is resolved. */
-import type { StateView } from '../../graph/node-contract.ts';
+import type { StateView } from '../../graph/contracts/node-contract.ts';
 import type { FromState } from './typed-context.ts';
 import { mapLeaves } from './map-leaves.ts';
 import { SecretReference } from '../../graph/secret-reference.ts';

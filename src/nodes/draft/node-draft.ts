@@ -2,7 +2,7 @@
 import { functionCondition } from '../../graph/condition.ts';
 import type { Condition, ConditionScope, Graph, Join, NodeCheckpoint, OnFailure } from '../../graph/graph.ts';
 import type { NodeDraft } from '../../graph/node-draft.ts';
-import type { EffectClass, NodeImplementation, RetryPolicy } from '../../graph/node-contract.ts';
+import type { EffectClass, NodeImplementation, RetryPolicy } from '../../graph/contracts/node-contract.ts';
 
 export type { NodeDraft } from '../../graph/node-draft.ts';
 

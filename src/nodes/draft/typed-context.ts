@@ -1,5 +1,5 @@
 /** A node's context with the state typed, for graphs whose schema is known. */
-import type { NodeContext, StateView } from '../../graph/node-contract.ts';
+import type { NodeContext, StateView } from '../../graph/contracts/node-contract.ts';
 
 /** The context of a node in a graph whose state has type `S`. */
 export type TypedContext<S extends StateView = StateView> = Omit<NodeContext, 'state' | 'input'> & {

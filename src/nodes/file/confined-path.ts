@@ -1,6 +1,6 @@
 /** Resolves the path of a file node, and keeps it inside a folder if one is given. */
 import { basename, dirname, isAbsolute, join, resolve } from 'node:path';
-import { NodeFailure } from '../../graph/node-contract.ts';
+import { NodeFailure } from '../../graph/contracts/node-contract.ts';
 import { isInside } from './local-path.ts';
 import { files } from './files.ts';
 

@@ -1,5 +1,5 @@
 /** Failures of work on files. */
-import { NodeFailure } from '../../graph/node-contract.ts';
+import { NodeFailure } from '../../graph/contracts/node-contract.ts';
 
 /** What the operating system says, by its code. */
 export function describeFileError(error: unknown, verb: string, path: string, applied: 'no' | 'unknown'): NodeFailure {

@@ -2,8 +2,8 @@
 import { realpathSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
-import { NodeFailure } from '../../graph/node-contract.ts';
-import type { Need } from '../../graph/node-type.ts';
+import { NodeFailure } from '../../graph/contracts/node-contract.ts';
+import type { Need } from '../../graph/contracts/node-type.ts';
 
 /** Absolute; `~/` is the home folder, and what is relative stands in `folder` (default: where the process was started). @throws NodeFailure PATH_REFUSED */
 export function resolveLocalPath(path: string, folder: string = process.cwd()): string {

@@ -5,8 +5,8 @@
 import { constants } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { NodeFailure } from '../../graph/node-contract.ts';
-import type { Need } from '../../graph/node-type.ts';
+import { NodeFailure } from '../../graph/contracts/node-contract.ts';
+import type { Need } from '../../graph/contracts/node-type.ts';
 import { files } from './files.ts';
 
 /** Whether a need is granted. Undefined: whoever uses the path answers for it. */

@@ -1,6 +1,6 @@
 /** Reads one file that must be a file: nothing that blocks, and no more than a limit. */
 import { constants } from 'node:fs';
-import { NodeFailure } from '../../graph/node-contract.ts';
+import { NodeFailure } from '../../graph/contracts/node-contract.ts';
 import { describeFileError, fileFailure } from './file-failure.ts';
 import { files } from './files.ts';
 import { requireGranted, type IsGranted } from './reached-place.ts';

@@ -4,7 +4,7 @@ import { basename, dirname, join } from 'node:path';
 import { describeFileError } from './file-failure.ts';
 import { files } from './files.ts';
 import { holdFolder, type IsGranted } from './reached-place.ts';
-import { NodeFailure } from '../../graph/node-contract.ts';
+import { NodeFailure } from '../../graph/contracts/node-contract.ts';
 
 export interface AtomicWrite {
   readonly path: string;

@@ -1,5 +1,5 @@
 /** One request and its answer: secrets in place on the way out, masked on the way back. */
-import { NodeFailure, type NodeContext } from '../../graph/node-contract.ts';
+import { NodeFailure, type NodeContext } from '../../graph/contracts/node-contract.ts';
 import { SecretReference } from '../../graph/secret-reference.ts';
 import { beforeEffect } from '../draft/before-effect.ts';
 import { createHttpRequest, type HttpRequest, type ResolvedHttp } from './http-request.ts';

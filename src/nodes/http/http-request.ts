@@ -1,5 +1,5 @@
 /** Checks what an http node is given and makes of it one request. */
-import { NodeFailure } from '../../graph/node-contract.ts';
+import { NodeFailure } from '../../graph/contracts/node-contract.ts';
 
 /** A configuration with its functions called and its secrets in place. */
 export interface ResolvedHttp {

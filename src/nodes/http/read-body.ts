@@ -1,5 +1,5 @@
 /** Reads the body of a response, up to a limit, and parses it. */
-import { NodeFailure } from '../../graph/node-contract.ts';
+import { NodeFailure } from '../../graph/contracts/node-contract.ts';
 import type { TextMask } from '../../state/secrecy/text-mask.ts';
 
 export type BodyFormat = 'json' | 'text' | 'bytes' | 'auto';

@@ -1,5 +1,5 @@
 /** Sends one request and follows redirects by rule. */
-import { NodeFailure } from '../../graph/node-contract.ts';
+import { NodeFailure } from '../../graph/contracts/node-contract.ts';
 import type { HttpRequest } from './http-request.ts';
 
 /** `same-origin`: follow within the origin, fail at its border; `follow`: cross it without credentials; `manual`: the redirect is the answer. */

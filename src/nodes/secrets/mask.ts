@@ -1,5 +1,5 @@
 /** Failures of processes and servers without the secrets that they may quote. */
-import { NodeFailure } from '../../graph/node-contract.ts';
+import { NodeFailure } from '../../graph/contracts/node-contract.ts';
 import type { TextMask } from '../../state/secrecy/text-mask.ts';
 
 /** The same failure, with nothing secret in what it says. */

@@ -1,5 +1,5 @@
 /** Runs one program to its end: what comes back is masked, bounded and shown as it comes. */
-import { NodeFailure, type NodeContext } from '../../graph/node-contract.ts';
+import { NodeFailure, type NodeContext } from '../../graph/contracts/node-contract.ts';
 import type { TextMask } from '../../state/secrecy/text-mask.ts';
 import { createBoundedText, type BoundedText } from './bounded-text.ts';
 import type { ProcessEnd } from './run-process.ts';

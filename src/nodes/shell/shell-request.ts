@@ -1,5 +1,5 @@
 /** Checks what a shell node is given and makes of it one process to start; no value can become shell syntax. */
-import { NodeFailure } from '../../graph/node-contract.ts';
+import { NodeFailure } from '../../graph/contracts/node-contract.ts';
 
 /** A configuration with its functions called and its secrets in place. */
 export interface ResolvedShell {

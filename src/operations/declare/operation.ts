@@ -2,7 +2,7 @@
 import type { CheckpointRef, Engine, RunResult, StreamEvent } from '../../engine/api.ts';
 import type { TextWorkflow } from '../../dialects/text-workflow.ts';
 import type { Graph } from '../../graph/graph.ts';
-import type { JsonSchema } from '../../graph/node-type.ts';
+import type { JsonSchema } from '../../graph/contracts/node-type.ts';
 import type { ReadPlace, StatePlace, WritePlace } from '../../history/place/place.ts';
 import type { RunRow } from '../../ports/store.ts';
 import type { KnownWorkflow, Workflows } from './workflows.ts';

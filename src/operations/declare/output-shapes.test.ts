@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { openApp, type App } from '../../app/open-app.ts';
-import type { JsonSchema } from '../../graph/node-type.ts';
+import type { JsonSchema } from '../../graph/contracts/node-type.ts';
 import { schemaDefect, schemaFaults } from '../../schema/json-schema.ts';
 import { perform } from './perform.ts';
 import { toJson } from './to-json.ts';

@@ -1,5 +1,5 @@
 /** Schemas of what operations give, as doors that speak JSON show it: see {@link toJson}. */
-import type { JsonSchema } from '../../graph/node-type.ts';
+import type { JsonSchema } from '../../graph/contracts/node-type.ts';
 
 export const text: JsonSchema = { type: 'string' };
 export const whole: JsonSchema = { type: 'integer' };

@@ -5,7 +5,7 @@
  * What an operation declares in its output schema is ours and is shown as it is; all within it that is not declared comes from
  * runs, and there what stands under the name of a secret is masked.
  */
-import type { JsonSchema } from '../../graph/node-type.ts';
+import type { JsonSchema } from '../../graph/contracts/node-type.ts';
 import { mapParts, shown, shownError, shownUnder } from '../../state/secrecy/shown.ts';
 import { isPlainObject } from '../../state/values/plain.ts';
 import type { Operation, WatchedEvent } from './operation.ts';

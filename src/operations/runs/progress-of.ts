@@ -1,6 +1,6 @@
 /** How far a run is: nodes settled, and the wave it works on. */
 import { START, END, type Graph } from '../../graph/graph.ts';
-import { wavesOf } from '../../graph/waves.ts';
+import { wavesOf } from '../../graph/shape/waves.ts';
 import { outputsNode } from './run-outputs.ts';
 import type { StandingAt } from './standing-at.ts';
 

@@ -1,7 +1,7 @@
 /** The reducers of a graph, by place in the state. */
 import { CairnError } from '../../errors.ts';
 import type { Reducer } from '../../graph/graph.ts';
-import { partitions, type Partition } from '../../graph/node-contract.ts';
+import { partitions, type Partition } from '../../graph/contracts/node-contract.ts';
 import { customReducer, namedReducers, type Reduce } from './reducers.ts';
 
 /** A place in the state that has a reducer, or has some below it. */

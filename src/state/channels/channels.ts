@@ -1,6 +1,6 @@
 /** The channels, outputs and failures of a live frame: what they are, what they were for open views, and their versions. */
 import { CairnError } from '../../errors.ts';
-import { partitions, type Partition } from '../../graph/node-contract.ts';
+import { partitions, type Partition } from '../../graph/contracts/node-contract.ts';
 import { absent, Cell, type Past } from './cell.ts';
 import type { ChannelTable } from './channel-table.ts';
 import { deepFreeze } from '../values/freeze.ts';

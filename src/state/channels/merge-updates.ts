@@ -1,6 +1,6 @@
 /** Merging the updates of one outcome into a frame's channels: here all is worked out, and nothing is changed. */
 import { CairnError } from '../../errors.ts';
-import { partitions, type Partition } from '../../graph/node-contract.ts';
+import { partitions, type Partition } from '../../graph/contracts/node-contract.ts';
 import type { Admitted } from '../values/admit.ts';
 import { absent, type Cell } from './cell.ts';
 import type { ChannelNode, ChannelTable } from './channel-table.ts';

@@ -1,7 +1,7 @@
 /** What a node sees of the state: frozen in time, and every read of it recorded (E9). */
 import { CairnError } from '../../errors.ts';
 import type { Amounts } from '../../graph/amounts.ts';
-import type { StateView } from '../../graph/node-contract.ts';
+import type { StateView } from '../../graph/contracts/node-contract.ts';
 import { absent } from './cell.ts';
 import type { Area, Channels } from './channels.ts';
 import { isPlainObject } from '../values/plain.ts';

@@ -1,5 +1,5 @@
 /** The door of the SQLite store. */
 
 export type { SqliteStoreOptions } from './sqlite-options.ts';
-export { BackupFile, copyDatabase, type BackupLabel } from './backup-file.ts';
+export { BackupFile, copyDatabase, type BackupLabel } from './file/backup-file.ts';
 export { openSqliteStore } from './sqlite-store.ts';

@@ -5,12 +5,12 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { RunQuery, WaitQuery } from '../../ports/store.ts';
-import type { Prepare } from './prepare.ts';
-import { NextRuns } from './next-runs.ts';
-import { RunReads } from './run-reads.ts';
-import { layoutVersion } from './schema.ts';
+import type { Prepare } from './tables/prepare.ts';
+import { NextRuns } from './tables/next-runs.ts';
+import { RunReads } from './tables/run-reads.ts';
+import { layoutVersion } from './tables/schema.ts';
 import { openSqliteStore } from './sqlite-store.ts';
-import { WaitReads } from './wait-reads.ts';
+import { WaitReads } from './tables/wait-reads.ts';
 
 let folder = '';
 let db: DatabaseSync;

@@ -2,7 +2,7 @@ import { copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, test } from 'vitest';
-import { networkFaults, putNetworkBefore } from '../../testing/store-suite/network-under-test.ts';
+import { networkFaults, putNetworkBefore } from '../../testing/store-suite/random/network-under-test.ts';
 import { storeSuite } from '../../testing/store-suite/store-suite.ts';
 import type { StoreUnderTest } from '../../testing/store-suite/suite.ts';
 import { openSqliteStore } from './sqlite-store.ts';

@@ -3,7 +3,7 @@
 import { statSync } from 'node:fs';
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { CairnError } from '../../errors.ts';
-import { growWal } from './grow-wal.ts';
+import { growWal } from './file/grow-wal.ts';
 import { isBusy, isJobsOwnFault, mapSqliteError } from './sqlite-errors.ts';
 
 /** A synchronous chain of nodes never returns to the event loop; at these sizes it is not waited for. */

@@ -1,8 +1,8 @@
 /** The child's side of a real crash: a script that brings a run as far as it lives, and is killed with SIGKILL on the way. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { systemClock } from '../../app/system-clock.ts';
-import { createSystemIds } from '../../app/system-ids.ts';
+import { systemClock } from '../../app/process/system-clock.ts';
+import { createSystemIds } from '../../app/process/system-ids.ts';
 import { createFileBlobs } from '../../blobs/file-blobs.ts';
 import type { Engine } from '../../engine/api.ts';
 import { createEngine } from '../../engine/engine.ts';

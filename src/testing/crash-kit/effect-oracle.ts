@@ -1,6 +1,6 @@
 /** A receiver of effects that stands outside the engine and remembers what happened to it (P2). */
 import { closeSync, existsSync, fsyncSync, openSync, readFileSync, writeSync } from 'node:fs';
-import type { Reconciliation } from '../../graph/node-contract.ts';
+import type { Reconciliation } from '../../graph/contracts/node-contract.ts';
 
 /**
  * What is promised of an effect: `once`, it happens exactly once whatever crashes (it can be reconciled, or an

@@ -7,7 +7,7 @@ import {
   type EffectClass,
   type NodeContext,
   type StepContext,
-} from '../../graph/node-contract.ts';
+} from '../../graph/contracts/node-contract.ts';
 import { ProcessKilled, type EffectEntry, type EffectOracle } from './effect-oracle.ts';
 import { never, type Life } from './process-life.ts';
 import type { WorkUnderWay } from './work-under-way.ts';

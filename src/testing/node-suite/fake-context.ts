@@ -14,7 +14,7 @@ import type {
   Question,
   StateView,
   StepOptions,
-} from '../../graph/node-contract.ts';
+} from '../../graph/contracts/node-contract.ts';
 
 export interface FakeContextOptions extends Partial<Omit<NodeContext, 'state' | 'secrets' | 'models'>> {
   readonly state?: Partial<StateView>;

@@ -1,8 +1,8 @@
 /** The node suite: what every node type must hold to, whoever wrote it. Runner-free: it takes the runner's `test`. */
 import assert from 'node:assert/strict';
-import { compileGraph } from '../../graph/compile-graph.ts';
+import { compileGraph } from '../../graph/compile/compile-graph.ts';
 import { END, START, type Graph, type NodeDefinition } from '../../graph/graph.ts';
-import { Outcome, partitions, stepsOutput } from '../../graph/node-contract.ts';
+import { Outcome, partitions, stepsOutput } from '../../graph/contracts/node-contract.ts';
 import { admitValue } from '../../state/values/codec.ts';
 import { deepFreeze } from '../../state/values/freeze.ts';
 import { createFakeContext, createStateView, type FakeContext, type FakeContextOptions } from './fake-context.ts';

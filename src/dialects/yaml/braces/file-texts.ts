@@ -1,5 +1,5 @@
 /** The texts of a file that may hold references, with their places and what they are for. */
-import type { NodeType } from '../../../graph/node-type.ts';
+import type { NodeType } from '../../../graph/contracts/node-type.ts';
 import type { Path } from '../file/read-document.ts';
 import { isMapping } from '../file/shape.ts';
 import type { TextKind } from './translate-text.ts';

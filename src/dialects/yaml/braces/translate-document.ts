@@ -1,6 +1,6 @@
 /** A file of the `{{ }}` form as one of this form (T11), with the places of the file that was written. */
 import type { Violation } from '../../../graph/graph.ts';
-import type { NodeType } from '../../../graph/node-type.ts';
+import type { NodeType } from '../../../graph/contracts/node-type.ts';
 import type { TextFault } from '../expression/template.ts';
 import type { Path, YamlDocument } from '../file/read-document.ts';
 import { isMapping } from '../file/shape.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { CommandText } from '../../../graph/node-type.ts';
+import type { CommandText } from '../../../graph/contracts/node-type.ts';
 import { SecretReference } from '../../../graph/secret-reference.ts';
 import { thrown } from '../../../../test/support/thrown.ts';
 import { parseCommand } from './parse-command.ts';

@@ -1,7 +1,7 @@
 /** A string for a shell (T7, T8): the values in it become variables of its environment, and never syntax. */
 import { CairnError } from '../../../errors.ts';
 import { variableNames } from '../../../graph/command-variables.ts';
-import type { CommandText } from '../../../graph/node-type.ts';
+import type { CommandText } from '../../../graph/contracts/node-type.ts';
 import { SecretReference } from '../../../graph/secret-reference.ts';
 import { nearest } from '../../../graph/nearest.ts';
 import { arithmetic } from './check-names.ts';

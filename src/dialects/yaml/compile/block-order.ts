@@ -1,6 +1,6 @@
 /** How the blocks of a workflow depend on each other: every id known and unique, no circles, and who is over before whom. */
 import { nearest } from '../../../graph/nearest.ts';
-import { waveNumbers } from '../../../graph/waves.ts';
+import { waveNumbers } from '../../../graph/shape/waves.ts';
 import type { Faults } from '../file/faults.ts';
 import { reservedIds } from '../file/format.ts';
 import type { BlockFile } from '../file/workflow-file.ts';

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { thrown } from '../../../../test/support/thrown.ts';
 import { ask, faultsOf, optionsOf, read } from '../../../../test/yaml-kit.ts';
 import type { CairnError } from '../../../errors.ts';
-import type { NodeType } from '../../../graph/node-type.ts';
+import type { NodeType } from '../../../graph/contracts/node-type.ts';
 import { checkWorkflow, readWorkflow } from '../index.ts';
 
 const head = 'name: w\ndescription: d\n';

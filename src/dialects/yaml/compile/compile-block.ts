@@ -1,7 +1,7 @@
 /** From a block of a file to the node of a graph. */
 import type { NodeDefinition } from '../../../graph/graph.ts';
-import type { EffectClass, NodeImplementation } from '../../../graph/node-contract.ts';
-import type { NodeType } from '../../../graph/node-type.ts';
+import type { EffectClass, NodeImplementation } from '../../../graph/contracts/node-contract.ts';
+import type { NodeType } from '../../../graph/contracts/node-type.ts';
 import { blockImplementation } from '../run/block-node.ts';
 import { scopeOfState, type BlockParts, type LinkedWorkflow, type WorkflowParts } from '../run/block-parts.ts';
 import { callImplementation } from '../run/call-node.ts';

@@ -1,7 +1,7 @@
 /** From the text of one workflow to a checked workflow with its graph. */
 import type { Redact } from '../../../state/values/admit.ts';
 import { CairnError } from '../../../errors.ts';
-import { compileGraph } from '../../../graph/compile-graph.ts';
+import { compileGraph } from '../../../graph/compile/compile-graph.ts';
 import {
   START,
   type EdgeDefinition,
@@ -11,8 +11,8 @@ import {
   type Violation,
 } from '../../../graph/graph.ts';
 import { nearest } from '../../../graph/nearest.ts';
-import type { JsonSchema, NodeType } from '../../../graph/node-type.ts';
-import { groupByWave } from '../../../graph/waves.ts';
+import type { JsonSchema, NodeType } from '../../../graph/contracts/node-type.ts';
+import { groupByWave } from '../../../graph/shape/waves.ts';
 import { translateDocument } from '../braces/translate-document.ts';
 import { orderBlocks, type BlockOrder } from './block-order.ts';
 import type { LinkedWorkflow, WorkflowParts } from '../run/block-parts.ts';

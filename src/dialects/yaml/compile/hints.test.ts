@@ -1,7 +1,7 @@
 /** Faults that people make often: each is found when the file is read, and its hint says what was meant. */
 import { expect, test } from 'vitest';
 import { faultsOf, note, types } from '../../../../test/yaml-kit.ts';
-import type { NodeType } from '../../../graph/node-type.ts';
+import type { NodeType } from '../../../graph/contracts/node-type.ts';
 import { createNodeTypes } from '../../../nodes/blocks/index.ts';
 
 test('T5 a condition that is a value which is never true or false is a fault, whatever names it', () => {

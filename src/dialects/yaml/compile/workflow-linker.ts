@@ -1,10 +1,10 @@
 /** One reading: a workflow, and all that it calls. Each is compiled once. */
 import { CairnError } from '../../../errors.ts';
 import { nearest, nearestFirst } from '../../../graph/nearest.ts';
-import type { NodeContext } from '../../../graph/node-contract.ts';
-import type { NodeType } from '../../../graph/node-type.ts';
-import { refusalOf } from '../../../graph/refusal-of.ts';
-import { shareBudget } from '../../../graph/expression-budget.ts';
+import type { NodeContext } from '../../../graph/contracts/node-contract.ts';
+import type { NodeType } from '../../../graph/contracts/node-type.ts';
+import { refusalOf } from '../../../graph/permissions/refusal-of.ts';
+import { shareBudget } from '../../../graph/expression/expression-budget.ts';
 import { compileStoreRules } from '../../../state/secrecy/store-rules.ts';
 import type { Redact } from '../../../state/values/admit.ts';
 import { bundleText } from './bundle-text.ts';

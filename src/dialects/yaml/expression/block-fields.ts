@@ -1,5 +1,5 @@
 /** A block as expressions see it: its standing, all of its output, and each field of that (T3). */
-import { errorMap, FieldReader } from '../../../graph/expression-values.ts';
+import { errorMap, FieldReader } from '../../../graph/expression/expression-values.ts';
 import type { BlockView } from './template.ts';
 
 /** What can be asked of every block, whatever became of it. */

@@ -1,8 +1,8 @@
 /** One expression of a text: its words, checked against what there is, and its value in a scope (T3, T4, T6). */
 import { CairnError } from '../../../errors.ts';
-import { ExpressionError, parseExpression, type ParsedExpression } from '../../../graph/expression.ts';
-import type { ExpressionReference, PathStep } from '../../../graph/expression-references.ts';
-import { FieldReader } from '../../../graph/expression-values.ts';
+import { ExpressionError, parseExpression, type ParsedExpression } from '../../../graph/expression/expression.ts';
+import type { ExpressionReference, PathStep } from '../../../graph/expression/expression-references.ts';
+import { FieldReader } from '../../../graph/expression/expression-values.ts';
 import { nearest } from '../../../graph/nearest.ts';
 import { blockFields } from './block-fields.ts';
 import { TextError, type Token } from './expression-tokens.ts';

@@ -1,6 +1,6 @@
 /** A condition: an expression as a whole, each `${…}` in it a part of it and never text put in its place (T5). */
 import { CairnError } from '../../../errors.ts';
-import type { ExpressionReference } from '../../../graph/expression-references.ts';
+import type { ExpressionReference } from '../../../graph/expression/expression-references.ts';
 import { compileReference, reportError, type CompiledReference } from './compile-reference.ts';
 import { readExpression } from './expression-tokens.ts';
 import { createMentions, isListed, nameOf, namedBy } from './resolve-names.ts';

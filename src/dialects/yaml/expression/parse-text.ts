@@ -1,9 +1,9 @@
 /** A string with references in it (T1, T2). */
 import { CairnError } from '../../../errors.ts';
-import { renderText } from '../../../graph/expression-values.ts';
+import { renderText } from '../../../graph/expression/expression-values.ts';
 import { SecretReference, type SecretPart } from '../../../graph/secret-reference.ts';
-import { currentBudget, withBudget } from '../../../graph/expression-budget.ts';
-import { payForWhole } from '../../../graph/expression-meter.ts';
+import { currentBudget, withBudget } from '../../../graph/expression/expression-budget.ts';
+import { payForWhole } from '../../../graph/expression/expression-meter.ts';
 import { compileReference, reportError, type CompiledReference } from './compile-reference.ts';
 import { readReference } from './expression-tokens.ts';
 import { createMentions, namedBy, type Compilation } from './resolve-names.ts';

@@ -1,5 +1,5 @@
 /** Which inputs, blocks and secrets an expression names, and whether they are there (T3). */
-import type { ExpressionReference, PathStep } from '../../../graph/expression-references.ts';
+import type { ExpressionReference, PathStep } from '../../../graph/expression/expression-references.ts';
 import { nearest } from '../../../graph/nearest.ts';
 import { unstoredPart } from '../../../state/secrecy/store-rules.ts';
 import { metadataOfBlock, standingFields } from './block-fields.ts';

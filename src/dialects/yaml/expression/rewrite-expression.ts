@@ -1,6 +1,6 @@
 /** Writes an expression in the language's own words (T4): `and`, `or`, `not`, `None`, chains, references and templates are ours. */
-import { functionNames, presenceFunction } from '../../../graph/expression.ts';
-import { textFunction } from '../../../graph/expression-functions.ts';
+import { functionNames, presenceFunction } from '../../../graph/expression/expression.ts';
+import { textFunction } from '../../../graph/expression/expression-functions.ts';
 import { nearest } from '../../../graph/nearest.ts';
 import { closers, TextError, type Token } from './expression-tokens.ts';
 

@@ -1,6 +1,6 @@
 /** The block types that belong to the dialect: they run another workflow. */
 import { CairnError } from '../../../errors.ts';
-import type { NodeType } from '../../../graph/node-type.ts';
+import type { NodeType } from '../../../graph/contracts/node-type.ts';
 import { durationMs } from './duration.ts';
 import { durationPattern } from './format.ts';
 

@@ -1,7 +1,7 @@
 /** From the data of a file to what it says; its format is checked first, and what does not fit is left out. */
 import { amountsFault, type Amounts } from '../../../graph/amounts.ts';
 import type { OnBudget } from '../../../graph/graph.ts';
-import type { EffectClass, RetryPolicy } from '../../../graph/node-contract.ts';
+import type { EffectClass, RetryPolicy } from '../../../graph/contracts/node-contract.ts';
 import { durationMs } from './duration.ts';
 import type { Faults } from './faults.ts';
 import { blockFields, typeNamed, workflowShape } from './format.ts';

@@ -1,5 +1,5 @@
 /** The inputs that a workflow declares: their types and defaults. */
-import type { JsonSchema } from '../../../graph/node-type.ts';
+import type { JsonSchema } from '../../../graph/contracts/node-type.ts';
 import { schemaDefect, schemaFault } from '../../../schema/json-schema.ts';
 import type { Faults } from './faults.ts';
 import { schemaKeywords, typeNamed } from './format.ts';

@@ -1,6 +1,6 @@
 /** What the reader of YAML workflows is handed beside the text. */
-import type { NodeType } from '../../../graph/node-type.ts';
-import type { Permissions } from '../../../graph/permissions.ts';
+import type { NodeType } from '../../../graph/contracts/node-type.ts';
+import type { Permissions } from '../../../graph/permissions/permissions.ts';
 import type { CheckpointSettings } from '../../text-workflow.ts';
 
 /** A workflow's text and where it came from. */

@@ -1,5 +1,5 @@
 /** A JSON Schema as strict readers want it: each keyword beside the type that it is for, and one type at a time. */
-import type { JsonSchema } from '../../../graph/node-type.ts';
+import type { JsonSchema } from '../../../graph/contracts/node-type.ts';
 
 /** Keywords by the type of the values that they are about. */
 const keywordsOf: Readonly<Record<string, readonly string[]>> = {

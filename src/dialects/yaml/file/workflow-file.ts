@@ -1,8 +1,8 @@
 /** What a workflow file says, read but not yet checked against anything but its format. */
 import type { Amounts, AtMost } from '../../../graph/amounts.ts';
 import type { OnBudget } from '../../../graph/graph.ts';
-import type { EffectClass, RetryPolicy } from '../../../graph/node-contract.ts';
-import type { FileOutput } from '../../../graph/node-type.ts';
+import type { EffectClass, RetryPolicy } from '../../../graph/contracts/node-contract.ts';
+import type { FileOutput } from '../../../graph/contracts/node-type.ts';
 import type { Path } from './read-document.ts';
 import type { CheckpointSettings, WorkflowInput } from '../../text-workflow.ts';
 

@@ -1,5 +1,5 @@
 /** The JSON Schema of workflow files, made from the table of the format and the block types: editors complete and check with it. */
-import type { InputField, JsonSchema, NodeType } from '../../../graph/node-type.ts';
+import type { InputField, JsonSchema, NodeType } from '../../../graph/contracts/node-type.ts';
 import { callTypes } from './call-type.ts';
 import { blockFields, reservedIds, workflowFields } from './format.ts';
 import type { Fields, Shape } from './shape.ts';

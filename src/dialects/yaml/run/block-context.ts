@@ -1,7 +1,7 @@
 /** What the code of a block is handed: the node's context, with the inputs and what a block's place in a workflow adds. */
 import type { Amounts } from '../../../graph/amounts.ts';
-import type { AnswerTo } from '../../../graph/answer-types.ts';
-import type { ModelAccess } from '../../../graph/model-contract.ts';
+import type { AnswerTo } from '../../../graph/contracts/answer-types.ts';
+import type { ModelAccess } from '../../../graph/contracts/model-contract.ts';
 import { CairnError } from '../../../errors.ts';
 import type {
   BlobAccess,
@@ -17,8 +17,8 @@ import type {
   StepContext,
   StepOptions,
   VisitPast,
-} from '../../../graph/node-contract.ts';
-import type { FileOutput, Inputs, Need, TypedNodeContext } from '../../../graph/node-type.ts';
+} from '../../../graph/contracts/node-contract.ts';
+import type { FileOutput, Inputs, Need, TypedNodeContext } from '../../../graph/contracts/node-type.ts';
 import type { WorkflowParts } from './block-parts.ts';
 
 /** What a block's context is made of. */

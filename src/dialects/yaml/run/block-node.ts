@@ -1,6 +1,6 @@
 /** The node of a block that does its own work. */
-import type { NodeImplementation } from '../../../graph/node-contract.ts';
-import type { NodeType } from '../../../graph/node-type.ts';
+import type { NodeImplementation } from '../../../graph/contracts/node-contract.ts';
+import type { NodeType } from '../../../graph/contracts/node-type.ts';
 import { schemaFault } from '../../../schema/json-schema.ts';
 import { isMapping } from '../file/shape.ts';
 import { BlockContext } from './block-context.ts';

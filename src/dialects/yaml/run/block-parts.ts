@@ -1,7 +1,7 @@
 /** A block, read and checked: what its node is made from. */
 import type { Graph } from '../../../graph/graph.ts';
-import type { NodeContext, StateView } from '../../../graph/node-contract.ts';
-import type { FileOutput, NodeType } from '../../../graph/node-type.ts';
+import type { NodeContext, StateView } from '../../../graph/contracts/node-contract.ts';
+import type { FileOutput, NodeType } from '../../../graph/contracts/node-type.ts';
 import { BlockScope, type BlockShape } from './block-scope.ts';
 import { evaluateBefore, type InputTemplates, type Withheld } from './input-templates.ts';
 import { runMetadata, workflowMetadata } from './run-metadata.ts';

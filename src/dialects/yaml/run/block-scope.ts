@@ -1,5 +1,5 @@
 /** What references read while a run goes on: its state, seen as inputs and blocks. */
-import type { StateView } from '../../../graph/node-contract.ts';
+import type { StateView } from '../../../graph/contracts/node-contract.ts';
 import type { BlockView, Scope } from '../expression/template.ts';
 
 type Output = Readonly<Record<string, unknown>>;

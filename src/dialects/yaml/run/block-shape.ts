@@ -1,5 +1,5 @@
 /** How references see what is stored of a block: under the names of older files too, and with what only its text says. */
-import type { NodeType } from '../../../graph/node-type.ts';
+import type { NodeType } from '../../../graph/contracts/node-type.ts';
 import { isMapping } from '../file/shape.ts';
 import type { BlockFile } from '../file/workflow-file.ts';
 import { forEachShape } from './for-each-node.ts';

@@ -1,6 +1,6 @@
 /** The node of a block that runs another workflow, inside the history of this run (W6). */
-import { NodeFailure, type NodeContext, type NodeImplementation } from '../../../graph/node-contract.ts';
-import type { Inputs } from '../../../graph/node-type.ts';
+import { NodeFailure, type NodeContext, type NodeImplementation } from '../../../graph/contracts/node-contract.ts';
+import type { Inputs } from '../../../graph/contracts/node-type.ts';
 import { scopeOf, type BlockParts, type LinkedWorkflow } from './block-parts.ts';
 import { isMapping } from '../file/shape.ts';
 

@@ -1,6 +1,6 @@
 /** Turns a workflow's output into the type it declares. */
 import { CairnError } from '../../../errors.ts';
-import { renderText } from '../../../graph/expression-values.ts';
+import { renderText } from '../../../graph/expression/expression-values.ts';
 import { schemaFault } from '../../../schema/json-schema.ts';
 import { schemaOfType } from '../file/read-inputs.ts';
 import { readJson } from '../file/read-json.ts';

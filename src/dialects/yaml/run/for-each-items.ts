@@ -1,5 +1,5 @@
 /** The items of a for_each, with the keys by which they are known. */
-import { NodeFailure } from '../../../graph/node-contract.ts';
+import { NodeFailure } from '../../../graph/contracts/node-contract.ts';
 import { isMapping, shown } from '../file/shape.ts';
 
 export interface Item {

@@ -7,9 +7,9 @@ import {
   type NodeContext,
   type NodeImplementation,
   type StepOptions,
-} from '../../../graph/node-contract.ts';
+} from '../../../graph/contracts/node-contract.ts';
 import { runParts } from '../../../graph/run-parts.ts';
-import type { Inputs } from '../../../graph/node-type.ts';
+import type { Inputs } from '../../../graph/contracts/node-type.ts';
 import { SecretReference } from '../../../graph/secret-reference.ts';
 import { ItemContext, StepItemContext } from './block-context.ts';
 import { orEmpty } from './block-node.ts';

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { afterCrash, createBench, runToRest } from '../../../../test/engine-kit.ts';
 import { answerAll, journal, optionsOf, read, runText, type Ran } from '../../../../test/yaml-kit.ts';
-import type { NodeType } from '../../../graph/node-type.ts';
+import type { NodeType } from '../../../graph/contracts/node-type.ts';
 
 const head = 'name: w\ndescription: d\n';
 

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { createBench, runToRest } from '../../../../test/engine-kit.ts';
 import { journal, optionsOf, read, runText } from '../../../../test/yaml-kit.ts';
-import type { NodeType } from '../../../graph/node-type.ts';
+import type { NodeType } from '../../../graph/contracts/node-type.ts';
 import { checkWorkflow, readBundle } from '../index.ts';
 
 const head = 'name: w\ndescription: d\n';

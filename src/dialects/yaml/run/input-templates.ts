@@ -1,11 +1,11 @@
 /** The inputs of a block, held against the fields of its type: written-out ones once, computed ones before each attempt. */
 import { nearest } from '../../../graph/nearest.ts';
-import { NodeFailure } from '../../../graph/node-contract.ts';
-import type { InputField, Inputs, Need, NodeType } from '../../../graph/node-type.ts';
+import { NodeFailure } from '../../../graph/contracts/node-contract.ts';
+import type { InputField, Inputs, Need, NodeType } from '../../../graph/contracts/node-type.ts';
 import { schemaFault } from '../../../schema/json-schema.ts';
 import type { Faults } from '../file/faults.ts';
 import type { Path } from '../file/read-document.ts';
-import { shareBudget } from '../../../graph/expression-budget.ts';
+import { shareBudget } from '../../../graph/expression/expression-budget.ts';
 import { noScope, type TemplateReader } from './template-reader.ts';
 import type { Scope, Template } from '../expression/template.ts';
 

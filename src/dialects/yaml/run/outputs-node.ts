@@ -1,7 +1,7 @@
 /** The last node of a workflow: computes its outputs once every block is over, however it ended. */
 import { CairnError } from '../../../errors.ts';
 import type { NodeDefinition } from '../../../graph/graph.ts';
-import { shareBudget } from '../../../graph/expression-budget.ts';
+import { shareBudget } from '../../../graph/expression/expression-budget.ts';
 import { scopeOf, type WorkflowParts } from './block-parts.ts';
 import { convertOutput } from './convert-output.ts';
 import type { TemplateReader } from './template-reader.ts';

@@ -1,5 +1,5 @@
 /** Reads the texts of one block (or of the outputs): parses them, and holds what they name against what they may name. */
-import type { CommandText } from '../../../graph/node-type.ts';
+import type { CommandText } from '../../../graph/contracts/node-type.ts';
 import type { Faults } from '../file/faults.ts';
 import { parseCommand } from '../command/parse-command.ts';
 import { parseCondition } from '../expression/parse-condition.ts';

@@ -1,5 +1,5 @@
 /** Model mode: a table that the file describes, and what to do with its rows. */
-import type { InputFault, InputField, Inputs } from '../../../graph/node-type.ts';
+import type { InputFault, InputField, Inputs } from '../../../graph/contracts/node-type.ts';
 import { isPlainObject } from '../../../state/values/plain.ts';
 import { literal, refuseInput } from '../fields.ts';
 import { changedRow, decode, encodeWhere, listOf, newRows, rowsOf, type ModelSource } from './model-rows.ts';

@@ -1,5 +1,5 @@
 /** Where the database of an Sql block is. */
-import type { InputFault, InputField, Inputs, Need } from '../../../graph/node-type.ts';
+import type { InputFault, InputField, Inputs, Need } from '../../../graph/contracts/node-type.ts';
 import { isPlainObject } from '../../../state/values/plain.ts';
 import { pathNeeds, resolveLocalPath } from '../../file/local-path.ts';
 import {

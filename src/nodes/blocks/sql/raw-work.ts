@@ -1,5 +1,5 @@
 /** Statements that are written out. */
-import type { InputFault, InputField, Inputs } from '../../../graph/node-type.ts';
+import type { InputFault, InputField, Inputs } from '../../../graph/contracts/node-type.ts';
 import { literal, refuseInput } from '../fields.ts';
 import { bindParams, type BoundStatement, type Params } from './bind-params.ts';
 import { readSql, type Engine, type Statement } from './read-sql.ts';

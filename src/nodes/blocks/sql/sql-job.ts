@@ -1,5 +1,5 @@
 /** What the engines of Sql blocks share: the work, its result, and how it fails. */
-import { NodeFailure } from '../../../graph/node-contract.ts';
+import { NodeFailure } from '../../../graph/contracts/node-contract.ts';
 import { isPlainObject } from '../../../state/values/plain.ts';
 import type { BoundStatement } from './bind-params.ts';
 

@@ -1,5 +1,5 @@
 /** The table that an Sql block in model mode works on, as the file describes it. */
-import type { InputFault } from '../../../graph/node-type.ts';
+import type { InputFault } from '../../../graph/contracts/node-type.ts';
 import { schemaFault } from '../../../schema/json-schema.ts';
 
 export type ColumnType = 'text' | 'integer' | 'real' | 'boolean' | 'json' | 'timestamp' | 'blob';

@@ -1,0 +1,25 @@
+/** What a fork made by a checkpoint store changes, as patches of a fork of ours. */
+import type { Patch } from '../../engine/api.ts';
+import { viewState } from '../../history/read/state-view.ts';
+import type { GraphState } from '../../ports/checkpoint-store.ts';
+import type { RunTree } from '../../state/tree.ts';
+import { plain } from './describe-checkpoint.ts';
+
+const isKeyed = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+const isSame = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
+
+/** A patch for each value that is not as it was in the run. Keys that are gone stay as they were: nothing is deleted by a fork. */
+export function patchesOf(root: RunTree, wanted: GraphState): readonly Patch[] {
+  const { state } = viewState(root);
+  return (['input', 'scratch', 'artifacts', 'diagnostics'] as const).flatMap((partition): readonly Patch[] => {
+    const before = plain(state[partition]);
+    const after = wanted[partition];
+    if (isSame(before, after)) return [];
+    if (!isKeyed(before) || !isKeyed(after)) return [{ path: [partition], value: after }];
+    return Object.entries(after)
+      .filter(([key, value]) => !isSame(before[key], value))
+      .map(([key, value]) => ({ path: [partition, key], value }));
+  });
+}

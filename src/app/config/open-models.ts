@@ -1,0 +1,21 @@
+/** The models that a configuration names; what calls them is loaded at the first call. */
+import type { ModelPrices, ModelProfile } from '../../models/index.ts';
+import type { Models } from '../../ports/model.ts';
+import { isModels, type ModelNames } from './config.ts';
+
+/** @param given - a source of answers, or names for models of the AI SDK, beside which any `provider:model` is known */
+export function openModels(given: Models | ModelNames = {}, prices: ModelPrices = {}): Models {
+  if (isModels(given)) return given;
+  let opened: Promise<Models> | undefined;
+  const open = async (): Promise<Models> => {
+    const { createAiSdkModels } = await import('../../models/index.ts');
+    return createAiSdkModels({ profiles: profilesOf(given), prices });
+  };
+  return { generate: async (request) => (await (opened ??= open())).generate(request) };
+}
+
+function profilesOf(models: ModelNames): Readonly<Record<string, ModelProfile>> {
+  return Object.fromEntries(
+    Object.entries(models).map(([name, model]) => [name, typeof model === 'string' ? { model } : model]),
+  );
+}

@@ -1,0 +1,104 @@
+/** Looks at the machine and the files under a store, for `doctor`. */
+import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { createFileBlobs } from '../../blobs/file-blobs.ts';
+import type { DoctorContext } from '../../operations/store/examine-store.ts';
+import type { Finding } from '../../history/verify/finding.ts';
+import { defaultTenant } from '../config/default-tenant.ts';
+import { chooseStore, openIfThere, type StoreChoice } from './open-reading.ts';
+import { isWorkerDead } from '../process/process-name.ts';
+import type { StorePlace } from './store-url.ts';
+import { readVersion } from '../version.ts';
+
+/** Less room than this is worth a warning. */
+const lowBytes = 512 * 1024 * 1024;
+
+function formatSize(sizeBytes: number): string {
+  const units = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB'];
+  const power = Math.min(units.length - 1, Math.floor(Math.log2(Math.max(1, sizeBytes)) / 10));
+  return `${(sizeBytes / 1024 ** power).toFixed(power === 0 ? 0 : 1)} ${units[power] ?? ''}`;
+}
+
+function examineVersions(): Finding {
+  const { node, sqlite = 'missing' } = process.versions as { node: string; sqlite?: string };
+  return { name: 'versions', verdict: 'ok', detail: `cairn ${readVersion()}, Node ${node}, SQLite ${sqlite}` };
+}
+
+/** Others of this machine must not read what runs hold; Windows keeps permissions elsewhere. */
+function examinePermissions(path: string): Finding {
+  const mode = statSync(path).mode & 0o777;
+  const text = mode.toString(8).padStart(4, '0');
+  if (process.platform === 'win32' || (mode & 0o077) === 0)
+    return { name: 'permissions', verdict: 'ok', detail: `${path} is ${text}` };
+  const wanted = statSync(path).isDirectory() ? '700' : '600';
+  return {
+    name: 'permissions',
+    verdict: 'warning',
+    detail: `others may read ${path}: it is ${text}`,
+    fix: `chmod ${wanted} ${path}`,
+  };
+}
+
+function isWritable(path: string): boolean {
+  try {
+    accessSync(path, constants.W_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function examineWriting(path: string): Finding {
+  if (isWritable(path) && isWritable(dirname(path)))
+    return { name: 'writing', verdict: 'ok', detail: `${path} can be written to` };
+  return {
+    name: 'writing',
+    verdict: 'bad',
+    detail: `${path} or its folder cannot be written to`,
+    fix: 'mend the permissions',
+    code: 'STORE_READ_ONLY',
+  };
+}
+
+function examineRoom(folder: string): Finding {
+  const { bavail, bsize } = statfsSync(folder);
+  const freeBytes = bavail * bsize;
+  const detail = `${formatSize(freeBytes)} free`;
+  if (freeBytes >= lowBytes) return { name: 'disk', verdict: 'ok', detail };
+  return { name: 'disk', verdict: 'warning', detail, fix: 'free some disk space: a full disk stops every run' };
+}
+
+function nearestFolder(path: string): string {
+  return existsSync(path) ? path : nearestFolder(dirname(path));
+}
+
+function examineFiles(place: StorePlace): readonly Finding[] {
+  if (place.kind === 'memory') return [];
+  const folder = nearestFolder(dirname(place.path));
+  if (!existsSync(place.path)) return [examineRoom(folder)];
+  const log = `${place.path}-wal`;
+  const size = statSync(place.path).size + (existsSync(log) ? statSync(log).size : 0);
+  const kept = [place.path, ...(existsSync(place.blobs) ? [place.blobs] : [])];
+  return [
+    { name: 'file', verdict: 'ok', detail: `${place.path}, ${formatSize(size)}` },
+    ...kept.map(examinePermissions),
+    examineWriting(place.path),
+    examineRoom(folder),
+  ];
+}
+
+/** @throws CONFIG_INVALID the URL, the configuration */
+export async function openDoctor(choice: StoreChoice): Promise<DoctorContext> {
+  const place = await chooseStore(choice);
+  return {
+    tenant: defaultTenant,
+    isWorkerDead,
+    now: Date.now,
+    examinePlace: () => Promise.resolve([examineVersions(), ...examineFiles(place)]),
+    openStore: async () => {
+      const store = openIfThere(place);
+      if (store === undefined || place.kind !== 'sqlite') return undefined;
+      return { store, blobs: createFileBlobs(place.blobs) };
+    },
+  };
+}

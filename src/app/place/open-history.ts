@@ -1,0 +1,27 @@
+/** The histories of a store, for programs that have no graph at hand. */
+import { History } from '../../history/history.ts';
+import type { BlobStore } from '../../ports/blobs.ts';
+import type { Store } from '../../ports/store.ts';
+import { blobsBeside } from './blobs-beside.ts';
+import { defaultTenant } from '../config/default-tenant.ts';
+import { isWorkerDead } from '../process/process-name.ts';
+import { createSystemIds } from '../process/system-ids.ts';
+
+/** What may be said of the place that a history is kept in. */
+export interface HistoryOptions {
+  /** Where large values are. Default: as for `compile`, beside a SQLite database or in memory. */
+  readonly blobs?: BlobStore;
+  /** Whose runs. Default: `default`. */
+  readonly tenant?: string;
+  /** Whether the beginning of a run's id or key names it, as on the command line. Default: not, since those of a program's runs may begin alike. */
+  readonly byPrefix?: boolean;
+}
+
+/**
+ * The history of every run in a store, whichever graph it has. The store stays the caller's, who closes it.
+ * @throws CONFIG_INVALID a store of another kind without a blob store
+ */
+export function openHistory(store: Store, options: HistoryOptions = {}): History {
+  const { blobs = blobsBeside(store), tenant = defaultTenant, byPrefix = false } = options;
+  return new History({ tenant, store, blobs, ids: createSystemIds(), isWorkerDead, now: Date.now }, { byPrefix });
+}

@@ -1,0 +1,52 @@
+/** Where runs are kept, as people write it: `sqlite:PATH`, `sqlite:///absolute/path`, `memory:`. */
+import { statSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { CairnError } from '../../errors.ts';
+
+export type StorePlace =
+  | { readonly kind: 'memory' }
+  | {
+      readonly kind: 'sqlite';
+      /** Absolute path of the database. */
+      readonly path: string;
+      /** Absolute path of the folder of blobs. */
+      readonly blobs: string;
+      /** Whether it is the store of the working folder, which paths of graphs are then relative to. */
+      readonly isDefault: boolean;
+    };
+
+/** Folder of the default store, under the working folder. */
+export const defaultFolder = '.cairn';
+
+function sqlitePlace(path: string, isDefault: boolean): StorePlace {
+  const isInDefaultFolder = path.endsWith(join(defaultFolder, 'cairn.db'));
+  const blobs = isInDefaultFolder ? join(dirname(path), 'blobs') : `${path.replace(/\.(db|sqlite3?)$/, '')}.blobs`;
+  return { kind: 'sqlite', path, blobs, isDefault };
+}
+
+/**
+ * Reads a store URL; undefined is the default, SQLite at `.cairn/cairn.db` under the working folder.
+ * A path without a scheme is a SQLite database.
+ *
+ * @throws CONFIG_INVALID the scheme is not known, the path is empty, or a folder is there
+ */
+export function parseStoreUrl(url: string | undefined, cwd: string): StorePlace {
+  if (url === undefined) return sqlitePlace(join(cwd, defaultFolder, 'cairn.db'), true);
+  const [, scheme, rest = ''] = /^(?:([a-z][a-z0-9+]+):)?(.*)$/s.exec(url) ?? [];
+  if (scheme === 'memory') return { kind: 'memory' };
+  if (scheme !== 'sqlite' && scheme !== undefined)
+    throw new CairnError('CONFIG_INVALID', {
+      path: '--store',
+      reason: `stores of kind ${scheme} are not known; use sqlite:PATH`,
+    });
+  const path = rest.replace(/^\/\/(?=\/)/, '');
+  if (path === '' || path.endsWith('/') || path.includes('\0'))
+    throw new CairnError('CONFIG_INVALID', {
+      path: '--store',
+      reason: 'a store needs the path of a database: sqlite:PATH',
+    });
+  const file = resolve(cwd, path);
+  if (statSync(file, { throwIfNoEntry: false })?.isDirectory() === true)
+    throw new CairnError('CONFIG_INVALID', { path: '--store', reason: `${path} is a folder; name a file in it` });
+  return sqlitePlace(file, false);
+}

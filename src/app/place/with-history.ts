@@ -1,0 +1,15 @@
+/** Opens a store and its blobs for commands that read states. */
+import { createFileBlobs } from '../../blobs/file-blobs.ts';
+import type { HistoryContext } from '../../operations/declare/operation.ts';
+import { type StoreChoice, withReading } from './open-reading.ts';
+
+/** @throws CONFIG_INVALID, STORE_* as the store */
+export function withHistory<Result>(
+  choice: StoreChoice,
+  read: (context: HistoryContext) => Promise<Result>,
+): Promise<Result> {
+  return withReading(choice, (context, place) => {
+    const blobs = createFileBlobs(place.kind === 'sqlite' ? place.blobs : choice.cwd);
+    return read({ ...context, blobs });
+  });
+}

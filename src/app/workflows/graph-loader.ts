@@ -1,0 +1,113 @@
+/** Finds graphs for commands and runs: in modules, in YAML files, by names of workflows, and in what was kept with a run. */
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { dirname, extname, resolve } from 'node:path';
+import type { RunMeta } from '../../engine/api.ts';
+import type { CheckpointSettings } from '../../dialects/text-workflow.ts';
+import { CairnError } from '../../errors.ts';
+import type { Graph } from '../../graph/graph.ts';
+import type { LoadedGraph } from '../../operations/declare/operation.ts';
+import type { KnownWorkflow } from '../../operations/declare/workflows.ts';
+import { fileBytesMax, isWorkflowFile } from './find-workflow-files.ts';
+import { loadGraphModule } from './load-graph-module.ts';
+import { sourceFrom, textsBeside, type WorkflowCatalog } from './workflow-catalog.ts';
+import { readKeptText, type TextDialects } from './text-dialects.ts';
+import type { YamlDialect } from './yaml-dialect.ts';
+
+export interface GraphLoaderOptions {
+  /** Where relative paths start. */
+  readonly cwd: string;
+  /** Whether paths are kept relative to the folder, so that they move with its store. */
+  readonly isMovable: boolean;
+  /** Of files. */
+  readonly openDialect: () => Promise<YamlDialect>;
+  /** Of texts that are kept with runs. */
+  readonly dialects: TextDialects;
+  readonly openCatalog: () => Promise<WorkflowCatalog>;
+}
+
+export interface GraphLoader {
+  readonly keptSource: (source: string) => string;
+  readonly loadGraph: (file: string, exportName?: string) => Promise<LoadedGraph>;
+  readonly loadWorkflow: (file: string) => Promise<KnownWorkflow>;
+  /** What the text kept with a run says of its checkpoints; undefined: it is not there, or cannot be read any more. */
+  readonly readSettings: (text: string | undefined) => Promise<CheckpointSettings | undefined>;
+  readonly findGraph: (meta: RunMeta, readText: () => Promise<string | undefined>) => Promise<Graph | undefined>;
+}
+
+function unreadable(file: string, reason: string, cause?: unknown): CairnError {
+  return new CairnError('GRAPH_PARSE', { file, reason }, cause === undefined ? {} : { cause });
+}
+
+function readFile(cwd: string, file: string): string {
+  const path = resolve(cwd, file);
+  if (!existsSync(path)) throw unreadable(file, 'there is no such file');
+  const stat = statSync(path);
+  if (!stat.isFile()) throw unreadable(file, 'it is not a file');
+  if (stat.size > fileBytesMax)
+    throw unreadable(
+      file,
+      `it has ${stat.size} bytes, over the limit of ${fileBytesMax}: keep data in files of its own`,
+    );
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    throw unreadable(file, (error as Error).message, error);
+  }
+}
+
+/** Whether what was given in place of a file can only be the name of a workflow. */
+function isName(cwd: string, file: string): boolean {
+  return extname(file) === '' && !file.includes('/') && !existsSync(resolve(cwd, file));
+}
+
+export function createGraphLoader(options: GraphLoaderOptions): GraphLoader {
+  const { cwd, isMovable, openDialect, dialects, openCatalog } = options;
+  const keptSource = (source: string): string =>
+    isMovable ? sourceFrom(cwd, resolve(cwd, source)) : resolve(cwd, source);
+
+  const loadYaml = async (file: string): Promise<KnownWorkflow> => {
+    const text = readFile(cwd, file);
+    const path = resolve(cwd, file);
+    const [dialect, catalog] = await Promise.all([openDialect(), openCatalog()]);
+    const workflows = textsBeside(dirname(path), cwd, catalog.texts);
+    const workflow = dialect.readWorkflow(text, { ...dialect.options, workflows, source: sourceFrom(cwd, path) });
+    return { workflow, source: sourceFrom(cwd, path) };
+  };
+
+  const loadWorkflow = async (file: string): Promise<KnownWorkflow> => {
+    if (isName(cwd, file)) return (await openCatalog()).get(file);
+    if (!isWorkflowFile(file)) throw unreadable(file, 'a workflow is a file that ends with .yaml or .yml');
+    return loadYaml(file);
+  };
+
+  const loadGraph = async (file: string, exportName?: string): Promise<LoadedGraph> => {
+    if (exportName === undefined && (isWorkflowFile(file) || isName(cwd, file))) {
+      const { workflow, source } = await loadWorkflow(file);
+      return { graph: workflow.graph, source: keptSource(source), workflow };
+    }
+    const { path, ...loaded } = await loadGraphModule(cwd, file, exportName);
+    return { ...loaded, source: keptSource(path) };
+  };
+
+  return {
+    keptSource,
+    loadGraph,
+    loadWorkflow,
+    async readSettings(text) {
+      if (text === undefined) return undefined;
+      try {
+        return (await readKeptText(dialects, text)).checkpoint;
+      } catch (error) {
+        if (CairnError.is(error)) return undefined;
+        throw error;
+      }
+    },
+    async findGraph({ source, exportName }, readText) {
+      const text = await readText();
+      if (text !== undefined) {
+        return (await readKeptText(dialects, text)).graph;
+      }
+      return source === undefined ? undefined : (await loadGraphModule(cwd, source, exportName)).graph;
+    },
+  };
+}

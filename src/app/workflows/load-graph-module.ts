@@ -1,0 +1,122 @@
+/** Finds the compiled graph that a TypeScript or JavaScript module exports. */
+import { existsSync, statSync } from 'node:fs';
+import { extname, isAbsolute, relative, resolve, sep } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { CairnError } from '../../errors.ts';
+import type { Graph } from '../../graph/graph.ts';
+import { importModule } from '../process/import-module.ts';
+
+const extensions: readonly string[] = ['.ts', '.mts', '.cts', '.js', '.mjs', '.cjs'];
+/** Exports that are taken before others. */
+const preferred: readonly string[] = ['graph', 'workflow', 'default'];
+
+export interface GraphModule {
+  readonly graph: Graph;
+  /** Absolute path of the module. */
+  readonly path: string;
+  /** Path of the module: from the root if it lies below it, else absolute; with `/`. */
+  readonly source: string;
+  readonly exportName: string;
+}
+
+function isGraph(value: unknown): value is Graph {
+  if (typeof value !== 'object' || value === null) return false;
+  const { id, hash, nodes, structure } = value as Partial<Record<keyof Graph, unknown>>;
+  return typeof id === 'string' && typeof hash === 'string' && Array.isArray(nodes) && typeof structure === 'object';
+}
+
+/** The graph model of an export: a compiled graph, or the model itself. */
+function graphOf(value: unknown): Graph | undefined {
+  if (isGraph(value)) return value;
+  if ((typeof value !== 'object' && typeof value !== 'function') || value === null || !('graph' in value))
+    return undefined;
+  return isGraph(value.graph) ? value.graph : undefined;
+}
+
+function isUncompiled(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && 'compile' in value && typeof value.compile === 'function';
+}
+
+function unreadable(
+  file: string,
+  reason: string,
+  more: { readonly line?: number; readonly cause?: unknown } = {},
+): CairnError {
+  const { line, cause } = more;
+  return new CairnError('GRAPH_PARSE', { file, reason, ...(line !== undefined && { line }) }, { cause });
+}
+
+/** The line of a file that an error came from, as far as its stack tells. */
+function lineOf(error: Error, path: string): number | undefined {
+  const escaped = [path, pathToFileURL(path).href].map((place) => place.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'));
+  const match = new RegExp(`(?:${escaped.join('|')}):(\\d+)`).exec(error.stack ?? '');
+  return match?.[1] === undefined ? undefined : Number(match[1]);
+}
+
+/** What went wrong while a module was read or ran. An error of Cairn (a graph with faults) stays what it is, and is told its line. */
+function explainImport(error: unknown, path: string, file: string): unknown {
+  if (CairnError.is(error, 'CONFIG_INVALID') && error.data['path'] === undefined) {
+    const line = lineOf(error, path);
+    return line === undefined ? error : new CairnError(error.code, { ...error.data, path: `${file}:${line}` });
+  }
+  if (CairnError.is(error)) return error;
+  if (!(error instanceof Error)) return unreadable(file, `it threw ${String(error)}`, { cause: error });
+  const reason = error.message.split('\n').find((text) => text.trim() !== '') ?? '';
+  const line = lineOf(error, path);
+  return unreadable(file, `${error.name}: ${reason.trim()}`, { cause: error, ...(line !== undefined && { line }) });
+}
+
+function pickExport(
+  module: Readonly<Record<string, unknown>>,
+  file: string,
+  exportName: string | undefined,
+): { readonly graph: Graph; readonly exportName: string } {
+  const found = new Map<string, Graph>();
+  for (const [name, value] of Object.entries(module)) {
+    const graph = graphOf(value);
+    if (graph !== undefined) found.set(name, graph);
+  }
+  const names = [...found.keys()];
+  const wanted = exportName ?? preferred.find((name) => found.has(name)) ?? (found.size === 1 ? names[0] : undefined);
+  const graph = wanted === undefined ? undefined : found.get(wanted);
+  if (wanted !== undefined && graph !== undefined) return { graph, exportName: wanted };
+  if (names.length === 0) {
+    const builder = Object.keys(module).find((name) => isUncompiled(module[name]));
+    throw unreadable(
+      file,
+      builder === undefined
+        ? 'it exports no compiled graph'
+        : `its export ${builder} is not compiled: export ${builder}.compile()`,
+    );
+  }
+  if (exportName !== undefined) throw unreadable(file, `it exports no graph ${exportName}, but ${names.join(', ')}`);
+  throw new CairnError('USAGE_INVALID', {
+    reason: `${file} exports several graphs: ${names.join(', ')}`,
+    hint: `Name one of them: --export ${names[0] ?? ''}`,
+  });
+}
+
+/**
+ * Imports a module and takes the compiled graph it exports: the one named; else `graph`, `workflow` or the default export;
+ * else the only one.
+ *
+ * @param root - folder that a relative path starts from
+ * @throws GRAPH_PARSE the file is not there, has an error (with its line) or exports no graph; GRAPH_INVALID as the module threw it;
+ * USAGE_INVALID it exports several
+ */
+export async function loadGraphModule(root: string, file: string, exportName?: string): Promise<GraphModule> {
+  const path = resolve(root, file);
+  if (!existsSync(path)) throw unreadable(file, 'there is no such file');
+  if (!statSync(path).isFile()) throw unreadable(file, 'it is not a file');
+  if (!extensions.includes(extname(path)))
+    throw unreadable(file, `a workflow ends with .yaml or .yml, a module with ${extensions.join(', ')}`);
+  let module: Readonly<Record<string, unknown>>;
+  try {
+    module = await importModule(pathToFileURL(path).href);
+  } catch (error) {
+    throw explainImport(error, path, file);
+  }
+  const below = relative(root, path);
+  const isBelow = !below.startsWith('..') && !isAbsolute(below);
+  return { ...pickExport(module, file, exportName), path, source: isBelow ? below.split(sep).join('/') : path };
+}

@@ -1,0 +1,102 @@
+/** The workflows of folders. */
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { thrown } from '../../../test/support/thrown.ts';
+import { openCatalog, type WorkflowCatalog } from './workflow-catalog.ts';
+import { loadYamlDialect } from './yaml-dialect.ts';
+
+let root = '';
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), 'cairn-catalog-'));
+});
+afterEach(() => rmSync(root, { recursive: true, force: true }));
+
+function write(path: string, text: string): void {
+  mkdirSync(dirname(join(root, path)), { recursive: true });
+  writeFileSync(join(root, path), text);
+}
+
+const workflow = (name: string, message = name): string =>
+  `name: ${name}\nblocks:\n  - id: say\n    type: EchoBlock\n    inputs: { message: "${message}" }\n`;
+
+async function open(...folders: readonly string[]): Promise<WorkflowCatalog> {
+  const dialect = await loadYamlDialect({ file: undefined }, []);
+  return openCatalog({ dialect, folders: folders.map((folder) => join(root, folder)), cwd: root });
+}
+
+test('D9 files are found at any depth, later folders override earlier ones, by the names of workflows', async () => {
+  write('a/deep/er/one.yaml', workflow('one'));
+  write('a/two.yml', workflow('two'));
+  write('a/notes.txt', 'name: no');
+  write('b/other-name.yaml', workflow('two', 'of b'));
+  const catalog = await open('a', 'b');
+  expect(catalog.list().map(({ workflow: { name }, source }) => [name, source])).toEqual([
+    ['one', 'a/deep/er/one.yaml'],
+    ['two', 'b/other-name.yaml'],
+  ]);
+  expect((await open('b', 'a')).get('two').source).toBe('a/two.yml');
+});
+
+test('D10 a file that is no workflow is listed with its faults and stops no other', async () => {
+  write('a/good.yaml', workflow('good'));
+  write('a/bad.yaml', 'name: bad\nblocks:\n  - id: x\n    type: Nope\n');
+  write('a/nameless.yaml', 'blocks: []\n');
+  write('a/second.yaml', workflow('good'));
+  write('a/huge.yaml', `name: huge\n#${'x'.repeat(6 * 1024 * 1024)}`);
+  const catalog = await open('a');
+  expect(catalog.list().map(({ workflow: { name } }) => name)).toEqual(['good']);
+  const faults = Object.fromEntries(catalog.broken().map(({ source, violations }) => [source, violations[0]?.message]));
+  expect(faults).toEqual({
+    'a/bad.yaml': 'there is no block type Nope',
+    'a/nameless.yaml': 'it names no workflow',
+    'a/second.yaml': 'a/good.yaml has the name good too',
+    'a/huge.yaml': expect.stringContaining('over the limit'),
+  });
+  expect(thrown(() => catalog.get('bad')).code).toBe('GRAPH_INVALID');
+});
+
+test('D11 reload sees what was added, changed and deleted', async () => {
+  write('a/one.yaml', workflow('one'));
+  write('a/two.yaml', workflow('two'));
+  const catalog = await open('a');
+  const before = catalog.get('one').workflow.graph.hash;
+  unlinkSync(join(root, 'a/two.yaml'));
+  write('a/one.yaml', workflow('one', 'changed'));
+  write('a/three.yaml', workflow('three'));
+  expect(catalog.get('two').workflow.name).toBe('two');
+  expect(catalog.reload()).toEqual({ total: 2, broken: [] });
+  expect(catalog.get('one').workflow.graph.hash).not.toBe(before);
+  const missing = thrown(() => catalog.get('two'));
+  expect([missing.code, missing.data['known']]).toEqual(['WORKFLOW_NOT_FOUND', ['one', 'three']]);
+});
+
+test('D8 links that lead in circles, hidden folders and node_modules are no places to look', async () => {
+  write('a/one.yaml', workflow('one'));
+  write('a/.hidden/two.yaml', workflow('two'));
+  write('a/node_modules/three.yaml', workflow('three'));
+  symlinkSync(join(root, 'a'), join(root, 'a/again'));
+  symlinkSync(join(root, 'nowhere'), join(root, 'a/gone.yaml'));
+  expect((await open('a')).list().map(({ workflow: { name } }) => name)).toEqual(['one']);
+});
+
+test('D12 an unknown name lists those there are, the nearest first; a folder that is not there is a fault', async () => {
+  write('a/1.yaml', workflow('alpha'));
+  write('a/2.yaml', workflow('deploy'));
+  const catalog = await open('a');
+  expect(thrown(() => catalog.get('deplyo')).data['known']).toEqual(['deploy', 'alpha']);
+  await expect(open('nowhere')).rejects.toMatchObject({ code: 'CONFIG_INVALID' });
+});
+
+test('D14 workflows given as texts are refused unless they are allowed', async () => {
+  write('a/1.yaml', workflow('alpha'));
+  const catalog = await open('a');
+  expect(thrown(() => catalog.readInline(workflow('mine'))).code).toBe('PERMISSION_DENIED');
+  const dialect = await loadYamlDialect({ file: undefined }, ['inline']);
+  const open2 = openCatalog({ dialect, folders: [join(root, 'a')], cwd: root });
+  expect(open2.readInline(workflow('mine')).name).toBe('mine');
+  const shell = 'name: sh\nblocks:\n  - id: x\n    type: Shell\n    inputs: { command: "true" }\n';
+  expect(thrown(() => open2.readInline(shell)).code).toBe('PERMISSION_DENIED');
+  expect(open2.check(shell).violations).toEqual([]);
+});

@@ -1,0 +1,218 @@
+/** The workflows of the folders that a process was given: read when first asked for, and again on demand. */
+import { readFileSync, statSync } from 'node:fs';
+import { relative } from 'node:path';
+import type { WorkflowText, WorkflowTexts } from '../../dialects/yaml/file/read-options.ts';
+import { CairnError } from '../../errors.ts';
+import type { Violation } from '../../graph/graph.ts';
+import { nearestFirst } from '../../graph/nearest.ts';
+import type { BrokenWorkflow, KnownWorkflow, Workflows } from '../../operations/declare/workflows.ts';
+import { fileBytesMax, filesBeside, filesMax, findWorkflowFiles } from './find-workflow-files.ts';
+import type { YamlDialect } from './yaml-dialect.ts';
+
+/** Names that a hint lists. */
+const hintedNames = 10;
+
+export interface CatalogOptions {
+  readonly dialect: YamlDialect;
+  /** Absolute paths; later ones override earlier ones by the names of workflows. */
+  readonly folders: readonly string[];
+  /** Places in messages are told from here. */
+  readonly cwd: string;
+}
+
+interface Reading {
+  readonly texts: ReadonlyMap<string, WorkflowText>;
+  readonly broken: readonly BrokenWorkflow[];
+}
+
+function violation(place: string, message: string, fix: string): Violation {
+  return { rule: 'D10', severity: 'error', place, message, fix };
+}
+
+/** The name that a text gives its workflow, without reading all of it. */
+function nameOf(text: string): string | undefined {
+  const match = /^name[ \t]*:[ \t]*(?:"([^"\\\n]*)"|'([^'\n]*)'|([^\s#'"|>&*!{[][^#\n]*?))[ \t]*(?:#.*)?\r?$/m.exec(
+    text,
+  );
+  return match?.[1] ?? match?.[2] ?? match?.[3];
+}
+
+class Catalog implements Workflows {
+  readonly #options: CatalogOptions;
+  #reading: Reading | undefined;
+  readonly #known = new Map<string, KnownWorkflow>();
+  #broken: readonly BrokenWorkflow[] | undefined;
+
+  constructor(options: CatalogOptions) {
+    this.#options = options;
+  }
+
+  list(): readonly KnownWorkflow[] {
+    this.#compileAll();
+    return [...this.#known.values()].toSorted((a, b) => (a.workflow.name < b.workflow.name ? -1 : 1));
+  }
+
+  broken(): readonly BrokenWorkflow[] {
+    this.#compileAll();
+    return this.#broken ?? [];
+  }
+
+  get(name: string): KnownWorkflow {
+    const known = this.#known.get(name);
+    if (known !== undefined) return known;
+    const text = this.#read().texts.get(name);
+    if (text === undefined)
+      throw new CairnError('WORKFLOW_NOT_FOUND', {
+        name,
+        ...(this.#names().length > 0 && { known: nearestFirst(name, this.#names()).slice(0, hintedNames) }),
+      });
+    const workflow = this.#options.dialect.readWorkflow(text.text, this.#optionsOf(text));
+    const found = { workflow, source: text.source };
+    this.#known.set(name, found);
+    return found;
+  }
+
+  readInline(text: string): ReturnType<Workflows['readInline']> {
+    const { dialect } = this.#options;
+    if (!dialect.allowsInline)
+      throw new CairnError('PERMISSION_DENIED', {
+        need: 'workflows given as texts',
+        reason: 'they are not allowed here',
+        grant: '--allow inline',
+      });
+    return dialect.readWorkflow(text, { ...dialect.options, workflows: this.texts, origin: 'inline' });
+  }
+
+  check(text: string): ReturnType<Workflows['check']> {
+    const { dialect } = this.#options;
+    return dialect.checkWorkflow(text, { ...dialect.options, workflows: this.texts });
+  }
+
+  convert(text: string, source: string): ReturnType<Workflows['convert']> {
+    const { convertWorkflow, options } = this.#options.dialect;
+    return convertWorkflow(text, { ...options, source });
+  }
+
+  reload(): ReturnType<Workflows['reload']> {
+    this.#reading = undefined;
+    this.#known.clear();
+    this.#broken = undefined;
+    return { total: this.list().length, broken: this.broken() };
+  }
+
+  /** For blocks that run other workflows. */
+  readonly texts: WorkflowTexts = {
+    get: (name) => this.#read().texts.get(name),
+    names: () => this.#names(),
+  };
+
+  #names(): readonly string[] {
+    return [...this.#read().texts.keys()].sort();
+  }
+
+  #optionsOf({ source }: WorkflowText): Parameters<YamlDialect['readWorkflow']>[1] {
+    return { ...this.#options.dialect.options, workflows: this.texts, source };
+  }
+
+  #read(): Reading {
+    return (this.#reading ??= readFolders(this.#options));
+  }
+
+  #compileAll(): void {
+    if (this.#broken !== undefined) return;
+    const { texts, broken } = this.#read();
+    const found = [...broken];
+    for (const [name, text] of texts) {
+      const { workflow, violations } = this.#options.dialect.checkWorkflow(text.text, this.#optionsOf(text));
+      if (workflow === undefined) found.push({ source: text.source, violations });
+      else this.#known.set(name, { workflow, source: text.source });
+    }
+    this.#broken = found;
+  }
+}
+
+function readFolders({ folders, cwd }: CatalogOptions): Reading {
+  const texts = new Map<string, WorkflowText>();
+  const broken: BrokenWorkflow[] = [];
+  const sourceOf = (path: string): string => sourceFrom(cwd, path);
+  for (const folder of folders) {
+    const { files, isCut, unreadable } = findWorkflowFiles(folder);
+    const refuse = (path: string, message: string, fix: string): void =>
+      void broken.push({ source: sourceOf(path), violations: [violation(sourceOf(path), message, fix)] });
+    const own = new Map<string, WorkflowText>();
+    for (const path of files) {
+      const source = sourceOf(path);
+      const read = readText(path);
+      const name = read.text === undefined ? undefined : nameOf(read.text);
+      const other = name === undefined ? undefined : own.get(name);
+      if (read.text === undefined) refuse(path, read.fault, 'make it readable, or move it out of the folder');
+      else if (name === undefined) refuse(path, 'it names no workflow', 'begin it with `name: …` on a line of its own');
+      else if (other !== undefined)
+        refuse(path, `${other.source} has the name ${name} too`, 'give one of them another name');
+      else own.set(name, { text: read.text, source });
+    }
+    for (const path of unreadable) refuse(path, 'the folder cannot be read', 'make it readable');
+    if (isCut) refuse(folder, `only ${filesMax} files are read, to a depth of 32`, 'give the folders below it');
+    for (const [name, text] of own) texts.set(name, text);
+  }
+  return { texts, broken };
+}
+
+function readText(path: string): { readonly text: string } | { readonly text?: undefined; readonly fault: string } {
+  try {
+    const { size } = statSync(path);
+    if (size > fileBytesMax) return { fault: `it has ${size} bytes, over the limit of ${fileBytesMax}` };
+    return { text: readFileSync(path, 'utf8') };
+  } catch (error) {
+    return { fault: (error as Error).message };
+  }
+}
+
+/** A path as people and runs name it: from the working folder if it lies below it, else absolute. */
+export function sourceFrom(cwd: string, path: string): string {
+  const below = relative(cwd, path);
+  return below.startsWith('..') || below === '' ? path : below.replaceAll('\\', '/');
+}
+
+/** Workflows in the folder of a file come before those of the catalog. */
+export function textsBeside(folder: string, cwd: string, rest: WorkflowTexts): WorkflowTexts {
+  let beside: Map<string, WorkflowText> | undefined;
+  const read = (): Map<string, WorkflowText> => {
+    const found = new Map<string, WorkflowText>();
+    for (const path of filesBeside(folder)) {
+      const { text } = readText(path);
+      const name = text === undefined ? undefined : nameOf(text);
+      if (text !== undefined && name !== undefined && !found.has(name))
+        found.set(name, { text, source: sourceFrom(cwd, path) });
+    }
+    return found;
+  };
+  const ours = (): Map<string, WorkflowText> => (beside ??= read());
+  return {
+    get: (name) => ours().get(name) ?? rest.get(name),
+    names: () => [...new Set([...ours().keys(), ...rest.names()])].sort(),
+  };
+}
+
+export interface WorkflowCatalog extends Workflows {
+  readonly texts: WorkflowTexts;
+}
+
+/** @throws CONFIG_INVALID one of the folders cannot be read */
+export function openCatalog(options: CatalogOptions): WorkflowCatalog {
+  for (const folder of options.folders)
+    if (!isFolder(folder))
+      throw new CairnError('CONFIG_INVALID', {
+        path: '--workflows',
+        reason: `${folder} is no folder that can be read`,
+      });
+  return new Catalog(options);
+}
+
+function isFolder(path: string): boolean {
+  try {
+    return statSync(path).isDirectory();
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,43 @@
+/** The YAML dialect with the blocks of this process; loaded when the first YAML is read. */
+import type * as dialectModule from '../../dialects/yaml/index.ts';
+import type { ReadOptions } from '../../dialects/yaml/file/read-options.ts';
+import type { NodeType } from '../../graph/contracts/node-type.ts';
+import { parsePermissions } from '../../graph/permissions/parse-permissions.ts';
+import type { FoundConfig } from '../config/read-config.ts';
+
+type Dialect = typeof dialectModule;
+
+/** What the dialect is, and what it is handed each time. */
+export interface YamlDialect extends Pick<
+  Dialect,
+  'readWorkflow' | 'checkWorkflow' | 'convertWorkflow' | 'readBundle' | 'workflowSchema'
+> {
+  readonly nodeTypes: readonly NodeType[];
+  readonly options: Pick<ReadOptions, 'nodeTypes' | 'permissions' | 'checkpoint' | 'redact'>;
+  /** Whether workflows given as texts are taken at all. */
+  readonly allowsInline: boolean;
+}
+
+/** @throws CONFIG_INVALID a grant that cannot be read */
+export async function loadYamlDialect(config: FoundConfig, allow: readonly string[]): Promise<YamlDialect> {
+  const [dialect, { createNodeTypes }] = await Promise.all([
+    import('../../dialects/yaml/index.ts'),
+    import('../../nodes/blocks/index.ts'),
+  ]);
+  const { checkpoint, redact, nodeTypes: own = [] } = config;
+  const ownNames = new Set(own.map(({ name }) => name));
+  // A block of the user's own stands before the built-in one of its name.
+  const nodeTypes = [...createNodeTypes().filter(({ name }) => !ownNames.has(name)), ...own];
+  const { permissions, inline } = parsePermissions(allow);
+  return {
+    ...dialect,
+    nodeTypes,
+    options: {
+      nodeTypes,
+      permissions,
+      ...(redact !== undefined && { redact }),
+      ...(checkpoint !== undefined && { checkpoint }),
+    },
+    allowsInline: inline,
+  };
+}

@@ -1,0 +1,159 @@
+/** Stays with a run: shows it, asks its questions where there is a person to ask, stops it in good order. */
+import { perform } from '../../operations/declare/perform.ts';
+import { type App, type AppOptions, openApp } from '../../app/open-app.ts';
+import { CairnError } from '../../errors.ts';
+import { answerWait } from '../../operations/waits/answer-wait.ts';
+import { isAnswerable, type OpenQuestion } from '../../operations/waits/find-wait.ts';
+import type { RunStanding, WatchedEvent } from '../../operations/declare/operation.ts';
+import { resumeRun, type ResumeRunInput } from '../../operations/runs/resume-run.ts';
+import { askQuestions } from './ask.ts';
+import { reportFailure } from '../failure.ts';
+import { listenForInterrupt } from './interrupt.ts';
+import { type LiveView, openLiveView } from './live-view.ts';
+import { printStanding } from './result-text.ts';
+import type { Session } from '../session.ts';
+
+/** Which workflows there are for a command, what they may do, and whether it brings in runs: others need a store that is there. */
+export type FolderOptions = Pick<AppOptions, 'workflows' | 'allow' | 'makesStore'>;
+
+export interface FollowOptions extends FolderOptions {
+  /** The run, where its name is known before anything is heard of it: it is recorded. */
+  readonly run?: string;
+  /** How to go on after an answer. */
+  readonly resume?: Omit<ResumeRunInput, 'run'>;
+}
+
+/** Tells what went wrong beside the run. */
+function reportTo({ screen }: Session): (error: unknown) => void {
+  return (error) => void reportFailure(error, screen, false);
+}
+
+/** Opens the app for one command, and closes it whatever happens. */
+export async function withApp(
+  session: Session,
+  act: (app: App) => Promise<number>,
+  options: FolderOptions = {},
+): Promise<number> {
+  const app = await openApp({ ...session, makesStore: false, ...options, report: reportTo(session) });
+  try {
+    return await act(app);
+  } finally {
+    await app.close();
+  }
+}
+
+const noView: LiveView = { watch: () => undefined, stop: () => undefined };
+
+/** Shows progress while something advances a run. */
+class Following {
+  readonly #session: Session;
+  #view: LiveView = noView;
+  /** The run that is being followed, as soon as it is known. */
+  runId: string | undefined;
+
+  constructor(session: Session, runId: string | undefined) {
+    this.#session = session;
+    this.runId = runId;
+  }
+
+  readonly watch = (event: WatchedEvent): void => {
+    this.runId = event.runId;
+    this.#view.watch(event);
+  };
+
+  async show<Standing extends RunStanding | undefined>(work: () => Promise<Standing>): Promise<Standing> {
+    this.#view = this.#session.isJson ? noView : openLiveView(this.#session.screen);
+    try {
+      const standing = await work();
+      this.stop(standing?.waits);
+      return standing;
+    } finally {
+      this.stop();
+    }
+  }
+
+  stop(waits: readonly OpenQuestion[] = []): void {
+    this.#view.stop(waits);
+    this.#view = noView;
+  }
+}
+
+/** Asks what a paused run asks and goes on with it, until it has ended or nobody answers. */
+async function askAndResume(
+  session: Session,
+  app: App,
+  following: Following,
+  first: RunStanding,
+  resume: Omit<ResumeRunInput, 'run'>,
+): Promise<RunStanding> {
+  let standing = first;
+  while (
+    session.screen.canAsk &&
+    !session.isJson &&
+    standing.status === 'paused' &&
+    standing.waits.some(isAnswerable)
+  ) {
+    const { runId } = standing;
+    const isAnswered = await askQuestions(
+      standing.waits,
+      async ({ waitId }, value) =>
+        void (await perform(answerWait, app, { run: runId, wait: waitId, value, by: 'person' })),
+      (error) => {
+        if (!CairnError.is(error, 'ANSWER_INVALID')) return false;
+        reportFailure(error, session.screen, false);
+        return true;
+      },
+    );
+    if (!isAnswered) break;
+    standing = await following.show(() => perform(resumeRun, app, { run: runId, ...resume }));
+  }
+  return standing;
+}
+
+function tellInterrupted({ screen, commandLine, isJson, printJson }: Session, runId: string | undefined): void {
+  if (isJson) printJson({ interrupted: true, ...(runId !== undefined && { runId }) });
+  else if (runId === undefined) screen.note('Stopped before the run was recorded.');
+  else screen.note(`Stopped. Go on: ${screen.paint('good', commandLine('resume', runId))}`);
+}
+
+/**
+ * Does what advances a run, and stays with it.
+ *
+ * @param advance - starts or resumes; its standing is undefined if the run is not to be followed
+ */
+export async function follow(
+  session: Session,
+  advance: (app: App) => Promise<RunStanding | undefined>,
+  { run, resume = {}, ...options }: FollowOptions = {},
+): Promise<number> {
+  const following = new Following(session, run);
+  const app = await openApp({
+    ...session,
+    makesStore: false,
+    ...options,
+    watch: following.watch,
+    report: reportTo(session),
+  });
+  const interrupt = listenForInterrupt();
+  // The engine's timers keep no process alive; a person who follows a run does.
+  const stay = setInterval(() => undefined, 60_000);
+  const work = async (): Promise<number> => {
+    const standing = await following.show(() => advance(app));
+    if (standing === undefined) return 0;
+    return printStanding(session, await askAndResume(session, app, following, standing, resume), app.now());
+  };
+  try {
+    const working = work();
+    const ended = await Promise.race([working, interrupt.asked.then((code) => ({ code }))]);
+    if (typeof ended === 'number') return ended;
+    working.catch(() => undefined);
+    following.stop();
+    await app.close();
+    tellInterrupted(session, following.runId);
+    return ended.code;
+  } finally {
+    await app.close();
+    clearInterval(stay);
+    interrupt.release();
+  }
+}

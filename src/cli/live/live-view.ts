@@ -1,0 +1,137 @@
+/** Shows a run while it runs: a view redrawn in place on a terminal, a line for each thing that happened elsewhere. */
+import type { OpenQuestion } from '../../operations/waits/find-wait.ts';
+import type { WatchedEvent } from '../../operations/declare/operation.ts';
+import { Progress, type ProgressRow, type RowState } from './progress.ts';
+import type { Screen } from '../screen.ts';
+import type { Tone } from '../text/style.ts';
+import { printable } from '../text/printable.ts';
+import { formatDuration } from '../text/time.ts';
+import { fit, pad, widthOf } from '../text/width.ts';
+
+const redrawMs = 100;
+/** Nodes that stay on the screen when the run has come to rest. */
+const longestSummary = 60;
+
+const marks: Readonly<Record<RowState, readonly [string, Tone]>> = {
+  running: ['●', 'strong'],
+  waiting: ['?', 'warn'],
+  retrying: ['↻', 'warn'],
+  completed: ['✓', 'good'],
+  replayed: ['✓', 'dim'],
+  failed: ['✗', 'bad'],
+  skipped: ['-', 'dim'],
+  cancelled: ['-', 'warn'],
+};
+
+const live: readonly RowState[] = ['running', 'waiting', 'retrying'];
+
+function detailsOf(row: ProgressRow, now: number): string {
+  const { state, attempt, visit, durationMs, startedAt, until, note } = row;
+  const took = durationMs ?? (state === 'running' && startedAt !== undefined ? now - startedAt : undefined);
+  return [
+    took === undefined ? '' : formatDuration(Math.max(0, took)),
+    visit > 1 ? `visit ${visit}` : '',
+    attempt > 1 ? `attempt ${attempt}` : '',
+    until === undefined || until <= now
+      ? ''
+      : `${state === 'retrying' ? 'again' : 'on'} in ${formatDuration(until - now)}`,
+    note === undefined ? '' : `${state === 'waiting' ? 'waits for ' : ''}${printable(note)}`,
+  ]
+    .filter((part) => part !== '')
+    .join(', ');
+}
+
+/** The line of one node, no wider than the screen. */
+export function formatRow(
+  row: ProgressRow,
+  nameWidth: number,
+  { width, paint }: Pick<Screen, 'width' | 'paint'>,
+  now: number,
+): string {
+  const [mark, tone] = marks[row.state];
+  const name = pad(fit(printable(row.node), nameWidth), nameWidth);
+  const state = pad(row.state, 9);
+  const room = Math.max(0, width - nameWidth - 17);
+  return `  ${paint(tone, mark)} ${name}  ${paint(tone, state)}  ${fit(detailsOf(row, now), room)}`.trimEnd();
+}
+
+function nameWidthOf(rows: readonly ProgressRow[], width: number): number {
+  const widest = Math.max(8, ...rows.map(({ node }) => widthOf(printable(node))));
+  return Math.min(widest, Math.max(8, Math.floor(width / 3)));
+}
+
+/** The rows to show where not all fit: what is alive first, then what settled last; and how many are left out. */
+function choose(
+  rows: readonly ProgressRow[],
+  room: number,
+): { readonly shown: readonly ProgressRow[]; readonly hidden: number } {
+  if (rows.length <= room) return { shown: rows, hidden: 0 };
+  const alive = rows.filter(({ state }) => live.includes(state)).slice(0, room - 1);
+  const rest = room - 1 - alive.length;
+  const others = rest > 0 ? rows.filter((row) => !alive.includes(row)).slice(-rest) : [];
+  const chosen = new Set([...alive, ...others]);
+  return { shown: rows.filter((row) => chosen.has(row)), hidden: rows.length - chosen.size };
+}
+
+export interface LiveView {
+  watch(event: WatchedEvent): void;
+  /** Draws a last time, with what the run waits for now, and leaves the view where it is. */
+  stop(waits: readonly OpenQuestion[]): void;
+}
+
+/** A view for pipes and logs: one line for each change, none twice. */
+function openPlainView(screen: Screen): LiveView {
+  const progress = new Progress();
+  const said = new Set<string>();
+  const say = (row: ProgressRow): void => {
+    // That a node waits is said once it is known what for.
+    if (row.state === 'running' || (row.state === 'waiting' && row.note === undefined)) return;
+    const key = `${row.node} ${row.visit} ${row.attempt} ${row.state} ${row.note ?? ''}`;
+    if (!said.has(key)) screen.note(formatRow(row, nameWidthOf(progress.rows, screen.width), screen, Date.now()));
+    said.add(key);
+  };
+  return {
+    watch: (event) => progress.take(event, Date.now()).forEach(say),
+    stop: (waits) => progress.rest(waits, Date.now()).forEach(say),
+  };
+}
+
+/** A view on a terminal: the same lines, drawn anew in their place. */
+function openTerminalView(screen: Screen): LiveView {
+  const progress = new Progress();
+  let drawn = 0;
+  let isDue = false;
+  const draw = (isLast: boolean): void => {
+    isDue = false;
+    const { rows } = progress;
+    const { shown, hidden } = choose(rows, isLast ? longestSummary : Math.max(3, screen.height - 3));
+    const now = Date.now();
+    const lines = shown.map((row) =>
+      formatRow(row, nameWidthOf(rows, screen.width - 1), { width: screen.width - 1, paint: screen.paint }, now),
+    );
+    if (hidden > 0) lines.push(screen.paint('dim', `  … ${hidden} more settled`));
+    const up = drawn > 0 ? `\u001b[${drawn}A` : '';
+    process.stderr.write(`${up}\r\u001b[J${lines.map((line) => `${line}\n`).join('')}`);
+    drawn = lines.length;
+  };
+  // Drawn on a beat, so that durations move on, and a thousand events cost one drawing.
+  const beat = setInterval(() => {
+    if (isDue || progress.rows.some(({ state, until }) => state === 'running' || until !== undefined)) draw(false);
+  }, redrawMs);
+  beat.unref();
+  return {
+    watch(event) {
+      if (progress.take(event, Date.now()).length > 0) isDue = true;
+    },
+    stop(waits) {
+      clearInterval(beat);
+      progress.rest(waits, Date.now());
+      draw(true);
+    },
+  };
+}
+
+/** Progress goes to standard error: standard output is for what comes of the run. */
+export function openLiveView(screen: Screen): LiveView {
+  return screen.isTerminal && process.stderr.isTTY ? openTerminalView(screen) : openPlainView(screen);
+}

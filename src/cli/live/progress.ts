@@ -1,0 +1,128 @@
+/** What a run is doing, put together from its events: one row for each node. */
+import { describeWorker } from '../../app/process/process-name.ts';
+import type { OpenQuestion } from '../../operations/waits/find-wait.ts';
+import type { WatchedEvent } from '../../operations/declare/operation.ts';
+import { purposeOf } from '../text/wait-text.ts';
+
+export type RowState =
+  'running' | 'waiting' | 'retrying' | 'completed' | 'failed' | 'skipped' | 'cancelled' | 'replayed';
+
+export interface ProgressRow {
+  /** Node path joined with `/`. */
+  readonly node: string;
+  readonly state: RowState;
+  readonly attempt: number;
+  readonly visit: number;
+  /** Epoch ms when it was first seen at work; rows stand in this order. */
+  readonly since: number;
+  /** Epoch ms when the attempt was seen to start; absent for what was over before. */
+  readonly startedAt?: number;
+  readonly durationMs?: number;
+  /** Epoch ms when it goes on by itself. */
+  readonly until?: number;
+  /** What it waits for, or why it failed. */
+  readonly note?: string;
+}
+
+const settled: readonly RowState[] = ['completed', 'failed', 'skipped', 'cancelled'];
+
+function isSettled(status: string | undefined): status is RowState {
+  return settled.some((each) => each === status);
+}
+
+type Part = Extract<WatchedEvent, { readonly type: 'checkpoint' }>['change'][number];
+type RowChange = { readonly [Key in keyof ProgressRow]?: ProgressRow[Key] | undefined };
+
+/** What a part of a checkpoint says of its node; undefined: nothing that a row shows. */
+function readPart({ kind, status = 'completed', durationMs, error }: Part, at: number): RowChange | undefined {
+  switch (kind) {
+    case 'settle': {
+      const note = error === undefined ? undefined : `${error.code}: ${error.message}`;
+      return isSettled(status) ? { state: status, durationMs, until: undefined, note } : undefined;
+    }
+    case 'replay':
+      return { state: 'replayed', durationMs: undefined, note: undefined };
+    case 'intent':
+      return { state: 'running', startedAt: at };
+    case 'retry':
+      return { state: 'retrying', note: error?.message };
+    case 'wait':
+      return { state: 'waiting' };
+    case 'answer':
+      return { state: 'running', note: undefined };
+    default:
+      return undefined;
+  }
+}
+
+type Live = Exclude<WatchedEvent, { readonly type: 'checkpoint' | 'state' }>;
+
+interface LiveDetail {
+  readonly wait?: OpenQuestion;
+  readonly retryAt?: number;
+  readonly attempt?: number;
+  readonly owner?: string;
+  readonly until?: number;
+}
+
+/** What a live event says; its detail is information of the engine, taken where it is as expected. */
+function readLive({ type, detail }: Live, now: number): RowChange | undefined {
+  const { wait, retryAt, attempt, owner, until } = (detail ?? {}) as LiveDetail;
+  if (type === 'started')
+    return { state: 'running', startedAt: now, durationMs: undefined, until: undefined, note: undefined };
+  if (type === 'waiting' && until !== undefined)
+    return { state: 'waiting', until, note: `${describeWorker(owner ?? 'a process')}, which may be in its effect` };
+  if (type === 'waiting')
+    return wait === undefined ? { state: 'waiting' } : { state: 'waiting', until: wait.dueAt, note: purposeOf(wait) };
+  if (type !== 'retrying') return undefined;
+  return { state: 'retrying', until: retryAt, ...(attempt !== undefined && { attempt }) };
+}
+
+/** Rows by node, in the order in which nodes began. */
+export class Progress {
+  readonly #rows = new Map<string, ProgressRow>();
+
+  get rows(): readonly ProgressRow[] {
+    return [...this.#rows.values()].sort((a, b) => a.since - b.since);
+  }
+
+  /** Takes an event in. @returns the rows that it changed */
+  take(event: WatchedEvent, now: number): readonly ProgressRow[] {
+    if (event.type === 'state') return [];
+    if (event.type !== 'checkpoint') {
+      const change = readLive(event, now);
+      return change === undefined ? [] : [this.#set(event.node, now, change)];
+    }
+    return event.change.flatMap((part) => {
+      const change = readPart(part, event.at);
+      if (part.node === undefined || part.node.length === 0 || change === undefined) return [];
+      const { attempt, visit } = part.step === undefined ? part : { attempt: undefined, visit: part.visit };
+      const since = event.at - (part.durationMs ?? 0);
+      return [
+        this.#set(part.node, since, {
+          ...(attempt !== undefined && { attempt }),
+          ...(visit !== undefined && { visit }),
+          ...change,
+        }),
+      ];
+    });
+  }
+
+  /** Takes in where the run came to rest: a node that was left at its wait works no more. @returns the rows of what waits */
+  rest(waits: readonly OpenQuestion[], now: number): readonly ProgressRow[] {
+    return waits.map((wait) =>
+      this.#set(wait.node, now, { state: 'waiting', until: wait.dueAt, note: purposeOf(wait) }),
+    );
+  }
+
+  #set(path: readonly string[], since: number, change: RowChange): ProgressRow {
+    const node = path.join('/');
+    const before = this.#rows.get(node) ?? { node, state: 'running' as const, attempt: 1, visit: 1, since };
+    // `undefined` takes a part away.
+    const row = Object.fromEntries(
+      Object.entries({ ...before, ...change }).filter(([, value]) => value !== undefined),
+    ) as unknown as ProgressRow;
+    this.#rows.set(node, row);
+    return row;
+  }
+}

@@ -1,0 +1,98 @@
+/** How a run's standing is told: what came of it, what it waits for, and how to go on. */
+import { CairnError } from '../../errors.ts';
+import type { RunStanding } from '../../operations/declare/operation.ts';
+import { isAnswerable } from '../../operations/waits/find-wait.ts';
+import { exitCodeOf } from '../failure.ts';
+import type { Session } from '../session.ts';
+import { formatCosts } from '../text/amounts.ts';
+import { printable, printableLines } from '../text/printable.ts';
+import { toneOf } from '../text/style.ts';
+import { formatBlock } from '../text/value.ts';
+import { formatWait, namesOf } from '../text/wait-text.ts';
+
+/** What a run was for: its artifacts; where it made none, its scratch state; else the outputs of its nodes. */
+function productOf({ state: { artifacts, scratch, outputs } }: RunStanding): unknown {
+  return [artifacts, scratch, outputs].find((part) => Object.keys(part).length > 0);
+}
+
+function printWaits(session: Session, { runId, waits }: RunStanding, now: number): void {
+  const { screen, commandLine } = session;
+  const names = namesOf(waits);
+  for (const wait of waits) {
+    screen.print('');
+    for (const line of formatWait(session, wait, { now, name: names.get(wait) ?? wait.waitId })) screen.print(line);
+  }
+  const isAsking = waits.some(isAnswerable);
+  screen.print('');
+  screen.print(
+    `${isAsking ? 'Then go on' : 'Go on when it is time'}: ${screen.paint('good', commandLine('resume', runId))}`,
+  );
+}
+
+function printFailure({ screen, commandLine }: Session, { runId, error, failed }: RunStanding): void {
+  if (failed.length > 0) screen.note(`failed: ${printable(failed.join(', '))}`);
+  if (error !== undefined) {
+    screen.note(`${printableLines(error.message)} ${screen.paint('dim', `[${error.code}]`)}`);
+    screen.note(printableLines(error.hint));
+  }
+  // The hint may say it in words already.
+  const isSaid = error !== undefined && /\bresume\b/.test(error.hint);
+  screen.note(`${isSaid ? '  ' : 'Go on: '}${screen.paint('good', commandLine('resume', runId))}`);
+}
+
+/** A run may go on from what it was started with, though its file says something else by now. */
+function tellDefinition({ screen, commandLine }: Session, { runId, status, definition }: RunStanding): void {
+  if (definition === undefined) return;
+  const { source, became } = definition;
+  const file = printable(source);
+  const reasons = {
+    changed: `${file} has changed since`,
+    gone: `${file} is gone`,
+    broken: `${file} has faults by now`,
+  };
+  const other =
+    became === 'changed' && status !== 'completed'
+      ? ` (take it up: ${commandLine('resume', runId, '--file', source)})`
+      : '';
+  screen.note(screen.paint('dim', `${reasons[became]}; the run keeps the definition it was started with${other}`));
+}
+
+/** Blocks that did nothing, or failed without failing the run. */
+function printLeftOut({ screen }: Session, { failed, skipped }: RunStanding): void {
+  if (failed.length > 0) screen.note(`failed: ${printable(failed.join(', '))}`);
+  if (skipped.length > 0) screen.note(`skipped: ${printable(skipped.join(', '))}`);
+}
+
+/** Prints where a run stands. @returns the exit code: 0 if it is completed or waits, else that of its error */
+export function printStanding(session: Session, standing: RunStanding, now: number): number {
+  const { runId, status, seq, waits } = standing;
+  const error =
+    standing.error ??
+    new CairnError(status === 'cancelled' ? 'RUN_CANCELLED' : 'NODE_FAILED', {
+      runId,
+      node: standing.failed[0] ?? runId,
+    });
+  const code = status === 'failed' || status === 'cancelled' ? exitCodeOf(error) : 0;
+  if (session.isJson) {
+    session.printJson(standing);
+    return code;
+  }
+  const { screen } = session;
+  tellDefinition(session, standing);
+  if (standing.forkedFrom !== undefined) {
+    const { runId: parent, seq: at } = standing.forkedFrom;
+    screen.print(`forked ${printable(runId)} from ${printable(parent)}@${at}`);
+  }
+  const open = status === 'paused' ? `, ${waits.length} open` : '';
+  screen.print(`${screen.paint(toneOf(status), status)} ${printable(runId)}@${seq}${open}`);
+  const costs = formatCosts(standing);
+  if (costs !== undefined) screen.print(`spent: ${costs}`);
+  if (status === 'paused') printWaits(session, standing, now);
+  if (status === 'failed') printFailure(session, standing);
+  if (status === 'completed') {
+    if (standing.outputs !== undefined) printLeftOut(session, standing);
+    const product = standing.outputs ?? productOf(standing);
+    if (product !== undefined) screen.print(formatBlock(product));
+  }
+  return code;
+}

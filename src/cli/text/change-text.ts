@@ -1,0 +1,56 @@
+/** The reason of a checkpoint in a few words. */
+import type { LogEntry } from '../../operations/checkpoints/read-log.ts';
+import { formatCosts } from './amounts.ts';
+import { printable } from './printable.ts';
+import { formatDuration } from './time.ts';
+import { formatInline } from './value.ts';
+import { fit } from './width.ts';
+
+/** An event may be long; `--json` gives all of it. */
+const eventWidth = 160;
+
+type Part = LogEntry['change'][number];
+
+function placeOf({ node, step, visit }: Part): string {
+  const place = (node ?? []).join('/');
+  const named = step === undefined ? place : `${place}:${step}`;
+  return visit !== undefined && visit > 1 ? `${named} (visit ${visit})` : named;
+}
+
+const verbs: Readonly<Record<Part['kind'], (part: Part) => string>> = {
+  start: () => 'started',
+  settle: ({ status = 'completed' }) => status,
+  retry: ({ attempt }) => `attempt ${attempt ?? 1} failed, tries again`,
+  intent: ({ effect }) => `starts${effect === undefined ? '' : ` (${effect})`}`,
+  withdraw: () => 'not started after all',
+  step: ({ status }) => (status === undefined || status === 'done' ? 'step done' : `step ${status}`),
+  wait: () => 'waits',
+  signal: () => 'keeps a signal that came early',
+  answer: ({ by }) => (by === undefined ? 'answered' : `answered by ${by}`),
+  save: () => 'saved its state',
+  event: ({ name, detail }) => `told ${name ?? 'an event'}: ${fit(formatInline(detail), eventWidth)}`,
+  retire: () => 'retired its earlier calls',
+  append: ({ list }) => `appended to ${list ?? 'a list'}`,
+  replay: ({ from }) => (from === undefined ? 'replayed' : `replayed from ${from.runId}@${from.seq}`),
+  fork: ({ from }) => (from === undefined ? 'forked' : `forked from ${from.runId}@${from.seq}`),
+  resume: () => 'resumed',
+  pause: () => 'paused',
+  cancel: () => 'cancelled',
+  end: ({ status }) => `ended${status === undefined ? '' : `: ${status}`}`,
+  fold: () => 'pruned',
+};
+
+/** `draft completed in 120 ms` */
+export function describePart(part: Part): string {
+  const took = part.kind === 'settle' && part.durationMs !== undefined ? `in ${formatDuration(part.durationMs)}` : '';
+  const costs = formatCosts({ ...(part.spent && { spent: part.spent }), ...(part.spared && { saved: part.spared }) });
+  const cost = costs === undefined ? '' : `for ${costs}`;
+  const why = part.error === undefined ? '' : `(${part.error.code}: ${part.error.message})`;
+  const verb = (verbs[part.kind] as ((part: Part) => string) | undefined)?.(part) ?? part.kind;
+  return printable([placeOf(part), verb, took, cost, why].filter((text) => text !== '').join(' '));
+}
+
+/** All parts of a change, what weighs most first as it was written. */
+export function describeChange(change: LogEntry['change']): string {
+  return change.map(describePart).join('; ');
+}

@@ -1,0 +1,178 @@
+/** Whether a run may go on under a changed graph (H3). */
+import { canonicalText } from '../canonical.ts';
+import type { Graph, GraphStructure } from '../graph.ts';
+import { passedNodes } from '../shape/passed-nodes.ts';
+
+/** From the mildest to the gravest. */
+const verdicts = ['unchanged', 'compatible', 'needs-migration', 'needs-consent', 'refused'] as const;
+export type GraphVerdict = (typeof verdicts)[number];
+
+/** Where a frame of the run stands. */
+export interface LivePositions {
+  /** The nodes that have a record. */
+  readonly nodes: readonly LiveNode[];
+  /** Ids of the loops that are past their first round. */
+  readonly loops?: readonly string[];
+  /** Paths of channels that hold a value; an added reducer matters to these only. */
+  readonly channels?: readonly string[];
+  /** `codeHash` of the graph the run was last advanced under. */
+  readonly codeHash?: string;
+}
+
+export interface LiveNode {
+  readonly id: string;
+  /** A visit is started, waiting, or failed without being handled. */
+  readonly isOpen: boolean;
+  /** An effect was started and has no recorded result. */
+  readonly hasIntent: boolean;
+  /** Keys of the edges that its last visit fired. */
+  readonly fired?: readonly string[];
+  /** The child runs of an open visit (W6). */
+  readonly children?: readonly LivePositions[];
+}
+
+export interface GraphDifference {
+  /** What kind of difference, in a few words: `node removed`, `reducer changed`, … */
+  readonly what: string;
+  /** Where, and for a refusal why. */
+  readonly detail: string;
+  /** What this difference alone would come to. */
+  readonly verdict: GraphVerdict;
+}
+
+export interface GraphComparison {
+  readonly verdict: GraphVerdict;
+  readonly differences: readonly GraphDifference[];
+}
+
+type Data = Readonly<Record<string, unknown>>;
+type Add = (verdict: GraphVerdict, what: string, detail: string) => void;
+
+const isSame = (a: unknown, b: unknown): boolean => canonicalText(a) === canonicalText(b);
+
+/** Names of the fields in which two records differ. */
+function changedFields(a: Data, b: Data): readonly string[] {
+  return [...new Set([...Object.keys(a), ...Object.keys(b)])].filter((field) => !isSame(a[field], b[field])).sort();
+}
+
+/** What a visit that is under way depends on; a change of anything else lets it go on. */
+function reasonAgainst(live: LiveNode, fields: readonly string[]): string | undefined {
+  if (fields.includes('type')) return 'its node type changed';
+  if (fields.includes('effect')) return 'its effect class changed';
+  const isOtherEffect = fields.includes('config') || fields.includes('version');
+  if (live.hasIntent && isOtherEffect) return 'an effect of it may have happened under its old definition';
+  return undefined;
+}
+
+function compareNode(add: Add, before: Data, after: Data, live: LiveNode | undefined): void {
+  const id = String(before['id']);
+  const fields = changedFields(before, after);
+  const [old, now] = [before['subgraph'], after['subgraph']] as readonly (GraphStructure | undefined)[];
+  // The state of a child run that is under way must fit; a child graph that is not running may change at will.
+  const isNested =
+    fields.includes('subgraph') && old !== undefined && now !== undefined && live?.children !== undefined;
+  const own = isNested ? fields.filter((field) => field !== 'subgraph') : fields;
+  if (isNested) {
+    for (const child of live.children) {
+      const inner: Add = (verdict, what, detail) => add(verdict, what, `${id} / ${detail}`);
+      compareData(inner, old, now, child);
+    }
+  }
+  if (own.length === 0) return;
+  const detail = `${id}: ${own.join(', ')}`;
+  const isLive = live !== undefined && (live.isOpen || live.hasIntent);
+  const reason = isLive ? reasonAgainst(live, own) : undefined;
+  if (reason === undefined) add('compatible', 'node changed', detail);
+  else add('refused', 'node changed', `${detail}; a visit is under way and ${reason}`);
+}
+
+function compareNodes(add: Add, stored: GraphStructure, current: GraphStructure, live: LivePositions): void {
+  const after = new Map(current.nodes.map((node) => [node['id'], node]));
+  const before = new Set(stored.nodes.map((node) => node['id']));
+  const positions = new Map(live.nodes.map((node) => [node.id, node]));
+  for (const node of stored.nodes) {
+    const id = String(node['id']);
+    const position = positions.get(id);
+    const now = after.get(id);
+    if (now !== undefined) compareNode(add, node, now, position);
+    else if (position !== undefined && (position.isOpen || position.hasIntent)) {
+      add('refused', 'node removed', `${id}; a visit to it is under way`);
+    } else add('compatible', 'node removed', id);
+  }
+  const added = current.nodes.filter((node) => !before.has(node['id']));
+  const passed = added.length === 0 ? new Set<string>() : passedNodes(current, live.nodes);
+  for (const node of added) {
+    const id = String(node['id']);
+    if (!passed.has(id)) add('compatible', 'node added', id);
+    else
+      add(hasEffect(node) ? 'needs-consent' : 'compatible', 'node added', `${id}; the run is past it: it is never run`);
+  }
+}
+
+/** Whether a node, or one in its subgraph, does something outside that would be missing. */
+function hasEffect({ effect, subgraph }: Data): boolean {
+  if (effect !== 'pure' && effect !== 'read') return true;
+  return (subgraph as GraphStructure | undefined)?.nodes.some(hasEffect) === true;
+}
+
+const edgeName = (edge: Data): string => `${String(edge['from'])} -> ${String(edge['key'])}`;
+
+function compareEdges(add: Add, stored: GraphStructure, current: GraphStructure): void {
+  const name = (edge: Data): string => canonicalText([edge['from'], edge['key']]);
+  const after = new Map(current.edges.map((edge) => [name(edge), edge]));
+  const before = new Set(stored.edges.map(name));
+  for (const edge of stored.edges) {
+    const now = after.get(name(edge));
+    if (now === undefined) add('compatible', 'edge removed', edgeName(edge));
+    else if (!isSame(edge, now))
+      add('compatible', 'edge changed', `${edgeName(edge)}: ${changedFields(edge, now).join(', ')}`);
+  }
+  for (const edge of current.edges) if (!before.has(name(edge))) add('compatible', 'edge added', edgeName(edge));
+}
+
+function compareState(add: Add, stored: GraphStructure, current: GraphStructure, live: LivePositions): void {
+  const holds = (path: string): boolean =>
+    live.channels?.some(
+      (channel) => channel === path || channel.startsWith(`${path}.`) || path.startsWith(`${channel}.`),
+    ) ?? false;
+  for (const path of changedFields(stored.reducers, current.reducers)) {
+    const isAdded = !Object.hasOwn(stored.reducers, path);
+    if (isAdded && !holds(path)) add('compatible', 'reducer added', path);
+    else
+      add('needs-migration', isAdded ? 'reducer added' : 'reducer changed', `${path}, whose value was made without it`);
+  }
+  for (const part of changedFields(stored.schemas, current.schemas)) {
+    const isRemoved = !Object.hasOwn(current.schemas, part);
+    add(isRemoved ? 'compatible' : 'needs-migration', isRemoved ? 'schema removed' : 'schema changed', part);
+  }
+  const policies = changedFields({ ...stored.policies }, { ...current.policies });
+  if (policies.length > 0) add('compatible', 'policies changed', policies.join(', '));
+}
+
+function compareData(add: Add, stored: GraphStructure, current: GraphStructure, live: LivePositions): void {
+  compareNodes(add, stored, current, live);
+  compareEdges(add, stored, current);
+  compareState(add, stored, current, live);
+}
+
+/**
+ * Compares the structure a run was advanced under with a graph, against the run's live positions (H3): `unchanged` and
+ * `compatible` go on, `needs-migration` goes on with a migration of its state, `needs-consent` if the caller says that effects
+ * which were added where the run is past may be left out, `refused` does not go on. Every difference is listed; the verdict is
+ * that of the gravest.
+ */
+export function compareStructures(stored: GraphStructure, current: Graph, live: LivePositions): GraphComparison {
+  const differences: GraphDifference[] = [];
+  const add: Add = (verdict, what, detail) => differences.push({ what, detail, verdict });
+  if (stored.id !== current.id) add('refused', 'other graph', `the run is of ${stored.id}, not of ${current.id}`);
+  compareData(add, stored, current.structure, live);
+  const loops = new Set(current.loops.map((loop) => loop.id));
+  for (const id of live.loops ?? []) {
+    if (!loops.has(id)) add('refused', 'loop removed', `${id}; the run is in a later round of it`);
+  }
+  if (live.codeHash !== undefined && live.codeHash !== current.codeHash) {
+    add('compatible', 'code changed', 'the text of functions; what they did stays as recorded');
+  }
+  const verdict = verdicts.findLast((grade) => differences.some((difference) => difference.verdict === grade));
+  return { verdict: verdict ?? 'unchanged', differences };
+}

@@ -1,0 +1,319 @@
+/** Conditions and other expressions written as text, in the Common Expression Language (G6). The only file that knows the expression library. */
+import { Environment } from '@marcbachmann/cel-js';
+import { CairnError } from '../../errors.ts';
+import { requireBoolean } from '../condition.ts';
+import { currentBudget, withBudget } from './expression-budget.ts';
+import { isTruthy, matchFunction, matchSignature, textFunctions } from './expression-functions.ts';
+import { pathOf, referencesOf, renameMethod, type ExpressionReference, type Tree } from './expression-references.ts';
+import { meter, payForWhole } from './expression-meter.ts';
+import { errorMap, FieldReader, plainValue } from './expression-values.ts';
+import type { Choice, Condition, ConditionScope } from '../graph.ts';
+
+const variables = ['outcome', 'output', 'error', 'input', 'scratch', 'artifacts', 'diagnostics', 'outputs'] as const;
+
+const arithmetic: Readonly<Record<string, (a: number, b: number) => number>> = {
+  '+': (a, b) => a + b,
+  '-': (a, b) => a - b,
+  '*': (a, b) => a * b,
+  '/': (a, b) => a / b,
+  '%': (a, b) => a % b,
+};
+
+/** The language of conditions and of texts: one way to reckon and compare. */
+function createLanguage(): Environment {
+  const environment = new Environment({ homogeneousAggregateLiterals: false, enableOptionalTypes: true });
+  // Numbers of the state are doubles and whole numbers of an expression are ints; the language itself does not mix the two.
+  for (const [operator, compute] of Object.entries(arithmetic)) {
+    const mixed = (a: number | bigint, b: number | bigint): number => compute(Number(a), Number(b));
+    environment.registerOperator(`double ${operator} int: double`, mixed);
+    environment.registerOperator(`int ${operator} double: double`, mixed);
+  }
+  environment.registerOperator('double == int', (a: number, b: bigint) => a === Number(b));
+  environment.registerOperator('double % double', (a: number, b: number) => a % b);
+  environment.registerFunction(matchSignature, matchFunction, { async: false });
+  return environment;
+}
+
+/** The language's own `matches` may take ages, so ours stands in its place. */
+function parseWith(parser: Environment, text: string): ReturnType<Environment['parse']> {
+  const parsed = parser.parse(text);
+  renameMethod(parsed.ast, 'matches', 'matches_');
+  return parsed;
+}
+
+/** Nothing is evaluated that does not pay: the check binds what the meter wraps. */
+function checkAndMeter(parsed: ReturnType<Environment['parse']>): ReturnType<Environment['check']> {
+  const checked = parsed.check();
+  if (checked.error !== undefined) return checked;
+  try {
+    meter(parsed.ast);
+    return checked;
+  } catch (error) {
+    return { valid: false, error: error as NonNullable<typeof checked.error> };
+  }
+}
+
+/** What the library says, with the names that the author wrote. */
+function messageOf({ summary, message }: LanguageError): string {
+  return (summary ?? message).replaceAll('matches_(', 'matches(');
+}
+
+const language = createLanguage();
+const environment = language.clone();
+for (const name of variables) environment.registerVariable(name, 'dyn');
+
+/** Read on demand, so that only what an expression names counts as read. */
+function contextOf({ outcome, state }: ConditionScope): Readonly<Record<(typeof variables)[number], unknown>> {
+  return {
+    get outcome() {
+      return { status: outcome.status, output: outcome.output ?? null, error: errorMap(outcome.error) };
+    },
+    get output() {
+      return outcome.output ?? null;
+    },
+    get error() {
+      return errorMap(outcome.error);
+    },
+    get input() {
+      return state.input ?? null;
+    },
+    get scratch() {
+      return state.scratch;
+    },
+    get artifacts() {
+      return state.artifacts;
+    },
+    get diagnostics() {
+      return state.diagnostics;
+    },
+    get outputs() {
+      return state.outputs;
+    },
+  };
+}
+
+interface LanguageError {
+  readonly message: string;
+  readonly summary?: string;
+  readonly range?: { readonly start: number };
+}
+
+function syntaxError(text: string, place: string | undefined, cause: LanguageError): CairnError {
+  const before = text.slice(0, cause.range?.start ?? 0).split('\n');
+  const line = before.length;
+  const column = (before.at(-1)?.length ?? 0) + 1;
+  const reason = `${messageOf(cause)} at line ${line}, column ${column}${place === undefined ? '' : ` (${place})`}`;
+  return new CairnError('CONDITION_SYNTAX', { condition: text, reason, line, column, place }, { cause });
+}
+
+/**
+ * Parses an expression over `outcome`, `output`, `error`, `input`, `scratch`, `artifacts`, `diagnostics` and `outputs`.
+ * Whole numbers and numbers of the state may be compared and reckoned with freely. The result must be true or false: `evaluate`
+ * throws CONDITION_FAILED for anything else, and for a key that is missing (ask with `has(scratch.key)`).
+ * @param place - where the expression was written, `file:line`, for messages
+ * @throws CONDITION_SYNTAX with `{ condition, line, column, place }`: it cannot be parsed, names an unknown variable, or cannot yield true or false
+ */
+export function compileExpression(text: string, place?: string): Condition {
+  const parsed = parse(text, place, 'true or false', (type) => type === 'bool');
+  return { text, evaluate: (scope) => requireBoolean(run(parsed, scope, text), text) };
+}
+
+/**
+ * Parses an expression over the same variables that yields the name of a target, or a list of names.
+ * @throws CONDITION_SYNTAX as {@link compileExpression} does; `choose` throws CONDITION_FAILED for any other value
+ */
+export function compileChoice(text: string, place?: string): Choice {
+  const parsed = parse(
+    text,
+    place,
+    'a text or a list of texts',
+    (type) => type === 'string' || type.startsWith('list'),
+  );
+  return { text, choose: (scope) => requireTexts(run(parsed, scope, text), text) };
+}
+
+function requireTexts(value: unknown, text: string): string | readonly string[] {
+  if (typeof value === 'string') return value;
+  if (Array.isArray(value) && value.every((item) => typeof item === 'string')) return value;
+  throw new CairnError('CONDITION_FAILED', { node: 'a node', reason: `${text} gives no text and no list of texts` });
+}
+
+function parse(
+  text: string,
+  place: string | undefined,
+  wanted: string,
+  isWanted: (type: string) => boolean,
+): ReturnType<Environment['parse']> {
+  let parsed: ReturnType<Environment['parse']>;
+  try {
+    parsed = parseWith(environment, text);
+  } catch (error) {
+    throw syntaxError(text, place, error as LanguageError);
+  }
+  const { error, type } = checkAndMeter(parsed);
+  if (error !== undefined) throw syntaxError(text, place, error);
+  if (type === undefined || (type !== 'dyn' && !isWanted(type))) {
+    throw syntaxError(text, place, { message: `the expression gives ${type ?? 'nothing'}, not ${wanted}` });
+  }
+  return parsed;
+}
+
+function run(parsed: ReturnType<Environment['parse']>, scope: ConditionScope, text: string): unknown {
+  try {
+    return withBudget(() => parsed(contextOf(scope)) as unknown);
+  } catch (error) {
+    throw new CairnError(
+      'CONDITION_FAILED',
+      { node: 'a node', condition: text, reason: `${text}: ${messageOf(error as LanguageError)}` },
+      { cause: error },
+    );
+  }
+}
+
+/** Why an expression cannot be parsed or evaluated, and where in it. */
+export class ExpressionError extends Error {
+  readonly offset: number;
+  /** The path that leads to nothing, where that is why. */
+  readonly absent: ExpressionReference | undefined;
+
+  constructor(reason: string, offset: number, absent?: ExpressionReference, cause?: unknown) {
+    super(reason, cause === undefined ? undefined : { cause });
+    this.name = 'ExpressionError';
+    this.offset = offset;
+    this.absent = absent;
+  }
+}
+
+/** Whether what a path leads to is data as it stands: the state's values are, but lists of readers stand for others. */
+function isPlain(value: unknown): boolean {
+  return !(value instanceof FieldReader) && !(Array.isArray(value) && value[0] instanceof FieldReader);
+}
+
+/** An expression over variables that are only known by the names it uses. */
+export interface ParsedExpression {
+  readonly references: readonly ExpressionReference[];
+  /** What it will give, as far as its text tells: `bool`, `string`, `int`, `double`, `list`, `map`, …, or `dyn`. */
+  readonly type: string;
+  /** @throws ExpressionError */
+  readonly evaluate: (values: Readonly<Record<string, unknown>>) => unknown;
+}
+
+interface LibraryError extends LanguageError {
+  readonly code?: string;
+  readonly node?: unknown;
+}
+
+const isAbsence = (error: unknown): boolean =>
+  ['no_such_key', 'index_out_of_bounds', 'unknown_variable'].includes((error as LibraryError).code ?? '');
+
+interface MacroCall {
+  readonly args: readonly Tree[];
+}
+interface Checker {
+  check(tree: Tree, context: unknown): unknown;
+  getType(name: string): unknown;
+}
+interface Evaluator {
+  run(tree: Tree, context: unknown): unknown;
+}
+
+/** The value of a tree; null where it reads what is absent. */
+function readOrNull(evaluator: Evaluator, tree: Tree | undefined, context: unknown): unknown {
+  try {
+    return tree === undefined ? null : evaluator.run(tree, context);
+  } catch (error) {
+    if (isAbsence(error)) return null;
+    throw error;
+  }
+}
+
+const macro =
+  (type: string, evaluate: (evaluator: Evaluator, context: unknown, trees: readonly Tree[]) => unknown) =>
+  ({ args }: MacroCall): object => ({
+    typeCheck: (checker: Checker, _macro: unknown, context: unknown) => {
+      for (const tree of args) checker.check(tree, context);
+      return checker.getType(type);
+    },
+    evaluate: (evaluator: Evaluator, _macro: unknown, context: unknown) => evaluate(evaluator, context, args),
+    async: false,
+  });
+
+/** The name under which a text's `has(…)` is known: the language's own asks for keys of maps only. */
+export const presenceFunction = 'has_';
+
+function createTextEnvironment(): Environment {
+  const texts = language.clone({ unlistedVariablesAreDyn: true, enableOptionalTypes: false });
+  texts.registerType('Fields', FieldReader).registerType('Url', URL).registerType('Failure', Error);
+  const metadata = { async: false };
+  for (const [signature, handler] of Object.entries(textFunctions)) {
+    texts.registerFunction(signature, handler, metadata);
+  }
+  texts.registerOperator('string in string: bool', (part: string, text: string) => text.includes(part));
+  texts.registerFunction(
+    `${presenceFunction}(ast): bool`,
+    macro('bool', (evaluator, context, [wanted]) => readOrNull(evaluator, wanted, context) !== null),
+    metadata,
+  );
+  texts.registerFunction(
+    'default(ast, ast): dyn',
+    macro('dyn', (evaluator, context, [wanted, otherwise]) => {
+      const value = readOrNull(evaluator, wanted, context);
+      return value === null && otherwise !== undefined ? evaluator.run(otherwise, context) : value;
+    }),
+    metadata,
+  );
+  // With true, what is empty is replaced too.
+  texts.registerFunction(
+    'default(ast, ast, ast): dyn',
+    macro('dyn', (evaluator, context, [wanted, otherwise, isEmpty]) => {
+      const value = readOrNull(evaluator, wanted, context);
+      const isKept = readOrNull(evaluator, isEmpty, context) === true ? isTruthy(value) : value !== null;
+      return isKept || otherwise === undefined ? value : evaluator.run(otherwise, context);
+    }),
+    metadata,
+  );
+  return texts;
+}
+
+const texts = createTextEnvironment();
+
+/** Names of the functions that {@link parseExpression} knows, methods included. */
+export const functionNames: readonly string[] = [
+  ...new Set(texts.getDefinitions().functions.map(({ name }) => name)),
+].filter((name) => !name.endsWith('_'));
+
+const errorOf = (error: LibraryError): ExpressionError => {
+  const reference = isAbsence(error) && error.node !== undefined ? pathOf(error.node as Tree) : undefined;
+  return new ExpressionError(messageOf(error), error.range?.start ?? 0, reference, error);
+};
+
+/**
+ * Parses an expression over any variables, with the functions of docs/spec/yaml-expressions.md beside those of the language.
+ * What it computes is plain data; what it only reads is given as it is.
+ * @throws ExpressionError it cannot be parsed, or can give no value
+ */
+export function parseExpression(text: string): ParsedExpression {
+  let parsed: ReturnType<Environment['parse']>;
+  try {
+    parsed = parseWith(texts, text);
+  } catch (error) {
+    throw errorOf(error as LibraryError);
+  }
+  const { error, type } = checkAndMeter(parsed);
+  if (error !== undefined) throw errorOf(error);
+  const tree: Tree = parsed.ast;
+  const isPath = pathOf(tree) !== undefined;
+  const evaluate = (values: Readonly<Record<string, unknown>>): unknown => {
+    try {
+      return withBudget(() => {
+        const value = parsed(values) as unknown;
+        if (isPath && isPlain(value)) return value;
+        payForWhole(value, currentBudget());
+        return plainValue(value);
+      });
+    } catch (cause) {
+      throw errorOf(cause as LibraryError);
+    }
+  };
+  return { references: referencesOf(tree), type: type ?? 'dyn', evaluate };
+}

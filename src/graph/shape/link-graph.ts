@@ -1,0 +1,132 @@
+/** The shape of a graph: which node is linked to which, and the loops that makes. Faulty edges are left out; validation reports them. */
+import {
+  type EdgeDefinition,
+  type GraphDefinition,
+  type GraphEdge,
+  type Loop,
+  type NodeDefinition,
+  END,
+  START,
+} from '../graph.ts';
+import { findLoops } from './loops.ts';
+
+/** A node with its edges. START is the first, END the second; they have no definition. */
+export interface LinkedNode {
+  readonly id: string;
+  readonly definition: NodeDefinition | undefined;
+  /** Outermost first. */
+  readonly loops: readonly number[];
+  /** By weight, the highest first, then as declared: the order in which `first` routing tries them (G5). */
+  readonly outgoing: readonly GraphEdge[];
+  readonly incoming: readonly GraphEdge[];
+}
+
+export interface LinkedGraph {
+  readonly nodes: readonly LinkedNode[];
+  readonly nodeIndex: ReadonlyMap<string, number>;
+  readonly edges: readonly GraphEdge[];
+  readonly loops: readonly Loop[];
+  /** Where an edge was written, or its ends. */
+  readonly edgePlaces: readonly string[];
+  readonly isTooDeep: boolean;
+}
+
+/** The place of an edge in messages: where it was written, else its ends. */
+export function edgePlace(edge: EdgeDefinition): string {
+  return edge.place ?? `edge ${edge.from} -> ${edge.to}`;
+}
+
+/** Whether an edge is one that a graph can have: between known nodes, not into START, not out of END. */
+const isLinkable = (edge: EdgeDefinition, nodeIndex: ReadonlyMap<string, number>): boolean =>
+  nodeIndex.has(edge.from) && nodeIndex.has(edge.to) && edge.to !== START && edge.from !== END;
+
+/** The key of each edge, its own among those of its source: the target's id, with a number where it is led to more than once. */
+function createKeys(definitions: readonly EdgeDefinition[], nodeIndex: ReadonlyMap<string, number>): readonly string[] {
+  const taken = new Set<string>();
+  return definitions.map(({ from, to }) => {
+    const source = nodeIndex.get(from);
+    let key = to;
+    // A node may itself be called `b#2`, so a key is tried until it is free.
+    for (let count = 2; taken.has(`${source} ${key}`); count += 1) key = `${to}#${count}`;
+    taken.add(`${source} ${key}`);
+    return key;
+  });
+}
+
+const loopId = (heads: readonly number[], ids: readonly string[]): string =>
+  heads
+    .map((head) => ids[head]?.replace(/[\\,]/g, '\\$&') ?? '')
+    .sort()
+    .join(',');
+
+/** Loops in an order of their own, outer ones first, so that no position depends on the order of declaration. */
+function orderLoops(forest: ReturnType<typeof findLoops>, ids: readonly string[]): { loops: Loop[]; place: number[] } {
+  const named = forest.loops.map((loop, found) => ({ ...loop, found, id: loopId(loop.heads, ids) }));
+  named.sort((a, b) => a.depth - b.depth || (a.id < b.id ? -1 : Number(a.id > b.id)));
+  const place: number[] = [];
+  for (const [index, loop] of named.entries()) place[loop.found] = index;
+  const parentOf = (parent: number | undefined): number | undefined =>
+    parent === undefined ? undefined : place[parent];
+  const children = named.map((): number[] => []);
+  for (const [index, loop] of named.entries()) {
+    const parent = parentOf(loop.parent);
+    if (parent !== undefined) children[parent]?.push(index);
+  }
+  const loops = named.map((loop, index): Loop => {
+    const { id, nodes, heads } = loop;
+    return Object.freeze({ index, id, nodes, heads, parent: parentOf(loop.parent), children: children[index] ?? [] });
+  });
+  return { loops, place };
+}
+
+/** Links the usable nodes and edges of a definition; the first of several nodes of one id counts. */
+export function linkGraph(definition: GraphDefinition): LinkedGraph {
+  const nodeIndex = new Map<string, number>([
+    [START, 0],
+    [END, 1],
+  ]);
+  const definitions: (NodeDefinition | undefined)[] = [undefined, undefined];
+  for (const node of definition.nodes) {
+    if (nodeIndex.has(node.id)) continue;
+    nodeIndex.set(node.id, definitions.length);
+    definitions.push(node);
+  }
+  const ids = [...nodeIndex.keys()];
+  const usable = definition.edges.filter((edge) => isLinkable(edge, nodeIndex));
+  const arrows = usable.map((edge) => ({ from: nodeIndex.get(edge.from) ?? 0, to: nodeIndex.get(edge.to) ?? 0 }));
+  const forest = findLoops(ids.length, arrows);
+  const { loops, place } = orderLoops(forest, ids);
+  const placed = (loop: number | undefined): number | undefined => (loop === undefined ? undefined : place[loop]);
+  const keys = createKeys(usable, nodeIndex);
+
+  const outgoing = ids.map((): GraphEdge[] => []);
+  const incoming = ids.map((): GraphEdge[] => []);
+  const edges = usable.map((edge, index): GraphEdge => {
+    const arrow = arrows[index] ?? { from: 0, to: 0 };
+    const always = edge.always ?? false;
+    const linked: GraphEdge = Object.freeze({
+      index,
+      key: keys[index] ?? '',
+      ...arrow,
+      on: edge.on ?? (always ? 'any' : 'completed'),
+      condition: edge.condition,
+      choice: edge.choice,
+      label: edge.label ?? edge.to,
+      weight: edge.weight ?? 0,
+      always,
+      backOf: placed(forest.backOf[index]),
+      exitOf: placed(forest.exitOf[index]),
+    });
+    outgoing[arrow.from]?.push(linked);
+    incoming[arrow.to]?.push(linked);
+    return linked;
+  });
+  const nodes = ids.map((id, index): LinkedNode => ({
+    id,
+    definition: definitions[index],
+    loops: (forest.loopsOf[index] ?? []).map((loop) => place[loop] as number),
+    outgoing: outgoing[index]?.sort((a, b) => b.weight - a.weight) ?? [],
+    incoming: incoming[index] ?? [],
+  }));
+  return { nodes, nodeIndex, edges, loops, edgePlaces: usable.map(edgePlace), isTooDeep: forest.isTooDeep };
+}

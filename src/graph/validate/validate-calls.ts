@@ -1,0 +1,63 @@
+/** Checks of what a node asks of its context: options without effect are refused there as they are in a definition (G9). */
+import type { Question, StepOptions } from '../contracts/node-contract.ts';
+import { checkRetry, effects } from './validate-nodes.ts';
+import {
+  checkAmounts,
+  checkFields,
+  checkOneOf,
+  checkRange,
+  checkType,
+  createReport,
+  type Report,
+} from './violations.ts';
+
+const stepFields = [
+  'effect',
+  'input',
+  'retry',
+  'timeoutMs',
+  'idempotent',
+  'reconcile',
+  'atMost',
+] as const satisfies readonly (keyof StepOptions)[];
+const questionFields = [
+  'name',
+  'prompt',
+  'choices',
+  'matching',
+  'schema',
+  'metadata',
+  'deadlineAt',
+  'defaultAnswer',
+] as const satisfies readonly (keyof Question)[];
+
+const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null;
+const firstOf = ({ violations: [first] }: Report): string | undefined => first && `${first.message}; ${first.fix}`;
+
+/** What is wrong with the options of a step: an effect class under another name would make a pure step of an effect. */
+export function stepFault(options: StepOptions): string | undefined {
+  if (!isObject(options)) return 'its options are no object';
+  const report = createReport();
+  checkFields(report, '', options, stepFields);
+  checkOneOf(report, 'G2', '', 'effect', options.effect, effects);
+  checkRetry(report, '', options.retry);
+  checkRange(report, '', 'timeoutMs', options.timeoutMs, { min: 1 });
+  checkType(report, '', 'idempotent', options.idempotent, 'boolean');
+  checkType(report, '', 'reconcile', options.reconcile, 'function');
+  if (options.atMost !== 'nothing') checkAmounts(report, '', 'atMost', options.atMost);
+  return firstOf(report);
+}
+
+/** What is wrong with the fields of a question. */
+export function questionFault(question: Question): string | undefined {
+  if (!isObject(question)) return 'it is no object';
+  const report = createReport();
+  checkFields(report, '', question, questionFields);
+  checkType(report, '', 'prompt', question.prompt ?? null, 'string');
+  checkOneOf(report, 'W3', '', 'matching', question.matching, ['exact', 'lenient', 'open']);
+  if (question.choices !== undefined && !Array.isArray(question.choices))
+    report.error('W1', '', 'choices is no list', 'list what is offered');
+  if (question.choices?.length === 0 && question.matching !== 'open')
+    report.error('W1', '', 'choices is empty, so nothing would be an answer', 'list what is offered');
+  return firstOf(report);
+}

@@ -1,0 +1,72 @@
+/** GetInput: a text, held to a pattern. */
+import type { InputFault, Inputs, NodeType } from '../../../graph/contracts/node-type.ts';
+import { requireText, textField } from '../fields.ts';
+import {
+  InteractiveBlock,
+  pause,
+  refuse,
+  textOfAnswer,
+  type InteractiveContext,
+  type BlockOutput,
+  type Pause,
+  type Refusal,
+} from './interactive-block.ts';
+import { interactiveNodeType } from './interactive-node-type.ts';
+import { startPattern } from './interactive-pattern.ts';
+
+const patternOf = ({ validation_pattern: pattern }: Inputs): string | undefined =>
+  typeof pattern === 'string' && pattern !== '' ? startPattern(pattern) : undefined;
+
+class GetInput extends InteractiveBlock {
+  override readonly name = 'GetInput';
+  override readonly description = 'Asks for a text, which may have to match a pattern.';
+  override readonly effect = 'pure';
+  override readonly inputs: NodeType['inputs'] = {
+    prompt: textField('What is asked.', { isRequired: true }),
+    validation_pattern: {
+      schema: { type: 'string' },
+      description:
+        'A regular expression that the beginning of the answer must match; end it with $ to match all of it.',
+    },
+  };
+  override readonly outputs: NodeType['outputs'] = {
+    input_value: { schema: { type: 'string' }, description: 'The answer, untouched.' },
+  };
+
+  override readonly check = (inputs: Inputs): readonly InputFault[] => {
+    try {
+      const pattern = patternOf(inputs);
+      if (pattern !== undefined) ''.search(new RegExp(pattern, 'u'));
+      return [];
+    } catch (error) {
+      const fix = 'Give a regular expression in the syntax of JavaScript.';
+      return [{ input: 'validation_pattern', message: (error as Error).message, fix }];
+    }
+  };
+
+  override readonly outputFault = ({ input_value: text }: BlockOutput, inputs: Inputs): string | undefined => {
+    const pattern = patternOf(inputs);
+    if (pattern === undefined || new RegExp(pattern, 'u').test(text as string)) return undefined;
+    return `input_value does not match the pattern ${inputs['validation_pattern'] as string}`;
+  };
+
+  override execute({ inputs }: InteractiveContext): Pause {
+    const pattern = patternOf(inputs);
+    return pause({
+      prompt: requireText(inputs, 'prompt'),
+      schema: { type: ['string', 'number', 'boolean'], ...(pattern !== undefined && { pattern }) },
+      metadata: pattern === undefined ? {} : { validation_pattern: inputs['validation_pattern'] },
+    });
+  }
+
+  override resume({ inputs }: InteractiveContext, answer: unknown): BlockOutput | Refusal {
+    const text = textOfAnswer(answer);
+    const pattern = patternOf(inputs);
+    // The schema holds texts to it; a number or a boolean becomes a text only here.
+    if (pattern !== undefined && !new RegExp(pattern, 'u').test(text))
+      return refuse(`Input doesn't match pattern ${inputs['validation_pattern'] as string}: ${text}`);
+    return { input_value: text };
+  }
+}
+
+export const getInput: NodeType = interactiveNodeType(new GetInput());

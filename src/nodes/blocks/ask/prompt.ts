@@ -1,0 +1,43 @@
+/** Prompt: any text. */
+import type { NodeType } from '../../../graph/contracts/node-type.ts';
+import { requireText, textField } from '../fields.ts';
+import {
+  InteractiveBlock,
+  pause,
+  textOfAnswer,
+  type InteractiveContext,
+  type BlockOutput,
+  type Pause,
+} from './interactive-block.ts';
+import { interactiveNodeType } from './interactive-node-type.ts';
+
+/** That texts are among the types keeps a text as it was typed: `{"a": 1}` stays what it is, spaces included. */
+const anyAnswer = { type: ['string', 'number', 'boolean', 'object', 'array', 'null'] };
+
+class Prompt extends InteractiveBlock {
+  override readonly name = 'Prompt';
+  override readonly description = 'Asks, and takes any answer as text.';
+  override readonly effect = 'pure';
+  override readonly inputs: NodeType['inputs'] = {
+    prompt: textField('What is asked.', { isRequired: true }),
+    operation: textField('A name for what the answer is for, shown with the question.'),
+    details: { schema: { type: 'object' }, description: 'More to know, shown with the question.' },
+  };
+  override readonly outputs: NodeType['outputs'] = {
+    response: { schema: { type: 'string' }, description: 'The answer, untouched. May be empty.' },
+  };
+
+  override execute({ inputs }: InteractiveContext): Pause {
+    const metadata = Object.fromEntries(
+      ['operation', 'details'].filter((name) => inputs[name] !== undefined).map((name) => [name, inputs[name]]),
+    );
+    const hasMetadata = Object.keys(metadata).length > 0;
+    return pause({ prompt: requireText(inputs, 'prompt'), schema: anyAnswer, ...(hasMetadata && { metadata }) });
+  }
+
+  override resume(_: InteractiveContext, answer: unknown): BlockOutput {
+    return { response: textOfAnswer(answer) };
+  }
+}
+
+export const prompt: NodeType = interactiveNodeType(new Prompt());

@@ -1,0 +1,103 @@
+/** CreateFile: writes a file, whole or not at all. */
+import type { Reconciliation } from '../../../graph/contracts/node-contract.ts';
+import type { InputFault, Inputs, NodeType, TypedNodeContext } from '../../../graph/contracts/node-type.ts';
+import { beforeEffect } from '../../draft/before-effect.ts';
+import { changeInTurn, lookAtTarget, writeLocalFile } from '../../file/local-file.ts';
+import { pathNeeds, resolveLocalPath } from '../../file/local-path.ts';
+import { readRegularFile } from '../../file/read-regular-file.ts';
+import {
+  fieldsOf,
+  flagOption,
+  inputFault,
+  optionFaults,
+  outputField,
+  readText,
+  refuseInput,
+  requireText,
+  textField,
+} from '../fields.ts';
+import { encodeText, encodingOption, fileLimitBytes } from './text-encoding.ts';
+
+const overwrite = flagOption('overwrite', 'Replace a file that is there; false fails with EEXIST.', true);
+const createParents = flagOption('create_parents', 'Make missing folders.', true);
+const options = [encodingOption, overwrite, createParents];
+
+/** The `CreateFile` of docs/spec/blocks.md. */
+export const createFile: NodeType = {
+  name: 'CreateFile',
+  description: 'Writes a file, whole or not at all.',
+  inputs: {
+    path: textField('The file; `~/` is the home folder.', { isRequired: true }),
+    content: textField('The text.', { isRequired: true }),
+    mode: {
+      schema: { type: ['string', 'integer', 'null'] },
+      description: "Permissions as octal text, `'644'`. Default: those of the file it replaces, else by the umask.",
+    },
+    ...fieldsOf(options),
+  },
+  outputs: {
+    path: outputField('string', 'Absolute.'),
+    size_bytes: outputField('integer', 'Bytes of the file.'),
+    created: outputField('boolean', 'False if it was there before.'),
+    content: outputField('string', 'The text.'),
+  },
+  effect: 'write',
+  isIdempotent: true,
+  needs: ({ path }) => pathNeeds(path),
+  check: (inputs) => [...optionFaults(options, inputs), ...modeFaults(inputs)],
+  run,
+  reconcile,
+};
+
+function modeFaults(inputs: Inputs): readonly InputFault[] {
+  return inputFault('mode', () => readMode(inputs)).map((fault) => ({ ...fault, fix: "write it as text: '644'" }));
+}
+
+/** A number is refused: 0644, 0o644 and 644 are three different ones in YAML. */
+function readMode({ mode }: Inputs): number | undefined {
+  if (mode === undefined || mode === null) return undefined;
+  const digits = typeof mode === 'string' ? /^(?:0o?)?([0-7]{3,4})$/.exec(mode)?.[1] : undefined;
+  if (digits === undefined) throw refuseInput('mode', 'must be octal digits as text');
+  return Number.parseInt(digits, 8);
+}
+
+interface Target {
+  readonly path: string;
+  readonly content: string;
+  readonly bytes: Buffer;
+}
+
+function readTarget(inputs: Inputs): Target {
+  const content = readText(inputs, 'content') ?? '';
+  const path = resolveLocalPath(requireText(inputs, 'path'));
+  return { path, content, bytes: encodeText(content, encodingOption.read(inputs)) };
+}
+
+async function run({ inputs, idempotencyKey, signal, isGranted }: TypedNodeContext): Promise<unknown> {
+  const { path, content, bytes } = await beforeEffect(() => readTarget(inputs));
+  const mode = readMode(inputs);
+  const isExclusive = !overwrite.read(inputs);
+  return changeInTurn(path, async () => {
+    signal.throwIfAborted();
+    const before = await lookAtTarget(path);
+    await writeLocalFile({
+      path,
+      bytes,
+      mode,
+      key: idempotencyKey,
+      isExclusive,
+      createParents: createParents.read(inputs),
+      isGranted,
+    });
+    return { path, size_bytes: bytes.length, created: before === undefined, content };
+  });
+}
+
+/** Where an existing file would be refused, one with this very content is our own: written again, it would only fail. */
+async function reconcile({ inputs }: { readonly inputs: Inputs }): Promise<Reconciliation> {
+  const { path, content, bytes } = readTarget(inputs);
+  if (overwrite.read(inputs)) return { happened: false };
+  const found = await readRegularFile(path, { limitBytes: fileLimitBytes }).catch(() => undefined);
+  if (found?.equals(bytes) !== true) return { happened: false };
+  return { happened: true, output: { path, size_bytes: bytes.length, created: true, content } };
+}

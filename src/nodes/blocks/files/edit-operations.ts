@@ -1,0 +1,171 @@
+/** The operations of EditFile: each makes one text of another. */
+import { isPlainObject } from '../../../state/values/plain.ts';
+import { findMatches, type Match } from './find-matches.ts';
+import { parseJson } from '../parse-json.ts';
+import { applyUnifiedDiff } from './text-diff.ts';
+
+/** Why an operation cannot be applied. */
+export class EditFault extends Error {}
+
+type Operation = Readonly<Record<string, unknown>>;
+type Apply = (text: string, operation: Operation) => string;
+
+const operations: Readonly<Record<string, { readonly fields: readonly string[]; readonly apply: Apply }>> = {
+  replace_text: { fields: ['old_text', 'new_text', 'count'], apply: replaceText },
+  replace_lines: { fields: ['line_start', 'line_end', 'content'], apply: replaceLines },
+  insert_lines: { fields: ['line_start', 'content'], apply: insertLines },
+  delete_lines: { fields: ['line_start', 'line_end'], apply: deleteLines },
+  patch: { fields: ['patch'], apply: patchText },
+  regex_replace: { fields: ['pattern', 'replacement', 'flags'], apply: replacePattern },
+};
+
+/** @throws EditFault the value is no list of operations, as a value or as JSON; names the first that is none */
+export function readOperations(value: unknown): readonly Operation[] {
+  const list = typeof value === 'string' ? parseJson(value) : value;
+  if (!Array.isArray(list) || list.length === 0) throw new EditFault('operations must be a list of at least one');
+  return list.map((operation: unknown, index) => {
+    const place = `operations[${index}]`;
+    if (!isPlainObject(operation)) throw new EditFault(`${place} is no object`);
+    const known = operations[String(operation['type'])];
+    if (known === undefined || !Object.hasOwn(operations, String(operation['type'])))
+      throw new EditFault(`${place}.type must be one of ${Object.keys(operations).join(', ')}`);
+    const stray = Object.keys(operation).find((key) => key !== 'type' && !known.fields.includes(key));
+    if (stray !== undefined) throw new EditFault(`${place}.${stray} is none of ${known.fields.join(', ')}`);
+    return operation;
+  });
+}
+
+/** @throws EditFault it does not fit the text */
+export function applyOperation(text: string, operation: Operation): string {
+  return (operations[String(operation['type'])] as { readonly apply: Apply }).apply(text, operation);
+}
+
+function replaceText(text: string, operation: Operation): string {
+  const before = readText(operation, 'old_text');
+  const after = readText(operation, 'new_text');
+  const count = operation['count'] === undefined ? -1 : readWhole(operation, 'count', -1);
+  if (before === '') throw new EditFault('old_text is empty');
+  const pieces = text.split(before);
+  const times = count < 0 ? pieces.length - 1 : Math.min(count, pieces.length - 1);
+  return pieces.reduce((whole, piece, index) => whole + (index <= times ? after : before) + piece);
+}
+
+/** A line with the newline that ends it, if one does. */
+function splitLines(text: string): string[] {
+  return text === '' ? [] : text.split(/(?<=\n)/);
+}
+
+function lineEndOf(text: string): string {
+  return text.includes('\r\n') ? '\r\n' : '\n';
+}
+
+/** Lines as the text writes them: with its line ends. */
+function linesOf(content: string, text: string): string[] {
+  const end = lineEndOf(text);
+  const lines = content.split(/\r?\n/);
+  if (lines.at(-1) === '') lines.pop();
+  return lines.map((line) => line + end);
+}
+
+function replaceLines(text: string, operation: Operation): string {
+  const lines = splitLines(text);
+  const { first, last } = readRange(operation, lines.length);
+  return splice(lines, first, last, linesOf(readText(operation, 'content'), text));
+}
+
+function insertLines(text: string, operation: Operation): string {
+  const lines = splitLines(text);
+  const first = readWhole(operation, 'line_start', 1);
+  if (first > lines.length + 1) throw new EditFault(`line_start is ${first}, but there are ${lines.length} lines`);
+  return splice(lines, first, first - 1, linesOf(readText(operation, 'content'), text));
+}
+
+function deleteLines(text: string, operation: Operation): string {
+  const lines = splitLines(text);
+  const { first, last } = readRange(operation, lines.length);
+  return splice(lines, first, last, []);
+}
+
+/** A text whose last line has no newline at its end keeps it that way. */
+function splice(lines: readonly string[], first: number, last: number, between: readonly string[]): string {
+  const isOpen = lines.length > 0 && lines.at(-1)?.endsWith('\n') === false;
+  const before = lines.slice(0, first - 1);
+  const after = lines.slice(last);
+  const closed = before.map((line) => (line.endsWith('\n') ? line : line + lineEndOf(lines.join(''))));
+  const whole = [...closed, ...between, ...after].join('');
+  return isOpen && after.length === 0 ? whole.replace(/\r?\n$/, '') : whole;
+}
+
+function readRange(operation: Operation, count: number): { readonly first: number; readonly last: number } {
+  const first = readWhole(operation, 'line_start', 1);
+  const last = readWhole(operation, 'line_end', first);
+  if (last > count) throw new EditFault(`line_end is ${last}, but there are ${count} lines`);
+  return { first, last };
+}
+
+function patchText(text: string, operation: Operation): string {
+  const applied = applyUnifiedDiff(text, readText(operation, 'patch'));
+  if (applied === undefined) throw new EditFault('the patch does not fit the text');
+  return applied;
+}
+
+const flagLetters: Readonly<Record<string, string>> = { IGNORECASE: 'i', MULTILINE: 'm', DOTALL: 's' };
+
+function replacePattern(text: string, operation: Operation): string {
+  const replacement = readText(operation, 'replacement');
+  const pattern = readText(operation, 'pattern').replaceAll('(?P<', '(?<');
+  let whole = '';
+  let end = 0;
+  for (const match of listMatches(text, pattern, readFlags(operation['flags'] ?? []))) {
+    whole += text.slice(end, match.index) + expand(replacement, match);
+    end = match.index + (match.groups[0]?.length ?? 0);
+  }
+  return whole + text.slice(end);
+}
+
+function listMatches(text: string, pattern: string, flags: string): readonly Match[] {
+  try {
+    return findMatches(text, pattern, flags, 1_000);
+  } catch (error) {
+    throw new EditFault((error as Error).message);
+  }
+}
+
+function readFlags(names: unknown): string {
+  if (!Array.isArray(names)) throw new EditFault('flags must be a list');
+  const letters = names.map((name) => flagLetters[String(name)] ?? unknownFlag(name));
+  return ['g', 'u', ...new Set(letters)].join('');
+}
+
+function unknownFlag(name: unknown): never {
+  throw new EditFault(`flag ${String(name)} is none of ${Object.keys(flagLetters).join(', ')}`);
+}
+
+/** `\1` and `\g<name>` stand for groups, `\n` and `\t` for what they always do, `\\` for a backslash. */
+function expand(replacement: string, { groups, names }: Match): string {
+  return replacement.replaceAll(
+    /\\(?:(\d{1,2})|g<(\w+)>|([nt\\]))/g,
+    (_, index?: string, name?: string, escape?: string) => {
+      if (escape !== undefined) return { n: '\n', t: '\t' }[escape] ?? '\\';
+      const key = index ?? name ?? '';
+      const group = /^\d+$/.test(key) ? groups[Number(key)] : Object.hasOwn(names, key) ? names[key] : undefined;
+      if (group === undefined) throw new EditFault(`the pattern has no group ${key}`);
+      return group ?? '';
+    },
+  );
+}
+
+function readText(operation: Operation, name: string): string {
+  const value = operation[name];
+  if (typeof value === 'string') return value;
+  if (typeof value === 'number' || typeof value === 'boolean') return String(value);
+  throw new EditFault(value === undefined ? `${name} is missing` : `${name} is no text`);
+}
+
+function readWhole(operation: Operation, name: string, min: number): number {
+  const value = operation[name];
+  const number = typeof value === 'string' && /^-?\d+$/.test(value) ? Number(value) : value;
+  if (typeof number !== 'number' || !Number.isSafeInteger(number) || number < min)
+    throw new EditFault(`${name} must be a whole number of at least ${min}`);
+  return number;
+}

@@ -1,0 +1,66 @@
+/** Finds the files of a folder that patterns name. The one place that knows the `picomatch` package. */
+import { readdir } from 'node:fs/promises';
+import { isAbsolute, join } from 'node:path';
+import { runInNewContext } from 'node:vm';
+import picomatch from 'picomatch';
+import { refuseInput } from '../fields.ts';
+import type { IsIgnored } from './ignored-files.ts';
+
+/** Paths that are held against the patterns at once, and how long that may take: some patterns take ages on some names. */
+const batchSize = 500;
+const batchMs = 1_000;
+
+/**
+ * Walks a folder. Symbolic links are neither followed nor found, so nothing outside is; folders that cannot be read are passed over.
+ * @param folder - absolute, links resolved
+ * @returns paths relative to the folder, sorted
+ * @throws NodeFailure INPUT_INVALID patterns that take too long
+ */
+export async function findFiles(
+  folder: string,
+  patterns: readonly string[],
+  isIgnored: IsIgnored,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const globs = patterns.map((pattern) => pattern.replace(/^\.\//, ''));
+  const sources = globs.map((glob) => picomatch.makeRe(glob).source);
+  const paths: string[] = [];
+  const walk = async (below: string): Promise<void> => {
+    signal.throwIfAborted();
+    for (const entry of await readdir(join(folder, below), { withFileTypes: true }).catch(() => [])) {
+      const path = join(below, entry.name);
+      if (entry.isDirectory() && !isIgnored(join(folder, path), true)) await walk(path);
+      else if (entry.isFile()) paths.push(path);
+    }
+  };
+  await walk('');
+  const found: string[] = [];
+  for (let at = 0; at < paths.length; at += batchSize) {
+    signal.throwIfAborted();
+    const batch = paths.slice(at, at + batchSize);
+    const isNamed = matchBatch(batch, sources);
+    found.push(...batch.filter((path, index) => isNamed[index] === true || globs.includes(path)));
+  }
+  return found.filter((path) => !isIgnored(join(folder, path), false)).sort();
+}
+
+/** Only here can an expression be stopped that is being matched. */
+const script =
+  'const all = sources.map((source) => new RegExp(source)); JSON.stringify(paths.map((path) => all.some((one) => one.test(path))))';
+
+function matchBatch(paths: readonly string[], sources: readonly string[]): readonly boolean[] {
+  try {
+    return JSON.parse(runInNewContext(script, { paths, sources }, { timeout: batchMs }) as string) as boolean[];
+  } catch (error) {
+    if ((error as { readonly code?: string }).code !== 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw error;
+    throw refuseInput('patterns', `take over ${batchMs} ms on the names of these files: use fewer *`);
+  }
+}
+
+/** @throws NodeFailure INPUT_INVALID a pattern that could only match outside of the folder */
+export function checkPatterns(name: string, patterns: readonly string[]): void {
+  for (const pattern of patterns) {
+    if (isAbsolute(pattern) || pattern.split(/[\\/]/).includes('..'))
+      throw refuseInput(name, `must not lead out of base_path: ${pattern}`);
+  }
+}

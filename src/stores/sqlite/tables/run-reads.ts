@@ -1,0 +1,96 @@
+/** Runs by id, by prefix, and listed. */
+
+import { CairnError } from '../../../errors.ts';
+import type { Page, RunKey, RunQuery, RunRow } from '../../../ports/store.ts';
+import { joinHead } from './checkpoint-places.ts';
+import type { Prepare, Statement } from './prepare.ts';
+import { codesOf, runColumns, toRunRow, type StoredRun } from './run-rows.ts';
+
+const pageSize = 100;
+
+/** The numbers of a cursor. @throws USAGE_INVALID */
+export function readCursor(cursor: string, parts: number): readonly number[] {
+  const numbers = cursor.split('.').map(Number);
+  if (numbers.length !== parts || numbers.some(Number.isNaN)) {
+    throw new CairnError('USAGE_INVALID', { reason: `${cursor} is not a cursor of this store` });
+  }
+  return numbers;
+}
+
+type Value = string | number;
+
+export class RunReads {
+  readonly #prepare: Prepare;
+  readonly #now: () => number;
+  readonly #columns: string;
+  readonly #listings = new Map<string, Statement>();
+  readonly #byId: Statement;
+  readonly #byPrefix: Statement;
+
+  constructor(prepare: Prepare, now: () => number, layout: number) {
+    this.#prepare = prepare;
+    this.#now = now;
+    const columns = (this.#columns = runColumns(layout));
+    this.#byId = prepare(`select ${columns} from runs r ${joinHead} where r.tenant = ? and r.run_id = ?`);
+    const first = 'select run_id from runs where tenant = ? and run_id between ? and ?';
+    const second = 'select run_id from runs indexed by runs_by_status where tenant = ? and key between ? and ?';
+    this.#byPrefix = prepare(
+      `select ${columns} from runs r ${joinHead}
+       where r.tenant = ? and r.run_id in (${first} union ${second}) order by r.run_id limit ?`,
+    );
+  }
+
+  readRun({ tenant, runId }: RunKey): RunRow | undefined {
+    const row = this.#byId().get(tenant, runId) as StoredRun | undefined;
+    return row && toRunRow(row, this.#now());
+  }
+
+  findRuns(tenant: string, prefix: string, limit: number): RunRow[] {
+    const now = this.#now();
+    // Nothing that begins with the prefix sorts after the prefix and the last code point.
+    const range = [tenant, prefix, `${prefix}\u{10ffff}`];
+    const rows = this.#byPrefix().all(tenant, ...range, ...range, limit) as unknown as StoredRun[];
+    return rows.map((row) => toRunRow(row, now));
+  }
+
+  listRuns(query: RunQuery): Page<RunRow> {
+    const { status, limit = pageSize } = query;
+    const now = this.#now();
+    const found = codesOf(status)
+      .flatMap((code) => this.#listStatus(query, code, limit + 1))
+      .sort((a, b) => b.no - a.no);
+    const page = found.slice(0, limit);
+    const last = page.at(-1);
+    return {
+      rows: page.map((row) => toRunRow(row, now)),
+      ...(last !== undefined && found.length > limit ? { cursor: String(last.no) } : {}),
+    };
+  }
+
+  /** One ordered listing a status, to be merged: asked for several at once, SQLite would sort all there are. */
+  #listStatus(query: RunQuery, code: number, limit: number): StoredRun[] {
+    const place = query.parentRunId === undefined ? 'runs_by_status' : 'runs_by_parent';
+    const { conditions, values } = readFilters(query);
+    const where = `r.tenant = ? and r.status = ? ${conditions}`;
+    return this.#select(`runs r indexed by ${place}`, where, [query.tenant, code, ...values, limit]);
+  }
+
+  #select(from: string, where: string, values: readonly Value[]): StoredRun[] {
+    const sql = `select ${this.#columns} from ${from} ${joinHead} where ${where} order by r.no desc limit ?`;
+    let listing = this.#listings.get(sql);
+    if (listing === undefined) this.#listings.set(sql, (listing = this.#prepare(sql)));
+    return listing().all(...values) as unknown as StoredRun[];
+  }
+}
+
+/** @throws USAGE_INVALID the cursor is none of ours */
+function readFilters({ graphId, parentRunId, cursor }: RunQuery): { conditions: string; values: Value[] } {
+  const before = cursor === undefined ? undefined : readCursor(cursor, 1)[0];
+  const filters: readonly (readonly [string, Value | undefined])[] = [
+    ['and r.graph_id = ?', graphId],
+    ['and r.parent_run = ?', parentRunId],
+    ['and r.no < ?', before],
+  ];
+  const given = filters.filter((filter): filter is readonly [string, Value] => filter[1] !== undefined);
+  return { conditions: given.map(([condition]) => condition).join(' '), values: given.map(([, value]) => value) };
+}

@@ -1,0 +1,86 @@
+/** A run's row as the tables keep it and as the port hands it out. */
+
+import type { RunRow, StoredStatus, WaitRow } from '../../../ports/store.ts';
+import { headSeq } from './checkpoint-places.ts';
+import { asBytes, readText } from './text-columns.ts';
+
+/** A status is stored as its place in this list, which is part of the layout; the last stands for a run that nobody has claimed yet. */
+const statuses: readonly StoredStatus[] = ['running', 'paused', 'completed', 'failed', 'cancelled', 'running'];
+
+export const waitingCode = 5;
+
+export const statusCode = (status: StoredStatus): number => statuses.indexOf(status);
+
+/** The codes of statuses, of all if none are named. */
+export function codesOf(wanted?: readonly StoredStatus[]): number[] {
+  return [...statuses.keys()].filter((code) => wanted === undefined || wanted.includes(statuses[code] ?? 'running'));
+}
+
+/** Stands for a wait that is never due, so that it sorts last. */
+export const never: number = Number.MAX_SAFE_INTEGER;
+
+export const dueOf = (wait: Pick<WaitRow, 'dueAt'>): number => wait.dueAt ?? never;
+
+const texts = ['r.tenant', 'r.run_id', 'r.key', 'r.graph_id', 'r.graph_hash', 'r.parent_run', 'r.owner'];
+
+/** The columns of the third layout, and what stands for them in files of an older one. */
+const scheduleColumns = `r.priority, r.due, ${asBytes('r.queue')}, ${asBytes('r.queue_key')}`;
+const noSchedule = "0 as priority, r.created_at as due, x'' as queue, null as queue_key";
+
+/** What `toRunRow` reads, of a run `r` and its head `h`. The head is found, not kept, so that a commit need not touch the run's row. */
+export const runColumns = (layout: number): string => `
+  r.no, r.status, r.created_at, r.parent_seq, r.meta, r.lease_until, r.pruned_below, ${texts.map(asBytes).join(', ')},
+  ${layout < 3 ? noSchedule : scheduleColumns}, ${headSeq(layout < 3 ? '0' : 'r.head_seen')} as head,
+  h.at as updated_at,
+  exists (select 1 from messages where run = r.no and is_taken = 0) as has_messages`;
+
+export interface StoredRun {
+  readonly no: number;
+  readonly tenant: Uint8Array;
+  readonly run_id: Uint8Array;
+  readonly key: Uint8Array;
+  readonly graph_id: Uint8Array;
+  readonly graph_hash: Uint8Array;
+  readonly status: number;
+  readonly created_at: number;
+  readonly parent_run: Uint8Array | null;
+  readonly parent_seq: number | null;
+  readonly meta: Uint8Array;
+  readonly owner: Uint8Array | null;
+  readonly lease_until: number;
+  readonly pruned_below: number;
+  readonly priority: number;
+  readonly due: number;
+  readonly queue: Uint8Array;
+  readonly queue_key: Uint8Array | null;
+  readonly head: number;
+  readonly updated_at: number | null;
+  readonly has_messages: number;
+}
+
+export function toRunRow(row: StoredRun, now: number): RunRow {
+  const { parent_run, parent_seq, owner, queue_key } = row;
+  const remainingMs = row.lease_until - now;
+  return {
+    tenant: readText(row.tenant),
+    runId: readText(row.run_id),
+    key: readText(row.key),
+    graphId: readText(row.graph_id),
+    graphHash: readText(row.graph_hash),
+    status: statuses[row.status] ?? 'running',
+    head: row.head,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at ?? row.created_at,
+    ...(parent_run === null || parent_seq === null ? {} : { parent: { runId: readText(parent_run), seq: parent_seq } }),
+    meta: row.meta,
+    ...(owner === null || remainingMs <= 0 ? {} : { claim: { workerId: readText(owner), remainingMs } }),
+    hasMessages: row.has_messages === 1,
+    prunedBelow: row.pruned_below,
+    schedule: {
+      queue: readText(row.queue),
+      priority: row.priority,
+      dueAt: row.due,
+      ...(queue_key === null ? {} : { key: readText(queue_key) }),
+    },
+  };
+}

@@ -1,0 +1,199 @@
+/** The layout of the database. It is fixed at birth: page size and WAL are chosen before the first table. */
+
+import type { DatabaseSync } from 'node:sqlite';
+import { CairnError } from '../../../errors.ts';
+import { isUnplaced } from './checkpoint-places.ts';
+import { waitingCode } from './run-rows.ts';
+
+export const layoutVersion = 3;
+
+/** 'Cair': tells our databases from those of other programs. */
+export const applicationId = 0x43616972;
+
+/** Seven rows of 2 KiB fill a page, where SQLite's default of 4 KiB would hold one. */
+const pageBytes = 16_384;
+
+/**
+ * Checkpoints are appended in order of arrival and found through a narrow index, as clustering them by run would touch a page a run in
+ * each shared transaction; `places`, which is that index, holds those with an id up to `placed.up_to`, since it is written for many at once.
+ * Runs are clustered by id and have few indexes, as an admission is waited for and writes a page for each: a run's
+ * key, which people type, is looked for along the index of statuses, in which a listing also tells graphs apart.
+ *
+ * The second row of `placed` holds the largest token of a run that was removed: none is given again.
+ *
+ * Runs that were admitted and never claimed have a status of their own and an index in the order of `claimNext`, so that a long queue is
+ * not sorted for each, and a run that is claimed as it is admitted writes no page of it. `head_seen` is the head as it was when the run's
+ * row was last written: a head below it means that checkpoints were lost.
+ *
+ * `no` is a run's short number in the other tables. What of a run's row changes stands before what may be long. A wait that is never due has
+ * the largest due time.
+ */
+const placeTables = `
+  create table places (run integer not null, seq integer not null, id integer not null, primary key (run, seq)) without rowid;
+  create table placed (one integer primary key, up_to integer not null);
+  insert into placed (one, up_to) values (1, 0);
+`;
+
+const storeTable = `
+  create table store (one integer primary key, identity text not null);
+  insert into store (one, identity) values (1, lower(hex(randomblob(16))));
+`;
+
+const queueIndex = `
+  create index runs_to_take on runs (tenant, priority desc, due, no, queue, graph_id) where status = ${waitingCode};
+`;
+
+const tables = `
+  create table runs (
+    tenant text not null,
+    run_id text not null,
+    no integer not null,
+    token integer not null,
+    lease_until integer not null,
+    status integer not null,
+    pruned_below integer not null,
+    head_seen integer not null,
+    priority integer not null,
+    due integer not null,
+    created_at integer not null,
+    key text not null,
+    graph_id text not null,
+    graph_hash text not null,
+    queue text not null,
+    queue_key text,
+    parent_run text,
+    parent_seq integer,
+    owner text,
+    meta blob not null,
+    primary key (tenant, run_id)
+  ) without rowid;
+  create index runs_by_status on runs (tenant, status, no, graph_id, key);
+  create index runs_by_parent on runs (tenant, parent_run, no) where parent_run is not null;
+  ${queueIndex}
+
+  create table checkpoints (
+    id integer primary key,
+    run integer not null,
+    seq integer not null,
+    at integer not null,
+    checksum blob not null,
+    body blob not null
+  );
+  ${placeTables}
+
+  create table snapshots (
+    id integer primary key,
+    run integer not null,
+    seq integer not null,
+    checksum blob not null,
+    body blob not null
+  );
+  create unique index snapshots_by_seq on snapshots (run, seq);
+
+  create table waits (
+    id integer primary key,
+    run integer not null,
+    wait_id text not null,
+    tenant text not null,
+    run_id text not null,
+    kind text not null,
+    due integer not null,
+    checksum blob,
+    body blob not null
+  );
+  create unique index waits_by_id on waits (run, wait_id);
+  create index waits_by_run_due on waits (run, due, id);
+  create index waits_by_due on waits (tenant, due, id);
+  create index waits_by_kind on waits (tenant, kind, due, id);
+
+  create table messages (
+    id integer primary key autoincrement,
+    run integer not null,
+    kind text not null,
+    name text not null,
+    tenant text not null,
+    run_id text not null,
+    at integer not null,
+    is_taken integer not null,
+    checksum blob,
+    body blob not null
+  );
+  create unique index messages_by_name on messages (run, kind, name);
+  create index messages_untaken on messages (run) where is_taken = 0;
+
+  create table tags (run integer not null, name text not null, seq integer not null, primary key (run, name)) without rowid;
+  ${storeTable}
+`;
+
+/** Tables that hold rows of a run, by the column `run`, besides its checkpoints and their places. */
+export const tablesOfRun = ['snapshots', 'waits', 'messages', 'tags'] as const;
+
+function readPragma(db: DatabaseSync, name: string): unknown {
+  return Object.values(db.prepare(`pragma ${name}`).get() ?? {})[0];
+}
+
+/** Returns the version of our layout in the database; 0: it is empty. @throws STORE_VERSION_UNKNOWN, STORE_CORRUPT it belongs to another program */
+export function checkLayout(db: DatabaseSync, store: string): number {
+  const version = readPragma(db, 'user_version') as number;
+  if (readPragma(db, 'application_id') === applicationId) {
+    if (version > layoutVersion)
+      throw new CairnError('STORE_VERSION_UNKNOWN', { store, version, supported: layoutVersion });
+    return version;
+  }
+  const isEmpty = version === 0 && db.prepare('select 1 from sqlite_master').get() === undefined;
+  if (!isEmpty) throw new CairnError('STORE_CORRUPT', { store, reason: 'it is the database of another program' });
+  return 0;
+}
+
+/** The steps from each version to the next. */
+const upgrades: Readonly<Record<number, string>> = {
+  1: `${placeTables}
+    insert into places (run, seq, id) select run, seq, id from checkpoints order by run, seq;
+    update placed set up_to = (select coalesce(max(id), 0) from checkpoints);
+    drop index checkpoints_by_seq;`,
+  2: `alter table runs add column head_seen integer not null default 0;
+    alter table runs add column priority integer not null default 0;
+    alter table runs add column due integer not null default 0;
+    alter table runs add column queue text not null default '';
+    alter table runs add column queue_key text;
+    update runs set due = created_at, head_seen = coalesce((
+      select max(seq) from (select seq from places where run = runs.no
+        union all select seq from checkpoints where ${isUnplaced} and run = runs.no)), 0);
+    update runs set status = ${waitingCode} where status = 0 and owner is null;
+    ${queueIndex}
+    alter table waits add column checksum blob;
+    alter table messages add column checksum blob;
+    ${storeTable}`,
+};
+
+/** Lets an older layout be read as if it were of this version, by a connection that may not change it. Columns that are not there are left out when they are asked for. */
+const stopgaps: Readonly<Record<number, string>> = {
+  1: `create temp view places as select run, seq, id from checkpoints;
+    create temp view placed as select 1 as one, max(id) as up_to from checkpoints;`,
+};
+
+export function readAsNewest(db: DatabaseSync, version: number): void {
+  for (let from = version; from < layoutVersion; from += 1) db.exec(stopgaps[from] ?? '');
+}
+
+/**
+ * Creates the layout or makes it of this version, unless another process was first. `inTransaction` runs before the commit of a new one,
+ * while no other process can write.
+ */
+export function createLayout(db: DatabaseSync, store: string, inTransaction: () => void): void {
+  if (checkLayout(db, store) === 0) db.exec(`pragma page_size = ${pageBytes}; pragma journal_mode = wal`);
+  db.exec('begin immediate');
+  try {
+    const version = checkLayout(db, store);
+    for (let from = version; from > 0 && from < layoutVersion; from += 1) db.exec(upgrades[from] ?? '');
+    if (version === 0) {
+      db.exec(tables);
+      db.exec(`pragma application_id = ${applicationId}`);
+      inTransaction();
+    }
+    db.exec(`pragma user_version = ${layoutVersion}; commit`);
+  } catch (error) {
+    if (db.isTransaction) db.exec('rollback');
+    throw error;
+  }
+}

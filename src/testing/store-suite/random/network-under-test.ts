@@ -1,0 +1,75 @@
+/** Puts a network between the store suite and the store it tests, and asks again for what it lost. */
+
+import { CairnError } from '../../../errors.ts';
+import type { Store } from '../../../ports/store.ts';
+import { createFaultyStore, storeMethods, type FaultyStoreOptions, type StoreMethod } from '../../faulty-store.ts';
+import { createSeededRandom } from '../../seeded-random.ts';
+import type { StoreUnderTest } from '../suite.ts';
+import { createVirtualClock, type VirtualClock } from '../../virtual-clock.ts';
+
+export type NetworkFaults = Omit<FaultyStoreOptions, 'clock' | 'seed' | 'isDead'>;
+
+/** Calls whose reply to a repeat is the same: they may lose it. The repeat of another tells that it was done before, as tests of it show. */
+const repeatable: ReadonlySet<StoreMethod> = new Set([
+  'commit',
+  'renewClaim',
+  'releaseClaim',
+  'writeSnapshot',
+  'tagCheckpoint',
+  'removeTag',
+  'pruneRun',
+  'readRun',
+  'readCheckpoints',
+  'readMessages',
+  'listWaits',
+]);
+
+/** What a network does: latency, calls that overtake each other, lost requests, lost acknowledgements. */
+export const networkFaults: NetworkFaults = {
+  latencyMs: 20,
+  reorder: true,
+  // A commit that is lost takes those behind it along, which is for the caller to mend and not for this wrapper.
+  failBefore: (method) => (method === 'commit' ? 0 : 0.1),
+  loseAck: (method) => (repeatable.has(method) ? 0.1 : 0),
+};
+
+/** The same store behind a network of its own, for the store suite. */
+export function putNetworkBefore(made: StoreUnderTest, faults: NetworkFaults, seed: number): StoreUnderTest {
+  const random = createSeededRandom(seed);
+  const clock = createVirtualClock({ seed: random.integer(2 ** 32) });
+  const wrap = (store: Store): Store =>
+    askAgain(createFaultyStore(store, { ...faults, clock, seed: random.integer(2 ** 32) }), clock);
+  const { reopen } = made;
+  return { ...made, store: wrap(made.store), ...(reopen && { reopen: async () => wrap(await reopen()) }) };
+}
+
+type Call = (...args: readonly unknown[]) => Promise<unknown>;
+
+/** Lets the network's time pass while anything is under way. */
+function askAgain(store: Store, clock: VirtualClock): Store {
+  const underWay = new Set<Promise<unknown>>();
+  const calls = storeMethods.map((method): [StoreMethod, Call] => {
+    const call = (store[method] as Call).bind(store);
+    const ask: Call = async (...args) => {
+      const reply = call(...args);
+      void clock.runUntilIdle();
+      try {
+        return await reply;
+      } catch (error) {
+        if (CairnError.is(error, 'STORE_UNAVAILABLE')) return ask(...args);
+        throw error;
+      }
+    };
+    const askOnce: Call = (...args) => {
+      const reply = ask(...structuredClone(args));
+      underWay.add(reply);
+      return reply.finally(() => underWay.delete(reply));
+    };
+    return [method, askOnce];
+  });
+  const close = async (): Promise<void> => {
+    await Promise.allSettled(underWay);
+    await store.close();
+  };
+  return { ...store, ...Object.fromEntries(calls), close };
+}
