@@ -17,6 +17,7 @@ import { join } from 'node:path';
 import { afterAll, beforeEach, expect, test } from 'vitest';
 import { CairnError } from '../errors.ts';
 import type { NodeFailure, Reconciliation } from '../graph/contracts/node-contract.ts';
+import { whilePathFlips } from '../../test/support/flipping-path.ts';
 import { createFakeContext, createStateView, type FakeContextOptions } from '../testing/node-suite/fake-context.ts';
 import { fileNode, type FileOutput, type FileReadConfig, type FileWriteConfig } from './index.ts';
 
@@ -240,3 +241,26 @@ test('G9 a configuration that misses something, or has too much, is refused', ()
   expect(() => fileNode({ action: 'write', path: 'a' } as never)).toThrow(/content/);
   expect(() => fileNode({ action: 'read', path: 'a', content: 'x' } as never)).toThrow(/knows no option "content"/);
 });
+
+test('N33 a folder that is swapped for a link out while it is used gets no read and no write outside', async () => {
+  const inner = join(root, 'inner');
+  const outside = mkdtempSync(join(top, 'outside-'));
+  mkdirSync(inner);
+  writeFileSync(join(inner, 'x'), 'own');
+  writeFileSync(join(outside, 'x'), 'secret');
+  const seen: unknown[] = [];
+  const place = { root, path: 'spot/x' };
+  await whilePathFlips({ path: join(root, 'spot'), inside: inner, outside }, 'folder', async () => {
+    for (let round = 0; round < 2_000; round += 1) {
+      const action = (['read', 'append', 'write'] as const)[round % 3]!;
+      const config: Config = action === 'read' ? { action, ...place } : { action, content: 'own', ...place };
+      seen.push(await run(config).catch((error: unknown) => (error as NodeFailure).code));
+    }
+  });
+  expect(seen).not.toContain('secret');
+  expect(readdirSync(outside)).toEqual(['x']);
+  expect(readFileSync(join(outside, 'x'), 'utf8')).toBe('secret');
+  // It was a contest: both came about.
+  expect(seen.some((what) => typeof what !== 'string' || what.startsWith('own'))).toBe(true);
+  expect(seen).toContain('PATH_REFUSED');
+}, 60_000);

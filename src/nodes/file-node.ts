@@ -2,7 +2,7 @@
 import { CairnError } from '../errors.ts';
 import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
-import { dirname } from 'node:path';
+import { basename, dirname } from 'node:path';
 import {
   NodeFailure,
   type NodeContext,
@@ -11,8 +11,10 @@ import {
 } from '../graph/contracts/node-contract.ts';
 import { beforeEffect } from './draft/before-effect.ts';
 import { describeConfig, resolveComputed } from './draft/computed.ts';
-import { confinePath } from './file/confined-path.ts';
+import { confinePath, type ConfinedPath } from './file/confined-path.ts';
 import { describeFileError } from './file/file-failure.ts';
+import { holdFolder, requireGranted } from './file/reached-place.ts';
+import { readRegularFile } from './file/read-regular-file.ts';
 import { removeLeftovers, writeAtomically } from './file/write-atomically.ts';
 import { refuseUnknownKeys } from './draft/known-keys.ts';
 import { draftNode, type NodeDraft, type NodeOptions } from './draft/node-draft.ts';
@@ -114,9 +116,8 @@ function checkConfig(config: { readonly action: unknown; readonly path: unknown;
 
 async function readWhole({ state, signal }: NodeContext, config: FileReadConfig): Promise<string | Uint8Array> {
   const given = resolveComputed(config.path, state);
-  const path = await confinePath(given, config.root);
   const limitBytes = config.maxBytes ?? 32 * 1024 * 1024;
-  const bytes = await readBounded(path, limitBytes, signal);
+  const bytes = await readBounded(await confinePath(given, config.root), limitBytes, signal);
   if (config.encoding === 'bytes') return bytes;
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
@@ -128,20 +129,29 @@ async function readWhole({ state, signal }: NodeContext, config: FileReadConfig)
   }
 }
 
-async function readBounded(path: string, limitBytes: number, signal: AbortSignal): Promise<Uint8Array> {
+async function readBounded(
+  { path, isGranted }: ConfinedPath,
+  limitBytes: number,
+  signal: AbortSignal,
+): Promise<Uint8Array> {
   signal.throwIfAborted();
   const chunks: Buffer[] = [];
   let sizeBytes = 0;
   try {
     const file = await (await files()).open(path, 'r');
-    // One byte past the limit tells that there is more; files of unknown size (pipes, /proc) are bounded too.
-    for await (const chunk of file.createReadStream({ end: limitBytes, signal })) {
-      chunks.push(chunk as Buffer);
-      sizeBytes += (chunk as Buffer).length;
+    try {
+      await requireGranted(file, path, isGranted);
+      // One byte past the limit tells that there is more; files of unknown size (pipes, /proc) are bounded too.
+      for await (const chunk of file.createReadStream({ end: limitBytes, signal })) {
+        chunks.push(chunk as Buffer);
+        sizeBytes += (chunk as Buffer).length;
+      }
+    } finally {
+      await file.close();
     }
   } catch (error) {
     signal.throwIfAborted();
-    throw describeFileError(error, 'read', path, 'no');
+    throw error instanceof NodeFailure ? error : describeFileError(error, 'read', path, 'no');
   }
   if (sizeBytes > limitBytes)
     throw new NodeFailure(`${path} is over the limit of ${limitBytes} bytes`, {
@@ -152,40 +162,41 @@ async function readBounded(path: string, limitBytes: number, signal: AbortSignal
 }
 
 async function change({ state, idempotencyKey, signal }: NodeContext, config: FileWriteConfig): Promise<FileOutput> {
-  const { path, bytes, output } = await beforeEffect(() => readTarget(state, config));
+  const { place, bytes, output } = await beforeEffect(() => readTarget(state, config));
   signal.throwIfAborted();
-  if (config.action === 'append') await append(path, bytes, config);
-  else await writeAtomically({ path, bytes, mode: config.mode, key: idempotencyKey });
+  if (config.action === 'append') await append(place, bytes, config.mode);
+  else await writeAtomically({ ...place, bytes, mode: config.mode, key: idempotencyKey });
   return output;
 }
 
 async function readTarget(
   state: StateView,
   config: FileWriteConfig,
-): Promise<{ path: string; bytes: Uint8Array; output: FileOutput }> {
+): Promise<{ place: ConfinedPath; bytes: Uint8Array; output: FileOutput }> {
   const given = resolveComputed(config.path, state);
   const content = resolveComputed(config.content, state);
   if (typeof content !== 'string' && !(content instanceof Uint8Array)) {
     throw new NodeFailure('content is neither text nor bytes', { code: 'CONTENT_INVALID', applied: 'no' });
   }
-  const path = await confinePath(given, config.root);
+  const place = await confinePath(given, config.root);
   const bytes = Buffer.from(content);
-  return { path, bytes, output: { path: given as string, sizeBytes: bytes.length, sha256: hashBytes(bytes) } };
+  return { place, bytes, output: { path: given as string, sizeBytes: bytes.length, sha256: hashBytes(bytes) } };
 }
 
-async function append(path: string, bytes: Uint8Array, { mode, root }: FileWriteConfig): Promise<void> {
+async function append({ path, isGranted }: ConfinedPath, bytes: Uint8Array, mode = 0o666): Promise<void> {
   // A confined path is resolved already: a link in its last place was put there since.
-  const noFollow = root === undefined ? 0 : constants.O_NOFOLLOW;
+  const noFollow = isGranted === undefined ? 0 : constants.O_NOFOLLOW;
   const openForAppend = async () => {
-    await (await files()).mkdir(dirname(path), { recursive: true });
-    return (await files()).open(
-      path,
-      constants.O_APPEND | constants.O_CREAT | constants.O_WRONLY | noFollow,
-      mode ?? 0o666,
-    );
+    const folder = await holdFolder(dirname(path), isGranted);
+    try {
+      const flags = constants.O_APPEND | constants.O_CREAT | constants.O_WRONLY | noFollow;
+      return await (await files()).open(folder.at(basename(path)), flags, mode);
+    } finally {
+      await folder.handle.close();
+    }
   };
   const file = await openForAppend().catch((error: unknown) => {
-    throw describeFileError(error, 'opened', path, 'no');
+    throw error instanceof NodeFailure ? error : describeFileError(error, 'opened', path, 'no');
   });
   try {
     await file.writeFile(bytes);
@@ -199,9 +210,11 @@ async function append(path: string, bytes: Uint8Array, { mode, root }: FileWrite
 
 /** Whether a write in doubt happened: the file is what would have been written. */
 async function compareContent(key: string, state: StateView, config: FileWriteConfig): Promise<Reconciliation> {
-  const { path, output } = await readTarget(state, config);
-  await removeLeftovers(path, key);
-  const found = await (await files()).readFile(path).catch(() => undefined);
+  const { place, bytes, output } = await readTarget(state, config);
+  await removeLeftovers(place, key);
+  const found = await readRegularFile(place.path, { limitBytes: bytes.length, isGranted: place.isGranted }).catch(
+    () => undefined,
+  );
   return found !== undefined && hashBytes(found) === output.sha256 ? { happened: true, output } : { happened: false };
 }
 

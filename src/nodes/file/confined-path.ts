@@ -1,25 +1,36 @@
 /** Resolves the path of a file node, and keeps it inside a folder if one is given. */
 import { basename, dirname, isAbsolute, join, resolve } from 'node:path';
 import { NodeFailure } from '../../graph/contracts/node-contract.ts';
+import type { Need } from '../../graph/contracts/node-type.ts';
 import { isInside } from './local-path.ts';
+import type { IsGranted } from './reached-place.ts';
 import { files } from './files.ts';
 
+/** A path that may be used as long as what is opened by it lies where `isGranted` allows. */
+export interface ConfinedPath {
+  /** Absolute; every folder on its way that existed is resolved. */
+  readonly path: string;
+  /** Asked again for the place that was reached, since a link may be made after the check. Throws PATH_REFUSED. Undefined without a root. */
+  readonly isGranted: IsGranted;
+}
+
 /**
- * With `root`, the path must be relative, without `..`, and no symbolic link may lead out of the folder. A link that someone makes
- * between this check and the use of the path is not seen: keep untrusted writers out of the folder.
- * @returns an absolute path; every existing folder on its way is resolved
+ * With `root`, the path must be relative, without `..`, and no symbolic link may lead out of the folder.
  * @throws NodeFailure PATH_REFUSED, before anything is touched
  */
-export async function confinePath(path: unknown, root: string | undefined): Promise<string> {
+export async function confinePath(path: unknown, root: string | undefined): Promise<ConfinedPath> {
   if (typeof path !== 'string' || path === '') refuse(path, 'is no path');
   if (path.includes('\0')) refuse(path, 'holds a NUL character');
-  if (root === undefined) return resolve(path);
+  if (root === undefined) return { path: resolve(path), isGranted: undefined };
   if (isAbsolute(path)) refuse(path, 'is absolute, but must be inside the root');
   if (path.split(/[\\/]/).includes('..')) refuse(path, 'holds `..`');
   const top = await (await files()).realpath(root).catch(() => refuse(root, 'is the root, and does not exist'));
   const real = await resolveExisting(join(top, path));
-  if (!isInside(top, real)) refuse(path, 'leads out of the root over a symbolic link');
-  return real;
+  const isGranted = (need: Need): boolean =>
+    (need.kind === 'fs' && need.path !== undefined && isInside(top, need.path)) ||
+    refuse(path, 'leads out of the root over a symbolic link');
+  isGranted({ kind: 'fs', path: real });
+  return { path: real, isGranted };
 }
 
 /** Resolves the part of a path that exists; what is left is yet to be made. */

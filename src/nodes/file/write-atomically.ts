@@ -1,6 +1,6 @@
 /** Writes a file so that it is there whole, or as it was before; durable when it resolves. */
 import { createHash, randomBytes } from 'node:crypto';
-import { basename, dirname, join } from 'node:path';
+import { basename, dirname } from 'node:path';
 import { describeFileError } from './file-failure.ts';
 import { files } from './files.ts';
 import { holdFolder, type IsGranted } from './reached-place.ts';
@@ -52,15 +52,19 @@ async function linkInto(temporary: string, path: string): Promise<void> {
 }
 
 /** Removes temporary files that an attempt under this key left when it was killed. */
-export async function removeLeftovers(path: string, key: string): Promise<void> {
-  const folder = dirname(path);
-  const prefix = temporaryPrefix(path, key);
-  const names = await (await files()).readdir(folder).catch(() => []);
-  await Promise.all(
-    names
-      .filter((name) => name.startsWith(prefix))
-      .map(async (name) => (await files()).rm(join(folder, name), { force: true })),
-  );
+export async function removeLeftovers(place: Pick<AtomicWrite, 'path' | 'isGranted'>, key: string): Promise<void> {
+  const { path, isGranted } = place;
+  const { readdir, rm } = await files();
+  const folder = await holdFolder(dirname(path), isGranted).catch(() => undefined);
+  if (folder === undefined) return;
+  try {
+    const prefix = temporaryPrefix(path, key);
+    const names = await readdir(folder.at('.')).catch(() => []);
+    const left = names.filter((name) => name.startsWith(prefix));
+    await Promise.all(left.map((name) => rm(folder.at(name), { force: true })));
+  } finally {
+    await folder.handle.close();
+  }
 }
 
 /** A long name keeps room for what is put before and after it. */

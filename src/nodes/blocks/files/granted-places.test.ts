@@ -1,5 +1,4 @@
 /** What is read and written is what was granted, though links on the way change meanwhile (B3). */
-import { spawn } from 'node:child_process';
 import {
   mkdirSync,
   mkdtempSync,
@@ -10,11 +9,11 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Inputs, Need, NodeType } from '../../../graph/contracts/node-type.ts';
+import { whilePathFlips } from '../../../../test/support/flipping-path.ts';
 import { createFakeContext } from '../../../testing/node-suite/fake-context.ts';
 import { createFile } from './create-file.ts';
 import { editFile } from './edit-file.ts';
@@ -68,20 +67,9 @@ test('B3 a link that leads out of what is granted is refused when it is used, on
 
 test('B3 a process that flips a link gets no read and no write outside', async () => {
   const link = join(folder, 'granted/link');
-  const program = `
-    const { renameSync, symlinkSync } = require('node:fs');
-    const [link, inside, outside] = process.argv.slice(1);
-    symlinkSync(inside, link);
-    process.stdout.write('flipping');
-    for (let turn = 0; ; turn += 1) {
-      symlinkSync(turn % 2 === 0 ? outside : inside, link + '.next');
-      renameSync(link + '.next', link);
-    }`;
-  const places = [link, join(folder, 'granted/inner'), join(folder, 'outside')];
-  const flipping = spawn(process.execPath, ['-e', program, ...places], { stdio: ['ignore', 'pipe', 'inherit'] });
   const seen = new Map<string, number>();
-  try {
-    await once(flipping.stdout, 'data');
+  const places = { path: link, inside: join(folder, 'granted/inner'), outside: join(folder, 'outside') };
+  await whilePathFlips(places, 'link', async () => {
     for (let round = 0; round < 60; round += 1) {
       const made = { path: join(link, `new-${round}/deep/file`), content: 'x' };
       for (const [type, inputs] of [...uses(join(link, 'x.json')), [createFile, made] as const]) {
@@ -91,9 +79,7 @@ test('B3 a process that flips a link gets no read and no write outside', async (
         seen.set(what, (seen.get(what) ?? 0) + 1);
       }
     }
-  } finally {
-    flipping.kill('SIGKILL');
-  }
+  });
   expect(readdirSync(join(folder, 'outside'))).toEqual(['x.json']);
   expect(readFileSync(join(folder, 'outside/x.json'), 'utf8')).toBe('{"secret":true}');
   // It was a contest: both came about.
