@@ -1,33 +1,24 @@
 /** The agent node: a model, its instructions and its tools, as one node of any graph. */
 import { CairnError } from '../errors.ts';
-import type { ModelMessage } from '../graph/contracts/model-contract.ts';
 import type { NodeContext, StateView } from '../graph/contracts/node-contract.ts';
 import { describeConfig } from '../nodes/draft/computed.ts';
 import { refuseUnknownKeys } from '../nodes/draft/known-keys.ts';
 import { draftNode, type NodeDraft, type NodeOptions } from '../nodes/draft/node-draft.ts';
-import type { Computed } from '../nodes/draft/typed-context.ts';
 import type { AnySchema, SchemaValue } from '../schema/standard-schema.ts';
-import { isPlainObject } from '../state/values/plain.ts';
 import { converse } from './agent-loop.ts';
 import { agentTraits } from './agent-traits.ts';
 import type { HistoryLimit } from './conversation.ts';
 import { finalForm } from './final-answer.ts';
 import type { ModelSettings, ModelStepOptions } from './model-step.ts';
+import { openingOf, type Opening } from './prompt.ts';
 import { createToolBox, type ToolEntry } from './tool-box.ts';
-
-/** What an agent is asked: a text, or messages. */
-export type Prompt = string | readonly ModelMessage[];
 
 export interface AgentConfig<
   S extends StateView = StateView,
   Schema extends AnySchema | undefined = AnySchema | undefined,
-> {
+> extends Opening<S> {
   /** As models are named: `anthropic:claude-…`, or a name of the configuration. */
   readonly model: string;
-  /** Who it is and what it is to do: the system message. */
-  readonly instructions?: Computed<string, S>;
-  /** Default: the run's input, where that is a text, or its field `prompt`. */
-  readonly prompt?: Computed<Prompt, S>;
   readonly tools?: Readonly<Record<string, ToolEntry>>;
   /** Schema of the final answer, which is then a value. Default: a text. */
   readonly output?: Schema;
@@ -97,7 +88,7 @@ export function agent<S extends StateView = StateView, Schema extends AnySchema 
     config: asked,
   } = describeConfig({ instructions: config.instructions, prompt: config.prompt });
   const run = (ctx: NodeContext): Promise<unknown> =>
-    converse(ctx, openingOf(asked as Pick<AgentConfig, 'instructions' | 'prompt'>, ctx), {
+    converse(ctx, openingOf(asked as Opening, ctx), {
       settings,
       box,
       allow,
@@ -121,22 +112,4 @@ function refuse(reason: string): never {
 function checkAllow(allow: readonly string[] | true, names: readonly string[]): void {
   const unknown = allow === true ? undefined : allow.find((name) => !names.includes(name));
   if (unknown !== undefined) refuse(`allow names ${unknown}, which is none of its tools: ${names.join(', ')}`);
-}
-
-/** The messages with which the conversation begins. */
-function openingOf(
-  { instructions, prompt }: Pick<AgentConfig, 'instructions' | 'prompt'>,
-  { state }: NodeContext,
-): readonly ModelMessage[] {
-  const said = typeof instructions === 'function' ? instructions({ state }) : instructions;
-  const asked = typeof prompt === 'function' ? prompt({ state }) : (prompt ?? promptOf(state.input));
-  const system: readonly ModelMessage[] = said === undefined || said === '' ? [] : [{ role: 'system', content: said }];
-  return [...system, ...(typeof asked === 'string' ? [{ role: 'user', content: asked } as const] : asked)];
-}
-
-function promptOf(input: unknown): Prompt {
-  if (typeof input === 'string') return input;
-  const prompt = isPlainObject(input) ? input['prompt'] : undefined;
-  if (typeof prompt === 'string') return prompt;
-  return refuse('it has no prompt: give `prompt`, or start the run with { prompt: "…" }');
 }

@@ -9,7 +9,7 @@ import {
   type ModelMessage,
   type ModelResponse,
 } from '../../../graph/contracts/model-contract.ts';
-import { readAnswer } from './llm-call-answer.ts';
+import { readAnswer } from '../../../schema/read-answer.ts';
 
 export interface Conversation {
   readonly model: string;
@@ -65,8 +65,8 @@ export async function converse(
     };
     ctx.emit({ type: 'model-call', ...metadata });
     if (schema === undefined) return { response: { content: text }, success: true, metadata };
-    const reading = readAnswer(text, schema);
-    if ('value' in reading) return { response: reading.value, success: true, metadata };
+    const reading = await readAnswer(text, schema);
+    if (reading.fault === undefined) return { response: reading.value, success: true, metadata };
     if (attempt === callsMax) throw misfit(reading.fault, text, metadata);
     messages = messages.concat({ role: 'assistant', content: text }, correct(conversation, reading.fault, text));
   }

@@ -1,8 +1,9 @@
 /** LLMCall: asks a language model, and holds its answer to a schema. */
-import type { InputFault, Inputs, NodeType } from '../../../graph/contracts/node-type.ts';
+import type { InputFault, Inputs, JsonSchema, NodeType } from '../../../graph/contracts/node-type.ts';
 import { accessModels } from '../../../ports/model-access.ts';
 import type { Models } from '../../../ports/model.ts';
 import { schemaDefect } from '../../../schema/json-schema.ts';
+import { isPlainObject } from '../../../state/values/plain.ts';
 import {
   fieldsOf,
   literal,
@@ -16,7 +17,6 @@ import {
   textField,
 } from '../fields.ts';
 import { converse, type Conversation } from './llm-call-tries.ts';
-import { answerSchema } from './llm-call-answer.ts';
 
 const maxRetries = numberOption('max_retries', 'Calls in all.', { default: 3, min: 1, max: 10 }, literal);
 const retryDelay = secondsOption(
@@ -103,6 +103,13 @@ function callFaults(inputs: Inputs): readonly InputFault[] {
       });
   }
   return faults;
+}
+
+/** A schema as data, or as JSON text. @throws Error it is neither */
+function answerSchema(given: unknown): JsonSchema {
+  const schema: unknown = typeof given === 'string' ? JSON.parse(given) : given;
+  if (!isPlainObject(schema)) throw new Error('response_schema is no JSON Schema');
+  return schema;
 }
 
 function defectOf(given: unknown): string | undefined {

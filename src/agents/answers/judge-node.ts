@@ -1,0 +1,127 @@
+/** The node that has a model judge something: a verdict by a schema, a score held against a threshold, and where the run goes on. */
+import { CairnError } from '../../errors.ts';
+import { NodeFailure, outcome, type NodeContext, type StateView } from '../../graph/contracts/node-contract.ts';
+import type { JsonSchema } from '../../graph/contracts/node-type.ts';
+import { describeConfig } from '../../nodes/draft/computed.ts';
+import { refuseUnknownKeys } from '../../nodes/draft/known-keys.ts';
+import { draftNode, type NodeDraft, type NodeOptions } from '../../nodes/draft/node-draft.ts';
+import type { Computed } from '../../nodes/draft/typed-context.ts';
+import type { AnySchema, SchemaValue } from '../../schema/standard-schema.ts';
+import { isPlainObject } from '../../state/values/plain.ts';
+import { finalForm } from '../final-answer.ts';
+import type { ModelSettings, ModelStepOptions } from '../model-step.ts';
+import type { Opening, Prompt } from '../prompt.ts';
+import { askOnce, checkModel } from './ask-once.ts';
+
+/** The verdict where no schema is given. */
+export interface ScoredVerdict {
+  /** From 0 to 1. */
+  readonly score: number;
+  readonly reason: string;
+}
+
+/** What a judge says, by its schema. */
+export type Verdict<Schema> = [Schema] extends [AnySchema] ? SchemaValue<Schema> : ScoredVerdict;
+
+/** The output of a judge. */
+export interface Judgement<Said> {
+  /** The score reaches the threshold. */
+  readonly passed: boolean;
+  readonly score: number;
+  readonly verdict: Said;
+}
+
+export interface JudgeNodeConfig<
+  S extends StateView = StateView,
+  Schema extends AnySchema | undefined = AnySchema | undefined,
+> {
+  /** As models are named: `anthropic:claude-…`, or a name of the configuration. */
+  readonly model: string;
+  /** By what it judges: the system message. */
+  readonly rubric: Computed<string, S>;
+  /** What is judged. Default: the run's input, where that is a text, or its field `prompt`. */
+  readonly prompt?: Computed<Prompt, S>;
+  /** Of the verdict, an object. Default: `{ score, reason }`, the score from 0 to 1. */
+  readonly schema?: Schema;
+  /** The score of a verdict; true counts as 1 and false as 0. Default: its field `score`, which the schema must have. */
+  readonly score?: (scope: { readonly verdict: Verdict<Schema> }) => number | boolean;
+  /** The least score that passes. Default 0.5. */
+  readonly threshold?: number;
+  /** Nodes to go on to: of the outgoing edges exactly those fire. Default: all edges fire whose conditions hold. */
+  readonly routes?: { readonly pass: string | readonly string[]; readonly fail: string | readonly string[] };
+  readonly settings?: Omit<ModelSettings, 'model' | 'tools' | 'toolChoice' | 'schema'>;
+  /** How the call is made: retries, timeouts. */
+  readonly calls?: Omit<ModelStepOptions, 'name'>;
+}
+
+/** The same, whatever its state and its verdicts are. */
+type AnyJudge = Omit<JudgeNodeConfig, 'score'> & {
+  readonly score?: (scope: { readonly verdict: unknown }) => number | boolean;
+};
+
+const configKeys = [
+  'model',
+  'rubric',
+  'prompt',
+  'schema',
+  'score',
+  'threshold',
+  'routes',
+  'settings',
+  'calls',
+] as const satisfies readonly (keyof JudgeNodeConfig)[];
+
+const scoredVerdict: JsonSchema = {
+  type: 'object',
+  required: ['score', 'reason'],
+  additionalProperties: false,
+  properties: { score: { type: 'number', minimum: 0, maximum: 1 }, reason: { type: 'string' } },
+};
+
+/**
+ * A node that asks a model for a verdict; the output is `{ passed, score, verdict }`. A verdict that does not fit the schema is asked for
+ * again twice, and then the node fails with OUTPUT_INVALID: nothing passes for want of a verdict. Effect class `pure`: each call is a step.
+ * @throws CONFIG_INVALID
+ */
+export function judgeNode<S extends StateView = StateView, Schema extends AnySchema | undefined = undefined>(
+  config: JudgeNodeConfig<S, Schema>,
+  options: NodeOptions = {},
+): NodeDraft<S, Judgement<Verdict<Schema>>> {
+  refuseUnknownKeys('judgeNode', config, configKeys);
+  const { model, rubric, prompt, schema = scoredVerdict, threshold = 0.5, routes, calls = {} } = config;
+  checkModel('judgeNode', model);
+  if (rubric === undefined || rubric === '') refuse('it needs a rubric, by which it judges');
+  if (!Number.isFinite(threshold)) refuse('threshold must be a number');
+  const form = finalForm(schema, 'judgeNode: schema');
+  const { properties } = form.json;
+  if (config.score === undefined && !(isPlainObject(properties) && 'score' in properties))
+    refuse('its schema has no field score: add one, or give `score`, a function of the verdict');
+  const settings: ModelSettings = { model, ...config.settings, schema: form.json };
+  const described = describeConfig({ rubric, prompt, score: config.score, threshold, routes, settings });
+  const { rubric: instructions, prompt: judged, score = fieldOf } = described.config as unknown as AnyJudge;
+  const run = async (ctx: NodeContext): Promise<unknown> => {
+    const opening: Opening = { instructions, ...(judged !== undefined && { prompt: judged }) };
+    const verdict = await askOnce(ctx, opening, { settings, form, steps: calls });
+    const given = numberOf(score({ verdict }));
+    const passed = given >= threshold;
+    const output = { passed, score: given, verdict };
+    return routes === undefined ? output : outcome({ output, goto: passed ? routes.pass : routes.fail });
+  };
+  const { data, codeText } = described;
+  return draftNode({ type: 'judge', effect: 'pure', config: data, implementation: { run, codeText } }, options);
+}
+
+function refuse(reason: string): never {
+  throw new CairnError('CONFIG_INVALID', { reason: `judgeNode: ${reason}` });
+}
+
+function fieldOf({ verdict }: { readonly verdict: unknown }): number {
+  return (verdict as ScoredVerdict).score;
+}
+
+/** A score that is no number must not pass, nor fail in silence. */
+function numberOf(score: unknown): number {
+  const number = typeof score === 'boolean' ? Number(score) : score;
+  if (typeof number === 'number' && Number.isFinite(number)) return number;
+  throw new NodeFailure('the score of a verdict must be a number, or true or false', { code: 'NODE_OUTPUT_INVALID' });
+}

@@ -1,0 +1,36 @@
+/** What a model is asked: the messages with which a conversation begins, from a node's configuration and the state. */
+import { CairnError } from '../errors.ts';
+import type { ModelMessage } from '../graph/contracts/model-contract.ts';
+import type { StateView } from '../graph/contracts/node-contract.ts';
+import type { Computed } from '../nodes/draft/typed-context.ts';
+import { isPlainObject } from '../state/values/plain.ts';
+
+/** A text, or messages. */
+export type Prompt = string | readonly ModelMessage[];
+
+/** What a node that asks a model is told of it. */
+export interface Opening<S extends StateView = StateView> {
+  /** The system message. */
+  readonly instructions?: Computed<string, S>;
+  /** Default: the run's input, where that is a text, or its field `prompt`. */
+  readonly prompt?: Computed<Prompt, S>;
+}
+
+/** The messages with which the conversation begins. @throws CONFIG_INVALID there is no prompt */
+export function openingOf(
+  { instructions, prompt }: Opening,
+  { state }: { readonly state: StateView },
+): readonly ModelMessage[] {
+  const said = typeof instructions === 'function' ? instructions({ state }) : instructions;
+  const asked = typeof prompt === 'function' ? prompt({ state }) : (prompt ?? promptOf(state.input));
+  const system: readonly ModelMessage[] = said === undefined || said === '' ? [] : [{ role: 'system', content: said }];
+  return [...system, ...(typeof asked === 'string' ? [{ role: 'user', content: asked } as const] : asked)];
+}
+
+function promptOf(input: unknown): Prompt {
+  if (typeof input === 'string') return input;
+  const prompt = isPlainObject(input) ? input['prompt'] : undefined;
+  if (typeof prompt === 'string') return prompt;
+  const reason = 'there is no prompt for the model: give `prompt`, or start the run with { prompt: "…" }';
+  throw new CairnError('CONFIG_INVALID', { reason });
+}

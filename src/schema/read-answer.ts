@@ -1,0 +1,14 @@
+/** The JSON in a text that a model wrote, held against a schema. */
+import { checkAgainst, type AnySchema, type Checked } from './standard-schema.ts';
+
+/** What an answer gives, a code fence around it aside, or why it gives nothing. */
+export async function readAnswer(text: string, schema: AnySchema): Promise<Checked> {
+  const fenced = /^\s*```[a-z]*\n([\s\S]*?)\n?\s*```\s*$/iu.exec(text);
+  let value: unknown;
+  try {
+    value = JSON.parse(fenced?.[1] ?? text);
+  } catch (error) {
+    return { fault: `it is no JSON: ${(error as Error).message}` };
+  }
+  return checkAgainst(schema, value, 'answer');
+}
