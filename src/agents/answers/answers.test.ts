@@ -150,6 +150,6 @@ describe('A21 judgeNode', () => {
     [{ model: '' }, /judgeNode: model must be/u],
     [{ routs: {} }, /knows no option "routs"/u],
   ])('A21 %j is refused where it is written', (more, reason) => {
-    expect(() => judgeNode({ ...judged, ...more } as JudgeNodeConfig)).toThrow(reason);
+    expect(() => judgeNode({ ...judged, ...more })).toThrow(reason);
   });
 });
