@@ -1,5 +1,8 @@
 /** A person's word before a tool acts: let it, with other arguments, or not. */
 import type { NodeContext } from '../graph/contracts/node-contract.ts';
+import type { JsonSchema } from '../graph/contracts/node-type.ts';
+import { schemaDefect } from '../schema/json-schema.ts';
+import { checkAgainst } from '../schema/standard-schema.ts';
 import { isPlainObject } from '../state/values/plain.ts';
 import type { NamedTool } from './tool-box.ts';
 
@@ -8,21 +11,34 @@ export type Decision =
   | { readonly kind: 'approved'; readonly args: unknown }
   | { readonly kind: 'refused'; readonly reason: string | undefined };
 
-const answerSchema = {
-  anyOf: [
-    { enum: ['approve', 'refuse'] },
-    {
-      type: 'object',
-      required: ['decision'],
-      additionalProperties: false,
-      properties: {
-        decision: { enum: ['approve', 'edit', 'refuse'] },
-        args: { type: 'object' },
-        reason: { type: 'string' },
+/** How an answer must look: arguments that a person gives must fit as those of the model must, or the answer is refused. */
+function answerSchema(args: JsonSchema): JsonSchema {
+  const { $defs, ...own } = args;
+  const schema = {
+    anyOf: [
+      { enum: ['approve', 'refuse'] },
+      {
+        type: 'object',
+        required: ['decision'],
+        additionalProperties: false,
+        properties: { decision: { enum: ['approve', 'edit', 'refuse'] }, args: own, reason: { type: 'string' } },
       },
-    },
-  ],
-} as const;
+    ],
+    // References are read from the root.
+    ...($defs !== undefined && { $defs }),
+  };
+  const isWhole = schemaDefect(args) === undefined && schemaDefect(schema) === undefined && !refersToRoot(args);
+  return isWhole ? schema : answerSchema({ type: 'object' });
+}
+
+/** Whether a schema refers to places in it that are elsewhere once it is a part of another one. */
+function refersToRoot(schema: unknown): boolean {
+  if (typeof schema !== 'object' || schema === null) return false;
+  return Object.entries(schema).some(
+    ([key, value]) =>
+      (key === '$ref' && typeof value === 'string' && !value.startsWith('#/$defs/')) || refersToRoot(value),
+  );
+}
 
 /** Whether a person is asked before this call. Tools that act on the world ask, unless the agent's `allow` names them. */
 export async function needsApproval(
@@ -37,28 +53,36 @@ export async function needsApproval(
   return (effect === 'write' || effect === 'external') && allow !== true && !allow.includes(name);
 }
 
-/** Asks, or finds what was answered. @param key - the call's, so that the question is the same one after a restart */
+/**
+ * Asks, or finds what was answered. Arguments that only the tool's own check finds wrong are asked for again, with the reason.
+ * @param key - the call's, so that the question is the same one after a restart
+ */
 export async function askApproval(
   ctx: NodeContext,
-  { name }: NamedTool,
+  { name, definition, inputSchema }: NamedTool,
   key: string,
   args: unknown,
 ): Promise<Decision> {
-  const answer = await ctx.ask({
-    name: `approve ${key}`,
-    prompt: `May the agent call ${name}?\n${JSON.stringify(args, undefined, 2)}`,
-    choices: [
-      { value: 'approve', label: 'approve' },
-      { value: 'refuse', label: 'refuse' },
-    ],
-    matching: 'open',
-    schema: answerSchema,
-    metadata: { tool: name, args },
-  });
-  const said = isPlainObject(answer) ? answer : { decision: answer };
-  if (said['decision'] === 'refuse') {
-    const reason = said['reason'];
-    return { kind: 'refused', reason: typeof reason === 'string' ? reason : undefined };
+  for (let fault: string | undefined; ;) {
+    const answer = await ctx.ask({
+      name: `approve ${key}`,
+      prompt: `${fault === undefined ? '' : `${fault}\n`}May the agent call ${name}?\n${JSON.stringify(args, undefined, 2)}`,
+      choices: [
+        { value: 'approve', label: 'approve' },
+        { value: 'refuse', label: 'refuse' },
+      ],
+      matching: 'open',
+      schema: answerSchema(inputSchema),
+      metadata: { tool: name, args },
+    });
+    const said = isPlainObject(answer) ? answer : { decision: answer };
+    if (said['decision'] === 'refuse') {
+      const reason = said['reason'];
+      return { kind: 'refused', reason: typeof reason === 'string' ? reason : undefined };
+    }
+    if (said['decision'] !== 'edit') return { kind: 'approved', args };
+    const edited = said['args'] ?? args;
+    ({ fault } = await checkAgainst(definition.input, edited, 'args'));
+    if (fault === undefined) return { kind: 'approved', args: edited };
   }
-  return { kind: 'approved', args: said['decision'] === 'edit' ? (said['args'] ?? args) : args };
 }

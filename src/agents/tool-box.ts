@@ -3,6 +3,7 @@ import { CairnError } from '../errors.ts';
 import { compileGraph } from '../graph/compile/compile-graph.ts';
 import { END, START, type Graph } from '../graph/graph.ts';
 import type { ModelTool, ProviderTool } from '../graph/contracts/model-contract.ts';
+import type { JsonSchema } from '../graph/contracts/node-type.ts';
 import type { NodeDraft } from '../nodes/draft/node-draft.ts';
 import { jsonSchemaOf } from '../schema/standard-schema.ts';
 import type { AgentTool } from './agent-tool.ts';
@@ -15,6 +16,8 @@ export type ToolEntry = AgentTool | NodeDraft | ProviderTool;
 export interface NamedTool {
   readonly name: string;
   readonly definition: AgentTool;
+  /** Of its arguments. */
+  readonly inputSchema: JsonSchema;
   /** Of a tool that runs a node or a graph. */
   readonly graph: Graph | undefined;
   /** The node whose output is the result; undefined: the graph's artifacts are. */
@@ -47,12 +50,9 @@ export function createToolBox(tools: Readonly<Record<string, ToolEntry>>): ToolB
       continue;
     }
     const definition = definitionOf(name, entry);
-    named.set(name, { name, definition, ...targetOf(name, definition) });
-    offered.push({
-      name,
-      description: definition.description,
-      inputSchema: jsonSchemaOf(definition.input, 'input', `tool ${name}: input`),
-    });
+    const inputSchema = jsonSchemaOf(definition.input, 'input', `tool ${name}: input`);
+    named.set(name, { name, definition, inputSchema, ...targetOf(name, definition) });
+    offered.push({ name, description: definition.description, inputSchema });
   }
   return {
     offered,
