@@ -1,4 +1,5 @@
 /** Every named change of meaning that a test must notice. */
+import { agentMutants } from './agents.ts';
 import { costMutants } from './costs.ts';
 import { childMutants } from './children.ts';
 import { dialectsMutants } from './dialects.ts';
@@ -14,6 +15,7 @@ import { workersMutants } from './workers.ts';
 
 /** By the room that they change. */
 export const mutantsByRoom: Readonly<Record<string, readonly Mutant[]>> = {
+  agents: agentMutants,
   engine: engineMutants,
   forks: forksMutants,
   lists: listMutants,
