@@ -1,5 +1,4 @@
 /** Keys of model calls: equal requests have equal keys. Hashes are chained over messages, so a call costs what its conversation grew by. */
-import type { ModelMessage } from '../graph/contracts/model-contract.ts';
 import { encodeValue } from '../state/values/codec.ts';
 import { hashParts, hashText } from '../state/values/hash.ts';
 
@@ -11,28 +10,28 @@ export class MessageKeys {
   readonly #hashes = new WeakMap<object, string>();
   /** Of the messages up to each place. */
   #chain: string[] = [];
-  #first: ModelMessage | undefined;
-  #last: ModelMessage | undefined;
+  #first: object | undefined;
+  #last: object | undefined;
 
   /**
    * The key of a request.
    * @param settings - all of it but the messages: model, tools, tool choice, form of the answer, options of the provider
    */
-  keyOf(settings: object, messages: readonly ModelMessage[]): string {
+  keyOf(settings: object, messages: readonly object[]): string {
     return hashParts([this.#hashOf(settings), this.#chained(messages)]);
   }
 
   /** A short mark of a message, to compare conversations by. */
-  markOf(message: ModelMessage): string {
+  markOf(message: object): string {
     return this.#hashOf(message).slice(0, markLength);
   }
 
-  #chained(messages: readonly ModelMessage[]): string {
+  #chained(messages: readonly object[]): string {
     const known = this.#chain.length;
     const isGrown = known > 0 && messages[0] === this.#first && messages[known - 1] === this.#last;
     if (!isGrown) this.#chain = [];
     for (let index = this.#chain.length; index < messages.length; index += 1)
-      this.#chain.push(hashParts([this.#chain[index - 1] ?? '', this.#hashOf(messages[index] as ModelMessage)]));
+      this.#chain.push(hashParts([this.#chain[index - 1] ?? '', this.#hashOf(messages[index] as object)]));
     [this.#first, this.#last] = [messages[0], messages.at(-1)];
     return this.#chain.at(-1) ?? '';
   }

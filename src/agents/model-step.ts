@@ -1,8 +1,7 @@
 /** The calls of a model that a conversation makes, each a step of the node: bought once, known by what was asked (X4, X6). */
-import { CairnError } from '../errors.ts';
 import type { ModelCall, ModelMessage, ModelResponse } from '../graph/contracts/model-contract.ts';
 import type { NodeContext, RetryPolicy } from '../graph/contracts/node-contract.ts';
-import { MessageKeys } from './message-keys.ts';
+import { CallRecord, type RecordedCall } from './call-record.ts';
 
 /** All of a request but its messages: it stays the same while a conversation grows. */
 export type ModelSettings = Omit<ModelCall, 'messages'>;
@@ -19,37 +18,18 @@ export interface ModelStepOptions {
   readonly isIdempotent?: boolean;
 }
 
-/** What is recorded of a call: the answer, and marks of the messages that its request was the first to hold. */
-interface RecordedCall {
-  readonly response: ModelResponse;
-  readonly marks: readonly string[];
-}
-
 const defaultRetry: RetryPolicy = { attempts: 3, on: ['MODEL_UNAVAILABLE'], jitter: 0.2 };
 
 /** The model calls of one conversation in one visit of a node. */
 export class ModelSteps {
   readonly #ctx: NodeContext;
   readonly #options: ModelStepOptions;
-  readonly #name: string;
-  readonly #keys = new MessageKeys();
-  /** What was on record of this conversation when the attempt began, by step name: how often. */
-  readonly #recorded = new Map<string, number>();
-  readonly #recordedMarks: readonly string[];
-  readonly #recordedCount: number;
-  /** Messages sent so far, each once, in order. */
-  readonly #sent = new Set<ModelMessage>();
-  #madeCount = 0;
+  readonly #record: CallRecord<ModelMessage>;
 
   constructor(ctx: NodeContext, options: ModelStepOptions = {}) {
     this.#ctx = ctx;
     this.#options = options;
-    this.#name = options.name ?? 'model';
-    const own = ctx.past.steps().filter(({ name }) => name.startsWith(`${this.#name} `));
-    for (const { name } of own) this.#recorded.set(name, (this.#recorded.get(name) ?? 0) + 1);
-    const done = own.filter(({ status }) => status === 'done');
-    this.#recordedCount = done.length;
-    this.#recordedMarks = done.flatMap(({ output }) => (output as RecordedCall).marks);
+    this.#record = new CallRecord(ctx, options.name ?? 'model');
   }
 
   /**
@@ -59,13 +39,7 @@ export class ModelSteps {
   async call(settings: ModelSettings, messages: readonly ModelMessage[]): Promise<ModelResponse> {
     const ctx = this.#ctx;
     const { retry = defaultRetry, timeoutMs, isIdempotent = false } = this.#options;
-    const key = this.#keys.keyOf(settings, messages);
-    const name = `${this.#name} ${key}`;
-    const isRecorded = this.#takeRecorded(name);
-    if (!isRecorded) this.#refuseDivergence(messages);
-    const fresh = messages.filter((message) => !this.#sent.has(message));
-    for (const message of fresh) this.#sent.add(message);
-    const marks = fresh.map((message) => this.#keys.markOf(message));
+    const { name, key, marks, isRecorded } = this.#record.enter(settings, messages);
     const options = {
       effect: 'external',
       // The provider acts on the world in a call that offers tools of its own.
@@ -77,42 +51,14 @@ export class ModelSteps {
     const recorded = await ctx.step(
       name,
       options,
-      async ({ idempotencyKey, signal, attempt }): Promise<RecordedCall> => {
+      async ({ idempotencyKey, signal, attempt }): Promise<RecordedCall<ModelResponse>> => {
         // Pieces of an attempt that is over are void: a page that shows them drops them.
         if (isRecorded || attempt > 1) ctx.emit({ type: 'model-restarted', call: idempotencyKey });
         const response = await ctx.models.generate({ ...settings, messages }, { idempotencyKey, signal });
         return { response, marks };
       },
     );
-    this.#madeCount += 1;
+    this.#record.leave();
     return recorded.response;
   }
-
-  /** Whether there is a record of this call that no earlier one has taken. */
-  #takeRecorded(name: string): boolean {
-    const left = this.#recorded.get(name) ?? 0;
-    if (left > 0) this.#recorded.set(name, left - 1);
-    return left > 0;
-  }
-
-  /** A new request while answers on record are unused: prompt, tools or code have changed under a run that had begun. */
-  #refuseDivergence(messages: readonly ModelMessage[]): void {
-    const { past, nodePath } = this.#ctx;
-    if (past.isFork || this.#madeCount >= this.#recordedCount) return;
-    const own = [...new Set([...this.#sent, ...messages])];
-    const index = own.findIndex((message, place) => this.#keys.markOf(message) !== this.#recordedMarks[place]);
-    const message = own[index];
-    throw new CairnError('AGENT_DIVERGED', {
-      node: nodePath.join('/'),
-      call: this.#madeCount + 1,
-      ...(message === undefined ? {} : { message: index + 1, role: message.role, text: shorten(message) }),
-    });
-  }
-}
-
-const shownCharacters = 80;
-
-function shorten({ content }: ModelMessage): string {
-  const text = typeof content === 'string' ? content : JSON.stringify(content);
-  return text.length <= shownCharacters ? text : `${text.slice(0, shownCharacters - 1)}…`;
 }
