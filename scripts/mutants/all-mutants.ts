@@ -11,6 +11,7 @@ import { listMutants } from './lists.ts';
 import type { Mutant } from './mutant.ts';
 import { stateMutants } from './state.ts';
 import { storesMutants } from './stores.ts';
+import { takeoverMutants } from './takeovers.ts';
 import { workersMutants } from './workers.ts';
 
 /** By the room that they change. */
@@ -18,6 +19,7 @@ export const mutantsByRoom: Readonly<Record<string, readonly Mutant[]>> = {
   agents: agentMutants,
   engine: engineMutants,
   forks: forksMutants,
+  takeovers: takeoverMutants,
   lists: listMutants,
   costs: costMutants,
   children: childMutants,

@@ -180,7 +180,7 @@ export const engineMutants: readonly Mutant[] = [
   {
     name: "the count of a step's attempts is lost in a crash",
     file: 'src/engine/calls/steps.ts',
-    old: 'return this.#attempts(effort, begun?.attempt ?? 1);',
+    old: 'return this.#attempts(effort, attempt);',
     new: 'return this.#attempts(effort, 1);',
     tests: ['src/engine/effects/step-retries.test.ts'],
   },

@@ -138,13 +138,14 @@ class StepCall<T> {
     });
     const taken = await this.#takeOver(effort);
     if (taken !== undefined) return taken.output as T;
-    const begun = effort.fields();
-    if (begun?.intent !== undefined) {
+    if (effort.fields()?.intent !== undefined) {
       const judged = await judgeStep(this.#core, effort, this.#isCurrent);
       if (judged !== undefined) return judged.output as T;
     }
-    await this.#untilDue(begun?.attempt ?? 1, begun?.retryAt ?? 0);
-    return this.#attempts(effort, begun?.attempt ?? 1);
+    // Read now: while it was judged, somebody may have answered that it is to be tried at once.
+    const { attempt = 1, retryAt = 0 } = effort.fields() ?? {};
+    await this.#untilDue(attempt, retryAt);
+    return this.#attempts(effort, attempt);
   }
 
   /** @throws NODE_CALL_REFUSED an option that a step does not have, or a value that it cannot be */

@@ -133,3 +133,22 @@ test('C10 what has no checkpoint of its own is gone after a kill, and is done ag
   expect((await bench.store.readRun({ tenant: 'default', runId: 'r' }))?.head).toBe(0);
   expect((await resumeToRest(afterCrash(bench), 'r', graph)).state.outputs).toEqual({ a: 2, hang: 'on' });
 });
+
+test('C10 where a policy makes no checkpoint, what has settled is stored all the same before it is more than a mebibyte', async () => {
+  const text = 'x'.repeat(200_000);
+  const ids = ['a', 'b', 'c', 'd', 'e', 'f', 'g'];
+  const graph = graphOf(
+    'g',
+    ids.map((id) => node(id, 'pure', () => `${id}${text}`)),
+    edges('> a', 'a > b', 'b > c', 'c > d', 'd > e', 'e > f', 'f > g', 'g >'),
+    { policies: { checkpoint: 'none' } },
+  );
+  const bench = createBench({ findGraph: () => graph });
+  const done = await runToRest(bench.engine, graph);
+  expect(done.state.outputs['g']).toBe(`g${text}`);
+  expect(await changesOf(bench.engine, done.runId)).toEqual([
+    'start',
+    'settle a + settle b + settle c + settle d + settle e + settle f',
+    'settle g + end',
+  ]);
+});

@@ -48,6 +48,8 @@ export function applyVerdict(core: RunCore, activation: Activation, verdict: Ver
     const error = new CairnError('EFFECT_IN_DOUBT', { node: activation.path.join('/'), decided: 'fail' });
     return settleFailed(core, activation, error);
   }
+  // Answered since it was judged.
+  if (new NodeEffort(activation).fields()?.decision !== undefined) return loop.judge(activation);
   askWhetherItHappened(core, activation);
 }
 

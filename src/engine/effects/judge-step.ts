@@ -35,6 +35,8 @@ export async function judgeStep(
   if (verdict.kind === 'happened') return recordKnownEnd(core, effort, isCurrent, verdict.returned, verdict.by);
   if (verdict.kind === 'fail') throw new CairnError('EFFECT_IN_DOUBT', { node: effort.name, decided: 'fail' });
   const recorded = recordedStep(activation, key) as StepRecord;
+  // Answered since it was judged.
+  if (recorded.decision !== undefined) return judgeStep(core, effort, isCurrent);
   const { effect = effort.effect, intent, wait } = recorded;
   const question = doubtWait({ node: activation.path, step: key, effect, intent: intent as Intent });
   const waitId = openWait(core, activation, key, question, wait);

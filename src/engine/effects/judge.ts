@@ -1,6 +1,6 @@
 /** Efforts in doubt: begun, and no result on record. Taken from a fork's original, decided by a person, reconciled, tried again, or asked about (X3). */
 import type { Intent } from '../../state/tree.ts';
-import { decideDoubt, type DoubtView } from '../plan/decide-doubt.ts';
+import { decideDoubt, type DoubtDecision, type DoubtView } from '../plan/decide-doubt.ts';
 import type { Effort } from '../record/effort.ts';
 import type { OriginalEnd } from '../run/recorded-past.ts';
 import type { Activation } from '../run/frame-run.ts';
@@ -27,14 +27,22 @@ export async function judge(core: RunCore, effort: Effort, onInDoubt: 'ask' | 'f
     const since = await core.replay?.originalEnd(effort, intent);
     if (since !== undefined) return { kind: 'original', end: since };
   }
-  const view = doubtViewOf(effort, onInDoubt);
-  const decision = decideDoubt(view);
-  if (decision === 'happened') return { kind: 'happened', returned: saidByPerson(effort), by: 'person' };
-  if (decision !== 'reconcile') return { kind: decision };
+  const known = verdictOf(effort, decideDoubt(doubtViewOf(effort, onInDoubt)));
+  if (known !== 'reconcile') return known;
   const found = await effort.reconcile?.({ idempotencyKey: intent.key });
-  if (found?.happened === true) return { kind: 'happened', returned: found.output, by: 'reconcile' };
+  // Meanwhile a person may have decided, who goes first.
+  const view = doubtViewOf(effort, onInDoubt);
+  if (view.decision === undefined && found?.happened === true)
+    return { kind: 'happened', returned: found.output, by: 'reconcile' };
   const said = found?.happened === false ? 'did not happen' : 'unknown';
-  return { kind: decideDoubt({ ...view, found: said }) as 'run' | 'fail' | 'ask' };
+  return verdictOf(effort, decideDoubt({ ...view, found: said })) as Verdict;
+}
+
+function verdictOf(effort: Effort, decision: DoubtDecision): Verdict | 'reconcile' {
+  if (decision === 'reconcile') return decision;
+  return decision === 'happened'
+    ? { kind: 'happened', returned: saidByPerson(effort), by: 'person' }
+    : { kind: decision };
 }
 
 /** What is known of an effort in doubt before the world is asked. */

@@ -67,18 +67,18 @@ export class RecordedOutcomes {
     const steps = new Map<string, Recorded[]>();
     for await (const { checkpoint } of this.#readable(ancestor, after, head)) {
       const counts = new Map<string, number>();
-      for (const part of checkpoint.change) {
+      for (const [index, part] of checkpoint.change.entries()) {
         const { kind, node, step } = part;
         if (node === undefined) continue;
         const place = placeOf(node, part, step);
-        this.#noteAnnounced({ run: ancestor, seq: checkpoint.seq, nth: 0, part }, place);
+        this.#noteAnnounced({ run: ancestor, seq: checkpoint.seq, nth: 0, index, part }, place);
         const isOfNode = kind === 'settle' || kind === 'replay';
         if (!isOfNode && (step === undefined || (kind !== 'step' && kind !== 'answer'))) continue;
         if (isOfNode) this.#paths.add(pathKeyOf(node));
         const key = isOfNode ? pathKeyOf(node) : stepKeyOf(node, step as string);
         const nth = counts.get(key) ?? 0;
         counts.set(key, nth + 1);
-        push(isOfNode ? nodes : steps, place, { run: ancestor, seq: checkpoint.seq, nth, part });
+        push(isOfNode ? nodes : steps, place, { run: ancestor, seq: checkpoint.seq, nth, index, part });
       }
     }
     for (const [key, list] of nodes) this.#add(this.#nodes, key, list);

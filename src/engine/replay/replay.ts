@@ -136,7 +136,7 @@ export class ReplaySource implements RecordedPast {
       for (const { activation } of this.#pending.splice(0)) this.#core.agenda.forget(activation);
       return;
     }
-    this.#pending.sort((a, b) => a.recorded.seq - b.recorded.seq);
+    this.#pending.sort((a, b) => a.recorded.seq - b.recorded.seq || a.recorded.index - b.recorded.index);
     const index = this.#pending.findIndex((pending) => !this.#isPreceded(pending));
     if (index < 0) return;
     const [next] = this.#pending.splice(index, 1) as [Pending];
@@ -181,7 +181,7 @@ export class ReplaySource implements RecordedPast {
         if (other === activation || !other.isBusy || other.phase === 'left' || this.#waits(other)) continue;
         if (other.path.every((part, index) => activation.path[index] === part)) continue;
         const [own] = this.#outcomes.ofNode(other);
-        if (own !== undefined && own.run === recorded.run && own.seq < recorded.seq) return true;
+        if (own !== undefined && own.run === recorded.run && isBefore(own, recorded)) return true;
       }
     }
     return false;
@@ -356,6 +356,10 @@ export class ReplaySource implements RecordedPast {
     if (effect === 'pure' && activation.node.reads === undefined) return false;
     return part.hash === inputHashOf(activation).hash;
   }
+}
+
+function isBefore(one: Recorded, other: Recorded): boolean {
+  return one.seq < other.seq || (one.seq === other.seq && one.index < other.index);
 }
 
 function asOffer(recorded: Recorded | undefined): Offer | undefined {

@@ -226,8 +226,6 @@ export class Activation {
   parked: Map<string, () => void> | undefined;
   /** Gives overlapping calls back in the order in which they ended. */
   order: CallOrder | undefined;
-  /** A wait that is no call's was closed while its function still ran: it runs again once it is left. */
-  mustRunAgain = false;
   /** Calls of each step name so far, in this generation. */
   ordinals: Map<string, number> | undefined;
   /** Keys of its calls so far, in this generation and since its last save, in order. */
@@ -388,7 +386,6 @@ export class Activation {
     this.openWaits = 0;
     this.parked = undefined;
     this.order = undefined;
-    this.mustRunAgain = false;
     this.ordinals = undefined;
     this.calls = undefined;
     this.knowsRetired = false;

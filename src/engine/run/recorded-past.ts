@@ -33,6 +33,8 @@ export interface Recorded {
   readonly seq: number;
   /** Which of the records of its node, or of steps of its name, in that checkpoint, counted from 0. */
   readonly nth: number;
+  /** Which of all parts of that checkpoint's change it is: what settled in one turn shares a checkpoint, and settled in this order. */
+  readonly index: number;
   readonly part: ChangePart;
 }
 

@@ -53,7 +53,6 @@ export function leave(core: RunCore, activation: Activation): void {
   core.agenda.setBusy(activation, false);
   if (activation.frameRun.hasFailed) activation.frameRun.onEnd?.();
   tellWaiting(core, activation.frameRun);
-  if (activation.mustRunAgain) core.agenda.wakeUps.push(activation);
   // It was told to end, and asked something instead: nobody is to wait for that.
   if (activation.isCancelled) core.agenda.cancelled.push(activation);
 }
@@ -90,22 +89,21 @@ export function leaveAtWait(core: RunCore, activation: Activation, key: string):
   return closed;
 }
 
-/** The wait of a call is closed. Says whether its function still runs, and goes on from there. */
-export function goOnFromWait(core: RunCore, activation: Activation, key: string): boolean {
+/** The wait of a call is closed. If its function still runs, and is left at the call, it goes on from there; one that has yet to come to it finds its end recorded. */
+export function goOnFromWait(core: RunCore, activation: Activation, key: string): void {
   const { phase, parked, isEnding, isCancelled } = activation;
   const resolve = parked?.get(key);
-  if (resolve === undefined || phase !== 'running' || isEnding || isCancelled || core.standing.isStopping) return false;
+  if (resolve === undefined || phase !== 'running' || isEnding || isCancelled || core.standing.isStopping) return;
   parked?.delete(key);
   activation.openWaits -= 1;
   activation.stepsInFlight += 1;
   updateBusy(core, activation);
   resolve();
-  return true;
 }
 
 /** What a call was left at may be there now: the function goes on from it if it still runs, else runs again from its top. */
 export function wakeLeft(core: RunCore, activation: Activation, generation: number, key: string): void {
   if (activation.generation !== generation) return;
   if (activation.phase === 'left') core.agenda.wakeUps.push(activation);
-  else if (!goOnFromWait(core, activation, key)) activation.mustRunAgain = true;
+  else goOnFromWait(core, activation, key);
 }

@@ -238,7 +238,7 @@ function wake(core: RunCore, waitId: string, { kind, step }: WaitRecord): void {
   // One that waits for its next attempt finds then what was answered meanwhile.
   if (activation.phase === 'left' || (activation.phase === 'retrying' && kind === 'retry'))
     core.agenda.wakeUps.push(activation);
-  else if (step === undefined || !goOnFromWait(core, activation, step)) activation.mustRunAgain = true;
+  else if (step !== undefined) goOnFromWait(core, activation, step);
 }
 
 /** When an activation is over, what it and its child runs still waited for is no longer open. */

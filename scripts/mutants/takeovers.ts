@@ -1,0 +1,51 @@
+/** Changes of meaning in what a fork takes of its ancestors, in what somebody answers meanwhile, and in when things are stored. */
+import type { Mutant } from './mutant.ts';
+
+export const takeoverMutants: readonly Mutant[] = [
+  {
+    name: 'where a policy makes no checkpoint, what is to be stored grows without end',
+    file: 'src/engine/settle/settle.ts',
+    old: " || ending.status === 'failed' || isLarge)",
+    new: " || ending.status === 'failed' || (isLarge && core.nextSeq < 0))",
+    tests: ['src/engine/drive/checkpoint-policies.test.ts'],
+  },
+  {
+    name: 'what a person says while the world is asked about an effect is not heard',
+    file: 'src/engine/effects/judge.ts',
+    old: '  const view = doubtViewOf(effort, onInDoubt);',
+    new: '  const view: DoubtView = { ...doubtViewOf(effort, onInDoubt), decision: undefined };',
+    tests: ['src/engine/effects/answers-meanwhile.test.ts'],
+  },
+  {
+    name: 'a step that is to be tried at once waits for its time, if that was said while it was judged',
+    file: 'src/engine/calls/steps.ts',
+    old: `    if (effort.fields()?.intent !== undefined) {
+      const judged`,
+    new: `    const before = effort.fields();
+    if (effort.fields()?.intent !== undefined) {
+      effort.fields = () => before;
+      const judged`,
+    tests: ['src/engine/effects/answers-meanwhile.test.ts'],
+  },
+  {
+    name: 'outcomes recorded side by side are taken in the order in which they are due',
+    file: 'src/engine/replay/replay.ts',
+    old: 'this.#pending.sort((a, b) => a.recorded.seq - b.recorded.seq || a.recorded.index - b.recorded.index);',
+    new: '',
+    tests: ['src/engine/replay/recorded-order.test.ts'],
+  },
+  {
+    name: 'outcomes recorded in one checkpoint are taken in the order in which they are due',
+    file: 'src/engine/replay/replay.ts',
+    old: 'this.#pending.sort((a, b) => a.recorded.seq - b.recorded.seq || a.recorded.index - b.recorded.index);',
+    new: 'this.#pending.sort((a, b) => a.recorded.seq - b.recorded.seq);',
+    tests: ['src/engine/replay/recorded-order.test.ts'],
+  },
+  {
+    name: 'a fork reuses the failure of a pure node',
+    file: 'src/engine/replay/replay.ts',
+    old: 'return isFailure && !isEffect(node) ? undefined : { recorded };',
+    new: 'return isFailure && node.id === undefined ? undefined : { recorded };',
+    tests: ['src/engine/replay/recorded-order.test.ts'],
+  },
+];
