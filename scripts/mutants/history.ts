@@ -107,4 +107,18 @@ export const historyMutants: readonly Mutant[] = [
     new: 'const dueFactor = 30;',
     tests: ['src/history/load/snapshot-policy.test.ts'],
   },
+  {
+    name: 'blobs that only a packed checkpoint names are collected',
+    file: 'src/history/shorten/collect-blobs.ts',
+    old: 'yield checkpointText(run.key, row);',
+    new: 'yield text(row.body);',
+    tests: ['src/history/stored/packed.test.ts'],
+  },
+  {
+    name: 'an export holds a large snapshot as it is kept',
+    file: 'src/history/move/export.ts',
+    old: 'body: readSnapshotText(run.key, row)',
+    new: 'body: asBuffer(row.body).toString()',
+    tests: ['src/history/stored/packed.test.ts'],
+  },
 ];

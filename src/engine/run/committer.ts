@@ -20,6 +20,7 @@ export interface Landed {
 interface InFlight {
   readonly commit: Commit;
   readonly changeJson: string;
+  /** About the size of the body's text. */
   readonly sizeBytes: number;
   /** Made only if somebody waits for this commit: most are made in passing. */
   settled: PromiseWithResolvers<void> | undefined;
@@ -86,12 +87,13 @@ export class Committer {
     const seq = this.seq + 1;
     const pending = pendingOf(draft.root);
     const { body, checksum } = encodeCheckpoint({ runKey, seq }, this.checksum, at, changeJson, ops, given, pending);
+    const sizeBytes = changeJson.length + ops.length + (given?.length ?? 0);
     this.seq = seq;
     this.checksum = checksum;
     const checkpoint = { seq, at, body, checksum };
     const commit: Commit =
       index === undefined ? { claim, checkpoint, durability } : { claim, checkpoint, durability, ...index };
-    this.#send({ commit, changeJson, sizeBytes: body.byteLength, settled: undefined });
+    this.#send({ commit, changeJson, sizeBytes, settled: undefined });
   }
 
   #send(flight: InFlight): void {

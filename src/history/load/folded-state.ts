@@ -52,11 +52,12 @@ export class FoldedState {
         continue;
       }
       this.chain ??= new Chain(-1, rootChecksum);
-      const slow = this.state.apply(this.#blobs, run, this.chain.verify(run, row));
+      const checkpoint = this.chain.verify(run, row);
+      const slow = this.state.apply(this.#blobs, run, checkpoint);
       if (slow !== undefined) await slow;
-      this.#deltaBytes += row.body.length;
+      this.#deltaBytes += checkpoint.sizeBytes;
       this.#rows += 1;
-      if (run.key === this.#run.key) this.#ownCost += costOf(row.body.length, 1);
+      if (run.key === this.#run.key) this.#ownCost += costOf(checkpoint.sizeBytes, 1);
     }
   }
 }

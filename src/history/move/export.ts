@@ -3,14 +3,14 @@ import type { BlobStore } from '../../ports/blobs.ts';
 import type { CheckpointRow, Claim, RunRow, Store, WaitRow } from '../../ports/store.ts';
 import type { RunTree } from '../../state/tree.ts';
 import { fileHashesIn } from '../../state/values/codec.ts';
-import { checkpointId, decodeCheckpoint, encodeCheckpoint } from '../stored/checkpoint.ts';
+import { checkpointId, checkpointText, decodeCheckpoint, encodeCheckpoint } from '../stored/checkpoint.ts';
 import { asBuffer, toHex } from '../stored/checksum.ts';
 import { decodeOrNothing } from '../stored/chain.ts';
 import { exportVersion, type CheckpointLine, type ExportLine, type HeaderLine } from './export-format.ts';
 import { firstSeqOf, readLineage, readRows, type LineagePart } from '../load/lineage.ts';
 import { loadState } from '../load/load.ts';
 import { listBlobs } from '../stored/resolve-values.ts';
-import { decodeSnapshot } from '../stored/snapshot.ts';
+import { decodeSnapshot, readSnapshotText } from '../stored/snapshot.ts';
 import { listMetaBlobs } from '../stored/stored-meta.ts';
 import { readSound } from '../stored/messages.ts';
 import { openWaitRows } from '../stored/open-waits.ts';
@@ -113,7 +113,7 @@ async function* exportSnapshot(
   const row = await store.readSnapshot(run, run.prunedBelow);
   if (row === undefined) return;
   yield* exportBlobs(blobs, run.tenant, listBlobs(decodeSnapshot(run.key, row).parseTree()), sent);
-  yield { snapshot: row.seq, checksum: toHex(row.checksum), body: asBuffer(row.body).toString() };
+  yield { snapshot: row.seq, checksum: toHex(row.checksum), body: readSnapshotText(run.key, row) };
 }
 
 async function* exportCheckpoints(
@@ -126,7 +126,7 @@ async function* exportCheckpoints(
     for await (const rows of readRows(store, run, startOf(run), upTo)) {
       for (const row of rows) {
         yield* exportBlobs(blobs, run.tenant, blobsOf(run, row), sent);
-        yield toLine(index, row);
+        yield toLine(index, run, row);
       }
     }
   }
@@ -151,8 +151,9 @@ function blobsOf(run: RunRow, row: CheckpointRow): ReadonlySet<string> {
   return hasTags ? listBlobs(given, listBlobs(ops)) : new Set();
 }
 
-function toLine(run: number, { seq, at, checksum, body }: CheckpointRow): CheckpointLine {
-  return { checkpoint: seq, run, at, checksum: toHex(checksum), body: asBuffer(body).toString() };
+function toLine(index: number, run: RunRow, row: CheckpointRow): CheckpointLine {
+  const { seq, at, checksum } = row;
+  return { checkpoint: seq, run: index, at, checksum: toHex(checksum), body: checkpointText(run.key, row) };
 }
 
 const toBase64 = (bytes: Uint8Array): string => asBuffer(bytes).toString('base64');

@@ -5,6 +5,7 @@ import { Chain } from '../stored/chain.ts';
 import {
   decodeCheckpoint,
   encodeCheckpoint,
+  keptForm,
   rootChecksum,
   sealBody,
   type DecodedCheckpoint,
@@ -88,7 +89,8 @@ export class ImportedRun {
     this.#link = checkpoint.fold?.covers ?? checksum;
     if (this.#held !== undefined) await this.#writer.write(this.#held);
     else if (this.#snapshot !== undefined) this.#writer.beginAt(this.#sealSnapshot(this.#snapshot));
-    this.#held = { ...row, checksum };
+    const body = keptForm(row.seq, JSON.stringify(checkpoint.change), row.body);
+    this.#held = { ...row, body, checksum };
     this.#count += 1;
   }
 

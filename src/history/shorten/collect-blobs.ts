@@ -3,6 +3,7 @@ import { CairnError } from '../../errors.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
 import type { RunKey, RunRow, Store } from '../../ports/store.ts';
 import { readAllRuns, readAllWaits } from '../place/all-rows.ts';
+import { checkpointText } from '../stored/checkpoint.ts';
 import { asBuffer } from '../stored/checksum.ts';
 import { firstSeqOf } from '../load/lineage.ts';
 import { readSnapshotText } from '../stored/snapshot.ts';
@@ -22,7 +23,7 @@ async function* textsOf(store: Store, run: RunRow): AsyncGenerator<string> {
   yield text(run.meta);
   for (let from = firstSeqOf(run); from <= run.head;) {
     const rows = await store.readCheckpoints(run, { from, to: run.head, limit: pageRows });
-    for (const { body } of rows) yield text(body);
+    for (const row of rows) yield checkpointText(run.key, row);
     from = (rows.at(-1)?.seq ?? run.head) + 1;
   }
   for (let seq = run.head; seq >= 0;) {

@@ -2,8 +2,9 @@
 import { hash } from 'node:crypto';
 import { CairnError } from '../../errors.ts';
 import type { CheckpointRow } from '../../ports/store.ts';
-import { asBuffer, computeChecksum, encodeWithChecksum, isChecksumRight, toHex } from './checksum.ts';
+import { computeChecksum, encodeWithChecksum, isChecksumRight, toHex } from './checksum.ts';
 import type { Change } from './change.ts';
+import { packSmall, unpack } from './packed.ts';
 import { tagMarker } from './resolve-values.ts';
 
 export const formatVersion = 1;
@@ -43,14 +44,19 @@ export interface DecodedCheckpoint {
   readonly ops: readonly unknown[];
   /** Updates as given by node path, in their stored form; undefined if there are none. */
   readonly given: unknown;
-  /** Whether stored values may hold type tags; if not, they are what they stand for. */
   /** How much a fork from here must look at: open waits, failures, what a fork brought and is not used yet. Undefined: not known. */
   readonly pending?: number;
+  /** Whether stored values may hold type tags; if not, they are what they stand for. */
   readonly hasTags: boolean;
   readonly fold?: Fold;
+  /** Size of the body's text. */
+  readonly sizeBytes: number;
   /** What the next checkpoint has as its parent: the row's checksum, or what a fold covers. */
   readonly link: Uint8Array;
 }
+
+/** What of a checkpoint's row is computed: its body as it is kept, and its checksum of 32 bytes. */
+export type EncodedCheckpoint = Pick<CheckpointRow, 'body' | 'checksum'>;
 
 /** The parent of the checkpoint with seq 0: 32 zero bytes. */
 export const rootChecksum: Uint8Array = new Uint8Array(32);
@@ -70,6 +76,33 @@ function prefixOf({ runKey, seq }: CheckpointIdentity, at: number): string {
   return `checkpoint.${runKey}.${seq}.${at}.`;
 }
 
+const packedFromBytes = 1024;
+const historyBytes = 512 * 1024;
+
+/**
+ * A body as it is kept. What tells of an `external` effect is packed: the call out took far longer than packing does. A history that would
+ * stay below 1 MiB with checkpoints of this size is left as it is, so that a short run is read without a decompressor.
+ * @param changeJson - JSON text of its Change
+ */
+export function keptForm(seq: number, changeJson: string, text: Uint8Array): Uint8Array {
+  const isLong = text.length >= packedFromBytes && text.length * seq >= historyBytes;
+  return isLong && changeJson.includes('"effect":"external"') ? packSmall(text) : text;
+}
+
+/** The text of a row's body. @throws CHECKPOINT_CORRUPT */
+export function checkpointText(runKey: string, { seq, body }: CheckpointRow): string {
+  return unpackOf({ runKey, seq }, body).toString();
+}
+
+/** @throws CHECKPOINT_CORRUPT */
+function unpackOf(identity: CheckpointIdentity, body: Uint8Array): Buffer {
+  try {
+    return unpack(body);
+  } catch (error) {
+    throw corrupt(identity, 'it cannot be decompressed', error);
+  }
+}
+
 /**
  * Makes a row's body and checksum; the body is put together as text, so a delta is encoded once and never again.
  * @param parentChecksum - 32 bytes: the `link` of the checkpoint before, {@link rootChecksum} for the first
@@ -87,10 +120,21 @@ export function encodeCheckpoint(
   delta: string,
   given?: string,
   pending = 0,
-): { readonly body: Uint8Array; readonly checksum: Uint8Array } {
+): EncodedCheckpoint {
   const tail = (given === undefined ? '' : `,"given":${given}`) + (pending === 0 ? '' : `,"pending":${pending}`);
   const text = `{"v":${formatVersion},"change":${changeJson},"delta":${delta}${tail}}`;
-  return encodeWithChecksum(prefixOf(identity, at), parentChecksum, text);
+  return encodeText(identity, parentChecksum, at, changeJson, text);
+}
+
+function encodeText(
+  identity: CheckpointIdentity,
+  parentChecksum: Uint8Array,
+  at: number,
+  changeJson: string,
+  text: string,
+): EncodedCheckpoint {
+  const { body, checksum } = encodeWithChecksum(prefixOf(identity, at), parentChecksum, text);
+  return { body: keptForm(identity.seq, changeJson, body), checksum };
 }
 
 /** The like of {@link encodeCheckpoint} for a row that stands for a pruned span. */
@@ -99,11 +143,11 @@ export function encodeFold(
   parentChecksum: Uint8Array,
   content: CheckpointContent,
   fold: Fold,
-): { readonly body: Uint8Array; readonly checksum: Uint8Array } {
+): EncodedCheckpoint {
   const change = JSON.stringify(content.change);
   const mark = `"fold":{"after":${fold.after},"covers":"${toHex(fold.covers)}"}`;
   const text = `{"v":${formatVersion},"change":${change},"delta":${content.delta},${mark}}`;
-  return encodeWithChecksum(prefixOf(identity, content.at), parentChecksum, text);
+  return encodeText(identity, parentChecksum, content.at, change, text);
 }
 
 /** The checksum of a body that is there already, under another identity or parent: for imports. */
@@ -127,13 +171,14 @@ export function decodeCheckpoint(
   row: CheckpointRow,
 ): DecodedCheckpoint {
   if (row.seq !== identity.seq) throw corrupt(identity, `the row says that it is ${row.seq}`);
+  const bytes = unpackOf(identity, row.body);
   if (
     parentChecksum !== undefined &&
-    !isChecksumRight(prefixOf(identity, row.at), parentChecksum, row.body, row.checksum)
+    !isChecksumRight(prefixOf(identity, row.at), parentChecksum, bytes, row.checksum)
   ) {
     throw corrupt(identity, 'its checksum does not fit');
   }
-  const text = asBuffer(row.body).toString();
+  const text = bytes.toString();
   const body = parseBody(identity, text);
   const fold = readFold(identity, body['fold']);
   return {
@@ -144,6 +189,7 @@ export function decodeCheckpoint(
     given: body['given'],
     hasTags: text.includes(tagMarker),
     ...(fold === undefined ? { pending: Number(body['pending'] ?? 0) } : { fold }),
+    sizeBytes: bytes.length,
     link: fold?.covers ?? row.checksum,
   };
 }

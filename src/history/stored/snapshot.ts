@@ -1,8 +1,9 @@
 /** The stored form of a snapshot: a derived encoding of a checkpoint's whole state, beside its delta (C4, C6). */
 import type { SnapshotRow } from '../../ports/store.ts';
-import { asBuffer, encodeWithChecksum, isChecksumRight, toHex } from './checksum.ts';
+import { encodeWithChecksum, isChecksumRight, toHex } from './checksum.ts';
 import { checkpointId, type CheckpointIdentity } from './checkpoint.ts';
 import { CairnError } from '../../errors.ts';
+import { packLarge, unpack } from './packed.ts';
 import { parseTreeLines, toTreeLines } from './tree-lines.ts';
 
 export const snapshotVersion = 1;
@@ -29,9 +30,7 @@ const newline = 10;
 const prefixOf = ({ runKey, seq }: CheckpointIdentity): string => `snapshot.${runKey}.${seq}.`;
 
 /** From this size on a snapshot is compressed: small ones cost more time than they save room. */
-const compressedFromBytes = 64 * 1024;
-/** The first bytes of what zstd makes; a body that is kept as it is begins with a brace. */
-const zstdMark = Buffer.from([0x28, 0xb5, 0x2f, 0xfd]);
+const packedFromBytes = 64 * 1024;
 
 /**
  * Makes the row of a snapshot. The body is one line of JSON about it and the lines of the tree, compressed where that saves a tenth; the
@@ -46,32 +45,21 @@ export function encodeSnapshot(
   const header = { v: snapshotVersion, of: toHex(of.link), parent: toHex(of.parent), tags: hasTags };
   const text = [JSON.stringify(header), ...toTreeLines(treeJson)].join('\n');
   const { body, checksum } = encodeWithChecksum(prefixOf(identity), of.link, text);
-  return { seq: identity.seq, body: pack(body), checksum };
+  return { seq: identity.seq, body: body.length < packedFromBytes ? body : packLarge(body), checksum };
 }
 
-/** Loaded when first needed: most runs never are so large. */
-const zlib = () => process.getBuiltinModule('node:zlib');
-
-function pack(body: Uint8Array): Uint8Array {
-  if (body.length < compressedFromBytes) return body;
-  const packed = zlib().zstdCompressSync(body);
-  return packed.length < body.length * 0.9 ? packed : body;
+/** The text of a snapshot. @throws CHECKPOINT_CORRUPT */
+export function readSnapshotText(runKey: string, { seq, body }: SnapshotRow): string {
+  return unpackOf({ runKey, seq }, body).toString();
 }
 
 /** @throws CHECKPOINT_CORRUPT */
-function unpack(identity: CheckpointIdentity, body: Uint8Array): Buffer {
-  const bytes = asBuffer(body);
-  if (!bytes.subarray(0, zstdMark.length).equals(zstdMark)) return bytes;
+function unpackOf(identity: CheckpointIdentity, body: Uint8Array): Buffer {
   try {
-    return zlib().zstdDecompressSync(bytes);
+    return unpack(body);
   } catch {
     throw corrupt(identity, 'it cannot be decompressed');
   }
-}
-
-/** The text of a snapshot, for who looks for something in it, byte by byte. @throws CHECKPOINT_CORRUPT */
-export function readSnapshotText(runKey: string, { seq, body }: SnapshotRow): string {
-  return unpack({ runKey, seq }, body).toString('latin1');
 }
 
 /**
@@ -80,7 +68,7 @@ export function readSnapshotText(runKey: string, { seq, body }: SnapshotRow): st
  */
 export function decodeSnapshot(runKey: string, row: SnapshotRow): DecodedSnapshot {
   const identity = { runKey, seq: row.seq };
-  const bytes = unpack(identity, row.body);
+  const bytes = unpackOf(identity, row.body);
   const end = bytes.indexOf(newline);
   const header = readHeader(identity, bytes.toString('latin1', 0, Math.max(end, 0)));
   const link = Buffer.from(String(header['of']), 'hex');
