@@ -1,5 +1,6 @@
 /** Every named change of meaning that a test must notice. */
 import { agentMutants } from './agents.ts';
+import { cassetteMutants } from './cassettes.ts';
 import { costMutants } from './costs.ts';
 import { childMutants } from './children.ts';
 import { dialectsMutants } from './dialects.ts';
@@ -29,4 +30,5 @@ export const mutantsByRoom: Readonly<Record<string, readonly Mutant[]>> = {
   stores: storesMutants,
   doors: doorsMutants,
   workers: workersMutants,
+  cassettes: cassetteMutants,
 };

@@ -1,7 +1,7 @@
 /** The model calls of one conversation as they are on record: what is asked is found there by its content, and what cannot be is told apart (A2, A3). */
 import { CairnError } from '../errors.ts';
 import type { NodeContext } from '../graph/contracts/node-contract.ts';
-import { MessageKeys } from './message-keys.ts';
+import { MessageKeys } from '../ports/message-keys.ts';
 
 /** What is recorded of a call: the answer, and marks of the messages that its request was the first to hold. */
 export interface RecordedCall<Response = unknown> {

@@ -1,5 +1,6 @@
 /** Sources of answers for nodes and blocks that call a language model: the door `cairn-workflows/models`. */
 export { createAiSdkModels, type AiSdkOptions } from './ai-sdk.ts';
+export { createCassetteModels, type CassetteOptions } from './cassette/cassette.ts';
 export type { ModelProfile, ProviderSettings } from './ai-sdk-settings.ts';
 export type { ModelPrice, ModelPrices } from './prices.ts';
 export {

@@ -8,6 +8,7 @@ import {
 } from '../graph/contracts/model-contract.ts';
 import { NodeFailure } from '../graph/contracts/node-contract.ts';
 import type { ModelRequest, Models } from '../ports/model.ts';
+import { tellAnswer } from './tell-answer.ts';
 
 /** A tool that a scripted answer asks for. */
 export interface ScriptedCall {
@@ -56,7 +57,7 @@ export function createScriptedModels(script: Script): ScriptedModels {
       if (answer instanceof Error) throw answer;
       const turn = typeof answer === 'string' ? { text: answer } : answer;
       const response = responseOf(turn, request, index + 1);
-      if (request.onDelta !== undefined) tell(response.content, turn.pieces, request.onDelta);
+      tellAnswer(response.content, request.onDelta, turn.pieces);
       return response;
     },
   };
@@ -78,21 +79,6 @@ function responseOf(turn: ScriptedTurn, request: ModelRequest, number: number): 
     ...given,
     content,
   };
-}
-
-/** Tells the answer part by part; the text in the pieces given. */
-function tell(
-  content: readonly AssistantPart[],
-  pieces: readonly string[] | undefined,
-  onDelta: NonNullable<ModelRequest['onDelta']>,
-): void {
-  for (const part of content) {
-    if (part.type === 'reasoning') onDelta({ type: 'reasoning', text: part.text });
-    if (part.type === 'text') for (const text of pieces ?? [part.text]) onDelta({ type: 'text', text });
-    if (part.type !== 'tool-call') continue;
-    const { id, tool, input } = part;
-    for (const text of ['', JSON.stringify(input)]) onDelta({ type: 'tool-arguments', id, tool, text });
-  }
 }
 
 function ranOut(count: number): never {

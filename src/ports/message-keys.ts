@@ -1,4 +1,4 @@
-/** Keys of model calls: equal requests have equal keys. Hashes are chained over messages, so a call costs what its conversation grew by. */
+/** Keys of model calls, by which steps and cassettes know them: equal requests have equal keys. Hashes are chained over messages, so a call costs what its conversation grew by. */
 import { encodeValue } from '../state/values/codec.ts';
 import { hashParts, hashText } from '../state/values/hash.ts';
 
@@ -18,12 +18,19 @@ export class MessageKeys {
    * @param settings - all of it but the messages: model, tools, tool choice, form of the answer, options of the provider
    */
   keyOf(settings: object, messages: readonly object[]): string {
-    return hashParts([this.#hashOf(settings), this.#chained(messages)]);
+    return hashParts([this.hashOf(settings), this.#chained(messages)]);
   }
 
   /** A short mark of a message, to compare conversations by. */
   markOf(message: object): string {
-    return this.#hashOf(message).slice(0, markLength);
+    return this.hashOf(message).slice(0, markLength);
+  }
+
+  /** Of a message, or of all but the messages. Each object is hashed once: what is asked is never changed, it is put together anew. */
+  hashOf(value: object): string {
+    let hash = this.#hashes.get(value);
+    if (hash === undefined) this.#hashes.set(value, (hash = hashText(encodeValue(value))));
+    return hash;
   }
 
   #chained(messages: readonly object[]): string {
@@ -31,15 +38,8 @@ export class MessageKeys {
     const isGrown = known > 0 && messages[0] === this.#first && messages[known - 1] === this.#last;
     if (!isGrown) this.#chain = [];
     for (let index = this.#chain.length; index < messages.length; index += 1)
-      this.#chain.push(hashParts([this.#chain[index - 1] ?? '', this.#hashOf(messages[index] as object)]));
+      this.#chain.push(hashParts([this.#chain[index - 1] ?? '', this.hashOf(messages[index] as object)]));
     [this.#first, this.#last] = [messages[0], messages.at(-1)];
     return this.#chain.at(-1) ?? '';
-  }
-
-  /** Each object is hashed once: what is asked is never changed, it is put together anew. */
-  #hashOf(value: object): string {
-    let hash = this.#hashes.get(value);
-    if (hash === undefined) this.#hashes.set(value, (hash = hashText(encodeValue(value))));
-    return hash;
   }
 }

@@ -1,0 +1,95 @@
+/** A model whose answers are on record: made once with another model, then played back to equal requests, without an account. */
+import { CairnError } from '../../errors.ts';
+import type { ModelMessage } from '../../graph/contracts/model-contract.ts';
+import { MessageKeys } from '../../ports/message-keys.ts';
+import type { ModelRequest, Models } from '../../ports/model.ts';
+import { isSecretKey } from '../../state/secrecy/secret-keys.ts';
+import { shown } from '../../state/secrecy/shown.ts';
+import { TextMask } from '../../state/secrecy/text-mask.ts';
+import { hashText } from '../../state/values/hash.ts';
+import { isPlainObject } from '../../state/values/plain.ts';
+import { tellAnswer } from '../tell-answer.ts';
+import { addToCassette, readCassette, type CassetteContents } from './cassette-file.ts';
+import { tellNearest, type AskedCall } from './nearest-call.ts';
+
+export interface CassetteOptions {
+  /** The file: one JSON record a line. It is made when the first call is recorded. */
+  readonly path: string;
+  /** What answers requests that are not on record; the answers are then put on record. Default: such a request fails. */
+  readonly record?: Models;
+  /** Names and values of what must not stand in the file. Default: variables of the environment that are named like secrets. */
+  readonly secrets?: Readonly<Record<string, string>>;
+}
+
+/** Shorter ones stand in too much innocent text. */
+const secretLengthMin = 8;
+
+/**
+ * Makes models that play recorded answers back. A request is known by its hash, as a model step is: settings, tools, form of the answer and
+ * messages; the same request gets the same answer, in any order and however often. To record all of it anew, remove the file first.
+ * What is secret is taken out of requests before they are hashed, and of what is written.
+ *
+ * Calls throw CASSETTE_MISSING (with the nearest call on record and what differs from it), CONFIG_INVALID (the file is damaged), and what
+ * `record` throws.
+ */
+export function createCassetteModels({ path, record, secrets = secretsOf(process.env) }: CassetteOptions): Models {
+  const mask = new TextMask(Object.entries(secrets));
+  const clean = <T>(value: T): T => shown(mask.all(value)) as T;
+  let contents: CassetteContents | undefined;
+  return {
+    async generate(request) {
+      request.signal.throwIfAborted();
+      const tape = (contents ??= readCassette(path));
+      const { key, asked } = describe(clean(questionOf(request)));
+      const known = tape.calls.get(key);
+      if (known !== undefined) {
+        tellAnswer(known.response.content, request.onDelta);
+        return known.response;
+      }
+      if (record === undefined)
+        throw new CairnError('CASSETTE_MISSING', { cassette: path, model: request.model, ...tellNearest(tape, asked) });
+      const response = await record.generate(request);
+      const { settings, messages, parts } = asked;
+      const fresh = [...parts].filter(([part]) => !tape.parts.has(part));
+      const call = { settings, messages, response: clean(response) };
+      addToCassette(path, [...fresh.map(([part, value]) => ({ part, value })), { call: key, ...call }]);
+      for (const [part, value] of fresh) tape.parts.set(part, value);
+      tape.calls.set(key, call);
+      return response;
+    },
+  };
+}
+
+function secretsOf(environment: NodeJS.ProcessEnv): Readonly<Record<string, string>> {
+  const isSecret = (entry: [string, string | undefined]): entry is [string, string] =>
+    isSecretKey(entry[0]) && (entry[1]?.length ?? 0) >= secretLengthMin;
+  return Object.fromEntries(Object.entries(environment).filter(isSecret));
+}
+
+/** All that is asked, without how. */
+function questionOf({ idempotencyKey: _key, signal: _signal, onDelta: _onDelta, ...question }: ModelRequest) {
+  return question;
+}
+
+function describe({ messages, ...settings }: ReturnType<typeof questionOf>): {
+  readonly key: string;
+  readonly asked: AskedCall;
+} {
+  const keys = new MessageKeys();
+  const named = (value: object): [string, unknown] => [keys.hashOf(value).slice(0, 22), withoutBytes(value)];
+  const own = named(settings);
+  const said = messages.map((message: ModelMessage) => named(message));
+  return {
+    key: keys.keyOf(settings, messages),
+    asked: { settings: own[0], messages: said.map(([hash]) => hash), parts: new Map([own, ...said]) },
+  };
+}
+
+/** Images and files are told by size and hash: nobody reads them in a cassette. */
+function withoutBytes(value: unknown): unknown {
+  if (value instanceof Uint8Array)
+    return `[${value.length} bytes, ${hashText(Buffer.from(value).toString('base64')).slice(0, 12)}]`;
+  if (Array.isArray(value)) return value.map(withoutBytes);
+  if (!isPlainObject(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, withoutBytes(item)]));
+}
