@@ -106,7 +106,7 @@ test('O3 reading makes no store, nor does what needs a run that is there', () =>
     ['fork', 'r', '--run'],
   ])
     expect(empty.cairn(...args).code).toBe(3);
-  expect(empty.cairn('prune', '--all').err).toBe('No runs here.\n');
+  expect(empty.cairn('prune', '--all', '--yes').err).toBe('No runs here.\n');
   expect(empty.cairn('ls').err).toBe('No runs here.\n');
   expect(empty.cairn('doctor').out).toMatch(/not there yet/);
   expect(empty.lines('.cairn/cairn.db')).toEqual([]);

@@ -18,6 +18,10 @@ test('H1 log, show, state and diff read a history, in 80 columns', () => {
   const show = folder.cairn('show', 'r@head~1').out;
   expect(show).toMatch(/^checkpoint [0-9a-f]{16}\.\d+\n {2}run +r@\d+\n/);
   expect(show).toMatch(/\nWhat happened:\n/);
+  expect(folder.cairn('show', 'r@0').out).toContain('What it recorded:\n  input: {"topic":"cairns"}\n');
+  const answered = folder.cairn('show', 'r').out;
+  expect(answered).toContain('  outputs.publish: "published: yes"\n');
+  expect(answered).not.toContain('frame.');
   expect(show).toMatch(/\nNODE +STATUS +VISITS +ATTEMPT +STEPS\nread +completed +1 +1/);
   expect(folder.cairn('state', 'r', 'scratch.title').out).toBe('Notes on cairns\n');
   expect(folder.json('state', 'r', 'outputs.read.lines.-1')).toBe('\u001b[2Jsecond');
@@ -55,7 +59,16 @@ test('H1 a tag names a checkpoint, export and import carry a run to another stor
   expect(folder.cairn('import', 'r.jsonl', '--move', '--store', 'sqlite:other.db').out).toMatch(/^imported r@\d+/);
   expect(folder.cairn('state', 'r', 'scratch.title', '--store', 'other.db').out).toBe('Notes on cairns\n');
   expect((folder.json('import', 'r.jsonl', '--run-id', 'copy') as { runId: string }).runId).toBe('copy');
-  expect(folder.cairn('prune', '--all').out).toMatch(/^r {2}\d+ removed/m);
+  const refused = folder.cairn('prune', '--all');
+  expect([refused.code, refused.out]).toEqual([2, '']);
+  expect(refused.err).toContain('pruned checkpoints are gone for good, and nobody can be asked here [USAGE_INVALID]');
+  const kept = folder.cairn('show', 'r@early~').out;
+  const dry = folder.cairn('prune', 'r', '--dry-run').out;
+  expect(dry).toMatch(/^r {2}\d+ checkpoints? would be pruned: 0.*; the oldest kept is 1\n$/);
+  expect(folder.cairn('show', 'r@early~').out).toBe(kept);
+  expect(folder.cairn('prune', 'r', '--yes').out).toBe(dry.replace('would be pruned', 'pruned'));
+  expect(folder.cairn('prune', 'r', '--yes').out).toBe('r  nothing to prune\n');
+  expect(folder.cairn('show', 'r@0').err).toContain('[CHECKPOINT_PRUNED]');
   expect(folder.cairn('tag', 'r', 'early', '--remove').out).toBe('removed tag early of r\n');
 });
 

@@ -98,7 +98,7 @@ export class History<State = StateAt> {
   /** All there is to say about one checkpoint. */
   async show(name: CheckpointName): Promise<CheckpointDetails> {
     const { run, seq } = await this.#find(name);
-    return showCheckpoint(this.#place.store, this.#place.blobs, run, seq);
+    return showCheckpoint(this.#place, run, seq);
   }
 
   /** The values of a run at a checkpoint. */

@@ -8,12 +8,12 @@ import type { Session } from '../session.ts';
 import { printable } from '../text/printable.ts';
 import { formatAge } from '../text/time.ts';
 
-function print({ screen }: Session, { removed, folded, left }: CleanUpOutput, isDry: boolean, now: number): void {
+function print({ screen }: Session, { removed, pruned, left }: CleanUpOutput, isDry: boolean, now: number): void {
   for (const { runId, graphId, endedAt } of removed)
     screen.print(
       `${printable(runId)} ${printable(graphId)}  ${isDry ? 'would go' : 'removed'}: ended ${formatAge(now - endedAt)} ago`,
     );
-  for (const { runId, graphId, checkpoints } of folded)
+  for (const { runId, graphId, checkpoints } of pruned)
     screen.print(
       `${printable(runId)} ${printable(graphId)}  ${isDry ? 'at most ' : ''}${checkpoints} checkpoints ${isDry ? 'would be pruned' : 'pruned'}`,
     );
@@ -21,7 +21,7 @@ function print({ screen }: Session, { removed, folded, left }: CleanUpOutput, is
     screen.note(
       `${printable(runId)} was left as it is: ${because === 'busy' ? 'it is being worked on' : 'it has forks'}`,
     );
-  if (removed.length + folded.length === 0) screen.note('Nothing to clean up.');
+  if (removed.length + pruned.length === 0) screen.note('Nothing to clean up.');
 }
 
 export const cleanupCommand: Command<CleanUpInput> = {

@@ -41,11 +41,7 @@ function formatDifference(difference: Difference, { screen }: Session): readonly
 
 function standingOf(row: NodeDifference['before']): string {
   if (row === undefined) return 'not started';
-  return [
-    row.isInDoubt ? 'in doubt' : row.status,
-    row.visits > 1 ? `visit ${row.visits}` : '',
-    row.attempt > 1 ? `attempt ${row.attempt}` : '',
-  ]
+  return [row.status, row.visits > 1 ? `visit ${row.visits}` : '', row.attempt > 1 ? `attempt ${row.attempt}` : '']
     .filter((text) => text !== '')
     .join(', ');
 }

@@ -9,13 +9,13 @@ import {
 import { describePart } from '../text/change-text.ts';
 import type { Command } from '../command.ts';
 import type { Session } from '../session.ts';
-import { printable } from '../text/printable.ts';
+import { printable, printableLines } from '../text/printable.ts';
+import { formatRecorded, formatValue } from '../text/recorded-text.ts';
 import { toneOf } from '../text/style.ts';
 import { formatCosts } from '../text/amounts.ts';
 import { formatPairs, formatTable } from '../text/table.ts';
 import { formatTime } from '../text/time.ts';
-import { formatInline } from '../text/value.ts';
-import { fit } from '../text/width.ts';
+import { wrap } from '../text/width.ts';
 
 const columns = [
   { title: 'NODE', canShrink: true },
@@ -27,9 +27,10 @@ const columns = [
 
 type Node = ShowCheckpointOutput['view']['nodes'][number];
 
-function toCells(node: Node): Parameters<typeof formatTable>[1][number] {
-  const { path, status, visits, attempt, isInDoubt, steps, retired, lists } = node;
-  const shown = isInDoubt ? 'in doubt' : status;
+/** @param isInDoubt - whether nobody is in the effects that have no result */
+function toCells(node: Node, isInDoubt: boolean): Parameters<typeof formatTable>[1][number] {
+  const { path, status, visits, attempt, hasOpenEffect, steps, retired, lists } = node;
+  const shown = hasOpenEffect ? (isInDoubt ? 'in doubt' : 'running') : status;
   const counts = Object.entries({ ...steps, retired }).filter(([, count]) => count !== undefined);
   const kept = [
     ...counts.map(([name, count]) => `${count} ${name}`),
@@ -58,7 +59,8 @@ function printDetails({ screen }: Session, details: ShowCheckpointOutput): void 
     sizeBytes,
     checksum,
     change,
-    changed,
+    recorded,
+    isInDoubt,
     view,
   } = details;
   const costs = formatCosts(view);
@@ -75,21 +77,32 @@ function printDetails({ screen }: Session, details: ShowCheckpointOutput): void 
   ];
   screen.print(`${screen.paint('strong', 'checkpoint')} ${checkpointId}`, ...formatPairs(pairs, '  '));
   screen.print('', 'What happened:', ...change.map((part) => `  ${describePart(part)}`));
-  if (changed.length > 0) {
-    const lines = changed.map(({ op, path }) => fit(printable(`  ${op} ${path.join('.')}`), screen.width));
-    screen.print('', 'What changed:', ...lines);
-  }
+  const told = formatRecorded(recorded, screen.width);
+  if (told.length > 0) screen.print('', 'What it recorded:', ...told);
   // The start and the end of a graph are places, and no work.
   const nodes = view.nodes.filter(({ path }) => path.at(-1)?.startsWith('__') !== true);
   const shown = costs === undefined ? columns : [...columns, { title: 'SPENT', canShrink: true }];
-  if (nodes.length > 0) screen.print('', ...formatTable(shown, nodes.map(toCells), screen));
-  const waits = view.waits.map(({ node, kind, prompt = '', waitId }) =>
-    fit(`  ${printable(node.join('/'))} ${kind} ${waitId} ${printable(prompt)}`, screen.width),
-  );
+  if (nodes.length > 0)
+    screen.print(
+      '',
+      ...formatTable(
+        shown,
+        nodes.map((node) => toCells(node, isInDoubt)),
+        screen,
+      ),
+    );
+  const waits = view.waits.flatMap(({ node, kind, prompt = '', waitId }) => [
+    `  ${printable(node.join('/'))}: ${kind} ${waitId}`,
+    ...wrap(printableLines(prompt), screen.width - 4).map((line) => `    ${line}`.trimEnd()),
+  ]);
   if (waits.length > 0) screen.print('', 'Open:', ...waits);
   const failures = Object.entries(view.failures);
   if (failures.length > 0)
-    screen.print('', 'Failed:', ...failures.map(([node, error]) => `  ${printable(node)}: ${formatInline(error)}`));
+    screen.print(
+      '',
+      'Failed:',
+      ...failures.flatMap(([node, error]) => formatValue(printable(node), error, screen.width)),
+    );
 }
 
 export const showCommand: Command<ShowCheckpointInput> = {

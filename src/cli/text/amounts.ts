@@ -21,3 +21,8 @@ export function formatCosts({ spent = {}, saved = {} }: Costs): string | undefin
   if (isFree(saved)) return isFree(spent) ? undefined : formatAmounts(spent);
   return `${formatAmounts(spent)}; saved ${formatAmounts(saved)}`;
 }
+
+/** `1 checkpoint`, `3 checkpoints` */
+export function countOf(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+}

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { NodeFailure, type EffectClass, type NodeContext } from '../../graph/contracts/node-contract.ts';
 import { exportRun } from '../../history/move/export.ts';
 import { importRun } from '../../history/move/import.ts';
-import { showCheckpoint, walkLog } from '../../history/read/log.ts';
+import { walkLog } from '../../history/read/log.ts';
 import { collect } from '../../../test/support/small-graphs.ts';
 import { pruneRun } from '../../history/shorten/prune.ts';
 import { createMemoryBlobs } from '../../blobs/memory-blobs.ts';
@@ -221,7 +221,7 @@ test('E11 the log, a shown checkpoint and an export hold them; pruning takes the
   const entries = await collect(walkLog(bench.store, row));
   const logged = entries.toReversed().flatMap(({ change }) => change.filter(({ kind }) => kind === 'event'));
   expect(logged.map(({ detail }) => detail)).toEqual(['begins', 'turn 1', 'said 1', 'turn 2', 'said 2']);
-  expect((await showCheckpoint(bench.store, blobs, row, 1)).change[0]).toEqual({
+  expect((await bench.engine.history.show({ runId: 'r', seq: 1 })).change[0]).toEqual({
     kind: 'event',
     node: ['a'],
     name: 'progress',

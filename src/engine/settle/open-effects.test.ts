@@ -179,7 +179,7 @@ describe('X3 an effect that still runs when its activation is over', () => {
     const { root } = await loadState(bench.store, bench.options.blobs, run ?? fail());
     expect(viewState(root).nodes.find(({ path }) => path[0] === 'slow')).toMatchObject({
       status: 'cancelled',
-      isInDoubt: true,
+      hasOpenEffect: true,
     });
   });
 });

@@ -2,21 +2,13 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { BlobStore } from '../../ports/blobs.ts';
 import type { RunRow, Store } from '../../ports/store.ts';
-import { isPlainObject } from '../../state/values/plain.ts';
 import { loadState } from '../load/load.ts';
+import { compareValues, type ValueDifference } from './compare-values.ts';
 import { viewState, type CheckpointView, type NodeRow } from './state-view.ts';
 
 export interface CheckpointPlace {
   readonly run: RunRow;
   readonly seq: number;
-}
-
-/** A value that differs; a side without the value has no field for it. */
-export interface ValueDifference {
-  /** From the partition on: `scratch`, `artifacts`, `diagnostics`, `input`, `outputs`, `failures`. List items stand under their index. */
-  readonly path: readonly string[];
-  readonly before?: unknown;
-  readonly after?: unknown;
 }
 
 /** A node whose standing differs; a side where it was not started has no field. */
@@ -46,34 +38,13 @@ export async function diffCheckpoints(
 ): Promise<CheckpointDifference> {
   const before = viewState((await loadState(store, blobs, a.run, a.seq)).root);
   const after = viewState((await loadState(store, blobs, b.run, b.seq)).root);
-  const values: ValueDifference[] = [];
-  compareKeyed({ ...before.state }, { ...after.state }, [], values);
   return {
     ...(before.status === after.status ? {} : { status: { before: before.status, after: after.status } }),
-    values,
+    values: compareValues({ ...before.state }, { ...after.state }),
     nodes: compareNodes(before.nodes, after.nodes),
     waits: { closed: waitsOnlyIn(before, after), opened: waitsOnlyIn(after, before) },
   };
 }
-
-type Keyed = Readonly<Record<string, unknown>>;
-
-function compareKeyed(before: Keyed, after: Keyed, path: readonly string[], found: ValueDifference[]): void {
-  for (const key of new Set([...Object.keys(before), ...Object.keys(after)])) {
-    const place = [...path, key];
-    if (!Object.hasOwn(after, key)) found.push({ path: place, before: before[key] });
-    else if (!Object.hasOwn(before, key)) found.push({ path: place, after: after[key] });
-    else compareValues(before[key], after[key], place, found);
-  }
-}
-
-function compareValues(before: unknown, after: unknown, path: readonly string[], found: ValueDifference[]): void {
-  if (isPlainObject(before) && isPlainObject(after)) compareKeyed(before, after, path, found);
-  else if (Array.isArray(before) && Array.isArray(after)) compareKeyed(keyed(before), keyed(after), path, found);
-  else if (!isDeepStrictEqual(before, after)) found.push({ path, before, after });
-}
-
-const keyed = (items: readonly unknown[]): Keyed => Object.fromEntries(items.entries());
 
 function compareNodes(before: readonly NodeRow[], after: readonly NodeRow[]): readonly NodeDifference[] {
   const byPath = (rows: readonly NodeRow[]): Map<string, NodeRow> =>

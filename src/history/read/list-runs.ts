@@ -46,9 +46,14 @@ function recordedAs(shown: ShownStatus): readonly StoredStatus[] {
   return [shown === 'stopped' ? 'running' : shown === 'answered' ? 'paused' : shown];
 }
 
+/** Whether nobody works on a run: no lease holds, or its holder has died. */
+export function isUnowned({ claim }: RunRow, isWorkerDead: ReadPlace['isWorkerDead']): boolean {
+  return claim === undefined || isWorkerDead(claim.workerId) === true;
+}
+
 /** Whether a run is running by its record while nobody works on it. */
-export function isStopped({ status, claim }: RunRow, isWorkerDead: ReadPlace['isWorkerDead']): boolean {
-  return status === 'running' && (claim === undefined || isWorkerDead(claim.workerId) === true);
+export function isStopped(run: RunRow, isWorkerDead: ReadPlace['isWorkerDead']): boolean {
+  return run.status === 'running' && isUnowned(run, isWorkerDead);
 }
 
 /** As people are told it. */

@@ -65,9 +65,10 @@ test('H1 the log goes past the fork point when asked, and past what was pruned',
 test('C3 a checkpoint is shown in full', async () => {
   const run = await writeRun(2);
   const { store, blobs } = run.history;
+  const place = { tenant: 't', store, blobs, isWorkerDead: () => undefined, now: () => 0 };
   const fork = await run.history.fork(run, 1, 'fork');
   await writeSnapshotOf(store, await run.row(), 2, run.links.get(2)!, structuredClone(run.state) as unknown as RunTree);
-  const shown = await showCheckpoint(store, blobs, await run.row(), 2);
+  const shown = await showCheckpoint(place, await run.row(), 2);
   expect(shown).toMatchObject({
     checkpointId: `${run.key}.2`,
     parent: `${run.key}.1`,
@@ -75,18 +76,74 @@ test('C3 a checkpoint is shown in full', async () => {
     schemaVersion: 1,
     encoding: 'delta and snapshot',
     checksum: Buffer.from(run.links.get(2)!).toString('hex'),
-    changed: [{ op: 'set', path: ['frame', 'channels', 'scratch', 'n'] }],
+    recorded: { values: [{ path: ['scratch', 'n'], before: 1, after: 2 }], steps: [] },
     view: { status: 'running', state: { scratch: { n: 2 } } },
   });
-  expect(await showCheckpoint(store, blobs, await fork.row(), 2)).toMatchObject({
+  expect(await showCheckpoint(place, await fork.row(), 2)).toMatchObject({
     checkpointId: `${fork.key}.2`,
     parent: `${run.key}.1`,
     encoding: 'delta',
   });
-  expect(await showCheckpoint(store, blobs, await fork.row(), 0)).not.toHaveProperty('parent');
-  await expect(showCheckpoint(store, blobs, await run.row(), 3)).rejects.toMatchObject({
+  expect(await showCheckpoint(place, await fork.row(), 0)).not.toHaveProperty('parent');
+  await expect(showCheckpoint(place, await run.row(), 3)).rejects.toMatchObject({
     code: 'CHECKPOINT_NOT_FOUND',
   });
+});
+
+test('C3 a checkpoint tells what it recorded: values, those of child runs, and results of steps; it is all where nothing came before', async () => {
+  const history = new ModelHistory();
+  const run = await history.start('run');
+  const draft = {
+    status: 'started',
+    steps: { call: { kind: 'step', status: 'done', output: 'Dear', spent: { tokens: 12 } } },
+  };
+  await run.commit([
+    ['s', ['frame', 'nodes', 'draft'], draft],
+    [
+      's',
+      ['frame', 'nodes', 'map'],
+      { status: 'started', children: { a: { input: { n: 1 }, channels: {}, nodes: {} } } },
+    ],
+  ]);
+  await run.commit([
+    ['s', ['frame', 'nodes', 'draft', 'output'], 'Dear Ada'],
+    ['s', ['frame', 'nodes', 'draft', 'steps', 'send'], { kind: 'step', status: 'failed', error: 'no line' }],
+    ['s', ['frame', 'nodes', 'map', 'children', 'a', 'nodes', 'b'], { status: 'completed', output: 2 }],
+  ]);
+  const { store, blobs } = history;
+  const place = { tenant: 't', store, blobs, isWorkerDead: () => undefined, now: () => 0 };
+  const recorded = async (seq: number) => (await showCheckpoint(place, await run.row(), seq)).recorded;
+  expect(await recorded(1)).toEqual({
+    values: [{ path: ['map', 'a', 'input'], before: undefined, after: { n: 1 } }],
+    steps: [{ path: ['draft', 'call'], kind: 'step', status: 'done', value: 'Dear', spent: { tokens: 12 } }],
+  });
+  const second = {
+    values: [
+      { path: ['outputs', 'draft'], after: 'Dear Ada' },
+      { path: ['map', 'a', 'outputs', 'b'], after: 2 },
+    ],
+    steps: [{ path: ['draft', 'send'], kind: 'step', status: 'failed', error: 'no line' }],
+  };
+  expect(await recorded(2)).toEqual(second);
+  await pruneRun(store, blobs, run.claim, await run.row());
+  const { values, steps } = await recorded(2);
+  const paths = values.map(({ path }) => path.join('.'));
+  expect(paths).toEqual(['input', 'outputs.draft', 'map.a.input', 'map.a.outputs.b']);
+  expect(steps.map(({ path }) => path.join('/'))).toEqual(['draft/call', 'draft/send']);
+});
+
+test('X3 an effect without a result is in doubt only at the head, and only where its owner is gone', async () => {
+  const run = await writeRun(1);
+  const intent = { key: 'k', attempt: 1, deadlineAt: 9 };
+  await run.commit([['s', ['frame', 'nodes', 'pay'], { status: 'started', intent }]]);
+  const { store, blobs } = run.history;
+  const inDoubt = async (seq: number, isDead: boolean | undefined): Promise<boolean> => {
+    const place = { tenant: 't', store, blobs, isWorkerDead: () => isDead, now: () => 0 };
+    return (await showCheckpoint(place, await run.row(), seq)).isInDoubt;
+  };
+  expect([await inDoubt(2, undefined), await inDoubt(2, false), await inDoubt(2, true)]).toEqual([false, false, true]);
+  await store.releaseClaim(run.claim);
+  expect([await inDoubt(2, undefined), await inDoubt(1, undefined)]).toEqual([true, false]);
 });
 
 const tree: RunTree = {
@@ -125,12 +182,12 @@ test('C9 the view tells state, nodes, waits and failures', () => {
       failures: {},
     },
     nodes: [
-      { path: ['draft'], status: 'completed', visits: 2, attempt: 3, isInDoubt: false },
-      { path: ['ask'], status: 'waiting', visits: 1, attempt: 1, isInDoubt: false },
-      { path: ['quiet'], status: 'completed', visits: 1, attempt: 1, isInDoubt: false },
-      { path: ['pay'], status: 'started', visits: 1, attempt: 1, isInDoubt: true },
-      { path: ['map'], status: 'completed', visits: 1, attempt: 1, isInDoubt: false, steps: { done: 2 } },
-      { path: ['map', 'first', 'inner'], status: 'failed', visits: 1, attempt: 1, isInDoubt: false, error: 'oops' },
+      { path: ['draft'], status: 'completed', visits: 2, attempt: 3, hasOpenEffect: false },
+      { path: ['ask'], status: 'waiting', visits: 1, attempt: 1, hasOpenEffect: false },
+      { path: ['quiet'], status: 'completed', visits: 1, attempt: 1, hasOpenEffect: false },
+      { path: ['pay'], status: 'started', visits: 1, attempt: 1, hasOpenEffect: true },
+      { path: ['map'], status: 'completed', visits: 1, attempt: 1, hasOpenEffect: false, steps: { done: 2 } },
+      { path: ['map', 'first', 'inner'], status: 'failed', visits: 1, attempt: 1, hasOpenEffect: false, error: 'oops' },
     ],
     waits: [{ waitId: 'w1', kind: 'question', node: ['ask'], name: 'question', prompt: 'Really?' }],
     failures: { 'a/b': 'boom' },
@@ -166,7 +223,7 @@ test('H1 a diff shows changed values, nodes and waits with old and new', async (
       { path: ['scratch', 'when'], before: new Date(1), after: new Date(2) },
       { path: ['scratch', 'new'], after: { a: 1 } },
     ],
-    nodes: [{ path: ['n'], after: { path: ['n'], status: 'waiting', visits: 1, attempt: 1, isInDoubt: false } }],
+    nodes: [{ path: ['n'], after: { path: ['n'], status: 'waiting', visits: 1, attempt: 1, hasOpenEffect: false } }],
     waits: { closed: [], opened: ['w'] },
   });
   const same = await diffCheckpoints(history.store, history.blobs, { run: row, seq: 1 }, { run: row, seq: 1 });

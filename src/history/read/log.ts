@@ -1,12 +1,15 @@
 /** The readable history of a run, newest first, and one checkpoint of it in full (H1, C3). */
 import { CairnError } from '../../errors.ts';
-import type { BlobStore } from '../../ports/blobs.ts';
 import type { RunRow, Store } from '../../ports/store.ts';
 import type { Change } from '../stored/change.ts';
 import { checkpointId, formatVersion, type DecodedCheckpoint } from '../stored/checkpoint.ts';
 import { toHex } from '../stored/checksum.ts';
 import { firstSeqOf, readHistory, readLineage, readOwner, type HistoryEntry } from '../load/lineage.ts';
 import { loadState } from '../load/load.ts';
+import { isHeld } from '../place/hold.ts';
+import type { StatePlace } from '../place/place.ts';
+import { isUnowned } from './list-runs.ts';
+import { recordedValues, type RecordedValues } from './recorded-values.ts';
 import { viewState, type CheckpointView } from './state-view.ts';
 
 export interface LogEntry {
@@ -80,31 +83,30 @@ export interface CheckpointDetails extends LogEntry {
   readonly encoding: 'delta' | 'delta and snapshot';
   /** 64 hex digits. */
   readonly checksum: string;
-  /** What the delta changed: dotted paths into the tree, in order. */
-  readonly changed: readonly { readonly op: 'set' | 'delete' | 'append' | 'text'; readonly path: readonly string[] }[];
+  /** What it recorded. Where everything before was pruned: all there is. */
+  readonly recorded: RecordedValues;
+  /**
+   * Whether effects without a result (`hasOpenEffect`) are in doubt: it is the newest checkpoint, and whoever may still have been in
+   * them is gone.
+   */
+  readonly isInDoubt: boolean;
   readonly view: CheckpointView;
 }
-
-const opNames = { s: 'set', d: 'delete', a: 'append', t: 'text' } as const;
 
 /**
  * All there is to say about one checkpoint.
  * @throws CHECKPOINT_NOT_FOUND, CHECKPOINT_PRUNED, CHECKPOINT_CORRUPT, CHECKPOINT_VERSION_UNKNOWN, RUN_NOT_FOUND, BLOB_NOT_FOUND
  */
-export async function showCheckpoint(
-  store: Store,
-  blobs: BlobStore,
-  run: RunRow,
-  seq: number,
-): Promise<CheckpointDetails> {
+export async function showCheckpoint(place: StatePlace, run: RunRow, seq: number): Promise<CheckpointDetails> {
+  const { store, blobs, isWorkerDead } = place;
   const { root } = await loadState(store, blobs, run, seq);
   const found = await readOne(store, run, seq);
   if (found === undefined) throw new CairnError('CHECKPOINT_NOT_FOUND', { checkpoint: checkpointId(run.key, seq) });
   const { run: owner, checkpoint, sizeBytes } = found;
   const id = checkpointId(owner.key, seq);
-  const parent = await parentOf(store, owner, checkpoint);
+  const before = seqBefore(owner, checkpoint);
+  const previous = before === undefined ? undefined : (await loadState(store, blobs, run, before)).root;
   const snapshot = await store.readSnapshot(owner, seq);
-  const ops = checkpoint.ops as readonly (readonly [keyof typeof opNames, readonly string[]])[];
   return {
     checkpointId: id,
     runId: owner.runId,
@@ -113,12 +115,13 @@ export async function showCheckpoint(
     change: checkpoint.change,
     tags: (await readTagNames(store, run)).get(id) ?? [],
     sizeBytes,
-    ...(parent === undefined ? {} : { parent }),
+    ...(before !== undefined && { parent: checkpointId((await readOwner(store, owner, before)).key, before) }),
     graphHash: root.graphHash,
     schemaVersion: formatVersion,
     encoding: snapshot?.seq === seq ? 'delta and snapshot' : 'delta',
     checksum: toHex(checkpoint.link),
-    changed: ops.map(([kind, path]) => ({ op: opNames[kind], path })),
+    recorded: recordedValues(previous?.frame, root.frame),
+    isInDoubt: seq === run.head && (isHeld(run) || isUnowned(run, isWorkerDead)),
     view: viewState(root),
   };
 }
@@ -128,8 +131,8 @@ async function readOne(store: Store, run: RunRow, seq: number): Promise<HistoryE
   return undefined;
 }
 
-async function parentOf(store: Store, owner: RunRow, checkpoint: DecodedCheckpoint): Promise<string | undefined> {
-  const before = checkpoint.fold?.after ?? checkpoint.seq - 1;
-  if (before < 0 || checkpoint.seq === owner.prunedBelow) return undefined;
-  return checkpointId((await readOwner(store, owner, before)).key, before);
+/** The checkpoint before one; undefined: it is the first, or everything before it was pruned. */
+function seqBefore(owner: RunRow, { fold, seq }: DecodedCheckpoint): number | undefined {
+  const before = fold?.after ?? seq - 1;
+  return before < 0 || seq === owner.prunedBelow ? undefined : before;
 }

@@ -29,7 +29,7 @@ export async function releaseRun(place: StatePlace, run: RunRow): Promise<Releas
     });
   const { nodes } = viewState((await loadState(store, blobs, run)).root);
   await letGo(store, run);
-  const inDoubt = nodes.filter(({ isInDoubt }) => isInDoubt).map(({ path }) => path.join('/'));
+  const inDoubt = nodes.filter(({ hasOpenEffect }) => hasOpenEffect).map(({ path }) => path.join('/'));
   return { runId, graphId, status, head, inDoubt };
 }
 

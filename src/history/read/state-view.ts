@@ -33,8 +33,8 @@ export interface NodeRow {
   readonly visits: number;
   readonly attempt: number;
   readonly error?: unknown;
-  /** Its effect was started and has no result on record. */
-  readonly isInDoubt: boolean;
+  /** Its effect was started and has no result on record: whoever started it is in it, or it is in doubt. */
+  readonly hasOpenEffect: boolean;
   /** Its recorded steps by status; absent: it has none. */
   readonly steps?: Readonly<Partial<Record<StepRecord['status'], number>>>;
   /** How many of its calls were retired from the state. Absent: none. */
@@ -73,7 +73,8 @@ export function viewState(root: RunTree): CheckpointView {
   };
 }
 
-function viewValues({ input, channels, nodes }: FrameTree): StateValues {
+/** The values of one frame. */
+export function viewValues({ input, channels, nodes }: FrameTree): StateValues {
   const outputs = Object.entries(nodes).flatMap(([id, node]) => {
     const output = outputOf(node);
     return output === undefined ? [] : [[id, output] as const];
@@ -109,14 +110,14 @@ function listNodes(frame: FrameTree, framePath: readonly string[]): NodeRow[] {
 
 function toRow(path: readonly string[], node: NodeRecord): NodeRow {
   const steps = Object.values(node.steps ?? {});
-  const isInDoubt = node.intent !== undefined || steps.some(({ intent }) => intent !== undefined);
+  const hasOpenEffect = node.intent !== undefined || steps.some(({ intent }) => intent !== undefined);
   return {
     path,
     status: node.status,
     visits: node.visits ?? 1,
     attempt: node.attempt ?? 1,
     ...(node.error === undefined ? {} : { error: node.error }),
-    isInDoubt,
+    hasOpenEffect,
     ...(steps.length === 0 ? {} : { steps: countByStatus(steps) }),
     ...(node.retired === undefined ? {} : { retired: sumOf(Object.values(node.retired.calls)) }),
     ...(node.lists === undefined ? {} : { lists: countItems(node.lists) }),

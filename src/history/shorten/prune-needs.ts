@@ -102,7 +102,9 @@ function viewsOf(frame: FrameTree): number[] {
 function openPartsOf(root: RunTree): (part: Change[number]) => boolean {
   const view = viewState(root);
   const waits = new Set(view.waits.map(({ waitId }) => waitId));
-  const intents = new Set(view.nodes.filter(({ isInDoubt }) => isInDoubt).map(({ path }) => JSON.stringify(path)));
+  const intents = new Set(
+    view.nodes.filter(({ hasOpenEffect }) => hasOpenEffect).map(({ path }) => JSON.stringify(path)),
+  );
   return ({ kind, wait, node }) =>
     (kind === 'wait' && wait !== undefined && waits.has(wait)) ||
     (kind === 'intent' && intents.has(JSON.stringify(node)));

@@ -2,10 +2,12 @@
 import { CairnError } from '../../errors.ts';
 import type { RunRow } from '../../ports/store.ts';
 import { collectRuns } from '../place/all-rows.ts';
+import { refusalOf } from '../place/hold.ts';
 import type { WritePlace } from '../place/place.ts';
 import { withClaim } from '../place/with-claim.ts';
+import { isUnowned } from '../read/list-runs.ts';
 import { addNamed, collectBlobs } from './collect-blobs.ts';
-import { pruneRun, type PruneReport } from './prune.ts';
+import { planPrune, pruneRun, type PruneReport } from './prune.ts';
 
 /** Which checkpoints stay besides those that are needed. */
 export interface KeepOptions {
@@ -13,9 +15,11 @@ export interface KeepOptions {
   readonly keepEvery?: number;
   /** Keeps so many of the newest. Default 1: the head. */
   readonly keepLast?: number;
+  /** Only tells what would go, but for large values: nothing is changed. */
+  readonly dryRun?: boolean;
 }
 
-/** What pruning did to a run. */
+/** What pruning did to a run; in a dry run, what it would do. */
 export interface PrunedRun extends PruneReport {
   readonly runId: string;
 }
@@ -25,12 +29,21 @@ export interface PrunedRuns {
   readonly pruned: readonly PrunedRun[];
   /** Runs that somebody works on: they were left as they are. */
   readonly busy: readonly string[];
-  /** How many large values went that nothing refers to any more, and that are older than a day. */
+  /** How many large values went that nothing refers to any more, and that are older than a day; in a dry run 0. */
   readonly blobs: number;
 }
 
-async function pruneOne(place: WritePlace, row: RunRow, options: KeepOptions): Promise<PrunedRun> {
-  const { store, blobs } = place;
+async function pruneOne(
+  place: WritePlace,
+  row: RunRow,
+  { dryRun = false, ...options }: KeepOptions,
+): Promise<PrunedRun> {
+  const { store, blobs, isWorkerDead } = place;
+  if (dryRun) {
+    const { runId, claim } = row;
+    if (claim !== undefined && !isUnowned(row, isWorkerDead)) throw refusalOf(runId, claim.workerId, claim.remainingMs);
+    return { runId, ...(await planPrune(store, blobs, row, options)) };
+  }
   const report = await withClaim(place, row, (claim, run) => pruneRun(store, blobs, claim, run, options));
   return { runId: row.runId, ...report };
 }
@@ -41,7 +54,8 @@ export async function pruneOneRun(place: WritePlace, run: RunRow, options: KeepO
   const named = new Set<string>();
   await addNamed(store, run, named);
   const pruned = await pruneOne(place, run, options);
-  return { pruned: [pruned], busy: [], blobs: await collectBlobs(store, blobs, tenant, named) };
+  const collected = options.dryRun === true ? 0 : await collectBlobs(store, blobs, tenant, named);
+  return { pruned: [pruned], busy: [], blobs: collected };
 }
 
 /** Prunes every run, and removes every large value that nothing refers to, left by whomever. @throws CHECKPOINT_CORRUPT */
@@ -56,5 +70,6 @@ export async function pruneAllRuns(place: WritePlace, options: KeepOptions = {})
       busy.push(run.runId);
     }
   }
-  return { pruned, busy, blobs: await collectBlobs(place.store, place.blobs, place.tenant) };
+  const collected = options.dryRun === true ? 0 : await collectBlobs(place.store, place.blobs, place.tenant);
+  return { pruned, busy, blobs: collected };
 }

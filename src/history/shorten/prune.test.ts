@@ -5,7 +5,7 @@ import { CairnError } from '../../errors.ts';
 import type { Store } from '../../ports/store.ts';
 import type { Change } from '../stored/change.ts';
 import { loadState, readHistory } from '../load/load.ts';
-import { pruneRun } from './prune.ts';
+import { planPrune, pruneRun } from './prune.ts';
 import { verifyRun } from '../verify/verify.ts';
 
 /** Seqs of the checkpoints that load, to their own state; undefined for one that was pruned. */
@@ -79,9 +79,22 @@ test('C8 outcomes of write, external and human work stay as long as a checkpoint
   await store.tagCheckpoint(await run!.row(), { name: 'start', seq: 0 });
   const report = await pruneRun(store, blobs, run!.claim, await run!.row());
   expect(await seqsOf(run!)).toEqual([0, 1, 2, 4, 5, 7, 8, 10, 11]);
-  expect(report).toEqual({ removed: 3, folded: 3, oldest: 0 });
+  expect(report).toEqual({
+    removed: 3,
+    spans: [3, 6, 9].map((seq) => ({ from: seq, to: seq })),
+    oldest: 0,
+  });
   await store.removeTag(await run!.row(), 'start');
-  expect(await pruneRun(store, blobs, run!.claim, await run!.row())).toEqual({ removed: 8, folded: 0, oldest: 11 });
+  const spans = [
+    { from: 0, to: 2 },
+    { from: 4, to: 5 },
+    { from: 7, to: 8 },
+    { from: 10, to: 10 },
+  ];
+  const planned = await planPrune(store, blobs, await run!.row());
+  expect(planned).toEqual({ removed: 8, spans, oldest: 11 });
+  expect(await seqsOf(run!)).toHaveLength(9);
+  expect(await pruneRun(store, blobs, run!.claim, await run!.row())).toEqual(planned);
   expect(await seqsOf(run!)).toEqual([11]);
 });
 

@@ -17,8 +17,8 @@ export type { PruneOptions } from './prune-needs.ts';
 export interface PruneReport {
   /** Checkpoints that are gone. */
   readonly removed: number;
-  /** Rows that now stand for a span of checkpoints. */
-  readonly folded: number;
+  /** Which those are: first and last seq of each stretch of them, ascending. */
+  readonly spans: readonly { readonly from: number; readonly to: number }[];
   /** Seq of the oldest checkpoint kept. */
   readonly oldest: number;
 }
@@ -53,6 +53,16 @@ export async function pruneRun(
   }
 }
 
+/** What pruning a run would do; nothing is changed. @throws CHECKPOINT_CORRUPT */
+export async function planPrune(
+  store: Store,
+  blobs: BlobStore,
+  run: RunRow,
+  options: PruneOptions = {},
+): Promise<PruneReport> {
+  return (await foldSpans(store, blobs, run, await readPruneNeeds(store, blobs, run, options))).report;
+}
+
 interface PrunedRows {
   readonly remove: readonly number[];
   readonly replace: readonly CheckpointRow[];
@@ -77,8 +87,19 @@ async function foldSpans(store: Store, blobs: BlobStore, run: RunRow, needs: Pru
     replace: walk.folds,
     snapshots,
     prunedBelow: isCut ? oldest : run.prunedBelow,
-    report: { removed: remove.length, folded: walk.folds.length, oldest },
+    report: { removed: remove.length, spans: spansOf(remove), oldest },
   };
+}
+
+/** @param seqs - ascending */
+function spansOf(seqs: readonly number[]): PruneReport['spans'] {
+  const spans: { from: number; to: number }[] = [];
+  for (const seq of seqs) {
+    const last = spans.at(-1);
+    if (last?.to === seq - 1) last.to = seq;
+    else spans.push({ from: seq, to: seq });
+  }
+  return spans;
 }
 
 async function listSeqs(store: Store, run: RunRow, from: number, to: number): Promise<number[]> {

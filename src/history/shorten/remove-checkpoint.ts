@@ -20,7 +20,7 @@ export interface RemovedCheckpoint {
   readonly removed: 'run' | 'checkpoint';
 }
 
-/** Seqs that go together: an inner checkpoint is folded into the one after it; the oldest just goes. */
+/** Seqs that go together: an inner checkpoint is pruned into the one after it; the oldest just goes. */
 function spanOf(run: RunRow, seq: number): readonly number[] {
   return seq === Math.max(firstSeqOf(run), run.prunedBelow) ? [seq] : [seq, seq + 1];
 }
@@ -37,7 +37,7 @@ async function findNeed(place: WritePlace, run: RunRow, seq: number): Promise<st
   if (kept.includes(seq))
     return 'it holds an outcome or an answer that forks from before it take over, or what it opened is still open';
   const isNextKept = only.length > 1 && kept.includes(seq + 1);
-  return isNextKept ? `checkpoint ${seq + 1}, which it would be folded into, is needed as it is` : undefined;
+  return isNextKept ? `checkpoint ${seq + 1}, which it would be pruned into, is needed as it is` : undefined;
 }
 
 /** @throws CHECKPOINT_NEEDED, HISTORY_HAS_FORKS, CLAIM_TAKEN, CHECKPOINT_CORRUPT */

@@ -11,7 +11,7 @@ export type ShowCheckpointOutput = CheckpointDetails;
 
 export const showCheckpoint: Operation<ShowCheckpointInput, ShowCheckpointOutput, HistoryContext> = {
   name: 'show',
-  summary: 'show one checkpoint: why it is there and where the run stood',
+  summary: 'show one checkpoint: why it is there, what it recorded and where the run stood',
   input: {
     checkpoint: {
       type: 'text',
@@ -23,11 +23,11 @@ export const showCheckpoint: Operation<ShowCheckpointInput, ShowCheckpointOutput
   output: 'the checkpoint',
   outputSchema: {
     type: 'object',
-    required: ['checkpointId', 'runId', 'seq', 'at', 'change', 'tags', 'sizeBytes', 'view'],
+    required: ['checkpointId', 'runId', 'seq', 'at', 'change', 'tags', 'sizeBytes', 'recorded', 'view'],
   },
   isReadOnly: true,
-  async run({ store, blobs, tenant }, { checkpoint }) {
-    const { run, seq } = await resolveReference(store, tenant, checkpoint);
-    return readDetails(store, blobs, run, seq);
+  async run(context, { checkpoint }) {
+    const { run, seq } = await resolveReference(context.store, context.tenant, checkpoint);
+    return readDetails(context, run, seq);
   },
 };

@@ -68,7 +68,7 @@ async function seqs(runId: string): Promise<readonly number[]> {
   return checkpoints.filter((each) => each.runId === runId).map(({ seq }) => seq);
 }
 
-const nothing: CleanUpOutput = { removed: [], folded: [], left: [], blobs: 0 };
+const nothing: CleanUpOutput = { removed: [], pruned: [], left: [], blobs: 0 };
 
 test('D17 without settings nothing goes, however old it is', async () => {
   await pause('a');
@@ -85,7 +85,7 @@ test('D19 the newest checkpoints of a workflow over its runs are kept, and every
   const [before, head] = [await seqs('b'), (await seqs('a'))[0]];
   expect(before.length).toBeGreaterThan(3);
   const dry = await clean({ max_per_workflow: 3 }, 0, { dryRun: true });
-  expect([await seqs('b'), dry.folded.map(({ runId }) => runId)]).toEqual([before, ['b', 'a']]);
+  expect([await seqs('b'), dry.pruned.map(({ runId }) => runId)]).toEqual([before, ['b', 'a']]);
   await clean({ max_per_workflow: 3 });
   expect(await seqs('b')).toEqual(before.slice(0, 3));
   expect(await seqs('a')).toEqual([head]);
@@ -105,13 +105,13 @@ test('D18 ended runs older than their settings keep them are removed whole; paus
   expect((await inspectRun.run(app, { run: 'paused' })).outputs).toEqual({ said: 'yes' });
 });
 
-test('D20 a paused run is left wholly alone, or folded to what it needs to go on', async () => {
+test('D20 a paused run is left wholly alone, or pruned to what it needs to go on', async () => {
   await pause('p');
   const before = await seqs('p');
   expect(await clean({ max_per_workflow: 1 })).toEqual(nothing);
   expect(await seqs('p')).toEqual(before);
-  const { folded } = await clean({ max_per_workflow: 1, keep_paused: false });
-  expect(folded.map(({ runId }) => runId)).toEqual(['p']);
+  const { pruned } = await clean({ max_per_workflow: 1, keep_paused: false });
+  expect(pruned.map(({ runId }) => runId)).toEqual(['p']);
   expect((await seqs('p')).length).toBeLessThan(before.length);
   await finish('p');
   expect((await inspectRun.run(app, { run: 'p' })).outputs).toEqual({ said: 'yes' });
@@ -133,7 +133,7 @@ test('D20 a run that somebody works on is left as it is', async () => {
   const { claim } = await app.store.claimRun({ tenant: app.tenant, runId: 'r', workerId: 'w', leaseMs: hour });
   expect((await clean({ max_per_workflow: 1 })).left).toEqual([{ runId: 'r', because: 'busy' }]);
   if (claim !== undefined) await app.store.releaseClaim(claim);
-  expect((await clean({ max_per_workflow: 1 })).folded).toHaveLength(1);
+  expect((await clean({ max_per_workflow: 1 })).pruned).toHaveLength(1);
 });
 
 test('D21 a workflow cleans up after its runs by what it says itself, before what the configuration says', async () => {

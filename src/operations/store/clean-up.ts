@@ -20,8 +20,8 @@ export interface CleanUpInput {
 export interface CleanUpOutput {
   /** Runs that ended longer ago than their settings keep them. */
   readonly removed: readonly { readonly runId: string; readonly graphId: string; readonly endedAt: number }[];
-  /** Runs whose older checkpoints were folded away; in a dry run, how many could be at most. */
-  readonly folded: readonly { readonly runId: string; readonly graphId: string; readonly checkpoints: number }[];
+  /** Runs whose older checkpoints were pruned; in a dry run, how many would be at most. */
+  readonly pruned: readonly { readonly runId: string; readonly graphId: string; readonly checkpoints: number }[];
   /** How many large values went that nothing refers to any more, and that are older than a day. */
   readonly blobs: number;
   /** Runs that somebody works on, or that others were forked from: they were left as they are. */
@@ -66,7 +66,7 @@ async function countNewest(
 }
 
 class CleanUp {
-  readonly report: Report = { removed: [], folded: [], left: [] };
+  readonly report: Report = { removed: [], pruned: [], left: [] };
   readonly #context: CleanUpContext;
   readonly #isDry: boolean;
   /** What removed rows named: blobs that may be needed no more. */
@@ -92,7 +92,7 @@ class CleanUp {
     const counted = kept.filter(({ status }) => status !== 'paused' || !settings.keep_paused);
     const counts = await countNewest(this.#context, counted, settings.max_per_workflow);
     for (const run of counted)
-      if (run.status !== 'running') await this.#fold(run, Math.max(1, counts.get(run.runId) ?? 0));
+      if (run.status !== 'running') await this.#prune(run, Math.max(1, counts.get(run.runId) ?? 0));
   }
 
   /** Removes what only removed rows named. @returns how many blobs */
@@ -114,21 +114,21 @@ class CleanUp {
     return isGone;
   }
 
-  async #fold(run: RunRow, keepLast: number): Promise<void> {
+  async #prune(run: RunRow, keepLast: number): Promise<void> {
     const { runId, graphId, head, prunedBelow } = run;
     const most = head - Math.max(firstSeqOf(run), prunedBelow) + 1 - keepLast;
     if (most <= 0) return;
     const { store, blobs } = this.#context;
     let checkpoints = most;
-    const fold = async (): Promise<void> => {
+    const prune = async (): Promise<void> => {
       await addNamed(store, run, this.#named);
       const report = await withClaim(this.#context, run, (claim, row) =>
         pruneRun(store, blobs, claim, row, { keepLast }),
       );
       checkpoints = report.removed;
     };
-    const isDone = this.#isDry || (await this.#attempt(runId, fold));
-    if (isDone && checkpoints > 0) this.report.folded.push({ runId, graphId, checkpoints });
+    const isDone = this.#isDry || (await this.#attempt(runId, prune));
+    if (isDone && checkpoints > 0) this.report.pruned.push({ runId, graphId, checkpoints });
   }
 
   /** @returns whether it was done: a run that is busy or forked from is left alone */
@@ -157,7 +157,7 @@ export const cleanUp: Operation<CleanUpInput, CleanUpOutput, CleanUpContext> = {
   output: 'what went',
   outputSchema: objectOf({
     removed: listOf(objectOf({ runId: text, graphId: text, endedAt: whole })),
-    folded: listOf(objectOf({ runId: text, graphId: text, checkpoints: whole })),
+    pruned: listOf(objectOf({ runId: text, graphId: text, checkpoints: whole })),
     left: listOf(objectOf({ runId: text, because: oneOf('busy', 'forked') })),
     blobs: whole,
   }),

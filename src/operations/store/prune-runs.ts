@@ -1,4 +1,4 @@
-/** `prune`: folds checkpoints that nothing needs (C8). */
+/** `prune`: removes checkpoints that nothing needs (C8). */
 import { listOf, objectOf, text, texts, whole } from '../declare/output-shapes.ts';
 import { CairnError } from '../../errors.ts';
 import { pruneAllRuns, pruneOneRun, type PrunedRuns } from '../../history/shorten/prune-runs.ts';
@@ -10,6 +10,7 @@ export interface PruneRunsInput {
   readonly all?: boolean;
   readonly keepEvery?: number;
   readonly keepLast?: number;
+  readonly dryRun?: boolean;
 }
 
 export const pruneRuns: Operation<PruneRunsInput, PrunedRuns, WorkContext> = {
@@ -20,21 +21,28 @@ export const pruneRuns: Operation<PruneRunsInput, PrunedRuns, WorkContext> = {
     all: { type: 'flag', description: 'every run of the store' },
     keepEvery: { type: 'integer', description: 'keep each checkpoint whose seq is a multiple of N' },
     keepLast: { type: 'integer', description: 'keep the newest N; default 1' },
+    dryRun: { type: 'flag', description: 'say what would go, and leave it' },
   },
   output: 'what was removed',
   outputSchema: objectOf({
-    pruned: listOf(objectOf({ runId: text, removed: whole, folded: whole, oldest: whole })),
+    pruned: listOf(
+      objectOf({ runId: text, removed: whole, spans: listOf(objectOf({ from: whole, to: whole })), oldest: whole }),
+    ),
     busy: texts,
     blobs: whole,
   }),
   isReadOnly: false,
-  async run(context, { run, all = false, keepEvery, keepLast }) {
+  async run(context, { run, all = false, keepEvery, keepLast, dryRun = false }) {
     if ((run === undefined) !== all)
       throw new CairnError('USAGE_INVALID', {
         reason: all ? 'a run and --all were both given' : 'RUN is missing',
         hint: 'Name a run, or prune all of them with --all.',
       });
-    const options = { ...(keepEvery !== undefined && { keepEvery }), ...(keepLast !== undefined && { keepLast }) };
+    const options = {
+      dryRun,
+      ...(keepEvery !== undefined && { keepEvery }),
+      ...(keepLast !== undefined && { keepLast }),
+    };
     if (run === undefined) return pruneAllRuns(context, options);
     return pruneOneRun(context, await findRun(context, run), options);
   },
