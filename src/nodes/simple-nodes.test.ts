@@ -96,7 +96,8 @@ test('X a function is pure unless it says otherwise, and is started directly', (
 
 test('P6 a missing function or tool is refused when the graph is written', () => {
   expect(() => functionNode(undefined as never)).toThrow(CairnError);
-  expect(() => toolNode('web_search' as never)).toThrow(/got the name 'web_search'/);
+  expect(() => toolNode(undefined as never)).toThrow(/or a tool's name; got undefined/);
+  expect(() => toolNode('')).toThrow(/the name is empty/);
   expect(() => toolNode({ name: 'x' } as never)).toThrow(/tool 'x' has no execute/);
   expect(() => toolNode({ name: '', execute: () => 1 })).toThrow(CairnError);
   expect(() => routerNode(undefined as never)).toThrow(CairnError);

@@ -1,14 +1,7 @@
 /** The tool node: calls a tool with arguments taken from the state. */
 import { CairnError } from '../errors.ts';
-import {
-  NodeFailure,
-  type EffectClass,
-  type NodeContext,
-  type Reconciliation,
-  type RetryPolicy,
-  type StateView,
-} from '../graph/contracts/node-contract.ts';
-import type { StandardSchema } from '../graph/graph.ts';
+import { NodeFailure, type NodeContext, type RetryPolicy, type StateView } from '../graph/contracts/node-contract.ts';
+import type { Tool } from '../graph/tool.ts';
 import { checkValue } from './draft/check-value.ts';
 import { beforeEffect } from './draft/before-effect.ts';
 import { describeConfig, resolveComputed } from './draft/computed.ts';
@@ -16,31 +9,7 @@ import { refuseUnknownKeys } from './draft/known-keys.ts';
 import { draftNode, type NodeDraft, type NodeOptions } from './draft/node-draft.ts';
 import type { FromState, PlainValue } from './draft/typed-context.ts';
 
-/** What a tool is told of the call. */
-export interface ToolCall {
-  /** The same for every attempt: hand it to the receiver so that a repeated call is recognised (X1). */
-  readonly idempotencyKey: string;
-  readonly attempt: number;
-  /** Aborted on cancel, timeout and lost claim. */
-  readonly signal: AbortSignal;
-}
-
-/** What a tool's `reconcile` is told. */
-export interface ToolDoubt<Args> extends Omit<ToolCall, 'attempt'> {
-  /** Those of the call in doubt. */
-  readonly args: Args;
-}
-
-export interface Tool<Args = unknown, Result = unknown> {
-  readonly name: string;
-  readonly execute: (args: Args, call: ToolCall) => Result;
-  /** Default `external`. */
-  readonly effectClass?: EffectClass;
-  /** Checks and completes the arguments before the tool is called. */
-  readonly schema?: StandardSchema<Args>;
-  /** Says whether the call under this key took effect, when that is in doubt. */
-  readonly reconcile?: (asked: ToolDoubt<Args>) => Promise<Reconciliation> | Reconciliation;
-}
+export type { Tool, ToolCall } from '../graph/tool.ts';
 
 export interface ToolNodeConfig<S extends StateView = StateView> {
   /** Default: `{}`. */
@@ -54,15 +23,36 @@ const configKeys = ['args', 'retry', 'timeoutMs'] as const satisfies readonly (k
 /**
  * A node that calls a tool; what the tool returns is the output. Effect class: the option, else the tool's, else `external`.
  * Arguments that miss the tool's schema fail with code `INPUT_INVALID`, before the tool is called.
+ *
+ * @param tool - the tool, or the name of one that the graph is given when it is compiled: `compile({ tools: { web_search: … } })`
  * @throws CONFIG_INVALID the tool is missing, or has no name or `execute`
  */
 export function toolNode<S extends StateView = StateView, Args = unknown, Result = unknown>(
-  tool: Tool<Args, Result>,
+  tool: Tool<Args, Result> | string,
   config: ToolNodeConfig<S> = {},
   options: NodeOptions = {},
 ): NodeDraft<S, Result> {
-  checkTool(tool);
   refuseUnknownKeys('toolNode', config, configKeys);
+  if (typeof tool !== 'string') return draftToolNode(tool, config, options);
+  if (tool === '') throw new CairnError('CONFIG_INVALID', { reason: 'toolNode(tool): the name is empty' });
+  const unbound = (): never => {
+    throw new CairnError('CONFIG_INVALID', { reason: `tool '${tool}' was not given` });
+  };
+  return {
+    ...draftNode<S, Result>({ type: 'tool', effect: 'external', implementation: { run: unbound } }, options),
+    byTool: {
+      name: tool,
+      bind: (found) => draftToolNode({ ...found, name: tool } as unknown as Tool<Args, Result>, config, options),
+    },
+  };
+}
+
+function draftToolNode<S extends StateView, Args, Result>(
+  tool: Tool<Args, Result>,
+  config: ToolNodeConfig<S>,
+  options: NodeOptions,
+): NodeDraft<S, Result> {
+  checkTool(tool);
   const { config: given, data, codeText } = describeConfig(config.args ?? {});
   const { reconcile } = tool;
   const readArgs = (state: StateView): Promise<Args> => parseArgs(tool, resolveComputed(given, state));
@@ -90,7 +80,7 @@ export function toolNode<S extends StateView = StateView, Args = unknown, Result
 function checkTool(tool: unknown): void {
   if (typeof tool !== 'object' || tool === null) {
     throw new CairnError('CONFIG_INVALID', {
-      reason: `toolNode(tool) needs a tool object { name, execute }, got ${typeof tool === 'string' ? `the name '${tool}'` : String(tool)}`,
+      reason: `toolNode(tool) needs a tool { name, execute }, or a tool's name; got ${String(tool)}`,
     });
   }
   const { name, execute } = tool as Partial<Tool>;

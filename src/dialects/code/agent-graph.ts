@@ -13,13 +13,13 @@ import type {
 } from '../../graph/graph.ts';
 import { callPlace } from './call-place.ts';
 import { CompiledGraph, type GraphResult } from './compiled-graph.ts';
-import type { CompileOptions } from './run-options.ts';
+import type { CompileOptions, GraphParts } from './run-options.ts';
 import { Faults } from './faults.ts';
 import { completeGuardrailEdge } from './guardrail-edge.ts';
 import type { NoNames } from '../../graph/no-names.ts';
 import type { NodeDraft } from '../../graph/node-draft.ts';
 import type { Fits, Reducers } from './fits-state.ts';
-import { defineNode, type AnyWork, type NodeSettings } from './node-draft.ts';
+import { defineNode, type AnyWork, type Drafting, type NodeSettings } from './node-draft.ts';
 import { asChoice, asCondition, type Choose, type Predicate } from './predicate.ts';
 import type { NodeFunction, OutputOf, SchemaInput, TypedAnswers, TypedState } from './typed-state.ts';
 
@@ -99,7 +99,7 @@ export class AgentGraph<
 > {
   readonly #schemas: Schemas;
   readonly #options: GraphOptions;
-  readonly #nodes: NodeDefinition[] = [];
+  readonly #nodes: ((drafting: Drafting) => NodeDefinition)[] = [];
   readonly #edges: EdgeDefinition[] = [];
   readonly #faults = new Faults();
 
@@ -123,7 +123,8 @@ export class AgentGraph<
       | NodeDraft<TypedState<Schemas, Nodes>, Result & Fits<Result, Schemas, Reduced>, Answer>,
     settings?: NodeSettings<TypedState<Schemas, Nodes>>,
   ): AgentGraph<Schemas, Nodes & Record<Id, OutputOf<Result>>, Asked & Record<Id, Answer>, Reduced> {
-    this.#nodes.push(defineNode(id, work as AnyWork, settings, callPlace(), this.#faults));
+    const place = callPlace();
+    this.#nodes.push((drafting) => defineNode(id, work as AnyWork, settings, place, drafting));
     return this as never;
   }
 
@@ -194,12 +195,14 @@ export class AgentGraph<
   }
 
   /** The graph model. @throws GRAPH_INVALID with every fault, each with its place and its fix */
-  toGraph(): Graph {
+  toGraph({ tools = {} }: GraphParts = {}): Graph {
     const { id = 'graph', reducers, checkpointPolicy = 'none', ...policies } = this.#options;
-    const nodes = new Map(this.#nodes.map((node) => [node.id, node]));
-    return new Faults(this.#faults.list).compile({
+    const faults = new Faults(this.#faults.list);
+    const definitions = this.#nodes.map((define) => define({ faults, tools }));
+    const nodes = new Map(definitions.map((node) => [node.id, node]));
+    return faults.compile({
       id,
-      nodes: this.#nodes,
+      nodes: definitions,
       edges: this.#edges.map((edge) => completeGuardrailEdge(edge, nodes.get(edge.from))),
       schemas: this.#schemas,
       policies: { ...policies, checkpoint: checkpointPolicy },
@@ -212,7 +215,7 @@ export class AgentGraph<
     options: CompileOptions = {},
   ): CompiledGraph<SchemaInput<Schemas['input']>, GraphResult<TypedState<Schemas, Nodes>>, TypedAnswers<Asked>> {
     return new CompiledGraph(
-      this.toGraph(),
+      (parts) => this.toGraph(parts),
       options,
       (result) => result as unknown as GraphResult<TypedState<Schemas, Nodes>>,
     );

@@ -39,6 +39,7 @@ const callback: Kind = { fits: isFunction, name: 'a function' };
 /** Options of `compile` and of the calls. */
 export type OptionName =
   | 'engine'
+  | 'tools'
   | keyof EngineSettings
   | keyof InvokeOptions
   | keyof ContinueOptions
@@ -53,6 +54,10 @@ export type OptionName =
 /** Every option has one meaning, whichever call it is given in. */
 const kinds: Readonly<Record<OptionName, Kind>> = {
   engine: { fits: has('start', 'resume', 'fork'), name: 'an engine' },
+  tools: {
+    fits: (value) => isObject(value) && Object.values(value).every(has('execute')),
+    name: 'tools `{ execute }` by their names',
+  },
   store: { fits: has('admitRun', 'commit'), name: 'a store' },
   checkpointStore: { fits: has('save', 'latest'), name: 'a checkpoint store' },
   blobs: { fits: has('put', 'get'), name: 'a blob store' },

@@ -25,6 +25,7 @@ import type {
   BranchOptions,
   CompileOptions,
   ContinueOptions,
+  GraphParts,
   InvokeOptions,
   PreviewedOptions,
   RunTarget,
@@ -68,7 +69,7 @@ const forkOptionNames = [
 
 /** What may be said in each call. */
 const optionNames = {
-  compile: ['engine', ...engineSettingNames],
+  compile: ['tools', 'engine', ...engineSettingNames],
   invoke: invokeOptionNames,
   start: ['runId', 'meta', 'traceparent', 'budget', 'detach', 'schedule'],
   stream: [...invokeOptionNames, 'after', 'live'],
@@ -136,13 +137,15 @@ export class CompiledGraph<
   readonly #present: (result: RunResult) => Result;
 
   /**
+   * @param build - makes the graph, with the parts that it is given
    * @param present - makes what the methods return of the engine's result
    * @throws CONFIG_INVALID an option that does not exist or is something else than it must be, or an engine with settings beside it
    */
-  constructor(graph: Graph, options: CompileOptions, present: (result: RunResult) => Result) {
+  constructor(build: (parts: GraphParts) => Graph, options: CompileOptions, present: (result: RunResult) => Result) {
     checkOptions('compile', options);
-    const { engine, ...settings } = options;
+    const { tools = {}, engine, ...settings } = options;
     if (engine !== undefined) refuseSettings(settings);
+    const graph = build({ tools });
     this.graph = graph;
     this.#present = present;
     this.#ownsEngine = engine === undefined;

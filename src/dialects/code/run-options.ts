@@ -4,13 +4,22 @@ import type { Amounts } from '../../graph/amounts.ts';
 import type { Graph } from '../../graph/graph.ts';
 import type { CheckpointName } from '../../history/read/references.ts';
 import type { Schedule } from '../../ports/schedule.ts';
+import type { Tools } from '../../graph/tool.ts';
 import type { EngineSettings } from './default-engine.ts';
 
-/** What `compile` takes: an engine that is there already, or what to make one of. */
-export type CompileOptions =
-  | (EngineSettings & { readonly engine?: never })
-  /** Keeps runs of several graphs in one place. `close` leaves such an engine open. */
-  | ({ readonly engine: Engine } & { readonly [Setting in keyof EngineSettings]?: never });
+/** What a graph is completed with. */
+export interface GraphParts {
+  /** Tools by the names that `toolNode('name')` calls them by. */
+  readonly tools?: Tools;
+}
+
+/** What `compile` takes: the graph's parts, and an engine that is there already, or what to make one of. */
+export type CompileOptions = GraphParts &
+  (
+    | (EngineSettings & { readonly engine?: never })
+    /** Keeps runs of several graphs in one place. `close` leaves such an engine open. */
+    | ({ readonly engine: Engine } & { readonly [Setting in keyof EngineSettings]?: never })
+  );
 
 /**
  * A run, or a checkpoint of it: `{ runId, seq }`, which every durable event and every result is, or a name: a run's id or its key,

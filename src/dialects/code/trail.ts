@@ -1,6 +1,8 @@
 /** Lays a workflow's steps out as nodes and edges, one after another. */
 import { START, type Choice, type EdgeDefinition, type NodeDefinition, type Reducer } from '../../graph/graph.ts';
+import type { Tools } from '../../graph/tool.ts';
 import { Faults } from './faults.ts';
+import type { Drafting } from './node-draft.ts';
 
 /** An edge that has no target yet: the next node laid is its target. */
 interface LooseEnd {
@@ -10,11 +12,10 @@ interface LooseEnd {
 }
 
 /** What the trails of one workflow share. */
-export interface Layout {
+export interface Layout extends Drafting {
   readonly nodes: NodeDefinition[];
   readonly edges: EdgeDefinition[];
   readonly reducers: Map<string, Reducer>;
-  readonly faults: Faults;
 }
 
 /**
@@ -34,8 +35,12 @@ export class Trail {
     this.#name = name;
   }
 
-  static begin(): Trail {
-    return new Trail({ nodes: [], edges: [], reducers: new Map(), faults: new Faults() }, [{ from: START }], 'start');
+  static begin(tools: Tools): Trail {
+    return new Trail(
+      { nodes: [], edges: [], reducers: new Map(), faults: new Faults(), tools },
+      [{ from: START }],
+      'start',
+    );
   }
 
   /** The id of the last named place; names what comes after it. */

@@ -98,7 +98,8 @@ describe('failures', () => {
   });
 
   test('G7 what is not there does not pretend to work: a tool, a child graph', () => {
-    expect(() => toolNode('search' as never)).toThrow(/search/);
+    const unknown = open().addNode('find', toolNode('search')).addEdge(START, 'find').addEdge('find', END);
+    expect(() => unknown.compile()).toThrow(/node find calls the tool search, which the graph is not given/);
     expect(() => subgraphNode({ id: 'child' } as never)).toThrow(/graph/);
   });
 

@@ -42,7 +42,7 @@ export function layStep(
   settings: NodeSettings<never> | undefined,
   place: string | undefined,
 ): Part {
-  return (trail) => trail.lay({ outputAs: id, ...defineNode(id, work, settings, place, trail.layout.faults) });
+  return (trail) => trail.lay({ outputAs: id, ...defineNode(id, work, settings, place, trail.layout) });
 }
 
 /** A router that does nothing itself: its edges choose, so a fork with another state chooses anew (H2). */

@@ -16,7 +16,7 @@ import type { RunResult } from '../../engine/api.ts';
 import { CairnError } from '../../errors.ts';
 import { callPlace } from './call-place.ts';
 import { CompiledGraph, type GraphResult } from './compiled-graph.ts';
-import type { CompileOptions } from './run-options.ts';
+import type { CompileOptions, GraphParts } from './run-options.ts';
 import type { NoNames } from '../../graph/no-names.ts';
 import type { NodeDraft } from '../../graph/node-draft.ts';
 import type { Fits } from './fits-state.ts';
@@ -228,10 +228,10 @@ export class Workflow<Schemas extends GraphSchemas, Nodes, Result, Asked = NoNam
   }
 
   /** The graph model. @throws GRAPH_INVALID with every fault, each with its place and its fix */
-  toGraph(): Graph {
+  toGraph({ tools = {} }: GraphParts = {}): Graph {
     const { name, options, input, returns, parts, place } = this.#plan;
     const { scratch, reducers, checkpointPolicy = 'every_node', ...policies } = options;
-    const trail = Trail.begin();
+    const trail = Trail.begin(tools);
     const { nodes, edges, faults } = trail.layout;
     faults.addUnknownOptions(options, optionNames, `workflow ${name}`, place);
     for (const [path, reducer] of Object.entries(reducers ?? {})) trail.layout.reducers.set(path, reducer);
@@ -267,7 +267,7 @@ export class Workflow<Schemas extends GraphSchemas, Nodes, Result, Asked = NoNam
   /** The workflow, ready to run. Without a store, runs are kept in memory. @throws GRAPH_INVALID, CONFIG_INVALID */
   compile(options: CompileOptions = {}): CompiledWorkflow<Schemas, Nodes, Result, Asked> {
     return new CompiledGraph(
-      this.toGraph(),
+      (parts) => this.toGraph(parts),
       options,
       (result) => addOutput(result) as unknown as WorkflowResult<StateOf<Schemas, Nodes>, Result>,
     );
