@@ -5,7 +5,7 @@ export const childMutants: readonly Mutant[] = [
   {
     name: 'a signal to a child run is taken by a fork from its original too',
     file: 'src/engine/calls/wait-calls.ts',
-    old: 'if (replayed === undefined || replayed.by === sentByParent) return undefined;',
+    old: 'if (replayed === undefined || replayed.step.by === sentByParent) return undefined;',
     new: 'if (replayed === undefined) return undefined;',
     tests: ['src/engine/calls/child-forks.test.ts'],
   },

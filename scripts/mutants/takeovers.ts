@@ -29,14 +29,14 @@ export const takeoverMutants: readonly Mutant[] = [
   },
   {
     name: 'outcomes recorded side by side are taken in the order in which they are due',
-    file: 'src/engine/replay/replay.ts',
+    file: 'src/engine/replay/recorded-order.ts',
     old: 'this.#pending.sort((a, b) => a.recorded.seq - b.recorded.seq || a.recorded.index - b.recorded.index);',
     new: '',
     tests: ['src/engine/replay/recorded-order.test.ts'],
   },
   {
     name: 'outcomes recorded in one checkpoint are taken in the order in which they are due',
-    file: 'src/engine/replay/replay.ts',
+    file: 'src/engine/replay/recorded-order.ts',
     old: 'this.#pending.sort((a, b) => a.recorded.seq - b.recorded.seq || a.recorded.index - b.recorded.index);',
     new: 'this.#pending.sort((a, b) => a.recorded.seq - b.recorded.seq);',
     tests: ['src/engine/replay/recorded-order.test.ts'],
@@ -44,8 +44,15 @@ export const takeoverMutants: readonly Mutant[] = [
   {
     name: 'a fork reuses the failure of a pure node',
     file: 'src/engine/replay/replay.ts',
-    old: 'return isFailure && !isEffect(node) ? undefined : { recorded };',
-    new: 'return isFailure && node.id === undefined ? undefined : { recorded };',
+    old: 'return left.find(({ part }) => isSuccess(part)) ?? (isEffect(due) ? left[0] : undefined);',
+    new: 'return left.find(({ part }) => isSuccess(part)) ?? left[0];',
+    tests: ['src/engine/replay/recorded-order.test.ts'],
+  },
+  {
+    name: 'a fork takes a question that nobody answered in time for one that was answered',
+    file: 'src/engine/replay/replay.ts',
+    old: "if (ended === undefined || (ended.status === 'failed' && !isEffect(due))) return undefined;",
+    new: 'if (ended === undefined) return undefined;',
     tests: ['src/engine/replay/recorded-order.test.ts'],
   },
 ];

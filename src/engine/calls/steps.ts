@@ -9,9 +9,9 @@ import { admitError } from '../admit/encode-error.ts';
 import { offloadValue } from '../admit/offload.ts';
 import { afterFailure, planRetry } from '../effects/after-failure.ts';
 import { budgetMet } from '../effects/budget-met.ts';
-import { judgeStep, recordKnownEnd } from '../effects/judge-step.ts';
+import { judgeStep, recordKnownEnd, takeStep } from '../effects/judge-step.ts';
 import { announceAttempt, callAttempt } from '../effects/step-attempt.ts';
-import { book, bookSpared } from '../record/account.ts';
+import { book } from '../record/account.ts';
 import { budgetExceeded } from '../record/budget.ts';
 import { StepEffort } from '../record/effort.ts';
 import { orderIfOverlapping } from '../record/end-order.ts';
@@ -160,29 +160,13 @@ class StepCall<T> {
     return hashOfInput(this.#core, this.#activation, this.#key, this.#options.input);
   }
 
-  /** In a fork: what its ancestors recorded of the step. One that is in doubt there is written as begun, and judged. */
+  /** In a fork: what its ancestors recorded of the step. */
   async #takeOver(effort: StepEffort): Promise<{ readonly output: unknown } | undefined> {
     const { replay } = this.#core;
-    if (replay === undefined) return undefined;
-    const activation = this.#activation;
-    const key = this.#key;
-    const due = { key, effect: effort.effect, hash: 'input' in this.#options ? effort.hash : undefined };
-    const isBegun = effort.fields()?.intent !== undefined;
-    const taken = await (isBegun ? replay.openStep(activation, due) : replay.stepOutcome(activation, due));
+    const offer = replay?.offer(effort, effort.fields()?.intent === undefined ? 'any' : 'announced');
+    const taken = offer && (await replay?.readStep(effort, offer));
     if (!this.#isCurrent()) return never();
-    if (taken === undefined) return undefined;
-    if (taken.doubt === undefined)
-      return recordKnownEnd(this.#core, effort, this.#isCurrent, taken.output, undefined, {
-        from: taken.from,
-        note: () => {
-          bookSpared(this.#core, activation, effort, taken.cost);
-          replay.noteTaken(taken);
-        },
-      });
-    bookSpared(this.#core, activation, effort, taken.cost);
-    replay.noteTaken(taken);
-    setStep(this.#core, activation.path, key, { ...taken.doubt, ...effort.account });
-    return undefined;
+    return taken && takeStep(this.#core, effort, this.#isCurrent, taken);
   }
 
   async #attempts(effort: StepEffort, first: number): Promise<T> {

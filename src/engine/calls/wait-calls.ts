@@ -11,7 +11,7 @@ import { schemaDefect } from '../../schema/json-schema.ts';
 import { earlySignalOf, findEarlySignal } from '../waits/early-signals.ts';
 import { offloadValue } from '../admit/offload.ts';
 import { openWait } from '../waits/open-wait.ts';
-import type { TakenRecord } from '../run/recorded-past.ts';
+import type { Due, TakenRecord } from '../run/recorded-past.ts';
 import type { RunCore } from '../run/run-core.ts';
 import { inputHashOf } from '../settle/settle.ts';
 import { admitStep, checkStepCount, finishStep } from '../record/finish-step.ts';
@@ -103,14 +103,17 @@ async function findKnown(
   const admit = (value: unknown): Promise<Admitted> => offloadValue(core, admitStep(core, activation, key, value));
   const early = kind === 'signal' ? await findEarlySignal(core, activation.frameRun, name, admit) : undefined;
   if (early !== undefined) return early;
-  const replayed = await core.replay?.stepOutcome(activation, { key, effect: 'human', hash: undefined });
+  const due: Due = { activation, stepKey: key, effect: 'human', givenHash: undefined, keyIn: () => '' };
+  const offer = core.replay?.offer(due, 'any');
+  const replayed = offer && (await core.replay?.readStep(due, offer));
   // What the parent of a child run sent is sent again in a fork: its calls are repeated too.
-  if (replayed === undefined || replayed.by === sentByParent) return undefined;
+  if (replayed === undefined || replayed.step.by === sentByParent) return undefined;
   const take = (): boolean => {
-    core.replay?.noteTaken(replayed);
+    core.replay?.noteStep(activation, undefined, replayed);
     return true;
   };
-  return { admitted: await admit(replayed.output), by: replayed.by ?? 'replay', from: replayed.from, take };
+  const { output, by = 'replay' } = replayed.step;
+  return { admitted: await admit(output), by, from: replayed.from, take };
 }
 
 function openCall(

@@ -5,6 +5,7 @@ import type { GraphNode } from '../../graph/graph.ts';
 import type { NodeRecord } from '../../state/tree.ts';
 import { admitKept } from '../admit/admit-kept.ts';
 import { decideStart, nothingLeft, type StartDecision } from '../plan/decide-start.ts';
+import { NodeEffort } from '../record/effort.ts';
 import { accountOf } from '../record/open-record.ts';
 import { openPinnedView } from '../record/pinned-view.ts';
 import { noteView } from '../record/seal-views.ts';
@@ -82,7 +83,7 @@ function decide(core: RunCore, activation: Activation, record: NodeRecord | unde
           ? nothingLeft
           : { hasOutcome: record.kept !== undefined, hasIntent: record.intent !== undefined, retryAt: record.retryAt },
       passesCondition: () => node.when === undefined || passesWhen(activation),
-      offer: (what) => replay?.offer(activation, what),
+      offer: (what) => replay?.offer(new NodeEffort(activation), what),
       now: record?.retryAt === undefined ? 0 : core.env.clock.now(),
     },
     record !== undefined,

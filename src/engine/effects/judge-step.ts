@@ -1,14 +1,13 @@
 /** A step in doubt: what its verdict does (X3). */
 import { CairnError } from '../../errors.ts';
-import type { Account, Intent, StepRecord } from '../../state/tree.ts';
+import type { Intent, StepRecord } from '../../state/tree.ts';
 import { offloadValue } from '../admit/offload.ts';
-import { bookSpared } from '../record/account.ts';
 import type { StepEffort } from '../record/effort.ts';
 import { admitStep, finishStep } from '../record/finish-step.ts';
 import { recordedStep } from '../record/step-keys.ts';
 import { setStep } from '../record/step-record.ts';
 import { never } from '../run/guard-call.ts';
-import type { OriginalEnd, TakenRecord } from '../run/recorded-past.ts';
+import type { OriginalEnd, TakenRecord, TakenStep } from '../run/recorded-past.ts';
 import type { RunCore } from '../run/run-core.ts';
 import { leaveAtWait } from '../waits/leave.ts';
 import { openWait } from '../waits/open-wait.ts';
@@ -47,22 +46,31 @@ export async function judgeStep(
   return judgeStep(core, effort, isCurrent);
 }
 
-/** A failure of the original is taken once, and then the step is judged again. */
+/** What ended in the original since is taken once; what may have happened there is judged again. */
 async function judgeByOriginal(
   core: RunCore,
   effort: StepEffort,
   isCurrent: () => boolean,
   end: OriginalEnd,
 ): Promise<{ readonly output: unknown } | undefined> {
-  // What it cost there is not spent here.
-  const save = (cost: Account): void => bookSpared(core, effort.activation, effort, cost);
-  if (end.kind === 'step')
-    return recordKnownEnd(core, effort, isCurrent, end.output, 'replay', { note: () => save(end.cost) });
-  if (end.kind !== 'failedStep' || end.taken.doubt === undefined) return never();
-  save(end.taken.cost);
-  core.replay?.noteTaken(end.taken);
-  setStep(core, effort.activation.path, effort.stepKey, { ...end.taken.doubt, ...effort.account });
-  return judgeStep(core, effort, isCurrent);
+  if (end.kind !== 'step') return never();
+  return (await takeStep(core, effort, isCurrent, end.taken)) ?? judgeStep(core, effort, isCurrent);
+}
+
+/** Writes what a fork takes over of a step. @returns its output; undefined: it may have happened in the original, and is to be judged */
+export async function takeStep(
+  core: RunCore,
+  effort: StepEffort,
+  isCurrent: () => boolean,
+  taken: TakenStep,
+): Promise<{ readonly output: unknown } | undefined> {
+  const note = (): void => core.replay?.noteStep(effort.activation, effort, taken);
+  const { from, step } = taken;
+  if (step.status === 'done') return recordKnownEnd(core, effort, isCurrent, step.output, undefined, { from, note });
+  note();
+  const { spent: _, spared: __, ...there } = step;
+  setStep(core, effort.activation.path, effort.stepKey, { ...there, ...effort.account });
+  return undefined;
 }
 
 /** Records what a step is known to have given, without running it. `taken`: from which record of an ancestor, and what must be in one checkpoint with that. */

@@ -7,6 +7,7 @@ import type { ChangePart } from '../../history/stored/change.ts';
 import { encodeValue } from '../../state/values/codec.ts';
 import type { Account, Intent, NodeRecord, StepRecord } from '../../state/tree.ts';
 import type { Activation } from '../run/frame-run.ts';
+import type { Due } from '../run/recorded-past.ts';
 import type { RunCore } from '../run/run-core.ts';
 import { accountOf, openRecord } from './open-record.ts';
 import { effectKey, recordedStep } from './step-keys.ts';
@@ -27,15 +28,11 @@ export interface EffortFields {
 }
 
 /** One effort, whether or not it has begun. */
-export interface Effort {
-  readonly activation: Activation;
-  /** Undefined: it is the node's own. */
-  readonly stepKey: string | undefined;
+export interface Effort extends Due {
   /** Where it is, for the parts of a change. */
   readonly place: Pick<ChangePart, 'node' | 'step' | 'visit' | 'outer' | 'saves'>;
   /** Where it is, for messages. */
   readonly name: string;
-  readonly effect: string;
   readonly isIdempotent: boolean;
   readonly retry: RetryPolicy | undefined;
   /** Its own, in ms. */
@@ -48,8 +45,6 @@ export interface Effort {
   write(fields: EffortFields): void;
   /** As it was before it was announced. Undefined: nothing had been written of it. */
   restore(before: EffortFields | undefined): void;
-  /** Its idempotency key, under the seed of the run it is part of or of one it was forked from (X1). */
-  keyIn(keySeed: string): string;
 }
 
 /** The fields of an effort among those of a record. */
@@ -69,6 +64,7 @@ function fieldsOf(record: NodeRecord | StepRecord | undefined): EffortFields | u
 export class NodeEffort implements Effort {
   readonly activation: Activation;
   readonly stepKey = undefined;
+  readonly givenHash = undefined;
   readonly reconcile: Effort['reconcile'];
 
   constructor(activation: Activation) {
@@ -167,6 +163,9 @@ export class StepEffort implements Effort {
   }
   get name(): string {
     return [...this.activation.path, this.stepKey].join('/');
+  }
+  get givenHash(): string | undefined {
+    return 'input' in this.options ? this.hash : undefined;
   }
   get isIdempotent(): boolean {
     return this.options.idempotent === true;

@@ -6,53 +6,43 @@ import type { RunRow } from '../../ports/store.ts';
 import type { Intent, NodeRecord, StepRecord } from '../../state/tree.ts';
 import type { Activation } from '../run/frame-run.ts';
 import { viewOf } from '../record/pinned-view.ts';
-import type { Recorded } from '../run/recorded-past.ts';
+import type { Due, Recorded } from '../run/recorded-past.ts';
 import type { RecordedOutcomes } from './recorded-outcomes.ts';
 import type { RunCore } from '../run/run-core.ts';
 import { inputHashOf } from '../settle/settle.ts';
-import { effectKey } from '../record/step-keys.ts';
 import { recordIn } from '../record/step-record.ts';
 
 /** All that a view shows. */
 const wholeView: readonly string[] = ['input', ...partitions, 'outputs', 'failures'];
 
 /** The ancestor in which an effect was announced under its key. */
-export function originOf(
-  { ancestors }: RecordedOutcomes,
-  intent: Intent,
-  keyIn: (keySeed: string) => string,
-): RunRow | undefined {
-  return ancestors.find((ancestor) => keyIn(keySeedOf(ancestor)) === intent.key);
+export function originOf({ ancestors }: RecordedOutcomes, due: Due, intent: Intent): RunRow | undefined {
+  return ancestors.find((ancestor) => due.keyIn(keySeedOf(ancestor)) === intent.key);
 }
 
-/** The record of an activation's effect as it stands in the original, if the effect is open there and its input is the same. */
-export async function openNodeOf(
+/**
+ * The record of an effect as it stands in the original, if it is open there and its input is the same.
+ *
+ * @param isPatched - see {@link isChanged}
+ */
+export async function openIn(
   core: RunCore,
   outcomes: RecordedOutcomes,
-  activation: Activation,
+  due: Due,
   announced: Recorded,
   isPatched: boolean | undefined,
-): Promise<NodeRecord | undefined> {
+): Promise<NodeRecord | StepRecord | undefined> {
+  const { activation, stepKey } = due;
   const record = recordIn(await outcomes.stateOf(announced.run), activation.path);
-  if (record?.intent === undefined) return undefined;
-  if (originOf(outcomes, record.intent, (keySeed) => activation.keyFor(keySeed)) === undefined) return undefined;
+  if (stepKey !== undefined) {
+    const step = record?.steps?.[stepKey];
+    if (step?.status !== 'started' || step.intent === undefined || originOf(outcomes, due, step.intent) === undefined)
+      return undefined;
+    const { wait: _, ...open } = step;
+    return step.hash === (due.givenHash ?? inputHashOf(activation).hash) ? open : undefined;
+  }
+  if (record?.intent === undefined || originOf(outcomes, due, record.intent) === undefined) return undefined;
   return (await hasOtherInput(core, outcomes, activation, announced.run, record, isPatched)) ? undefined : record;
-}
-
-/** The like of {@link openNodeOf} for a step. `hash`: of the input it was given, if any. */
-export async function openStepOf(
-  outcomes: RecordedOutcomes,
-  activation: Activation,
-  key: string,
-  hash: string | undefined,
-  announced: Recorded,
-): Promise<StepRecord | undefined> {
-  const record = recordIn(await outcomes.stateOf(announced.run), activation.path)?.steps?.[key];
-  if (record?.status !== 'started' || record.intent === undefined) return undefined;
-  const origin = originOf(outcomes, record.intent, (keySeed) => effectKey(activation, key, keySeed));
-  if (origin === undefined || record.hash !== (hash ?? inputHashOf(activation).hash)) return undefined;
-  const { wait: _, ...open } = record;
-  return open;
 }
 
 /**
@@ -73,7 +63,11 @@ async function hasOtherInput(
   return JSON.stringify(original.versions(names)) !== JSON.stringify(view.versions(names));
 }
 
-/** Whether a fork between the original and this run, or this run itself, changed anything. */
+/**
+ * Whether a fork between the original and this run, or this run itself, changed anything.
+ *
+ * @param isPatched - whether a fork that is only previewed does. Undefined: this run's own first checkpoint tells.
+ */
 async function isChanged(
   core: RunCore,
   { ancestors }: RecordedOutcomes,

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { until } from '../../../test/support/awaited.ts';
 import { createBench, edges, graphOf, node, resumeToRest, rowOf, runToRest } from '../../../test/engine-kit.ts';
 import type { NodeDefinition } from '../../graph/graph.ts';
-import { outcome, type EffectClass } from '../../graph/contracts/node-contract.ts';
+import { NodeFailure, outcome, type EffectClass } from '../../graph/contracts/node-contract.ts';
 
 type Graph = ReturnType<typeof graphOf>;
 
@@ -74,3 +74,53 @@ test.each<EffectClass>(['pure', 'read'])(
     expect([again.state.outputs['b'], calls]).toEqual(['call 2', 2]);
   },
 );
+
+test('X2 a question that time ended in the original is asked in a fork: nobody answered it', async () => {
+  let deadlineMs = 1_000;
+  const graph = graphOf(
+    'g',
+    [
+      node('a', 'read', async (ctx) => {
+        const until = await ctx.step('until', { effect: 'read' }, () => bench.clock.now() + deadlineMs);
+        return ctx.ask({ prompt: '?', deadlineAt: until }).catch((error: { code: string }) => error.code);
+      }),
+    ],
+    edges('> a', 'a >'),
+  );
+  const bench = createBench();
+  const done = await runToRest(bench.engine, graph);
+  expect(done.state.outputs['a']).toBe('NODE_TIMED_OUT');
+  deadlineMs = 3_600_000;
+  const fork = await bench.engine.fork({ runId: done.runId, seq: 0 });
+  const paused = await resumeToRest(bench.engine, fork.runId, graph);
+  expect([paused.status, paused.waits.map(({ kind }) => kind)]).toEqual(['paused', ['question']]);
+  await bench.engine.answer(fork.runId, paused.waits[0]?.waitId ?? '', 'in time');
+  expect((await resumeToRest(bench.engine, fork.runId, graph)).state.outputs['a']).toBe('in time');
+});
+
+test('X2.1 an effect that failed and was tried again by a resume is taken over as it ended, in its place', async () => {
+  let calls = 0;
+  const run = (): unknown => {
+    calls += 1;
+    if (calls === 1) throw new NodeFailure('not now', { code: 'BUSY', applied: 'no' });
+    return outcome({ output: calls, scratch: { ended: ['a'] } });
+  };
+  const graph = graphOf(
+    'g',
+    [node('a', 'external', run), node('b', 'external', () => outcome({ scratch: { ended: ['b'] } }))],
+    edges('> a', '> b', 'a >', 'b >'),
+    { reducers: { 'scratch.ended': 'append' } },
+  );
+  const bench = createBench();
+  const failed = await runToRest(bench.engine, graph, {}, 'r');
+  expect([failed.status, failed.state.scratch['ended']]).toEqual(['failed', ['b']]);
+  const done = await resumeToRest(bench.engine, 'r', graph);
+  const fork = await bench.engine.fork({ runId: 'r', seq: 0 });
+  const rows = await bench.engine.preview({ runId: fork.runId, seq: fork.seq }, { graph });
+  expect(rows.map(({ node: [id], prediction }) => [id, prediction])).toEqual([
+    ['b', 'replayed'],
+    ['a', 'replayed'],
+  ]);
+  const again = await resumeToRest(bench.engine, fork.runId, graph);
+  expect([again.state, calls]).toEqual([done.state, 2]);
+});

@@ -14,6 +14,9 @@ import { isSettled, setsOf, updatesOf, type Op } from './recorded-ops.ts';
 import { outcomeKeyOf, pathKeyOf, recordPathOf, stepKeyOf, treePathOf } from '../record/tree-path.ts';
 import { placeIn, placeOf } from '../record/visit-part.ts';
 
+/** An outcome as its node gave it, and the record of its visit. */
+export type ReadOutcome = KeptOutcome & { readonly record: NodeRecord };
+
 /** Updates as nodes gave them, by {@link outcomeKeyOf}. */
 type Given = Readonly<Record<string, KeptOutcome['updates']>>;
 
@@ -23,8 +26,8 @@ const endings: ReadonlySet<string> = new Set(['settle', 'replay', 'step', 'withd
 /** An index over the changes of all ancestors; outcomes themselves are read when they are asked for. */
 export class RecordedOutcomes {
   readonly #env: EngineEnvironment;
-  readonly #nodes = new Map<string, Recorded[]>();
-  readonly #steps = new Map<string, Recorded[]>();
+  /** Ends of visits and of steps. */
+  readonly #ended = new Map<string, Recorded[]>();
   /** Effects that were announced after the fork point, and of whose end nothing is recorded, by place. */
   readonly #announced = new Map<string, Recorded>();
   readonly #paths = new Set<string>();
@@ -63,8 +66,7 @@ export class RecordedOutcomes {
 
   async #index(ancestor: RunRow, after: number, head: number): Promise<void> {
     this.#heads.set(ancestor.runId, head);
-    const nodes = new Map<string, Recorded[]>();
-    const steps = new Map<string, Recorded[]>();
+    const ended = new Map<string, Recorded[]>();
     for await (const { checkpoint } of this.#readable(ancestor, after, head)) {
       const counts = new Map<string, number>();
       for (const [index, part] of checkpoint.change.entries()) {
@@ -78,11 +80,10 @@ export class RecordedOutcomes {
         const key = isOfNode ? pathKeyOf(node) : stepKeyOf(node, step as string);
         const nth = counts.get(key) ?? 0;
         counts.set(key, nth + 1);
-        push(isOfNode ? nodes : steps, place, { run: ancestor, seq: checkpoint.seq, nth, index, part });
+        push(ended, place, { run: ancestor, seq: checkpoint.seq, nth, index, part });
       }
     }
-    for (const [key, list] of nodes) this.#add(this.#nodes, key, list);
-    for (const [key, list] of steps) this.#add(this.#steps, key, list);
+    for (const [place, list] of ended) this.#add(place, list);
   }
 
   #noteAnnounced(recorded: Recorded, place: string): void {
@@ -94,13 +95,13 @@ export class RecordedOutcomes {
   }
 
   /** The nearest ancestor that has a record of a place is the one that counts. */
-  #add(table: Map<string, Recorded[]>, key: string, list: readonly Recorded[]): void {
-    const known = table.get(key);
+  #add(place: string, list: readonly Recorded[]): void {
+    const known = this.#ended.get(place);
     const rank = (recorded: Recorded | undefined): number =>
       recorded === undefined ? this.ancestors.length : this.ancestors.indexOf(recorded.run);
     const [before, now] = [rank(known?.[0]), rank(list[0])];
     if (before === now) known?.push(...list);
-    else if (now < before) table.set(key, [...list]);
+    else if (now < before) this.#ended.set(place, [...list]);
   }
 
   /** The history of an ancestor after a seq, as far as it is whole. */
@@ -121,22 +122,18 @@ export class RecordedOutcomes {
 
   /** What is recorded of the end of a visit in the run's own graph. */
   ofVisit(path: readonly string[], visit: number): readonly Recorded[] {
-    return this.#nodes.get(placeOf(path, { visit })) ?? [];
+    return this.#ended.get(placeOf(path, { visit })) ?? [];
   }
 
-  /** What is recorded of the end of a visit. */
-  ofNode(activation: Activation): readonly Recorded[] {
-    return this.#nodes.get(placeIn(activation)) ?? [];
-  }
-
-  ofStep(activation: Activation, step: string): readonly Recorded[] {
-    return this.#steps.get(placeIn(activation, step)) ?? [];
+  /** What is recorded of the end of a visit, or of a step of it. */
+  of(activation: Activation, step?: string): readonly Recorded[] {
+    return this.#ended.get(placeIn(activation, step)) ?? [];
   }
 
   /** All that is recorded of steps of a visit, before its saves and after them. */
   stepsOf(activation: Activation): readonly Recorded[] {
     const prefix = `${placeIn(activation)} `;
-    return [...this.#steps].flatMap(([place, list]) => (place.startsWith(prefix) ? list : []));
+    return [...this.#ended].flatMap(([place, list]) => (place.startsWith(prefix) ? list : []));
   }
 
   /** Where an effect was announced whose end is not recorded. */
@@ -154,7 +151,7 @@ export class RecordedOutcomes {
   }
 
   /** The outcome as the node gave it: output, updates, routing hints; undefined if the record does not hold one whole. */
-  async readOutcome(recorded: Recorded): Promise<(KeptOutcome & { readonly record: NodeRecord }) | undefined> {
+  async readOutcome(recorded: Recorded): Promise<ReadOutcome | undefined> {
     const { ops, given } = await this.#read(recorded);
     const path = recorded.part.node as readonly string[];
     const visit = recorded.part.visit ?? 1;

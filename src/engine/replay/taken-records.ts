@@ -1,10 +1,15 @@
-/** Which recorded outcomes a fork has taken: each is taken once, and those before it no more, after a crash too (X2). */
+/** Which records a fork has taken: each is taken once, and those before it no more, after a crash too (X2). */
 import { pathKeyOf, stepKeyOf } from '../record/tree-path.ts';
-import type { Recorded, TakenRecord } from '../run/recorded-past.ts';
+import type { Due, Recorded, TakenRecord } from '../run/recorded-past.ts';
 
-/** Under which key of `replayed` an announcement is noted: by itself, as it may share its checkpoint with the outcome of the visit before. */
-export function intentKeyOf(path: readonly string[], step?: string): string {
-  return `intent ${step === undefined ? pathKeyOf(path) : stepKeyOf(path, step)}`;
+/** Under which key of `replayed` the end of something is noted. */
+export function endKeyOf({ activation: { path }, stepKey }: Pick<Due, 'activation' | 'stepKey'>): string {
+  return stepKey === undefined ? pathKeyOf(path) : stepKeyOf(path, stepKey);
+}
+
+/** Under which key an announcement is noted: by itself, as it may share its checkpoint with the outcome of the visit before. */
+export function intentKeyOf(due: Pick<Due, 'activation' | 'stepKey'>): string {
+  return `intent ${endKeyOf(due)}`;
 }
 
 export function takenRecordOf({ run, seq, nth }: Recorded): TakenRecord {

@@ -2,32 +2,26 @@
 import type { Amounts } from '../../graph/amounts.ts';
 import type { ChangePart } from '../../history/stored/change.ts';
 import type { RunRow } from '../../ports/store.ts';
-import type { Account, Intent, RunTree, StepRecord } from '../../state/tree.ts';
+import type { Intent, RunTree, StepRecord } from '../../state/tree.ts';
 import type { Activation } from './frame-run.ts';
+import type { Payer } from './ledger.ts';
 
 /** The last record taken of a node, or of the steps of a name. */
 export type TakenRecord = NonNullable<RunTree['replayed']>[string];
 
-/** What a fork takes over for a step: its output, or an effect that failed in the original and may have happened (X3). */
-export interface TakenStep {
-  readonly place: string;
-  readonly from: TakenRecord;
-  readonly output: unknown;
-  readonly by: string | undefined;
-  readonly doubt?: StepRecord;
-  /** What it cost there. */
-  readonly cost: Account;
-}
-
-/** A step that is called for. */
-export interface DueStep {
-  readonly key: string;
+/** What may have a record in an ancestor: a node's visit, a step of it, or a question. */
+export interface Due {
+  readonly activation: Activation;
+  /** Undefined: it is the node's own. */
+  readonly stepKey: string | undefined;
   readonly effect: string;
-  /** Of the input that it was given, if any. */
-  readonly hash: string | undefined;
+  /** Hash of the input that a step was given; undefined: its input is its activation's. */
+  readonly givenHash: string | undefined;
+  /** Its idempotency key, under the seed of the run it is part of or of one it was forked from (X1). */
+  keyIn(keySeed: string): string;
 }
 
-/** Where an outcome was recorded. */
+/** Where something was recorded. */
 export interface Recorded {
   readonly run: RunRow;
   readonly seq: number;
@@ -38,23 +32,22 @@ export interface Recorded {
   readonly part: ChangePart;
 }
 
-/** What an ancestor has for an activation that is due: a record, or records that cannot be read. */
+/** What an ancestor has for something that is due: the record of its end, or of its announcement; or records that cannot be read. */
 export type Offer = { readonly recorded: Recorded } | { readonly unread: RunRow };
 
-/** An effort whose effect was open at the fork point. */
-export interface OpenEffort {
-  readonly activation: Activation;
-  /** Undefined: the node's own. */
-  readonly stepKey: string | undefined;
-  keyIn(keySeed: string): string;
+/** What a fork takes over for a step. */
+export interface TakenStep {
+  /** Under which key of `replayed` it is noted. */
+  readonly place: string;
+  readonly from: TakenRecord;
+  /** As it ended there; or `started`, under the original's intent: it may have happened there, and is in doubt here (X3). */
+  readonly step: StepRecord;
 }
 
 /** What the original of a fork says by now of an effect that was open at the fork point. */
 export type OriginalEnd =
   | { readonly kind: 'node'; readonly offer: Offer }
-  | { readonly kind: 'step'; readonly output: unknown; readonly cost: Account }
-  /** A step that failed there since: in doubt here as it was there, whatever was decided about it before the fork point. */
-  | { readonly kind: 'failedStep'; readonly taken: TakenStep }
+  | { readonly kind: 'step'; readonly taken: TakenStep }
   /** It is worked on, and may still record it: the fork goes no further here. */
   | { readonly kind: 'refused' };
 
@@ -69,20 +62,18 @@ export interface RecordedPast {
   /** Whether an answer is recorded that a question of this visit would take without asking. */
   hasAnswer(activation: Activation): boolean;
   /**
-   * What is recorded for an activation of equal input, if its class lets a fork take it over. `announced`: it was open at the fork point;
+   * What is recorded for something of equal input, if its class lets a fork take it over. `announced`: it was open at the fork point;
    * only whether it was begun again in the original counts, since what was decided about it before is used up there.
    */
-  offer(activation: Activation, what: 'any' | 'announced'): Offer | undefined;
-  /** Takes what was offered, in recorded order, in a turn of its own. */
+  offer(due: Due, what: 'any' | 'announced'): Offer | undefined;
+  /** Takes what was offered for a node's visit, in recorded order, in a turn of its own. */
   take(activation: Activation, offer: Offer): void;
   /** Takes over the earliest recorded of those that wait for no one recorded before them. */
   pump(): void;
+  /** Reads what was offered for a step; undefined: it cannot be taken over after all. */
+  readStep(due: Due, offer: Offer): Promise<TakenStep | undefined>;
+  /** Notes that a step was taken over, so that it is taken once, after a crash too, and what it cost there: call it together with what records the step. */
+  noteStep(activation: Activation, payer: Payer | undefined, taken: TakenStep): void;
   /** What the original has recorded by now of an effect that was open at the fork point; undefined: nothing, and nobody works on it. */
-  originalEnd(effort: OpenEffort, intent: Intent): Promise<OriginalEnd | undefined>;
-  /** What is recorded of a step of equal input, if its class lets a fork take it over. */
-  stepOutcome(activation: Activation, step: DueStep): Promise<TakenStep | undefined>;
-  /** A step whose effect the original announced, with nothing of its end: open here too. */
-  openStep(activation: Activation, step: DueStep): Promise<TakenStep | undefined>;
-  /** Each record is taken once, after a crash too: call it together with what records the step. */
-  noteTaken(taken: Pick<TakenStep, 'place' | 'from'>): void;
+  originalEnd(due: Due, intent: Intent): Promise<OriginalEnd | undefined>;
 }
