@@ -1,25 +1,36 @@
 /** The loop: the model is asked, its tools are called, and so on until it answers. The conversation is folded from what steps gave. */
-import { textOf, type ModelMessage, type ModelResponse, type ToolCallPart } from '../graph/contracts/model-contract.ts';
+import type { ModelMessage, ModelResponse, ToolCallPart } from '../graph/contracts/model-contract.ts';
 import { NodeFailure, type NodeContext } from '../graph/contracts/node-contract.ts';
 import { CairnError } from '../errors.ts';
-import { cutHistory, type HistoryLimit } from './conversation.ts';
-import { ModelSteps, type ModelSettings, type ModelStepOptions } from './model-step.ts';
-import { resultPart, type Observation } from './observation.ts';
 import { readFinal, type FinalForm } from './final-answer.ts';
+import { Conversation } from './history/conversation.ts';
+import type { HistoryLimit } from './history/history-limit.ts';
+import { summarize } from './history/summary.ts';
+import { ModelSteps, type ModelSettings, type ModelStepOptions } from './model-step.ts';
+import { createMode } from './modes/create-mode.ts';
+import type { LastWord, Mode, ModeName } from './modes/mode.ts';
+import type { Observation } from './observation.ts';
+import { openWith } from './open-with.ts';
 import { ToolCalls } from './tool-calls.ts';
 import type { ToolBox } from './tool-box.ts';
+import type { KeptConversation, OpeningNote, TurnNote } from './turn-note.ts';
 
 export interface LoopOptions {
+  /** All of a request but messages, tools and the form of the answer. */
   readonly settings: ModelSettings;
   readonly box: ToolBox;
   readonly allow: readonly string[] | true;
   readonly form: FinalForm | undefined;
+  /** Default: native. */
+  readonly mode?: ModeName;
   readonly loopsMax: number;
   readonly history: HistoryLimit;
   readonly steps: ModelStepOptions;
+  /** For whom it is done: recorded, for those who look at the agent. */
+  readonly context?: unknown;
 }
 
-/** Calls in a row that cannot be made, after which the model is taken to be lost. */
+/** Calls and answers in a row of which nothing can be made, after which the model is taken to be lost. */
 const faultyCallsMax = 8;
 /** Answers that do not fit the schema and are asked for again. */
 const repairsMax = 2;
@@ -31,58 +42,152 @@ const repairsMax = 2;
  */
 export async function converse(
   ctx: NodeContext,
-  opening: readonly ModelMessage[],
-  { settings, box, allow, form, loopsMax, history, steps }: LoopOptions,
+  asked: readonly ModelMessage[],
+  options: LoopOptions,
 ): Promise<unknown> {
-  const models = new ModelSteps(ctx, steps);
-  const tools = new ToolCalls(ctx, box, allow);
-  const messages = [...opening];
-  let faulty = 0;
-  let repairs = 0;
-  for (let loop = 1; loop <= loopsMax; loop += 1) {
-    const sent = cutHistory(messages, history);
-    if (sent.length < messages.length)
-      ctx.emit({ type: 'history-truncated', loop, left: messages.length - sent.length });
-    const response = await models.call(settings, sent);
-    messages.push({ role: 'assistant', content: response.content });
-    const calls = callsOf(response);
-    if (calls.length > 0) {
-      const observations = await callTools(tools, calls);
-      faulty = observations.isAllFaulty ? faulty + calls.length : 0;
-      if (faulty > faultyCallsMax) throw lost(faulty, observations.results);
-      messages.push({
-        role: 'tool',
-        content: calls.map((call, index) => resultPart(call, observations.results[index] as Observation)),
-      });
-      continue;
-    }
-    const answer = await readFinal(response, form);
-    if (answer.fault === undefined) return answer.value;
-    if (repairs === repairsMax) throw misfit(answer.fault, textOf(response.content));
-    repairs += 1;
-    messages.push({
-      role: 'user',
-      content: `The answer does not fit: ${answer.fault}\nAnswer again, with nothing but what fits.`,
-    });
+  const loop = new AgentLoop(ctx, asked, options);
+  while (loop.number <= options.loopsMax) {
+    const answer = await loop.turn();
+    if (answer !== undefined) return answer.value;
   }
-  throw new NodeFailure(`the agent did not come to an end within ${loopsMax} loops`, {
+  throw new NodeFailure(`the agent did not come to an end within ${options.loopsMax} loops`, {
     code: 'AGENT_LOOPS_EXCEEDED',
-    data: { loops: loopsMax },
+    data: { loops: options.loopsMax },
   });
 }
 
-/** Calls that the provider has made itself need nothing more. */
-function callsOf({ content }: ModelResponse): readonly ToolCallPart[] {
-  return content.filter((part): part is ToolCallPart => part.type === 'tool-call' && part.isProviderExecuted !== true);
+class AgentLoop {
+  readonly #ctx: NodeContext;
+  readonly #options: LoopOptions;
+  readonly #mode: Mode;
+  readonly #settings: ModelSettings;
+  readonly #opening: OpeningNote;
+  readonly #conversation: Conversation;
+  readonly #tools: ToolCalls;
+  #models: ModelSteps;
+  /** What the model was told since its last answer. */
+  #note: TurnNote;
+  #faulty: number;
+  #repairs: number;
+  number: number;
+
+  constructor(ctx: NodeContext, asked: readonly ModelMessage[], options: LoopOptions) {
+    const { box, form, mode = 'native', context, settings } = options;
+    const kept = ctx.retired as KeptConversation | undefined;
+    this.#ctx = ctx;
+    this.#options = options;
+    this.#mode = createMode(mode, { tools: box.offered, answer: form?.json });
+    this.#settings = { ...settings, ...this.#mode.request };
+    const { head, rest, guideFrom } = openWith(asked, this.#mode.guide);
+    const about = { mode, ...(guideFrom > 0 && { guideFrom }), ...(context !== undefined && { context }) };
+    this.#opening = { ...about, messages: [...head, ...rest] };
+    const replies = new Set(kept?.replies);
+    const said = (kept?.messages ?? rest).map((message, place) =>
+      replies.has(place) ? ({ message, isReply: true } as const) : { message },
+    );
+    this.#conversation = new Conversation(head, said, options.history);
+    this.#tools = new ToolCalls(ctx, box, options.allow, kept?.tools);
+    this.#models = new ModelSteps(ctx, options.steps);
+    this.#note = kept === undefined ? { opening: this.#opening } : {};
+    this.#faulty = kept?.faulty ?? 0;
+    this.#repairs = kept?.repairs ?? 0;
+    this.number = kept?.loop ?? 1;
+  }
+
+  /** One model call, and the calls of tools that it wants. @returns the final answer, once there is one */
+  async turn(): Promise<{ readonly value: unknown } | undefined> {
+    const response = await this.#ask();
+    const { message, calls, last, fault } = this.#mode.read(response, this.number);
+    this.#conversation.add(message);
+    this.number += 1;
+    if (calls.length > 0) await this.#callTools(calls);
+    else if (last === undefined) this.#tellFault(fault ?? 'it is empty');
+    else return this.#take(last);
+    return undefined;
+  }
+
+  async #ask(): Promise<ModelResponse> {
+    const conversation = this.#conversation;
+    const { history, steps } = this.#options;
+    if (history.summary !== undefined && history.summary !== false && conversation.isLong) {
+      const name = `${steps.name ?? 'model'}-summary`;
+      const isShort = await summarize(new ModelSteps(this.#ctx, { ...steps, name }), this.#settings, conversation, history);
+      if (isShort) await this.#retire();
+    }
+    const { messages, left } = conversation.take();
+    if (left > 0) this.#ctx.emit({ type: 'history-truncated', loop: this.number, left });
+    const note = left > 0 ? { ...this.#note, left } : this.#note;
+    const response = await this.#models.call(this.#settings, messages, note);
+    conversation.report(response.usage.inputTokens);
+    return response;
+  }
+
+  /** What came before a summary leaves the live state; a repeated function begins here. */
+  async #retire(): Promise<void> {
+    const { said } = this.#conversation;
+    const { messages, ...opening } = this.#opening;
+    const kept: KeptConversation = {
+      opening: { ...opening, messages: messages.filter(({ role }) => role === 'system') },
+      messages: said.map(({ message }) => message),
+      replies: said.flatMap(({ isReply }, place) => (isReply === true ? [place] : [])),
+      loop: this.number,
+      faulty: this.#faulty,
+      repairs: this.#repairs,
+      tools: this.#tools.keep(),
+    };
+    await this.#ctx.retire(kept);
+    this.#ctx.emit({ type: 'history-truncated', loop: this.number, isSummarized: true });
+    this.#models = new ModelSteps(this.#ctx, this.#options.steps);
+    this.#note = {};
+  }
+
+  async #callTools(calls: readonly ToolCallPart[]): Promise<void> {
+    const { results, isAllFaulty } = await callSideBySide(this.#tools, calls, this.#models.noteOfNext() as TurnNote);
+    this.#faulty = isAllFaulty ? this.#faulty + calls.length : 0;
+    if (this.#faulty > faultyCallsMax) throw lost(this.#faulty, results.map(({ output }) => output));
+    this.#conversation.add(this.#mode.tell(calls, results), true);
+    this.#note = {
+      results: results.map(({ output, from, isError, isCached }, index) => ({
+        call: (calls[index] as ToolCallPart).id,
+        ...(from === undefined ? { output } : { from }),
+        ...(isError && { isError }),
+        ...(isCached && { isCached }),
+      })),
+    };
+  }
+
+  #tellFault(fault: string): void {
+    this.#faulty += 1;
+    if (this.#faulty > faultyCallsMax) throw lost(this.#faulty, [fault]);
+    this.#say(`Your answer cannot be used: ${fault}.\nCall a tool, or give your last answer in the form asked for.`);
+  }
+
+  async #take(last: LastWord): Promise<{ readonly value: unknown } | undefined> {
+    const answer = await readFinal(last, this.#options.form);
+    if (answer.fault === undefined) return answer;
+    if (this.#repairs === repairsMax) throw misfit(answer.fault, last);
+    this.#repairs += 1;
+    this.#say(`The answer does not fit: ${answer.fault}\nAnswer again, with nothing but what fits.`);
+    return undefined;
+  }
+
+  #say(text: string): void {
+    this.#conversation.add({ role: 'user', content: text });
+    this.#note = { text };
+  }
 }
 
-/** Makes the calls of one answer side by side; results stand in the order of the calls. */
-async function callTools(
+/** Makes the calls of one answer side by side; results stand in the order of the calls. @param next - what is on record of what the model was told then */
+async function callSideBySide(
   tools: ToolCalls,
   calls: readonly ToolCallPart[],
+  next: TurnNote | undefined,
 ): Promise<{ readonly results: readonly Observation[]; readonly isAllFaulty: boolean }> {
   const faults = await Promise.all(calls.map((call) => tools.check(call)));
-  const made = calls.map((call, index) => Promise.resolve(faults[index] ?? tools.make(call)));
+  const made = calls.map((call, index) => {
+    const told = next?.results?.[index];
+    return Promise.resolve(faults[index] ?? tools.make(call, told?.call === call.id ? told : undefined));
+  });
   const settled = await Promise.allSettled(made);
   const failed = settled.filter((one) => one.status === 'rejected');
   // Ours before any other: it says that the attempt is over.
@@ -92,14 +197,15 @@ async function callTools(
   return { results, isAllFaulty: faults.every((fault) => fault !== undefined) };
 }
 
-function lost(count: number, results: readonly Observation[]): NodeFailure {
-  return new NodeFailure(`the model made ${count} calls in a row that cannot be made`, {
+function lost(count: number, last: readonly unknown[]): NodeFailure {
+  return new NodeFailure(`the model made ${count} calls or answers in a row of which nothing can be made`, {
     code: 'AGENT_LOST',
-    data: { last: results.map(({ output }) => output) },
+    data: { last },
   });
 }
 
-function misfit(fault: string, text: string): NodeFailure {
+function misfit(fault: string, last: LastWord): NodeFailure {
+  const text = 'text' in last ? last.text : JSON.stringify(last.value);
   return new NodeFailure(`the answer does not fit after ${repairsMax} repairs: ${fault}`, {
     code: 'OUTPUT_INVALID',
     data: { text, fault },

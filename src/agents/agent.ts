@@ -4,12 +4,15 @@ import type { NodeContext, StateView } from '../graph/contracts/node-contract.ts
 import { describeConfig } from '../nodes/draft/computed.ts';
 import { refuseUnknownKeys } from '../nodes/draft/known-keys.ts';
 import { draftNode, type NodeDraft, type NodeOptions } from '../nodes/draft/node-draft.ts';
+import type { Computed } from '../nodes/draft/typed-context.ts';
 import type { AnySchema, SchemaValue } from '../schema/standard-schema.ts';
 import { converse } from './agent-loop.ts';
 import { agentTraits } from './agent-traits.ts';
-import type { HistoryLimit } from './conversation.ts';
 import { finalForm } from './final-answer.ts';
+import { historyFault, type HistoryLimit } from './history/history-limit.ts';
 import type { ModelSettings, ModelStepOptions } from './model-step.ts';
+import { modeNames } from './modes/create-mode.ts';
+import type { ModeName } from './modes/mode.ts';
 import { openingOf, type Opening } from './prompt.ts';
 import { createToolBox, type ToolEntry } from './tool-box.ts';
 
@@ -22,6 +25,8 @@ export interface AgentConfig<
   readonly tools?: Readonly<Record<string, ToolEntry>>;
   /** Schema of the final answer, which is then a value. Default: a text. */
   readonly output?: Schema;
+  /** How model and tools understand each other. Default `native`, the provider's own tool calls; the others are for models that have none. */
+  readonly mode?: ModeName;
   /** Model calls, at most. Default 15. */
   readonly maxLoops?: number;
   /** Tools that act on the world and may be called without asking a person; true: all of them. */
@@ -31,8 +36,19 @@ export interface AgentConfig<
   readonly settings?: Omit<ModelSettings, 'model' | 'tools' | 'schema'>;
   /** How model calls are made: retries, timeouts. */
   readonly calls?: Omit<ModelStepOptions, 'name'>;
+  /** For whom it works, recorded for those who look at the agent: user, session, what else belongs to them. */
+  readonly context?: Computed<CallContext, S>;
   /** What other agents are told that use this one as a tool. */
   readonly description?: string;
+  /** How often another agent may use it as a tool, in one visit of that agent. */
+  readonly callsMax?: number;
+}
+
+/** For whom an agent works. */
+export interface CallContext {
+  readonly user?: string;
+  readonly session?: string;
+  readonly metadata?: unknown;
 }
 
 /** What an agent gives: what its schema says, else a text. */
@@ -44,12 +60,15 @@ const configKeys = [
   'prompt',
   'tools',
   'output',
+  'mode',
   'maxLoops',
   'allow',
   'history',
   'settings',
   'calls',
+  'context',
   'description',
+  'callsMax',
 ] as const satisfies readonly (keyof AgentConfig)[];
 
 const defaultLoops = 15;
@@ -70,39 +89,48 @@ export function agent<S extends StateView = StateView, Schema extends AnySchema 
   options: NodeOptions = {},
 ): NodeDraft<S, Answer<Schema>> {
   refuseUnknownKeys('agent', config, configKeys);
-  const { model, tools = {}, output, maxLoops = defaultLoops, allow = [], history = {}, calls = {} } = config;
-  if (typeof model !== 'string' || model === '') refuse('model must be the name of a model');
-  if (!Number.isSafeInteger(maxLoops) || maxLoops < 1) refuse('maxLoops must be a whole number over 0');
+  check(config);
+  const { model, tools = {}, output, mode = 'native', maxLoops = defaultLoops, allow = [], calls = {} } = config;
   const box = createToolBox(tools);
   checkAllow(allow, box.names);
   const form = output === undefined ? undefined : finalForm(output, 'agent: output');
-  const settings: ModelSettings = {
-    model,
-    ...config.settings,
-    ...(box.offered.length > 0 && { tools: box.offered }),
-    ...(form !== undefined && { schema: form.json }),
-  };
-  const {
-    data,
-    codeText,
-    config: asked,
-  } = describeConfig({ instructions: config.instructions, prompt: config.prompt });
+  const settings: ModelSettings = { model, ...config.settings };
+  const { instructions, prompt, context, history = {} } = config;
+  const described = describeConfig({ instructions, prompt, context, history });
+  const own = described.config as { readonly history: HistoryLimit } & Opening & Pick<AgentConfig, 'context'>;
   const run = (ctx: NodeContext): Promise<unknown> =>
-    converse(ctx, openingOf(asked as Opening, ctx), {
+    converse(ctx, openingOf(own, ctx), {
       settings,
       box,
       allow,
       form,
+      mode,
       loopsMax: maxLoops,
-      history,
+      history: own.history,
       steps: calls,
+      context: typeof own.context === 'function' ? own.context(ctx) : own.context,
     });
-  const implementation = { run, codeText: `${codeText}\n${box.codeText}` };
-  const description =
-    config.description ?? (typeof config.instructions === 'string' ? config.instructions : 'An agent.');
-  agentTraits.set(implementation, { description, input: promptInput });
-  const described = { ...(data as object), settings, maxLoops, allow, history };
-  return draftNode({ type: 'agent', effect: 'pure', config: described, implementation }, options);
+  const implementation = { run, codeText: `${described.codeText}\n${box.codeText}` };
+  const { callsMax, description = typeof instructions === 'string' ? instructions : 'An agent.' } = config;
+  agentTraits.set(implementation, { description, input: promptInput, ...(callsMax !== undefined && { callsMax }) });
+  const data = {
+    ...(described.data as object),
+    settings: { ...settings, tools: box.offered, ...(form !== undefined && { schema: form.json }) },
+    mode,
+    maxLoops,
+    allow,
+  };
+  return draftNode({ type: 'agent', effect: 'pure', config: data, implementation }, options);
+}
+
+function check({ model, mode = 'native', maxLoops = defaultLoops, history = {}, settings }: Pick<AgentConfig, 'model' | 'mode' | 'maxLoops' | 'history' | 'settings'>): void {
+  if (typeof model !== 'string' || model === '') refuse('model must be the name of a model');
+  if (!modeNames.includes(mode)) refuse(`mode must be one of ${modeNames.join(', ')}`);
+  if (mode !== 'native' && settings?.toolChoice !== undefined)
+    refuse(`toolChoice is for tool calls of the provider's own, and the mode is ${mode}`);
+  if (!Number.isSafeInteger(maxLoops) || maxLoops < 1) refuse('maxLoops must be a whole number over 0');
+  const fault = historyFault(history);
+  if (fault !== undefined) refuse(fault);
 }
 
 function refuse(reason: string): never {

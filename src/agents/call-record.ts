@@ -7,6 +7,8 @@ import { MessageKeys } from '../ports/message-keys.ts';
 export interface RecordedCall<Response = unknown> {
   readonly response: Response;
   readonly marks: readonly string[];
+  /** What the caller noted beside it. */
+  readonly note?: unknown;
 }
 
 /** A call that is about to be made, or taken from the record. */

@@ -1,8 +1,9 @@
 /** The model's last word as a value: a text, or JSON that fits a schema. */
-import { textOf, type ModelResponse } from '../graph/contracts/model-contract.ts';
 import type { JsonSchema } from '../graph/contracts/node-type.ts';
 import { readAnswer } from '../schema/read-answer.ts';
-import { jsonSchemaOf, type AnySchema, type Checked } from '../schema/standard-schema.ts';
+import { checkAgainst, jsonSchemaOf, type AnySchema, type Checked } from '../schema/standard-schema.ts';
+import { encodeValue } from '../state/values/codec.ts';
+import type { LastWord } from './modes/mode.ts';
 
 /** The form of a final answer. */
 export interface FinalForm {
@@ -14,8 +15,12 @@ export function finalForm(schema: AnySchema, place: string): FinalForm {
   return { schema, json: jsonSchemaOf(schema, 'output', place) };
 }
 
-/** What an answer gives, or why it gives nothing. */
-export async function readFinal({ content }: ModelResponse, form: FinalForm | undefined): Promise<Checked> {
-  const text = textOf(content);
-  return form === undefined ? { value: text } : readAnswer(text, form.schema);
+/** What a last word gives, or why it gives nothing. */
+export async function readFinal(last: LastWord, form: FinalForm | undefined): Promise<Checked> {
+  if ('text' in last) return form === undefined ? { value: last.text } : readAnswer(last.text, form.schema);
+  const { value } = last;
+  if (form === undefined) return { value: typeof value === 'string' ? value : encodeValue(value) };
+  const checked = await checkAgainst(form.schema, value, 'answer');
+  // Models put JSON into JSON, as a text.
+  return checked.fault !== undefined && typeof value === 'string' ? readAnswer(value, form.schema) : checked;
 }

@@ -1,5 +1,5 @@
 /** Agents: the door `cairn-workflows/agents`. */
-export { agent, type AgentConfig } from './agent.ts';
+export { agent, type AgentConfig, type CallContext } from './agent.ts';
 export {
   tool,
   type AgentTool,
@@ -11,5 +11,7 @@ export {
 } from './agent-tool.ts';
 export { judgeNode, type JudgeNodeConfig, type Judgement, type ScoredVerdict } from './answers/judge-node.ts';
 export { llmNode, type LlmNodeConfig } from './answers/llm-node.ts';
+export type { HistoryLimit, SummaryOptions } from './history/history-limit.ts';
+export type { ModeName } from './modes/mode.ts';
 export type { Opening, Prompt } from './prompt.ts';
 export type { ToolEntry } from './tool-box.ts';

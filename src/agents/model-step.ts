@@ -25,6 +25,8 @@ export class ModelSteps {
   readonly #ctx: NodeContext;
   readonly #options: ModelStepOptions;
   readonly #record: CallRecord<ModelMessage>;
+  /** The last call was on record. */
+  #isRecorded = false;
 
   constructor(ctx: NodeContext, options: ModelStepOptions = {}) {
     this.#ctx = ctx;
@@ -32,11 +34,17 @@ export class ModelSteps {
     this.#record = new CallRecord(ctx, options.name ?? 'model');
   }
 
+  /** What was noted of the call after the last one, if both are on record: what happened between them is known. */
+  noteOfNext(): unknown {
+    return this.#isRecorded ? this.#record.past[this.#record.madeCount]?.note : undefined;
+  }
+
   /**
    * Makes the call, or returns what is recorded of it.
+   * @param note - recorded with the answer
    * @throws AGENT_DIVERGED the request is none of those on record at this point, and the run is no fork; what the models throw
    */
-  async call(settings: ModelSettings, messages: readonly ModelMessage[]): Promise<ModelResponse> {
+  async call(settings: ModelSettings, messages: readonly ModelMessage[], note?: unknown): Promise<ModelResponse> {
     const ctx = this.#ctx;
     const { retry = defaultRetry, timeoutMs, isIdempotent = false } = this.#options;
     const { name, key, marks, isRecorded } = this.#record.enter(settings, messages);
@@ -55,10 +63,11 @@ export class ModelSteps {
         // Pieces of an attempt that is over are void: a page that shows them drops them.
         if (isRecorded || attempt > 1) ctx.emit({ type: 'model-restarted', call: idempotencyKey });
         const response = await ctx.models.generate({ ...settings, messages }, { idempotencyKey, signal });
-        return { response, marks };
+        return { response, marks, ...(note !== undefined && { note }) };
       },
     );
     this.#record.leave();
+    this.#isRecorded = isRecorded;
     return recorded.response;
   }
 }

@@ -1,5 +1,4 @@
 /** What the model is shown of a tool's result: all of it if it is short, else its ends and a file that holds the rest. */
-import type { ToolResultPart } from '../graph/contracts/model-contract.ts';
 import type { FileAccess } from '../graph/contracts/node-contract.ts';
 import { FileRef } from '../graph/file-ref.ts';
 import { encodeValue } from '../state/values/codec.ts';
@@ -13,6 +12,21 @@ const endCharacters = 8 * 1024;
 export interface Observation {
   readonly output: unknown;
   readonly isError?: true;
+  /** The step or child run that holds the result, by its name. */
+  readonly from?: string;
+  /** It is the result of an equal call. */
+  readonly isCached?: true;
+}
+
+/** The last value of a function that yields several; the ones before it are told as they come. */
+export async function lastOf(result: unknown, tell: (value: unknown) => void): Promise<unknown> {
+  if (typeof result !== 'object' || result === null || !(Symbol.asyncIterator in result)) return result;
+  let last: { readonly value: unknown } | undefined;
+  for await (const value of result as AsyncIterable<unknown>) {
+    if (last !== undefined) tell(last.value);
+    last = { value };
+  }
+  return last?.value;
 }
 
 /** A result as a value that can be stored: bytes become a file. */
@@ -29,12 +43,4 @@ export function observe(result: unknown): unknown {
   if (text.length <= shownBytesMax) return result;
   const left = text.length - 2 * endCharacters;
   return `${text.slice(0, endCharacters)}\n[… ${left} characters are left out here …]\n${text.slice(-endCharacters)}`;
-}
-
-/** The answer to a call, in the message that follows the model's. */
-export function resultPart(
-  call: { readonly id: string; readonly tool: string },
-  { output, isError }: Observation,
-): ToolResultPart {
-  return { type: 'tool-result', id: call.id, tool: call.tool, output, ...(isError === true && { isError }) };
 }

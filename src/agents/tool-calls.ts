@@ -7,9 +7,10 @@ import { encodeValue } from '../state/values/codec.ts';
 import { hashText } from '../state/values/hash.ts';
 import type { ComposedTool, FunctionTool, ToolCallContext } from './agent-tool.ts';
 import { askApproval, needsApproval } from './approval.ts';
-import { observe, storable, type Observation } from './observation.ts';
+import { lastOf, observe, storable, type Observation } from './observation.ts';
 import { scopeContext } from './scoped-context.ts';
 import type { NamedTool, ToolBox } from './tool-box.ts';
+import type { KeptTools, ResultNote } from './turn-note.ts';
 
 /** Failures that are the tool's own, by the codes under which the engine tells of them. All else ends the attempt. */
 const ownFailures: ReadonlySet<string> = new Set(['NODE_TIMED_OUT', 'VALUE_UNSTORABLE', 'VALUE_TOO_LARGE']);
@@ -20,13 +21,27 @@ export class ToolCalls {
   readonly #ctx: NodeContext;
   readonly #box: ToolBox;
   readonly #allow: readonly string[] | true;
-  readonly #counts = new Map<string, number>();
-  readonly #cache = new Map<string, Promise<Observation>>();
+  /** Calls made of each tool, and equal calls of it since the conversation began or was told in short. */
+  readonly #counts: Map<string, number>;
+  #nths = new Map<string, number>();
+  readonly #cache: Map<string, Promise<Observation>>;
+  /** What of the cache has been given. */
+  readonly #cached: Map<string, unknown>;
 
-  constructor(ctx: NodeContext, box: ToolBox, allow: readonly string[] | true) {
+  constructor(ctx: NodeContext, box: ToolBox, allow: readonly string[] | true, kept?: KeptTools) {
     this.#ctx = ctx;
     this.#box = box;
     this.#allow = allow;
+    this.#counts = new Map(Object.entries(kept?.counts ?? {}));
+    this.#cached = new Map(Object.entries(kept?.cache ?? {}));
+    this.#cache = new Map(Array.from(this.#cached, ([key, output]) => [key, Promise.resolve({ output })]));
+  }
+
+  /** What later calls need to know of these, whose records are about to leave the live state. */
+  keep(): KeptTools {
+    this.#nths = new Map();
+    for (const [key, output] of this.#cached) this.#cache.set(key, Promise.resolve({ output }));
+    return { counts: Object.fromEntries(this.#counts), cache: Object.fromEntries(this.#cached) };
   }
 
   /** Whether the model may make this call at all; else what it is told. */
@@ -41,40 +56,49 @@ export class ToolCalls {
     return fault === undefined ? undefined : refusal(`the arguments of ${call.tool} do not fit: ${fault}`);
   }
 
-  /** Makes a call that was checked. Call it for a batch in order and without waiting between: equal calls are told apart by that. */
-  make(call: ToolCallPart): Promise<Observation> {
+  /**
+   * Makes a call that was checked. Call it for a batch in order and without waiting between: equal calls are told apart by that.
+   * @param told - what is on record of it: a failure that the model was told is not tried again
+   */
+  make(call: ToolCallPart, told?: ResultNote): Promise<Observation> {
     const tool = this.#box.find(call.tool) as NamedTool;
-    const { isCacheable = false, callsMax = Infinity } = tool.definition;
+    const { isCacheable = false, callsMax } = tool.definition;
     const key = `tool ${tool.name} ${hashText(encodeValue(call.input)).slice(0, 22)}`;
     const known = isCacheable ? this.#cache.get(key) : undefined;
     if (known !== undefined) {
       this.#ctx.emit({ type: 'tool-cached', call: call.id, tool: tool.name });
-      return known;
+      return known.then((observation) => ({ ...observation, isCached: true }));
     }
-    const count = this.#count(`of ${tool.name}`);
-    if (count > callsMax)
+    if (callsMax !== undefined && count(this.#counts, tool.name) > callsMax)
       return Promise.resolve(refusal(`${tool.name} may be called ${callsMax} times, and was: go on without it`));
-    const nth = this.#count(key);
-    const made = this.#make(tool, nth === 1 ? key : `${key} ${nth}`, call);
-    if (isCacheable) this.#cache.set(key, made);
-    return made;
+    const nth = count(this.#nths, key);
+    const made = this.#make(tool, nth === 1 ? key : `${key} ${nth}`, call, told);
+    return isCacheable ? this.#remember(key, made) : made;
   }
 
-  #count(key: string): number {
-    const count = (this.#counts.get(key) ?? 0) + 1;
-    this.#counts.set(key, count);
-    return count;
+  /** Failures are not remembered: an equal call may fare better. */
+  #remember(key: string, made: Promise<Observation>): Promise<Observation> {
+    const remembered = made.then((observation) => {
+      if (observation.isError === true) this.#cache.delete(key);
+      else this.#cached.set(key, observation.output);
+      return observation;
+    });
+    this.#cache.set(key, remembered);
+    return remembered;
   }
 
-  async #make(tool: NamedTool, key: string, call: ToolCallPart): Promise<Observation> {
+  async #make(tool: NamedTool, key: string, call: ToolCallPart, told: ResultNote | undefined): Promise<Observation> {
     let args = await argumentsOf(tool, call.input);
     if (await needsApproval(tool, args, this.#allow)) {
       const decision = await askApproval(this.#ctx, tool, key, call.input);
       if (decision.kind === 'refused') return refusal(refusedText(tool.name, decision.reason));
       args = await argumentsOf(tool, decision.args);
     }
+    if (told?.isError === true) return { output: told.output, isError: true };
     try {
-      return { output: observe(await this.#perform(tool, key, args)) };
+      const output = observe(await this.#perform(tool, key, args));
+      // What a composed tool returns is on no record of its own.
+      return isRecorded(tool) ? { output, from: key } : { output };
     } catch (error) {
       if (tool.definition.onFailure === 'fail' || !isOfTool(error, this.#ctx)) throw error;
       return refusal(failureText(tool, error as Error));
@@ -98,10 +122,23 @@ export class ToolCalls {
         ? {}
         : { reconcile: ({ idempotencyKey }: StepDoubt) => reconcile.call(own, { idempotencyKey, args }) }),
     };
-    return ctx.step(key, options, async (step) =>
-      storable(await own.run(args, callContext(ctx, step)), ctx.files, tool.name),
-    );
+    return ctx.step(key, options, async (step) => {
+      const result = await lastOf(await own.run(args, callContext(ctx, step)), (value) =>
+        ctx.emit({ type: 'tool-progress', call: step.idempotencyKey, tool: tool.name, value }),
+      );
+      return storable(result, ctx.files, tool.name);
+    });
   }
+}
+
+function count(counts: Map<string, number>, key: string): number {
+  const counted = (counts.get(key) ?? 0) + 1;
+  counts.set(key, counted);
+  return counted;
+}
+
+function isRecorded({ definition }: NamedTool): boolean {
+  return !('isComposed' in definition && definition.isComposed === true);
 }
 
 function callContext(ctx: NodeContext, { idempotencyKey, attempt, signal }: StepContext): ToolCallContext {

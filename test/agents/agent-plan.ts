@@ -1,17 +1,20 @@
 /** Random agents: what their models say turn by turn, and the tools they call. One seed gives one plan. */
 import { tool, type FunctionTool } from '../../src/agents/agent-tool.ts';
-import { agent } from '../../src/agents/agent.ts';
+import { agent, type AgentConfig } from '../../src/agents/agent.ts';
+import { modeNames } from '../../src/agents/modes/create-mode.ts';
+import type { ModeName } from '../../src/agents/modes/mode.ts';
 import type { createToolBox } from '../../src/agents/tool-box.ts';
 import { compileGraph } from '../../src/graph/compile/compile-graph.ts';
 import { END, START, type Graph } from '../../src/graph/graph.ts';
 import { NodeFailure } from '../../src/graph/contracts/node-contract.ts';
-import { createScriptedModels, type ScriptedTurn } from '../../src/models/scripted.ts';
+import { createScriptedModels } from '../../src/models/scripted.ts';
 import type { ModelRequest, Models } from '../../src/ports/model.ts';
 import { encodeValue } from '../../src/state/values/codec.ts';
 import { hashText } from '../../src/state/values/hash.ts';
 import type { CrashCase } from '../../src/testing/crash-kit/crash-case.ts';
 import type { CrashProcess } from '../../src/testing/crash-kit/process-life.ts';
 import type { SeededRandom } from '../../src/testing/seeded-random.ts';
+import { sayAnswer, sayCalls } from './say.ts';
 
 const toolNames = [
   'compute',
@@ -22,7 +25,10 @@ const toolNames = [
   'ask',
   'approved',
   'cached',
+  'limited',
+  'yields',
   'missing',
+  'unreadable',
   'helper',
 ] as const;
 type ToolName = (typeof toolNames)[number];
@@ -32,8 +38,17 @@ interface PlannedCall {
   readonly n: number;
 }
 
-/** The calls of each turn of the agent, and of the one that it may use as a tool; then each answers. */
+const histories = {
+  whole: {},
+  cut: { messagesMax: 3 },
+  counted: { tokensMax: 60 },
+  summarized: { messagesMax: 5, summary: { messagesKept: 2 } },
+} as const satisfies Readonly<Record<string, AgentConfig['history']>>;
+
+/** How the agents speak with their models, what these are sent, and the calls of each turn of the agent, and of the one that it may use as a tool; then each answers. */
 export interface AgentPlan {
+  readonly mode: ModeName;
+  readonly history: keyof typeof histories;
   readonly turns: readonly (readonly PlannedCall[])[];
   readonly helperTurns: readonly (readonly PlannedCall[])[];
 }
@@ -44,7 +59,9 @@ export function planAgent(random: SeededRandom): AgentPlan {
       Array.from({ length: 1 + random.integer(3) }, () => ({ tool: random.pick(names), n: random.integer(3) })),
     );
   return {
-    turns: turnsOf(4, toolNames),
+    mode: random.pick(modeNames),
+    history: random.pick(Object.keys(histories) as (keyof typeof histories)[]),
+    turns: turnsOf(5, toolNames),
     helperTurns: turnsOf(
       2,
       toolNames.filter((name) => name !== 'helper'),
@@ -53,25 +70,25 @@ export function planAgent(random: SeededRandom): AgentPlan {
 }
 
 /** The turn follows from the conversation alone, so that a repeated call gets an equal answer. The last says what it has seen, whole. */
-function answer({ turns, helperTurns }: AgentPlan, { model, messages }: ModelRequest): ScriptedTurn | string {
-  const answered = messages.filter(({ role }) => role === 'assistant').length;
-  const calls = (model === 'helper' ? helperTurns : turns)[answered];
-  if (calls === undefined) return `seen ${hashText(encodeValue(messages))}`;
-  return {
-    text: `turn ${answered}`,
-    calls: calls.map(({ tool: name, n }, index) => ({
-      tool: name,
-      input: name === 'helper' ? { prompt: `n ${n}` } : { n },
-      id: `${model}-${answered}-${index}`,
-    })),
-  };
+function answer({ mode, turns, helperTurns }: AgentPlan, { model, messages }: ModelRequest): ReturnType<typeof sayCalls> {
+  const heard = JSON.stringify(messages);
+  const last = Math.max(-1, ...Array.from(heard.matchAll(/turn (\d+)/gu), ([, turn]) => Number(turn)));
+  if (JSON.stringify(messages[0]).includes('Write a summary')) return `turn ${last} of ${hashText(heard)}`;
+  const calls = (model === 'helper' ? helperTurns : turns)[last + 1];
+  if (calls === undefined) return sayAnswer(mode, `seen ${hashText(encodeValue(messages))}`);
+  const said = calls.map(({ tool: name, n }) =>
+    name === 'unreadable'
+      ? { tool: 'compute', input: { n: 'x' }, isBroken: true }
+      : { tool: name, input: name === 'helper' ? { prompt: `n ${n}` } : { n } },
+  );
+  return sayCalls(mode, `turn ${last + 1}`, said);
 }
 
 type Tools = Parameters<typeof createToolBox>[0];
 
 const input = { type: 'object', required: ['n'], properties: { n: { type: 'integer' } } };
 
-function toolsOf({ oracle, sleep }: CrashProcess, isCacheable: () => void): Tools {
+function toolsOf({ oracle, sleep }: CrashProcess): Tools {
   const effect = (name: string, promise: 'once' | 'repeatable', more: Partial<FunctionTool> = {}): FunctionTool =>
     tool({
       description: name,
@@ -112,7 +129,18 @@ function toolsOf({ oracle, sleep }: CrashProcess, isCacheable: () => void): Tool
       input,
       effect: 'read',
       isCacheable: true,
-      run: (args) => (isCacheable(), args),
+      run: (args) => args,
+    }),
+    limited: effect('limited', 'repeatable', { isIdempotent: true, callsMax: 2 }),
+    yields: tool({
+      description: 'yields',
+      input,
+      effect: 'read',
+      run: async function* (args) {
+        yield 'begun';
+        await sleep(10);
+        yield { args };
+      },
     }),
   };
 }
@@ -120,14 +148,17 @@ function toolsOf({ oracle, sleep }: CrashProcess, isCacheable: () => void): Tool
 /** A case for the crash kit. */
 export function agentCase(plan: AgentPlan): CrashCase {
   const graph = (process: CrashProcess): Graph => {
-    const tools = toolsOf(process, () => {});
-    const helper = agent({ model: 'helper', tools, maxLoops: 20 });
+    const tools = toolsOf(process);
+    const { mode } = plan;
+    const helper = agent({ model: 'helper', tools, maxLoops: 20, mode, callsMax: 2 });
     const node = agent({
       model: 'main',
       prompt: 'Go.',
       instructions: 'Work.',
       tools: { ...tools, helper },
       maxLoops: 20,
+      mode,
+      history: histories[plan.history],
     });
     return compileGraph({
       id: 'agent',
@@ -142,20 +173,22 @@ export function agentCase(plan: AgentPlan): CrashCase {
   return { graph, models, input: {}, answer: ({ name }) => (name.startsWith('approve ') ? 'approve' : 'fine') };
 }
 
-export function describeAgent({ turns, helperTurns }: AgentPlan): string {
+export function describeAgent({ mode, history, turns, helperTurns }: AgentPlan): string {
   const tell = (name: string, list: AgentPlan['turns']): string =>
     [
       `${name}:`,
       ...list.map((calls) => `  calls ${calls.map((call) => `${call.tool}(${call.n})`).join(', ')}`),
       '  answers',
     ].join('\n');
-  return `${tell('agent', turns)}\n${tell('helper', helperTurns)}`;
+  return `mode ${mode}, history ${history}\n${tell('agent', turns)}\n${tell('helper', helperTurns)}`;
 }
 
-/** Plans with a turn or a call less. */
-export function* smallerAgents({ turns, helperTurns }: AgentPlan): Generator<AgentPlan> {
-  for (const fewer of shorter(turns)) yield { turns: fewer, helperTurns };
-  for (const fewer of shorter(helperTurns)) yield { turns, helperTurns: fewer };
+/** Plans in the plainest mode, with all of the history, with a turn or a call less. */
+export function* smallerAgents(plan: AgentPlan): Generator<AgentPlan> {
+  if (plan.mode !== 'native') yield { ...plan, mode: 'native' };
+  if (plan.history !== 'whole') yield { ...plan, history: 'whole' };
+  for (const turns of shorter(plan.turns)) yield { ...plan, turns };
+  for (const helperTurns of shorter(plan.helperTurns)) yield { ...plan, helperTurns };
 }
 
 function* shorter(turns: AgentPlan['turns']): Generator<AgentPlan['turns']> {

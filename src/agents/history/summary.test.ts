@@ -1,0 +1,69 @@
+/** Agents whose conversations are told in short: what is sent, and what stays in the live state. */
+import { expect, test } from 'vitest';
+import { afterCrash, createBench, edges, graphOf, resumeToRest, rowOf, runToRest } from '../../../test/engine-kit.ts';
+import { loadState } from '../../history/load/load.ts';
+import { createScriptedModels, type Script } from '../../models/scripted.ts';
+import { agent, type AgentConfig } from '../agent.ts';
+import { tool } from '../agent-tool.ts';
+
+const look = tool({ description: 'Looks.', input: { type: 'object' }, effect: 'read', isCacheable: true, run: (args) => ({ args }) });
+const limited = tool({ description: 'Limited.', input: { type: 'object' }, effect: 'read', callsMax: 1, run: () => 'once' });
+const ask = tool({ description: 'Asks.', input: { type: 'object' }, isComposed: true, run: (_, ctx) => ctx.ask({ prompt: 'Which?' }) });
+const config: Partial<AgentConfig> = {
+  instructions: 'Work.',
+  tools: { look, limited, ask },
+  history: { messagesMax: 5, summary: { model: 'small', messagesKept: 2 } },
+};
+/** Looks, and looks again; after the summary it asks, looks a third time, and is done. */
+const script: Script = ({ model, messages }) => {
+  if (model === 'small') return 'It looked.';
+  const answers = messages.filter(({ role }) => role === 'assistant').length;
+  const isShort = JSON.stringify(messages).includes('in short');
+  if (!isShort) return { calls: [{ tool: answers === 1 ? 'limited' : 'look', input: { n: answers % 2 } }] };
+  if (answers === 1) return { calls: [{ tool: 'ask', id: 'q' }, { tool: 'look', input: { n: 0 } }, { tool: 'limited' }] };
+  return 'Done.';
+};
+
+function kit(): { bench: ReturnType<typeof createBench>; models: ReturnType<typeof createScriptedModels>; graph: ReturnType<typeof graphOf> } {
+  const models = createScriptedModels(script);
+  const node = agent({ model: 'm', prompt: 'Go.', ...config });
+  return { bench: createBench({ models }), models, graph: graphOf('g', [{ id: 'a', ...node }], edges('> a', 'a >')) };
+}
+
+test('A11 a summary stands for the oldest messages; what it was made of leaves the live state, and a resume goes on from it', async () => {
+  const { bench, models, graph } = kit();
+  const paused = await runToRest(bench.engine, graph, {}, 'r');
+  expect(paused.status).toBe('paused');
+  expect(models.requests.map(({ model }) => model)).toEqual(['m', 'm', 'm', 'small', 'm']);
+  const [first] = models.requests;
+  const summary = models.requests[3];
+  expect(summary?.tools).toBeUndefined();
+  expect(summary?.messages[1]?.content).toBe(
+    '[user]\nGo.\n\n[assistant]\ncalls look with {"n":0}\n\n[tool]\nlook gave {"args":{"n":0}}\n\n[assistant]\ncalls limited with {"n":1}\n\n[tool]\nlimited gave "once"',
+  );
+  expect(models.requests[4]?.messages.slice(0, 2)).toEqual([
+    first?.messages[0],
+    { role: 'user', content: 'The conversation so far, in short:\nIt looked.' },
+  ]);
+  expect(models.requests[4]?.messages.slice(2).map(({ role }) => role)).toEqual(['assistant', 'tool']);
+  const { store, options } = bench;
+  const { root } = await loadState(store, options.blobs, await rowOf(bench, 'r'));
+  const live = Object.keys(root.frame.nodes['a']?.steps ?? {}).map((key) => key.split(' ').slice(0, 2).join(' '));
+  expect(live.map((key) => key.replace(/ [\w-]{20,}$/u, ''))).toEqual(['model', 'tool ask']);
+  const engine = afterCrash(bench);
+  await engine.answer('r', paused.waits[0]?.waitId ?? '', 'this');
+  const done = await resumeToRest(engine, 'r', graph);
+  expect([done.state.outputs, models.requests.length]).toEqual([{ a: 'Done.' }, 6]);
+  const told = models.requests[5]?.messages.at(-1)?.content as readonly { output: unknown }[];
+  // The bound of calls and the cache hold across the summary.
+  expect(told.map(({ output }) => output)).toEqual([
+    'this',
+    { args: { n: 0 } },
+    'limited may be called 1 times, and was: go on without it',
+  ]);
+});
+
+test('A11 summaries need to be told when a conversation is too long', () => {
+  expect(() => agent({ model: 'm', history: { summary: true } })).toThrow(/history\.summary needs messagesMax or tokensMax/u);
+  expect(() => agent({ model: 'm', history: { tokensMax: 0 } })).toThrow(/history\.tokensMax must be a whole number over 0/u);
+});

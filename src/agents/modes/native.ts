@@ -1,0 +1,29 @@
+/** The provider's own tool calls: it is told of the tools, and its answer holds the calls. */
+import { textOf, type ToolCallPart, type ToolResultPart } from '../../graph/contracts/model-contract.ts';
+import type { Mode, Offer } from './mode.ts';
+
+export function nativeMode({ tools, answer }: Offer): Mode {
+  return {
+    request: { ...(tools.length > 0 && { tools }), ...(answer !== undefined && { schema: answer }) },
+    guide: undefined,
+    read: ({ content }) => {
+      // Calls that the provider has made itself need nothing more.
+      const calls = content.filter(
+        (part): part is ToolCallPart => part.type === 'tool-call' && part.isProviderExecuted !== true,
+      );
+      const message = { role: 'assistant', content: content.length === 0 ? '(nothing)' : content } as const;
+      if (calls.length > 0) return { message, calls };
+      const text = textOf(content);
+      // Models at work with tools fall silent at times; one that has none may have nothing to say.
+      const isSilent = tools.length > 0 && text.trim() === '';
+      return isSilent ? { message, calls, fault: 'it is empty' } : { message, calls, last: { text } };
+    },
+    tell: (calls, results) => ({
+      role: 'tool',
+      content: calls.map(({ id, tool }, index): ToolResultPart => {
+        const { output, isError } = results[index] ?? { output: null };
+        return { type: 'tool-result', id, tool, output, ...(isError === true && { isError }) };
+      }),
+    }),
+  };
+}

@@ -1,0 +1,51 @@
+/** What a model call's record holds beside the answer: what the model was told before it, as far as no other record of the node holds that. */
+import type { ModelMessage } from '../graph/contracts/model-contract.ts';
+import type { ModeName } from './modes/mode.ts';
+
+/** How a conversation began, or from where it goes on after a summary. */
+export interface OpeningNote {
+  readonly mode: ModeName;
+  readonly messages: readonly ModelMessage[];
+  /** Where in the first system message the part begins that tells of tools and form. */
+  readonly guideFrom?: number;
+  readonly context?: unknown;
+}
+
+/** What a call gave. `from`: the step or child run of this name holds it; else it is here. */
+export interface ResultNote {
+  readonly call: string;
+  readonly from?: string;
+  readonly output?: unknown;
+  readonly isError?: true;
+  /** An equal call had been made before. */
+  readonly isCached?: true;
+}
+
+export interface TurnNote {
+  readonly opening?: OpeningNote;
+  readonly results?: readonly ResultNote[];
+  /** What the loop said to the model: that its answer does not do. */
+  readonly text?: string;
+  /** How many messages after the system messages were not sent. */
+  readonly left?: number;
+}
+
+/** What `retire` keeps of a conversation that was told in short. */
+export interface KeptConversation {
+  readonly opening: OpeningNote;
+  /** What comes after the system messages; `replies` are the places of those that answer the one before. */
+  readonly messages: readonly ModelMessage[];
+  readonly replies: readonly number[];
+  readonly loop: number;
+  readonly faulty: number;
+  readonly repairs: number;
+  readonly tools: KeptTools;
+}
+
+/** What is known of tools that later calls need. */
+export interface KeptTools {
+  /** Calls made, of tools that have a bound. */
+  readonly counts: Readonly<Record<string, number>>;
+  /** Results of tools whose equal calls take the first one's, by the call's name. */
+  readonly cache: Readonly<Record<string, unknown>>;
+}
