@@ -111,7 +111,12 @@ class AgentLoop {
     const { history, steps } = this.#options;
     if (history.summary !== undefined && history.summary !== false && conversation.isLong) {
       const name = `${steps.name ?? 'model'}-summary`;
-      const isShort = await summarize(new ModelSteps(this.#ctx, { ...steps, name }), this.#settings, conversation, history);
+      const isShort = await summarize(
+        new ModelSteps(this.#ctx, { ...steps, name }),
+        this.#settings,
+        conversation,
+        history,
+      );
       if (isShort) await this.#retire();
     }
     const { messages, left } = conversation.take();
@@ -144,7 +149,11 @@ class AgentLoop {
   async #callTools(calls: readonly ToolCallPart[]): Promise<void> {
     const { results, isAllFaulty } = await callSideBySide(this.#tools, calls, this.#models.noteOfNext() as TurnNote);
     this.#faulty = isAllFaulty ? this.#faulty + calls.length : 0;
-    if (this.#faulty > faultyCallsMax) throw lost(this.#faulty, results.map(({ output }) => output));
+    if (this.#faulty > faultyCallsMax)
+      throw lost(
+        this.#faulty,
+        results.map(({ output }) => output),
+      );
     this.#conversation.add(this.#mode.tell(calls, results), true);
     this.#note = {
       results: results.map(({ output, from, isError, isCached }, index) => ({

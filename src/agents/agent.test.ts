@@ -219,3 +219,46 @@ test('A7 the type of an answer follows from its schema', () => {
   const wrong: NodeDraft<never, string> = agent({ model: 'm', output: z.object({ age: z.number() }) });
   expect([text.type, value.type, wrong.type]).toEqual(['agent', 'agent', 'agent']);
 });
+
+test('A5 a failure that the model was told of stays what it was when the node is tried again', async () => {
+  let calls = 0;
+  const flaky = tool({
+    description: 'Fails once.',
+    input: { type: 'object' },
+    effect: 'read',
+    run: () => {
+      if ((calls += 1) === 1) throw new Error('no room');
+      return 'fine';
+    },
+  });
+  const down = new NodeFailure('down', { code: 'MODEL_REFUSED', applied: 'no' });
+  const script: Script = (_, index) =>
+    index < 2 ? { calls: [{ tool: 'flaky', input: { index } }] } : index === 2 ? down : 'Done.';
+  const { bench, models, graph } = kit(script, { tools: { flaky } });
+  expect((await runToRest(bench.engine, graph, {}, 'r')).status).toBe('failed');
+  const done = await resumeToRest(afterCrash(bench), 'r', graph);
+  expect([done.state.outputs, models.requests.length, calls]).toEqual([{ a: 'Done.' }, 4, 2]);
+  expect(models.requests[3]?.messages).toEqual(models.requests[2]?.messages);
+});
+
+test('A12 a tool that yields gives its last value, and tells the others as they come', async () => {
+  const counts = tool({
+    description: 'Counts.',
+    input: { type: 'object' },
+    effect: 'read',
+    run: async function* () {
+      await Promise.resolve();
+      yield 1;
+      yield 2;
+      yield 3;
+    },
+  });
+  const { bench, models, graph } = kit([{ calls: [{ tool: 'counts' }] }, 'Done.'], { tools: { counts } });
+  const told: unknown[] = [];
+  const handle = await bench.engine.start(graph, {}, {});
+  for await (const event of handle.events({ live: true }))
+    if ('detail' in event) told.push((event.detail as { readonly value?: unknown }).value);
+  expect((await handle.result()).status).toBe('completed');
+  expect(models.requests[1]?.messages.at(-1)?.content).toMatchObject([{ output: 3 }]);
+  expect(told.filter((value) => value !== undefined)).toEqual([1, 2]);
+});

@@ -123,7 +123,13 @@ export function agent<S extends StateView = StateView, Schema extends AnySchema 
   return draftNode({ type: 'agent', effect: 'pure', config: data, implementation }, options);
 }
 
-function check({ model, mode = 'native', maxLoops = defaultLoops, history = {}, settings }: Pick<AgentConfig, 'model' | 'mode' | 'maxLoops' | 'history' | 'settings'>): void {
+function check({
+  model,
+  mode = 'native',
+  maxLoops = defaultLoops,
+  history = {},
+  settings,
+}: Pick<AgentConfig, 'model' | 'mode' | 'maxLoops' | 'history' | 'settings'>): void {
   if (typeof model !== 'string' || model === '') refuse('model must be the name of a model');
   if (!modeNames.includes(mode)) refuse(`mode must be one of ${modeNames.join(', ')}`);
   if (mode !== 'native' && settings?.toolChoice !== undefined)

@@ -70,7 +70,10 @@ export function planAgent(random: SeededRandom): AgentPlan {
 }
 
 /** The turn follows from the conversation alone, so that a repeated call gets an equal answer. The last says what it has seen, whole. */
-function answer({ mode, turns, helperTurns }: AgentPlan, { model, messages }: ModelRequest): ReturnType<typeof sayCalls> {
+function answer(
+  { mode, turns, helperTurns }: AgentPlan,
+  { model, messages }: ModelRequest,
+): ReturnType<typeof sayCalls> {
   const heard = JSON.stringify(messages);
   const last = Math.max(-1, ...Array.from(heard.matchAll(/turn (\d+)/gu), ([, turn]) => Number(turn)));
   if (JSON.stringify(messages[0]).includes('Write a summary')) return `turn ${last} of ${hashText(heard)}`;

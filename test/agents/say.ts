@@ -20,7 +20,10 @@ export function sayCalls(mode: ModeName, thought: string, calls: readonly SaidCa
       calls: calls.map(({ tool, input }, index) => ({ tool, input, id: `${thought.replace(' ', '-')}-${index}` })),
     };
   if (mode === 'json') {
-    const said = calls.map((call) => ({ tool: call.tool, input: call.isBroken === true ? inputText(call) : call.input }));
+    const said = calls.map((call) => ({
+      tool: call.tool,
+      input: call.isBroken === true ? inputText(call) : call.input,
+    }));
     return `Sure:\n\`\`\`json\n${JSON.stringify({ thought, calls: said, answer: null })}\n\`\`\``;
   }
   if (mode === 'xml') {

@@ -74,7 +74,10 @@ export class Conversation {
       const { countTokens } = this.#limit;
       let tokens = this.#tokensFrom(start);
       while (tokens > tokensMax && start < this.#said.length - 1) {
-        tokens = countTokens === undefined ? tokens - tokensOf((this.#said[start] as Said).message) : this.#tokensFrom(start + 1);
+        tokens =
+          countTokens === undefined
+            ? tokens - tokensOf((this.#said[start] as Said).message)
+            : this.#tokensFrom(start + 1);
         start += 1;
       }
     }

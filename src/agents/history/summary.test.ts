@@ -6,9 +6,26 @@ import { createScriptedModels, type Script } from '../../models/scripted.ts';
 import { agent, type AgentConfig } from '../agent.ts';
 import { tool } from '../agent-tool.ts';
 
-const look = tool({ description: 'Looks.', input: { type: 'object' }, effect: 'read', isCacheable: true, run: (args) => ({ args }) });
-const limited = tool({ description: 'Limited.', input: { type: 'object' }, effect: 'read', callsMax: 1, run: () => 'once' });
-const ask = tool({ description: 'Asks.', input: { type: 'object' }, isComposed: true, run: (_, ctx) => ctx.ask({ prompt: 'Which?' }) });
+const look = tool({
+  description: 'Looks.',
+  input: { type: 'object' },
+  effect: 'read',
+  isCacheable: true,
+  run: (args) => ({ args }),
+});
+const limited = tool({
+  description: 'Limited.',
+  input: { type: 'object' },
+  effect: 'read',
+  callsMax: 1,
+  run: () => 'once',
+});
+const ask = tool({
+  description: 'Asks.',
+  input: { type: 'object' },
+  isComposed: true,
+  run: (_, ctx) => ctx.ask({ prompt: 'Which?' }),
+});
 const config: Partial<AgentConfig> = {
   instructions: 'Work.',
   tools: { look, limited, ask },
@@ -20,11 +37,16 @@ const script: Script = ({ model, messages }) => {
   const answers = messages.filter(({ role }) => role === 'assistant').length;
   const isShort = JSON.stringify(messages).includes('in short');
   if (!isShort) return { calls: [{ tool: answers === 1 ? 'limited' : 'look', input: { n: answers % 2 } }] };
-  if (answers === 1) return { calls: [{ tool: 'ask', id: 'q' }, { tool: 'look', input: { n: 0 } }, { tool: 'limited' }] };
+  if (answers === 1)
+    return { calls: [{ tool: 'ask', id: 'q' }, { tool: 'look', input: { n: 0 } }, { tool: 'limited' }] };
   return 'Done.';
 };
 
-function kit(): { bench: ReturnType<typeof createBench>; models: ReturnType<typeof createScriptedModels>; graph: ReturnType<typeof graphOf> } {
+function kit(): {
+  bench: ReturnType<typeof createBench>;
+  models: ReturnType<typeof createScriptedModels>;
+  graph: ReturnType<typeof graphOf>;
+} {
   const models = createScriptedModels(script);
   const node = agent({ model: 'm', prompt: 'Go.', ...config });
   return { bench: createBench({ models }), models, graph: graphOf('g', [{ id: 'a', ...node }], edges('> a', 'a >')) };
@@ -64,6 +86,10 @@ test('A11 a summary stands for the oldest messages; what it was made of leaves t
 });
 
 test('A11 summaries need to be told when a conversation is too long', () => {
-  expect(() => agent({ model: 'm', history: { summary: true } })).toThrow(/history\.summary needs messagesMax or tokensMax/u);
-  expect(() => agent({ model: 'm', history: { tokensMax: 0 } })).toThrow(/history\.tokensMax must be a whole number over 0/u);
+  expect(() => agent({ model: 'm', history: { summary: true } })).toThrow(
+    /history\.summary needs messagesMax or tokensMax/u,
+  );
+  expect(() => agent({ model: 'm', history: { tokensMax: 0 } })).toThrow(
+    /history\.tokensMax must be a whole number over 0/u,
+  );
 });

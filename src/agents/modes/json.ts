@@ -4,7 +4,15 @@ import type { JsonSchema } from '../../graph/contracts/node-type.ts';
 import { isPlainObject } from '../../state/values/plain.ts';
 import { readLooseJson } from './loose-json.ts';
 import type { Mode, Offer, Turn } from './mode.ts';
-import { describeTools, offeredByProvider, ownTools, resultText, spokenCall, spokenMessage, spokenText } from './spoken.ts';
+import {
+  describeTools,
+  offeredByProvider,
+  ownTools,
+  resultText,
+  spokenCall,
+  spokenMessage,
+  spokenText,
+} from './spoken.ts';
 
 /** What models call the same thing; the first is what they are told. */
 const names = {
@@ -70,7 +78,8 @@ function readEnvelope(text: string, loop: number, { answer }: Offer): Turn {
     const isBegun = /^(?:```[a-z]*\s*)?[[{]/iu.test(text);
     return isBegun ? { message, calls: [], fault: read.fault } : { message, calls: [], last: { text } };
   }
-  if (!isPlainObject(read.value)) return { message, calls: [], last: answer === undefined ? { text } : { value: read.value } };
+  if (!isPlainObject(read.value))
+    return { message, calls: [], last: answer === undefined ? { text } : { value: read.value } };
   const envelope = read.value;
   const calls = callsOf(envelope, loop);
   if (calls.length > 0) return { message, calls };
@@ -85,7 +94,13 @@ function readEnvelope(text: string, loop: number, { answer }: Offer): Turn {
 function callsOf(envelope: Readonly<Record<string, unknown>>, loop: number): readonly ToolCallPart[] {
   const listed = pick(envelope, names.calls);
   const isCall = pick(envelope, names.tool) !== undefined && pick(envelope, names.input) !== undefined;
-  const given = Array.isArray(listed) ? (listed as readonly unknown[]) : isCall ? [envelope] : listed == null ? [] : [listed];
+  const given = Array.isArray(listed)
+    ? (listed as readonly unknown[])
+    : isCall
+      ? [envelope]
+      : listed == null
+        ? []
+        : [listed];
   return given.map((one, index) => {
     const call = isPlainObject(one) ? one : {};
     const named = isPlainObject(call['function']) ? call['function'] : call;

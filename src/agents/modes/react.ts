@@ -61,7 +61,9 @@ function readLines(whole: string, loop: number, tools: readonly ModelTool[]): Tu
   const message = spokenMessage(seen);
   if (seen === '') return { message, calls: [], fault: 'it is empty' };
   const isBegun = thought.test(seen) || actionInput.test(seen);
-  return isBegun ? { message, calls: [], fault: 'it has neither an Action nor a Final Answer' } : { message, calls: [], last: { text: seen } };
+  return isBegun
+    ? { message, calls: [], fault: 'it has neither an Action nor a Final Answer' }
+    : { message, calls: [], last: { text: seen } };
 }
 
 function startOf(text: string, pattern: RegExp): number {
@@ -89,7 +91,14 @@ function callOf(text: string, place: Parameters<typeof spokenCall>[2], tools: re
   // `Action: search({"q": "x"})` is what some models make of it.
   const inline = at < text.length ? null : /^([\w-]+)\s*\(([\s\S]*)\)$/u.exec(text.trim());
   const name = (inline?.[1] ?? head).replaceAll(/[`*"'[\]]/gu, '').trim();
-  return spokenCall(name, inputOf((inline?.[2] ?? given.slice(0, end)).trim(), tools.find((tool) => tool.name === name)), place);
+  return spokenCall(
+    name,
+    inputOf(
+      (inline?.[2] ?? given.slice(0, end)).trim(),
+      tools.find((tool) => tool.name === name),
+    ),
+    place,
+  );
 }
 
 /** Plain words are the one text that a tool takes, if it takes no more. */

@@ -36,7 +36,9 @@ export function ownTools({ tools }: Offer): readonly ModelTool[] {
 /** One line a tool: its name, what it is for, and the schema of its arguments. */
 export function describeTools(tools: readonly ModelTool[]): string {
   return tools
-    .map(({ name, description = '', inputSchema }) => `- ${name}: ${description}\n  input: ${JSON.stringify(inputSchema)}`)
+    .map(
+      ({ name, description = '', inputSchema }) => `- ${name}: ${description}\n  input: ${JSON.stringify(inputSchema)}`,
+    )
     .join('\n');
 }
 
@@ -46,12 +48,18 @@ export function describeAnswer({ answer }: Offer): string {
 }
 
 /** A call as it was read, its arguments given as a value or as the text of one. Arguments that are no JSON are a fault of the call. */
-export function spokenCall(tool: string, given: unknown, place: { readonly loop: number; readonly index: number }): ToolCallPart {
+export function spokenCall(
+  tool: string,
+  given: unknown,
+  place: { readonly loop: number; readonly index: number },
+): ToolCallPart {
   const call = { type: 'tool-call', id: `call-${place.loop}-${place.index + 1}`, tool } as const;
   if (typeof given !== 'string') return { ...call, input: given ?? {} };
   if (given.trim() === '') return { ...call, input: {} };
   const read = readLooseJson(given);
-  return 'value' in read ? { ...call, input: read.value } : { ...call, input: given, fault: `of its input, ${read.fault}` };
+  return 'value' in read
+    ? { ...call, input: read.value }
+    : { ...call, input: given, fault: `of its input, ${read.fault}` };
 }
 
 /** A result as text. */

@@ -57,16 +57,22 @@ function readTags(text: string, loop: number): Turn {
   const message = spokenMessage(text);
   if (text === '') return { message, calls: [], fault: 'it is empty' };
   const isBegun = /<\/?(?:call|tool_call|thought|answer|final_answer)\b/iu.test(text);
-  return isBegun ? { message, calls: [], fault: 'it has neither a call nor an answer in its tags' } : { message, calls: [], last: { text } };
+  return isBegun
+    ? { message, calls: [], fault: 'it has neither a call nor an answer in its tags' }
+    : { message, calls: [], last: { text } };
 }
 
-function callOf([, , attributes = '', body = '']: RegExpExecArray, place: Parameters<typeof spokenCall>[2]): ToolCallPart {
+function callOf(
+  [, , attributes = '', body = '']: RegExpExecArray,
+  place: Parameters<typeof spokenCall>[2],
+): ToolCallPart {
   const named = /\b(?:tool|name)\s*=\s*(?:"([^"]*)"|'([^']*)'|([\w-]+))/u.exec(attributes);
   const name = named?.[1] ?? named?.[2] ?? named?.[3];
   const text = body.replace(/^\s*<!\[CDATA\[([\s\S]*?)\]\]>\s*$/u, '$1');
   if (name !== undefined) return spokenCall(name.trim(), inputOf(text), place);
   const read = readLooseJson(text);
-  if (!('value' in read) || !isPlainObject(read.value)) return { ...spokenCall('', {}, place), input: text, fault: 'it names no tool' };
+  if (!('value' in read) || !isPlainObject(read.value))
+    return { ...spokenCall('', {}, place), input: text, fault: 'it names no tool' };
   const { name: tool, tool: other, arguments: given, input } = read.value;
   return spokenCall(String(tool ?? other ?? ''), given ?? input, place);
 }
