@@ -257,7 +257,7 @@ test('A12 a tool that yields gives its last value, and tells the others as they 
   const told: unknown[] = [];
   const handle = await bench.engine.start(graph, {}, {});
   for await (const event of handle.events({ live: true }))
-    if ('detail' in event) told.push((event.detail as { readonly value?: unknown }).value);
+    if ('detail' in event) told.push((event.detail as { readonly value?: unknown } | undefined)?.value);
   expect((await handle.result()).status).toBe('completed');
   expect(models.requests[1]?.messages.at(-1)?.content).toMatchObject([{ output: 3 }]);
   expect(told.filter((value) => value !== undefined)).toEqual([1, 2]);

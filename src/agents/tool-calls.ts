@@ -138,7 +138,7 @@ function count(counts: Map<string, number>, key: string): number {
 }
 
 function isRecorded({ definition }: NamedTool): boolean {
-  return !('isComposed' in definition && definition.isComposed === true);
+  return !('isComposed' in definition && definition.isComposed);
 }
 
 function callContext(ctx: NodeContext, { idempotencyKey, attempt, signal }: StepContext): ToolCallContext {

@@ -73,8 +73,8 @@ function callOf(
   const read = readLooseJson(text);
   if (!('value' in read) || !isPlainObject(read.value))
     return { ...spokenCall('', {}, place), input: text, fault: 'it names no tool' };
-  const { name: tool, tool: other, arguments: given, input } = read.value;
-  return spokenCall(String(tool ?? other ?? ''), given ?? input, place);
+  const { name: tool = read.value['tool'], arguments: given = read.value['input'] } = read.value;
+  return spokenCall(typeof tool === 'string' ? tool : '', given, place);
 }
 
 const entities: Readonly<Record<string, string>> = { lt: '<', gt: '>', quot: '"', apos: "'", amp: '&' };
