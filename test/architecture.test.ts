@@ -20,6 +20,7 @@ const packagePlaces: Readonly<Record<string, readonly string[]>> = {
   '@clack/prompts': ['src/cli/'],
   '@marcbachmann/cel-js': ['src/graph/expression/expression.ts'],
   yaml: ['src/dialects/yaml/'],
+  '@modelcontextprotocol/client': ['src/agents/mcp/mcp-connection.ts'],
   '@modelcontextprotocol/node': ['src/mcp/'],
   '@modelcontextprotocol/server': ['src/mcp/'],
   ai: ['src/models/ai-sdk'],

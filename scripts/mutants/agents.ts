@@ -16,4 +16,18 @@ export const agentMutants: readonly Mutant[] = [
     new: "schema: answerSchema({ type: 'object' }),",
     tests: ['src/agents/approval.test.ts'],
   },
+  {
+    name: 'a tool of a server is called whatever it says of itself now',
+    file: 'src/agents/mcp/served-tools.ts',
+    old: 'if (now === undefined || fingerprint(now) !== mark)',
+    new: 'if (now === undefined)',
+    tests: ['src/agents/mcp/mcp-tools.test.ts'],
+  },
+  {
+    name: 'servers are not asked again when an agent is taken up',
+    file: 'src/agents/mcp/served-box.ts',
+    old: 'left > 0 || (isCaughtUp && !server.isFresh)',
+    new: 'left > 0',
+    tests: ['src/agents/mcp/mcp-tools.test.ts'],
+  },
 ];

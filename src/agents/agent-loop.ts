@@ -10,15 +10,19 @@ import { ModelSteps, type ModelSettings, type ModelStepOptions } from './model-s
 import { createMode } from './modes/create-mode.ts';
 import type { LastWord, Mode, ModeName } from './modes/mode.ts';
 import type { Observation } from './observation.ts';
-import { openWith } from './open-with.ts';
+import { ServedBox } from './mcp/served-box.ts';
+import type { McpTools } from './mcp/mcp-tools.ts';
+import { openWith, type OpenedConversation } from './open-with.ts';
 import { ToolCalls } from './tool-calls.ts';
-import type { ToolBox } from './tool-box.ts';
+import type { ToolBox, ToolOffer } from './tool-box.ts';
 import type { KeptConversation, OpeningNote, TurnNote } from './turn-note.ts';
 
 export interface LoopOptions {
   /** All of a request but messages, tools and the form of the answer. */
   readonly settings: ModelSettings;
   readonly box: ToolBox;
+  /** MCP servers whose tools are offered, too. */
+  readonly servers: readonly McpTools[];
   readonly allow: readonly string[] | true;
   readonly form: FinalForm | undefined;
   /** Default: native. */
@@ -45,7 +49,11 @@ export async function converse(
   asked: readonly ModelMessage[],
   options: LoopOptions,
 ): Promise<unknown> {
-  const loop = new AgentLoop(ctx, asked, options);
+  const { box, servers } = options;
+  // Read before the first call: where the function goes on from.
+  const kept = ctx.retired as KeptConversation | undefined;
+  const offer = servers.length === 0 ? box : await ServedBox.open(ctx, box, servers, kept?.served);
+  const loop = new AgentLoop(ctx, asked, { ...options, offer }, kept);
   while (loop.number <= options.loopsMax) {
     const answer = await loop.turn();
     if (answer !== undefined) return answer.value;
@@ -58,10 +66,11 @@ export async function converse(
 
 class AgentLoop {
   readonly #ctx: NodeContext;
-  readonly #options: LoopOptions;
-  readonly #mode: Mode;
-  readonly #settings: ModelSettings;
-  readonly #opening: OpeningNote;
+  readonly #asked: readonly ModelMessage[];
+  readonly #options: LoopOptions & { readonly offer: ToolOffer };
+  #mode!: Mode;
+  #settings!: ModelSettings;
+  #opening!: OpeningNote;
   readonly #conversation: Conversation;
   readonly #tools: ToolCalls;
   #models: ModelSteps;
@@ -71,22 +80,22 @@ class AgentLoop {
   #repairs: number;
   number: number;
 
-  constructor(ctx: NodeContext, asked: readonly ModelMessage[], options: LoopOptions) {
-    const { box, form, mode = 'native', context, settings } = options;
-    const kept = ctx.retired as KeptConversation | undefined;
+  constructor(
+    ctx: NodeContext,
+    asked: readonly ModelMessage[],
+    options: LoopOptions & { readonly offer: ToolOffer },
+    kept: KeptConversation | undefined,
+  ) {
     this.#ctx = ctx;
+    this.#asked = asked;
     this.#options = options;
-    this.#mode = createMode(mode, { tools: box.offered, answer: form?.json });
-    this.#settings = { ...settings, ...this.#mode.request };
-    const { head, rest, guideFrom } = openWith(asked, this.#mode.guide);
-    const about = { mode, ...(guideFrom > 0 && { guideFrom }), ...(context !== undefined && { context }) };
-    this.#opening = { ...about, messages: [...head, ...rest] };
+    const { head, rest } = this.#open();
     const replies = new Set(kept?.replies);
     const said = (kept?.messages ?? rest).map((message, place) =>
       replies.has(place) ? ({ message, isReply: true } as const) : { message },
     );
     this.#conversation = new Conversation(head, said, options.history);
-    this.#tools = new ToolCalls(ctx, box, options.allow, kept?.tools);
+    this.#tools = new ToolCalls(ctx, options.offer, options.allow, kept?.tools);
     this.#models = new ModelSteps(ctx, options.steps);
     this.#note = kept === undefined ? { opening: this.#opening } : {};
     this.#faulty = kept?.faulty ?? 0;
@@ -94,14 +103,39 @@ class AgentLoop {
     this.number = kept?.loop ?? 1;
   }
 
+  /** How the conversation opens with what is offered now. */
+  #open(): OpenedConversation {
+    const { offer, form, mode = 'native', context, settings } = this.#options;
+    this.#mode = createMode(mode, { tools: offer.offered, answer: form?.json });
+    this.#settings = { ...settings, ...this.#mode.request };
+    const opened = openWith(this.#asked, this.#mode.guide);
+    const { head, rest, guideFrom } = opened;
+    const about = { mode, ...(guideFrom > 0 && { guideFrom }), ...(context !== undefined && { context }) };
+    this.#opening = { ...about, messages: [...head, ...rest] };
+    return opened;
+  }
+
+  /** Before anything new: are the tools those that were agreed to? What is agreed to now is offered from here on. */
+  async #checkOffer(): Promise<void> {
+    const { offer } = this.#options;
+    const { offered } = offer;
+    await offer.check?.(this.number - 1, this.#models.isCaughtUp);
+    if (offer.offered === offered) return;
+    this.#conversation.head = this.#open().head;
+    if (this.#note.opening !== undefined) this.#note = { opening: this.#opening };
+  }
+
   /** One model call, and the calls of tools that it wants. @returns the final answer, once there is one */
   async turn(): Promise<{ readonly value: unknown } | undefined> {
+    await this.#checkOffer();
     const response = await this.#ask();
     const { message, calls, last, fault } = this.#mode.read(response, this.number);
     this.#conversation.add(message);
     this.number += 1;
-    if (calls.length > 0) await this.#callTools(calls);
-    else if (last === undefined) this.#tellFault(fault ?? 'it is empty');
+    if (calls.length > 0) {
+      await this.#checkOffer();
+      await this.#callTools(calls);
+    } else if (last === undefined) this.#tellFault(fault ?? 'it is empty');
     else return this.#take(last);
     return undefined;
   }
@@ -131,6 +165,7 @@ class AgentLoop {
   async #retire(): Promise<void> {
     const { said } = this.#conversation;
     const { messages, ...opening } = this.#opening;
+    const served = this.#options.offer.keep?.();
     const kept: KeptConversation = {
       opening: { ...opening, messages: messages.filter(({ role }) => role === 'system') },
       messages: said.map(({ message }) => message),
@@ -139,6 +174,7 @@ class AgentLoop {
       faulty: this.#faulty,
       repairs: this.#repairs,
       tools: this.#tools.keep(),
+      ...(served !== undefined && { served }),
     };
     await this.#ctx.retire(kept);
     this.#ctx.emit({ type: 'history-truncated', loop: this.number, isSummarized: true });

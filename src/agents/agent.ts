@@ -10,6 +10,7 @@ import { converse } from './agent-loop.ts';
 import { agentTraits } from './agent-traits.ts';
 import { finalForm } from './final-answer.ts';
 import { historyFault, type HistoryLimit } from './history/history-limit.ts';
+import type { McpTools } from './mcp/mcp-tools.ts';
 import type { ModelSettings, ModelStepOptions } from './model-step.ts';
 import { modeNames } from './modes/create-mode.ts';
 import type { ModeName } from './modes/mode.ts';
@@ -23,6 +24,8 @@ export interface AgentConfig<
   /** As models are named: `anthropic:claude-…`, or a name of the configuration. */
   readonly model: string;
   readonly tools?: Readonly<Record<string, ToolEntry>>;
+  /** MCP servers whose tools it may use, as `server__tool`. */
+  readonly servers?: readonly McpTools[];
   /** Schema of the final answer, which is then a value. Default: a text. */
   readonly output?: Schema;
   /** How model and tools understand each other. Default `native`, the provider's own tool calls; the others are for models that have none. */
@@ -59,6 +62,7 @@ const configKeys = [
   'instructions',
   'prompt',
   'tools',
+  'servers',
   'output',
   'mode',
   'maxLoops',
@@ -90,8 +94,10 @@ export function agent<S extends StateView = StateView, Schema extends AnySchema 
 ): NodeDraft<S, Answer<Schema>> {
   refuseUnknownKeys('agent', config, configKeys);
   check(config);
-  const { model, tools = {}, output, mode = 'native', maxLoops = defaultLoops, allow = [], calls = {} } = config;
+  const { model, tools = {}, servers = [], output, mode = 'native', maxLoops = defaultLoops } = config;
+  const { allow = [], calls = {} } = config;
   const box = createToolBox(tools);
+  checkServers(servers, box.names);
   checkAllow(allow, box.names);
   const form = output === undefined ? undefined : finalForm(output, 'agent: output');
   const settings: ModelSettings = { model, ...config.settings };
@@ -102,6 +108,7 @@ export function agent<S extends StateView = StateView, Schema extends AnySchema 
     converse(ctx, openingOf(own, ctx), {
       settings,
       box,
+      servers,
       allow,
       form,
       mode,
@@ -116,6 +123,7 @@ export function agent<S extends StateView = StateView, Schema extends AnySchema 
   const data = {
     ...(described.data as object),
     settings: { ...settings, tools: box.offered, ...(form !== undefined && { schema: form.json }) },
+    ...(servers.length > 0 && { servers: servers.map((server) => server.data) }),
     mode,
     maxLoops,
     allow,
@@ -141,6 +149,18 @@ function check({
 
 function refuse(reason: string): never {
   throw new CairnError('CONFIG_INVALID', { reason: `agent: ${reason}` });
+}
+
+/** What a server offers is not known yet, but under which names: they must be free. */
+function checkServers(servers: readonly McpTools[], names: readonly string[]): void {
+  const known = new Set<string>();
+  for (const { config } of servers) {
+    const { server } = config;
+    if (known.has(server)) refuse(`two MCP servers are named ${server}`);
+    known.add(server);
+    const taken = names.find((name) => name.startsWith(`${server}__`));
+    if (taken !== undefined) refuse(`the tool ${taken} has a name that is for tools of the MCP server ${server}`);
+  }
 }
 
 function checkAllow(allow: readonly string[] | true, names: readonly string[]): void {

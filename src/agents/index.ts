@@ -12,6 +12,7 @@ export {
 export { judgeNode, type JudgeNodeConfig, type Judgement, type ScoredVerdict } from './answers/judge-node.ts';
 export { llmNode, type LlmNodeConfig } from './answers/llm-node.ts';
 export type { HistoryLimit, SummaryOptions } from './history/history-limit.ts';
+export { mcpTools, type McpCommandConfig, type McpConfig, type McpTools, type McpUrlConfig } from './mcp/mcp-tools.ts';
 export type { ModeName } from './modes/mode.ts';
 export type { Opening, Prompt } from './prompt.ts';
 export type { ToolEntry } from './tool-box.ts';

@@ -70,4 +70,14 @@ export class ModelSteps {
     this.#isRecorded = isRecorded;
     return recorded.response;
   }
+
+  /** Answers that were given in this attempt. */
+  get madeCount(): number {
+    return this.#record.madeCount;
+  }
+
+  /** All answers on record were given: the next call is a new one. */
+  get isCaughtUp(): boolean {
+    return this.#record.madeCount >= this.#record.past.length;
+  }
 }

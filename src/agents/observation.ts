@@ -1,6 +1,7 @@
 /** What the model is shown of a tool's result: all of it if it is short, else its ends and a file that holds the rest. */
 import type { FileAccess } from '../graph/contracts/node-contract.ts';
 import { FileRef } from '../graph/file-ref.ts';
+import { mapLeaves } from '../nodes/draft/map-leaves.ts';
 import { encodeValue } from '../state/values/codec.ts';
 
 /** The longest result that a model is shown whole. */
@@ -37,10 +38,18 @@ export async function storable(result: unknown, files: FileAccess, name: string)
 
 /** A stored result as the model reads it. */
 export function observe(result: unknown): unknown {
-  if (result instanceof FileRef)
-    return `[file ${result.name}, ${result.type}, ${result.sizeBytes} bytes, ${result.hash.slice(0, 12)}]`;
-  const text = typeof result === 'string' ? result : encodeValue(result);
-  if (text.length <= shownBytesMax) return result;
+  if (typeof result === 'string') return ends(result, result);
+  const shown = mapLeaves(result, (leaf) => (leaf instanceof FileRef ? describeFile(leaf) : leaf));
+  return typeof shown === 'string' ? shown : ends(encodeValue(shown), shown);
+}
+
+function describeFile({ name, type, sizeBytes, hash }: FileRef): string {
+  return `[file ${name}, ${type}, ${sizeBytes} bytes, ${hash.slice(0, 12)}]`;
+}
+
+/** @param text - what is shown as text @param whole - the same as it is shown if it is short */
+function ends(text: string, whole: unknown): unknown {
+  if (text.length <= shownBytesMax) return whole;
   const left = text.length - 2 * endCharacters;
   return `${text.slice(0, endCharacters)}\n[… ${left} characters are left out here …]\n${text.slice(-endCharacters)}`;
 }

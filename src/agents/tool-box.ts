@@ -8,6 +8,7 @@ import type { NodeDraft } from '../nodes/draft/node-draft.ts';
 import { jsonSchemaOf } from '../schema/standard-schema.ts';
 import type { AgentTool } from './agent-tool.ts';
 import { agentTraits } from './agent-traits.ts';
+import type { KeptOffer } from './turn-note.ts';
 
 /** What may stand under a name: a tool, another agent, or a tool that the provider runs. */
 export type ToolEntry = AgentTool | NodeDraft | ProviderTool;
@@ -24,11 +25,23 @@ export interface NamedTool {
   readonly nodeId: string | undefined;
 }
 
-export interface ToolBox {
-  /** In the order in which they were given. */
+/** What a model is offered, as it stands now. */
+export interface ToolOffer {
+  /** In the order in which they were given. The same list as long as nothing has changed. */
   readonly offered: readonly (ModelTool | ProviderTool)[];
-  readonly find: (name: string) => NamedTool | undefined;
+  find(name: string): NamedTool | undefined;
   readonly names: readonly string[];
+  /**
+   * Called before each request and before the calls of each answer, where tools may change.
+   * @param place - answers so far @param isCaughtUp - none is on record that was not taken up
+   */
+  check?(place: number, isCaughtUp: boolean): Promise<void>;
+  /** What a repeated function needs to offer the same, once the records of it have left the live state. */
+  keep?(): KeptOffer;
+}
+
+/** The tools that an agent was given. */
+export interface ToolBox extends ToolOffer {
   /** What is hashed of their code. */
   readonly codeText: string;
 }

@@ -9,17 +9,20 @@ import type { ComposedTool, FunctionTool, ToolCallContext } from './agent-tool.t
 import { askApproval, needsApproval } from './approval.ts';
 import { lastOf, observe, storable, type Observation } from './observation.ts';
 import { scopeContext } from './scoped-context.ts';
-import type { NamedTool, ToolBox } from './tool-box.ts';
+import type { NamedTool, ToolOffer } from './tool-box.ts';
 import type { KeptTools, ResultNote } from './turn-note.ts';
 
 /** Failures that are the tool's own, by the codes under which the engine tells of them. All else ends the attempt. */
 const ownFailures: ReadonlySet<string> = new Set(['NODE_TIMED_OUT', 'VALUE_UNSTORABLE', 'VALUE_TOO_LARGE']);
 
+/** Failures that a person mends and a model cannot: the node fails with them, and the run goes on when they are mended. */
+const notForModels: ReadonlySet<string> = new Set(['MCP_UNAVAILABLE', 'MCP_CHANGED']);
+
 type StepDoubt = Parameters<NonNullable<StepOptions['reconcile']>>[0];
 
 export class ToolCalls {
   readonly #ctx: NodeContext;
-  readonly #box: ToolBox;
+  readonly #box: ToolOffer;
   readonly #allow: readonly string[] | true;
   /** Calls made of each tool, and equal calls of it since the conversation began or was told in short. */
   readonly #counts: Map<string, number>;
@@ -28,7 +31,7 @@ export class ToolCalls {
   /** What of the cache has been given. */
   readonly #cached: Map<string, unknown>;
 
-  constructor(ctx: NodeContext, box: ToolBox, allow: readonly string[] | true, kept?: KeptTools) {
+  constructor(ctx: NodeContext, box: ToolOffer, allow: readonly string[] | true, kept?: KeptTools) {
     this.#ctx = ctx;
     this.#box = box;
     this.#allow = allow;
@@ -170,7 +173,8 @@ async function runAsChild(
 /** Whether a failure is the tool's, and the conversation can go on with it. */
 function isOfTool(error: unknown, { signal }: NodeContext): boolean {
   if (signal.aborted || !(error instanceof Error)) return false;
-  return CairnError.is(error) ? ownFailures.has(error.code) : true;
+  if (CairnError.is(error)) return ownFailures.has(error.code);
+  return !(error instanceof NodeFailure && notForModels.has(error.code));
 }
 
 const refusal = (output: string): Observation => ({ output, isError: true });

@@ -40,7 +40,12 @@ export interface KeptConversation {
   readonly faulty: number;
   readonly repairs: number;
   readonly tools: KeptTools;
+  /** What servers offered, as it was agreed to. */
+  readonly served?: KeptOffer;
 }
+
+/** The lists of tools of MCP servers, by server. */
+export type KeptOffer = Readonly<Record<string, readonly unknown[]>>;
 
 /** What is known of tools that later calls need. */
 export interface KeptTools {

@@ -18,6 +18,7 @@ export function askOnce(
   return converse(ctx, openingOf(opening, ctx), {
     ...options,
     box: noTools,
+    servers: [],
     allow: [],
     loopsMax: callsMax,
     history: {},

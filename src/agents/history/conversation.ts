@@ -11,16 +11,16 @@ export interface Said {
 
 export class Conversation {
   readonly #limit: HistoryLimit;
-  readonly #head: readonly ModelMessage[];
+  /** The system messages, which are always sent. */
+  head: readonly ModelMessage[];
   #said: Said[];
   /** The first message after the head that is sent. */
   #start = 0;
   /** What the provider counted last, for the head and the messages between. */
   #reported: { readonly tokens: number; readonly from: number; readonly to: number } | undefined;
 
-  /** @param head - the system messages, which are always sent */
   constructor(head: readonly ModelMessage[], said: readonly Said[], limit: HistoryLimit) {
-    this.#head = head;
+    this.head = head;
     this.#said = [...said];
     this.#limit = limit;
   }
@@ -42,7 +42,7 @@ export class Conversation {
   /** What is sent, and how many messages are left out. */
   take(): { readonly messages: readonly ModelMessage[]; readonly left: number } {
     this.#start = this.#firstThatFits();
-    return { messages: [...this.#head, ...this.#messagesFrom(this.#start)], left: this.#start };
+    return { messages: [...this.head, ...this.#messagesFrom(this.#start)], left: this.#start };
   }
 
   /** Tokens of the messages that are sent. */
@@ -94,8 +94,8 @@ export class Conversation {
 
   #tokensFrom(start: number): number {
     const { countTokens } = this.#limit;
-    if (countTokens !== undefined) return countTokens([...this.#head, ...this.#messagesFrom(start)]);
-    if (this.#reported === undefined) return tokensOfAll([...this.#head, ...this.#messagesFrom(start)]);
+    if (countTokens !== undefined) return countTokens([...this.head, ...this.#messagesFrom(start)]);
+    if (this.#reported === undefined) return tokensOfAll([...this.head, ...this.#messagesFrom(start)]);
     const { tokens, from, to } = this.#reported;
     return tokens - tokensOfAll(this.#messagesFrom(from, start)) + tokensOfAll(this.#messagesFrom(to));
   }

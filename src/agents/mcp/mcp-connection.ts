@@ -1,0 +1,157 @@
+/** The one place that speaks to MCP servers: a connection is opened for one piece of work, and closed with it. */
+import type { Client, CallToolResult, Transport } from '@modelcontextprotocol/client';
+import { CairnError } from '../../errors.ts';
+import { NodeFailure, type SecretReader } from '../../graph/contracts/node-contract.ts';
+import type { JsonSchema } from '../../graph/contracts/node-type.ts';
+import { maskFailure } from '../../nodes/secrets/mask.ts';
+import { resolveSecrets } from '../../nodes/secrets/secret.ts';
+import type { McpTools } from './mcp-tools.ts';
+
+/** A tool as its server tells of it. All of it is the server's word. */
+export interface ListedTool {
+  readonly name: string;
+  readonly description: string;
+  readonly inputSchema: JsonSchema;
+  readonly isReadOnly: boolean;
+  readonly isIdempotent: boolean;
+}
+
+/** What a call gave, in the server's parts. */
+export type McpResult = Pick<CallToolResult, 'content' | 'structuredContent' | 'isError'>;
+
+/** An open connection. */
+export interface McpSession {
+  list(): Promise<readonly ListedTool[]>;
+  call(tool: string, args: unknown): Promise<McpResult>;
+}
+
+/** Under what a connection is used. */
+export interface McpUse {
+  readonly secrets: SecretReader;
+  readonly signal: AbortSignal;
+}
+
+/** How much of what a server wrote to standard error is shown if it cannot be used. */
+const errorCharacters = 500;
+
+/**
+ * Connects, does the work, and closes. Secrets of the settings are masked in what comes back.
+ * @throws NodeFailure MCP_UNAVAILABLE (`applied: 'no'`) no connection, or no list of tools; MCP_CALL_FAILED; CairnError
+ * CONFIG_MISSING_PEER; the signal's reason
+ */
+export async function withMcpServer<T>(
+  { config }: McpTools,
+  { secrets, signal }: McpUse,
+  work: (session: McpSession) => Promise<T>,
+): Promise<T> {
+  const { value, mask } = await resolveSecrets(config, secrets);
+  const settings = value as McpTools['config'];
+  const sdk = await load(() => import('@modelcontextprotocol/client'));
+  // Which protocol a program speaks is found out by starting it twice; the older one is what programs speak.
+  const mode = 'url' in settings ? 'auto' : 'legacy';
+  const client = new sdk.Client({ name: 'cairn', version: '1' }, { versionNegotiation: { mode } });
+  const said = { text: '' };
+  const options = { signal, timeout: settings.timeoutMs };
+  try {
+    await tryFirst(settings.server, said, async () =>
+      client.connect(await transportOf(settings, sdk.StreamableHTTPClientTransport, said), options),
+    );
+    const list = (): Promise<readonly ListedTool[]> =>
+      tryFirst(settings.server, said, async () => (await client.listTools(undefined, options)).tools.map(listed));
+    const call = (name: string, args: unknown): Promise<McpResult> =>
+      callTool(client, settings.server, name, args, options);
+    return mask.all(await work({ list, call })) as T;
+  } catch (error) {
+    signal.throwIfAborted();
+    throw error instanceof NodeFailure ? maskFailure(error, mask) : error;
+  } finally {
+    await client.close().catch(() => undefined);
+  }
+}
+
+async function load<Module>(importModule: () => Promise<Module>): Promise<Module> {
+  try {
+    return await importModule();
+  } catch (error) {
+    if (!/^(ERR_)?MODULE_NOT_FOUND$/u.test(String((error as { readonly code?: unknown }).code))) throw error;
+    throw new CairnError('CONFIG_MISSING_PEER', { package: '@modelcontextprotocol/client' }, { cause: error });
+  }
+}
+
+async function transportOf(
+  config: McpTools['config'],
+  OverHttp: new (url: URL, options: { readonly requestInit: RequestInit }) => Transport,
+  said: { text: string },
+): Promise<Transport> {
+  if ('url' in config)
+    return new OverHttp(new URL(config.url), { requestInit: { headers: config.headers as Record<string, string> } });
+  const { StdioClientTransport, getDefaultEnvironment } = await load(
+    () => import('@modelcontextprotocol/client/stdio'),
+  );
+  const { command, args = [], env = {}, cwd } = config;
+  const transport = new StdioClientTransport({
+    command,
+    args: [...args],
+    env: { ...getDefaultEnvironment(), ...(env as Record<string, string>) },
+    stderr: 'pipe',
+    ...(cwd !== undefined && { cwd }),
+  });
+  transport.stderr?.on('data', (chunk: Buffer) => {
+    said.text = `${said.text}${chunk.toString()}`.slice(-errorCharacters);
+  });
+  return transport;
+}
+
+/** What comes before a call had no effect, so it may be tried again. */
+async function tryFirst<T>(server: string, said: { readonly text: string }, act: () => Promise<T>): Promise<T> {
+  try {
+    return await act();
+  } catch (error) {
+    if (CairnError.is(error)) throw error;
+    const wrote = said.text.trim() === '' ? '' : `; it wrote: ${said.text.trim()}`;
+    throw new NodeFailure(`the MCP server ${server} cannot be used: ${(error as Error).message}${wrote}`, {
+      code: 'MCP_UNAVAILABLE',
+      applied: 'no',
+      cause: error,
+    });
+  }
+}
+
+/** Codes of JSON-RPC that refuse a call before anything is done: no such method, parameters that do not fit. */
+const refusals: ReadonlySet<unknown> = new Set([-32_601, -32_602]);
+
+async function callTool(
+  client: Client,
+  server: string,
+  name: string,
+  args: unknown,
+  options: { readonly signal: AbortSignal; readonly timeout: number },
+): Promise<McpResult> {
+  try {
+    return await client.callTool({ name, arguments: args as Record<string, unknown> }, options);
+  } catch (error) {
+    const { message, code } = error as { readonly message: string; readonly code?: unknown };
+    throw new NodeFailure(`the MCP server ${server} did not answer the call of ${name}: ${message}`, {
+      code: 'MCP_CALL_FAILED',
+      applied: refusals.has(code) ? 'no' : 'unknown',
+      cause: error,
+    });
+  }
+}
+
+function listed(tool: {
+  readonly name: string;
+  readonly description?: string | undefined;
+  readonly inputSchema: object;
+  readonly annotations?:
+    { readonly readOnlyHint?: boolean | undefined; readonly idempotentHint?: boolean | undefined } | undefined;
+}): ListedTool {
+  const { name, description, inputSchema, annotations = {} } = tool;
+  return {
+    name,
+    description: description === undefined || description === '' ? name : description,
+    inputSchema: inputSchema as JsonSchema,
+    isReadOnly: annotations.readOnlyHint === true,
+    isIdempotent: annotations.idempotentHint === true,
+  };
+}

@@ -1,0 +1,165 @@
+/**
+ * The tools of an agent that uses MCP servers: its own, and those that the servers offer. The lists are steps, so that a repeated function
+ * offers what was offered; whenever the agent is taken up again, the servers are asked anew, and a person is asked about what has changed.
+ */
+import { CairnError } from '../../errors.ts';
+import type { NodeContext } from '../../graph/contracts/node-contract.ts';
+import type { NamedTool, ToolBox, ToolOffer } from '../tool-box.ts';
+import type { KeptOffer } from '../turn-note.ts';
+import { withMcpServer, type ListedTool } from './mcp-connection.ts';
+import type { McpTools } from './mcp-tools.ts';
+import { changed, differences, fingerprint, offeredOf, servedName, servedTool } from './served-tools.ts';
+
+/** What is recorded of a look at a server. `tools` is left out where they are those that were agreed to. */
+interface Look {
+  readonly mark: string;
+  readonly tools?: readonly ListedTool[];
+}
+
+/** One server, as far as this attempt has come. */
+interface Agreed {
+  readonly source: McpTools;
+  tools: readonly ListedTool[];
+  /** It was asked in this attempt. */
+  isFresh: boolean;
+}
+
+const goOn = 'go on';
+const retry = { attempts: 3, on: ['MCP_UNAVAILABLE'] } as const;
+
+export class ServedBox implements ToolOffer {
+  readonly #ctx: NodeContext;
+  readonly #own: ToolBox;
+  readonly #servers: readonly Agreed[];
+  #served = new Map<string, NamedTool>();
+  #offered: ToolOffer['offered'] = [];
+  /** Where it was checked last. */
+  #place: number | undefined;
+
+  private constructor(ctx: NodeContext, own: ToolBox, servers: readonly Agreed[]) {
+    this.#ctx = ctx;
+    this.#own = own;
+    this.#servers = servers;
+  }
+
+  /** @throws NodeFailure MCP_UNAVAILABLE; CairnError CONFIG_INVALID two tools under one name, or one that is missing */
+  static async open(
+    ctx: NodeContext,
+    own: ToolBox,
+    sources: readonly McpTools[],
+    kept: KeptOffer = {},
+  ): Promise<ServedBox> {
+    const servers = await Promise.all(
+      sources.map(async (source): Promise<Agreed> => {
+        const agreed = kept[source.config.server] as readonly ListedTool[] | undefined;
+        if (agreed !== undefined) return { source, tools: agreed, isFresh: false };
+        const isFresh = recordedLooks(ctx, nameOf(source)) === 0;
+        return { source, tools: (await look(ctx, source, nameOf(source))).tools ?? [], isFresh };
+      }),
+    );
+    const box = new ServedBox(ctx, own, servers);
+    box.#offer();
+    return box;
+  }
+
+  get offered(): ToolOffer['offered'] {
+    return this.#offered;
+  }
+
+  get names(): readonly string[] {
+    return [...this.#own.names, ...this.#served.keys()];
+  }
+
+  find(name: string): NamedTool | undefined {
+    return this.#served.get(name) ?? this.#own.find(name);
+  }
+
+  /**
+   * Takes up what was found and agreed to at this place of the conversation; where all that is on record has been taken up, looks at the
+   * servers once, since this is where new calls begin.
+   * @param place - answers of the model so far @param isCaughtUp - none is on record that was not taken up
+   * @throws NodeFailure MCP_UNAVAILABLE, MCP_CHANGED
+   */
+  async check(place: number, isCaughtUp: boolean): Promise<void> {
+    if (place === this.#place) return;
+    this.#place = place;
+    for (const server of this.#servers) await this.#check(server, place, isCaughtUp);
+  }
+
+  keep(): KeptOffer {
+    return Object.fromEntries(this.#servers.map(({ source, tools }) => [source.config.server, tools]));
+  }
+
+  async #check(server: Agreed, place: number, isCaughtUp: boolean): Promise<void> {
+    const name = `${nameOf(server.source)} ${place}`;
+    const refused = new Set<string>();
+    for (let left = recordedLooks(this.#ctx, name); left > 0 || (isCaughtUp && !server.isFresh); left -= 1) {
+      const isNew = left <= 0;
+      if (isNew) server.isFresh = true;
+      const { mark, tools } = await look(this.#ctx, server.source, name, fingerprint(server.tools));
+      if (tools === undefined) continue;
+      const what = differences(server.tools, tools);
+      if (!refused.has(mark) && (await this.#ask(server, name, what))) {
+        server.tools = tools;
+        this.#offer();
+      } else if (isNew) throw changed(server.source.config.server, what);
+      else refused.add(mark);
+    }
+  }
+
+  /** Whether the agent may go on with what has changed. */
+  async #ask({ source }: Agreed, name: string, what: readonly string[]): Promise<boolean> {
+    const { server } = source.config;
+    const answer = await this.#ctx.ask({
+      name: `${name} changed`,
+      prompt: `The tools of the MCP server ${server} have changed since the agent began:\n${what.join('\n')}\nMay it go on with them?`,
+      choices: [goOn, 'stop'],
+      metadata: { server, changes: what },
+    });
+    return answer === goOn;
+  }
+
+  #offer(): void {
+    this.#served = new Map();
+    for (const { source, tools } of this.#servers)
+      for (const listed of tools) {
+        const name = servedName(source, listed.name);
+        if (this.#served.has(name) || this.#own.find(name) !== undefined || name.length > 64)
+          throw new CairnError('CONFIG_INVALID', {
+            reason: `the tool ${listed.name} of the MCP server ${source.config.server} would be known as ${name}, which ${name.length > 64 ? 'is too long for models' : 'is another tool'}: leave it out with \`only\``,
+          });
+        const definition = servedTool(source, listed);
+        this.#served.set(name, {
+          name,
+          definition,
+          inputSchema: listed.inputSchema,
+          graph: undefined,
+          nodeId: undefined,
+        });
+      }
+    const served = [...this.#served.values()].map(({ name, definition: { description }, inputSchema }) => {
+      return { name, description, inputSchema };
+    });
+    this.#offered = [...this.#own.offered, ...served];
+  }
+}
+
+function nameOf({ config }: McpTools): string {
+  return `mcp ${config.server}`;
+}
+
+/** How often a server was looked at under this name when the attempt began. */
+function recordedLooks({ past }: NodeContext, name: string): number {
+  return past.steps().filter((step) => step.name === name && step.status === 'done').length;
+}
+
+/** Asks a server for its tools, as a step. @param agreed - the mark of those that are known already */
+function look(ctx: NodeContext, source: McpTools, name: string, agreed?: string): Promise<Look> {
+  return ctx.step(name, { effect: 'read', input: null, retry }, ({ signal }) =>
+    withMcpServer(source, { secrets: ctx.secrets, signal }, async (session): Promise<Look> => {
+      const tools = offeredOf(source, await session.list());
+      const mark = fingerprint(tools);
+      return mark === agreed ? { mark } : { mark, tools };
+    }),
+  );
+}
