@@ -75,7 +75,7 @@ const calling = (name: string, text = 'hi'): Script => [
 ];
 /** What the model was told of the one call. */
 const told = ({ models }: Kit): unknown =>
-  (models.requests[1]?.messages.at(-1)?.content as readonly { output: unknown }[])[0]?.output;
+  (models.requests[1]?.messages.at(-1)?.content as readonly { output: unknown }[] | undefined)?.[0]?.output;
 
 describe('A22 tools of an MCP server', () => {
   test('A22 are offered as server__tool, called over standard input and output, and each connection is closed', async () => {

@@ -48,10 +48,7 @@ export interface McpTools {
   readonly data: unknown;
 }
 
-const configKeys = [
-  ...['server', 'only', 'allow', 'trustsAnnotations', 'timeoutMs'],
-  ...['command', 'args', 'env', 'cwd', 'url', 'headers'],
-];
+const configKeys = 'server only allow trustsAnnotations timeoutMs command args env cwd url headers'.split(' ');
 const timeoutMsDefault = 60_000;
 
 /**
