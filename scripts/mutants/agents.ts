@@ -26,8 +26,8 @@ export const agentMutants: readonly Mutant[] = [
   {
     name: 'servers are not asked again when an agent is taken up',
     file: 'src/agents/mcp/served-box.ts',
-    old: 'left > 0 || (isCaughtUp && !server.isFresh)',
-    new: 'left > 0',
+    old: 'isCaughtUp && !server.isFresh ? recorded + 1 : recorded',
+    new: 'recorded',
     tests: ['src/agents/mcp/mcp-tools.test.ts'],
   },
 ];

@@ -93,8 +93,10 @@ export class ServedBox implements ToolOffer {
   async #check(server: Agreed, place: number, isCaughtUp: boolean): Promise<void> {
     const name = `${nameOf(server.source)} ${place}`;
     const refused = new Set<string>();
-    for (let left = recordedLooks(this.#ctx, name); left > 0 || (isCaughtUp && !server.isFresh); left -= 1) {
-      const isNew = left <= 0;
+    const recorded = recordedLooks(this.#ctx, name);
+    const looks = isCaughtUp && !server.isFresh ? recorded + 1 : recorded;
+    for (let nth = 1; nth <= looks; nth += 1) {
+      const isNew = nth > recorded;
       if (isNew) server.isFresh = true;
       const { mark, tools } = await look(this.#ctx, server.source, name, fingerprint(server.tools));
       if (tools === undefined) continue;
