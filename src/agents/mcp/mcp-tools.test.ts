@@ -16,7 +16,7 @@ import {
 import { createToolServer, livesOf, logOf, type ServedTool } from '../../../test/support/tool-server.ts';
 import type { Graph } from '../../graph/graph.ts';
 import { serveHttp } from '../../mcp/serve/serve-http.ts';
-import { createScriptedModels, type Script, type ScriptedModels } from '../../models/scripted.ts';
+import { createScriptedModels, type Script, type ScriptedAnswer, type ScriptedModels } from '../../models/scripted.ts';
 import { secret } from '../../nodes/secrets/secret.ts';
 import { agent, type AgentConfig } from '../agent.ts';
 import { tool } from '../agent-tool.ts';
@@ -190,9 +190,9 @@ describe('A23 a server that has changed', () => {
     readonly code: () => unknown;
   }
 
-  async function pausedRun(): Promise<Paused> {
+  async function pausedRun(using: Script = script, more: Partial<AgentConfig> = {}): Promise<Paused> {
     const served = serve(say);
-    const one = kit(script, { tools: { ask }, servers: [mcpTools({ ...served.command, allow: true })] });
+    const one = kit(using, { tools: { ask }, servers: [mcpTools({ ...served.command, allow: true })], ...more });
     let rest = await runToRest(one.bench.engine, one.graph, {}, 'r');
     return {
       ...one,
@@ -271,6 +271,43 @@ describe('A23 a server that has changed', () => {
     served.offer([say]);
     expect(await goOn()).toBe('completed');
     expect([served.calls(), models.requests.length]).toEqual([['say hi'], 3]);
+  });
+
+  test('A23 is asked about too where what was agreed to has left the live state with a summary', async () => {
+    // Two calls of the server, told in short; then it asks, and calls once more.
+    const long: Script = ({ model, messages }) => {
+      const all = JSON.stringify(messages);
+      if (model === 'small')
+        return ['It was said.', ...['this one', 'last'].filter((word) => all.includes(word))].join(' ');
+      const say = (text: string): ScriptedAnswer => ({ calls: [{ tool: 'files__say', input: { text } }] });
+      if (all.includes('last')) return 'Done.';
+      if (all.includes('this one')) return say('last');
+      if (all.includes('in short')) return { calls: [{ tool: 'ask' }] };
+      return say(`${messages.length}`);
+    };
+    const history = { messagesMax: 4, summary: { model: 'small', messagesKept: 2 } };
+    const { served, goOn, models } = await pausedRun(long, { history });
+    expect(models.requests.map(({ model }) => model)).toContain('small');
+    const before = served.calls().length;
+    served.offer([meaner]);
+    expect(await goOn('this one')).toMatch(/^The tools of the MCP server files have changed/u);
+    expect(await goOn('go on')).toBe('completed');
+    expect(served.calls().slice(before)).toEqual(['say last']);
+  });
+
+  test('A23 and agreed to, the guide of a mode without tool calls tells of the new tools', async () => {
+    const react: Script = ({ messages }) =>
+      ['Action: ask\nAction Input: {}', 'Action: files__say\nAction Input: {"text": "hi"}', 'Final Answer: Done.'][
+        messages.filter(({ role }) => role === 'assistant').length
+      ] ?? 'Too much.';
+    const { served, goOn, models } = await pausedRun(react, { mode: 'react' });
+    served.offer([meaner]);
+    await goOn('this one');
+    expect(await goOn('go on')).toBe('completed');
+    const guides = models.requests.map(({ messages }) =>
+      JSON.stringify(messages[0]?.content).includes(meaner.description),
+    );
+    expect([guides, served.calls()]).toEqual([[false, true, true], ['say hi']]);
   });
 });
 
