@@ -49,25 +49,32 @@ test('E7 a run that is cancelled while it is followed ends with the code of RUN_
 });
 
 test.each([[[]], [['--json']]])(
-  'D7 answers ends with the code of the first answer that was refused; those that fit stand %j',
+  'D7 of several answers all are taken or none, and the exit code says which %j',
   (json) => {
     const folder = askTwo();
-    const refused = folder.cairn('answers', 'r', '--answers', 'color=red', '--answers', 'size=large', ...json);
-    expect(refused.code).toBe(2);
-    expect(json.length === 0 ? refused.err : refused.out).toMatch(/ANSWER_INVALID/);
-    const late = folder.cairn('answers', 'r', '--answers', 'size=12', '--answers', 'color=green', ...json);
-    // Of an answer that was given already, the first stands.
-    expect(late.code).toBe(3);
-    expect((folder.json('resume', 'r') as { outputs: object }).outputs).toEqual({ said: 'red 12' });
+    const refused = folder.cairn('answer', 'r', 'color=red', 'size=large', ...json);
+    expect([refused.code, refused.out]).toEqual([2, '']);
+    expect(refused.err).toMatch(
+      /size: .*; none of the 2 was taken.*ANSWER_INVALID|ANSWER_INVALID.*none of the 2 was taken/s,
+    );
+    expect(folder.cairn('answer', 'r', 'color=green', ...json).code).toBe(0);
+    // Of an answer that was given already, the first stands, and nothing else is taken with another.
+    expect(folder.cairn('answer', 'r', 'size=12', 'color=red', ...json).code).toBe(3);
+    expect(folder.cairn('answer', 'r', 'size=13', 'color=green', ...json).code).toBe(0);
+    expect((folder.json('resume', 'r') as { outputs: object }).outputs).toEqual({ said: 'green 13' });
   },
 );
 
-test('D7 answers --resume goes on, and still ends with the code of what was refused', () => {
+test('D7 several answers and --resume go on with all of them; more than two words are all NAME=VALUE', () => {
   const folder = askTwo();
-  const paused = folder.cairn('answers', 'r', '--answers', 'color=red', '--answers', 'size=large', '--resume');
-  expect([paused.code, paused.out]).toEqual([2, expect.stringMatching(/^answered color\npaused r@\d+, 1 open\n/)]);
-  const done = folder.cairn('answers', 'r', '--answers', 'size=12', '--resume');
-  expect([done.code, done.out]).toEqual([0, expect.stringMatching(/^answered size\ncompleted r@\d+\n/)]);
+  expect(folder.cairn('answer', 'r', 'color=red', 'size=12', '14').err).toMatch(
+    /each is QUESTION=VALUE \[USAGE_INVALID\]/,
+  );
+  const done = folder.cairn('answer', 'r', 'color=red', 'size=12', '--resume');
+  expect([done.code, done.out]).toEqual([
+    0,
+    expect.stringMatching(/^answered color: "red"\nanswered size: .*\ncompleted r@\d+\n/),
+  ]);
 });
 
 test.each([[[]], [['--json']]])(

@@ -64,7 +64,7 @@ export const graph = new AgentGraph({}, { id: 'slow' })
   for (const args of [
     ['resume', 'r'],
     ['answer', 'r', 'yes', '--resume'],
-    ['answers', 'r', '--answers', 'ask=yes', '--resume'],
+    ['answer', 'r', 'ask=yes', '--resume'],
   ]) {
     rmSync(join(folder.path, 'loading'), { force: true });
     const child = folder.start(...args);

@@ -14,6 +14,7 @@ const placeholders: Readonly<Record<Field['type'], string>> = {
   answer: ' VALUE',
   answers: ' NAME=VALUE',
   assignments: ' NAME=VALUE',
+  words: '',
 };
 
 function nameField(name: string, field: Field): string {
@@ -25,8 +26,8 @@ function nameField(name: string, field: Field): string {
 function usageOf({ name, fields }: Command): string {
   const places = Object.entries(fields)
     .filter(([, { isPositional }]) => isPositional === true)
-    .map(([field, { isRequired }]) => {
-      const place = optionNameOf(field).toUpperCase();
+    .map(([field, { isRequired, type }]) => {
+      const place = `${optionNameOf(field).toUpperCase()}${type === 'words' ? '…' : ''}`;
       return isRequired === true ? place : `[${place}]`;
     });
   return ['cairn', name, ...places, '[options]'].join(' ');

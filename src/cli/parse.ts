@@ -37,11 +37,17 @@ function usage(reason: string, hint?: string): CairnError {
   return new CairnError('USAGE_INVALID', { reason, ...(hint !== undefined && { hint }) });
 }
 
-/** Splits `name=value`; a `\` before a `=` belongs to the name. */
-export function splitAssignment(text: string, option: string): readonly [string, string] {
+/** Splits `name=value`; a `\` before a `=` belongs to the name. Undefined: it is none. */
+export function readAssignment(text: string): readonly [string, string] | undefined {
   const match = /^((?:\\.|[^=\\])+)=(.*)$/s.exec(text);
-  if (match === null) throw usage(`--${option} takes name=value, not ${JSON.stringify(text)}`);
-  return [(match[1] ?? '').replaceAll('\\=', '='), match[2] ?? ''];
+  return match === null ? undefined : [(match[1] ?? '').replaceAll('\\=', '='), match[2] ?? ''];
+}
+
+/** The same, of an option that takes nothing else. @throws USAGE_INVALID */
+export function splitAssignment(text: string, option: string): readonly [string, string] {
+  const pair = readAssignment(text);
+  if (pair === undefined) throw usage(`--${option} takes name=value, not ${JSON.stringify(text)}`);
+  return pair;
 }
 
 function checkChoice(text: string, option: string, { choices }: Field): string {
@@ -75,6 +81,8 @@ function readField(field: Field, option: string, texts: readonly string[]): unkn
           return [name, field.type === 'answers' ? value : parseValue(value)];
         }),
       );
+    case 'words':
+      return texts;
     case 'flag':
       return true;
     default:
@@ -127,19 +135,21 @@ function collect(args: readonly string[], byOption: ReadonlyMap<string, Field>):
  * Gives each positional field its text. When there are fewer texts than fields, optional ones in between stay empty:
  * of RUN [WAIT] VALUE, two texts are RUN and VALUE.
  */
-function placePositionals(fields: Fields, positionals: readonly string[]): ReadonlyMap<string, string> {
+function placePositionals(fields: Fields, positionals: readonly string[]): ReadonlyMap<string, readonly string[]> {
   const named = Object.entries(fields).filter(([, { isPositional }]) => isPositional === true);
   const required = named.filter(([, { isRequired }]) => isRequired === true).length;
-  if (positionals.length > named.length) throw usage(`unexpected ${JSON.stringify(positionals[named.length])}`);
+  const takesAll = named.at(-1)?.[1].type === 'words';
+  if (positionals.length > named.length && !takesAll)
+    throw usage(`unexpected ${JSON.stringify(positionals[named.length])}`);
   let spare = positionals.length - required;
   let next = 0;
-  const placed = new Map<string, string>();
-  for (const [name, { isRequired }] of named) {
+  const placed = new Map<string, readonly string[]>();
+  for (const [name, { isRequired, type }] of named) {
     if (isRequired !== true && spare <= 0) continue;
     if (isRequired !== true) spare -= 1;
     const text = positionals[next];
     if (text === undefined) throw usage(`${optionNameOf(name).toUpperCase()} is missing`);
-    placed.set(name, text);
+    placed.set(name, type === 'words' ? positionals.slice(next) : [text]);
     next += 1;
   }
   return placed;
@@ -151,13 +161,12 @@ export function parseArguments(fields: Fields, args: readonly string[]): Parsed 
   const options = Object.entries(known).filter(([, { isPositional }]) => isPositional !== true);
   const collected = collect(args, new Map(options.map(([name, field]) => [optionNameOf(name), field])));
   const isHelp = collected.options.has('help');
-  const placed = isHelp ? new Map<string, string>() : placePositionals(fields, collected.positionals);
+  const placed = isHelp ? new Map<string, readonly string[]>() : placePositionals(fields, collected.positionals);
   const values: Record<string, unknown> = {};
   const texts: Record<string, readonly string[]> = {};
   for (const [name, field] of Object.entries(known)) {
     const option = optionNameOf(name);
-    const text = placed.get(name);
-    const given = text === undefined ? collected.options.get(option) : [text];
+    const given = placed.get(name) ?? collected.options.get(option);
     if (given === undefined) {
       if (field.isRequired === true && field.isPositional !== true && !isHelp) throw usage(`--${option} is missing`);
       continue;

@@ -152,15 +152,14 @@ outputs: { kind: "\${kind.choice}", number: "\${number.input_value}" }
 `,
   );
   expect(folder.cairn('run', 'two.yaml', '--run-id', 't').out).toMatch(/answer: a text that matches \^\[0-9\.\]\+\$\n/);
-  const refused = folder.cairn('answers', 't', '--answers', 'kind=7', '--answers', 'number=1.0');
-  expect([refused.code, refused.out]).toEqual([2, 'answered number\n']);
-  const resumed = folder.cairn('answers', 't', '--answers', 'kind=7', '--resume', '--json');
-  expect([resumed.code, JSON.parse(resumed.err)]).toMatchObject([2, { error: { code: 'ANSWER_INVALID' } }]);
-  expect(JSON.parse(resumed.out)).toMatchObject({ status: 'paused' });
+  const refused = folder.cairn('answer', 't', 'kind=7', 'number=1.0');
+  expect([refused.code, refused.out]).toEqual([2, '']);
+  // A text that holds a `=` is no list of answers where it names no open question.
+  expect(folder.cairn('answer', 't', 'number', 'a=b').err).toContain('[ANSWER_INVALID]');
   expect(folder.cairn('answer', 't', 'kind', '2').out, 'W3 what is told is the choice that was meant').toMatch(
     /^answered kind: "large"\n/,
   );
-  const done = folder.cairn('answers', 't', '--answers', 'kind=2', '--resume');
+  const done = folder.cairn('answer', 't', 'kind=2', 'number=1.0', '--resume');
   expect(done.out).toContain('"number": "1.0"');
   expect(done.out).toContain('"kind": "large"');
 });

@@ -2,7 +2,6 @@
 import { exit } from 'node:process';
 import type { Command } from './command.ts';
 import { answerCommand } from './commands/answer.ts';
-import { answersCommand } from './commands/answers.ts';
 import { backupCommand } from './commands/backup.ts';
 import { cancelCommand } from './commands/cancel.ts';
 import { cleanupCommand } from './commands/cleanup.ts';
@@ -40,7 +39,6 @@ const commands: readonly Command[] = [
   runRunCommand,
   resumeCommand,
   answerCommand,
-  answersCommand,
   signalCommand,
   inboxCommand,
   planCommand,

@@ -243,6 +243,14 @@ export interface EnginePorts extends Pick<EngineOptions, 'store' | 'blobs' | 'cl
   readonly tenant: string;
 }
 
+/** How answers are given. */
+export interface AnswerOptions {
+  /** Who gives them, for the record. Default `person`. */
+  readonly by?: string;
+  /** The run does not go on here because of them: a resume follows. Default false. */
+  readonly stays?: boolean;
+}
+
 /** Admits, resumes, answers, forks and previews runs. Every method may also throw what its store throws (STORE_UNAVAILABLE and its like). */
 export interface Engine {
   readonly ports: EnginePorts;
@@ -269,12 +277,13 @@ export interface Engine {
   /** The open waits of a run, without reading its state. @throws RUN_NOT_FOUND */
   waits(runId: string): Promise<readonly OpenQuestion[]>;
   /** Answers an open wait; durable when it resolves. The owner takes it; a paused run goes on here if this engine `wakes`, else at the next resume. `stays`: it does not, for a resume follows. @returns the value recorded: the choice that was meant. @throws WAIT_NOT_FOUND, WAIT_CLOSED, ANSWER_INVALID, FILE_NOT_FOUND */
-  answer(
+  answer(runId: string, waitId: string, value: unknown, options?: AnswerOptions): Promise<unknown>;
+  /** Several of them or none: nothing is given before each is known to fit. @returns the values recorded, in order. @throws as {@link Engine.answer} */
+  answerAll(
     runId: string,
-    waitId: string,
-    value: unknown,
-    options?: { readonly by?: string; readonly stays?: boolean },
-  ): Promise<unknown>;
+    answers: readonly (readonly [waitId: string, value: unknown])[],
+    options?: AnswerOptions,
+  ): Promise<readonly unknown[]>;
   /** Sends a signal; kept if it comes early. `id` makes a repeated send the same signal. The run goes on as after an answer. @throws RUN_NOT_FOUND, RUN_FINISHED it has completed or was cancelled, ID_INVALID, VALUE_UNSTORABLE, FILE_NOT_FOUND */
   signal(runId: string, name: string, value: unknown, options?: { readonly id?: string }): Promise<void>;
   /** Asks the run's owner to cancel it; cancels it at once if nobody owns it. @throws RUN_NOT_FOUND, RUN_FINISHED */

@@ -9,7 +9,7 @@ import type { Claim, GrantedClaim, RunRow } from '../ports/store.ts';
 import { intakeOf } from '../state/secrecy/store-rules.ts';
 import { admitRun } from './runs/admit-run.ts';
 import { accessFiles } from './calls/file-access.ts';
-import { listOpenWaits, postAnswer } from './runs/answer.ts';
+import { listOpenWaits, postAnswers } from './runs/answer.ts';
 import type {
   CheckpointRef,
   Engine,
@@ -329,14 +329,13 @@ class CairnEngine implements Engine {
     return listOpenWaits(this.#env, runId);
   }
 
-  async answer(
-    runId: string,
-    waitId: string,
-    value: unknown,
-    options: { readonly by?: string; readonly stays?: boolean } = {},
-  ): Promise<unknown> {
-    const recorded = await postAnswer(this.#env, runId, waitId, value, options.by ?? 'person');
-    this.#posted(runId, options.stays);
+  async answer(...[runId, waitId, value, options]: Parameters<Engine['answer']>): Promise<unknown> {
+    return (await this.answerAll(runId, [[waitId, value]], options))[0];
+  }
+
+  async answerAll(...[runId, answers, options]: Parameters<Engine['answerAll']>): Promise<readonly unknown[]> {
+    const recorded = await postAnswers(this.#env, runId, answers, options?.by ?? 'person');
+    this.#posted(runId, options?.stays);
     return recorded;
   }
 

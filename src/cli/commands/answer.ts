@@ -1,62 +1,113 @@
-/** `cairn answer` */
+/** `cairn answer`: one question, or several at once. */
 import { perform } from '../../operations/declare/perform.ts';
 import type { App } from '../../app/open-app.ts';
+import { CairnError } from '../../errors.ts';
 import { answerWait, type AnswerWaitInput } from '../../operations/waits/answer-wait.ts';
-import { nodeNameOf } from '../../operations/waits/find-wait.ts';
+import { answerWaits } from '../../operations/waits/answer-waits.ts';
+import { findWait, nodeNameOf } from '../../operations/waits/find-wait.ts';
+import { readQuestions } from '../../operations/waits/list-waits.ts';
 import type { FieldsOf } from '../../operations/declare/operation.ts';
 import { resumeRun } from '../../operations/runs/resume-run.ts';
 import { allowField } from '../app-fields.ts';
 import type { Command } from '../command.ts';
 import { follow, withApp } from '../live/follow.ts';
+import { readAssignment } from '../parse.ts';
 import type { Session } from '../session.ts';
 import { printable } from '../text/printable.ts';
 import { formatInline } from '../text/value.ts';
 
-interface AnswerArguments extends AnswerWaitInput {
+interface AnswerArguments extends Pick<AnswerWaitInput, 'run' | 'by'> {
+  readonly answer: readonly string[];
   readonly resume?: boolean;
   readonly allow?: readonly string[];
 }
 
+const { run, by } = answerWait.input;
 const fields: FieldsOf<AnswerArguments> = {
-  ...answerWait.input,
+  run,
+  answer: {
+    type: 'words',
+    description:
+      'the value, if one question is open; or the question and the value; or QUESTION=VALUE, as often as you like. A question is named by its id, the beginning of it, its node or its name',
+    isRequired: true,
+    isPositional: true,
+  },
+  by,
   resume: { type: 'flag', description: 'go on with the run at once' },
   allow: allowField,
 };
 
+/** `approve=yes name=cairn`, where each of the words names an open question; undefined: they are no such list. */
+async function readSeveral(
+  app: App,
+  run: string,
+  words: readonly string[],
+): Promise<Readonly<Record<string, string>> | undefined> {
+  const pairs = words.map(readAssignment).filter((pair) => pair !== undefined);
+  const mustBe = words.length > 2;
+  if (pairs.length < words.length) {
+    if (!mustBe) return undefined;
+    const reason = 'of several answers each is QUESTION=VALUE';
+    throw new CairnError('USAGE_INVALID', { reason, hint: 'For example: cairn answer RUN approve=yes name=cairn' });
+  }
+  if (!mustBe) {
+    // A text that is an answer may hold a `=` itself.
+    const { runId, waits } = await readQuestions(app, run);
+    if (pairs.some(([name]) => findWait(waits, runId, name) === undefined)) return undefined;
+  }
+  return Object.fromEntries(pairs);
+}
+
 /** @returns the run's id */
-async function giveAnswer(
+async function giveAnswers(
   session: Session,
   app: App,
-  { resume = false, allow: _allow, ...input }: AnswerArguments,
+  { run, answer: words, by: given, resume = false }: AnswerArguments,
 ): Promise<string> {
-  const { runId, waitId, wait, value } = await perform(answerWait, app, input);
-  const { screen } = session;
-  if (session.isJson && !resume) session.printJson({ runId, waitId, node: wait?.node, value });
-  if (!session.isJson) {
-    screen.print(`answered ${printable(wait === undefined ? waitId : nodeNameOf(wait))}: ${formatInline(value)}`);
-    if (!resume) screen.print(`Go on: ${screen.paint('good', session.commandLine('resume', runId))}`);
+  const who = given === undefined ? {} : { by: given };
+  const { screen, isJson, printJson } = session;
+  const told = (name: string, value: unknown): void => {
+    if (!isJson) screen.print(`answered ${printable(name)}: ${formatInline(value)}`);
+  };
+  const several = await readSeveral(app, run, words);
+  if (several !== undefined) {
+    const output = await perform(answerWaits, app, { run, answers: several, ...who });
+    for (const { wait, value } of output.answered) told(nodeNameOf(wait), value);
+    if (isJson && !resume) printJson(output);
+    return goOnWith(session, output.runId, resume);
   }
+  const [wait, value] = words.length === 1 ? [undefined, words[0]] : words;
+  const output = await perform(answerWait, app, { run, value, ...(wait !== undefined && { wait }), ...who });
+  const { runId, waitId } = output;
+  told(output.wait === undefined ? waitId : nodeNameOf(output.wait), output.value);
+  if (isJson && !resume) printJson({ runId, waitId, node: output.wait?.node, value: output.value });
+  return goOnWith(session, runId, resume);
+}
+
+function goOnWith({ screen, isJson, commandLine }: Session, runId: string, resume: boolean): string {
+  if (!resume && !isJson) screen.print(`Go on: ${screen.paint('good', commandLine('resume', runId))}`);
   return runId;
 }
 
 export const answerCommand: Command<AnswerArguments> = {
   name: answerWait.name,
-  summary: answerWait.summary,
+  summary: 'answer open questions of a run',
   fields,
   details:
-    'A question for a text takes the text as it is; for any other the value is JSON where it parses as such. One of the choices may be given by its label. An answer that does not fit is refused, and the question stays open.',
+    'A question for a text takes the text as it is; for any other the value is JSON where it parses as such. One of the choices may be given by its label. An answer that does not fit is refused, and the question stays open; of several answers none is taken then.',
   examples: [
     { line: 'cairn answer 0198c2f4 yes', does: 'the only open question' },
     { line: 'cairn answer 0198c2f4 approve yes --resume', does: 'the question of node approve, and go on' },
+    { line: 'cairn answer 0198c2f4 approve=yes name=cairn', does: 'two questions, both or neither' },
     { line: `cairn answer 0198c2f4 review '{"title":"Cairns"}'`, does: 'an answer with parts' },
   ],
   execute(session, input) {
     if (input.resume !== true)
       return withApp(session, async (app) => {
-        await giveAnswer(session, app, input);
+        await giveAnswers(session, app, input);
         return 0;
       });
-    return follow(session, async (app) => perform(resumeRun, app, { run: await giveAnswer(session, app, input) }), {
+    return follow(session, async (app) => perform(resumeRun, app, { run: await giveAnswers(session, app, input) }), {
       run: input.run,
       allow: input.allow,
     });

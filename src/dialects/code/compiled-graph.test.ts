@@ -63,7 +63,7 @@ function recordingEngine() {
     history: { find: () => Promise.resolve({ runId: 'run' }) },
     inspect: () => Promise.resolve(paused),
     waits: () => Promise.resolve(paused.waits),
-    answer: record('answer', undefined),
+    answerAll: record('answerAll', []),
     signal: record('signal', undefined),
     cancel: record('cancel', undefined),
     fork: record('fork', { runId: 'forked', seq: 8 }),
@@ -100,10 +100,17 @@ describe('resume', () => {
     const { calls, graph } = recordingEngine();
     await graph.resume({ runId: 'run', seq: 3 }, { answers: { ask: 1, title: 2, 'map/b/ask2': 3, w2: 4 }, by: 'ada' });
     expect(calls).toEqual([
-      ['answer', 'run', 'w1', 1, { by: 'ada', stays: true }],
-      ['answer', 'run', 'w4', 2, { by: 'ada', stays: true }],
-      ['answer', 'run', 'w3', 3, { by: 'ada', stays: true }],
-      ['answer', 'run', 'w2', 4, { by: 'ada', stays: true }],
+      [
+        'answerAll',
+        'run',
+        [
+          ['w1', 1],
+          ['w4', 2],
+          ['w3', 3],
+          ['w2', 4],
+        ],
+        { by: 'ada', stays: true },
+      ],
       ['resume', 'run', { graph: 'GRAPH', by: 'ada' }],
     ]);
   });

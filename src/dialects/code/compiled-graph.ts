@@ -255,6 +255,16 @@ export class CompiledGraph<
     await this.#answerAll(await this.#runOf(run), { [wait]: value }, options);
   }
 
+  /** Answers several open waits, named as in `resume`, all of them or none: nothing is given unless each fits its question. */
+  async answerAll(
+    run: RunTarget,
+    answers: NonNullable<ContinueOptions<Answers>['answers']>,
+    options: { readonly by?: string } = {},
+  ): Promise<void> {
+    checkOptions('answer', options);
+    await this.#answerAll(await this.#runOf(run), answers, options);
+  }
+
   /** Sends a signal that a node waits for, or will. @throws RUN_NOT_FOUND, VALUE_UNSTORABLE */
   async signal(run: RunTarget, name: string, value: unknown, options: { readonly id?: string } = {}): Promise<void> {
     checkOptions('signal', options);
@@ -314,7 +324,7 @@ export class CompiledGraph<
     return isHead ? runId : (await this.engine.fork({ runId, seq }, { graph: this.graph })).runId;
   }
 
-  /** Every name is looked up before the first answer is given, so that a misspelt one leaves nothing half done. */
+  /** All of them or none: a misspelt name, or an answer that does not fit, leaves nothing half done. */
   async #answerAll(
     runId: string,
     answers: Readonly<Record<string, unknown>>,
@@ -326,7 +336,7 @@ export class CompiledGraph<
     // A name that is not open goes through: the engine knows whether such a wait was closed already.
     const found = names.map((name) => [findWait(waits, runId, name)?.waitId ?? name, answers[name]] as const);
     const options = { stays, ...(by === undefined ? {} : { by }) };
-    for (const [waitId, value] of found) await this.engine.answer(runId, waitId, value, options);
+    await this.engine.answerAll(runId, found, options);
   }
 
   async #runOf(target: RunTarget): Promise<string> {

@@ -5,6 +5,7 @@ import { readWait } from '../../history/stored/open-waits.ts';
 import type { OpenWait } from '../../ports/store.ts';
 import { encodeValue } from '../../state/values/codec.ts';
 import type { OpenQuestion } from '../api.ts';
+import { nodeNameOf } from '../admit/find-wait.ts';
 import { admitGiven } from '../admit/admit-given.ts';
 import { takeFiles } from '../admit/take-files.ts';
 import { checkAnswer } from '../admit/check-answer.ts';
@@ -14,27 +15,96 @@ import type { EngineEnvironment } from '../run/run-core.ts';
 
 const encoder = new TextEncoder();
 
-/** @returns the value recorded: the choice that was meant. @throws RUN_NOT_FOUND, WAIT_NOT_FOUND, WAIT_CLOSED, ANSWER_INVALID, STORE_CORRUPT the question is damaged */
-export async function postAnswer(
+/** A wait, and what answers it. */
+type GivenAnswer = readonly [waitId: string, value: unknown];
+
+/** An answer that fits its question, as it is posted. */
+interface FittingAnswer {
+  readonly waitId: string;
+  /** The choice that was meant. */
+  readonly meant: unknown;
+  readonly body: Uint8Array;
+  /** Whether the question stands in the index of open waits. */
+  readonly isOpen: boolean;
+}
+
+/**
+ * All of them or none: nothing is posted before each is known to fit a question that has no other answer. Only an answer of somebody
+ * else that comes in between stops the rest.
+ * @returns the values recorded, in order: the choices that were meant. @throws RUN_NOT_FOUND, WAIT_NOT_FOUND, WAIT_CLOSED, ANSWER_INVALID, STORE_CORRUPT a question is damaged
+ */
+export async function postAnswers(
   env: EngineEnvironment,
   runId: string,
-  waitId: string,
-  value: unknown,
+  answers: readonly GivenAnswer[],
   by: string,
-): Promise<unknown> {
-  const { store, clock, tenant } = env;
+): Promise<readonly unknown[]> {
   await requireRun(env, runId);
-  const open = await findOpenWait(env, runId, waitId);
+  const open = new Map((await listOpenWaits(env, runId)).map((wait) => [wait.waitId, wait]));
+  const fitting: FittingAnswer[] = [];
+  const faults: string[] = [];
+  for (const [waitId, value] of answers) {
+    const wait = open.get(waitId);
+    try {
+      fitting.push(await fitAnswer(env, runId, { waitId, wait, value, by }));
+    } catch (error) {
+      if (answers.length === 1 || !CairnError.is(error, 'ANSWER_INVALID')) throw error;
+      faults.push(`${wait === undefined ? waitId : nodeNameOf(wait)}: ${String(error.data['reason'])}`);
+    }
+  }
+  if (faults.length > 0)
+    throw new CairnError('ANSWER_INVALID', { reason: `${faults.join('; ')}; none of the ${answers.length} was taken` });
+  if (fitting.length > 1) await refuseTaken(env, runId, fitting);
+  // What is closed already is the likelier to be refused: it goes first, while nothing has been given.
+  for (const answer of fitting.toSorted((a, b) => Number(a.isOpen) - Number(b.isOpen))) await post(env, runId, answer);
+  return fitting.map(({ meant }) => meant);
+}
+
+async function fitAnswer(
+  env: EngineEnvironment,
+  runId: string,
+  given: {
+    readonly waitId: string;
+    readonly wait: OpenQuestion | undefined;
+    readonly value: unknown;
+    readonly by: string;
+  },
+): Promise<FittingAnswer> {
+  const { waitId, wait: open, value, by } = given;
   const admitted = admitGiven(env, value, ['answer'], 'the answer');
-  if (open?.isDamaged === true) throw damagedWait(store.name, runId, waitId);
+  if (open?.isDamaged === true) throw damagedWait(env.store.name, runId, waitId);
   await takeFiles(env, admitted.value, 'the answer');
   const meant = open === undefined ? admitted.value : checkAnswer(open, admitted.value);
-  const body = encoder.encode(encodeValue({ value: meant, by }));
+  return { waitId, meant, body: encoder.encode(encodeValue({ value: meant, by })), isOpen: open !== undefined };
+}
+
+/** @throws WAIT_CLOSED one of the questions has another answer, which the run has not taken yet */
+async function refuseTaken(
+  { store, tenant }: EngineEnvironment,
+  runId: string,
+  answers: readonly FittingAnswer[],
+): Promise<void> {
+  const posted = (await store.readMessages({ tenant, runId })).filter(({ kind }) => kind === 'answer');
+  const first = new Map(posted.map(({ name, body }) => [name, body]));
+  for (const { waitId, body } of answers) {
+    const other = first.get(waitId);
+    if (other !== undefined && !Buffer.from(other).equals(body)) throw closedBy(runId, waitId, other);
+  }
+}
+
+async function post(
+  { store, clock, tenant }: EngineEnvironment,
+  runId: string,
+  { waitId, body }: FittingAnswer,
+): Promise<void> {
   const reply = await postSealed(store, { tenant, runId, kind: 'answer', name: waitId, body, at: clock.now() });
-  if (reply.status === 'accepted' || reply.status === 'equal') return meant;
-  if (reply.status !== 'taken') throw new CairnError('WAIT_NOT_FOUND', { runId, waitId });
-  const first = messageBody(reply.first);
-  throw new CairnError('WAIT_CLOSED', { runId, waitId, by: first.by ?? 'person', answer: first.value });
+  if (reply.status === 'taken') throw closedBy(runId, waitId, reply.first);
+  if (reply.status === 'closed') throw new CairnError('WAIT_NOT_FOUND', { runId, waitId });
+}
+
+function closedBy(runId: string, waitId: string, body: Uint8Array): CairnError {
+  const { by = 'person', value } = messageBody(body);
+  return new CairnError('WAIT_CLOSED', { runId, waitId, by, answer: value });
 }
 
 /** Every open wait of a run, from the index. */
@@ -42,11 +112,6 @@ export async function listOpenWaits(env: EngineEnvironment, runId: string): Prom
   const questions: OpenQuestion[] = [];
   for await (const row of openWaits(env, runId)) questions.push(readWait(row));
   return questions;
-}
-
-async function findOpenWait(env: EngineEnvironment, runId: string, waitId: string): Promise<OpenQuestion | undefined> {
-  for await (const row of openWaits(env, runId)) if (row.waitId === waitId) return readWait(row);
-  return undefined;
 }
 
 async function* openWaits(env: EngineEnvironment, runId: string): AsyncGenerator<OpenWait> {

@@ -3,6 +3,7 @@ import { perform } from '../../operations/declare/perform.ts';
 import { readStanding } from '../../operations/runs/read-standing.ts';
 import { CairnError } from '../../errors.ts';
 import { answerWait } from '../../operations/waits/answer-wait.ts';
+import { answerWaits } from '../../operations/waits/answer-waits.ts';
 import { describeCheckpoint, type DescribeCheckpointOutput } from '../../operations/checkpoints/describe-checkpoint.ts';
 import { findWait, nodeNameOf } from '../../operations/waits/find-wait.ts';
 import { readQuestions } from '../../operations/waits/list-waits.ts';
@@ -49,28 +50,26 @@ function answersOf(
   return [[questionsOf(checkpoint.waits)[0]?.waitId, response]];
 }
 
-/** @returns why answers were refused; their questions stay open */
+/** All of them or none. @returns why they were refused; their questions stay open. Undefined: they were given */
 async function giveAnswers(
   { context }: ToolCall,
   run: string,
   answers: readonly (readonly [wait: string | undefined, value: unknown])[],
-): Promise<readonly string[]> {
+): Promise<string | undefined> {
+  const [[name, value]] = answers as [(typeof answers)[number]];
   const { waits } = await readQuestions(context, run);
-  // All names are looked up before anything is answered: a mistyped one leaves the others as they were.
-  const meant = answers.map(([name, value]) => ({ name, wait: findWait(waits, run, name), value }));
-  const refused: string[] = [];
-  for (const { name, wait, value } of meant) {
-    const id = wait?.waitId ?? name;
-    try {
-      await perform(answerWait, context, { run, value, by: 'model', ...(id !== undefined && { wait: id }) });
-    } catch (error) {
-      if (!CairnError.is(error, 'ANSWER_INVALID')) throw error;
-      refused.push(
-        `The answer to ${wait === undefined ? 'the question' : nodeNameOf(wait)} was refused: ${error.message}.`,
-      );
-    }
+  const wait = answers.length > 1 ? undefined : findWait(waits, run, name);
+  const id = wait?.waitId ?? name;
+  const by = 'model';
+  try {
+    if (answers.length > 1) await perform(answerWaits, context, { run, answers: Object.fromEntries(answers), by });
+    else await perform(answerWait, context, { run, value, by, ...(id !== undefined && { wait: id }) });
+    return undefined;
+  } catch (error) {
+    if (!CairnError.is(error, 'ANSWER_INVALID')) throw error;
+    if (answers.length > 1) return `The answers were refused: ${error.message}.`;
+    return `The answer to ${wait === undefined ? 'the question' : nodeNameOf(wait)} was refused: ${error.message}.`;
   }
-  return refused;
 }
 
 /** Goes on; a run that still waits for the very questions it waited for says that an answer is missing. */
@@ -116,9 +115,8 @@ async function resume(call: ToolCall, input: ResumeWorkflowInput): Promise<ToolA
   const answers = answersOf(checkpoint, input);
   if (answers.length === 0) return goOn(call, checkpoint, input);
   const refused = await giveAnswers(call, run, answers);
-  const words = { isResumed: true, remark: refused.length === 0 ? undefined : refused.join(' ') };
-  if (refused.length === answers.length)
-    return showStanding(context, await perform(readStanding, context, { run }), words);
+  const words = { isResumed: true, remark: refused };
+  if (refused !== undefined) return showStanding(context, await perform(readStanding, context, { run }), words);
   try {
     return await converse(call, () => followRun(call, run), words);
   } catch (error) {
@@ -137,7 +135,8 @@ export const resumeWorkflow: Tool<ResumeWorkflowInput> = {
     llm_response: text('Your answer to the prompt. Empty: go on without one.'),
     answers: {
       type: 'object',
-      description: 'Answers to several questions: by wait id (questions[].wait) or block id.',
+      description:
+        'Answers to several questions: by wait id (questions[].wait) or block id. If one does not fit, none is taken.',
     },
     retry: {
       type: 'boolean',

@@ -23,7 +23,9 @@ export type FieldType =
   /** An answer: what was typed, since only its question tells what a text means. */
   | 'answer'
   /** Several `name=answer`. */
-  | 'answers';
+  | 'answers'
+  /** All that is left on a command line. */
+  | 'words';
 
 export interface Field {
   readonly type: FieldType;

@@ -1,8 +1,8 @@
-/** Answers several open questions of a run at once. */
-import { listOf, objectOf, text, wait } from '../declare/output-shapes.ts';
+/** Answers several open questions of a run at once, all of them or none. */
+import { anything, listOf, objectOf, text, wait } from '../declare/output-shapes.ts';
 import { CairnError } from '../../errors.ts';
-import { findWait, type OpenQuestion } from './find-wait.ts';
-import { giveAnswer } from './give-answer.ts';
+import { refuseAnswer } from '../runs/reserved-answers.ts';
+import { findWait, readAnswer, type OpenQuestion } from './find-wait.ts';
 import { readQuestions } from './list-waits.ts';
 import type { Operation, WorkContext } from '../declare/operation.ts';
 
@@ -15,45 +15,32 @@ export interface AnswerWaitsInput {
 
 export interface AnswerWaitsOutput {
   readonly runId: string;
-  readonly answered: readonly OpenQuestion[];
-  /** Answers that did not fit, or came too late; their questions are as they were. */
-  readonly refused: readonly { readonly wait: OpenQuestion; readonly error: CairnError }[];
+  /** In the order given; `value`: what was recorded. */
+  readonly answered: readonly { readonly wait: OpenQuestion; readonly value: unknown }[];
 }
 
 export const answerWaits: Operation<AnswerWaitsInput, AnswerWaitsOutput, WorkContext> = {
   name: 'answers',
-  summary: 'answer several open questions of a run',
+  summary: 'answer several open questions of a run, all of them or none',
   input: {
     run: { type: 'text', description: 'the run', isRequired: true, isPositional: true },
     answers: { type: 'answers', description: 'a wait, its node or its name, and the answer', isRequired: true },
     by: { type: 'text', description: 'who answers, for the record' },
   },
-  output: 'the questions that were answered, and the answers that were refused',
-  outputSchema: objectOf({
-    runId: text,
-    answered: listOf(wait),
-    refused: listOf(objectOf({ wait, error: { type: 'object' } })),
-  }),
+  output: 'the questions that were answered',
+  outputSchema: objectOf({ runId: text, answered: listOf(objectOf({ wait, value: anything })) }),
   isReadOnly: false,
-  /** @throws WAIT_NOT_FOUND, USAGE_INVALID before any is answered, if one of the names fits none or several */
+  /** @throws RUN_NOT_FOUND, CHECKPOINT_AMBIGUOUS, WAIT_NOT_FOUND, USAGE_INVALID, ANSWER_INVALID, WAIT_CLOSED, ANSWER_RESERVED; none is answered then */
   async run(context, { run, answers, by }) {
     const { runId, waits } = await readQuestions(context, run);
     const given = Object.entries(answers).map(([name, value]) => {
       const wait = findWait(waits, runId, name);
       if (wait === undefined) throw new CairnError('WAIT_NOT_FOUND', { runId, waitId: name });
-      return { wait, value };
+      refuseAnswer(context, { runId, waitId: wait.waitId }, by);
+      return { wait, value: typeof value === 'string' ? readAnswer(wait, value) : value };
     });
-    const answered: OpenQuestion[] = [];
-    const refused: { wait: OpenQuestion; error: CairnError }[] = [];
-    for (const { wait, value } of given) {
-      try {
-        await giveAnswer(context, { runId, waitId: wait.waitId, wait }, value, by);
-        answered.push(wait);
-      } catch (error) {
-        if (!CairnError.is(error, 'ANSWER_INVALID', 'WAIT_CLOSED')) throw error;
-        refused.push({ wait, error });
-      }
-    }
-    return { runId, answered, refused };
+    const pairs = given.map(({ wait, value }) => [wait.waitId, value] as const);
+    const recorded = await context.engine.answerAll(runId, pairs, by === undefined ? {} : { by });
+    return { runId, answered: given.map(({ wait }, index) => ({ wait, value: recorded[index] })) };
   },
 };

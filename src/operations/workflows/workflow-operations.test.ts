@@ -76,7 +76,7 @@ test('D2 a workflow is started by its name, answered and resumed to its declared
     progress: { completed: ['say'], wave: 1, waveCount: 3, percent: 25 },
   });
   const answered = await answerWaits.run(app, { run: 'r', answers: { sure: 'no', kind: 'LARGE please' } });
-  expect(answered.answered.map(({ node }) => node)).toEqual([['sure'], ['kind']]);
+  expect(answered.answered.map(({ wait }) => wait.node)).toEqual([['sure'], ['kind']]);
   expect((await inspectRun.run(app, { run: 'r' })).hasMessages).toBe(true);
   const standing = await resumeRun.run(app, { run: 'r' });
   expect([standing.status, standing.outputs, standing.skipped]).toEqual([
@@ -90,14 +90,29 @@ test('D2 a workflow is started by its name, answered and resumed to its declared
   });
 });
 
-test('D7 of several answers those that do not fit are refused and the others stand; a name that fits nothing stops all', async () => {
+test('D7 of several answers all are taken or none: not where a name fits nothing, an answer does not fit, or a question has another', async () => {
   await start('r');
   const unknown = answerWaits.run(app, { run: 'r', answers: { sure: 'yes', other: 'x' } });
   await expect(unknown).rejects.toMatchObject({ code: 'WAIT_NOT_FOUND' });
   expect((await inspectRun.run(app, { run: 'r' })).hasMessages).toBe(false);
-  const { answered, refused } = await answerWaits.run(app, { run: 'r', answers: { kind: '3', sure: 'yes' } });
-  expect(answered.map(({ node }) => node[0])).toEqual(['sure']);
-  expect(refused.map(({ wait, error }) => [wait.node[0], error.code])).toEqual([['kind', 'ANSWER_INVALID']]);
+  const unfit = answerWaits.run(app, { run: 'r', answers: { sure: 'yes', kind: '3' } });
+  await expect(unfit).rejects.toMatchObject({
+    code: 'ANSWER_INVALID',
+    message: expect.stringMatching(/kind: .*; none of the 2 was taken/) as string,
+  });
+  expect((await inspectRun.run(app, { run: 'r' })).hasMessages).toBe(false);
+  await answerWaits.run(app, { run: 'r', answers: { kind: '1' } });
+  const late = answerWaits.run(app, { run: 'r', answers: { sure: 'yes', kind: '2' } });
+  await expect(late).rejects.toMatchObject({ code: 'WAIT_CLOSED' });
+  const { waitId } = (await app.engine.waits('r')).find(({ node }) => node[0] === 'sure') ?? { waitId: '' };
+  expect(await app.store.readMessages({ tenant: app.tenant, runId: 'r' })).toHaveLength(1);
+  await expect(
+    app.engine.answerAll('r', [
+      [waitId, true],
+      ['w_gone', 1],
+    ]),
+  ).rejects.toMatchObject({ code: 'WAIT_NOT_FOUND' });
+  expect(await app.store.readMessages({ tenant: app.tenant, runId: 'r' })).toHaveLength(1);
 });
 
 test('D10 workflows are listed by tag, described, checked and planned without running anything', async () => {
