@@ -141,7 +141,7 @@ export async function openApp(options: AppOptions): Promise<App> {
     ids: createSystemIds(),
     secrets: environmentSecrets,
     ...(config.redact !== undefined && { redact: config.redact }),
-    models: openModels(config.models, config.prices),
+    models: openModels(config.models, config.prices, config.limits),
     version: readVersion(),
     findGraph: async (graphId, _graphHash, meta, readText) =>
       graphId === 'schedule' ? (await openSchedules()).graph : loader.findGraph(meta, readText),

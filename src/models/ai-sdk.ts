@@ -8,6 +8,7 @@ import { modelFailure } from './ai-sdk-failure.ts';
 import { choosing, messagesOf, settingsOf } from './ai-sdk-prompt.ts';
 import { importPeer, openProvider, splitModel } from './ai-sdk-providers.ts';
 import type { ModelProfile, ProviderSettings } from './ai-sdk-settings.ts';
+import { limitModels, type LimitsByProvider } from './limit/limit-models.ts';
 import { costOf, type ModelPrices } from './prices.ts';
 
 export interface AiSdkOptions {
@@ -17,6 +18,8 @@ export interface AiSdkOptions {
   readonly profiles?: Readonly<Record<string, ModelProfile>>;
   /** What tokens cost, by `provider:model`. Default: no cost is told. */
   readonly prices?: ModelPrices;
+  /** What each provider allows this process, by its name; shared by all models of the process, and what was given last holds. Default: no bounds. */
+  readonly limits?: LimitsByProvider;
 }
 
 type AiSdk = typeof aiSdk;
@@ -25,7 +28,7 @@ type AiSdk = typeof aiSdk;
  * Makes models that are called through the AI SDK (`ai` 7, and a package for each provider, both loaded at the first call).
  * Calls throw CairnError CONFIG_MISSING_PEER, CONFIG_INVALID, and what the port says.
  */
-export function createAiSdkModels({ providers = {}, profiles = {}, prices = {} }: AiSdkOptions = {}): Models {
+export function createAiSdkModels({ providers = {}, profiles = {}, prices = {}, limits = {} }: AiSdkOptions = {}): Models {
   const opened = new Map<string, ReturnType<typeof openProvider>>();
   const modelOf = async (id: string): Promise<LanguageModel> => {
     const [name, model] = splitModel(id, Object.keys(profiles));
@@ -34,19 +37,27 @@ export function createAiSdkModels({ providers = {}, profiles = {}, prices = {} }
     return (await provider)(model);
   };
   const secrets = Object.values(providers).flatMap(({ apiKey }) => apiKey ?? []);
-  return {
+  const profileOf = (name: string): ModelProfile => (Object.hasOwn(profiles, name) ? profiles[name] : undefined) ?? { model: name };
+  const called: Models = {
     async generate(request) {
-      const profile = Object.hasOwn(profiles, request.model) ? profiles[request.model] : undefined;
-      const id = profile?.model ?? request.model;
+      const id = request.model;
       try {
         const sdk = (await importPeer('ai')) as AiSdk;
-        const response = await call(sdk, await modelOf(id), { ...profile, ...request, model: id });
+        const response = await call(sdk, await modelOf(id), request);
         return { ...response, ...costOf(prices, id, response.usage) };
       } catch (error) {
         request.signal.throwIfAborted();
         throw modelFailure(error, id, secrets);
       }
     },
+  };
+  const limited = limitModels(called, limits);
+  return {
+    generate: (request) => {
+      const profile = profileOf(request.model);
+      return limited.generate({ ...profile, ...request, model: profile.model });
+    },
+    costOf: (model, usage) => costOf(prices, profileOf(model).model, usage).cost,
   };
 }
 

@@ -2,6 +2,8 @@
 export { createAiSdkModels, type AiSdkOptions } from './ai-sdk.ts';
 export { createCassetteModels, type CassetteOptions } from './cassette/cassette.ts';
 export type { ModelProfile, ProviderSettings } from './ai-sdk-settings.ts';
+export { limitModels, type LimitsByProvider } from './limit/limit-models.ts';
+export type { LimitClock, ModelLimits } from './limit/provider-limit.ts';
 export type { ModelPrice, ModelPrices } from './prices.ts';
 export {
   createScriptedModels,

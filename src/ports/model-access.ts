@@ -23,6 +23,7 @@ export function accessModels(
       attempt.spend(costsOf(response));
       return response;
     },
+    costOf: (model, usage) => models?.costOf?.(model, usage),
   };
 }
 

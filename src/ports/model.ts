@@ -1,5 +1,5 @@
 /** The model port: one call of a language model. A call is `external` and `idempotent`: one in flight may be paid twice, and is counted (X6). */
-import type { ModelCall, ModelDelta, ModelResponse } from '../graph/contracts/model-contract.ts';
+import type { ModelCall, ModelDelta, ModelResponse, ModelUsage } from '../graph/contracts/model-contract.ts';
 
 /** A call, and how it is made. */
 export interface ModelRequest extends ModelCall {
@@ -17,4 +17,6 @@ export interface Models {
    * @throws NodeFailure MODEL_UNAVAILABLE (may be tried again), MODEL_REFUSED (`applied: 'no'`), MODEL_UNKNOWN (`applied: 'no'`, names those there are)
    */
   generate(request: ModelRequest): Promise<ModelResponse>;
+  /** What a call of a model costs that takes so much, where its price is known. */
+  costOf?(model: string, usage: ModelUsage): number | undefined;
 }

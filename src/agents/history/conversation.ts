@@ -1,7 +1,7 @@
 /** A conversation that grows: all of it is kept, and what fits is sent. */
 import type { ModelMessage } from '../../graph/contracts/model-contract.ts';
 import type { HistoryLimit } from './history-limit.ts';
-import { tokensOf, tokensOfAll } from './message-tokens.ts';
+import { tokensOf, tokensOfAll } from '../../ports/message-tokens.ts';
 
 /** A message, and whether it answers the one before it, without which it means nothing. */
 export interface Said {

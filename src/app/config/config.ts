@@ -2,7 +2,7 @@
 import type { CheckpointSettings } from '../../dialects/text-workflow.ts';
 import { CairnError } from '../../errors.ts';
 import type { NodeType } from '../../graph/contracts/node-type.ts';
-import type { ModelPrice, ModelPrices, ModelProfile } from '../../models/index.ts';
+import type { LimitsByProvider, ModelLimits, ModelPrice, ModelPrices, ModelProfile } from '../../models/index.ts';
 import type { Models } from '../../ports/model.ts';
 import { schemaFaults, type Schema } from '../../schema/json-schema.ts';
 
@@ -24,6 +24,8 @@ export interface Config {
   readonly models?: Models | ModelNames;
   /** What a million tokens of a model cost, by `provider:model`. Default: no cost is told. */
   readonly prices?: ModelPrices;
+  /** What each provider allows this process, by its name. Default: no bounds. */
+  readonly limits?: LimitsByProvider;
 }
 
 /** `provider:model`, or that with settings, by the name that `LLMCall` uses. */
@@ -55,6 +57,12 @@ const priceFields: Readonly<Record<keyof ModelPrice, Schema>> = {
   cacheWrite: price,
 };
 
+const limitFields: Readonly<Record<keyof ModelLimits, Schema>> = {
+  concurrency: { type: 'integer', minimum: 1 },
+  requestsPerMinute: { type: 'integer', minimum: 1 },
+  tokensPerMinute: { type: 'integer', minimum: 1 },
+};
+
 const dataFields: Readonly<Record<string, Schema>> = {
   store: { type: 'string', minLength: 1 },
   workflows: texts,
@@ -68,6 +76,10 @@ const dataFields: Readonly<Record<string, Schema>> = {
       required: ['input', 'output'],
       additionalProperties: false,
     },
+  },
+  limits: {
+    type: 'object',
+    additionalProperties: { type: 'object', properties: limitFields, additionalProperties: false },
   },
   redact: { type: 'object', properties: { store: texts }, additionalProperties: false },
 };

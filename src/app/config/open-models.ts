@@ -1,17 +1,22 @@
 /** The models that a configuration names; what calls them is loaded at the first call. */
-import type { ModelPrices, ModelProfile } from '../../models/index.ts';
+import type { LimitsByProvider, ModelPrices, ModelProfile } from '../../models/index.ts';
+import { costOf } from '../../models/prices.ts';
 import type { Models } from '../../ports/model.ts';
 import { isModels, type ModelNames } from './config.ts';
 
 /** @param given - a source of answers, or names for models of the AI SDK, beside which any `provider:model` is known */
-export function openModels(given: Models | ModelNames = {}, prices: ModelPrices = {}): Models {
+export function openModels(given: Models | ModelNames = {}, prices: ModelPrices = {}, limits: LimitsByProvider = {}): Models {
   if (isModels(given)) return given;
+  const profiles = profilesOf(given);
   let opened: Promise<Models> | undefined;
   const open = async (): Promise<Models> => {
     const { createAiSdkModels } = await import('../../models/index.ts');
-    return createAiSdkModels({ profiles: profilesOf(given), prices });
+    return createAiSdkModels({ profiles, prices, limits });
   };
-  return { generate: async (request) => (await (opened ??= open())).generate(request) };
+  return {
+    generate: async (request) => (await (opened ??= open())).generate(request),
+    costOf: (model, usage) => costOf(prices, profiles[model]?.model ?? model, usage).cost,
+  };
 }
 
 function profilesOf(models: ModelNames): Readonly<Record<string, ModelProfile>> {

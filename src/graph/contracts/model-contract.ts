@@ -166,6 +166,8 @@ export interface ModelAccess {
     call: ModelCall,
     options?: { readonly idempotencyKey?: string; readonly signal?: AbortSignal },
   ): Promise<ModelResponse>;
+  /** What a call of a model costs that takes so much, where its price is known. */
+  costOf?(model: string, usage: ModelUsage): number | undefined;
 }
 
 /** The text of an answer or a message, its text parts joined. */

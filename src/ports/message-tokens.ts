@@ -1,6 +1,6 @@
 /** How many tokens messages are, as far as that can be told without the provider: a quarter of their bytes. */
-import type { ModelMessage } from '../../graph/contracts/model-contract.ts';
-import { encodeValue } from '../../state/values/codec.ts';
+import type { ModelMessage } from '../graph/contracts/model-contract.ts';
+import { encodeValue } from '../state/values/codec.ts';
 
 const bytesPerToken = 4;
 /** An image or a file is not read as text: providers count some hundreds to some thousands for one. */
