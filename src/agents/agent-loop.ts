@@ -2,6 +2,7 @@
 import type { ModelMessage, ModelResponse, ToolCallPart } from '../graph/contracts/model-contract.ts';
 import { NodeFailure, type NodeContext } from '../graph/contracts/node-contract.ts';
 import { CairnError } from '../errors.ts';
+import { boundsOf } from './call-bounds.ts';
 import { readFinal, type FinalForm } from './final-answer.ts';
 import { Conversation } from './history/conversation.ts';
 import type { HistoryLimit } from './history/history-limit.ts';
@@ -95,7 +96,12 @@ class AgentLoop {
       replies.has(place) ? ({ message, isReply: true } as const) : { message },
     );
     this.#conversation = new Conversation(head, said, options.history);
-    this.#tools = new ToolCalls(ctx, options.offer, options.allow, kept?.tools);
+    this.#tools = new ToolCalls(ctx, {
+      box: options.offer,
+      allow: options.allow,
+      isTimed: options.steps.counted?.includes('seconds') === true,
+      kept: kept?.tools,
+    });
     this.#models = new ModelSteps(ctx, options.steps);
     this.#note = kept === undefined ? { opening: this.#opening } : {};
     this.#faulty = kept?.faulty ?? 0;
@@ -156,7 +162,8 @@ class AgentLoop {
     const { messages, left } = conversation.take();
     if (left > 0) this.#ctx.emit({ type: 'history-truncated', loop: this.number, left });
     const note = left > 0 ? { ...this.#note, left } : this.#note;
-    const response = await this.#models.call(this.#settings, messages, note);
+    const atMost = boundsOf(this.#ctx.models, this.#settings, conversation.tokens(), steps);
+    const response = await this.#models.call(this.#settings, messages, { note, atMost });
     conversation.report(response.usage.inputTokens);
     return response;
   }

@@ -1,6 +1,8 @@
 /** The agent node: a model, its instructions and its tools, as one node of any graph. */
 import { CairnError } from '../errors.ts';
+import type { Amounts } from '../graph/amounts.ts';
 import type { NodeContext, StateView } from '../graph/contracts/node-contract.ts';
+import type { OnBudget } from '../graph/graph.ts';
 import { describeConfig } from '../nodes/draft/computed.ts';
 import { refuseUnknownKeys } from '../nodes/draft/known-keys.ts';
 import { draftNode, type NodeDraft, type NodeOptions } from '../nodes/draft/node-draft.ts';
@@ -21,8 +23,8 @@ export interface AgentConfig<
   S extends StateView = StateView,
   Schema extends AnySchema | undefined = AnySchema | undefined,
 > extends Opening<S> {
-  /** As models are named: `anthropic:claude-…`, or a name of the configuration. */
-  readonly model: string;
+  /** As models are named: `anthropic:claude-…`, or a name of the configuration. Of several, each is asked where the ones before give no answer. */
+  readonly model: string | readonly string[];
   readonly tools?: Readonly<Record<string, ToolEntry>>;
   /** MCP servers whose tools it may use, as `server__tool`. */
   readonly servers?: readonly McpTools[];
@@ -38,7 +40,11 @@ export interface AgentConfig<
   readonly history?: HistoryLimit;
   readonly settings?: Omit<ModelSettings, 'model' | 'tools' | 'schema'>;
   /** How model calls are made: retries, timeouts. */
-  readonly calls?: Omit<ModelStepOptions, 'name'>;
+  readonly calls?: Omit<ModelStepOptions, 'name' | 'fallbacks' | 'counted'>;
+  /** What one visit may spend: `inputTokens`, `outputTokens`, `tokens` (both together), `cost`, `seconds` (of its own model and tool calls). */
+  readonly budget?: Amounts;
+  /** What becomes of a call for which too little is left: a question (default), or a failure. */
+  readonly onBudget?: OnBudget;
   /** For whom it works, recorded for those who look at the agent: user, session, what else belongs to them. */
   readonly context?: Computed<CallContext, S>;
   /** What other agents are told that use this one as a tool. */
@@ -70,6 +76,8 @@ const configKeys = [
   'history',
   'settings',
   'calls',
+  'budget',
+  'onBudget',
   'context',
   'description',
   'callsMax',
@@ -100,7 +108,9 @@ export function agent<S extends StateView = StateView, Schema extends AnySchema 
   checkServers(servers, box.names);
   checkAllow(allow, box.names);
   const form = output === undefined ? undefined : finalForm(output, 'agent: output');
-  const settings: ModelSettings = { model, ...config.settings };
+  const [first, ...fallbacks] = namesOf(model);
+  const settings: ModelSettings = { model: first as string, ...config.settings };
+  const counted = Object.keys(config.budget ?? {});
   const { instructions, prompt, context, history = {} } = config;
   const described = describeConfig({ instructions, prompt, context, history });
   const own = described.config as { readonly history: HistoryLimit } & Opening & Pick<AgentConfig, 'context'>;
@@ -114,7 +124,7 @@ export function agent<S extends StateView = StateView, Schema extends AnySchema 
       mode,
       loopsMax: maxLoops,
       history: own.history,
-      steps: calls,
+      steps: { ...calls, fallbacks, counted },
       context: typeof own.context === 'function' ? own.context(ctx) : own.context,
     });
   const implementation = { run, codeText: `${described.codeText}\n${box.codeText}` };
@@ -128,7 +138,16 @@ export function agent<S extends StateView = StateView, Schema extends AnySchema 
     maxLoops,
     allow,
   };
-  return draftNode({ type: 'agent', effect: 'pure', config: data, implementation }, options);
+  const { budget, onBudget } = config;
+  return {
+    ...draftNode({ type: 'agent', effect: 'pure', config: data, implementation }, options),
+    ...(budget !== undefined && { budget }),
+    ...(onBudget !== undefined && { onBudget }),
+  };
+}
+
+function namesOf(model: string | readonly string[]): readonly string[] {
+  return typeof model === 'string' ? [model] : model;
 }
 
 function check({
@@ -138,7 +157,9 @@ function check({
   history = {},
   settings,
 }: Pick<AgentConfig, 'model' | 'mode' | 'maxLoops' | 'history' | 'settings'>): void {
-  if (typeof model !== 'string' || model === '') refuse('model must be the name of a model');
+  const names = namesOf(model);
+  if (!Array.isArray(names) || names.length === 0 || !names.every((name) => typeof name === 'string' && name !== ''))
+    refuse('model must be the name of a model, or several');
   if (!modeNames.includes(mode)) refuse(`mode must be one of ${modeNames.join(', ')}`);
   if (mode !== 'native' && settings?.toolChoice !== undefined)
     refuse(`toolChoice is for tool calls of the provider's own, and the mode is ${mode}`);

@@ -7,6 +7,8 @@ import { MessageKeys } from '../ports/message-keys.ts';
 export interface RecordedCall<Response = unknown> {
   readonly response: Response;
   readonly marks: readonly string[];
+  /** The model that stood in for the one that was asked. */
+  readonly by?: string;
   /** What the caller noted beside it. */
   readonly note?: unknown;
 }

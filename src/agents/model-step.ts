@@ -1,6 +1,8 @@
 /** The calls of a model that a conversation makes, each a step of the node: bought once, known by what was asked (X4, X6). */
-import type { ModelCall, ModelMessage, ModelResponse } from '../graph/contracts/model-contract.ts';
+import type { Amounts } from '../graph/amounts.ts';
+import type { ModelAccess, ModelCall, ModelMessage, ModelResponse } from '../graph/contracts/model-contract.ts';
 import type { NodeContext, RetryPolicy } from '../graph/contracts/node-contract.ts';
+import { askModel } from './ask-model.ts';
 import { CallRecord, type RecordedCall } from './call-record.ts';
 
 /** All of a request but its messages: it stays the same while a conversation grows. */
@@ -16,6 +18,18 @@ export interface ModelStepOptions {
   readonly timeoutMs?: number;
   /** A call that offers tools which the provider runs may be repeated without harm. Default false. */
   readonly isIdempotent?: boolean;
+  /** Models that are asked in turn where the one before gives no answer. */
+  readonly fallbacks?: readonly string[];
+  /** Units that a call spends beside those of Q7.1: `tokens`, read and written together, and `seconds`, as long as it takes. */
+  readonly counted?: readonly string[];
+}
+
+/** What goes with one call. */
+export interface CallNotes {
+  /** Recorded with the answer. */
+  readonly note?: unknown;
+  /** The most that it spends, by unit. */
+  readonly atMost?: Amounts;
 }
 
 const defaultRetry: RetryPolicy = { attempts: 3, on: ['MODEL_UNAVAILABLE'], jitter: 0.2 };
@@ -41,12 +55,15 @@ export class ModelSteps {
 
   /**
    * Makes the call, or returns what is recorded of it.
-   * @param note - recorded with the answer
    * @throws AGENT_DIVERGED the request is none of those on record at this point, and the run is no fork; what the models throw
    */
-  async call(settings: ModelSettings, messages: readonly ModelMessage[], note?: unknown): Promise<ModelResponse> {
+  async call(
+    settings: ModelSettings,
+    messages: readonly ModelMessage[],
+    { note, atMost }: CallNotes = {},
+  ): Promise<ModelResponse> {
     const ctx = this.#ctx;
-    const { retry = defaultRetry, timeoutMs, isIdempotent = false } = this.#options;
+    const { retry = defaultRetry, timeoutMs, isIdempotent = false, fallbacks = [] } = this.#options;
     const { name, key, marks, isRecorded } = this.#record.enter(settings, messages);
     const options = {
       effect: 'external',
@@ -55,6 +72,7 @@ export class ModelSteps {
       input: key,
       retry,
       ...(timeoutMs === undefined ? {} : { timeoutMs }),
+      ...(atMost === undefined ? {} : { atMost }),
     } as const;
     const recorded = await ctx.step(
       name,
@@ -62,8 +80,18 @@ export class ModelSteps {
       async ({ idempotencyKey, signal, attempt }): Promise<RecordedCall<ModelResponse>> => {
         // Pieces of an attempt that is over are void: a page that shows them drops them.
         if (isRecorded || attempt > 1) ctx.emit({ type: 'model-restarted', call: idempotencyKey });
-        const response = await ctx.models.generate({ ...settings, messages }, { idempotencyKey, signal });
-        return { response, marks, ...(note !== undefined && { note }) };
+        const told = { idempotencyKey, signal };
+        const answered = await askModel(
+          settings,
+          messages,
+          fallbacks,
+          (call) => this.#generate(call, told),
+          (from, to, code) => {
+            ctx.emit({ type: 'model-restarted', call: idempotencyKey });
+            ctx.emit({ type: 'model-fallback', call: idempotencyKey, from, to, code });
+          },
+        );
+        return { ...answered, marks, ...(note !== undefined && { note }) };
       },
     );
     this.#record.leave();
@@ -79,5 +107,19 @@ export class ModelSteps {
   /** All answers on record were given: the next call is a new one. */
   get isCaughtUp(): boolean {
     return this.#record.madeCount >= this.#record.past.length;
+  }
+
+  async #generate(...[call, told]: Parameters<ModelAccess['generate']>): Promise<ModelResponse> {
+    const { models } = this.#ctx;
+    const { counted = [] } = this.#options;
+    const beganAt = this.#ctx.now();
+    try {
+      const response = await models.generate(call, told);
+      const { inputTokens, outputTokens } = response.usage;
+      if (counted.includes('tokens')) this.#ctx.spend({ tokens: inputTokens + outputTokens });
+      return response;
+    } finally {
+      if (counted.includes('seconds')) this.#ctx.spend({ seconds: (this.#ctx.now() - beganAt) / 1_000 });
+    }
   }
 }

@@ -31,10 +31,27 @@ export class ToolCalls {
   /** What of the cache has been given. */
   readonly #cached: Map<string, unknown>;
 
-  constructor(ctx: NodeContext, box: ToolOffer, allow: readonly string[] | true, kept?: KeptTools) {
+  /** Whether tools that are functions spend the seconds that they take. */
+  readonly #isTimed: boolean;
+
+  constructor(
+    ctx: NodeContext,
+    {
+      box,
+      allow,
+      isTimed,
+      kept,
+    }: {
+      readonly box: ToolOffer;
+      readonly allow: readonly string[] | true;
+      readonly isTimed: boolean;
+      readonly kept: KeptTools | undefined;
+    },
+  ) {
     this.#ctx = ctx;
     this.#box = box;
     this.#allow = allow;
+    this.#isTimed = isTimed;
     this.#counts = new Map(Object.entries(kept?.counts ?? {}));
     this.#cached = new Map(Object.entries(kept?.cache ?? {}));
     this.#cache = new Map(Array.from(this.#cached, ([key, output]) => [key, Promise.resolve({ output })]));
@@ -126,10 +143,15 @@ export class ToolCalls {
         : { reconcile: ({ idempotencyKey }: StepDoubt) => reconcile.call(own, { idempotencyKey, args }) }),
     };
     return ctx.step(key, options, async (step) => {
-      const result = await lastOf(await own.run(args, callContext(ctx, step)), (value) =>
-        ctx.emit({ type: 'tool-progress', call: step.idempotencyKey, tool: tool.name, value }),
-      );
-      return storable(result, ctx.files, tool.name);
+      const beganAt = ctx.now();
+      try {
+        const result = await lastOf(await own.run(args, callContext(ctx, step)), (value) =>
+          ctx.emit({ type: 'tool-progress', call: step.idempotencyKey, tool: tool.name, value }),
+        );
+        return await storable(result, ctx.files, tool.name);
+      } finally {
+        if (this.#isTimed) step.spend({ seconds: (ctx.now() - beganAt) / 1_000 });
+      }
     });
   }
 }

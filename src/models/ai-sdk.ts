@@ -28,7 +28,12 @@ type AiSdk = typeof aiSdk;
  * Makes models that are called through the AI SDK (`ai` 7, and a package for each provider, both loaded at the first call).
  * Calls throw CairnError CONFIG_MISSING_PEER, CONFIG_INVALID, and what the port says.
  */
-export function createAiSdkModels({ providers = {}, profiles = {}, prices = {}, limits = {} }: AiSdkOptions = {}): Models {
+export function createAiSdkModels({
+  providers = {},
+  profiles = {},
+  prices = {},
+  limits = {},
+}: AiSdkOptions = {}): Models {
   const opened = new Map<string, ReturnType<typeof openProvider>>();
   const modelOf = async (id: string): Promise<LanguageModel> => {
     const [name, model] = splitModel(id, Object.keys(profiles));
@@ -37,7 +42,8 @@ export function createAiSdkModels({ providers = {}, profiles = {}, prices = {}, 
     return (await provider)(model);
   };
   const secrets = Object.values(providers).flatMap(({ apiKey }) => apiKey ?? []);
-  const profileOf = (name: string): ModelProfile => (Object.hasOwn(profiles, name) ? profiles[name] : undefined) ?? { model: name };
+  const profileOf = (name: string): ModelProfile =>
+    (Object.hasOwn(profiles, name) ? profiles[name] : undefined) ?? { model: name };
   const called: Models = {
     async generate(request) {
       const id = request.model;

@@ -5,7 +5,11 @@ import type { Models } from '../../ports/model.ts';
 import { isModels, type ModelNames } from './config.ts';
 
 /** @param given - a source of answers, or names for models of the AI SDK, beside which any `provider:model` is known */
-export function openModels(given: Models | ModelNames = {}, prices: ModelPrices = {}, limits: LimitsByProvider = {}): Models {
+export function openModels(
+  given: Models | ModelNames = {},
+  prices: ModelPrices = {},
+  limits: LimitsByProvider = {},
+): Models {
   if (isModels(given)) return given;
   const profiles = profilesOf(given);
   let opened: Promise<Models> | undefined;

@@ -29,9 +29,10 @@ function kit(limits: LimitsByProvider): Kit {
   const other = (own: LimitsByProvider = {}): Models => limitModels(scripted, own, { clock });
   const models = other(limits);
   const ask: Kit['ask'] = (model, more = {}) =>
-    models
-      .generate({ model, messages: [], idempotencyKey: 'k', signal: new AbortController().signal, ...more })
-      .then(() => 'yes', (error: unknown) => error);
+    models.generate({ model, messages: [], idempotencyKey: 'k', signal: new AbortController().signal, ...more }).then(
+      () => 'yes',
+      (error: unknown) => error,
+    );
   return { clock, begun, ask, other };
 }
 
