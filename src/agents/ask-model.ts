@@ -1,8 +1,7 @@
 /** One model call of a conversation: the model, or those that stand in for it when it gives no answer. */
-import type { ModelMessage, ModelResponse } from '../graph/contracts/model-contract.ts';
+import type { ModelCall, ModelMessage, ModelResponse } from '../graph/contracts/model-contract.ts';
 import { textOf } from '../graph/contracts/model-contract.ts';
 import { NodeFailure } from '../graph/contracts/node-contract.ts';
-import type { ModelSettings } from './model-step.ts';
 
 /** After these another model may do better. */
 const passedOn: readonly string[] = ['MODEL_UNAVAILABLE', 'MODEL_REFUSED', 'MODEL_UNKNOWN'];
@@ -20,10 +19,10 @@ export interface AnsweredCall {
  * @throws NodeFailure of the one that may pass, if any of them may; else of the last
  */
 export async function askModel(
-  settings: ModelSettings,
+  settings: Omit<ModelCall, 'messages'>,
   messages: readonly ModelMessage[],
   fallbacks: readonly string[],
-  generate: (call: ModelSettings & { readonly messages: readonly ModelMessage[] }) => Promise<ModelResponse>,
+  generate: (call: ModelCall) => Promise<ModelResponse>,
   onFallback: (from: string, to: string, code: string) => void,
 ): Promise<AnsweredCall> {
   let failure: NodeFailure | undefined;

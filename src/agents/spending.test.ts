@@ -71,7 +71,7 @@ test('A13 seconds are those of model calls and tools', async () => {
       await bench.clock.sleep(2_000);
       return (looks as (...given: unknown[]) => ScriptedTurn)(request, index);
     },
-    { budget: { seconds: 12 }, tools: { look: { ...look, run: () => bench.clock.sleep(1_000) } as typeof look } },
+    { budget: { seconds: 12 }, tools: { look: { ...look, run: () => bench.clock.sleep(1_000) } } },
   );
   const done = await runToRest(bench.engine, graph);
   expect([done.status, done.spent?.['seconds']]).toEqual(['completed', 11]);
