@@ -338,3 +338,27 @@ test.each([
     secret: undefined,
   });
 });
+
+test('X4.14 an attempt that was told to fail does, whatever its function returns or throws after', async () => {
+  const ends: readonly (() => unknown)[] = [
+    () => 'fine',
+    () => {
+      throw new Error('another');
+    },
+  ];
+  for (const end of ends) {
+    let isBroken = true;
+    const composed = async (ctx: NodeContext): Promise<unknown> => {
+      if (isBroken) ctx.fail(new NodeFailure('the first', { code: 'FIRST' }));
+      if (isBroken) ctx.fail(new NodeFailure('the second', { code: 'SECOND' }));
+      await ctx.step('after', {}, () => 1);
+      return isBroken ? end() : 'done';
+    };
+    const bench = createBench();
+    const graph = graphOf('g', [node('a', 'read', composed)], edges('> a', 'a >'));
+    const failed = await runToRest(bench.engine, graph);
+    expect([failed.status, failed.error?.cause]).toMatchObject(['failed', { code: 'FIRST', message: 'the first' }]);
+    isBroken = false;
+    expect((await resumeToRest(bench.engine, failed.runId, graph)).state.outputs).toEqual({ a: 'done' });
+  }
+});

@@ -163,6 +163,9 @@ export class Context implements NodeContext {
     const { mask } = this.#core.secrets;
     this.#core.loop.publishLive('emitted', this.#activation, mask === undefined ? event : mask.all(event));
   }
+  fail(error: unknown): void {
+    if (this.#activation.generation === this.#generation) this.#activation.failure ??= { error };
+  }
   get secrets(): SecretReader {
     return accessSecrets(this.#core);
   }

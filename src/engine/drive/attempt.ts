@@ -87,6 +87,7 @@ function attemptReturned(core: RunCore, activation: Activation, returned: unknow
   if (holdAttempt(core, activation, () => attemptReturned(core, activation, returned))) return;
   activation.cancelTimer?.();
   if (activation.isCancelled) return settleCancelled(core, activation);
+  if (activation.failure !== undefined) return attemptFailed(core, activation, activation.failure.error);
   try {
     void settleOutcome(core, activation, admitOutcome(core, activation, returned));
     core.loop.requestTurn();
@@ -97,7 +98,8 @@ function attemptReturned(core: RunCore, activation: Activation, returned: unknow
 }
 
 /** The attempt ended badly. Effects that it began are told to stop, and have the grace of a cancel to end and be recorded. */
-export function attemptFailed(core: RunCore, activation: Activation, error: unknown): void {
+export function attemptFailed(core: RunCore, activation: Activation, thrown: unknown): void {
+  const error = activation.failure === undefined ? thrown : activation.failure.error;
   activation.cancelTimer?.();
   activation.abort(error);
   activation.isStopped = true;

@@ -208,6 +208,8 @@ export class Activation {
   isEnding = false;
   /** Nothing more of it is wanted: effects that were called for and have not begun do not begin. */
   isStopped = false;
+  /** What its attempt fails with, however its function ends: the function said so. */
+  failure: { readonly error: unknown } | undefined;
   /** Takes its announcement back, while its effect has not begun. */
   withdraw: (() => void) | undefined;
   /** Monotonic ms at which its attempt ends at the latest, once its effect was announced. */
@@ -375,6 +377,7 @@ export class Activation {
     this.stepsInFlight = 0;
     this.isEnding = false;
     this.isStopped = false;
+    this.failure = undefined;
     this.#effectSteps = undefined;
     this.#parts = undefined;
     this.givenBack = 0;

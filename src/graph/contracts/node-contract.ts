@@ -320,6 +320,11 @@ export interface NodeContext {
    * @throws of a recorded event: NODE_CALL_REFUSED, ID_INVALID, VALUE_UNSTORABLE, VALUE_TOO_LARGE, CHECKPOINT_TOO_LARGE
    */
   emit(event: unknown, options?: EmitOptions): void;
+  /**
+   * The attempt fails with this error, whatever its function returns or throws from now on. For code that calls others who catch what a
+   * call of this context threw, and would go on as if nothing was. The first error counts.
+   */
+  fail(error: unknown): void;
   readonly secrets: SecretReader;
   readonly blobs: BlobAccess;
   readonly files: FileAccess;

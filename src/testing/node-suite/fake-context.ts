@@ -40,6 +40,8 @@ export interface FakeRecord {
   readonly events: readonly unknown[];
   /** What it said that it has cost, call by call. */
   readonly spendings: readonly Amounts[];
+  /** What it said that the attempt fails with. */
+  readonly failures: readonly unknown[];
   readonly children: readonly {
     readonly name: string | undefined;
     readonly input: unknown;
@@ -77,6 +79,7 @@ export function createFakeContext(options: FakeContextOptions = {}): FakeContext
   const events: unknown[] = [];
   const lists = new Map<string, readonly unknown[]>();
   const spendings: Amounts[] = [];
+  const failures: unknown[] = [];
   const spend = (amounts: Amounts): void => void spendings.push(amounts);
   const children: FakeRecord['children'][number][] = [];
   const childCalls: FakeChildCall[] = [];
@@ -124,6 +127,7 @@ export function createFakeContext(options: FakeContextOptions = {}): FakeContext
     },
     part: () => context,
     spend,
+    fail: (error) => void failures.push(error),
     spent: {},
     emit: (event) => {
       events.push(event);
@@ -135,7 +139,7 @@ export function createFakeContext(options: FakeContextOptions = {}): FakeContext
     past: { isFork: false, steps: () => [] },
     now: () => 0,
     ...overrides,
-    record: { steps, questions, events, children, childCalls, spendings },
+    record: { steps, questions, events, children, childCalls, spendings, failures },
   };
   return context;
 }

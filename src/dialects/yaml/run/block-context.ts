@@ -105,6 +105,9 @@ export class BlockContext implements TypedNodeContext {
   spend(amounts: Amounts): void {
     this.ctx.spend(amounts);
   }
+  fail(error: unknown): void {
+    this.ctx.fail(error);
+  }
   emit(event: unknown, options?: EmitOptions): void {
     this.ctx.emit(event, options);
   }
