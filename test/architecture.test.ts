@@ -23,7 +23,7 @@ const packagePlaces: Readonly<Record<string, readonly string[]>> = {
   '@modelcontextprotocol/client': ['src/agents/mcp/mcp-connection.ts'],
   '@modelcontextprotocol/node': ['src/mcp/'],
   '@modelcontextprotocol/server': ['src/mcp/'],
-  ai: ['src/models/ai-sdk'],
+  ai: ['src/models/ai-sdk', 'src/ai-sdk/'],
   postgres: ['src/nodes/blocks/sql/'],
 };
 

@@ -4,7 +4,13 @@ import type { JsonSchema } from '../graph/contracts/node-type.ts';
 import { schemaDefect } from '../schema/json-schema.ts';
 import { checkAgainst } from '../schema/standard-schema.ts';
 import { isPlainObject } from '../state/values/plain.ts';
+import type { AgentTool } from './agent-tool.ts';
 import type { NamedTool } from './tool-box.ts';
+
+/** What a person is asked about. */
+export interface AskedTool extends Pick<NamedTool, 'name' | 'inputSchema'> {
+  readonly definition: Pick<AgentTool, 'input'>;
+}
 
 /** What was decided about a call. */
 export type Decision =
@@ -59,7 +65,7 @@ export async function needsApproval(
  */
 export async function askApproval(
   ctx: NodeContext,
-  { name, definition, inputSchema }: NamedTool,
+  { name, definition, inputSchema }: AskedTool,
   key: string,
   args: unknown,
 ): Promise<Decision> {
@@ -85,4 +91,11 @@ export async function askApproval(
     ({ fault } = await checkAgainst(definition.input, edited, 'args'));
     if (fault === undefined) return { kind: 'approved', args: edited };
   }
+}
+
+/** What the model is told in place of a result. */
+export function refusedText(name: string, reason: string | undefined): string {
+  return reason === undefined
+    ? `a person refused this call of ${name}`
+    : `a person refused this call of ${name}: ${reason}`;
 }

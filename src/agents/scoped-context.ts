@@ -1,6 +1,6 @@
 /** A node's context whose calls are named under a prefix, so that several parts of one function cannot meet under a name. */
 import { CairnError } from '../errors.ts';
-import type { NodeContext } from '../graph/contracts/node-contract.ts';
+import type { NodeContext, VisitPast } from '../graph/contracts/node-contract.ts';
 
 const named = ['step', 'append', 'list'] as const;
 
@@ -18,8 +18,18 @@ export function scopeContext(ctx: NodeContext, prefix: string): NodeContext {
     save: () => Promise.reject(refusal(ctx, 'save')),
     retire: () => Promise.reject(refusal(ctx, 'retire')),
   };
+  const { past } = ctx;
+  const ownPast: VisitPast = {
+    isFork: past.isFork,
+    steps: () =>
+      past.steps().flatMap((step) => {
+        const isOwn = step.name.startsWith(under(''));
+        return isOwn ? [{ ...step, name: step.name.slice(under('').length) }] : [];
+      }),
+  };
   return new Proxy(ctx, {
     get(target, key) {
+      if (key === 'past') return ownPast;
       if (Object.hasOwn(own, key)) return own[key as keyof NodeContext];
       const value: unknown = Reflect.get(target, key, target);
       if (typeof value !== 'function') return value;

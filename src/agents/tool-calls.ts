@@ -1,22 +1,15 @@
 /** The tool calls of one conversation: each is made once, known by its tool and its arguments; what fails is told to the model. */
-import { CairnError } from '../errors.ts';
 import type { ToolCallPart } from '../graph/contracts/model-contract.ts';
 import { NodeFailure, type NodeContext, type StepContext, type StepOptions } from '../graph/contracts/node-contract.ts';
+import { toolCallKey } from '../ports/message-keys.ts';
 import { checkAgainst } from '../schema/standard-schema.ts';
-import { encodeValue } from '../state/values/codec.ts';
-import { hashText } from '../state/values/hash.ts';
 import type { ComposedTool, FunctionTool, ToolCallContext } from './agent-tool.ts';
-import { askApproval, needsApproval } from './approval.ts';
+import { askApproval, needsApproval, refusedText } from './approval.ts';
 import { lastOf, observe, storable, type Observation } from './observation.ts';
 import { scopeContext } from './scoped-context.ts';
 import type { NamedTool, ToolOffer } from './tool-box.ts';
+import { isOfTool } from './tool-failure.ts';
 import type { KeptTools, ResultNote } from './turn-note.ts';
-
-/** Failures that are the tool's own, by the codes under which the engine tells of them. All else ends the attempt. */
-const ownFailures: ReadonlySet<string> = new Set(['NODE_TIMED_OUT', 'VALUE_UNSTORABLE', 'VALUE_TOO_LARGE']);
-
-/** Failures that a person mends and a model cannot: the node fails with them, and the run goes on when they are mended. */
-const notForModels: ReadonlySet<string> = new Set(['MCP_UNAVAILABLE', 'MCP_CHANGED']);
 
 type StepDoubt = Parameters<NonNullable<StepOptions['reconcile']>>[0];
 
@@ -83,7 +76,7 @@ export class ToolCalls {
   make(call: ToolCallPart, told?: ResultNote): Promise<Observation> {
     const tool = this.#box.find(call.tool) as NamedTool;
     const { isCacheable = false, callsMax } = tool.definition;
-    const key = `tool ${tool.name} ${hashText(encodeValue(call.input)).slice(0, 22)}`;
+    const key = toolCallKey(tool.name, call.input);
     const known = isCacheable ? this.#cache.get(key) : undefined;
     if (known !== undefined) {
       this.#ctx.emit({ type: 'tool-cached', call: call.id, tool: tool.name });
@@ -192,20 +185,7 @@ async function runAsChild(
   throw new NodeFailure(error?.message ?? `it was ${status}`, { code: 'CHILD_FAILED', cause: error });
 }
 
-/** Whether a failure is the tool's, and the conversation can go on with it. */
-function isOfTool(error: unknown, { signal }: NodeContext): boolean {
-  if (signal.aborted || !(error instanceof Error)) return false;
-  if (CairnError.is(error)) return ownFailures.has(error.code);
-  return !(error instanceof NodeFailure && notForModels.has(error.code));
-}
-
 const refusal = (output: string): Observation => ({ output, isError: true });
-
-function refusedText(name: string, reason: string | undefined): string {
-  return reason === undefined
-    ? `a person refused this call of ${name}`
-    : `a person refused this call of ${name}: ${reason}`;
-}
 
 /** Of an effect that failed it is not known whether it happened, unless the failure says so: the model must not take it for undone. */
 function failureText({ name, definition }: NamedTool, error: Error): string {

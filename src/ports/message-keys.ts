@@ -1,4 +1,4 @@
-/** Keys of model calls, by which steps and cassettes know them: equal requests have equal keys. Hashes are chained over messages, so a call costs what its conversation grew by. */
+/** Keys of model calls and tool calls, by which steps and cassettes know them: equal ones have equal keys. Hashes are chained over messages, so a call costs what its conversation grew by. */
 import { encodeValue } from '../state/values/codec.ts';
 import { hashParts, hashText } from '../state/values/hash.ts';
 
@@ -42,4 +42,9 @@ export class MessageKeys {
     [this.#first, this.#last] = [messages[0], messages.at(-1)];
     return this.#chain.at(-1) ?? '';
   }
+}
+
+/** The key of a tool call by its arguments; equal calls are counted by who makes them (A4). */
+export function toolCallKey(tool: string, args: unknown): string {
+  return `tool ${tool} ${hashText(encodeValue(args)).slice(0, 22)}`;
 }

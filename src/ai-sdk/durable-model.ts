@@ -1,0 +1,175 @@
+/** A model whose calls are steps: to the SDK a model like any other. */
+import type { ModelDelta } from '../graph/contracts/model-contract.ts';
+import type { Attempt } from './attempt.ts';
+import { InterruptedCall, spendOn, type CallAttempt, type ModelCalls, type ModelOptions } from './model-calls.ts';
+import { PartQueue } from './part-queue.ts';
+import { callFailure } from './provider-error.ts';
+import { answerOf, partsOf, resultOf, type RecordedAnswer } from './recorded-answer.ts';
+import type { SdkCallOptions, SdkModel, SdkStreamPart, SdkStreamResult } from './sdk-types.ts';
+import { StreamedAnswer } from './streamed-answer.ts';
+
+/** Wraps a model for one conversation of one attempt. */
+export function durableModel(model: SdkModel, attempt: Attempt, calls: ModelCalls, how: ModelOptions): SdkModel {
+  return {
+    specificationVersion: 'v4',
+    provider: model.provider,
+    modelId: model.modelId,
+    get supportedUrls() {
+      return model.supportedUrls;
+    },
+    async doGenerate(options) {
+      // What a repair asks is a part of the repair, which is recorded whole.
+      if (attempt.stepKind === 'repair') return model.doGenerate(options);
+      return resultOf(await calls.call(model, options, how, (made) => generate(model, options, made)));
+    },
+    async doStream(options) {
+      if (attempt.stepKind === 'repair') return model.doStream(options);
+      return stream(model, attempt, calls, { options, how });
+    },
+  };
+}
+
+async function generate(
+  model: SdkModel,
+  { abortSignal }: SdkCallOptions,
+  { options, step, defaults }: CallAttempt,
+): Promise<RecordedAnswer> {
+  try {
+    const result = await model.doGenerate(options);
+    spendOn(step, result.usage);
+    return answerOf(result, defaults);
+  } catch (error) {
+    throw callFailure(error, model.modelId, { isInterrupted: false, isAborted: abortSignal?.aborted === true });
+  }
+}
+
+/** How far the pieces of an answer were handed on as they came. */
+interface HandedOn {
+  readonly queue: PartQueue<SdkStreamPart>;
+  /** Ids of texts that were begun: the rest of them follows as it comes. */
+  readonly ids: Set<string>;
+  /** Parts of the content that were begun, and are complete in what was handed on. */
+  count: number;
+  /** What the provider warns of: told before the first piece. */
+  start: SdkStreamPart | undefined;
+  /** The rest waits until the answer is recorded: a tool is not called before that, and order is kept. */
+  isHeld: boolean;
+}
+
+/**
+ * Texts reach the SDK as they come, until something follows that it acts upon: that, and the end, it is told when the answer is on record.
+ * A call that is on record is told whole.
+ */
+async function stream(
+  model: SdkModel,
+  attempt: Attempt,
+  calls: ModelCalls,
+  { options, how }: { readonly options: SdkCallOptions; readonly how: ModelOptions },
+): Promise<SdkStreamResult> {
+  const queue = new PartQueue<SdkStreamPart>();
+  // A text that is recorded with a secret masked must not be another than the one that was told.
+  const isHeld = hasSecrets(attempt);
+  const told: HandedOn = { queue, ids: new Set(), count: 0, start: undefined, isHeld };
+  const answer = calls
+    .call(model, options, how, (made) => read(model, attempt, told, { ...made, abortSignal: options.abortSignal }))
+    .finally(() => queue.end());
+  const failure = answer.then(
+    () => undefined,
+    (error: unknown) => ({ error }),
+  );
+  await Promise.race([queue.ready(), failure]);
+  const failed = queue.hasBegun ? undefined : await failure;
+  if (failed !== undefined && !(failed.error instanceof InterruptedCall)) throw failed.error;
+  return { stream: ReadableStream.from(partsFor(told, answer)) };
+}
+
+async function* partsFor(told: HandedOn, answer: Promise<RecordedAnswer>): AsyncGenerator<SdkStreamPart, void> {
+  yield* told.queue.read();
+  try {
+    const recorded = await answer;
+    if (!told.queue.hasBegun) yield { type: 'stream-start', warnings: recorded.warnings };
+    yield* partsOf(recorded, told.count);
+  } catch (error) {
+    yield { type: 'error', error: error instanceof InterruptedCall ? error.cause : error };
+  }
+}
+
+/** Reads the provider's stream to its end. */
+async function read(
+  model: SdkModel,
+  { ctx }: Attempt,
+  told: HandedOn,
+  { options, step, defaults, abortSignal }: CallAttempt & { readonly abortSignal: AbortSignal | undefined },
+): Promise<RecordedAnswer> {
+  const answer = new StreamedAnswer();
+  const tools = new Map<string, string>();
+  try {
+    const result = await model.doStream(options);
+    for await (const part of result.stream) {
+      answer.take(part);
+      const delta = deltaOf(part, tools);
+      if (delta !== undefined) ctx.emit({ type: 'model-delta', call: step.idempotencyKey, delta });
+      handOn(told, part, answer.length);
+      if (part.type === 'finish') spendOn(step, part.usage);
+    }
+    return answer.end(defaults);
+  } catch (error) {
+    const isInterrupted = told.queue.hasBegun;
+    throw callFailure(error, model.modelId, { isInterrupted, isAborted: abortSignal?.aborted === true });
+  }
+}
+
+function handOn(told: HandedOn, part: SdkStreamPart, length: number): void {
+  const { queue, ids } = told;
+  switch (part.type) {
+    case 'stream-start':
+      told.start = part;
+      return;
+    case 'tool-input-start':
+    case 'tool-input-delta':
+    case 'tool-input-end':
+    case 'ping':
+    case 'raw':
+      // They are no part of the answer, and say nothing of a place in it.
+      if (!told.isHeld) push(told, part);
+      return;
+    case 'text-start':
+    case 'reasoning-start':
+      if (told.isHeld) return;
+      ids.add(`${part.type.split('-')[0] ?? ''} ${part.id}`);
+      told.count = length;
+      push(told, part);
+      return;
+    case 'text-delta':
+    case 'text-end':
+    case 'reasoning-delta':
+    case 'reasoning-end':
+      if (ids.has(`${part.type.split('-')[0] ?? ''} ${part.id}`)) queue.push(part);
+      return;
+    case 'response-metadata':
+    case 'finish':
+    case 'error':
+      return;
+    default:
+      told.isHeld = true;
+  }
+}
+
+function push({ queue, start }: HandedOn, part: SdkStreamPart): void {
+  if (!queue.hasBegun && start !== undefined) queue.push(start);
+  queue.push(part);
+}
+
+function deltaOf(part: SdkStreamPart, tools: Map<string, string>): ModelDelta | undefined {
+  if (part.type === 'text-delta') return { type: 'text', text: part.delta };
+  if (part.type === 'reasoning-delta') return { type: 'reasoning', text: part.delta };
+  if (part.type === 'tool-input-start') tools.set(part.id, part.toolName);
+  else if (part.type !== 'tool-input-delta') return undefined;
+  const text = part.type === 'tool-input-delta' ? part.delta : '';
+  return { type: 'tool-arguments', id: part.id, tool: tools.get(part.id) ?? '', text };
+}
+
+function hasSecrets({ ctx }: Attempt): boolean {
+  for (const _ of ctx.secrets.known?.() ?? []) return true;
+  return false;
+}

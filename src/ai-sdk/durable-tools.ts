@@ -1,0 +1,154 @@
+/** The SDK's tools, each call of which is a step that is known by its tool and its arguments (A4). */
+import type { Tool, ToolSet } from 'ai';
+import { askApproval, refusedText } from '../agents/approval.ts';
+import type { Approval, FunctionTool, ToolCallContext } from '../agents/agent-tool.ts';
+import { toolCallKey } from '../ports/message-keys.ts';
+import { scopeContext } from '../agents/scoped-context.ts';
+import { lastOf } from '../agents/observation.ts';
+import { isOfTool } from '../agents/tool-failure.ts';
+import type { NodeContext, StepContext } from '../graph/contracts/node-contract.ts';
+import { checkAgainst } from '../schema/standard-schema.ts';
+import { askedTool } from './asked-tool.ts';
+import type { AskedCalls } from './asked-calls.ts';
+import type { Attempt } from './attempt.ts';
+import { noteToolCall } from './tool-call.ts';
+import { plainCopy } from './plain-copy.ts';
+import type { SdkToolOptions } from './sdk-types.ts';
+
+/** What recovery may do with a tool's calls. */
+export interface ToolOptions extends Pick<
+  FunctionTool,
+  'effect' | 'isIdempotent' | 'retry' | 'timeoutMs' | 'reconcile'
+> {
+  /** The tool asks, waits, or has steps of its own: its function is repeated, and what it calls through `contextOf` is on record. */
+  readonly isComposed?: boolean;
+  /** When a person is asked before a call. Default: as the tool's `needsApproval` says. */
+  readonly approval?: Approval<unknown>;
+}
+
+type Execute = (input: unknown, options: SdkToolOptions) => unknown;
+
+interface ToolCall {
+  readonly name: string;
+  readonly tool: Tool;
+  readonly how: ToolOptions;
+  readonly input: unknown;
+  readonly options: SdkToolOptions;
+}
+
+export class DurableTools {
+  readonly #attempt: Attempt;
+  readonly #name: string;
+  readonly #asked: AskedCalls;
+
+  constructor(attempt: Attempt, name: string, asked: AskedCalls) {
+    this.#attempt = attempt;
+    this.#name = name;
+    this.#asked = asked;
+  }
+
+  wrap<Tools extends ToolSet>(tools: Tools, how: { readonly [Name in keyof Tools]?: ToolOptions }): Tools {
+    const wrapped = Object.entries(tools).map(([name, tool]) => [
+      name,
+      this.#wrap(name, tool as Tool, how[name] ?? {}),
+    ]);
+    return Object.fromEntries(wrapped) as Tools;
+  }
+
+  #wrap(name: string, tool: Tool, how: ToolOptions): Tool {
+    // Without a function it is the provider's, or somebody's outside.
+    if (typeof tool.execute !== 'function') return tool;
+    const execute: Execute = (input, options) => this.#call({ name, tool, how, input, options });
+    return { ...tool, needsApproval: false, execute };
+  }
+
+  async #call(call: ToolCall): Promise<unknown> {
+    const attempt = this.#attempt;
+    attempt.check();
+    const { name, options } = call;
+    const reason = 'no model of this conversation asked for this call, or it was made; wrap the model with d.model';
+    const ordinal = this.#asked.take(options.toolCallId) ?? attempt.refuse(`tool ${name}`, reason);
+    const key = this.keyOf(name, call.input, ordinal);
+    return attempt.during(async () => {
+      try {
+        return await this.#perform(key, { ...call, input: await this.#approved(key, call) });
+      } catch (error) {
+        throw isOfTool(error, attempt.ctx) ? error : attempt.end(error);
+      }
+    });
+  }
+
+  /** The key of a call, by which its step and its question are known. */
+  keyOf(name: string, input: unknown, ordinal: number): string {
+    const key = `${this.#name} ${toolCallKey(name, plainCopy(input))}`;
+    return ordinal === 1 ? key : `${key} ${ordinal}`;
+  }
+
+  /** The arguments with which the call is made: those that a person gave, if one was asked. */
+  async #approved(key: string, { name, tool, how, input, options }: ToolCall): Promise<unknown> {
+    if (this.#asked.isDecided(options.toolCallId)) return input;
+    if (!(await needsApproval(tool, how, input, options))) return input;
+    const args = plainCopy(input);
+    const asked = await askedTool(name, tool);
+    const decision = await askApproval(this.#attempt.ctx, asked, key, args);
+    if (decision.kind === 'refused') throw new Error(refusedText(name, decision.reason));
+    if (decision.args === args) return input;
+    // It fits, and is as the schema gives it back: with its defaults.
+    const checked = await checkAgainst(asked.definition.input, decision.args, 'arguments');
+    return checked.fault === undefined ? checked.value : decision.args;
+  }
+
+  #perform(key: string, { name, tool, how, input, options }: ToolCall): Promise<unknown> {
+    const attempt = this.#attempt;
+    const { ctx } = attempt;
+    const execute = tool.execute as Execute;
+    const tell = (output: unknown): void =>
+      ctx.emit({ type: 'tool-output', call: options.toolCallId, tool: name, output: plainCopy(output) });
+    if (how.isComposed === true) {
+      const own = { ...options };
+      noteToolCall(own, { context: scopeContext(ctx, key) });
+      return lastOf(execute(input, own), tell);
+    }
+    return ctx.step(key, stepOptionsOf(how, input), (step) =>
+      attempt.inside('tool', () => {
+        const own = { ...options, abortSignal: signalOf(step, options) };
+        noteToolCall(own, { call: callContext(ctx, step) });
+        return lastOf(execute(input, own), tell);
+      }),
+    );
+  }
+}
+
+function stepOptionsOf(how: ToolOptions, args: unknown): Parameters<NodeContext['step']>[1] {
+  const { effect = 'external', isIdempotent = false, retry, timeoutMs, reconcile } = how;
+  return {
+    effect,
+    idempotent: isIdempotent,
+    input: plainCopy(args),
+    ...(retry !== undefined && { retry }),
+    ...(timeoutMs !== undefined && { timeoutMs }),
+    ...(reconcile !== undefined && {
+      reconcile: ({ idempotencyKey }: { readonly idempotencyKey: string }) => reconcile({ idempotencyKey, args }),
+    }),
+  };
+}
+
+function signalOf({ signal }: StepContext, { abortSignal }: SdkToolOptions): AbortSignal {
+  return abortSignal === undefined ? signal : AbortSignal.any([signal, abortSignal]);
+}
+
+function callContext(ctx: NodeContext, { idempotencyKey, attempt, signal }: StepContext): ToolCallContext {
+  const { secrets, files } = ctx;
+  return { idempotencyKey, attempt, signal, secrets, files, emit: (event) => ctx.emit(event) };
+}
+
+async function needsApproval(
+  { needsApproval: own = false }: Tool,
+  { approval }: ToolOptions,
+  input: unknown,
+  { toolCallId, messages, context }: SdkToolOptions,
+): Promise<boolean> {
+  if (typeof approval === 'function') return approval(input);
+  if (approval !== undefined) return approval === 'always';
+  return typeof own === 'function' ? own(input, { toolCallId, messages, context }) : own;
+}

@@ -1,0 +1,145 @@
+/** `durable(ctx)`: an agent written with the AI SDK, inside a node. Its code stays as it is; its models and tools become steps. */
+import type {
+  LanguageModel,
+  PrepareStepFunction,
+  ToolApprovalConfiguration,
+  ToolCallRepairFunction,
+  ToolSet,
+} from 'ai';
+import { CairnError } from '../errors.ts';
+import type { NodeContext } from '../graph/contracts/node-contract.ts';
+import { encodeValue } from '../state/values/codec.ts';
+import { hashText } from '../state/values/hash.ts';
+import { AskedCalls } from './asked-calls.ts';
+import { askingApproval } from './asking-approval.ts';
+import { Attempt } from './attempt.ts';
+import { durableModel } from './durable-model.ts';
+import { DurableTools, type ToolOptions } from './durable-tools.ts';
+import { ModelCalls, type ModelOptions } from './model-calls.ts';
+import { namedModel } from './named-model.ts';
+import { plainCopy } from './plain-copy.ts';
+import { seededIds } from './seeded-ids.ts';
+import type { SdkModel, SdkToolCall } from './sdk-types.ts';
+import { currentModel } from './current-model.ts';
+
+export interface DurableOptions {
+  /** Tells the conversations of one node apart: letters, digits, `_`, `-` and `.`. */
+  readonly name: string;
+}
+
+/** What the SDK is given beside models and tools: it retries nothing by itself, and its ids are the same ones after a restart. */
+export interface DurableSettings {
+  readonly maxRetries: 0;
+  readonly _internal: { readonly generateId: () => string; readonly generateCallId: () => string };
+}
+
+/** The durable parts of one conversation. They belong to one attempt of a node: make them in its function. */
+export interface Durable {
+  /** Spread it into `generateText`, `streamText` and the settings of an agent. */
+  readonly settings: DurableSettings;
+  /** Aborted when the run is cancelled, the node's time is up or its claim is lost; never because the node waits. */
+  readonly signal: AbortSignal;
+  /**
+   * A model whose calls are bought once. A text names one of those that the engine has, such as `openai:gpt-…`.
+   * Calls throw what the provider said, and AGENT_DIVERGED.
+   */
+  model(model: LanguageModel, options?: ModelOptions): SdkModel;
+  /** Tools whose calls are made once. A tool without options is of class `external`: a call in flight at a crash is asked about. */
+  tools<Tools extends ToolSet>(tools: Tools, options?: { readonly [Name in keyof Tools]?: ToolOptions }): Tools;
+  /** For `toolApproval`: what it leaves to the user is a question of the run, and the agent goes on with the answer. */
+  approval<Tools extends ToolSet>(
+    config: ToolApprovalConfiguration<Tools, Record<string, unknown>>,
+  ): ToolApprovalConfiguration<Tools, Record<string, unknown>>;
+  /** For `prepareStep`: the model that it chooses is wrapped. */
+  prepareStep<Tools extends ToolSet>(
+    prepare: PrepareStepFunction<Tools>,
+    options?: ModelOptions,
+  ): PrepareStepFunction<Tools>;
+  /** For `repairToolCall`: what it made of a call is recorded, whatever models it asked. */
+  repair<Tools extends ToolSet>(repair: ToolCallRepairFunction<Tools>): ToolCallRepairFunction<Tools>;
+}
+
+const namePattern = /^[\w.-]{1,64}$/u;
+const taken = new WeakMap<NodeContext, Set<string>>();
+
+/**
+ * Makes the durable parts of a conversation that the AI SDK holds.
+ * @param ctx - of the attempt that holds it: a node's, or that of a composed tool
+ * @throws CONFIG_INVALID the name is none, or another conversation of this attempt has it
+ */
+export function durable(ctx: NodeContext, { name }: DurableOptions): Durable {
+  claimName(ctx, name);
+  const attempt = new Attempt(ctx);
+  const asked = new AskedCalls();
+  const createId = seededIds(ctx, name);
+  const ownTools = new Set<string>();
+  const calls = new ModelCalls(attempt, name, { asked, createId: seededIds(ctx, `${name} model`), ownTools });
+  const wrapping = new DurableTools(attempt, name, asked);
+  const wrapped = new WeakSet<object>();
+  const signal = cancelSignal(ctx);
+  const model: Durable['model'] = (given, options = {}) => {
+    if (typeof given === 'object' && wrapped.has(given)) return given as SdkModel;
+    const source = typeof given === 'string' ? namedModel(given, ctx) : currentModel(given);
+    const made = durableModel(source, attempt, calls, options);
+    wrapped.add(made);
+    return made;
+  };
+  return {
+    settings: { maxRetries: 0, _internal: { generateId: createId, generateCallId: createId } },
+    signal,
+    model,
+    tools(tools, options = {}) {
+      for (const [id, { type, isProviderExecuted }] of Object.entries(tools))
+        if (type === 'provider' && !isProviderExecuted) ownTools.add(id);
+      return wrapping.wrap(tools, options);
+    },
+    approval: (config) =>
+      askingApproval(config as ToolApprovalConfiguration<ToolSet, Record<string, unknown>>, attempt, asked, (...call) =>
+        wrapping.keyOf(...call),
+      ) as unknown as typeof config,
+    prepareStep: (prepare, options) => async (given) => {
+      const prepared = await prepare(given);
+      return prepared?.model === undefined ? prepared : { ...prepared, model: model(prepared.model, options) };
+    },
+    repair: (repair) => (given) => {
+      attempt.check();
+      const { toolCall, error } = given;
+      const input = plainCopy({ toolCall, reason: error.message });
+      const step = `${name} repair ${toolCall.toolName} ${hashText(encodeValue(input)).slice(0, 22)}`;
+      const options = { effect: 'external', idempotent: true, input } as const;
+      return attempt.during(async () => {
+        try {
+          return await ctx.step(step, options, () =>
+            attempt.inside('repair', async () => plainCopy(await repair(given)) as SdkToolCall | null),
+          );
+        } catch (failure) {
+          throw CairnError.is(failure) ? attempt.end(failure) : failure;
+        }
+      });
+    },
+  };
+}
+
+function claimName(ctx: NodeContext, name: string): void {
+  const refuse = (reason: string): never => {
+    throw new CairnError('CONFIG_INVALID', { reason: `durable: ${reason}` });
+  };
+  if (typeof name !== 'string' || !namePattern.test(name))
+    refuse('name must be a word of letters, digits, _, - and ., 64 at most');
+  const names = taken.get(ctx) ?? new Set();
+  taken.set(ctx, names);
+  if (names.has(name)) refuse(`there are two conversations ${JSON.stringify(name)} in one attempt`);
+  names.add(name);
+}
+
+/** The attempt's signal, but for waits: a function that is left at a wait is not told, and nothing is thrown into it. */
+function cancelSignal({ signal }: NodeContext): AbortSignal {
+  const own = new AbortController();
+  const tell = (): void => {
+    const isLeft = CairnError.is(signal.reason) && signal.reason.code === 'NODE_CALL_REFUSED';
+    if (!isLeft) own.abort(signal.reason);
+  };
+  if (signal.aborted) tell();
+  else signal.addEventListener('abort', tell, { once: true });
+  return own.signal;
+}

@@ -1,0 +1,6 @@
+/** For agents that are written with the AI SDK: the door `cairn-workflows/ai-sdk`. */
+export { durable, type Durable, type DurableOptions, type DurableSettings } from './durable.ts';
+export type { ToolOptions } from './durable-tools.ts';
+export type { ModelOptions } from './model-calls.ts';
+export type { SdkModel } from './sdk-types.ts';
+export { callOf, contextOf } from './tool-call.ts';

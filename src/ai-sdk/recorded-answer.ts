@@ -1,0 +1,53 @@
+/** What is kept of a model's answer, and the answer made of it again: never a request, a body or a header. */
+import type { SdkContent, SdkResult, SdkStreamPart } from './sdk-types.ts';
+import { plainCopy } from './plain-copy.ts';
+
+/** An answer as it is recorded. */
+export interface RecordedAnswer extends Pick<
+  SdkResult,
+  'content' | 'finishReason' | 'usage' | 'warnings' | 'providerMetadata' | 'structuredOutputText'
+> {
+  readonly id: string;
+  readonly modelId: string;
+  /** Epoch ms, by the provider's clock where it tells. */
+  readonly at: number;
+}
+
+/** What stands for what a provider does not tell of its answer. */
+export interface AnswerDefaults {
+  readonly id: string;
+  readonly modelId: string;
+  readonly at: number;
+}
+
+export function answerOf(result: SdkResult, defaults: AnswerDefaults): RecordedAnswer {
+  const { content, finishReason, usage, warnings, providerMetadata, structuredOutputText, response = {} } = result;
+  const { id = defaults.id, modelId = defaults.modelId, timestamp } = response;
+  const at = timestamp?.getTime() ?? defaults.at;
+  const kept = { content, finishReason, usage, warnings, providerMetadata, structuredOutputText, id, modelId, at };
+  return plainCopy(kept) as RecordedAnswer;
+}
+
+export function resultOf({ id, modelId, at, ...answer }: RecordedAnswer): SdkResult {
+  return { ...answer, response: { id, modelId, timestamp: new Date(at) } };
+}
+
+/** The answer as a stream tells it: from the part of the content at `from` on. */
+export function* partsOf(answer: RecordedAnswer, from = 0): Generator<SdkStreamPart> {
+  const { content, finishReason, usage, providerMetadata, id, modelId, at } = answer;
+  for (const [index, part] of content.entries()) if (index >= from) yield* partsOfContent(part, `recorded-${index}`);
+  yield { type: 'response-metadata', id, modelId, timestamp: new Date(at) };
+  yield { type: 'finish', finishReason, usage, ...(providerMetadata !== undefined && { providerMetadata }) };
+}
+
+function* partsOfContent(part: SdkContent, id: string): Generator<SdkStreamPart> {
+  if (part.type !== 'text' && part.type !== 'reasoning') {
+    yield part;
+    return;
+  }
+  const { type, text, providerMetadata } = part;
+  yield { type: `${type}-start`, id, ...(providerMetadata !== undefined && { providerMetadata }) };
+  if (text !== '') yield { type: `${type}-delta`, id, delta: text };
+  const citations = part.type === 'text' ? part.citations : undefined;
+  yield { type: `${type}-end`, id, ...(citations !== undefined && { citations }) };
+}

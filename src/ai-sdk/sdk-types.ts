@@ -1,0 +1,16 @@
+/** The AI SDK's own types of a language model, taken from its door: nothing of it is loaded. */
+import type { LanguageModel, Tool } from 'ai';
+
+/** A model as providers of the AI SDK make it. */
+export type SdkModel = Extract<LanguageModel, { readonly specificationVersion: 'v4' }>;
+export type SdkCallOptions = Parameters<SdkModel['doGenerate']>[0];
+export type SdkResult = Awaited<ReturnType<SdkModel['doGenerate']>>;
+export type SdkStreamResult = Awaited<ReturnType<SdkModel['doStream']>>;
+export type SdkStreamPart = SdkStreamResult['stream'] extends ReadableStream<infer Part> ? Part : never;
+export type SdkContent = SdkResult['content'][number];
+export type SdkMessage = SdkCallOptions['prompt'][number];
+export type SdkUsage = SdkResult['usage'];
+export type SdkToolCall = Extract<SdkContent, { readonly type: 'tool-call' }>;
+
+/** What a tool's function is told of the call. */
+export type SdkToolOptions = Parameters<NonNullable<Tool['execute']>>[1];
