@@ -102,18 +102,20 @@ export class DurableTools {
     const attempt = this.#attempt;
     const { ctx } = attempt;
     const execute = tool.execute as Execute;
-    const tell = (output: unknown): void =>
-      ctx.emit({ type: 'tool-output', call: options.toolCallId, tool: name, output: plainCopy(output) });
+    const tellAs =
+      (call: string) =>
+      (value: unknown): void =>
+        ctx.emit({ type: 'tool-progress', call, tool: name, value: plainCopy(value) });
     if (how.isComposed === true) {
       const own = { ...options };
       noteToolCall(own, { context: scopeContext(ctx, key) });
-      return lastOf(execute(input, own), tell);
+      return lastOf(execute(input, own), tellAs(key));
     }
     return ctx.step(key, stepOptionsOf(how, input), (step) =>
       attempt.inside('tool', () => {
         const own = { ...options, abortSignal: signalOf(step, options) };
         noteToolCall(own, { call: callContext(ctx, step) });
-        return lastOf(execute(input, own), tell);
+        return lastOf(execute(input, own), tellAs(step.idempotencyKey));
       }),
     );
   }

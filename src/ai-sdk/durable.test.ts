@@ -85,7 +85,7 @@ function toolsOf(called: unknown[]): ToolSet {
 }
 
 describe.each(ways)('%s', (_, loop) => {
-  test('S1 S2 each model call and each tool call is a step, and the answer is that of the SDK alone', async () => {
+  test('U1 U5 each model call and each tool call is a step, and the answer is that of the SDK alone', async () => {
     const called: unknown[] = [];
     const model = scriptedSdkModel(script);
     const graph = single((ctx) => {
@@ -114,7 +114,7 @@ describe.each(ways)('%s', (_, loop) => {
     ]);
   });
 
-  test('S2 a node that waits and is repeated asks no model and calls no tool again', async () => {
+  test('U1 U5 a node that waits and is repeated asks no model and calls no tool again', async () => {
     const called: unknown[] = [];
     const model = scriptedSdkModel(script);
     const bench = createBench();
