@@ -7,7 +7,7 @@
 import { chmodSync, existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { rolldown, type InputOptions, type OutputChunk, type OutputOptions } from 'rolldown';
-import { builtinsByCall, importFromModules, noSourceLines } from './build/plugins.ts';
+import { asciiOnly, builtinsByCall, importFromModules, noSourceLines } from './build/plugins.ts';
 import { collectLicenses } from './build/licenses.ts';
 import { buildTypes } from './build/types.ts';
 
@@ -63,7 +63,7 @@ function buildModules(): Promise<readonly OutputChunk[]> {
       format: 'es',
       chunkFileNames: 'chunks/[name].js',
       banner: nodeCheck,
-      plugins: [builtinsByCall, noSourceLines],
+      plugins: [builtinsByCall, noSourceLines, asciiOnly],
       codeSplitting: {
         groups: [
           { name: 'core', test: /src\/(index|nodes\/index|stores\/memory\/index)\.ts$/, priority: 3 },
@@ -86,6 +86,7 @@ async function buildCommandLine(): Promise<readonly OutputChunk[]> {
     {
       dir: join(next, 'bin'),
       format: 'cjs',
+      plugins: [asciiOnly],
       entryFileNames: '[name].cjs',
       chunkFileNames: '[name].cjs',
       codeSplitting: {

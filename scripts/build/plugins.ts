@@ -26,6 +26,18 @@ export const builtinsByCall: Plugin = {
 };
 
 /**
+ * Writes what is not ASCII as escapes. One character beyond Latin-1 makes V8 keep the whole file in two bytes a character, which is
+ * slower to read and takes twice the memory.
+ */
+export const asciiOnly: Plugin = {
+  name: 'ascii-only',
+  renderChunk(code) {
+    const escaped = code.replaceAll(/[^\0-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
+    return { code: escaped, map: null };
+  },
+};
+
+/**
  * Before the message of an error that nobody catches, Node prints the line that threw it. Of a library's line a user learns nothing, so
  * each line that throws or makes an error carries the words by which Node leaves it out.
  */
