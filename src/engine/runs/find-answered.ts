@@ -13,13 +13,15 @@ export interface MeantWait {
   readonly waitId: string;
   /** The checkpoint at which it is open: the one that is forked, or the one just before it was answered. */
   readonly openAt: number;
-  /** The history has the outcome of its node from another run, where it was asked: its question is open there, at that checkpoint. */
+  /** The history has what was answered from another run, where it was asked: its question is open there, at that checkpoint. */
   readonly original?: { readonly run: RunRow; readonly seq: number };
+  /** The node whose whole outcome was taken from there; undefined: it was the answer alone. */
+  readonly takenNode?: readonly string[];
 }
 
-/** One that was answered, with the visit of its node: of a node that asks in each round, the last round counts. */
+/** One that was answered, and the part of the change that tells of it: of a node that asks in each round, the last round counts. */
 interface AnsweredWait extends KnownWait, MeantWait {
-  readonly visit: string;
+  readonly part: ChangePart;
 }
 
 /** By name. @throws WAIT_NOT_FOUND none goes by a name; USAGE_INVALID several do */
@@ -45,7 +47,10 @@ export async function findAnswered(
 }
 
 function ofLastVisit(found: readonly AnsweredWait[]): readonly AnsweredWait[] {
-  return found.filter(({ visit }) => visit === found.at(-1)?.visit);
+  const last = found.at(-1);
+  return last === undefined
+    ? []
+    : found.filter(({ node, part }) => placeOf(node, part) === placeOf(last.node, last.part));
 }
 
 /** Those that were answered up to a checkpoint, in the order of their last answers. */
@@ -68,21 +73,40 @@ async function readAnswered(env: EngineEnvironment, run: RunRow, seq: number): P
       for (const wait of await takenOver(env, run.tenant, part)) note({ ...wait, openAt });
       if (part.kind !== 'answer' || part.node === undefined || part.wait === undefined) continue;
       const { kind = 'question', name = '' } = records.get(part.wait) ?? {};
-      note({ waitId: part.wait, kind, name, node: part.node, visit: placeOf(part.node, part), openAt });
+      note({ waitId: part.wait, kind, name, node: part.node, part, openAt });
     }
   }
   return [...answered.values()];
 }
 
-/** The questions behind an outcome that a fork has taken from its original; of nodes of the run's own graph. */
+/** The questions behind what a fork has taken from its original: an answer, or the outcome of a node and of the child runs in it. */
 async function takenOver(env: EngineEnvironment, tenant: string, part: ChangePart): Promise<readonly AnsweredWait[]> {
-  const { kind, node, from, effect } = part;
-  if (kind !== 'replay' || node?.length !== 1 || from === undefined || effect === 'pure') return [];
+  const { kind, node, step, from, effect } = part;
+  const isAnswer = kind === 'step' && effect === 'human' && step !== undefined;
+  if ((kind !== 'replay' && !isAnswer) || node === undefined || from === undefined) return [];
   const original = await env.store.readRun({ tenant, runId: from.runId });
   if (original === undefined) return [];
-  const visit = placeOf(node, part);
-  const asked = (await readAnswered(env, original, from.seq)).filter((wait) => wait.visit === visit);
-  return asked.map((wait) => ({ ...wait, original: wait.original ?? { run: original, seq: wait.openAt } }));
+  const isMeant = isAnswer
+    ? (wait: AnsweredWait): boolean => placeOf(wait.node, wait.part, wait.part.step) === placeOf(node, part, step)
+    : (wait: AnsweredWait): boolean => isWithin(wait, node, visitsOf(node, part));
+  const asked = (await readAnswered(env, original, from.seq)).filter(isMeant);
+  return asked.map((wait) => ({
+    ...wait,
+    part: isAnswer ? part : wait.part,
+    original: wait.original ?? { run: original, seq: wait.openAt },
+    ...(isAnswer ? {} : { takenNode: wait.takenNode ?? node }),
+  }));
+}
+
+/** The visit of each node on a path, outermost first. */
+function visitsOf(node: readonly string[], { visit = 1, outer }: ChangePart): readonly number[] {
+  return [...(outer ?? Array.from({ length: (node.length - 1) / 2 }, () => 1)), visit];
+}
+
+/** Whether a wait is of that visit of a node, or of a child run in it. */
+function isWithin({ node, part }: AnsweredWait, path: readonly string[], visits: readonly number[]): boolean {
+  const own = visitsOf(node, part);
+  return path.every((id, index) => node[index] === id) && visits.every((visit, index) => own[index] === visit);
 }
 
 /** The waits that a delta opens, as far as their names go. */

@@ -1,5 +1,6 @@
 /** Forks with other answers: which wait each is for (H2, W3). */
 import { expect, test } from 'vitest';
+import type { EffectClass } from '../../graph/contracts/node-contract.ts';
 import type { Engine, ForkOptions, OpenQuestion } from '../api.ts';
 import {
   createBench,
@@ -203,4 +204,66 @@ test('H2 a fork whose answer was taken from its original is answered otherwise, 
   // The fork it was made from is as it was.
   expect((await engine.resume('second', { graph })).created).toBe(false);
   expect((await resumeToRest(engine, 'second', graph)).state.outputs['ask']).toBe('yes');
+});
+
+/** A run that asks `Really?` somewhere, and pays what was answered; forks of it, and of these, take the answer over. */
+test.each<[string, EffectClass, boolean, string]>([
+  ['a read node', 'read', false, 'ask runs again'],
+  ['a read node, after a step of its own', 'read', true, 'ask runs again'],
+  ['a node of a child run', 'human', false, 'parent runs again'],
+  ['a node of a child run of a node that is taken as a whole', 'pure', false, 'parent runs again'],
+])('H2 a fork that took the answer to %s from its original is answered otherwise', async (_, effect, hasStep, told) => {
+  const bench = createBench();
+  const { engine } = bench;
+  const paid: unknown[] = [];
+  const asking = node('ask', effect === 'read' ? 'read' : 'human', async (ctx) => {
+    if (hasStep) await ctx.step('look', { effect: 'read' }, () => 'seen');
+    return ctx.ask({ name: 'really', prompt: 'Really?', choices: ['yes', 'no'] });
+  });
+  const child = graphOf('child', [asking], edges('> ask', 'ask >'));
+  const parent = node('parent', effect === 'pure' ? 'pure' : 'read', async (ctx) => {
+    const { state } = await ctx.run(child, {}, { name: 'inner' });
+    return state.outputs['ask'];
+  });
+  const first = effect === 'read' ? asking : parent;
+  const pay = node('pay', 'external', (ctx) => {
+    paid.push(ctx.state.outputs[first.id]);
+    return `paid ${String(ctx.state.outputs[first.id])}`;
+  });
+  const graph = graphOf(
+    'g',
+    [node('a', 'pure', () => 1), first, pay],
+    edges('> a', `a > ${first.id}`, `${first.id} > pay`, 'pay >'),
+  );
+  const paused = await runToRest(engine, graph, {}, 'r');
+  const { waitId } = paused.waits[0]!;
+  await engine.answer('r', waitId, 'yes');
+  await resumeToRest(engine, 'r', graph);
+  for (const [from, runId] of [
+    ['r', 'first'],
+    ['first', 'second'],
+  ] as const) {
+    await engine.fork({ runId: from, seq: 0 }, { runId });
+    expect((await resumeToRest(engine, runId, graph)).state.outputs['pay']).toBe('paid yes');
+  }
+  expect(paid).toEqual(['yes']);
+  for (const from of ['first', 'second']) {
+    for (const name of ['ask', 'really', waitId]) {
+      const { seq } = await engine.locate(from);
+      const options: ForkOptions = { answers: { [name]: 'no' } };
+      const predicted = await engine.preview({ runId: from, seq }, { ...options, graph });
+      const fork = await engine.fork({ runId: from, seq }, options);
+      const done = await resumeToRest(engine, fork.runId, graph);
+      expect([from, name, done.status, done.state.outputs['pay'], done.waits]).toEqual([
+        from,
+        name,
+        'completed',
+        'paid no',
+        [],
+      ]);
+      expect(predicted.map(({ node: path, prediction }) => `${path.join('/')} ${prediction}`)).toContain(told);
+    }
+  }
+  expect(new Set(paid.slice(1))).toEqual(new Set(['no']));
+  expect((await resumeToRest(engine, 'second', graph)).state.outputs[first.id]).toBe('yes');
 });

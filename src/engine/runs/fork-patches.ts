@@ -5,7 +5,7 @@ import { partitions } from '../../graph/contracts/node-contract.ts';
 import { unstoredPart } from '../../state/secrecy/store-rules.ts';
 import { encodeValue, maskedText } from '../../state/values/codec.ts';
 import { readPath, setPath } from '../../state/values/diff.ts';
-import type { RunTree, StepRecord } from '../../state/tree.ts';
+import type { FrameTree, NodeRecord, RunTree, StepRecord } from '../../state/tree.ts';
 import type { TreeWriter } from '../../state/tree-writer.ts';
 import type { ForkOptions, Patch } from '../api.ts';
 import { admitGiven } from '../admit/admit-given.ts';
@@ -14,6 +14,7 @@ import { readAnswer } from '../admit/read-answer.ts';
 import { storedForm } from '../admit/offload.ts';
 import { takeFiles } from '../admit/take-files.ts';
 import { takeBudgetAnswer } from '../record/budget.ts';
+import { recordIn } from '../record/step-record.ts';
 import { pathKeyOf, recordPathOf } from '../record/tree-path.ts';
 import type { EngineEnvironment } from '../run/run-core.ts';
 
@@ -94,17 +95,38 @@ export class ForkPatches {
   }
 
   /**
-   * Puts a node where its original stood at its questions, for one whose outcome was taken from there: it is due here, and sees the
-   * state that the fork begins with.
+   * Asks again what was answered in the original, in the node that stands here where it stood there.
+   *
    * @param asked - the state of the original in which the wait is open
+   * @param takenNode - the node whose outcome was taken from there as a whole: it is due here, with all that it had recorded there, and
+   *   sees the state that the fork begins with. Undefined: the answer alone was taken, by a function that ran here
    */
-  openAgain(asked: RunTree, waitId: string, view: number): void {
-    const [id] = asked.waits[waitId]?.node ?? [];
-    const record = id === undefined ? undefined : asked.frame.nodes[id];
-    if (id === undefined || record === undefined || this.#state.root.waits[waitId] !== undefined) return;
-    this.#state.set(['frame', 'nodes', id], { ...record, view });
-    for (const [openId, wait] of Object.entries(asked.waits))
-      if (wait.node.join('/') === id) this.#state.set(['waits', openId], wait);
+  async openAgain(
+    asked: RunTree,
+    waitId: string,
+    view: number,
+    takenNode: readonly string[] | undefined,
+  ): Promise<void> {
+    const { root } = this.#state;
+    const wait = asked.waits[waitId];
+    if (wait === undefined || root.waits[waitId] !== undefined) return;
+    if (takenNode !== undefined) {
+      const record = recordIn(asked, takenNode);
+      if (record === undefined || !hasFrame(root, takenNode)) return;
+      await this.#setLarge(recordPathOf(takenNode), seenAt(record, view));
+      for (const [openId, open] of Object.entries(asked.waits))
+        if (takenNode.every((part, index) => open.node[index] === part)) this.#state.set(['waits', openId], open);
+      return;
+    }
+    const there = recordIn(asked, wait.node);
+    const step = wait.step === undefined ? undefined : there?.steps?.[wait.step];
+    if (there === undefined || wait.step === undefined || step === undefined || !hasFrame(root, wait.node)) return;
+    const here = recordIn(root, wait.node);
+    const at = recordPathOf(wait.node);
+    const isOpen = here !== undefined && here.fired === undefined && (here.visits ?? 1) === (there.visits ?? 1);
+    if (isOpen && here.steps !== undefined) this.#state.set([...at, 'steps', wait.step], step);
+    else await this.#setLarge(at, isOpen ? { ...here, steps: { [wait.step]: step } } : begunAs(there, wait.step, view));
+    this.#state.set(['waits', waitId], wait);
   }
 
   /** Closes an open wait with the answer given. @throws WAIT_NOT_FOUND it is not open here, ANSWER_INVALID */
@@ -130,4 +152,31 @@ export class ForkPatches {
     const step: StepRecord = { ...open, status: 'done', output: value, by, at: this.#env.clock.now() };
     this.#state.set(at, step, encodeValue({ ...step, output: await storedForm(this.#env, this.#fork, value) }));
   }
+}
+
+/** Whether a state has the run, or the child run, that a node is in. */
+function hasFrame(root: RunTree, node: readonly string[]): boolean {
+  return node.length === 1 || recordIn(root, node.slice(0, -2))?.children?.[node.at(-2) as string] !== undefined;
+}
+
+/** A record whose visit sees the state at a seq, and those of its child runs what the fork's first checkpoint holds: they are not there before. */
+function seenAt(record: NodeRecord, view: number, inside = view + 1): NodeRecord {
+  const { children } = record;
+  if (children === undefined) return { ...record, view };
+  const changed = (child: FrameTree): FrameTree => ({
+    ...child,
+    nodes: mapped(child.nodes, (one) => (one.view === undefined ? one : seenAt(one, inside, inside))),
+  });
+  return { ...record, view, children: mapped(children, changed) };
+}
+
+function mapped<Value>(table: Readonly<Record<string, Value>>, change: (value: Value) => Value): Record<string, Value> {
+  return Object.fromEntries(Object.entries(table).map(([key, value]) => [key, change(value)]));
+}
+
+/** A visit that has begun as one did elsewhere, with one of its steps. */
+function begunAs({ visits, epoch, held, took, steps }: NodeRecord, key: string, view: number): NodeRecord {
+  const fields = { visits, epoch, held, took };
+  const known = Object.entries(fields).filter(([, value]) => value !== undefined);
+  return { status: 'started', ...Object.fromEntries(known), view, steps: { [key]: steps?.[key] as StepRecord } };
 }
