@@ -369,8 +369,8 @@ export const engineMutants: readonly Mutant[] = [
   {
     name: 'a step recorded for another input is returned',
     file: 'src/engine/calls/steps.ts',
-    old: 'if (hashOfInput(core, activation, key, options.input) === recorded.hash) return recorded;',
-    new: 'if (hashOfInput(core, activation, key, options.input) !== undefined) return recorded;',
+    old: 'if (hashOfGiven(core, activation, key, options.input) === recorded.hash) return recorded;',
+    new: 'if (hashOfGiven(core, activation, key, options.input) !== undefined) return recorded;',
     tests: ['src/engine/calls/misused-steps.test.ts'],
   },
   {

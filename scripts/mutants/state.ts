@@ -74,7 +74,7 @@ export const stateMutants: readonly Mutant[] = [
   },
   {
     name: 'a step whose input holds a secret is another step after a crash',
-    file: 'src/engine/calls/steps.ts',
+    file: 'src/engine/record/given-hash.ts',
     old: "return hashText(admitValue(input, [...path, key, 'input'], core.env.limits, core.env.intake).json);",
     new: "return hashText(admitValue(input, [...path, key, 'input'], core.env.limits, core.secrets.intake).json);",
     tests: ['src/engine/calls/run-wide-masks.test.ts'],

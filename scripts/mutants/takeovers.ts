@@ -55,4 +55,32 @@ export const takeoverMutants: readonly Mutant[] = [
     new: 'if (ended === undefined) return undefined;',
     tests: ['src/engine/replay/recorded-order.test.ts'],
   },
+  {
+    name: 'a child run is taken up for another input than it was begun with',
+    file: 'src/engine/calls/child-frame.ts',
+    old: 'known.given !== undefined && known.given !== given;',
+    new: 'known.given !== undefined && known.given === undefined && known.given !== given;',
+    tests: ['src/engine/calls/child-forks.test.ts'],
+  },
+  {
+    name: 'what was done to a child run that runs anew is not done to the new one',
+    file: 'src/engine/calls/child-frame.ts',
+    old: '  for (const step of calls) deleteStep(core, activation, step);\n',
+    new: '  if (calls.length < 0) for (const step of calls) deleteStep(core, activation, step);\n',
+    tests: ['src/engine/calls/child-forks.test.ts'],
+  },
+  {
+    name: 'an answer that a function of a fork took from the original cannot be another',
+    file: 'src/engine/runs/find-answered.ts',
+    old: "const isAnswer = kind === 'step' && effect === 'human' && step !== undefined;",
+    new: "const isAnswer = kind === 'step' && effect === 'human' && step === undefined;",
+    tests: ['src/engine/runs/fork-answers.test.ts'],
+  },
+  {
+    name: 'a node of a child run that is asked again sees what was there before the child run',
+    file: 'src/engine/runs/fork-patches.ts',
+    old: 'one.view === undefined ? one : seenAt(one, inside, inside)',
+    new: 'one.view === undefined ? one : seenAt(one, view, inside)',
+    tests: ['src/engine/runs/fork-answers.test.ts'],
+  },
 ];

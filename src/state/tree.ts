@@ -30,6 +30,8 @@ export interface FrameTree extends Account {
   epoch?: number;
   /** Of a child run: the node it began at, if that was not its graph's start. */
   entry?: string;
+  /** Of a child run: the hash of the input that it was called for with. Absent in histories that were written before it was kept. */
+  given?: string;
   /** Of a child run: signals that its parent sent before they were asked for, in order. */
   signals?: Record<string, KeptSignal>;
   /** Of a child run: its parent cancelled it, and why. */

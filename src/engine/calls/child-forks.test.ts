@@ -97,3 +97,54 @@ async function settledIn(engine: Engine, { runId, seq }: CheckpointRef): Promise
       for (const { kind, node: path = [] } of event.change) if (kind === 'settle') settled.push(path.join('/'));
   return settled;
 }
+
+/** A parent whose child asks; what the child is called for with is the `input` of the run, read where it is not the parent's input. */
+function asking(told: { input: unknown; entry?: string }, acts: string[]): Graph {
+  const child = graphOf(
+    'child',
+    [
+      node('act', 'write', (ctx) => acts.push(`act ${String(ctx.input)}`)),
+      node('ask', 'human', async (ctx) => `${String(ctx.input)} ${String(await ctx.ask({ prompt: '?' }))}`),
+      node('hears', 'read', async (ctx) => `${String(ctx.state.outputs['ask'])} ${String(await ctx.receive('go'))}`),
+    ],
+    edges('> act', 'act > ask', 'ask > hears', 'hears >'),
+  );
+  const parent = node('p', 'read', async (ctx) => {
+    const { input, entry } = told;
+    const handle = await ctx.start(child, input, { name: 'one', ...(entry === undefined ? {} : { entry }) });
+    await handle.signal('go', 'heard');
+    return (await handle.result()).state.outputs['hears'];
+  });
+  return graphOf('g', [parent], edges('> p', 'p >'));
+}
+
+test.each([
+  ['for another input', { input: 'two' }, 'two yes heard'],
+  ['at another node', { input: 'one', entry: 'ask' }, 'one yes heard'],
+])(
+  'W6 a child run that is called %s than it is recorded with is refused by a resume, and run anew by a fork',
+  async (_, other, output) => {
+    const told: { input: unknown; entry?: string } = { input: 'one' };
+    const acts: string[] = [];
+    const graph = asking(told, acts);
+    const { engine } = createBench();
+    const paused = await runToRest(engine, graph, {}, 'r');
+    const fork = await engine.fork({ runId: 'r', seq: paused.seq });
+    await engine.answer('r', paused.waits[0]!.waitId, 'yes');
+    Object.assign(told, other);
+    const refused = await resumeToRest(engine, 'r', graph);
+    expect(refused.status).toBe('failed');
+    expect(refused.error?.cause).toMatchObject({ code: 'NODE_CALL_REFUSED', data: { call: 'run', node: 'p' } });
+    expect((refused.error?.cause as Error).message).toMatch(/child run one is recorded/);
+    // The question of the new child: of equal input, it has the answer of the original.
+    const anew = await resumeToRest(engine, fork.runId, graph);
+    expect(anew.waits.map(({ node: path }) => path.join('/'))).toEqual(other.input === 'one' ? [] : ['p/one/ask']);
+    for (const { waitId } of anew.waits) await engine.answer(fork.runId, waitId, 'yes');
+    const done = await resumeToRest(engine, fork.runId, graph);
+    expect([done.status, done.state.outputs['p']]).toEqual(['completed', output]);
+    expect(acts).toEqual(other.input === 'one' ? ['act one'] : ['act one', 'act two']);
+    // As it was recorded, it goes on.
+    Object.assign(told, { input: 'one', entry: undefined });
+    expect((await resumeToRest(engine, 'r', graph)).state.outputs['p']).toBe('one yes heard');
+  },
+);

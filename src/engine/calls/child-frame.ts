@@ -5,8 +5,9 @@ import { encodeValue } from '../../state/values/codec.ts';
 import type { FrameTree } from '../../state/tree.ts';
 import { newFrame } from '../admit/new-frame.ts';
 import { offloadForm } from '../admit/offload.ts';
-import { keyAcrossSaves } from '../record/step-keys.ts';
-import { ensureSteps } from '../record/step-record.ts';
+import { hashOfGiven } from '../record/given-hash.ts';
+import { isCallTo, keyAcrossSaves } from '../record/step-keys.ts';
+import { deleteStep, ensureSteps } from '../record/step-record.ts';
 import { enterEvents } from '../record/told-events.ts';
 import { recordPathOf } from '../record/tree-path.ts';
 import { type Activation, FrameRun } from '../run/frame-run.ts';
@@ -14,6 +15,7 @@ import { guardCall } from '../run/guard-call.ts';
 import type { RunCore } from '../run/run-core.ts';
 import { startPlanned } from '../settle/cancel.ts';
 import { settleStart } from '../settle/settle-start.ts';
+import { dropWaitsOf } from '../waits/open-wait.ts';
 
 /** What a child run is called for with. */
 export interface ChildCall {
@@ -35,10 +37,10 @@ export async function openChild(
   call: ChildCall,
 ): Promise<FrameRun | undefined> {
   const { generation } = activation;
-  const { children } = ensureSteps(activation);
-  const known = children !== undefined && Object.hasOwn(children, key) ? children[key] : undefined;
-  checkEntry(activation, key, call, known);
-  const tree = known ?? (await newTree(core, call));
+  checkEntry(activation, call);
+  const given = hashOfGiven(core, activation, key, call.input);
+  const known = recordedChild(core, activation, key, call, given);
+  const tree = known ?? { ...(await newTree(core, call)), given };
   const written = known ?? { ...tree, input: await offloadForm(core, tree.input) };
   if (activation.generation !== generation || activation.phase !== 'running') return undefined;
   if (activation.isCancelled) guardCall(activation, generation, 'run');
@@ -65,21 +67,48 @@ async function newTree(core: RunCore, { graph, input, entry }: ChildCall): Promi
   return entry === undefined ? tree : { ...tree, entry };
 }
 
-/** @throws NODE_CALL_REFUSED the graph has no such node, or what is recorded began elsewhere */
-function checkEntry(
-  { path }: Activation,
+/**
+ * What is recorded of a child run, if it was begun as the call says now, with that input and at that node. One that was not is never taken
+ * up in silence: in a fork the child runs anew, in a resume the call is refused.
+ */
+function recordedChild(
+  core: RunCore,
+  activation: Activation,
   key: string,
-  { graph, entry }: ChildCall,
-  known: FrameTree | undefined,
-): void {
-  const refuse = (reason: string): never => {
-    throw new CairnError('NODE_CALL_REFUSED', { call: 'run', node: path.join('/'), reason });
-  };
-  const fault = entry === undefined ? undefined : entryFault(graph, entry);
-  if (fault !== undefined) refuse(fault);
-  if (known === undefined || known.entry === entry) return;
+  { entry }: ChildCall,
+  given: string,
+): FrameTree | undefined {
+  const { children } = ensureSteps(activation);
+  const known = children !== undefined && Object.hasOwn(children, key) ? children[key] : undefined;
+  if (known === undefined) return undefined;
+  // One that a save kept is taken up by its name alone: the function goes on from what it saved.
+  const hasOtherInput = known.born === undefined && known.given !== undefined && known.given !== given;
+  if (!hasOtherInput && known.entry === entry) return known;
+  if (core.run.parent !== undefined) return forgetChild(core, activation, key);
   const place = (node: string | undefined): string => (node === undefined ? 'its start' : `'${node}'`);
-  refuse(`child run ${key} is recorded as begun at ${place(known.entry)}, and is called for at ${place(entry)}`);
+  const reason = hasOtherInput
+    ? `child run ${key} is recorded for another input; its input must be the same whenever its node is repeated`
+    : `child run ${key} is recorded as begun at ${place(known.entry)}, and is called for at ${place(entry)}`;
+  return refuse(activation, reason);
+}
+
+/** Takes a child run out of the record, with what was asked in it and what was done to it. */
+function forgetChild(core: RunCore, activation: Activation, key: string): undefined {
+  const { frameRun, node, path } = activation;
+  dropWaitsOf(core, [...path, key]);
+  frameRun.frame.deleteNodeField(node.id, ['children', key]);
+  const calls = Object.keys(frameRun.openRecordOf(node)?.steps ?? {}).filter((step) => isCallTo(key, step));
+  for (const step of calls) deleteStep(core, activation, step);
+}
+
+function refuse({ path }: Activation, reason: string): never {
+  throw new CairnError('NODE_CALL_REFUSED', { call: 'run', node: path.join('/'), reason });
+}
+
+/** @throws NODE_CALL_REFUSED the graph has no such node */
+function checkEntry(activation: Activation, { graph, entry }: ChildCall): void {
+  const fault = entry === undefined ? undefined : entryFault(graph, entry);
+  if (fault !== undefined) refuse(activation, fault);
 }
 
 /** Why a graph cannot be begun at a node; undefined: it can. */

@@ -3,8 +3,6 @@ import { CairnError } from '../../errors.ts';
 import type { StepContext, StepOptions } from '../../graph/contracts/node-contract.ts';
 import { stepFault } from '../../graph/validate/validate-calls.ts';
 import type { StepRecord } from '../../state/tree.ts';
-import { admitValue } from '../../state/values/codec.ts';
-import { hashText } from '../../state/values/hash.ts';
 import { admitError } from '../admit/encode-error.ts';
 import { offloadValue } from '../admit/offload.ts';
 import { afterFailure, planRetry } from '../effects/after-failure.ts';
@@ -16,6 +14,7 @@ import { budgetExceeded } from '../record/budget.ts';
 import { StepEffort } from '../record/effort.ts';
 import { orderIfOverlapping } from '../record/end-order.ts';
 import { admitStep, checkStepCount, finishStep, noteStep } from '../record/finish-step.ts';
+import { hashOfGiven } from '../record/given-hash.ts';
 import { nextStepKey, recordedStep } from '../record/step-keys.ts';
 import { failureOf } from '../record/step-failure.ts';
 import { deleteStep, ensureSteps, setStep } from '../record/step-record.ts';
@@ -91,18 +90,13 @@ function recordOfInput(
   const recorded = recordedStep(activation, key);
   const isOver = recorded?.status === 'done' || recorded?.status === 'failed';
   if (recorded?.hash === undefined || !isOver || !('input' in options)) return recorded;
-  if (hashOfInput(core, activation, key, options.input) === recorded.hash) return recorded;
+  if (hashOfGiven(core, activation, key, options.input) === recorded.hash) return recorded;
   if (core.run.parent === undefined) {
     const reason = `step ${key} is recorded for another input; a step's input must be the same whenever its node is repeated`;
     throw new CairnError('NODE_CALL_REFUSED', { call: 'step', node: activation.path.join('/'), reason });
   }
   deleteStep(core, activation, key);
   return undefined;
-}
-
-/** Of what was given, not of what is masked in it: which secrets a run knows depends on whether it was killed before. */
-function hashOfInput(core: RunCore, { path }: Activation, key: string, input: unknown): string {
-  return hashText(admitValue(input, [...path, key, 'input'], core.env.limits, core.env.intake).json);
 }
 
 /** One call of `ctx.step` of which no end is recorded. */
@@ -157,7 +151,7 @@ class StepCall<T> {
 
   #inputHash(): string {
     if (!('input' in this.#options)) return inputHashOf(this.#activation).hash;
-    return hashOfInput(this.#core, this.#activation, this.#key, this.#options.input);
+    return hashOfGiven(this.#core, this.#activation, this.#key, this.#options.input);
   }
 
   /** In a fork: what its ancestors recorded of the step. */

@@ -62,6 +62,11 @@ export function nextCallKey(activation: Activation, child: string, call: string)
   return nthKey(activation, `${child}\0${call}`);
 }
 
+/** Whether a key is that of a call to a child run. */
+export function isCallTo(child: string, key: string): boolean {
+  return key.startsWith(callKey(`${child}\0`, 1));
+}
+
 /** The name under which a call was made, of its key. */
 export function nameOfStepKey(key: string): string {
   return key.replace(/(?<=(?:^|[^\0])(?:\0\0)*)\0\d+$/u, '').replaceAll('\0\0', '\0');

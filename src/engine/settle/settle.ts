@@ -200,7 +200,7 @@ function finish(core: RunCore, activation: Activation, ending: Ending): void {
   noteEvents(core, activation);
   core.draft.noteText(settlePart(core, activation, ending, hash, reads));
   dropChildren(core, activation);
-  if (ending.fired !== undefined) dropWaitsOf(core, activation);
+  if (ending.fired !== undefined) dropWaitsOf(core, activation.path);
   core.agenda.forget(activation);
   if (node.effect !== 'pure' && node.effect !== 'read') core.draft.holdsEffect = true;
   if (ending.fired === undefined) failFrame(core, activation, error as Admitted);

@@ -241,13 +241,13 @@ function wake(core: RunCore, waitId: string, { kind, step }: WaitRecord): void {
   else if (step !== undefined) goOnFromWait(core, activation, step);
 }
 
-/** When an activation is over, what it and its child runs still waited for is no longer open. */
-export function dropWaitsOf(core: RunCore, activation: Activation): void {
+/** When an activation or a child run is over, what it and its child runs still waited for is no longer open. */
+export function dropWaitsOf(core: RunCore, path: readonly string[]): void {
   const { waits } = core.root;
   for (const waitId in waits) {
     const { node, budget } = waits[waitId] as WaitRecord;
     const owner = budget?.of ?? node;
-    if (!activation.path.every((part, index) => owner[index] === part)) continue;
+    if (!path.every((part, index) => owner[index] === part)) continue;
     core.agenda.waiters.delete(waitId);
     core.draft.closeWait(waitId);
   }
