@@ -79,8 +79,8 @@ export const takeoverMutants: readonly Mutant[] = [
   {
     name: 'a node of a child run that is asked again sees what was there before the child run',
     file: 'src/engine/runs/fork-patches.ts',
-    old: 'one.view === undefined ? one : seenAt(one, inside, inside)',
-    new: 'one.view === undefined ? one : seenAt(one, view, inside)',
+    old: '{ ...seenAt(record, view + 1), view }',
+    new: 'seenAt(record, view)',
     tests: ['src/engine/runs/fork-answers.test.ts'],
   },
 ];

@@ -113,7 +113,8 @@ export class ForkPatches {
     if (takenNode !== undefined) {
       const record = recordIn(asked, takenNode);
       if (record === undefined || !hasFrame(root, takenNode)) return;
-      await this.#setLarge(recordPathOf(takenNode), seenAt(record, view));
+      // Its child runs are not there before the fork's first checkpoint.
+      await this.#setLarge(recordPathOf(takenNode), { ...seenAt(record, view + 1), view });
       for (const [openId, open] of Object.entries(asked.waits))
         if (takenNode.every((part, index) => open.node[index] === part)) this.#state.set(['waits', openId], open);
       return;
@@ -159,13 +160,13 @@ function hasFrame(root: RunTree, node: readonly string[]): boolean {
   return node.length === 1 || recordIn(root, node.slice(0, -2))?.children?.[node.at(-2) as string] !== undefined;
 }
 
-/** A record whose visit sees the state at a seq, and those of its child runs what the fork's first checkpoint holds: they are not there before. */
-function seenAt(record: NodeRecord, view: number, inside = view + 1): NodeRecord {
+/** A record whose visit, and those of its child runs, see the state at a seq. */
+function seenAt(record: NodeRecord, view: number): NodeRecord {
   const { children } = record;
   if (children === undefined) return { ...record, view };
   const changed = (child: FrameTree): FrameTree => ({
     ...child,
-    nodes: mapped(child.nodes, (one) => (one.view === undefined ? one : seenAt(one, inside, inside))),
+    nodes: mapped(child.nodes, (one) => (one.view === undefined ? one : seenAt(one, view))),
   });
   return { ...record, view, children: mapped(children, changed) };
 }
