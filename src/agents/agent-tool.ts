@@ -9,6 +9,7 @@ import type {
   FileAccess,
 } from '../graph/contracts/node-contract.ts';
 import type { Graph } from '../graph/graph.ts';
+import { refuseUnknownKeys } from '../nodes/draft/known-keys.ts';
 import type { NodeDraft } from '../nodes/draft/node-draft.ts';
 import { isStandardSchema, type AnySchema, type SchemaValue } from '../schema/standard-schema.ts';
 
@@ -36,7 +37,7 @@ interface ToolParts<Schema extends AnySchema> {
   /** Default: `always` for the classes `write` and `external`, unless the agent's `allow` names the tool; else `never`. */
   readonly approval?: Approval<SchemaValue<Schema>>;
   /** Calls with equal arguments take the first one's result, within one visit of the agent. Default false. */
-  readonly isCacheable?: boolean;
+  readonly cacheable?: boolean;
   /** How often it may be called in one visit of the agent; the model is told when there are no calls left. */
   readonly callsMax?: number;
   /** What a failure does: the model is told of it, or the agent fails. Default `tell`. */
@@ -45,11 +46,11 @@ interface ToolParts<Schema extends AnySchema> {
 
 /** A tool whose function is one step: it runs once, and what it returned is on record. */
 export interface FunctionTool<Schema extends AnySchema = AnySchema> extends ToolParts<Schema> {
-  readonly isComposed?: false;
+  readonly composed?: false;
   /** What recovery may do with a call. Default `external`. */
   readonly effect?: EffectClass;
   /** A repeated call with the same key has no second effect. Default false. */
-  readonly isIdempotent?: boolean;
+  readonly idempotent?: boolean;
   readonly retry?: RetryPolicy;
   /** Of one attempt. */
   readonly timeoutMs?: number;
@@ -63,7 +64,7 @@ export interface FunctionTool<Schema extends AnySchema = AnySchema> extends Tool
 
 /** A tool that asks, waits or has steps of its own. It is no step: its function is repeated, and its calls are on record. */
 export interface ComposedTool<Schema extends AnySchema = AnySchema> extends ToolParts<Schema> {
-  readonly isComposed: true;
+  readonly composed: true;
   readonly run: (args: SchemaValue<Schema>, ctx: NodeContext) => unknown;
 }
 
@@ -72,12 +73,33 @@ export interface NodeTool<Schema extends AnySchema = AnySchema> extends ToolPart
   readonly node: NodeDraft | Graph;
 }
 
+const sharedKeys = [
+  'description',
+  'input',
+  'approval',
+  'cacheable',
+  'callsMax',
+  'onFailure',
+] as const satisfies readonly (keyof NodeTool)[];
+const functionKeys = [
+  ...sharedKeys,
+  'run',
+  'composed',
+  'effect',
+  'idempotent',
+  'retry',
+  'timeoutMs',
+  'reconcile',
+] as const satisfies readonly (keyof FunctionTool)[];
+const composedKeys = [...sharedKeys, 'run', 'composed'] as const satisfies readonly (keyof ComposedTool)[];
+const nodeKeys = [...sharedKeys, 'node'] as const satisfies readonly (keyof NodeTool)[];
+
 export type AgentTool<Schema extends AnySchema = AnySchema> =
   FunctionTool<Schema> | ComposedTool<Schema> | NodeTool<Schema>;
 
 /**
  * Makes a tool of a function; the types of its arguments follow from the schema.
- * @throws CONFIG_INVALID no description, no schema, or no function
+ * @throws CONFIG_INVALID no description, no schema, no function, or an option that such a tool does not have
  */
 export function tool<Schema extends AnySchema>(definition: FunctionTool<Schema>): FunctionTool;
 export function tool<Schema extends AnySchema>(definition: ComposedTool<Schema>): ComposedTool;
@@ -86,8 +108,17 @@ export function tool<Schema extends AnySchema>(definition: AgentTool<Schema>): A
   const refuse = (reason: string): never => {
     throw new CairnError('CONFIG_INVALID', { reason: `tool: ${reason}` });
   };
+  const { run, node, composed } = (definition ?? {}) as {
+    readonly run?: unknown;
+    readonly node?: unknown;
+    readonly composed?: unknown;
+  };
+  refuseUnknownKeys(
+    'tool',
+    definition,
+    node !== undefined ? nodeKeys : composed === true ? composedKeys : functionKeys,
+  );
   const { description, input } = definition;
-  const { run, node } = definition as { readonly run?: unknown; readonly node?: unknown };
   if (typeof description !== 'string' || description === '') refuse('it needs a description, which the model reads');
   if (!isStandardSchema(input) && (typeof input !== 'object' || input === null))
     refuse('it needs a schema as its input');

@@ -99,6 +99,17 @@ test('A5 a call that cannot be made, and a tool that fails, are told to the mode
   ]);
 });
 
+test('P6 an option that a tool does not have is refused where the tool is made', () => {
+  const parts = { description: 'Does.', input: { type: 'object' } };
+  const made = (more: object) => () => tool({ ...parts, ...more } as never);
+  expect(made({ run: () => 1, isIdempotent: true })).toThrow(
+    /tool knows no option "isIdempotent"; it knows .*idempotent/u,
+  );
+  expect(made({ run: () => 1, composed: true, effect: 'read' })).toThrow(/no option "effect"/u);
+  expect(made({ node: {}, retry: { attempts: 2 } })).toThrow(/no option "retry"/u);
+  expect(() => tool(undefined as never)).toThrow(/tool needs a configuration/u);
+});
+
 describe('A6 a tool that acts on the world', () => {
   const sent: unknown[] = [];
   const mail = tool({
@@ -157,7 +168,7 @@ test.each(['save', 'retire'] as const)(
     const forgets = tool({
       description: 'Forgets.',
       input: { type: 'object' },
-      isComposed: true,
+      composed: true,
       run: (_, ctx) => ctx[call]('all'),
     });
     const { bench, graph } = kit([{ calls: [{ tool: 'forgets' }] }, 'Done.'], { tools: { forgets } });
@@ -195,7 +206,7 @@ test('A3 a prompt that changed under a paused agent is told before anything is p
   const ask = tool({
     description: 'Asks.',
     input: { type: 'object' },
-    isComposed: true,
+    composed: true,
     run: (_, ctx) => ctx.ask({ prompt: 'Which?' }),
   });
   const script: Script = (_, index) => (index % 2 === 0 ? { calls: [{ tool: 'ask' }] } : 'Done.');

@@ -55,7 +55,7 @@ export async function needsApproval(
   const { approval } = definition;
   if (typeof approval === 'function') return approval(args);
   if (approval !== undefined) return approval === 'always';
-  const effect = 'run' in definition && definition.isComposed !== true ? (definition.effect ?? 'external') : 'pure';
+  const effect = 'run' in definition && definition.composed !== true ? (definition.effect ?? 'external') : 'pure';
   return (effect === 'write' || effect === 'external') && allow !== true && !allow.includes(name);
 }
 

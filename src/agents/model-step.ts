@@ -17,7 +17,7 @@ export interface ModelStepOptions {
   /** Of one attempt. */
   readonly timeoutMs?: number;
   /** A call that offers tools which the provider runs may be repeated without harm. Default false. */
-  readonly isIdempotent?: boolean;
+  readonly idempotent?: boolean;
   /** Models that are asked in turn where the one before gives no answer. */
   readonly fallbacks?: readonly string[];
   /** Units that a call spends beside those of Q7.1: `tokens`, read and written together, and `seconds`, as long as it takes. */
@@ -63,12 +63,12 @@ export class ModelSteps {
     { note, atMost }: CallNotes = {},
   ): Promise<ModelResponse> {
     const ctx = this.#ctx;
-    const { retry = defaultRetry, timeoutMs, isIdempotent = false, fallbacks = [] } = this.#options;
+    const { retry = defaultRetry, timeoutMs, idempotent = false, fallbacks = [] } = this.#options;
     const { name, key, marks, isRecorded } = this.#record.enter(settings, messages);
     const options = {
       effect: 'external',
       // The provider acts on the world in a call that offers tools of its own.
-      idempotent: isIdempotent || settings.tools?.some((tool) => 'providerTool' in tool) !== true,
+      idempotent: idempotent || settings.tools?.some((tool) => 'providerTool' in tool) !== true,
       input: key,
       retry,
       ...(timeoutMs === undefined ? {} : { timeoutMs }),

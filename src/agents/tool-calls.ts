@@ -75,9 +75,9 @@ export class ToolCalls {
    */
   make(call: ToolCallPart, told?: ResultNote): Promise<Observation> {
     const tool = this.#box.find(call.tool) as NamedTool;
-    const { isCacheable = false, callsMax } = tool.definition;
+    const { cacheable = false, callsMax } = tool.definition;
     const key = toolCallKey(tool.name, call.input);
-    const known = isCacheable ? this.#cache.get(key) : undefined;
+    const known = cacheable ? this.#cache.get(key) : undefined;
     if (known !== undefined) {
       this.#ctx.emit({ type: 'tool-cached', call: call.id, tool: tool.name });
       return known.then((observation) => ({ ...observation, isCached: true }));
@@ -86,7 +86,7 @@ export class ToolCalls {
       return Promise.resolve(refusal(`${tool.name} may be called ${callsMax} times, and was: go on without it`));
     const nth = count(this.#nths, key);
     const made = this.#make(tool, nth === 1 ? key : `${key} ${nth}`, call, told);
-    return isCacheable ? this.#remember(key, made) : made;
+    return cacheable ? this.#remember(key, made) : made;
   }
 
   /** Failures are not remembered: an equal call may fare better. */
@@ -123,12 +123,13 @@ export class ToolCalls {
     const ctx = this.#ctx;
     if (graph !== undefined) return runAsChild(ctx, tool, key, args);
     const own = definition as FunctionTool | ComposedTool;
-    if (own.isComposed === true) return own.run(args, scopeContext(ctx, key));
-    const { reconcile, effect = 'external', retry, timeoutMs, isIdempotent = false } = own;
+    if (own.composed === true) return own.run(args, scopeContext(ctx, key));
+    const { reconcile, effect = 'external', retry, timeoutMs, idempotent = false } = own;
     const options = {
       effect,
-      idempotent: isIdempotent,
+      idempotent,
       input: args,
+      about: `${tool.name} ${encodeValue(args)}`,
       ...(retry === undefined ? {} : { retry }),
       ...(timeoutMs === undefined ? {} : { timeoutMs }),
       ...(reconcile === undefined
@@ -156,7 +157,7 @@ function count(counts: Map<string, number>, key: string): number {
 }
 
 function isRecorded({ definition }: NamedTool): boolean {
-  return !('isComposed' in definition && definition.isComposed);
+  return !('composed' in definition && definition.composed);
 }
 
 function callContext(ctx: NodeContext, { idempotencyKey, attempt, signal }: StepContext): ToolCallContext {
@@ -189,7 +190,7 @@ const refusal = (output: string): Observation => ({ output, isError: true });
 
 /** Of an effect that failed it is not known whether it happened, unless the failure says so: the model must not take it for undone. */
 function failureText({ name, definition }: NamedTool, error: Error): string {
-  const isStep = 'run' in definition && definition.isComposed !== true;
+  const isStep = 'run' in definition && definition.composed !== true;
   const effect = isStep ? (definition.effect ?? 'external') : 'pure';
   const { applied } = error as Partial<NodeFailure>;
   const isOpen = (effect === 'write' || effect === 'external') && applied !== 'no';

@@ -143,6 +143,8 @@ export interface Intent {
   readonly deadlineAt: number;
   /** The worker that started it. */
   readonly by?: string;
+  /** What the call does, in words. */
+  readonly about?: string;
 }
 
 /** `call`: something done to a child run, once. */

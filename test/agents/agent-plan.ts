@@ -116,12 +116,12 @@ function toolsOf({ oracle, sleep }: CrashProcess): Tools {
       },
     }),
     send: effect('send', 'once', { reconcile: ({ idempotencyKey }) => oracle.reconcile(idempotencyKey) }),
-    push: effect('push', 'repeatable', { isIdempotent: true }),
-    approved: effect('approved', 'repeatable', { isIdempotent: true, approval: 'always' }),
+    push: effect('push', 'repeatable', { idempotent: true }),
+    approved: effect('approved', 'repeatable', { idempotent: true, approval: 'always' }),
     ask: tool({
       description: 'ask',
       input,
-      isComposed: true,
+      composed: true,
       run: async (args, ctx) => [
         await ctx.step('look', { input: args }, () => args),
         await ctx.ask({ prompt: 'Well?' }),
@@ -131,10 +131,10 @@ function toolsOf({ oracle, sleep }: CrashProcess): Tools {
       description: 'cached',
       input,
       effect: 'read',
-      isCacheable: true,
+      cacheable: true,
       run: (args) => args,
     }),
-    limited: effect('limited', 'repeatable', { isIdempotent: true, callsMax: 2 }),
+    limited: effect('limited', 'repeatable', { idempotent: true, callsMax: 2 }),
     yields: tool({
       description: 'yields',
       input,

@@ -10,7 +10,7 @@ const look = tool({
   description: 'Looks.',
   input: { type: 'object' },
   effect: 'read',
-  isCacheable: true,
+  cacheable: true,
   run: (args) => ({ args }),
 });
 const limited = tool({
@@ -23,7 +23,7 @@ const limited = tool({
 const ask = tool({
   description: 'Asks.',
   input: { type: 'object' },
-  isComposed: true,
+  composed: true,
   run: (_, ctx) => ctx.ask({ prompt: 'Which?' }),
 });
 const config: Partial<AgentConfig> = {

@@ -13,7 +13,7 @@ export interface ListedTool {
   readonly description: string;
   readonly inputSchema: JsonSchema;
   readonly isReadOnly: boolean;
-  readonly isIdempotent: boolean;
+  readonly idempotent: boolean;
 }
 
 /** What a call gave, in the server's parts. */
@@ -152,6 +152,6 @@ function listed(tool: {
     description: description === undefined || description === '' ? name : description,
     inputSchema: inputSchema as JsonSchema,
     isReadOnly: annotations.readOnlyHint === true,
-    isIdempotent: annotations.idempotentHint === true,
+    idempotent: annotations.idempotentHint === true,
   };
 }

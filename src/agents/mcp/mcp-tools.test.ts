@@ -173,7 +173,7 @@ describe('A23 a server that has changed', () => {
   const ask = tool({
     description: 'Asks.',
     input: { type: 'object' },
-    isComposed: true,
+    composed: true,
     run: (_, ctx) => ctx.ask({ prompt: 'Which?' }),
   });
   /** The agent waits for a person; then it calls the server. */

@@ -59,7 +59,7 @@ export function servedTool(source: McpTools, listed: ListedTool): FunctionTool {
     description,
     input: inputSchema,
     effect: isRead ? 'read' : 'external',
-    isIdempotent: trustsAnnotations && listed.isIdempotent,
+    idempotent: trustsAnnotations && listed.idempotent,
     approval: isRead || allow === true || allow.includes(name) ? 'never' : 'always',
     retry: { attempts: 3, on: ['MCP_UNAVAILABLE'] },
     run: (args, { secrets, signal, files }) =>

@@ -67,6 +67,20 @@ test.each([
   expect(calls()).toBe(1);
 });
 
+test('X3 who is asked about an effect is told which node and step it is, and what it says about itself', async () => {
+  const saying = (about: string) => (run: () => unknown) =>
+    graphOf('g', [node('a', 'read', (ctx) => ctx.step('s', { effect: 'write', about }, run))], edges('> a', 'a >'));
+  const promptOf = async (make: (run: () => unknown) => Graph): Promise<string | undefined> => {
+    const { bench, graph } = await killedInEffect(make);
+    return (await resumeToRest(afterCrash(bench), 'r', graph)).waits[0]?.prompt;
+  };
+  const asked = (what: string): string => `It is not known whether this write effect happened: ${what}. Did it?`;
+  expect(await promptOf(ofNode)).toBe(asked('a'));
+  expect(await promptOf(ofStep)).toBe(asked('a, step s'));
+  expect(await promptOf(saying('mail to ada'))).toBe(asked('a: mail to ada'));
+  expect(await promptOf(saying(`${'x'.repeat(499)}😀`))).toBe(asked(`a: ${'x'.repeat(499)}\u{fffd}`));
+});
+
 test('W3 a decision that is none is refused, and the doubt stays', async () => {
   const { bench, graph } = await killedInEffect(ofNode);
   const paused = await resumeToRest(afterCrash(bench), 'r', graph);

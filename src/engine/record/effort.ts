@@ -37,6 +37,8 @@ export interface Effort extends Due {
   readonly retry: RetryPolicy | undefined;
   /** Its own, in ms. */
   readonly timeoutMs: number | undefined;
+  /** What it does, in words, for a person who is asked about it. */
+  readonly about: string | undefined;
   /** Asks the world whether the effect under a key happened. */
   readonly reconcile: StepOptions['reconcile'] | undefined;
   /** What is written of it now, if anything. */
@@ -65,6 +67,7 @@ export class NodeEffort implements Effort {
   readonly activation: Activation;
   readonly stepKey = undefined;
   readonly givenHash = undefined;
+  readonly about = undefined;
   readonly reconcile: Effort['reconcile'];
 
   constructor(activation: Activation) {
@@ -175,6 +178,9 @@ export class StepEffort implements Effort {
   }
   get timeoutMs(): number | undefined {
     return this.options.timeoutMs;
+  }
+  get about(): string | undefined {
+    return this.options.about;
   }
   get reconcile(): Effort['reconcile'] {
     return this.options.reconcile;

@@ -2,6 +2,9 @@
 import type { RunCore } from '../run/run-core.ts';
 import type { Effort, EffortFields } from './effort.ts';
 
+/** Characters of what is told of an effect. */
+const aboutLengthMax = 500;
+
 /** An announcement that has been written. */
 export interface Announced {
   readonly effort: Effort;
@@ -16,15 +19,21 @@ export function effortKeyOf(core: RunCore, effort: Effort): string {
   return effort.fields()?.intent?.key ?? effort.keyIn(core.keySeed);
 }
 
+function toldOf({ secrets }: RunCore, about: string): string {
+  return (secrets.mask?.text(about) ?? about).slice(0, aboutLengthMax).toWellFormed();
+}
+
 /** Writes that an effect is about to begin, under the key it began under before, if it did. It begins when that is durable. */
 export function announce(core: RunCore, effort: Effort, attempt: number): Announced {
   const { clock, ids, limits } = core.env;
   const before = effort.fields();
   const key = effortKeyOf(core, effort);
   const timeoutMs = effort.timeoutMs ?? limits.effectMs;
+  const about = effort.about === undefined ? undefined : toldOf(core, effort.about);
+  const intent = { key, attempt, deadlineAt: clock.now() + timeoutMs, by: ids.workerId };
   effort.write({
     ...(attempt > 1 ? { attempt } : {}),
-    intent: { key, attempt, deadlineAt: clock.now() + timeoutMs, by: ids.workerId },
+    intent: about === undefined ? intent : { ...intent, about },
   });
   core.draft.note({ kind: 'intent', ...effort.place, attempt, effect: effort.effect });
   return { effort, before, deadlineMs: clock.monotonic() + timeoutMs };

@@ -177,6 +177,11 @@ export interface StepOptions {
   readonly reconcile?: (asked: { readonly idempotencyKey: string }) => Promise<Reconciliation> | Reconciliation;
   /** The most that one attempt spends, by unit: reserved before it begins, so that the budget is never passed. */
   readonly atMost?: AtMost;
+  /**
+   * What the call does, for the person who is asked whether it happened: `mail to ada`. Kept while the effect is open, up to 500 characters;
+   * no part of what the step is known by.
+   */
+  readonly about?: string;
 }
 
 /** How an event is told. */

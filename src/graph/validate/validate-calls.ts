@@ -19,6 +19,7 @@ const stepFields = [
   'idempotent',
   'reconcile',
   'atMost',
+  'about',
 ] as const satisfies readonly (keyof StepOptions)[];
 const questionFields = [
   'name',
@@ -43,6 +44,7 @@ export function stepFault(options: StepOptions): string | undefined {
   checkRetry(report, '', options.retry);
   checkRange(report, '', 'timeoutMs', options.timeoutMs, { min: 1 });
   checkType(report, '', 'idempotent', options.idempotent, 'boolean');
+  checkType(report, '', 'about', options.about, 'string');
   checkType(report, '', 'reconcile', options.reconcile, 'function');
   if (options.atMost !== 'nothing') checkAmounts(report, '', 'atMost', options.atMost);
   return firstOf(report);

@@ -256,6 +256,7 @@ test('S6 a store has an identity of its own from when it is made, which a copy k
   expect(await identityOf(copy)).toBe('shop-staging');
   expect(await identityOf(path)).toBe(made);
   expect(codeOf(() => openSqliteStore({ path, identity: '' }))).toBe('CONFIG_INVALID');
+  expect(() => openSqliteStore(path as never)).toThrow("it takes options: { path: 'runs.db' }");
 });
 
 test('P6 a truncated or overwritten file is STORE_CORRUPT, at opening or when the damage is met', async () => {

@@ -44,7 +44,12 @@ const checks: Readonly<Record<keyof SqliteStoreOptions, Check>> = {
 
 /** @throws CONFIG_INVALID an option that is none, or is not what it must be */
 export function checkOptions(options: unknown): asserts options is SqliteStoreOptions {
-  const given: Readonly<Record<string, unknown>> = { path: undefined, ...(options as object | undefined) };
+  if (options !== undefined && (typeof options !== 'object' || options === null))
+    throw new CairnError('CONFIG_INVALID', {
+      path: 'openSqliteStore',
+      reason: "it takes options: { path: 'runs.db' }",
+    });
+  const given: Readonly<Record<string, unknown>> = { path: undefined, ...options };
   for (const [path, value] of Object.entries(given)) {
     const check = Object.hasOwn(checks, path) ? checks[path as keyof SqliteStoreOptions] : undefined;
     if (check === undefined) {
