@@ -6,6 +6,7 @@ import { checkAgainst } from '../schema/standard-schema.ts';
 import type { ComposedTool, FunctionTool, ToolCallContext } from './agent-tool.ts';
 import { askApproval, needsApproval, refusedText } from './approval.ts';
 import { lastOf, observe, storable, type Observation } from './observation.ts';
+import { encodeValue } from '../state/values/codec.ts';
 import { scopeContext } from './scoped-context.ts';
 import type { NamedTool, ToolOffer } from './tool-box.ts';
 import { isOfTool } from './tool-failure.ts';

@@ -8,6 +8,7 @@ import { lastOf } from '../agents/observation.ts';
 import { isOfTool } from '../agents/tool-failure.ts';
 import type { NodeContext, StepContext } from '../graph/contracts/node-contract.ts';
 import { checkAgainst } from '../schema/standard-schema.ts';
+import { encodeValue } from '../state/values/codec.ts';
 import { askedTool } from './asked-tool.ts';
 import type { AskedCalls } from './asked-calls.ts';
 import type { Attempt } from './attempt.ts';
@@ -16,12 +17,9 @@ import { plainCopy } from './plain-copy.ts';
 import type { SdkToolOptions } from './sdk-types.ts';
 
 /** What recovery may do with a tool's calls. */
-export interface ToolOptions extends Pick<
-  FunctionTool,
-  'effect' | 'isIdempotent' | 'retry' | 'timeoutMs' | 'reconcile'
-> {
+export interface ToolOptions extends Pick<FunctionTool, 'effect' | 'idempotent' | 'retry' | 'timeoutMs' | 'reconcile'> {
   /** The tool asks, waits, or has steps of its own: its function is repeated, and what it calls through `contextOf` is on record. */
-  readonly isComposed?: boolean;
+  readonly composed?: boolean;
   /** When a person is asked before a call. Default: as the tool's `needsApproval` says. */
   readonly approval?: Approval<unknown>;
 }
@@ -106,12 +104,12 @@ export class DurableTools {
       (call: string) =>
       (value: unknown): void =>
         ctx.emit({ type: 'tool-progress', call, tool: name, value: plainCopy(value) });
-    if (how.isComposed === true) {
+    if (how.composed === true) {
       const own = { ...options };
       noteToolCall(own, { context: scopeContext(ctx, key) });
       return lastOf(execute(input, own), tellAs(key));
     }
-    return ctx.step(key, stepOptionsOf(how, input), (step) =>
+    return ctx.step(key, stepOptionsOf(name, how, input), (step) =>
       attempt.inside('tool', () => {
         const own = { ...options, abortSignal: signalOf(step, options) };
         noteToolCall(own, { call: callContext(ctx, step) });
@@ -121,12 +119,14 @@ export class DurableTools {
   }
 }
 
-function stepOptionsOf(how: ToolOptions, args: unknown): Parameters<NodeContext['step']>[1] {
-  const { effect = 'external', isIdempotent = false, retry, timeoutMs, reconcile } = how;
+function stepOptionsOf(name: string, how: ToolOptions, args: unknown): Parameters<NodeContext['step']>[1] {
+  const { effect = 'external', idempotent = false, retry, timeoutMs, reconcile } = how;
+  const input = plainCopy(args);
   return {
     effect,
-    idempotent: isIdempotent,
-    input: plainCopy(args),
+    idempotent,
+    input,
+    about: `${name} ${encodeValue(input)}`,
     ...(retry !== undefined && { retry }),
     ...(timeoutMs !== undefined && { timeoutMs }),
     ...(reconcile !== undefined && {

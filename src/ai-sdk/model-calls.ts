@@ -16,7 +16,7 @@ export interface ModelOptions {
   /** Of one attempt. */
   readonly timeoutMs?: number;
   /** A call that offers tools which the provider runs may be repeated without harm. Default false. */
-  readonly isIdempotent?: boolean;
+  readonly idempotent?: boolean;
 }
 
 /** What one attempt of a call is made with. */
@@ -93,12 +93,12 @@ export class ModelCalls {
     }
   }
 
-  #optionsOf({ tools = [] }: SdkCallOptions, { retry = defaultRetry, timeoutMs, isIdempotent = false }: ModelOptions) {
+  #optionsOf({ tools = [] }: SdkCallOptions, { retry = defaultRetry, timeoutMs, idempotent = false }: ModelOptions) {
     const isActing = tools.some(({ type, name }) => type === 'provider' && !this.#ownTools.has(name));
     return {
       effect: 'external' as const,
       // The provider acts on the world in a call that offers tools of its own.
-      idempotent: isIdempotent || !isActing,
+      idempotent: idempotent || !isActing,
       retry,
       ...(timeoutMs !== undefined && { timeoutMs }),
     };
