@@ -1,13 +1,7 @@
 /** What an agent may use: functions with a schema of their arguments. Nodes, graphs and other agents are tools as they are. */
 import { CairnError } from '../errors.ts';
-import type {
-  EffectClass,
-  NodeContext,
-  Reconciliation,
-  RetryPolicy,
-  SecretReader,
-  FileAccess,
-} from '../graph/contracts/node-contract.ts';
+import type { EffectClass, NodeContext, Reconciliation, RetryPolicy } from '../graph/contracts/node-contract.ts';
+import type { SecretReader, FileAccess } from '../graph/contracts/context-access.ts';
 import type { Graph } from '../graph/graph.ts';
 import { refuseUnknownKeys } from '../nodes/draft/known-keys.ts';
 import type { NodeDraft } from '../nodes/draft/node-draft.ts';

@@ -102,7 +102,9 @@ test('A5 a call that cannot be made, and a tool that fails, are told to the mode
 test('P6 an option that a tool does not have is refused where the tool is made', () => {
   const parts = { description: 'Does.', input: { type: 'object' } };
   const made = (more: object) => () => tool({ ...parts, ...more } as never);
-  expect(made({ run: () => 1, idempotent: true })).toThrow(/tool knows no option "idempotent"; it knows .*idempotent/u);
+  expect(made({ run: () => 1, isIdempotent: true })).toThrow(
+    /tool knows no option "isIdempotent"; it knows .*idempotent/u,
+  );
   expect(made({ run: () => 1, composed: true, effect: 'read' })).toThrow(/no option "effect"/u);
   expect(made({ node: {}, retry: { attempts: 2 } })).toThrow(/no option "retry"/u);
   expect(() => tool(undefined as never)).toThrow(/tool needs a configuration/u);

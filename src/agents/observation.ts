@@ -1,5 +1,5 @@
 /** What the model is shown of a tool's result: all of it if it is short, else its ends and a file that holds the rest. */
-import type { FileAccess } from '../graph/contracts/node-contract.ts';
+import type { FileAccess } from '../graph/contracts/context-access.ts';
 import { FileRef } from '../graph/file-ref.ts';
 import { mapLeaves } from '../nodes/draft/map-leaves.ts';
 import { encodeValue } from '../state/values/codec.ts';

@@ -1,6 +1,7 @@
 /** A node's context whose calls are named under a prefix, so that several parts of one function cannot meet under a name. */
 import { CairnError } from '../errors.ts';
-import type { NodeContext, VisitPast } from '../graph/contracts/node-contract.ts';
+import type { NodeContext } from '../graph/contracts/node-contract.ts';
+import type { VisitPast } from '../graph/contracts/context-access.ts';
 
 const named = ['step', 'append', 'list'] as const;
 

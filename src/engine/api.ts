@@ -2,7 +2,8 @@
 import type { CairnError } from '../errors.ts';
 import type { Amounts } from '../graph/amounts.ts';
 import type { Graph } from '../graph/graph.ts';
-import type { FileAccess, StateView } from '../graph/contracts/node-contract.ts';
+import type { StateView } from '../graph/contracts/node-contract.ts';
+import type { FileAccess } from '../graph/contracts/context-access.ts';
 import type { History } from '../history/history.ts';
 import type { CheckpointName, CheckpointPosition } from '../history/read/references.ts';
 import type { Change } from '../history/stored/change.ts';

@@ -1,7 +1,7 @@
 /** The engine: admits, resumes, answers, forks and previews runs over a store (see api.ts for the contract). */
 import { CairnError } from '../errors.ts';
 import type { Graph } from '../graph/graph.ts';
-import type { FileAccess } from '../graph/contracts/node-contract.ts';
+import type { FileAccess } from '../graph/contracts/context-access.ts';
 import type { History } from '../history/history.ts';
 import { loadState, type LoadedState } from '../history/load/load.ts';
 import type { CheckpointName } from '../history/read/references.ts';

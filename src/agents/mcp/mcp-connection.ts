@@ -1,7 +1,8 @@
 /** The one place that speaks to MCP servers: a connection is opened for one piece of work, and closed with it. */
 import type { Client, CallToolResult, Transport } from '@modelcontextprotocol/client';
 import { CairnError } from '../../errors.ts';
-import { NodeFailure, type SecretReader } from '../../graph/contracts/node-contract.ts';
+import { NodeFailure } from '../../graph/contracts/node-contract.ts';
+import type { SecretReader } from '../../graph/contracts/context-access.ts';
 import type { JsonSchema } from '../../graph/contracts/node-type.ts';
 import { maskFailure } from '../../nodes/secrets/mask.ts';
 import { resolveSecrets } from '../../nodes/secrets/secret.ts';

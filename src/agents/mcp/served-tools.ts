@@ -1,6 +1,7 @@
 /** The tools of an MCP server as tools of an agent: under names of their own, each a step, marked so that a change is seen. */
 import { CairnError } from '../../errors.ts';
-import { NodeFailure, type FileAccess } from '../../graph/contracts/node-contract.ts';
+import { NodeFailure } from '../../graph/contracts/node-contract.ts';
+import type { FileAccess } from '../../graph/contracts/context-access.ts';
 import type { FileRef } from '../../graph/file-ref.ts';
 import { canonicalText } from '../../state/values/canonical.ts';
 import { hashText } from '../../state/values/hash.ts';

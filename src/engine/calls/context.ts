@@ -1,20 +1,17 @@
 /** What a node's function is handed: the NodeContext of one attempt. */
 import type { Amounts } from '../../graph/amounts.ts';
 import type {
-  BlobAccess,
   ChildHandle,
   ChildResult,
   EmitOptions,
   ChildRunOptions,
-  FileAccess,
   NodeContext,
   Question,
-  SecretReader,
   StateView,
   StepContext,
   StepOptions,
-  VisitPast,
 } from '../../graph/contracts/node-contract.ts';
+import type { BlobAccess, FileAccess, SecretReader, VisitPast } from '../../graph/contracts/context-access.ts';
 import type { AnswerTo } from '../../graph/contracts/answer-types.ts';
 import type { Graph } from '../../graph/graph.ts';
 import type { ModelAccess } from '../../graph/contracts/model-contract.ts';

@@ -1,6 +1,6 @@
 /** Files of a tenant: bytes in the blob store, references as values. */
 import { FileRef } from '../../graph/file-ref.ts';
-import type { FileAccess } from '../../graph/contracts/node-contract.ts';
+import type { FileAccess } from '../../graph/contracts/context-access.ts';
 import type { BlobOwner } from '../../ports/blobs.ts';
 import type { RunSecrets } from '../run/run-secrets.ts';
 import type { EngineEnvironment } from '../run/run-core.ts';

@@ -1,6 +1,6 @@
 /** Secrets as a node's code gets them; the run keeps the names of those that it asked for, and never a value. */
 import { CairnError } from '../../errors.ts';
-import type { SecretReader } from '../../graph/contracts/node-contract.ts';
+import type { SecretReader } from '../../graph/contracts/context-access.ts';
 import type { Secrets } from '../../ports/secrets.ts';
 import { factsOf } from '../effects/retry.ts';
 import type { RunCore } from '../run/run-core.ts';

@@ -1,5 +1,5 @@
 /** `ctx.past`: what is on record of a visit, for functions that check that they repeat themselves. */
-import type { PastStep, VisitPast } from '../../graph/contracts/node-contract.ts';
+import type { PastStep, VisitPast } from '../../graph/contracts/context-access.ts';
 import { nameOfStepKey } from '../record/step-keys.ts';
 import type { Activation } from '../run/frame-run.ts';
 import type { RunCore } from '../run/run-core.ts';

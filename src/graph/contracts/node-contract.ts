@@ -1,7 +1,7 @@
 /** What a node may do and say: the contract between the engine and the code behind a node. */
 import type { Amounts, AtMost } from '../amounts.ts';
 import type { AnswerTo } from './answer-types.ts';
-import type { FileRef } from '../file-ref.ts';
+import type { BlobAccess, FileAccess, SecretReader, VisitPast } from './context-access.ts';
 import type { ModelAccess } from './model-contract.ts';
 import type { NoNames } from '../no-names.ts';
 
@@ -339,43 +339,6 @@ export interface NodeContext {
   readonly past: VisitPast;
   /** The engine's clock, epoch ms. */
   now(): number;
-}
-
-/** The record of a visit. It differs between an attempt that is repeated and one that is not, so nothing but a check may depend on it (P1). */
-export interface VisitPast {
-  /** The run is a fork: other calls than those on record are new ones. */
-  readonly isFork: boolean;
-  /** Steps by their names, in the order in which they were recorded. */
-  steps(): readonly PastStep[];
-}
-
-/** A step on record. `started`: nothing is known of its end. */
-export interface PastStep {
-  readonly name: string;
-  readonly status: 'started' | 'done' | 'failed';
-  readonly output?: unknown;
-}
-
-/** Resolves secret references when an attempt starts. Values are never written; the run keeps the names, and a resume looks them up first. */
-export interface SecretReader {
-  /** @throws SECRET_MISSING the name is not set; SECRET_UNAVAILABLE the source of secrets failed */
-  get(name: string): Promise<string>;
-  /** Names and values of the secrets of 8 or more characters that the run has resolved so far, to be masked in what comes back from outside. */
-  known?(): Iterable<readonly [name: string, value: string]>;
-}
-
-/** Bytes stored once by content hash, scoped to the run's tenant. */
-export interface BlobAccess {
-  put(bytes: Uint8Array): Promise<string>;
-  get(hash: string): Promise<Uint8Array>;
-}
-
-/** Files as values: bytes are stored once, scoped to the run's tenant, and a reference stands for them wherever a value may stand. */
-export interface FileAccess {
-  /** @param about.type - media type. Default `application/octet-stream` */
-  put(bytes: Uint8Array, about: { readonly name: string; readonly type?: string }): Promise<FileRef>;
-  /** @throws BLOB_NOT_FOUND, BLOB_CORRUPT */
-  get(file: FileRef): Promise<Uint8Array>;
 }
 
 /** What `reconcile` is told of the activation in doubt: it sees the state that the attempt saw (E9). */

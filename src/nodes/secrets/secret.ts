@@ -1,6 +1,6 @@
 /** References to secrets: resolved when an attempt starts, never written. */
 import { CairnError } from '../../errors.ts';
-import type { SecretReader } from '../../graph/contracts/node-contract.ts';
+import type { SecretReader } from '../../graph/contracts/context-access.ts';
 import { SecretReference } from '../../graph/secret-reference.ts';
 import { mapLeaves } from '../draft/map-leaves.ts';
 import { TextMask } from '../../state/secrecy/text-mask.ts';

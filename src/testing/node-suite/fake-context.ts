@@ -6,15 +6,14 @@ import { FileRef } from '../../graph/file-ref.ts';
 import { accessModels } from '../../ports/model-access.ts';
 import type { Models } from '../../ports/model.ts';
 import type {
-  BlobAccess,
   ChildHandle,
   ChildResult,
-  FileAccess,
   NodeContext,
   Question,
   StateView,
   StepOptions,
 } from '../../graph/contracts/node-contract.ts';
+import type { BlobAccess, FileAccess } from '../../graph/contracts/context-access.ts';
 
 export interface FakeContextOptions extends Partial<Omit<NodeContext, 'state' | 'secrets' | 'models'>> {
   readonly state?: Partial<StateView>;

@@ -4,20 +4,17 @@ import type { AnswerTo } from '../../../graph/contracts/answer-types.ts';
 import type { ModelAccess } from '../../../graph/contracts/model-contract.ts';
 import { CairnError } from '../../../errors.ts';
 import type {
-  BlobAccess,
-  FileAccess,
   ChildHandle,
   ChildResult,
   ChildRunOptions,
   NodeContext,
   EmitOptions,
   Question,
-  SecretReader,
   StateView,
   StepContext,
   StepOptions,
-  VisitPast,
 } from '../../../graph/contracts/node-contract.ts';
+import type { BlobAccess, FileAccess, SecretReader, VisitPast } from '../../../graph/contracts/context-access.ts';
 import type { FileOutput, Inputs, Need, TypedNodeContext } from '../../../graph/contracts/node-type.ts';
 import type { WorkflowParts } from './block-parts.ts';
 
