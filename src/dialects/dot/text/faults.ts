@@ -1,0 +1,90 @@
+/** Collects what is to be said of a DOT file, each with its line and column: all of it, never only the first. */
+import type { Violation } from '../../../graph/graph.ts';
+
+/** One fault as a reader reports it. */
+export interface DotFault {
+  /** Rule of docs/spec/dot.md. */
+  readonly rule: string;
+  readonly message: string;
+  readonly fix: string;
+  /** Default `error`. */
+  readonly severity?: 'error' | 'warning';
+  /** Whether the source line is shown with a caret below the place. Default false. */
+  readonly isShown?: boolean;
+}
+
+/** What is beyond this many is not reported: a file of garbage would give a message for each of its characters. */
+const faultsMax = 1_000;
+/** Characters of a source line that are shown. */
+const shownMax = 100;
+
+export class DotFaults {
+  readonly #text: string;
+  readonly #source: string;
+  /** Offsets at which lines begin; made when the first place is asked for. */
+  #lines: readonly number[] | undefined;
+  readonly #found: { readonly at: number; readonly violation: Violation }[] = [];
+
+  /** @param source - name of the file, for places */
+  constructor(text: string, source: string) {
+    this.#text = text;
+    this.#source = source;
+  }
+
+  /** @param at - offset of the character that is at fault */
+  add(at: number, { rule, message, fix, severity = 'error', isShown = false }: DotFault): void {
+    if (this.#found.length >= faultsMax) return;
+    const shown = isShown ? `${message}\n${this.#excerpt(at)}` : message;
+    this.#found.push({ at, violation: { rule, severity, place: this.placeOf(at), message: shown, fix } });
+  }
+
+  get hasErrors(): boolean {
+    return this.#found.some(({ violation }) => violation.severity === 'error');
+  }
+
+  /** In the order of the file. */
+  get violations(): readonly Violation[] {
+    return this.#found.toSorted((a, b) => a.at - b.at).map(({ violation }) => violation);
+  }
+
+  /** `file:line:column`, both counted from 1. */
+  placeOf(at: number): string {
+    const line = this.#lineOf(at);
+    return `${this.#source}:${line + 1}:${at - this.#lineStart(line) + 1}`;
+  }
+
+  /** The source line, and a caret below the place. */
+  #excerpt(at: number): string {
+    const line = this.#lineOf(at);
+    const start = Math.max(this.#lineStart(line), at - shownMax / 2);
+    const found = this.#text.indexOf('\n', at);
+    const end = Math.min(found < 0 ? this.#text.length : found, start + shownMax);
+    const shown = this.#text.slice(start, end).replaceAll(/\s/g, ' ');
+    const margin = `  ${line + 1} | `;
+    return `${margin}${shown}\n${' '.repeat(margin.length + at - start)}^`;
+  }
+
+  #lineStart(line: number): number {
+    return this.#starts()[line] ?? 0;
+  }
+
+  #lineOf(at: number): number {
+    const starts = this.#starts();
+    let low = 0;
+    let high = starts.length - 1;
+    while (low < high) {
+      const middle = Math.ceil((low + high) / 2);
+      if ((starts[middle] as number) <= at) low = middle;
+      else high = middle - 1;
+    }
+    return low;
+  }
+
+  #starts(): readonly number[] {
+    if (this.#lines !== undefined) return this.#lines;
+    const starts = [0];
+    for (let at = this.#text.indexOf('\n'); at >= 0; at = this.#text.indexOf('\n', at + 1)) starts.push(at + 1);
+    this.#lines = starts;
+    return starts;
+  }
+}

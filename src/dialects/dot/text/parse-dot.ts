@@ -1,0 +1,331 @@
+/** Reads the text of a DOT file: a recursive descent over the subset of docs/spec/dot.md, forgiving where real files are careless. */
+import { DotFaults } from './faults.ts';
+import { Scanner, type Word } from './scanner.ts';
+import type { AttributeSyntax, DotSyntax, Syntax } from './syntax.ts';
+
+/** How deep subgraphs may nest. */
+const depthMax = 100;
+
+const plainName = /^[\p{L}_][\p{L}\p{N}_]*$/u;
+const keywords: ReadonlySet<string> = new Set(['strict', 'graph', 'digraph', 'node', 'edge', 'subgraph']);
+const keyName = /^[\p{L}_][\p{L}\p{N}_]*(?:\.[\p{L}_][\p{L}\p{N}_]*)*$/u;
+
+/** Reports what is wrong to `faults`; what can be read beside it is returned. Takes time in proportion to the text, and never throws. */
+export function parseDot(text: string, faults: DotFaults): DotSyntax {
+  return new DotParser(text, faults).file();
+}
+
+class DotParser {
+  readonly #scanner: Scanner;
+  readonly #faults: DotFaults;
+  #word: Word;
+  /** Where the last word ended that was read. */
+  #behind = 0;
+
+  constructor(text: string, faults: DotFaults) {
+    this.#scanner = new Scanner(text, faults);
+    this.#faults = faults;
+    this.#word = this.#scanner.next();
+  }
+
+  file(): DotSyntax {
+    const comments = this.#scanner.takeComments();
+    this.#header();
+    const name = this.#graphName();
+    if (!this.#takeMark('{')) {
+      this.#refuse('expected {', 'open the graph with {');
+      return { name, comments, statements: [], closing: [] };
+    }
+    const { statements, closing } = this.#statements(0);
+    const after = this.#scanner.takeComments();
+    if (this.#word.kind !== 'end')
+      this.#refuse(`expected the end of the file after the graph, found ${shown(this.#word)}`, 'a file has one digraph');
+    return { name, comments, statements, closing: [...closing, ...after] };
+  }
+
+  #header(): void {
+    const first = this.#word.text.toLowerCase();
+    if (first === 'strict') {
+      this.#refuse('a strict graph is not part of the language', 'take `strict` out');
+      this.#advance();
+    }
+    const keyword = this.#word.text.toLowerCase();
+    if (keyword === 'digraph') this.#advance();
+    else if (keyword === 'graph') {
+      this.#refuse('a graph without directions says no order', 'write `digraph`');
+      this.#advance();
+    } else this.#refuse(`expected digraph, found ${shown(this.#word)}`, 'begin the file with `digraph NAME {`');
+  }
+
+  #graphName(): string {
+    const word = this.#word;
+    if (word.kind !== 'name' && word.kind !== 'string') {
+      this.#warn(word.at, 'the graph has no name: it is called pipeline', 'write `digraph NAME {`');
+      return 'pipeline';
+    }
+    this.#advance();
+    if (word.kind === 'name' && !plainName.test(word.text))
+      this.#refuse(`${shown(word)} cannot name a graph`, 'use letters, digits and _', word.at);
+    if (word.kind === 'string') this.#warn(word.at, 'the name of the graph is quoted', 'write it without quotes');
+    return word.text === '' ? 'pipeline' : word.text;
+  }
+
+  /** Up to and with the closing brace. */
+  #statements(depth: number): { readonly statements: readonly Syntax[]; readonly closing: readonly string[] } {
+    const statements: Syntax[] = [];
+    const begun = this.#word.at;
+    for (;;) {
+      const word = this.#word;
+      if (word.kind === 'end') {
+        this.#refuse('the graph is not closed', 'close it with }', begun);
+        return { statements, closing: this.#scanner.takeComments() };
+      }
+      if (word.kind === 'mark' && word.text === '}') {
+        const closing = this.#scanner.takeComments(word.at);
+        this.#advance();
+        return { statements, closing };
+      }
+      if (this.#takeMark(';')) continue;
+      const statement = this.#statement(depth);
+      if (statement === undefined) {
+        this.#recover(word);
+        continue;
+      }
+      this.#takeMark(';');
+      const comments = this.#scanner.takeComments(this.#behind);
+      // Those of a subgraph were taken where it was opened; what is here stands on the line of its end.
+      statements.push({ ...statement, comments: [...statement.comments, ...comments] });
+    }
+  }
+
+  /** Undefined: it could not be read, which is reported. */
+  #statement(depth: number): Syntax | undefined {
+    const word = this.#word;
+    if (word.kind === 'mark' && word.text === '{') {
+      this.#warn(word.at, 'a block without a name', 'write `subgraph {`');
+      return this.#subgraph(word.at, undefined, depth);
+    }
+    if (word.kind !== 'name' && word.kind !== 'string') {
+      if (word.kind !== 'broken') this.#refuse(`expected a statement, found ${shown(word)}`, 'take it out');
+      return undefined;
+    }
+    this.#advance();
+    if (word.kind === 'name' && word.text === 'subgraph') {
+      const id = this.#word.kind === 'name' || this.#word.kind === 'string' ? this.#word.text : undefined;
+      if (id !== undefined) this.#advance();
+      return this.#subgraph(word.at, id, depth);
+    }
+    const isMark = (text: string): boolean => this.#word.kind === 'mark' && this.#word.text === text;
+    if (word.kind === 'name' && isMark('[') && (word.text === 'graph' || word.text === 'node' || word.text === 'edge')) {
+      const attributes = this.#attributeBlocks();
+      return { kind: 'defaults', of: word.text, attributes, at: word.at, comments: [] };
+    }
+    if (isMark('=')) return this.#assignment(word);
+    if (!this.#isEnd(word)) return undefined;
+    if (isMark('->')) return this.#edge(word);
+    if (isMark('--')) {
+      this.#refuse('an edge without a direction', 'write ->');
+      return undefined;
+    }
+    const attributes = this.#attributeBlocks();
+    return { kind: 'node', id: word.text, attributes, at: word.at, comments: [] };
+  }
+
+  #subgraph(at: number, id: string | undefined, depth: number): Syntax | undefined {
+    if (!this.#takeMark('{')) {
+      this.#refuse(`expected {, found ${shown(this.#word)}`, 'open the subgraph with {');
+      return undefined;
+    }
+    const comments = this.#scanner.takeComments(this.#behind);
+    if (depth >= depthMax) {
+      this.#refuse(`subgraphs are nested deeper than ${depthMax}`, 'nest them less deep', at);
+      this.#skipBlock();
+      return { kind: 'subgraph', id, statements: [], closing: [], at, comments };
+    }
+    const block = this.#statements(depth + 1);
+    if (this.#word.kind === 'mark' && this.#word.text === '->') {
+      this.#refuse('an edge from a whole block is not part of the language', 'write an edge for each of its nodes');
+      return undefined;
+    }
+    return { kind: 'subgraph', id, ...block, at, comments };
+  }
+
+  #assignment(key: Word): Syntax | undefined {
+    const found = this.#attribute(key);
+    if (found === undefined) return undefined;
+    if (found.key.includes('.'))
+      this.#warn(key.at, 'a name with a dot, outside of brackets', `write \`graph [${found.key}=…]\``);
+    return { kind: 'defaults', of: 'graph', attributes: [found], at: key.at, comments: [] };
+  }
+
+  #edge(first: Word): Syntax | undefined {
+    const ends = [{ id: first.text, at: first.at }];
+    while (this.#takeMark('->')) {
+      const word = this.#word;
+      if (word.kind === 'mark' && word.text === '{') {
+        this.#refuse('an edge to a whole block is not part of the language', 'write an edge for each of its nodes');
+        return undefined;
+      }
+      if (word.kind !== 'name' && word.kind !== 'string') {
+        this.#refuse(`expected the node that the edge leads to, found ${shown(word)}`, 'name a node after ->');
+        return undefined;
+      }
+      this.#advance();
+      if (!this.#isEnd(word)) return undefined;
+      ends.push({ id: word.text, at: word.at });
+    }
+    const attributes = this.#attributeBlocks();
+    return { kind: 'edge', ends, attributes, at: first.at, comments: [] };
+  }
+
+  /** Whether a word can name a node; reports it if not. */
+  #isEnd(word: Word): boolean {
+    if (keywords.has(word.text.toLowerCase())) {
+      this.#refuse(`${shown(word)} is a word of the language and names no node`, 'give the node another name', word.at);
+      return false;
+    }
+    if (plainName.test(word.text)) {
+      if (word.kind === 'string') this.#warn(word.at, 'the name of a node is quoted', 'write it without quotes');
+      return true;
+    }
+    const [id, ...rest] = word.text.split(':');
+    if (word.kind === 'name' && rest.length > 0)
+      this.#refuse(`${shown(word)}: ports are not part of the language`, `write ${id ?? ''} alone`, word.at);
+    else if (word.text.includes('--')) this.#refuse('an edge without a direction', 'write ->', word.at);
+    else this.#refuse(`${shown(word)} cannot name a node`, 'use letters, digits and _, no digit first', word.at);
+    return false;
+  }
+
+  #attributeBlocks(): readonly AttributeSyntax[] {
+    const attributes: AttributeSyntax[] = [];
+    for (let count = 0; this.#word.kind === 'mark' && this.#word.text === '['; count += 1) {
+      if (count > 0) this.#warn(this.#word.at, 'more than one block of attributes', 'write them into one');
+      this.#advance();
+      this.#attributeBlock(attributes);
+    }
+    return attributes;
+  }
+
+  /** Up to and with the closing bracket. */
+  #attributeBlock(attributes: AttributeSyntax[]): void {
+    const begun = this.#word.at;
+    let isSeparated = true;
+    let hasWarned = false;
+    while (!this.#takeMark(']')) {
+      const word = this.#word;
+      if (word.kind === 'end' || (word.kind === 'mark' && '{}'.includes(word.text))) {
+        this.#refuse(`the attributes are not closed: expected ], found ${shown(word)}`, 'close them with ]', begun);
+        return;
+      }
+      if (this.#takeMark(',')) isSeparated = true;
+      else if (this.#takeMark(';')) {
+        this.#warn(word.at, 'attributes are separated by a semicolon', 'write a comma');
+        isSeparated = true;
+      } else if (word.kind !== 'name' && word.kind !== 'string') {
+        if (word.kind !== 'broken') this.#refuse(`expected an attribute, found ${shown(word)}`, 'write key=value');
+        this.#skipAttribute();
+      } else {
+        if (!isSeparated && !hasWarned) {
+          hasWarned = true;
+          this.#warn(word.at, 'there is no comma between the attributes', 'put a comma before it');
+        }
+        this.#advance();
+        const found = this.#attribute(word);
+        if (found === undefined) this.#skipAttribute();
+        else attributes.push(found);
+        isSeparated = false;
+      }
+    }
+  }
+
+  /** To what may end an attribute that could not be read. */
+  #skipAttribute(): void {
+    while (this.#word.kind !== 'end' && !(this.#word.kind === 'mark' && '{}],;'.includes(this.#word.text)))
+      this.#advance();
+  }
+
+  #attribute(key: Word): AttributeSyntax | undefined {
+    if (!keyName.test(key.text)) {
+      this.#refuse(`${shown(key)} cannot name an attribute`, 'use letters, digits, _ and dots', key.at);
+      if (this.#takeMark('=')) this.#value();
+      return undefined;
+    }
+    if (key.kind === 'string') this.#warn(key.at, 'the name of an attribute is quoted', 'write it without quotes');
+    if (!this.#takeMark('=')) {
+      this.#warn(key.at, `${key.text} has no value: it is taken as true`, `write ${key.text}=true`);
+      return { key: key.text, value: 'true', at: key.at, valueAt: key.at };
+    }
+    const valueAt = this.#word.at;
+    const value = this.#value();
+    return value === undefined ? undefined : { key: key.text, value, at: key.at, valueAt };
+  }
+
+  #value(): string | undefined {
+    const word = this.#word;
+    if (word.kind !== 'name' && word.kind !== 'string') {
+      if (word.kind !== 'broken') this.#refuse(`expected a value, found ${shown(word)}`, 'write a value after =');
+      return undefined;
+    }
+    this.#advance();
+    if (word.kind === 'name') return word.text;
+    const pieces = [word.text];
+    while (this.#takeMark('+')) {
+      if (this.#word.kind !== 'string') {
+        this.#refuse(`expected a string after +, found ${shown(this.#word)}`, 'join strings only');
+        break;
+      }
+      pieces.push(this.#word.text);
+      this.#advance();
+    }
+    return pieces.join('');
+  }
+
+  /** After a statement that could not be read: to the next one. */
+  #recover(begun: Word): void {
+    if (this.#word === begun) this.#advance();
+    for (;;) {
+      const word = this.#word;
+      if (word.kind === 'end' || (word.kind === 'mark' && '}'.includes(word.text))) return;
+      if (this.#takeMark(';')) return;
+      if (word.isOnNewLine && (word.kind === 'name' || word.kind === 'string' || word.text === '{')) return;
+      this.#advance();
+      if (word.kind === 'mark' && word.text === '{') this.#skipBlock();
+    }
+  }
+
+  /** Behind the brace that closes an open block. */
+  #skipBlock(): void {
+    for (let open = 1; open > 0 && this.#word.kind !== 'end'; this.#advance()) {
+      if (this.#word.kind !== 'mark') continue;
+      if (this.#word.text === '{') open += 1;
+      if (this.#word.text === '}') open -= 1;
+    }
+  }
+
+  #takeMark(text: string): boolean {
+    if (this.#word.kind !== 'mark' || this.#word.text !== text) return false;
+    this.#advance();
+    return true;
+  }
+
+  #advance(): void {
+    this.#behind = this.#word.end;
+    this.#word = this.#scanner.next();
+  }
+
+  #refuse(message: string, fix: string, at = this.#word.at): void {
+    // What the scanner could not read it has reported itself.
+    if (this.#word.kind === 'broken' && at === this.#word.at) return;
+    this.#faults.add(at, { rule: 'D1', message, fix, isShown: true });
+  }
+
+  #warn(at: number, message: string, fix: string): void {
+    this.#faults.add(at, { rule: 'D1', severity: 'warning', message, fix });
+  }
+}
+
+function shown({ kind, text }: Word): string {
+  if (kind === 'end') return text;
+  const cut = text.length > 30 ? `${text.slice(0, 30)}…` : text;
+  return kind === 'string' ? JSON.stringify(cut) : cut;
+}
