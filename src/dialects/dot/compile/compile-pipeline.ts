@@ -1,0 +1,246 @@
+/** From a pipeline to a graph: a node a stage, routing `first` with one choice shared by all edges of a stage, jumps as edges. */
+import { compileGraph } from '../../../graph/compile/compile-graph.ts';
+import {
+  END,
+  START,
+  type Choice,
+  type EdgeDefinition,
+  type Graph,
+  type GraphDefinition,
+  type NodeDefinition,
+} from '../../../graph/graph.ts';
+import type { Need } from '../../../graph/contracts/node-type.ts';
+import { gatesOf, gateTargets, reach, retryTargets, type Branches, type Layout } from '../model/layout.ts';
+import { parseCondition } from '../model/condition.ts';
+import type { Pipeline, PipelineEdge, Stage } from '../model/pipeline.ts';
+import { conditionalHandler, exitImplementation, startHandler, type PipelineResult } from '../run/ends.ts';
+import type { Way, Ways } from '../run/choose-edge.ts';
+import { parallelHandler } from '../run/parallel.ts';
+import { jumpLabel, routeOf, stageImplementation } from '../run/stage-node.ts';
+import type { StageHandler, StageParts } from '../run/stage-parts.ts';
+import { retryOf } from './stage-policy.ts';
+
+/** What a pipeline is compiled with. */
+export interface Compiling {
+  readonly pipeline: Pipeline;
+  readonly layout: Layout;
+  /** By type: those of the language and those of the user. */
+  readonly handlers: ReadonlyMap<string, StageHandler>;
+  /** Types whose handlers are the language's own. */
+  readonly builtIn: ReadonlySet<string>;
+  readonly withheld: ((need: Need) => string | undefined) | undefined;
+  readonly placeOf: (at: number) => string;
+}
+
+/** The node whose output is what a run gives. */
+const outputsId = 'outputs';
+const jumpsMaxDefault = 10;
+const endLabel = 'end';
+const reducers = { 'diagnostics.history': 'append', 'diagnostics.failures': 'append' } as const;
+
+/** @throws GRAPH_INVALID */
+export function compilePipeline(compiling: Compiling, more: Pick<GraphDefinition, 'schemas' | 'text'>): Graph {
+  const { pipeline, layout } = compiling;
+  const stages = [...layout.main].flatMap((id) => pipeline.stages.get(id) ?? []);
+  const visits = pipeline.attributes.integer('max_node_visits');
+  const parts = new GraphParts(compiling, layout.main, undefined);
+  for (const stage of stages) parts.add(stage);
+  return compileGraph({
+    ...more,
+    id: pipeline.name,
+    nodes: [...parts.nodes, outputsNode(layout.exit?.id ?? '')],
+    edges: [{ from: START, to: layout.start?.id ?? '' }, ...parts.edges, { from: outputsId, to: END }],
+    reducers,
+    policies: { routing: 'first', ...(visits !== undefined && { maxVisits: visits }) },
+  });
+}
+
+function outputsNode(exit: string): NodeDefinition {
+  return {
+    id: outputsId,
+    type: 'result',
+    effect: 'pure',
+    implementation: {
+      run: ({ state }) => (state.outputs[exit] as { readonly result?: PipelineResult } | undefined)?.result ?? null,
+      codeText: outputsId,
+    },
+  };
+}
+
+/** Nodes and edges of one graph: of the run itself, or of the branches of a parallel stage. */
+class GraphParts {
+  readonly nodes: NodeDefinition[] = [];
+  readonly edges: EdgeDefinition[] = [];
+  readonly #compiling: Compiling;
+  readonly #members: ReadonlySet<string>;
+  readonly #join: string | undefined;
+  /** Edges that name a fidelity, by the stage they lead to. */
+  readonly #fidelityEdges: ReadonlyMap<string, readonly PipelineEdge[]>;
+
+  /** @param join - where branches end; undefined: it is the run itself */
+  constructor(compiling: Compiling, members: ReadonlySet<string>, join: string | undefined) {
+    this.#compiling = compiling;
+    this.#members = members;
+    this.#join = join;
+    const named = compiling.pipeline.edges.filter(({ attributes }) => attributes.has('fidelity'));
+    this.#fidelityEdges = Map.groupBy(named, ({ to }) => to);
+  }
+
+  add(stage: Stage): void {
+    const { pipeline, layout } = this.#compiling;
+    if (stage.id === layout.exit?.id) this.#addExit(stage);
+    else {
+      const branches = layout.branches.get(stage.id);
+      const edges = layout.outgoing.get(stage.id) ?? [];
+      const jumps = retryTargets(stage).filter((target) => this.#members.has(target));
+      const ways: Ways = {
+        edges: branches === undefined ? edges.map((edge) => this.#way(edge)) : [this.#joinWay(branches)],
+        isChosen: stage.type === 'wait.human',
+      };
+      const parts: StageParts = {
+        stage,
+        pipelineName: pipeline.name,
+        params: ['goal', ...pipeline.params.map(({ name }) => name)],
+        ways,
+        jumps,
+        jumpsMax: this.#jumpsMax,
+        retry: retryOf(stage, pipeline),
+        timeoutMs: stage.attributes.durationMs('timeout'),
+        fidelityOf: fidelities(pipeline, stage, this.#fidelityEdges.get(stage.id) ?? []),
+        withheld: this.#compiling.withheld,
+      };
+      this.nodes.push(this.#node(stage, parts, branches));
+      this.#connect(parts, branches === undefined ? edges : []);
+    }
+  }
+
+  get #jumpsMax(): number {
+    return this.#compiling.pipeline.attributes.integer('max_retry_jumps') ?? jumpsMaxDefault;
+  }
+
+  #node(stage: Stage, parts: StageParts, branches: Branches | undefined): NodeDefinition {
+    const { handlers, builtIn, placeOf } = this.#compiling;
+    const graph = branches === undefined ? undefined : this.#branchGraph(branches);
+    const handler = this.#handlerOf(stage, graph, branches);
+    const visits = stage.attributes.integer('max_visits');
+    return {
+      id: stage.id,
+      type: stage.type,
+      config: { attributes: Object.fromEntries(stage.attributes.entries().filter(([name]) => name !== 'class')) },
+      effect: stage.type === 'wait.human' ? 'human' : graph === undefined ? 'pure' : 'read',
+      implementation: stageImplementation(handler, parts, {
+        isBuiltIn: builtIn.has(stage.type) && handlers.get(stage.type) === handler || graph !== undefined || stage.type === 'start',
+      }),
+      place: placeOf(stage.at),
+      ...(graph !== undefined && { subgraph: graph }),
+      ...(visits !== undefined && { maxVisits: visits }),
+    };
+  }
+
+  #handlerOf(stage: Stage, graph: Graph | undefined, branches: Branches | undefined): StageHandler {
+    const { handlers, pipeline } = this.#compiling;
+    if (graph !== undefined && branches !== undefined)
+      return parallelHandler(graph, branches, gatesOf(pipeline).map(({ id }) => id).filter((id) => branches.stages.has(id)));
+    if (stage.type === 'start') return startHandler(pipeline);
+    return handlers.get(stage.type) ?? conditionalHandler;
+  }
+
+  /** One graph of all branches; each is a child run that is entered at its first stage. */
+  #branchGraph({ parallel, entries, join, stages }: Branches): Graph {
+    const { pipeline, layout } = this.#compiling;
+    const begin = entries.filter((entry) => entry !== join);
+    const members = reach(begin, (id) => {
+      const stage = pipeline.stages.get(id);
+      const inner = layout.branches.get(id);
+      const ways = inner === undefined ? (layout.outgoing.get(id) ?? []).map(({ to }) => to) : [inner.join];
+      const jumps = stage === undefined ? [] : retryTargets(stage);
+      return [...ways, ...jumps].filter((to) => stages.has(to));
+    });
+    const parts = new GraphParts(this.#compiling, members, join);
+    for (const id of members) {
+      const stage = pipeline.stages.get(id);
+      if (stage !== undefined) parts.add(stage);
+    }
+    return compileGraph({
+      id: `${pipeline.name}/${parallel}`,
+      nodes: parts.nodes,
+      edges: [...begin.map((to) => ({ from: START, to })), ...parts.edges],
+      reducers,
+      policies: { routing: 'first' },
+    });
+  }
+
+  #way({ index, to, attributes }: PipelineEdge): Way {
+    const target = this.#compiling.pipeline.stages.get(to);
+    return {
+      label: `edge ${index}`,
+      to,
+      caption: attributes.text('label'),
+      clauses: parseCondition(attributes.text('condition')).clauses ?? [],
+      weight: attributes.integer('weight') ?? 0,
+      takesFailures: target?.type === 'conditional',
+    };
+  }
+
+  #joinWay({ join }: Branches): Way {
+    const type = this.#compiling.pipeline.stages.get(join)?.type ?? '';
+    const takesFailures = type === 'parallel.fan_in' || type === 'conditional';
+    return { label: 'join', to: join, caption: '', clauses: [], weight: 0, takesFailures };
+  }
+
+  /** All edges of a stage share one choice, whose text is all that it decides by. */
+  #connect(parts: StageParts, edges: readonly PipelineEdge[]): void {
+    const { stage, ways, jumps } = parts;
+    const choice: Choice = {
+      text: JSON.stringify([ways, jumps, parts.jumpsMax]),
+      choose: ({ outcome: { output }, state }) => routeOf(parts, output, state),
+    };
+    const { placeOf } = this.#compiling;
+    for (const [index, { label, to }] of ways.edges.entries()) {
+      const written = edges[index];
+      const target = to === this.#join ? END : to;
+      this.edges.push({ from: stage.id, to: target, label, choice, ...(written && { place: placeOf(written.at) }) });
+    }
+    for (const target of new Set(jumps)) this.edges.push({ from: stage.id, to: target, label: jumpLabel(target), choice });
+  }
+
+  #addExit(stage: Stage): void {
+    const { pipeline, layout, placeOf } = this.#compiling;
+    const gates = gatesOf(pipeline);
+    const targets = [...new Set(gates.flatMap((gate) => gateTargets(pipeline, gate)))].filter((to) => this.#members.has(to));
+    this.nodes.push({
+      id: stage.id,
+      type: 'exit',
+      config: { gates: gates.map((gate) => [gate.id, gateTargets(pipeline, gate)]), jumpsMax: this.#jumpsMax },
+      effect: 'pure',
+      implementation: exitImplementation({
+        id: stage.id,
+        pipeline,
+        gates,
+        parallels: [...layout.branches.keys()],
+        jumpsMax: this.#jumpsMax,
+      }),
+      place: placeOf(stage.at),
+    });
+    const choice: Choice = {
+      text: 'exit',
+      choose: ({ outcome: { output } }) => {
+        const { jump } = output as { readonly jump?: string };
+        return jump === undefined ? endLabel : jumpLabel(jump);
+      },
+    };
+    this.edges.push({ from: stage.id, to: outputsId, label: endLabel, choice });
+    for (const to of targets) this.edges.push({ from: stage.id, to, label: jumpLabel(to), choice });
+  }
+}
+
+/** The fidelity of an edge before that of its stage, before that of the graph. */
+function fidelities(
+  pipeline: Pipeline,
+  { attributes }: Stage,
+  edges: readonly PipelineEdge[],
+): StageParts['fidelityOf'] {
+  const own = attributes.text('fidelity') || pipeline.attributes.text('default_fidelity') || 'compact';
+  const named = new Map(edges.map((edge) => [`edge ${edge.index}`, edge.attributes.text('fidelity')]));
+  return (edge) => (edge === undefined ? own : (named.get(edge) ?? own));
+}

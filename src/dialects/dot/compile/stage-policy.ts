@@ -1,0 +1,28 @@
+/** How often a stage is tried, and after which delays. */
+import type { RetryPolicy } from '../../../graph/contracts/node-contract.ts';
+import type { Pipeline, Stage } from '../model/pipeline.ts';
+
+interface Preset {
+  readonly attempts: number;
+  readonly backoff: 'fixed' | 'exponential';
+  readonly delayMs: number;
+  readonly factor: number;
+}
+
+const standard: Preset = { attempts: 5, backoff: 'exponential', delayMs: 200, factor: 2 };
+const presets: Readonly<Record<string, Preset>> = {
+  none: { ...standard, attempts: 1 },
+  standard,
+  aggressive: { ...standard, delayMs: 500 },
+  linear: { attempts: 3, backoff: 'fixed', delayMs: 500, factor: 1 },
+  patient: { attempts: 3, backoff: 'exponential', delayMs: 2_000, factor: 3 },
+};
+
+/** Delays are made up to half longer or shorter. `max_retries` counts attempts after the first; it wins over that of the preset. */
+export function retryOf({ attributes }: Stage, pipeline: Pipeline): RetryPolicy {
+  const named = attributes.text('retry_policy');
+  const { attempts, backoff, delayMs, factor } = presets[named] ?? standard;
+  const retries = attributes.integer('max_retries') ?? (named === '' ? (pipeline.attributes.integer('default_max_retries') ?? 0) : undefined);
+  const count = retries === undefined ? attempts : Math.max(0, retries) + 1;
+  return { attempts: count, backoff, delayMs, delayMsMax: 60_000, jitter: 0.5, ...(backoff === 'exponential' && { factor }) };
+}

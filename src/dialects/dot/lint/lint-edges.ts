@@ -1,0 +1,59 @@
+/** Rules of edges: conditions that can be read and can hold, labels that tell edges apart, and a way on for every outcome. */
+import { parseCondition, type Clause } from '../model/condition.ts';
+import { normalLabel } from '../model/labels.ts';
+import type { PipelineEdge } from '../model/pipeline.ts';
+import { stageStatuses } from '../run/stage-outcome.ts';
+import type { Report } from './report.ts';
+
+export function lintEdges(report: Report): void {
+  for (const edge of report.pipeline.edges) lintCondition(report, edge);
+  for (const [from, edges] of report.layout.outgoing) {
+    const type = report.pipeline.stages.get(from)?.type;
+    if (type === 'parallel') continue;
+    lintLabels(report, from, edges);
+    if (type !== 'wait.human') lintCoverage(report, from, edges);
+  }
+}
+
+function lintCondition({ error, warn }: Report, edge: PipelineEdge): void {
+  const { clauses, fault, offset } = { offset: 0, ...parseCondition(edge.attributes.text('condition')) };
+  const at = edge.placeOf('condition');
+  const where = `the condition of ${edge.from} -> ${edge.to}`;
+  if (clauses === undefined) {
+    error('condition_syntax', at, `${where}, character ${offset + 1}: ${fault ?? ''}`, 'write clauses such as outcome=success && context.key!=value');
+    return;
+  }
+  for (const { key, operator, value } of clauses) {
+    if (key === 'outcome' && operator !== 'set' && !(stageStatuses as readonly string[]).includes(value))
+      warn('custom_outcome', at, `${where} compares the outcome with ${JSON.stringify(value)}, which no stage has`, `use one of ${stageStatuses.join(', ')}, or preferred_label`);
+    if (key !== 'outcome' && key !== 'preferred_label' && !key.startsWith('context.'))
+      warn('condition_key', at, `${where} reads ${key} from the context`, `write context.${key}`);
+  }
+}
+
+function lintLabels({ warn }: Report, from: string, edges: readonly PipelineEdge[]): void {
+  const labels = new Map<string, string>();
+  for (const edge of edges) {
+    const { attributes, to } = edge;
+    const label = normalLabel(attributes.text('label'));
+    if (label === '' || attributes.text('condition') !== '') continue;
+    const other = labels.get(label);
+    if (other !== undefined && other !== to)
+      warn('label_conflict', edge.placeOf('label'), `${from} has two edges labelled ${JSON.stringify(label)}, to ${other} and to ${to}: one of them is never preferred`, 'give them different labels');
+    labels.set(label, other ?? to);
+  }
+}
+
+/** Where every edge has a condition, some outcome may fit none: the run would fail there. */
+function lintCoverage({ warn, pipeline }: Report, from: string, edges: readonly PipelineEdge[]): void {
+  const conditions = edges.map(({ attributes }) => parseCondition(attributes.text('condition')).clauses ?? []);
+  if (conditions.some((clauses) => clauses.length === 0)) return;
+  const single = conditions.filter((clauses) => clauses.length === 1).map(([clause]) => clause as Clause);
+  const denies = (clause: Clause): boolean =>
+    single.some(({ key, operator, value }) => key === clause.key && value === clause.value && operator === '!=');
+  const isOutcome = (status: string): boolean =>
+    single.some(({ key, operator, value }) => key === 'outcome' && operator === '=' && value === status);
+  if (single.some((clause) => clause.operator === '=' && denies(clause))) return;
+  if (isOutcome('success') && isOutcome('fail')) return;
+  warn('all_conditional_edges', pipeline.stages.get(from)?.at ?? 0, `every edge of ${from} has a condition, and some outcomes may fit none of them`, 'add an edge without a condition');
+}

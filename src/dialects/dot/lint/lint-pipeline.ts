@@ -1,0 +1,11 @@
+/** All that is wrong with a pipeline, or odd about it; the rules are those of docs/spec/dot.md. */
+import type { Report } from './report.ts';
+import { lintEdges } from './lint-edges.ts';
+import { lintShape } from './lint-shape.ts';
+import { lintStages } from './lint-stages.ts';
+
+export function lintPipeline(report: Report): void {
+  lintShape(report);
+  lintStages(report);
+  lintEdges(report);
+}

@@ -1,0 +1,111 @@
+/** Rules of the whole: one start, one exit, what can be come to, where branches end, and the way back from gates. */
+import { gatesOf, gateTargets, reach, retryTargets } from '../model/layout.ts';
+import type { Stage } from '../model/pipeline.ts';
+import type { Report } from './report.ts';
+
+/** Targets of gates from which ways back are looked for. */
+const targetsMax = 100;
+
+export function lintShape(report: Report): void {
+  lintEnds(report);
+  lintReach(report);
+  lintBranches(report);
+  lintTargets(report);
+}
+
+function lintEnds({ pipeline, layout, error }: Report): void {
+  const all = [...pipeline.stages.values()];
+  const ends = [
+    ['start_node', 'start', 'Mdiamond', 'begin'],
+    ['terminal_node', 'exit', 'Msquare', 'end'],
+  ] as const;
+  for (const [rule, type, shape, verb] of ends) {
+    const [first, ...others] = all.filter((stage) => stage.type === type);
+    if (first === undefined)
+      error(rule, 0, `there is no ${type} stage: nothing says where runs ${verb}`, `add \`${type} [shape=${shape}]\``);
+    for (const { id, at } of others)
+      error(rule, at, `${id} is a second ${type} stage`, `keep one stage of shape ${shape}`);
+  }
+  const { start, exit } = layout;
+  for (const { to, from, at } of pipeline.edges) {
+    if (to === start?.id) error('start_no_incoming', at, `${from} leads back to the start`, 'lead it to the stage after');
+    if (from === exit?.id) error('exit_no_outgoing', at, `the exit leads on to ${to}`, 'take the edge out');
+  }
+}
+
+function lintReach({ pipeline, layout, error, warn }: Report): void {
+  const { start, exit, reachable, outgoing } = layout;
+  if (start !== undefined)
+    for (const { id, at } of pipeline.stages.values())
+      if (!reachable.has(id))
+        error('reachability', at, `nothing leads to ${id}: it never runs`, 'lead an edge to it, or take it out');
+  if (exit === undefined) return;
+  const incoming = Map.groupBy(pipeline.edges, ({ to }) => to);
+  const jumps = new Map<string, string[]>();
+  for (const stage of pipeline.stages.values())
+    for (const target of retryTargets(stage)) {
+      const known = jumps.get(target);
+      if (known === undefined) jumps.set(target, [stage.id]);
+      else known.push(stage.id);
+    }
+  const leading = reach([exit.id], (id) => [...(incoming.get(id) ?? []).map(({ from }) => from), ...(jumps.get(id) ?? [])]);
+  for (const { id, at, type } of pipeline.stages.values()) {
+    if (leading.has(id) || type === 'exit') continue;
+    if ((outgoing.get(id) ?? []).length === 0)
+      warn('dead_end', at, `${id} leads nowhere: a run that comes to it fails there`, 'lead it on to the exit');
+    else warn('unreachable_terminal', at, `no way leads from ${id} to the exit`, 'lead a way out of the loop');
+  }
+}
+
+function lintBranches({ pipeline, layout, error, warn }: Report): void {
+  const { branches, start, exit, outgoing } = layout;
+  for (const { id, type, at } of pipeline.stages.values()) {
+    if (type !== 'parallel') continue;
+    const own = branches.get(id);
+    if (own === undefined) {
+      error('parallel_join', at, `the branches of ${id} never come together`, 'lead all of them to one stage of shape tripleoctagon');
+      continue;
+    }
+    for (const [outer, kind] of [[start?.id, 'the start'], [exit?.id, 'the exit'], [id, 'the parallel stage itself']] as const)
+      if (outer !== undefined && own.stages.has(outer))
+        error('parallel_branch_escapes', at, `a branch of ${id} leads to ${kind} without passing ${own.join}`, `lead it to ${own.join}`);
+    for (const inner of own.stages) {
+      const stage = pipeline.stages.get(inner);
+      for (const edge of outgoing.get(inner) ?? [])
+        if (edge.attributes.flag('loop_restart'))
+          error('parallel_branch_restart', edge.at, `a branch of ${id} cannot restart the pipeline`, 'restart behind its join');
+      for (const target of stage === undefined ? [] : retryTargets(stage))
+        if (pipeline.stages.has(target) && !own.stages.has(target))
+          warn('retry_target_outside', stage?.at ?? at, `${inner} cannot jump to ${target}, which is outside its branch: the branch fails`, 'name a stage of the branch');
+    }
+    for (const edge of outgoing.get(id) ?? [])
+      if (edge.attributes.text('condition') !== '')
+        warn('inert_attribute', edge.placeOf('condition'), `every branch of ${id} is run: the condition is not read`, 'take it out, or put a diamond into the branch');
+  }
+}
+
+function lintTargets({ pipeline, layout, warn }: Report): void {
+  const named: readonly (Pick<Stage, 'attributes' | 'placeOf'> & { readonly id?: string })[] = [
+    pipeline,
+    ...pipeline.stages.values(),
+  ];
+  for (const { id, attributes, placeOf } of named)
+    for (const attribute of ['retry_target', 'fallback_retry_target']) {
+      const target = attributes.text(attribute);
+      if (target !== '' && !pipeline.stages.has(target))
+        warn('retry_target_exists', placeOf(attribute), `${attribute} of ${id ?? 'the graph'} names ${target}, which there is not`, 'name a stage');
+    }
+  const next = (id: string): readonly string[] => (layout.outgoing.get(id) ?? []).map(({ to }) => to);
+  const reached = new Map<string, ReadonlySet<string>>();
+  for (const gate of gatesOf(pipeline)) {
+    const targets = gateTargets(pipeline, gate).filter((target) => pipeline.stages.has(target));
+    if (retryTargets(gate).length === 0)
+      warn('goal_gate_has_retry', gate.at, `the goal gate ${gate.id} names no stage to go back to`, 'give it a retry_target');
+    for (const target of targets) {
+      // Each target costs a walk over the graph.
+      if (!reached.has(target) && reached.size < targetsMax) reached.set(target, reach([target], next));
+      if (reached.get(target)?.has(gate.id) === false)
+        warn('gate_without_way_back', gate.at, `no way leads from ${target} back to the goal gate ${gate.id}: it stays unsatisfied`, 'go back to a stage before the gate');
+    }
+  }
+}

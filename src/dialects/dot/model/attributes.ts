@@ -1,0 +1,129 @@
+/** Every attribute of the language: where it may stand, what its value must be, and what holds where it is not given. */
+
+export type AttributeKind = 'text' | 'integer' | 'boolean' | 'duration';
+export type AttributePlace = 'graph' | 'node' | 'edge';
+
+export interface AttributeRule {
+  readonly kind: AttributeKind;
+  /** Values that are meant, where only some are. */
+  readonly oneOf?: readonly string[];
+  /** Why giving it changes nothing here; undefined: it does. */
+  readonly inert?: string;
+  /** The name under which it is known here; it is another spelling of that. */
+  readonly sameAs?: string;
+}
+
+const text: AttributeRule = { kind: 'text' };
+const integer: AttributeRule = { kind: 'integer' };
+const boolean: AttributeRule = { kind: 'boolean' };
+const duration: AttributeRule = { kind: 'duration' };
+const later = (kind: AttributeKind, reason: string): AttributeRule => ({ kind, inert: reason });
+const noHooks = later('text', 'no hooks are run around the calls of tools');
+const noChildren = later('text', 'there is no stage that runs a child pipeline');
+
+export const fidelities: readonly string[] = [
+  'full',
+  'truncate',
+  'compact',
+  'summary:low',
+  'summary:medium',
+  'summary:high',
+];
+const fidelity: AttributeRule = { kind: 'text', oneOf: fidelities };
+export const retryPresets: readonly string[] = ['none', 'standard', 'aggressive', 'linear', 'patient'];
+
+type Rules = Readonly<Record<string, AttributeRule>>;
+
+const graphRules: Rules = {
+  goal: text,
+  label: text,
+  params: text,
+  model_stylesheet: text,
+  default_max_retries: integer,
+  default_max_retry: { kind: 'integer', sameAs: 'default_max_retries' },
+  retry_target: text,
+  fallback_retry_target: text,
+  max_retry_jumps: integer,
+  max_node_visits: integer,
+  default_fidelity: fidelity,
+  'stack.child_dotfile': noChildren,
+  'stack.child_workdir': noChildren,
+  'tool_hooks.pre': noHooks,
+  'tool_hooks.post': noHooks,
+};
+
+const nodeRules: Rules = {
+  label: text,
+  shape: text,
+  type: text,
+  prompt: text,
+  max_retries: integer,
+  retry_policy: { kind: 'text', oneOf: retryPresets },
+  goal_gate: boolean,
+  retry_target: text,
+  fallback_retry_target: text,
+  fidelity,
+  thread_id: later('text', 'stages share no conversation'),
+  class: text,
+  timeout: duration,
+  llm_model: text,
+  llm_provider: text,
+  reasoning_effort: { kind: 'text', oneOf: ['low', 'medium', 'high'] },
+  auto_status: boolean,
+  allow_partial: boolean,
+  max_visits: integer,
+  idempotent: boolean,
+  'human.default_choice': text,
+  join_policy: text,
+  error_policy: { kind: 'text', oneOf: ['continue', 'fail_fast', 'ignore'] },
+  max_parallel: integer,
+  tool_command: text,
+  'manager.poll_interval': noChildren,
+  'manager.max_cycles': noChildren,
+  'manager.stop_condition': noChildren,
+  'manager.actions': noChildren,
+  'stack.child_autostart': noChildren,
+  'tool_hooks.pre': noHooks,
+  'tool_hooks.post': noHooks,
+};
+
+const edgeRules: Rules = {
+  label: text,
+  condition: text,
+  weight: integer,
+  fidelity,
+  thread_id: later('text', 'stages share no conversation'),
+  loop_restart: boolean,
+};
+
+export const attributeRules: Readonly<Record<AttributePlace, Rules>> = {
+  graph: graphRules,
+  node: nodeRules,
+  edge: edgeRules,
+};
+
+/** What only says how the graph is drawn. */
+export const drawn: ReadonlySet<string> = new Set(
+  `rankdir rank ranksep nodesep splines layout size ratio margin pad bgcolor color fillcolor fontcolor fontname fontsize style
+  penwidth pencolor width height fixedsize peripheries arrowhead arrowtail arrowsize dir constraint minlen headlabel taillabel
+  labelloc labeljust labeldistance labelangle labelfontsize labelfontcolor labelfontname xlabel tooltip URL href target group
+  concentrate compound newrank lhead ltail decorate comment pos dpi overlap ordering orientation sides skew regular charset
+  colorscheme gradientangle image nojustify clusterrank center landscape id headport tailport`.split(/\s+/),
+);
+
+const units: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** Milliseconds of `900s`, `250ms`, `15m`, `2h`, `1d`; a number alone counts seconds. Undefined: it is none of these. */
+export function durationMs(value: string): number | undefined {
+  const [, count, unit = 's'] = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)?$/.exec(value.trim()) ?? [];
+  return count === undefined ? undefined : Number(count) * (units[unit] ?? 1);
+}
+
+/** Why a value is none of its kind; undefined: it is. */
+export function valueFault({ kind, oneOf }: AttributeRule, value: string): string | undefined {
+  if (oneOf !== undefined) return oneOf.includes(value) ? undefined : `must be one of ${oneOf.join(', ')}`;
+  if (kind === 'integer') return /^[+-]?\d{1,15}$/.test(value) ? undefined : 'must be a whole number';
+  if (kind === 'boolean') return value === 'true' || value === 'false' ? undefined : 'must be true or false';
+  if (kind === 'duration') return durationMs(value) === undefined ? 'must be a duration such as 900s' : undefined;
+  return undefined;
+}

@@ -1,0 +1,238 @@
+/** From a file's statements to a pipeline: subgraphs flattened, defaults filled in, classes derived, the stylesheet applied. */
+import { nearest } from '../../../graph/nearest.ts';
+import type { DotFaults } from '../text/faults.ts';
+import type { AttributeSyntax, DotSyntax, EdgeSyntax, Syntax } from '../text/syntax.ts';
+import { attributeRules, drawn, valueFault, type AttributePlace } from './attributes.ts';
+import { Attributes, typeOfShape, type Param, type Pipeline, type PipelineEdge, type Stage } from './pipeline.ts';
+import { parseStylesheet, Styles } from './stylesheet.ts';
+
+/** Different attributes that `node [...]` and `edge [...]` may set: each stage is given all of them. */
+const defaultsMax = 200;
+/** Characters of the values of all stages and edges together: a long default is a value of each of them. */
+const valuesMax = 50_000_000;
+
+interface Given {
+  readonly value: string;
+  /** Of the value; undefined: it is a default. */
+  readonly at: number | undefined;
+}
+type Values = Map<string, Given>;
+
+interface Scope {
+  readonly node: Values;
+  readonly edge: Values;
+  readonly classes: readonly string[];
+}
+
+interface Draft {
+  readonly id: string;
+  readonly at: number;
+  readonly values: Values;
+  readonly classes: Set<string>;
+  /** Whether a statement of its own names it, beside edges. */
+  isDeclared: boolean;
+}
+
+/** Reports every value that is none of its kind, every attribute that is not known, and every one that says nothing here. */
+export function readPipeline(syntax: DotSyntax, faults: DotFaults): Pipeline {
+  return new PipelineReader(faults).read(syntax);
+}
+
+class PipelineReader {
+  readonly #faults: DotFaults;
+  readonly #graph: Values = new Map();
+  readonly #drafts = new Map<string, Draft>();
+  readonly #edges: PipelineEdge[] = [];
+  /** Characters that defaults brought to stages and edges so far. */
+  #size = 0;
+
+  constructor(faults: DotFaults) {
+    this.#faults = faults;
+  }
+
+  read({ name, statements }: DotSyntax): Pipeline {
+    this.#block(statements, { node: new Map(), edge: new Map(), classes: [] }, true);
+    const sheet = this.#graph.get('model_stylesheet');
+    const { rules, faults } = parseStylesheet(sheet?.value ?? '');
+    for (const { message, offset } of faults)
+      this.#faults.add(sheet?.at ?? 0, {
+        rule: 'stylesheet_syntax',
+        message: `model_stylesheet, character ${offset + 1}: ${message}`,
+        fix: 'write rules such as `.class { llm_model: name; }`',
+      });
+    const styles = new Styles(rules);
+    return {
+      name,
+      attributes: attributesOf(this.#graph),
+      placeOf: (attribute) => this.#graph.get(attribute)?.at ?? 0,
+      stages: this.#stages(styles),
+      edges: this.#edges,
+      params: this.#params(),
+    };
+  }
+
+  /** Where no stage has the shape of a start or an exit, one that is named like it is taken for it. */
+  #stages(styles: Styles): ReadonlyMap<string, Stage> {
+    const stages = new Map([...this.#drafts].map(([id, draft]) => [id, stageOf(draft, styles)]));
+    for (const [type, names] of [['start', ['start', 'Start']], ['exit', ['exit', 'end']]] as const) {
+      if ([...stages.values()].some((stage) => stage.type === type)) continue;
+      for (const id of names) {
+        const stage = stages.get(id);
+        const values = this.#drafts.get(id)?.values;
+        const isPlain = values?.get('shape')?.at === undefined && values?.get('type') === undefined;
+        if (stage !== undefined && isPlain) stages.set(id, { ...stage, type });
+      }
+    }
+    return stages;
+  }
+
+  #block(statements: readonly Syntax[], scope: Scope, isOutermost: boolean): void {
+    for (const statement of statements) {
+      if (statement.kind === 'subgraph') this.#block(statement.statements, innerScope(scope, statement.statements), false);
+      else if (statement.kind === 'edge') this.#edge(statement, scope);
+      else if (statement.kind === 'node') {
+        const draft = this.#draft(statement.id, statement.at, scope);
+        draft.isDeclared = true;
+        this.#take('node', statement.attributes, draft.values);
+      } else if (statement.of === 'graph') {
+        if (isOutermost) this.#take('graph', statement.attributes, this.#graph);
+      } else this.#defaults(statement.of, statement.attributes, scope);
+    }
+  }
+
+  #defaults(of: 'node' | 'edge', attributes: readonly AttributeSyntax[], scope: Scope): void {
+    const taken: Values = new Map();
+    this.#take(of, attributes, taken);
+    for (const [name, { value }] of taken) {
+      if (scope[of].size < defaultsMax || scope[of].has(name)) scope[of].set(name, { value, at: undefined });
+      else
+        this.#faults.add(attributes[0]?.at ?? 0, {
+          rule: 'D1',
+          message: `more than ${defaultsMax} different attributes as defaults`,
+          fix: 'set them where they are meant',
+        });
+    }
+  }
+
+  /** A stage is made where it is first named, with the defaults of that place. */
+  #draft(id: string, at: number, { node, classes }: Scope): Draft {
+    const known = this.#drafts.get(id);
+    const draft = known ?? { id, at, values: this.#copyDefaults(node, at), classes: new Set<string>(), isDeclared: false };
+    if (known === undefined) this.#drafts.set(id, draft);
+    for (const name of classes) draft.classes.add(name);
+    return draft;
+  }
+
+  #copyDefaults(defaults: Values, at: number): Values {
+    if (this.#size > valuesMax) return new Map();
+    for (const { value } of defaults.values()) this.#size += value.length;
+    if (this.#size > valuesMax)
+      this.#faults.add(at, {
+        rule: 'D1',
+        message: `with all defaults written out, the file is larger than ${valuesMax} characters`,
+        fix: 'set long values where they are meant, not as defaults',
+      });
+    return new Map(defaults);
+  }
+
+  #edge({ ends, attributes, at }: EdgeSyntax, scope: Scope): void {
+    const values = this.#copyDefaults(scope.edge, at);
+    this.#take('edge', attributes, values);
+    const shared = { attributes: attributesOf(values), at, placeOf: (name: string) => values.get(name)?.at ?? at };
+    for (const [position, to] of ends.entries()) {
+      this.#draft(to.id, to.at, scope);
+      const from = ends[position - 1];
+      if (from !== undefined) this.#edges.push({ ...shared, index: this.#edges.length, from: from.id, to: to.id });
+    }
+  }
+
+  #take(place: AttributePlace, attributes: readonly AttributeSyntax[], into: Values): void {
+    const rules = attributeRules[place];
+    for (const { key, value, at, valueAt } of attributes) {
+      const rule = Object.hasOwn(rules, key) ? rules[key] : undefined;
+      const warn = (name: string, message: string, fix: string): void =>
+        this.#faults.add(at, { rule: name, severity: 'warning', message, fix });
+      if (rule === undefined) {
+        if (!drawn.has(key)) warn('unknown_attribute', `there is no ${place} attribute ${key}`, guess(key, place));
+      } else if (rule.inert !== undefined) warn('inert_attribute', `${key} has no effect: ${rule.inert}`, 'take it out');
+      const fault = rule === undefined ? undefined : valueFault(rule, value);
+      if (fault !== undefined) this.#refuseValue(key, value, fault, valueAt);
+      else into.set(rule?.sameAs ?? key, { value, at: valueAt });
+    }
+  }
+
+  /** What cannot be read is not taken: what holds without it is the default. */
+  #refuseValue(key: string, value: string, fault: string, at: number): void {
+    const isFidelity = key.endsWith('fidelity');
+    this.#faults.add(at, {
+      rule: isFidelity ? 'fidelity_valid' : 'attribute_value',
+      ...(isFidelity && { severity: 'warning' }),
+      message: `${key} ${fault}; it is ${JSON.stringify(value.slice(0, 60))}`,
+      fix: isFidelity ? 'correct it: until then the default holds' : 'correct it',
+    });
+  }
+
+  /** `params="task, target=./out"`. */
+  #params(): readonly Param[] {
+    const given = this.#graph.get('params');
+    if (given === undefined) return [];
+    const params = new Map<string, Param>();
+    for (const piece of given.value.split(',')) {
+      const [, name, , text] = /^\s*([a-z][a-z0-9_]*)\s*(=\s*([^]*?)\s*)?$/.exec(piece) ?? [];
+      if (name === undefined || name === 'goal' || params.has(name))
+        this.#faults.add(given.at ?? 0, {
+          rule: 'attribute_value',
+          message: `params: ${JSON.stringify(piece.trim())} declares no new parameter`,
+          fix: 'write names in small letters, separated by commas: `task, target=./out`; goal is always one',
+        });
+      else params.set(name, { name, default: text });
+    }
+    return [...params.values()];
+  }
+}
+
+function guess(key: string, place: AttributePlace): string {
+  const near = nearest(key, Object.keys(attributeRules[place]));
+  return near === undefined ? 'take it out, or leave it to a handler of your own' : `did you mean ${near}?`;
+}
+
+/** The label of a subgraph gives those within it a class. */
+function innerScope(outer: Scope, statements: readonly Syntax[]): Scope {
+  let label = '';
+  for (const statement of statements)
+    if (statement.kind === 'defaults' && statement.of === 'graph')
+      label = statement.attributes.findLast(({ key }) => key === 'label')?.value ?? label;
+  const derived = label
+    .toLowerCase()
+    .replaceAll(/\s/g, '-')
+    .replaceAll(/[^a-z0-9-]/g, '');
+  return {
+    node: new Map(outer.node),
+    edge: new Map(outer.edge),
+    classes: derived === '' ? outer.classes : [...outer.classes, derived],
+  };
+}
+
+function attributesOf(values: Values): Attributes {
+  return new Attributes(new Map([...values].map(([name, { value }]) => [name, value])));
+}
+
+function stageOf({ id, at, values, classes, isDeclared }: Draft, styles: Styles): Stage {
+  const own = (values.get('class')?.value ?? '').split(',').map((name) => name.trim());
+  const all = [...classes, ...own].filter((name) => name !== '');
+  const shape = values.get('shape')?.value ?? 'box';
+  const styled = styles.of({ id, shape, classes: all });
+  // What is written at the stage itself wins over the stylesheet, and that over what `node [...]` set.
+  const complete = new Map([...values].map(([name, { value }]) => [name, value]));
+  for (const [name, value] of styled) if (values.get(name)?.at === undefined) complete.set(name, value);
+  const ofShape = Object.hasOwn(typeOfShape, shape) ? typeOfShape[shape] : undefined;
+  return {
+    id,
+    type: values.get('type')?.value || (ofShape ?? 'codergen'),
+    attributes: new Attributes(complete),
+    classes: all,
+    isDeclared,
+    at,
+    placeOf: (name) => values.get(name)?.at ?? at,
+  };
+}

@@ -1,0 +1,135 @@
+/** The model stylesheet: which models stages use, by rules for all of them, for a shape, for a class, or for one stage. */
+
+export interface StyleRule {
+  readonly selector: '*' | 'shape' | 'class' | 'id';
+  readonly name: string;
+  readonly declarations: readonly (readonly [string, string])[];
+}
+
+export interface StyleFault {
+  /** Into the text of the stylesheet. */
+  readonly offset: number;
+  readonly message: string;
+}
+
+export interface Stylesheet {
+  readonly rules: readonly StyleRule[];
+  readonly faults: readonly StyleFault[];
+}
+
+/** What a stylesheet may set. */
+export const styledAttributes: readonly string[] = ['llm_model', 'llm_provider', 'reasoning_effort'];
+
+const gap = /\s*/y;
+const selectorWord = /\*|[.#]?[A-Za-z_][A-Za-z0-9_-]*/y;
+const property = /([a-z_]+)\s*:\s*(?:"([^"]*)"|'([^']*)'|([^\s;{}"']+))/y;
+
+/** Reads a stylesheet; what cannot be read is passed over up to the next rule, and reported. */
+export function parseStylesheet(given: string): Stylesheet {
+  const text = withoutComments(given);
+  const rules: StyleRule[] = [];
+  const faults: StyleFault[] = [];
+  let at = 0;
+  const take = (pattern: RegExp): RegExpExecArray | undefined => {
+    pattern.lastIndex = at;
+    const found = pattern.exec(text);
+    if (found === null) return undefined;
+    at += found[0].length;
+    return found;
+  };
+  const refuse = (message: string): void => void faults.push({ offset: at, message });
+  const takeDeclarations = (): (readonly [string, string])[] => {
+    const declarations: (readonly [string, string])[] = [];
+    for (;;) {
+      take(gap);
+      if (text[at] === '}') {
+        at += 1;
+        return declarations;
+      }
+      const begun = at;
+      const found = take(property);
+      if (found === undefined) {
+        refuse(at >= text.length ? 'the rule is not closed: expected }' : 'expected a property such as llm_model: name;');
+        at = skipTo(text, at);
+        return declarations;
+      }
+      const [, name = '', double, single, bare] = found;
+      if (styledAttributes.includes(name)) declarations.push([name, double ?? single ?? bare ?? '']);
+      else faults.push({ offset: begun, message: `${name} cannot be set by a stylesheet: it sets ${styledAttributes.join(', ')}` });
+      take(gap);
+      if (text[at] === ';') at += 1;
+    }
+  };
+  for (;;) {
+    take(gap);
+    if (at >= text.length) return { rules, faults };
+    const selector = take(selectorWord)?.[0];
+    take(gap);
+    if (selector === undefined || text[at] !== '{') {
+      refuse(selector === undefined ? 'expected *, a shape, .class or #id' : `expected { after ${selector}`);
+      at = skipTo(text, at);
+      continue;
+    }
+    at += 1;
+    rules.push({ ...selectorOf(selector), declarations: takeDeclarations() });
+  }
+}
+
+function skipTo(text: string, at: number): number {
+  const found = text.indexOf('}', at);
+  return found < 0 ? text.length : found + 1;
+}
+
+function selectorOf(word: string): Pick<StyleRule, 'selector' | 'name'> {
+  if (word === '*') return { selector: '*', name: '' };
+  if (word.startsWith('.')) return { selector: 'class', name: word.slice(1) };
+  if (word.startsWith('#')) return { selector: 'id', name: word.slice(1) };
+  return { selector: 'shape', name: word };
+}
+
+/** Comments become space, so that places stay what they are. */
+function withoutComments(text: string): string {
+  const pieces: string[] = [];
+  let at = 0;
+  for (;;) {
+    const begin = text.indexOf('/*', at);
+    const end = begin < 0 ? -1 : text.indexOf('*/', begin + 2);
+    if (end < 0) return pieces.join('') + text.slice(at);
+    pieces.push(text.slice(at, begin), ' '.repeat(end + 2 - begin));
+    at = end + 2;
+  }
+}
+
+interface Styled {
+  readonly value: string;
+  /** Position of its rule: of equally specific ones the later wins. */
+  readonly order: number;
+}
+
+/** The rules, ready to be asked for many stages. */
+export class Styles {
+  readonly #found = new Map<string, Map<string, Styled>>();
+
+  constructor(rules: readonly StyleRule[]) {
+    for (const [order, { selector, name, declarations }] of rules.entries()) {
+      const key = `${selector} ${name}`;
+      const known = this.#found.get(key) ?? new Map<string, Styled>();
+      this.#found.set(key, known);
+      for (const [name_, value] of declarations) known.set(name_, { value, order });
+    }
+  }
+
+  /** What the rules say of a stage: by shape wins over by all, by class over by shape, by id over by class. */
+  of(stage: { readonly id: string; readonly shape: string; readonly classes: readonly string[] }): ReadonlyMap<string, string> {
+    const levels = [['* '], [`shape ${stage.shape}`], stage.classes.map((name) => `class ${name}`), [`id ${stage.id}`]];
+    const result = new Map<string, string>();
+    for (const keys of levels) {
+      const best = new Map<string, Styled>();
+      for (const key of keys)
+        for (const [name, styled] of this.#found.get(key) ?? [])
+          if (styled.order >= (best.get(name)?.order ?? -1)) best.set(name, styled);
+      for (const [name, { value }] of best) result.set(name, value);
+    }
+    return result;
+  }
+}

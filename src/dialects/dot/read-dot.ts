@@ -1,0 +1,249 @@
+/** Reads pipelines: from a text, from the text kept with a run, or only to say what is wrong. */
+import { CairnError } from '../../errors.ts';
+import type { Graph, Violation } from '../../graph/graph.ts';
+import type { Need, NodeType } from '../../graph/contracts/node-type.ts';
+import type { Permissions } from '../../graph/permissions/permissions.ts';
+import { refusalOf } from '../../graph/permissions/refusal-of.ts';
+import { wavesOf } from '../../graph/shape/waves.ts';
+import type { TextWorkflow, WorkflowBlock, WorkflowInput } from '../text-workflow.ts';
+import { inputSchema } from '../yaml/file/input-schema.ts';
+import { compilePipeline } from './compile/compile-pipeline.ts';
+import { retryOf } from './compile/stage-policy.ts';
+import { lintPipeline } from './lint/lint-pipeline.ts';
+import { createReport } from './lint/report.ts';
+import { layOut, type Layout } from './model/layout.ts';
+import { typeOfShape, type Pipeline } from './model/pipeline.ts';
+import { readPipeline } from './model/read-pipeline.ts';
+import { codergenHandler } from './run/codergen.ts';
+import { conditionalHandler } from './run/ends.ts';
+import { fanInHandler } from './run/fan-in.ts';
+import { humanHandler } from './run/human.ts';
+import type { StageHandler } from './run/stage-parts.ts';
+import { toolHandler } from './run/tool.ts';
+import { DotFaults } from './text/faults.ts';
+import { parseDot } from './text/parse-dot.ts';
+import { printDot } from './text/print-dot.ts';
+
+/** What the reader of pipelines is handed beside the text. */
+export interface DotOptions {
+  /** The block types there are; `Shell` is what runs the commands of tool stages. */
+  readonly nodeTypes: readonly NodeType[];
+  /** Handlers by type, beside those of the language or in place of them. */
+  readonly handlers?: Readonly<Record<string, StageHandler>>;
+  /** Path of the file. Default `inline`. */
+  readonly source?: string;
+  /** `file` (default): the operator's own, which may do everything. `inline`: held to `permissions`. */
+  readonly origin?: 'file' | 'inline';
+  /** What inline pipelines may reach for. Default: nothing. */
+  readonly permissions?: Permissions;
+}
+
+/** A pipeline if its text is one, and all that is to be said of it, warnings included. */
+export interface CheckedPipeline {
+  readonly workflow: TextWorkflow | undefined;
+  readonly violations: readonly Violation[];
+}
+
+/** Beyond this a text is refused before it is read. */
+const textMax = 5 * 1024 * 1024;
+
+/**
+ * Reads a pipeline.
+ * @throws GRAPH_PARSE the text is no digraph, with the first place in `line`; GRAPH_INVALID with all violations; PERMISSION_DENIED an
+ *   inline pipeline reaches for more than it is granted, and nothing else is wrong with it
+ */
+export function readDot(text: string, options: DotOptions): TextWorkflow {
+  const { workflow, violations, isUnreadable } = check(text, options);
+  if (workflow !== undefined) return workflow;
+  const { source = 'inline' } = options;
+  const errors = violations.filter(({ severity }) => severity === 'error');
+  const [first] = errors;
+  if (isUnreadable) {
+    const [, line] = /:(\d+):\d+$/.exec(first?.place ?? '') ?? [];
+    throw new CairnError('GRAPH_PARSE', { file: source, line: Number(line ?? 1), reason: first?.message, violations });
+  }
+  if (errors.every(({ rule }) => rule === permissionRule))
+    throw new CairnError('PERMISSION_DENIED', { need: first?.place, reason: errors.map(({ message }) => message).join('; '), violations });
+  throw new CairnError('GRAPH_INVALID', { graphId: source, violations });
+}
+
+/** Says what a text is and what is wrong with it; never throws, whatever the text. What it may reach for is not asked. */
+export function checkDot(text: string, options: DotOptions): CheckedPipeline {
+  const { workflow, violations } = check(text, { ...options, origin: 'file' });
+  return { workflow, violations };
+}
+
+/** Reads the pipeline that a run was started with, from the text that was kept with it. @throws GRAPH_PARSE, and as {@link readDot} */
+export function readKeptDot(text: string, options: Omit<DotOptions, 'source' | 'origin'>): TextWorkflow {
+  const { origin, source, text: kept } = parseKept(text);
+  return readDot(kept, { ...options, origin: origin === 'inline' ? 'inline' : 'file', source });
+}
+
+/**
+ * A pipeline in its canonical form.
+ * @throws GRAPH_PARSE what cannot be read cannot be written
+ */
+export function formatDot(text: string, source = 'inline'): string {
+  const faults = new DotFaults(text, source);
+  const syntax = parseDot(text, faults);
+  const first = faults.violations.find(({ severity }) => severity === 'error');
+  if (first !== undefined)
+    throw new CairnError('GRAPH_PARSE', { file: source, reason: `${first.place}: ${first.message}`, violations: faults.violations });
+  return printDot(syntax);
+}
+
+interface Checked extends CheckedPipeline {
+  readonly isUnreadable: boolean;
+}
+
+const permissionRule = 'Y6';
+
+function check(text: string, options: DotOptions): Checked {
+  const { source = 'inline' } = options;
+  const faults = new DotFaults(text, source);
+  const done = (isUnreadable: boolean, workflow?: TextWorkflow): Checked => ({
+    workflow,
+    violations: faults.violations,
+    isUnreadable,
+  });
+  if (text.length > textMax) {
+    faults.add(0, { rule: 'D1', message: `the file has ${text.length} characters, over the limit of ${textMax}`, fix: 'split it' });
+    return done(true);
+  }
+  const syntax = parseDot(text, faults);
+  const isUnreadable = faults.hasErrors;
+  const pipeline = readPipeline(syntax, faults);
+  const layout = layOut(pipeline);
+  const own = new Map(Object.entries(options.handlers ?? {}));
+  // A file that is cut short in the middle would be reported as one in which everything is missing.
+  if (!isUnreadable) lintPipeline(createReport(faults, pipeline, layout, new Set(own.keys())));
+  const withheld = withheldBy(options);
+  const handlers = new Map([...builtInHandlers(options.nodeTypes), ...own]);
+  if (withheld !== undefined) refuseNeeds(faults, pipeline, handlers, withheld);
+  if (faults.hasErrors) return done(isUnreadable);
+  const inputs = inputsOf(pipeline);
+  try {
+    const graph = compilePipeline(
+      { pipeline, layout, handlers, builtIn: new Set(Object.values(typeOfShape).filter((type) => !own.has(type))), withheld, placeOf: (at) => faults.placeOf(at) },
+      { schemas: { input: inputSchema(inputs) }, text: keptText({ origin: options.origin ?? 'file', source, text }) },
+    );
+    return done(false, describe(pipeline, layout, { graph, inputs, handlers, warnings: faults.violations }));
+  } catch (error) {
+    if (!CairnError.is(error, 'GRAPH_INVALID')) throw error;
+    const violations = [...faults.violations, ...(error.data['violations'] as readonly Violation[])];
+    return { workflow: undefined, violations, isUnreadable: false };
+  }
+}
+
+function builtInHandlers(nodeTypes: readonly NodeType[]): ReadonlyMap<string, StageHandler> {
+  const shell = nodeTypes.find(({ name }) => name === 'Shell');
+  const noShell: StageHandler = {
+    run: () => ({ status: 'fail', failureReason: 'there is no block type Shell, which would run the command' }),
+  };
+  return new Map<string, StageHandler>([
+    ['codergen', codergenHandler],
+    ['wait.human', humanHandler],
+    ['conditional', conditionalHandler],
+    ['parallel.fan_in', fanInHandler],
+    ['tool', shell === undefined ? noShell : toolHandler(shell)],
+  ]);
+}
+
+type Withheld = (need: Need) => string | undefined;
+
+function withheldBy({ origin = 'file', permissions = {} }: DotOptions): Withheld | undefined {
+  return origin === 'file' ? undefined : (need) => refusalOf(need, permissions);
+}
+
+function refuseNeeds(
+  faults: DotFaults,
+  pipeline: Pipeline,
+  handlers: ReadonlyMap<string, StageHandler>,
+  withheld: Withheld,
+): void {
+  for (const stage of pipeline.stages.values())
+    for (const need of handlers.get(stage.type)?.needs?.(stage) ?? []) {
+      const refusal = withheld(need);
+      if (refusal !== undefined)
+        faults.add(stage.at, { rule: permissionRule, message: `${stage.id} is not allowed: ${refusal}`, fix: 'grant it, or take the stage out' });
+    }
+}
+
+function inputsOf({ attributes, params }: Pipeline): readonly WorkflowInput[] {
+  const text = { type: 'str', schema: { type: 'string' }, description: undefined } as const;
+  return [
+    { ...text, name: 'goal', isRequired: false, default: attributes.text('goal') },
+    ...params.map((param) => ({ ...text, name: param.name, isRequired: param.default === undefined, default: param.default })),
+  ];
+}
+
+interface Description {
+  readonly graph: Graph;
+  readonly inputs: readonly WorkflowInput[];
+  readonly handlers: ReadonlyMap<string, StageHandler>;
+  readonly warnings: readonly Violation[];
+}
+
+function describe(pipeline: Pipeline, layout: Layout, { graph, inputs, handlers, warnings }: Description): TextWorkflow {
+  const waves = wavesOf(graph.structure, ({ id }) => pipeline.stages.has(String(id)));
+  const waveOf = new Map(waves.flatMap((ids, wave) => ids.map((id) => [id, wave] as const)));
+  const incoming = Map.groupBy(pipeline.edges, ({ to }) => to);
+  const blocks = [...layout.reachable].flatMap((id): WorkflowBlock[] => {
+    const stage = pipeline.stages.get(id);
+    if (stage === undefined) return [];
+    const handler = handlers.get(stage.type);
+    const edges = incoming.get(id) ?? [];
+    const conditions = edges.map(({ attributes }) => attributes.text('condition')).filter((text) => text !== '');
+    return [
+      {
+        id,
+        type: stage.type,
+        description: stage.attributes.text('label') || undefined,
+        dependsOn: [...new Set(edges.map(({ from }) => from))].map((block) => ({ block, isRequired: false })),
+        condition: conditions.length === 0 ? undefined : conditions.join(' || '),
+        forEach: undefined,
+        effect: stage.type === 'wait.human' ? 'human' : (handler?.effect ?? 'pure'),
+        attempts: retryOf(stage, pipeline).attempts,
+        isIdempotent: handler?.isIdempotent?.(stage) ?? false,
+        asks: stage.type === 'wait.human',
+        workflow: undefined,
+        wave: waveOf.get(id) ?? 0,
+      },
+    ];
+  });
+  const label = pipeline.attributes.text('label');
+  return {
+    name: pipeline.name,
+    description: (label || pipeline.attributes.text('goal')) || undefined,
+    version: '1',
+    tags: [],
+    inputs,
+    outputs: [],
+    blocks,
+    waves,
+    checkpoint: {},
+    secrets: [],
+    graph,
+    warnings,
+  };
+}
+
+interface Kept {
+  readonly origin: string;
+  readonly source: string;
+  readonly text: string;
+}
+
+function keptText({ origin, source, text }: Kept): string {
+  return JSON.stringify({ dialect: 'dot', origin, source, text });
+}
+
+function parseKept(text: string): Kept {
+  try {
+    const { dialect, origin, source, text: kept } = JSON.parse(text) as Record<string, unknown>;
+    if (dialect === 'dot' && typeof kept === 'string') return { origin: String(origin), source: String(source), text: kept };
+  } catch {
+    // Said below.
+  }
+  throw new CairnError('GRAPH_PARSE', { file: 'the text kept with the run', reason: 'it is no pipeline' });
+}

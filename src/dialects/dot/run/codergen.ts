@@ -1,0 +1,81 @@
+/** A stage for a language model: the prompt, what the run says so far, and what the answer reports of itself. */
+import { textOf } from '../../../graph/contracts/model-contract.ts';
+import type { Stage } from '../model/pipeline.ts';
+import { expand } from './context-keys.ts';
+import { preambleOf } from './preamble.ts';
+import type { StageContext, StageHandler } from './stage-parts.ts';
+import { readReport, reportIn, stageStatuses, type StageOutcome } from './stage-outcome.ts';
+
+/** Of an answer, kept in the context; the whole of it is in the stage's output. */
+const shownMax = 200;
+
+export const codergenHandler: StageHandler = {
+  effect: 'external',
+  isIdempotent: () => true,
+  needs: (stage) => [{ kind: 'model', name: modelOf(stage) }],
+  run: async (stage) => {
+    const answer = await askModel(stage, promptOf(stage));
+    return { ...outcomeOf(stage, answer), response: answer };
+  },
+};
+
+/** `provider:name`, or a name that the configuration maps. */
+export function modelOf({ attributes }: Stage): string {
+  const model = attributes.text('llm_model');
+  const provider = attributes.text('llm_provider');
+  if (model === '') return 'default';
+  return provider === '' || model.includes(':') ? model : `${provider}:${model}`;
+}
+
+export async function askModel({ ctx, parts, attributes, step }: StageContext, prompt: string): Promise<string> {
+  const effort = attributes.text('reasoning_effort');
+  const model = modelOf(parts.stage);
+  const [provider = ''] = model.includes(':') ? model.split(':') : [attributes.text('llm_provider')];
+  const response = await ctx.models.generate(
+    {
+      model,
+      messages: [{ role: 'user', content: prompt }],
+      ...(effort !== '' && provider !== '' && { provider: { [provider]: { reasoningEffort: effort } } }),
+    },
+    step === undefined ? {} : { idempotencyKey: step.idempotencyKey, signal: step.signal },
+  );
+  return textOf(response.content);
+}
+
+function promptOf(stage: StageContext): string {
+  const { ctx, parts, attributes } = stage;
+  const own = attributes.text('prompt') || attributes.text('label') || parts.stage.id;
+  const edge = ctx.state.scratch['internal.edge'];
+  const preamble = preambleOf(ctx.state, parts.fidelityOf(typeof edge === 'string' ? edge : undefined));
+  return [preamble, expand(own, ctx.state, parts.params), mustReport(stage) ? reportRequest(stage) : '']
+    .filter((part) => part !== '')
+    .join('\n\n');
+}
+
+/** Whether what follows hangs on what the stage says of itself. */
+function mustReport({ parts, attributes }: StageContext): boolean {
+  return attributes.flag('goal_gate') || parts.ways.edges.length > 1 || parts.ways.edges.some(({ takesFailures }) => takesFailures);
+}
+
+function reportRequest({ parts }: StageContext): string {
+  const labels = parts.ways.edges.map(({ caption }) => caption).filter((caption) => caption !== '');
+  const lines = [
+    'End your answer with one JSON object that says how it went:',
+    `{"outcome": ${stageStatuses.slice(0, 4).map((status) => JSON.stringify(status)).join(' | ')}, "failure_reason": "why, if it failed", "notes": "…"}`,
+  ];
+  if (labels.length > 0) lines.push(`Add "preferred_label", one of ${labels.map((label) => JSON.stringify(label)).join(', ')}, to choose what comes next.`);
+  return lines.join('\n');
+}
+
+function outcomeOf(stage: StageContext, answer: string): StageOutcome {
+  const contextUpdates = { last_response: answer.slice(0, shownMax) };
+  const given = reportIn(answer);
+  if (given === undefined) {
+    // An answer that says nothing of how it went passes no gate.
+    if (!stage.attributes.flag('goal_gate')) return { status: 'success', contextUpdates };
+    return { status: 'fail', failureReason: 'the goal gate gave no verdict: no outcome ends its answer', contextUpdates };
+  }
+  const report = readReport(given);
+  if ('fault' in report) return { status: 'fail', failureReason: `its report cannot be taken: ${report.fault}`, contextUpdates };
+  return { ...report, contextUpdates: { ...report.contextUpdates, ...contextUpdates } };
+}

@@ -1,0 +1,116 @@
+/** Stages that do no work of their own: start, diamonds, and the exit, which holds the goal gates against how they ended. */
+import { NodeFailure, outcome, type NodeImplementation, type StateView } from '../../../graph/contracts/node-contract.ts';
+import { gateTargets } from '../model/layout.ts';
+import type { Pipeline, Stage } from '../model/pipeline.ts';
+import { asText, contextValue } from './context-keys.ts';
+import { jumpKey, jumpLabel, jumpsMade } from './stage-node.ts';
+import type { StageHandler } from './stage-parts.ts';
+import { isSuccess, type StageOutcome, type StageOutput, type StageStatus } from './stage-outcome.ts';
+
+/** Writes the attributes of the graph and the parameters into the context. */
+export function startHandler({ attributes, params }: Pipeline): StageHandler {
+  return {
+    run: ({ ctx }) => {
+      const given = (ctx.input ?? {}) as Readonly<Record<string, unknown>>;
+      const own = attributes.entries().map(([name, value]) => [`graph.${name}`, value] as const);
+      const values = params.map(({ name, default: initial }) => [`graph.${name}`, given[name] ?? initial ?? ''] as const);
+      const goal = given['goal'] ?? attributes.text('goal');
+      return {
+        status: 'success',
+        contextUpdates: Object.fromEntries([...own, ...values, ['graph.goal', goal]]),
+      };
+    },
+  };
+}
+
+/** A diamond passes on the outcome that it was given, so that its edges can ask for it. */
+export const conditionalHandler: StageHandler = {
+  run: ({ value }): StageOutcome => {
+    const label = asText(value('preferred_label'));
+    const reason = asText(value('internal.failure_reason'));
+    return {
+      status: (asText(value('outcome')) || 'success') as StageStatus,
+      ...(label !== '' && { preferredLabel: label }),
+      ...(reason !== '' && { failureReason: reason }),
+    };
+  },
+};
+
+/** How a run ended, as its result says it. */
+export interface PipelineResult {
+  /** `partial_success`: it came to the exit, but something failed on the way, or a goal gate was never visited. */
+  readonly status: 'success' | 'partial_success';
+  /** Every goal gate, and how it ended; `not visited`: the way led around it. */
+  readonly gates: Readonly<Record<string, StageStatus | 'not visited'>>;
+  /** Stages that failed and what was done about it, in order. */
+  readonly failures: readonly unknown[];
+  readonly last_response?: unknown;
+}
+
+/** What the exit gives: the result, or the stage that an unsatisfied gate leads back to. */
+interface ExitOutput {
+  readonly outcome: StageStatus;
+  readonly jump?: string;
+  readonly result?: PipelineResult;
+}
+
+export interface ExitParts {
+  readonly id: string;
+  readonly pipeline: Pipeline;
+  readonly gates: readonly Stage[];
+  /** Parallel stages, whose outputs tell of the gates in their branches. */
+  readonly parallels: readonly string[];
+  readonly jumpsMax: number;
+}
+
+export function exitImplementation(parts: ExitParts): NodeImplementation {
+  return {
+    run: ({ state }) => {
+      const statuses = gateStatuses(state, parts);
+      const open = parts.gates.find(({ id }) => statuses[id] !== undefined && !isSuccess(statuses[id]));
+      if (open === undefined) return outcome({ output: { outcome: 'success', result: resultOf(state, parts, statuses) } satisfies ExitOutput });
+      const target = gateTargets(parts.pipeline, open).find(
+        (one) => parts.pipeline.stages.has(one) && jumpsMade(state, parts.id, `${open.id}.${one}`) < parts.jumpsMax,
+      );
+      const reason = (state.outputs[open.id] as StageOutput | undefined)?.failure_reason;
+      const why = `the goal gate ${open.id} ended with ${String(statuses[open.id])}${reason === undefined ? '' : `: ${reason}`}`;
+      if (target === undefined)
+        throw new NodeFailure(why, { code: 'GATE_UNSATISFIED', applied: 'no', data: { gate: open.id, gates: statuses } });
+      const key = jumpKey(parts.id, `${open.id}.${target}`);
+      return outcome({
+        output: { outcome: 'fail', jump: target } satisfies ExitOutput,
+        scratch: {
+          [key]: jumpsMade(state, parts.id, `${open.id}.${target}`) + 1,
+          'internal.edge': jumpLabel(target),
+          'internal.gate': why,
+        },
+        diagnostics: { failures: [{ stage: open.id, reason: why, led_to: target }] },
+      } as never);
+    },
+    codeText: 'exit',
+  };
+}
+
+/** The last outcome of each gate, in the run itself and in branches; one that was never visited is absent. */
+function gateStatuses(state: StateView, { gates, parallels }: ExitParts): Readonly<Record<string, StageStatus>> {
+  const found: Record<string, StageStatus> = {};
+  for (const parallel of parallels) Object.assign(found, (state.outputs[parallel] as StageOutput | undefined)?.gates);
+  for (const { id } of gates) {
+    const own = (state.outputs[id] as StageOutput | undefined)?.outcome;
+    if (own !== undefined) found[id] = own;
+  }
+  return found;
+}
+
+function resultOf(state: StateView, { gates }: ExitParts, statuses: Readonly<Record<string, StageStatus>>): PipelineResult {
+  const failures = (state.diagnostics['failures'] ?? []) as readonly unknown[];
+  const response = contextValue(state, 'last_response');
+  const told = gates.map(({ id }) => [id, statuses[id] ?? 'not visited'] as const);
+  const isWhole = failures.length === 0 && told.every(([, status]) => status === 'success');
+  return {
+    status: isWhole ? 'success' : 'partial_success',
+    gates: Object.fromEntries(told),
+    failures,
+    ...(response !== undefined && { last_response: response }),
+  };
+}

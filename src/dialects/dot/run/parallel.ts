@@ -1,0 +1,132 @@
+/** A stage that runs branches side by side, each with a context of its own, and says how they ended. */
+import type { Graph } from '../../../graph/graph.ts';
+import type { ChildHandle, ChildResult, NodeContext, StateView } from '../../../graph/contracts/node-contract.ts';
+import { runParts } from '../../../graph/run-parts.ts';
+import type { Branches } from '../model/layout.ts';
+import { asText, contextOf, inheritedKey, isReserved } from './context-keys.ts';
+import type { StageContext, StageHandler } from './stage-parts.ts';
+import { isSuccess, type StageOutcome, type StageStatus } from './stage-outcome.ts';
+
+/** What is known of a branch afterwards, in `parallel.results`. */
+export interface BranchResult {
+  /** The stage that it begins at. */
+  readonly id: string;
+  readonly outcome: StageStatus;
+  readonly failure_reason?: string;
+  /** What its stages wrote into their context. */
+  readonly context: Readonly<Record<string, unknown>>;
+  readonly gates: Readonly<Record<string, StageStatus>>;
+}
+
+const atOnceDefault = 4;
+
+/** @param graph - of all branches, each entered at its first stage */
+export function parallelHandler(graph: Graph, { entries, join }: Branches, gates: readonly string[]): StageHandler {
+  return { run: (stage) => runBranches(stage, { graph, entries, join, gates }) };
+}
+
+interface Work {
+  readonly graph: Graph;
+  readonly entries: readonly string[];
+  readonly join: string;
+  readonly gates: readonly string[];
+}
+
+async function runBranches(stage: StageContext, work: Work): Promise<StageOutcome> {
+  const { ctx, attributes, parts } = stage;
+  const needed = neededOf(attributes.text('join_policy'), work.entries.length);
+  const failsFast = attributes.text('error_policy') === 'fail_fast';
+  const results = new Map<string, BranchResult>();
+  const begun = new Map<string, ChildHandle>();
+  let isDecided = false;
+  const input = { [inheritedKey]: { ...contextOf(ctx.state), 'parallel.stage': parts.stage.id } };
+  const atOnce = attributes.integer('max_parallel') ?? atOnceDefault;
+  await runParts(ctx, work.entries, { atOnce }, async (part, entry) => {
+    if (isDecided) return false;
+    const result = entry === work.join ? passed(entry) : await runBranch(part, work, entry, input, begun);
+    begun.delete(entry);
+    results.set(entry, result);
+    const good = [...results.values()].filter(({ outcome }) => isSuccess(outcome)).length;
+    if (isDecided || !((needed !== undefined && good >= needed) || (failsFast && !isSuccess(result.outcome)))) return true;
+    isDecided = true;
+    for (const handle of begun.values()) await handle.cancel(`${parts.stage.id} is decided`);
+    return false;
+  });
+  const ordered = work.entries.flatMap((entry) => results.get(entry) ?? []);
+  return judge(ordered, { needed, count: work.entries.length, policy: attributes.text('error_policy') });
+}
+
+/** How many must succeed; undefined: all are waited for. */
+function neededOf(policy: string, count: number): number | undefined {
+  if (policy === 'first_success') return 1;
+  if (policy === 'quorum') return Math.floor(count / 2) + 1;
+  const [, before, within] = /^(\d+)_of_n$|^k_of_n\((\d+)\)$/.exec(policy) ?? [];
+  return before === undefined && within === undefined ? undefined : Number(before ?? within);
+}
+
+function passed(id: string): BranchResult {
+  return { id, outcome: 'success', context: {}, gates: {} };
+}
+
+async function runBranch(
+  ctx: NodeContext,
+  { graph, gates }: Work,
+  entry: string,
+  input: unknown,
+  begun: Map<string, ChildHandle>,
+): Promise<BranchResult> {
+  const handle = await ctx.start(graph, input, { name: entry, entry });
+  begun.set(entry, handle);
+  return resultOf(entry, await handle.result(), gates);
+}
+
+function resultOf(id: string, { status, state, error }: ChildResult, gates: readonly string[]): BranchResult {
+  const own = Object.fromEntries(Object.entries(state.scratch).filter(([key]) => !isReserved(key)));
+  const shared = { id, context: own, gates: gatesIn(state, gates) };
+  if (status === 'cancelled') return { ...shared, outcome: 'skipped', failure_reason: 'it was no longer needed' };
+  if (status === 'failed')
+    return { ...shared, outcome: 'fail', failure_reason: rootMessage(error) };
+  const outcome = asText(state.scratch['outcome']) as StageStatus;
+  const reason = asText(state.scratch['internal.failure_reason']);
+  return { ...shared, outcome: outcome === ('' as StageStatus) ? 'success' : outcome, ...(reason !== '' && { failure_reason: reason }) };
+}
+
+/** The reason that a stage gave, below what the engine says of it. */
+export function rootMessage(error: Error | undefined): string {
+  let last = error;
+  for (let depth = 0; depth < 10 && last?.cause instanceof Error; depth += 1) last = last.cause;
+  return last?.message ?? 'the branch failed';
+}
+
+function gatesIn(state: StateView, gates: readonly string[]): Readonly<Record<string, StageStatus>> {
+  return Object.fromEntries(
+    gates.flatMap((gate) => {
+      const output = state.outputs[gate] as { readonly outcome?: StageStatus } | undefined;
+      if (output?.outcome !== undefined) return [[gate, output.outcome]];
+      return Object.hasOwn(state.failures, gate) ? [[gate, 'fail' as const]] : [];
+    }),
+  );
+}
+
+interface Judged {
+  readonly needed: number | undefined;
+  readonly count: number;
+  readonly policy: string;
+}
+
+function judge(results: readonly BranchResult[], { needed, count, policy }: Judged): StageOutcome {
+  const good = results.filter(({ outcome }) => isSuccess(outcome)).length;
+  const bad = results.filter(({ outcome }) => outcome === 'fail' || outcome === 'retry');
+  const shared = {
+    contextUpdates: { 'parallel.results': results.map(({ gates: _, ...result }) => result) },
+    gates: Object.assign({}, ...results.map(({ gates }) => gates)) as Readonly<Record<string, StageStatus>>,
+    notes: `${good} of ${count} branches succeeded`,
+  };
+  const fail = (why: string): StageOutcome => ({ ...shared, status: 'fail', failureReason: `${why}: ${bad.map(({ id, failure_reason: reason }) => `${id}: ${reason ?? 'failed'}`).join('; ')}` });
+  if (needed !== undefined && good < needed) return fail(`only ${good} of ${count} branches succeeded, ${needed} are needed`);
+  if (bad.length === 0 || policy === 'ignore') return { ...shared, status: 'success' };
+  if (policy === 'fail_fast') return fail('a branch failed');
+  if (good === 0) return fail('all branches failed');
+  if (needed !== undefined) return { ...shared, status: 'success' };
+  return { ...shared, status: 'partial_success' };
+}

@@ -1,0 +1,186 @@
+/** The node of a stage: runs its handler under the stage's retry policy, writes the context, and says which way to go. */
+import { CairnError } from '../../../errors.ts';
+import {
+  NodeFailure,
+  outcome,
+  type NodeContext,
+  type NodeImplementation,
+  type StateView,
+} from '../../../graph/contracts/node-contract.ts';
+import { contextValue, isReserved } from './context-keys.ts';
+import { chooseEdge } from './choose-edge.ts';
+import type { StageHandler, StageParts } from './stage-parts.ts';
+import { isSuccess, type StageOutcome, type StageOutput } from './stage-outcome.ts';
+
+/** The outcome of a failed step, in the data of its failure. */
+const resultKey = 'result';
+const verdictCode = 'STAGE_FAILED';
+const retryCode = 'STAGE_RETRY';
+
+/** Failures that another attempt would only meet again. */
+const final: ReadonlySet<string> = new Set([verdictCode, 'MODEL_REFUSED', 'MODEL_UNKNOWN', 'PERMISSION_DENIED', 'INPUT_INVALID']);
+
+export interface StageNodeOptions {
+  /** Whether what it writes into the context may have the engine's names. */
+  readonly isBuiltIn: boolean;
+}
+
+export function stageImplementation(
+  handler: StageHandler,
+  parts: StageParts,
+  { isBuiltIn }: StageNodeOptions,
+): NodeImplementation {
+  return {
+    run: async (ctx) => {
+      const result = await perform(ctx, handler, parts);
+      return settle(ctx, parts, isBuiltIn ? result : refuseReserved(result));
+    },
+    codeText: `${parts.stage.type} ${String(handler.run)}`,
+  };
+}
+
+async function perform(ctx: NodeContext, handler: StageHandler, parts: StageParts): Promise<StageOutcome> {
+  const { stage, retry, timeoutMs, withheld } = parts;
+  const context = {
+    ctx,
+    parts,
+    attributes: stage.attributes,
+    value: (key: string) => (key === 'current_node' ? stage.id : contextValue(ctx.state, key)),
+  };
+  for (const need of handler.needs?.(stage) ?? []) {
+    const refusal = withheld?.(need);
+    if (refusal !== undefined) throw new CairnError('PERMISSION_DENIED', { need: stage.id, reason: refusal });
+  }
+  const { effect } = handler;
+  if (effect === undefined) return guarded(ctx, () => handler.run(context));
+  const options = {
+    effect,
+    retry: { ...retry, when: ({ code }: { readonly code: string }) => !final.has(code) },
+    ...(handler.isIdempotent?.(stage) === true && { idempotent: true }),
+    ...(timeoutMs !== undefined && { timeoutMs }),
+  };
+  return guarded(
+    ctx,
+    () =>
+      ctx.step('work', options, async (step) => {
+        const result = await handler.run({ ...context, step });
+        if (result.status === 'fail') throw failed(result, verdictCode);
+        if (result.status === 'retry') throw failed(result, retryCode);
+        return result;
+      }),
+    stage.attributes.flag('allow_partial'),
+  );
+}
+
+/** A failure with an outcome of the stage's own; whatever it did has come to its end. */
+export function failed(result: StageOutcome, code: string): NodeFailure {
+  return new NodeFailure(result.failureReason ?? `the stage said ${result.status}`, {
+    code,
+    applied: 'ended',
+    data: { [resultKey]: result },
+  });
+}
+
+/** Whatever a handler throws is an outcome of its stage, unless the run itself ends. */
+async function guarded(
+  ctx: NodeContext,
+  run: () => Promise<StageOutcome> | StageOutcome,
+  allowsPartial = false,
+): Promise<StageOutcome> {
+  try {
+    return await run();
+  } catch (error) {
+    if (ctx.signal.aborted || CairnError.is(error, 'BUDGET_EXCEEDED', 'NODE_CALL_REFUSED')) throw error;
+    const { code, data, message } = error as { code?: unknown; data?: Readonly<Record<string, unknown>>; message: string };
+    const known = data?.[resultKey] as StageOutcome | undefined;
+    if (code === retryCode && allowsPartial)
+      return { ...known, status: 'partial_success', notes: `attempts are used up: ${message}` };
+    const failureReason = code === retryCode ? `max retries exceeded: ${message}` : message;
+    return { ...known, status: 'fail', failureReason };
+  }
+}
+
+function refuseReserved(result: StageOutcome): StageOutcome {
+  const taken = Object.keys(result.contextUpdates ?? {}).find((key) => isReserved(key));
+  if (taken === undefined) return result;
+  return { status: 'fail', failureReason: `it may not write ${taken} into the context: that belongs to the engine` };
+}
+
+/** What a settled stage leaves behind. A failure that nothing takes fails its node, and so the run, with the stage's reason. */
+function settle(ctx: NodeContext, parts: StageParts, result: StageOutcome): unknown {
+  const { stage } = parts;
+  const scratch: Record<string, unknown> = { ...result.contextUpdates, current_node: stage.id };
+  const isPassing = stage.type === 'conditional';
+  // A stage that was skipped says nothing of its own.
+  if (!isPassing && result.status !== 'skipped') {
+    scratch['outcome'] = result.status;
+    scratch['last_stage'] = stage.id;
+    // A label that an earlier stage preferred says nothing of this one.
+    if (result.preferredLabel !== undefined || contextValue(ctx.state, 'preferred_label') !== undefined)
+      scratch['preferred_label'] = result.preferredLabel ?? '';
+    scratch['internal.failure_reason'] = result.status === 'fail' ? (result.failureReason ?? '') : '';
+  }
+  const ending = endingOf(result);
+  const way = chooseEdge(parts.ways, ending, (key) =>
+    Object.hasOwn(scratch, key) ? scratch[key] : contextValue(ctx.state, key),
+  );
+  const isFailure = result.status === 'fail';
+  const jump = way === undefined && isFailure ? nextJump(ctx.state, parts) : undefined;
+  if (way === undefined && isFailure && jump === undefined) {
+    const reason = result.failureReason ?? 'the stage failed';
+    throw new NodeFailure(reason, { code: verdictCode, applied: 'ended', data: { stage: stage.id, outcome: ending } });
+  }
+  if (jump !== undefined) scratch[jumpKey(stage.id, jump)] = jumpsMade(ctx.state, stage.id, jump) + 1;
+  const to = way?.to ?? jump;
+  scratch['internal.edge'] = way?.label ?? (jump === undefined ? '' : jumpLabel(jump));
+  return outcome({
+    output: { ...ending, ...(result.gates !== undefined && { gates: result.gates }), ...(jump !== undefined && { jump }) },
+    scratch,
+    diagnostics: {
+      history: [{ stage: stage.id, outcome: result.status }],
+      ...(isFailure && !isPassing && { failures: [{ stage: stage.id, reason: result.failureReason ?? '', led_to: to ?? null }] }),
+    },
+  } as never);
+}
+
+export function endingOf(result: StageOutcome): StageOutput {
+  const { status, preferredLabel, suggestedNextIds, notes, failureReason, response } = result;
+  return {
+    outcome: status,
+    ...(preferredLabel !== undefined && { preferred_label: preferredLabel }),
+    ...(suggestedNextIds !== undefined && { suggested_next_ids: suggestedNextIds }),
+    ...(notes !== undefined && { notes }),
+    ...(failureReason !== undefined && { failure_reason: failureReason }),
+    ...(response !== undefined && { response }),
+  };
+}
+
+/** The label of the graph's edge for a jump. */
+export function jumpLabel(target: string): string {
+  return `jump ${target}`;
+}
+
+export function jumpKey(stage: string, target: string): string {
+  return `internal.jumps.${stage}.${target}`;
+}
+
+export function jumpsMade(state: StateView, stage: string, target: string): number {
+  return Number(contextValue(state, jumpKey(stage, target)) ?? 0);
+}
+
+/** The first of its retry targets to which it may jump once more. */
+function nextJump(state: StateView, { stage, jumps, jumpsMax }: StageParts): string | undefined {
+  return jumps.find((target) => jumpsMade(state, stage.id, target) < jumpsMax);
+}
+
+/** Where a stage leads, from its output and the state after it: the graph's edges of one stage share this decision. */
+export function routeOf(parts: StageParts, output: unknown, state: StateView): string {
+  const ending = output as StageOutput;
+  if (ending.jump !== undefined) return jumpLabel(ending.jump);
+  const way = chooseEdge(parts.ways, ending, (key) => contextValue(state, key));
+  if (way !== undefined) return way.label;
+  const what = isSuccess(ending.outcome) ? 'a success' : `the outcome ${ending.outcome}`;
+  const { edges } = parts.ways;
+  const none = edges.length === 0 ? 'it leads nowhere' : `none of its ${edges.length} edges takes ${what}`;
+  throw new Error(`${parts.stage.id} ended with ${what}, and ${none}`);
+}

@@ -1,0 +1,52 @@
+/** What handlers know: the stage they work for, and the run they work in. */
+import type { NodeContext, RetryPolicy, StepContext } from '../../../graph/contracts/node-contract.ts';
+import type { Need } from '../../../graph/contracts/node-type.ts';
+import type { Stage } from '../model/pipeline.ts';
+import type { Ways } from './choose-edge.ts';
+import type { StageOutcome } from './stage-outcome.ts';
+
+/** A stage, ready to be run. */
+export interface StageParts {
+  readonly stage: Stage;
+  readonly pipelineName: string;
+  /** Names that prompts may hold as `$name`. */
+  readonly params: readonly string[];
+  readonly ways: Ways;
+  /** Where it jumps if it fails and no edge takes that. */
+  readonly jumps: readonly string[];
+  /** How often it may jump to each of them. */
+  readonly jumpsMax: number;
+  readonly retry: RetryPolicy;
+  readonly timeoutMs: number | undefined;
+  /** Fidelity of the edges that lead to it, by their labels in the graph. */
+  readonly fidelityOf: (edge: string | undefined) => string;
+  /** Why something it reaches for is not granted; undefined: it is. */
+  readonly withheld: ((need: Need) => string | undefined) | undefined;
+}
+
+/** What a handler works with. */
+export interface StageContext {
+  /** Its `step`, `ask` and `run` are recorded; only handlers without `effect` may call them. */
+  readonly ctx: NodeContext;
+  readonly parts: StageParts;
+  readonly attributes: Stage['attributes'];
+  /** A value of the context. */
+  readonly value: (key: string) => unknown;
+  /** Of a handler with `effect`: the step that it is run in. */
+  readonly step?: StepContext;
+}
+
+/** The code behind a type of stage. */
+export interface StageHandler {
+  /**
+   * With it the handler is run as one recorded step of that class, and tried again as its stage says. Without it the handler is run
+   * directly, and records what it does itself.
+   */
+  readonly effect?: 'read' | 'write' | 'external';
+  /** A repetition under the same key has no second effect. Default false. */
+  readonly isIdempotent?: (stage: Stage) => boolean;
+  /** What it reaches for. */
+  readonly needs?: (stage: Stage) => readonly Need[];
+  /** @throws anything: the stage has failed, and is tried again if attempts are left */
+  readonly run: (stage: StageContext) => Promise<StageOutcome> | StageOutcome;
+}

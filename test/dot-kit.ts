@@ -1,0 +1,83 @@
+/** What tests of pipelines share: stages that end as a script says, and runs of texts to where they rest. */
+import type { Engine, EngineOptions, RunResult } from '../src/engine/api.ts';
+import { checkDot, readDot, type DotOptions, type StageHandler, type StageOutcome } from '../src/dialects/dot/index.ts';
+import type { TextWorkflow } from '../src/dialects/text-workflow.ts';
+import { shellBlock } from '../src/nodes/blocks/shell.ts';
+import { createBench, runToRest, type Bench } from './engine-kit.ts';
+
+/** How a stage ends at each of its visits; the last holds for all later ones. A text is its status. */
+export type Script = Readonly<Record<string, readonly (string | StageOutcome | Error)[]>>;
+
+/** What the scripted stages did: their ids in the order in which they were begun. */
+export interface Scripted {
+  readonly handler: StageHandler;
+  readonly begun: string[];
+}
+
+export function scripted(script: Script = {}): Scripted {
+  const counts = new Map<string, number>();
+  const begun: string[] = [];
+  const run: StageHandler['run'] = ({ parts: { stage } }) => {
+    const count = counts.get(stage.id) ?? 0;
+    counts.set(stage.id, count + 1);
+    begun.push(stage.id);
+    const said = script[stage.id]?.[count] ?? script[stage.id]?.at(-1) ?? 'success';
+    if (said instanceof Error) throw said;
+    return typeof said === 'string' ? ({ status: said, ...(said !== 'success' && { failureReason: `${stage.id} said ${said}` }) } as StageOutcome) : said;
+  };
+  return { handler: { effect: 'external', isIdempotent: () => true, run }, begun };
+}
+
+export function dotOptions(more: Partial<DotOptions> = {}): DotOptions {
+  return { nodeTypes: [shellBlock], source: 'p.dot', ...more };
+}
+
+export interface RanDot {
+  readonly result: RunResult;
+  readonly workflow: TextWorkflow;
+  readonly engine: Engine;
+  readonly bench: Bench;
+  readonly begun: readonly string[];
+  /** Stages in the order in which they ended, with their outcomes. */
+  readonly history: readonly string[];
+  readonly context: Readonly<Record<string, unknown>>;
+  readonly output: unknown;
+}
+
+export interface DotRun {
+  readonly script?: Script;
+  readonly input?: unknown;
+  readonly handlers?: Readonly<Record<string, StageHandler>>;
+  readonly engine?: Partial<EngineOptions>;
+  /** Whether models are asked rather than the script. */
+  readonly asksModels?: boolean;
+}
+
+/** Runs a pipeline until it ends or waits. */
+export async function runDot(text: string, { script = {}, input = {}, handlers, engine: more, asksModels = false }: DotRun = {}): Promise<RanDot> {
+  const stages = scripted(script);
+  const workflow = readDot(text, dotOptions({ handlers: { ...(!asksModels && { codergen: stages.handler }), ...handlers } }));
+  const bench = createBench(more);
+  const result = await runToRest(bench.engine, workflow.graph, input);
+  return { ...seen(result), result, workflow, engine: bench.engine, bench, begun: stages.begun };
+}
+
+/** What a run's state says. */
+export function seen({ state }: Pick<RunResult, 'state'>): Pick<RanDot, 'history' | 'context' | 'output'> {
+  const told = (state.diagnostics['history'] ?? []) as readonly { readonly stage: string; readonly outcome: string }[];
+  return {
+    history: told.map(({ stage, outcome }) => (outcome === 'success' ? stage : `${stage}: ${outcome}`)),
+    context: state.scratch,
+    output: state.outputs['outputs'],
+  };
+}
+
+/** A digraph with a start and an exit, both declared. */
+export function digraph(body: string, attributes = ''): string {
+  return `digraph p {\n${attributes}\nstart [shape=Mdiamond]\nexit [shape=Msquare]\n${body}\n}\n`;
+}
+
+/** What is said of a text: `severity rule place`. */
+export function lintOf(text: string, more: Partial<DotOptions> = {}): readonly string[] {
+  return checkDot(text, dotOptions(more)).violations.map(({ rule, severity, place }) => `${severity} ${rule} ${place.replace('p.dot:', '')}`);
+}
