@@ -5,7 +5,7 @@ import { runParts } from '../../../graph/run-parts.ts';
 import type { Branches } from '../model/layout.ts';
 import { asText, contextOf, inheritedKey, isReserved } from './context-keys.ts';
 import type { StageContext, StageHandler } from './stage-parts.ts';
-import { isSuccess, type StageOutcome, type StageStatus } from './stage-outcome.ts';
+import { isSuccess, type StageFailure, type StageOutcome, type StageStatus } from './stage-outcome.ts';
 
 /** What is known of a branch afterwards, in `parallel.results`. */
 export interface BranchResult {
@@ -16,6 +16,7 @@ export interface BranchResult {
   /** What its stages wrote into their context. */
   readonly context: Readonly<Record<string, unknown>>;
   readonly gates: Readonly<Record<string, StageStatus>>;
+  readonly failures: readonly StageFailure[];
 }
 
 const atOnceDefault = 4;
@@ -65,7 +66,7 @@ function neededOf(policy: string, count: number): number | undefined {
 }
 
 function passed(id: string): BranchResult {
-  return { id, outcome: 'success', context: {}, gates: {} };
+  return { id, outcome: 'success', context: {}, gates: {}, failures: [] };
 }
 
 async function runBranch(
@@ -82,10 +83,13 @@ async function runBranch(
 
 function resultOf(id: string, { status, state, error }: ChildResult, gates: readonly string[]): BranchResult {
   const own = Object.fromEntries(Object.entries(state.scratch).filter(([key]) => !isReserved(key)));
-  const shared = { id, context: own, gates: gatesIn(state, gates) };
+  const inner = (state.diagnostics['failures'] ?? []) as readonly StageFailure[];
+  const shared = { id, context: own, gates: gatesIn(state, gates), failures: inner };
   if (status === 'cancelled') return { ...shared, outcome: 'skipped', failure_reason: 'it was no longer needed' };
-  if (status === 'failed')
-    return { ...shared, outcome: 'fail', failure_reason: rootMessage(error) };
+  if (status === 'failed') {
+    const reason = rootMessage(error);
+    return { ...shared, outcome: 'fail', failure_reason: reason, failures: [...inner, { stage: id, reason, led_to: null }] };
+  }
   const outcome = asText(state.scratch['outcome']) as StageStatus;
   const reason = asText(state.scratch['internal.failure_reason']);
   return { ...shared, outcome: outcome === ('' as StageStatus) ? 'success' : outcome, ...(reason !== '' && { failure_reason: reason }) };
@@ -118,8 +122,9 @@ function judge(results: readonly BranchResult[], { needed, count, policy }: Judg
   const good = results.filter(({ outcome }) => isSuccess(outcome)).length;
   const bad = results.filter(({ outcome }) => outcome === 'fail' || outcome === 'retry');
   const shared = {
-    contextUpdates: { 'parallel.results': results.map(({ gates: _, ...result }) => result) },
+    contextUpdates: { 'parallel.results': results.map(({ gates: _, failures: __, ...result }) => result) },
     gates: Object.assign({}, ...results.map(({ gates }) => gates)) as Readonly<Record<string, StageStatus>>,
+    failures: results.flatMap(({ failures }) => failures),
     notes: `${good} of ${count} branches succeeded`,
   };
   const fail = (why: string): StageOutcome => ({ ...shared, status: 'fail', failureReason: `${why}: ${bad.map(({ id, failure_reason: reason }) => `${id}: ${reason ?? 'failed'}`).join('; ')}` });

@@ -10,7 +10,7 @@ import {
 import { contextValue, isReserved } from './context-keys.ts';
 import { chooseEdge } from './choose-edge.ts';
 import type { StageHandler, StageParts } from './stage-parts.ts';
-import { isSuccess, type StageOutcome, type StageOutput } from './stage-outcome.ts';
+import { isSuccess, type StageFailure, type StageOutcome, type StageOutput } from './stage-outcome.ts';
 
 /** The outcome of a failed step, in the data of its failure. */
 const resultKey = 'result';
@@ -131,14 +131,15 @@ function settle(ctx: NodeContext, parts: StageParts, result: StageOutcome): unkn
     throw new NodeFailure(reason, { code: verdictCode, applied: 'ended', data: { stage: stage.id, outcome: ending } });
   }
   if (jump !== undefined) scratch[jumpKey(stage.id, jump)] = jumpsMade(ctx.state, stage.id, jump) + 1;
-  const to = way?.to ?? jump;
+  const own: StageFailure = { stage: stage.id, reason: result.failureReason ?? '', led_to: way?.to ?? jump ?? null };
+  const failures = [...(result.failures ?? []), ...(isFailure && !isPassing ? [own] : [])];
   scratch['internal.edge'] = way?.label ?? (jump === undefined ? '' : jumpLabel(jump));
   return outcome({
     output: { ...ending, ...(result.gates !== undefined && { gates: result.gates }), ...(jump !== undefined && { jump }) },
     scratch,
     diagnostics: {
       history: [{ stage: stage.id, outcome: result.status }],
-      ...(isFailure && !isPassing && { failures: [{ stage: stage.id, reason: result.failureReason ?? '', led_to: to ?? null }] }),
+      ...(failures.length > 0 && { failures }),
     },
   } as never);
 }

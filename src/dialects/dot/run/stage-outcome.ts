@@ -20,6 +20,15 @@ export interface StageOutcome {
   readonly response?: string;
   /** Of a parallel stage: how the goal gates in its branches ended. */
   readonly gates?: Readonly<Record<string, StageStatus>>;
+  /** Of a parallel stage: what failed in its branches. */
+  readonly failures?: readonly StageFailure[];
+}
+
+/** A stage that failed, and where the run went on from there; null: nowhere. */
+export interface StageFailure {
+  readonly stage: string;
+  readonly reason: string;
+  readonly led_to: string | null;
 }
 
 /** What is recorded of a stage as its node's output: its outcome without the updates, which the context holds. */
