@@ -110,6 +110,10 @@ function openTexts(
     const { readBundle, options: ofTexts } = await openDialect();
     return { readKept: (text) => readBundle(text, ofTexts) };
   };
+  const openKeptDot = async (): Promise<TextDialect> => {
+    const { dot, options: ofTexts } = await openDialect();
+    return { readKept: (text) => dot.readKeptDot(text, ofTexts) };
+  };
   const openWorkflows = once(async () => {
     const { openCatalog } = await import('./workflows/workflow-catalog.ts');
     return openCatalog({ dialect: await openDialect(), folders: foldersOf(config, options), cwd });
@@ -119,7 +123,7 @@ function openTexts(
     // Paths in the store of the working folder move with it; another store is opened from anywhere.
     isMovable: place.kind === 'sqlite' && place.isDefault,
     openDialect,
-    dialects: { yaml: openKept },
+    dialects: { yaml: openKept, dot: openKeptDot },
     openCatalog: openWorkflows,
   });
   return { openDialect, openWorkflows, loader };

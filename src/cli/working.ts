@@ -13,6 +13,7 @@ import { forkCommand } from './commands/fork.ts';
 import { identityCommand } from './commands/identity.ts';
 import { importCommand } from './commands/import.ts';
 import { inboxCommand } from './commands/inbox.ts';
+import { fmtCommand, lintCommand } from './commands/lint.ts';
 import { logCommand } from './commands/log.ts';
 import { lsCommand } from './commands/ls.ts';
 import { previewCommand } from './commands/preview.ts';
@@ -45,6 +46,8 @@ const commands: readonly Command[] = [
   workflowsCommand,
   schemaCommand,
   convertCommand,
+  lintCommand,
+  fmtCommand,
   lsCommand,
   logCommand,
   showCommand,

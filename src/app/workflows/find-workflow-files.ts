@@ -1,4 +1,4 @@
-/** The YAML files below a folder: in the order of their paths, whatever order the disk gives them in. */
+/** The files of workflows below a folder: in the order of their paths, whatever order the disk gives them in. */
 import { readdirSync, realpathSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -19,7 +19,7 @@ export interface FoundFiles {
 }
 
 export function isWorkflowFile(name: string): boolean {
-  return /\.ya?ml$/i.test(name);
+  return /\.(?:ya?ml|dot|gv)$/i.test(name);
 }
 
 /** Whether a path is a folder or a file, links followed; undefined: it is not there, or something else. */
@@ -80,7 +80,7 @@ export function findWorkflowFiles(folder: string): FoundFiles {
   return search;
 }
 
-/** The YAML files of one folder, without those below it. */
+/** The files of workflows in one folder, without those below it. */
 export function filesBeside(folder: string): readonly string[] {
   return readdirSync(folder)
     .sort()

@@ -1,4 +1,4 @@
-/** Finds graphs for commands and runs: in modules, in YAML files, by names of workflows, and in what was kept with a run. */
+/** Finds graphs for commands and runs: in modules, in files, by names of workflows, and in what was kept with a run. */
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { dirname, extname, resolve } from 'node:path';
 import type { RunMeta } from '../../engine/api.ts';
@@ -65,7 +65,7 @@ export function createGraphLoader(options: GraphLoaderOptions): GraphLoader {
   const keptSource = (source: string): string =>
     isMovable ? sourceFrom(cwd, resolve(cwd, source)) : resolve(cwd, source);
 
-  const loadYaml = async (file: string): Promise<KnownWorkflow> => {
+  const loadText = async (file: string): Promise<KnownWorkflow> => {
     const text = readFile(cwd, file);
     const path = resolve(cwd, file);
     const [dialect, catalog] = await Promise.all([openDialect(), openCatalog()]);
@@ -76,8 +76,8 @@ export function createGraphLoader(options: GraphLoaderOptions): GraphLoader {
 
   const loadWorkflow = async (file: string): Promise<KnownWorkflow> => {
     if (isName(cwd, file)) return (await openCatalog()).get(file);
-    if (!isWorkflowFile(file)) throw unreadable(file, 'a workflow is a file that ends with .yaml or .yml');
-    return loadYaml(file);
+    if (!isWorkflowFile(file)) throw unreadable(file, 'a workflow is a file that ends with .yaml, .yml, .dot or .gv');
+    return loadText(file);
   };
 
   const loadGraph = async (file: string, exportName?: string): Promise<LoadedGraph> => {

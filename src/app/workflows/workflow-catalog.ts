@@ -2,10 +2,12 @@
 import { readFileSync, statSync } from 'node:fs';
 import { relative } from 'node:path';
 import type { WorkflowText, WorkflowTexts } from '../../dialects/yaml/file/read-options.ts';
+import { pipelineNameOf } from '../../dialects/dot/text/head.ts';
 import { CairnError } from '../../errors.ts';
 import type { Violation } from '../../graph/graph.ts';
 import { nearestFirst } from '../../graph/nearest.ts';
 import type { BrokenWorkflow, KnownWorkflow, Workflows } from '../../operations/declare/workflows.ts';
+import { isPipeline } from './dot-dialect.ts';
 import { fileBytesMax, filesBeside, filesMax, findWorkflowFiles } from './find-workflow-files.ts';
 import type { YamlDialect } from './yaml-dialect.ts';
 
@@ -30,7 +32,8 @@ function violation(place: string, message: string, fix: string): Violation {
 }
 
 /** The name that a text gives its workflow, without reading all of it. */
-function nameOf(text: string): string | undefined {
+function nameOf(text: string, path: string): string | undefined {
+  if (isPipeline(text, path)) return pipelineNameOf(text) || undefined;
   const match = /^name[ \t]*:[ \t]*(?:"([^"\\\n]*)"|'([^'\n]*)'|([^\s#'"|>&*!{[][^#\n]*?))[ \t]*(?:#.*)?\r?$/m.exec(
     text,
   );
@@ -83,9 +86,18 @@ class Catalog implements Workflows {
     return dialect.readWorkflow(text, { ...dialect.options, workflows: this.texts, origin: 'inline' });
   }
 
-  check(text: string): ReturnType<Workflows['check']> {
+  check(text: string, source?: string): ReturnType<Workflows['check']> {
     const { dialect } = this.#options;
-    return dialect.checkWorkflow(text, { ...dialect.options, workflows: this.texts });
+    const named = source === undefined ? {} : { source };
+    return dialect.checkWorkflow(text, { ...dialect.options, ...named, workflows: this.texts });
+  }
+
+  format(text: string, source: string): string {
+    if (isPipeline(text, source)) return this.#options.dialect.dot.formatDot(text, source);
+    throw new CairnError('USAGE_INVALID', {
+      reason: `${source} is no pipeline: only DOT has a canonical form`,
+      hint: 'Name a file that ends with .dot.',
+    });
   }
 
   convert(text: string, source: string): ReturnType<Workflows['convert']> {
@@ -102,9 +114,15 @@ class Catalog implements Workflows {
 
   /** For blocks that run other workflows. */
   readonly texts: WorkflowTexts = {
-    get: (name) => this.#read().texts.get(name),
-    names: () => this.#names(),
+    get: (name) => (this.#isCallable(name) ? this.#read().texts.get(name) : undefined),
+    names: () => this.#names().filter((name) => this.#isCallable(name)),
   };
+
+  /** Blocks run workflows of their own dialect. */
+  #isCallable(name: string): boolean {
+    const found = this.#read().texts.get(name);
+    return found !== undefined && !isPipeline(found.text, found.source);
+  }
 
   #names(): readonly string[] {
     return [...this.#read().texts.keys()].sort();
@@ -143,10 +161,10 @@ function readFolders({ folders, cwd }: CatalogOptions): Reading {
     for (const path of files) {
       const source = sourceOf(path);
       const read = readText(path);
-      const name = read.text === undefined ? undefined : nameOf(read.text);
+      const name = read.text === undefined ? undefined : nameOf(read.text, path);
       const other = name === undefined ? undefined : own.get(name);
       if (read.text === undefined) refuse(path, read.fault, 'make it readable, or move it out of the folder');
-      else if (name === undefined) refuse(path, 'it names no workflow', 'begin it with `name: …` on a line of its own');
+      else if (name === undefined) refuse(path, 'it names no workflow', 'begin it with `name: …` on a line of its own, or `digraph NAME {`');
       else if (other !== undefined)
         refuse(path, `${other.source} has the name ${name} too`, 'give one of them another name');
       else own.set(name, { text: read.text, source });
@@ -181,8 +199,9 @@ export function textsBeside(folder: string, cwd: string, rest: WorkflowTexts): W
     const found = new Map<string, WorkflowText>();
     for (const path of filesBeside(folder)) {
       const { text } = readText(path);
-      const name = text === undefined ? undefined : nameOf(text);
-      if (text !== undefined && name !== undefined && !found.has(name))
+      const name = text === undefined ? undefined : nameOf(text, path);
+      // Blocks run workflows of their own dialect.
+      if (text !== undefined && !isPipeline(text, path) && name !== undefined && !found.has(name))
         found.set(name, { text, source: sourceFrom(cwd, path) });
     }
     return found;

@@ -1,17 +1,19 @@
-/** The YAML dialect with the blocks of this process; loaded when the first YAML is read. */
+/** The dialects of files with the blocks of this process; loaded when the first workflow is read. */
+import type * as dotModule from '../../dialects/dot/index.ts';
 import type * as dialectModule from '../../dialects/yaml/index.ts';
 import type { ReadOptions } from '../../dialects/yaml/file/read-options.ts';
 import type { NodeType } from '../../graph/contracts/node-type.ts';
 import { parsePermissions } from '../../graph/permissions/parse-permissions.ts';
 import type { FoundConfig } from '../config/read-config.ts';
+import { readersOf, type TextReader } from './dot-dialect.ts';
 
 type Dialect = typeof dialectModule;
 
 /** What the dialect is, and what it is handed each time. */
-export interface YamlDialect extends Pick<
-  Dialect,
-  'readWorkflow' | 'checkWorkflow' | 'convertWorkflow' | 'readBundle' | 'workflowSchema'
-> {
+export interface YamlDialect
+  extends TextReader, Pick<Dialect, 'convertWorkflow' | 'readBundle' | 'workflowSchema'> {
+  /** Pipelines as texts that are kept with runs, and in their canonical form. */
+  readonly dot: Pick<typeof dotModule, 'readKeptDot' | 'formatDot'>;
   readonly nodeTypes: readonly NodeType[];
   readonly options: Pick<ReadOptions, 'nodeTypes' | 'permissions' | 'checkpoint' | 'redact'>;
   /** Whether workflows given as texts are taken at all. */
@@ -20,8 +22,9 @@ export interface YamlDialect extends Pick<
 
 /** @throws CONFIG_INVALID a grant that cannot be read */
 export async function loadYamlDialect(config: FoundConfig, allow: readonly string[]): Promise<YamlDialect> {
-  const [dialect, { createNodeTypes }] = await Promise.all([
+  const [dialect, dot, { createNodeTypes }] = await Promise.all([
     import('../../dialects/yaml/index.ts'),
+    import('../../dialects/dot/index.ts'),
     import('../../nodes/blocks/index.ts'),
   ]);
   const { checkpoint, redact, nodeTypes: own = [] } = config;
@@ -31,6 +34,8 @@ export async function loadYamlDialect(config: FoundConfig, allow: readonly strin
   const { permissions, inline } = parsePermissions(allow);
   return {
     ...dialect,
+    ...readersOf(dot, dialect),
+    dot,
     nodeTypes,
     options: {
       nodeTypes,

@@ -15,16 +15,18 @@ export const readWorkflowText: Operation<ReadWorkflowTextInput, ReadWorkflowText
   name: 'text',
   summary: 'show the text of a workflow',
   input: { workflow: { type: 'text', description: 'its name', isRequired: true, isPositional: true } },
-  output: 'the YAML',
+  output: 'the text',
   outputSchema: objectOf({ text: definition }),
   isReadOnly: true,
   /** @throws WORKFLOW_NOT_FOUND, GRAPH_INVALID */
   async run(context, { workflow: name }) {
     const { graph } = (await context.openWorkflows()).get(name).workflow;
-    const { workflows = {} } = JSON.parse(graph.text ?? '{}') as {
+    const { workflows = {}, text: whole } = JSON.parse(graph.text ?? '{}') as {
+      /** Of a pipeline. */
+      readonly text?: string;
       readonly workflows?: Readonly<Record<string, { readonly text: string }>>;
     };
-    const text = workflows[name]?.text;
+    const text = whole ?? workflows[name]?.text;
     if (text === undefined) throw new CairnError('WORKFLOW_NOT_FOUND', { name });
     return { text };
   },

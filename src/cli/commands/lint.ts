@@ -1,0 +1,75 @@
+/** `cairn lint`, `cairn fmt` */
+import { writeFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { errorTable } from '../../errors.ts';
+import { perform } from '../../operations/declare/perform.ts';
+import type { FieldsOf } from '../../operations/declare/operation.ts';
+import { formatWorkflow, lintWorkflow } from '../../operations/workflows/lint-workflow.ts';
+import type { Command } from '../command.ts';
+import { withApp } from '../live/follow.ts';
+import { printable } from '../text/printable.ts';
+import { readTextFile } from '../text-file.ts';
+
+interface FileArguments {
+  readonly file: string;
+}
+
+const fields: FieldsOf<FileArguments> = {
+  file: { type: 'text', description: 'a pipeline in DOT, or a workflow in YAML', isRequired: true, isPositional: true },
+};
+
+export const lintCommand: Command<FileArguments> = {
+  name: lintWorkflow.name,
+  summary: lintWorkflow.summary,
+  fields,
+  details: 'All findings are told at once. Warnings alone leave the exit code at 0.',
+  examples: [
+    { line: 'cairn lint release.dot', does: 'before it is run' },
+    { line: 'cairn lint release.dot --json', does: 'for a program: rule, severity, place, message, fix' },
+  ],
+  execute(session, { file }) {
+    return withApp({ ...session, storeUrl: 'memory:' }, async (app) => {
+      const text = readTextFile(session.cwd, file);
+      const { isValid, violations } = await perform(lintWorkflow, app, { text, source: file });
+      const { print, note, paint } = session.screen;
+      if (session.isJson) session.printJson({ isValid, violations });
+      else if (violations.length === 0) note('Nothing to say.');
+      else
+        for (const { rule, severity, place, message, fix } of violations) {
+          const [first = '', ...excerpt] = message.split('\n').map((line) => printable(line));
+          print(
+            `${printable(place)}  ${paint(severity === 'error' ? 'bad' : 'dim', severity)}  ${first}  ${paint('dim', `[${rule}]`)}`,
+            ...excerpt.map((line) => `  ${line}`),
+            `  ${paint('dim', printable(fix))}`,
+          );
+        }
+      return isValid ? 0 : errorTable.GRAPH_INVALID.exit;
+    });
+  },
+};
+
+interface FormatArguments extends FileArguments {
+  readonly write?: boolean;
+}
+
+export const fmtCommand: Command<FormatArguments> = {
+  name: formatWorkflow.name,
+  summary: formatWorkflow.summary,
+  fields: {
+    file: { ...fields.file, description: 'a pipeline in DOT' },
+    write: { type: 'flag', description: 'into the file, in place of what is there' },
+  },
+  details: 'The graph that is read stays the same; comments are kept before what they stand at.',
+  examples: [{ line: 'cairn fmt release.dot --write', does: 'before a commit' }],
+  execute(session, { file, write = false }) {
+    return withApp({ ...session, storeUrl: 'memory:' }, async (app) => {
+      const before = readTextFile(session.cwd, file);
+      const { text } = await perform(formatWorkflow, app, { text: before, source: file });
+      if (write && text !== before) writeFileSync(resolve(session.cwd, file), text);
+      if (session.isJson) session.printJson({ text, isChanged: text !== before });
+      else if (!write) session.screen.print(text.replace(/\n$/, ''));
+      else session.screen.note(text === before ? `${file} is as it should be.` : `${file} is written.`);
+      return 0;
+    });
+  },
+};
