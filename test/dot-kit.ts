@@ -23,7 +23,9 @@ export function scripted(script: Script = {}): Scripted {
     begun.push(stage.id);
     const said = script[stage.id]?.[count] ?? script[stage.id]?.at(-1) ?? 'success';
     if (said instanceof Error) throw said;
-    return typeof said === 'string' ? ({ status: said, ...(said !== 'success' && { failureReason: `${stage.id} said ${said}` }) } as StageOutcome) : said;
+    return typeof said === 'string'
+      ? ({ status: said, ...(said !== 'success' && { failureReason: `${stage.id} said ${said}` }) } as StageOutcome)
+      : said;
   };
   return { handler: { effect: 'external', isIdempotent: () => true, run }, begun };
 }
@@ -54,9 +56,15 @@ export interface DotRun {
 }
 
 /** Runs a pipeline until it ends or waits. */
-export async function runDot(text: string, { script = {}, input = {}, handlers, engine: more, asksModels = false }: DotRun = {}): Promise<RanDot> {
+export async function runDot(
+  text: string,
+  { script = {}, input = {}, handlers, engine: more, asksModels = false }: DotRun = {},
+): Promise<RanDot> {
   const stages = scripted(script);
-  const workflow = readDot(text, dotOptions({ handlers: { ...(!asksModels && { codergen: stages.handler }), ...handlers } }));
+  const workflow = readDot(
+    text,
+    dotOptions({ handlers: { ...(!asksModels && { codergen: stages.handler }), ...handlers } }),
+  );
   const bench = createBench(more);
   const result = await runToRest(bench.engine, workflow.graph, input);
   return { ...seen(result), result, workflow, engine: bench.engine, bench, begun: stages.begun };
@@ -79,5 +87,7 @@ export function digraph(body: string, attributes = ''): string {
 
 /** What is said of a text: `severity rule place`. */
 export function lintOf(text: string, more: Partial<DotOptions> = {}): readonly string[] {
-  return checkDot(text, dotOptions(more)).violations.map(({ rule, severity, place }) => `${severity} ${rule} ${place.replace('p.dot:', '')}`);
+  return checkDot(text, dotOptions(more)).violations.map(
+    ({ rule, severity, place }) => `${severity} ${rule} ${place.replace('p.dot:', '')}`,
+  );
 }

@@ -164,7 +164,8 @@ function readFolders({ folders, cwd }: CatalogOptions): Reading {
       const name = read.text === undefined ? undefined : nameOf(read.text, path);
       const other = name === undefined ? undefined : own.get(name);
       if (read.text === undefined) refuse(path, read.fault, 'make it readable, or move it out of the folder');
-      else if (name === undefined) refuse(path, 'it names no workflow', 'begin it with `name: …` on a line of its own, or `digraph NAME {`');
+      else if (name === undefined)
+        refuse(path, 'it names no workflow', 'begin it with `name: …` on a line of its own, or `digraph NAME {`');
       else if (other !== undefined)
         refuse(path, `${other.source} has the name ${name} too`, 'give one of them another name');
       else own.set(name, { text: read.text, source });

@@ -10,8 +10,7 @@ import { readersOf, type TextReader } from './dot-dialect.ts';
 type Dialect = typeof dialectModule;
 
 /** What the dialect is, and what it is handed each time. */
-export interface YamlDialect
-  extends TextReader, Pick<Dialect, 'convertWorkflow' | 'readBundle' | 'workflowSchema'> {
+export interface YamlDialect extends TextReader, Pick<Dialect, 'convertWorkflow' | 'readBundle' | 'workflowSchema'> {
   /** Pipelines as texts that are kept with runs, and in their canonical form. */
   readonly dot: Pick<typeof dotModule, 'readKeptDot' | 'formatDot'>;
   readonly nodeTypes: readonly NodeType[];

@@ -63,7 +63,11 @@ export function readDot(text: string, options: DotOptions): TextWorkflow {
     throw new CairnError('GRAPH_PARSE', { file: source, line: Number(line ?? 1), reason: first?.message, violations });
   }
   if (errors.every(({ rule }) => rule === permissionRule))
-    throw new CairnError('PERMISSION_DENIED', { need: first?.place, reason: errors.map(({ message }) => message).join('; '), violations });
+    throw new CairnError('PERMISSION_DENIED', {
+      need: first?.place,
+      reason: errors.map(({ message }) => message).join('; '),
+      violations,
+    });
   throw new CairnError('GRAPH_INVALID', { graphId: source, violations });
 }
 
@@ -88,7 +92,11 @@ export function formatDot(text: string, source = 'inline'): string {
   const syntax = parseDot(text, faults);
   const first = faults.violations.find(({ severity }) => severity === 'error');
   if (first !== undefined)
-    throw new CairnError('GRAPH_PARSE', { file: source, reason: `${first.place}: ${first.message}`, violations: faults.violations });
+    throw new CairnError('GRAPH_PARSE', {
+      file: source,
+      reason: `${first.place}: ${first.message}`,
+      violations: faults.violations,
+    });
   return printDot(syntax);
 }
 
@@ -107,7 +115,11 @@ function check(text: string, options: DotOptions): Checked {
     isUnreadable,
   });
   if (text.length > textMax) {
-    faults.add(0, { rule: 'D1', message: `the file has ${text.length} characters, over the limit of ${textMax}`, fix: 'split it' });
+    faults.add(0, {
+      rule: 'DOT1',
+      message: `the file has ${text.length} characters, over the limit of ${textMax}`,
+      fix: 'split it',
+    });
     return done(true);
   }
   const syntax = parseDot(text, faults);
@@ -124,7 +136,14 @@ function check(text: string, options: DotOptions): Checked {
   const inputs = inputsOf(pipeline);
   try {
     const graph = compilePipeline(
-      { pipeline, layout, handlers, builtIn: new Set(Object.values(typeOfShape).filter((type) => !own.has(type))), withheld, placeOf: (at) => faults.placeOf(at) },
+      {
+        pipeline,
+        layout,
+        handlers,
+        builtIn: new Set(Object.values(typeOfShape).filter((type) => !own.has(type))),
+        withheld,
+        placeOf: (at) => faults.placeOf(at),
+      },
       { schemas: { input: inputSchema(inputs) }, text: keptText({ origin: options.origin ?? 'file', source, text }) },
     );
     return done(false, describe(pipeline, layout, { graph, inputs, handlers, warnings: faults.violations }));
@@ -165,7 +184,11 @@ function refuseNeeds(
     for (const need of handlers.get(stage.type)?.needs?.(stage) ?? []) {
       const refusal = withheld(need);
       if (refusal !== undefined)
-        faults.add(stage.at, { rule: permissionRule, message: `${stage.id} is not allowed: ${refusal}`, fix: 'grant it, or take the stage out' });
+        faults.add(stage.at, {
+          rule: permissionRule,
+          message: `${stage.id} is not allowed: ${refusal}`,
+          fix: 'grant it, or take the stage out',
+        });
     }
 }
 
@@ -173,7 +196,12 @@ function inputsOf({ attributes, params }: Pipeline): readonly WorkflowInput[] {
   const text = { type: 'str', schema: { type: 'string' }, description: undefined } as const;
   return [
     { ...text, name: 'goal', isRequired: false, default: attributes.text('goal') },
-    ...params.map((param) => ({ ...text, name: param.name, isRequired: param.default === undefined, default: param.default })),
+    ...params.map((param) => ({
+      ...text,
+      name: param.name,
+      isRequired: param.default === undefined,
+      default: param.default,
+    })),
   ];
 }
 
@@ -184,7 +212,11 @@ interface Description {
   readonly warnings: readonly Violation[];
 }
 
-function describe(pipeline: Pipeline, layout: Layout, { graph, inputs, handlers, warnings }: Description): TextWorkflow {
+function describe(
+  pipeline: Pipeline,
+  layout: Layout,
+  { graph, inputs, handlers, warnings }: Description,
+): TextWorkflow {
   const waves = wavesOf(graph.structure, ({ id }) => pipeline.stages.has(String(id)));
   const waveOf = new Map(waves.flatMap((ids, wave) => ids.map((id) => [id, wave] as const)));
   const incoming = Map.groupBy(pipeline.edges, ({ to }) => to);
@@ -214,7 +246,7 @@ function describe(pipeline: Pipeline, layout: Layout, { graph, inputs, handlers,
   const label = pipeline.attributes.text('label');
   return {
     name: pipeline.name,
-    description: (label || pipeline.attributes.text('goal')) || undefined,
+    description: label || pipeline.attributes.text('goal') || undefined,
     version: '1',
     tags: [],
     inputs,
@@ -241,7 +273,8 @@ function keptText({ origin, source, text }: Kept): string {
 function parseKept(text: string): Kept {
   try {
     const { dialect, origin, source, text: kept } = JSON.parse(text) as Record<string, unknown>;
-    if (dialect === 'dot' && typeof kept === 'string') return { origin: String(origin), source: String(source), text: kept };
+    if (dialect === 'dot' && typeof kept === 'string')
+      return { origin: String(origin), source: String(source), text: kept };
   } catch {
     // Said below.
   }

@@ -129,7 +129,10 @@ class GraphParts {
       config: { attributes: Object.fromEntries(stage.attributes.entries().filter(([name]) => name !== 'class')) },
       effect: stage.type === 'wait.human' ? 'human' : graph === undefined ? 'pure' : 'read',
       implementation: stageImplementation(handler, parts, {
-        isBuiltIn: builtIn.has(stage.type) && handlers.get(stage.type) === handler || graph !== undefined || stage.type === 'start',
+        isBuiltIn:
+          (builtIn.has(stage.type) && handlers.get(stage.type) === handler) ||
+          graph !== undefined ||
+          stage.type === 'start',
       }),
       place: placeOf(stage.at),
       ...(graph !== undefined && { subgraph: graph }),
@@ -140,7 +143,13 @@ class GraphParts {
   #handlerOf(stage: Stage, graph: Graph | undefined, branches: Branches | undefined): StageHandler {
     const { handlers, pipeline } = this.#compiling;
     if (graph !== undefined && branches !== undefined)
-      return parallelHandler(graph, branches, gatesOf(pipeline).map(({ id }) => id).filter((id) => branches.stages.has(id)));
+      return parallelHandler(
+        graph,
+        branches,
+        gatesOf(pipeline)
+          .map(({ id }) => id)
+          .filter((id) => branches.stages.has(id)),
+      );
     if (stage.type === 'start') return startHandler(pipeline);
     return handlers.get(stage.type) ?? conditionalHandler;
   }
@@ -201,13 +210,16 @@ class GraphParts {
       const target = to === this.#join ? END : to;
       this.edges.push({ from: stage.id, to: target, label, choice, ...(written && { place: placeOf(written.at) }) });
     }
-    for (const target of new Set(jumps)) this.edges.push({ from: stage.id, to: target, label: jumpLabel(target), choice });
+    for (const target of new Set(jumps))
+      this.edges.push({ from: stage.id, to: target, label: jumpLabel(target), choice });
   }
 
   #addExit(stage: Stage): void {
     const { pipeline, layout, placeOf } = this.#compiling;
     const gates = gatesOf(pipeline);
-    const targets = [...new Set(gates.flatMap((gate) => gateTargets(pipeline, gate)))].filter((to) => this.#members.has(to));
+    const targets = [...new Set(gates.flatMap((gate) => gateTargets(pipeline, gate)))].filter((to) =>
+      this.#members.has(to),
+    );
     this.nodes.push({
       id: stage.id,
       type: 'exit',

@@ -22,7 +22,16 @@ const presets: Readonly<Record<string, Preset>> = {
 export function retryOf({ attributes }: Stage, pipeline: Pipeline): RetryPolicy {
   const named = attributes.text('retry_policy');
   const { attempts, backoff, delayMs, factor } = presets[named] ?? standard;
-  const retries = attributes.integer('max_retries') ?? (named === '' ? (pipeline.attributes.integer('default_max_retries') ?? 0) : undefined);
+  const retries =
+    attributes.integer('max_retries') ??
+    (named === '' ? (pipeline.attributes.integer('default_max_retries') ?? 0) : undefined);
   const count = retries === undefined ? attempts : Math.max(0, retries) + 1;
-  return { attempts: count, backoff, delayMs, delayMsMax: 60_000, jitter: 0.5, ...(backoff === 'exponential' && { factor }) };
+  return {
+    attempts: count,
+    backoff,
+    delayMs,
+    delayMsMax: 60_000,
+    jitter: 0.5,
+    ...(backoff === 'exponential' && { factor }),
+  };
 }

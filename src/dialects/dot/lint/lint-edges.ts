@@ -20,12 +20,22 @@ function lintCondition({ error, warn }: Report, edge: PipelineEdge): void {
   const at = edge.placeOf('condition');
   const where = `the condition of ${edge.from} -> ${edge.to}`;
   if (clauses === undefined) {
-    error('condition_syntax', at, `${where}, character ${offset + 1}: ${fault ?? ''}`, 'write clauses such as outcome=success && context.key!=value');
+    error(
+      'condition_syntax',
+      at,
+      `${where}, character ${offset + 1}: ${fault ?? ''}`,
+      'write clauses such as outcome=success && context.key!=value',
+    );
     return;
   }
   for (const { key, operator, value } of clauses) {
     if (key === 'outcome' && operator !== 'set' && !(stageStatuses as readonly string[]).includes(value))
-      warn('custom_outcome', at, `${where} compares the outcome with ${JSON.stringify(value)}, which no stage has`, `use one of ${stageStatuses.join(', ')}, or preferred_label`);
+      warn(
+        'custom_outcome',
+        at,
+        `${where} compares the outcome with ${JSON.stringify(value)}, which no stage has`,
+        `use one of ${stageStatuses.join(', ')}, or preferred_label`,
+      );
     if (key !== 'outcome' && key !== 'preferred_label' && !key.startsWith('context.'))
       warn('condition_key', at, `${where} reads ${key} from the context`, `write context.${key}`);
   }
@@ -39,7 +49,12 @@ function lintLabels({ warn }: Report, from: string, edges: readonly PipelineEdge
     if (label === '' || attributes.text('condition') !== '') continue;
     const other = labels.get(label);
     if (other !== undefined && other !== to)
-      warn('label_conflict', edge.placeOf('label'), `${from} has two edges labelled ${JSON.stringify(label)}, to ${other} and to ${to}: one of them is never preferred`, 'give them different labels');
+      warn(
+        'label_conflict',
+        edge.placeOf('label'),
+        `${from} has two edges labelled ${JSON.stringify(label)}, to ${other} and to ${to}: one of them is never preferred`,
+        'give them different labels',
+      );
     labels.set(label, other ?? to);
   }
 }
@@ -55,5 +70,10 @@ function lintCoverage({ warn, pipeline }: Report, from: string, edges: readonly 
     single.some(({ key, operator, value }) => key === 'outcome' && operator === '=' && value === status);
   if (single.some((clause) => clause.operator === '=' && denies(clause))) return;
   if (isOutcome('success') && isOutcome('fail')) return;
-  warn('all_conditional_edges', pipeline.stages.get(from)?.at ?? 0, `every edge of ${from} has a condition, and some outcomes may fit none of them`, 'add an edge without a condition');
+  warn(
+    'all_conditional_edges',
+    pipeline.stages.get(from)?.at ?? 0,
+    `every edge of ${from} has a condition, and some outcomes may fit none of them`,
+    'add an edge without a condition',
+  );
 }

@@ -28,7 +28,8 @@ function lintEnds({ pipeline, layout, error }: Report): void {
   }
   const { start, exit } = layout;
   for (const { to, from, at } of pipeline.edges) {
-    if (to === start?.id) error('start_no_incoming', at, `${from} leads back to the start`, 'lead it to the stage after');
+    if (to === start?.id)
+      error('start_no_incoming', at, `${from} leads back to the start`, 'lead it to the stage after');
     if (from === exit?.id) error('exit_no_outgoing', at, `the exit leads on to ${to}`, 'take the edge out');
   }
 }
@@ -48,7 +49,10 @@ function lintReach({ pipeline, layout, error, warn }: Report): void {
       if (known === undefined) jumps.set(target, [stage.id]);
       else known.push(stage.id);
     }
-  const leading = reach([exit.id], (id) => [...(incoming.get(id) ?? []).map(({ from }) => from), ...(jumps.get(id) ?? [])]);
+  const leading = reach([exit.id], (id) => [
+    ...(incoming.get(id) ?? []).map(({ from }) => from),
+    ...(jumps.get(id) ?? []),
+  ]);
   for (const { id, at, type } of pipeline.stages.values()) {
     if (leading.has(id) || type === 'exit') continue;
     if ((outgoing.get(id) ?? []).length === 0)
@@ -63,24 +67,53 @@ function lintBranches({ pipeline, layout, error, warn }: Report): void {
     if (type !== 'parallel') continue;
     const own = branches.get(id);
     if (own === undefined) {
-      error('parallel_join', at, `the branches of ${id} never come together`, 'lead all of them to one stage of shape tripleoctagon');
+      error(
+        'parallel_join',
+        at,
+        `the branches of ${id} never come together`,
+        'lead all of them to one stage of shape tripleoctagon',
+      );
       continue;
     }
-    for (const [outer, kind] of [[start?.id, 'the start'], [exit?.id, 'the exit'], [id, 'the parallel stage itself']] as const)
+    for (const [outer, kind] of [
+      [start?.id, 'the start'],
+      [exit?.id, 'the exit'],
+      [id, 'the parallel stage itself'],
+    ] as const)
       if (outer !== undefined && own.stages.has(outer))
-        error('parallel_branch_escapes', at, `a branch of ${id} leads to ${kind} without passing ${own.join}`, `lead it to ${own.join}`);
+        error(
+          'parallel_branch_escapes',
+          at,
+          `a branch of ${id} leads to ${kind} without passing ${own.join}`,
+          `lead it to ${own.join}`,
+        );
     for (const inner of own.stages) {
       const stage = pipeline.stages.get(inner);
       for (const edge of outgoing.get(inner) ?? [])
         if (edge.attributes.flag('loop_restart'))
-          error('parallel_branch_restart', edge.at, `a branch of ${id} cannot restart the pipeline`, 'restart behind its join');
+          error(
+            'parallel_branch_restart',
+            edge.at,
+            `a branch of ${id} cannot restart the pipeline`,
+            'restart behind its join',
+          );
       for (const target of stage === undefined ? [] : retryTargets(stage))
         if (pipeline.stages.has(target) && !own.stages.has(target))
-          warn('retry_target_outside', stage?.at ?? at, `${inner} cannot jump to ${target}, which is outside its branch: the branch fails`, 'name a stage of the branch');
+          warn(
+            'retry_target_outside',
+            stage?.at ?? at,
+            `${inner} cannot jump to ${target}, which is outside its branch: the branch fails`,
+            'name a stage of the branch',
+          );
     }
     for (const edge of outgoing.get(id) ?? [])
       if (edge.attributes.text('condition') !== '')
-        warn('inert_attribute', edge.placeOf('condition'), `every branch of ${id} is run: the condition is not read`, 'take it out, or put a diamond into the branch');
+        warn(
+          'inert_attribute',
+          edge.placeOf('condition'),
+          `every branch of ${id} is run: the condition is not read`,
+          'take it out, or put a diamond into the branch',
+        );
   }
 }
 
@@ -93,19 +126,34 @@ function lintTargets({ pipeline, layout, warn }: Report): void {
     for (const attribute of ['retry_target', 'fallback_retry_target']) {
       const target = attributes.text(attribute);
       if (target !== '' && !pipeline.stages.has(target))
-        warn('retry_target_exists', placeOf(attribute), `${attribute} of ${id ?? 'the graph'} names ${target}, which there is not`, 'name a stage');
+        warn(
+          'retry_target_exists',
+          placeOf(attribute),
+          `${attribute} of ${id ?? 'the graph'} names ${target}, which there is not`,
+          'name a stage',
+        );
     }
   const next = (id: string): readonly string[] => (layout.outgoing.get(id) ?? []).map(({ to }) => to);
   const reached = new Map<string, ReadonlySet<string>>();
   for (const gate of gatesOf(pipeline)) {
     const targets = gateTargets(pipeline, gate).filter((target) => pipeline.stages.has(target));
     if (retryTargets(gate).length === 0)
-      warn('goal_gate_has_retry', gate.at, `the goal gate ${gate.id} names no stage to go back to`, 'give it a retry_target');
+      warn(
+        'goal_gate_has_retry',
+        gate.at,
+        `the goal gate ${gate.id} names no stage to go back to`,
+        'give it a retry_target',
+      );
     for (const target of targets) {
       // Each target costs a walk over the graph.
       if (!reached.has(target) && reached.size < targetsMax) reached.set(target, reach([target], next));
       if (reached.get(target)?.has(gate.id) === false)
-        warn('gate_without_way_back', gate.at, `no way leads from ${target} back to the goal gate ${gate.id}: it stays unsatisfied`, 'go back to a stage before the gate');
+        warn(
+          'gate_without_way_back',
+          gate.at,
+          `no way leads from ${target} back to the goal gate ${gate.id}: it stays unsatisfied`,
+          'go back to a stage before the gate',
+        );
     }
   }
 }

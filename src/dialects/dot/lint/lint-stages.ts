@@ -10,12 +10,18 @@ const reserved: ReadonlySet<string> = new Set(['outputs', '__start__', '__end__'
 /** Attributes that only stages of some types heed. */
 const heeded: readonly (readonly [readonly string[], readonly string[]])[] = [
   [['prompt'], ['codergen', 'parallel.fan_in']],
-  [['llm_model', 'llm_provider', 'reasoning_effort', 'fidelity'], ['codergen', 'parallel.fan_in']],
+  [
+    ['llm_model', 'llm_provider', 'reasoning_effort', 'fidelity'],
+    ['codergen', 'parallel.fan_in'],
+  ],
   [['auto_status'], ['codergen']],
   [['tool_command', 'idempotent'], ['tool']],
   [['human.default_choice'], ['wait.human']],
   [['join_policy', 'error_policy', 'max_parallel'], ['parallel']],
-  [['max_retries', 'retry_policy', 'allow_partial', 'timeout'], ['codergen', 'tool', 'wait.human', 'parallel.fan_in']],
+  [
+    ['max_retries', 'retry_policy', 'allow_partial', 'timeout'],
+    ['codergen', 'tool', 'wait.human', 'parallel.fan_in'],
+  ],
   [['goal_gate'], ['codergen', 'tool', 'wait.human', 'conditional', 'parallel', 'parallel.fan_in']],
 ];
 
@@ -30,31 +36,64 @@ export function lintStages(report: Report): void {
 
 function lintType({ handlers, error, warn }: Report, { id, type, attributes, at, placeOf, isDeclared }: Stage): void {
   if (reserved.has(id)) error('reserved_id', at, `no stage can be called ${id}`, 'give it another name');
-  if (!isDeclared) warn('undeclared_stage', at, `only edges name ${id}; is it mistyped?`, `declare it: \`${id} [...]\``);
+  if (!isDeclared)
+    warn('undeclared_stage', at, `only edges name ${id}; is it mistyped?`, `declare it: \`${id} [...]\``);
   const shape = attributes.text('shape');
   if (attributes.text('type') === '' && shape !== '' && !Object.hasOwn(typeOfShape, shape))
-    warn('shape_known', placeOf('shape'), `shape ${shape} has no meaning: ${id} is a stage for a model, as a box is`, `use one of ${Object.keys(typeOfShape).join(', ')}`);
+    warn(
+      'shape_known',
+      placeOf('shape'),
+      `shape ${shape} has no meaning: ${id} is a stage for a model, as a box is`,
+      `use one of ${Object.keys(typeOfShape).join(', ')}`,
+    );
   if (type === 'stack.manager_loop' && !handlers.has(type))
-    error('type_known', at, `${id} would run a child pipeline, which is not possible here`, 'run that pipeline by itself');
+    error(
+      'type_known',
+      at,
+      `${id} would run a child pipeline, which is not possible here`,
+      'run that pipeline by itself',
+    );
   else if (!builtIn.has(type) && !handlers.has(type))
-    error('type_known', placeOf('type'), `no handler has the type ${type}: ${id} would run as something else`, `use one of ${[...builtIn, ...handlers].join(', ')}`);
+    error(
+      'type_known',
+      placeOf('type'),
+      `no handler has the type ${type}: ${id} would run as something else`,
+      `use one of ${[...builtIn, ...handlers].join(', ')}`,
+    );
 }
 
 function lintNeeds({ layout, error, warn }: Report, { id, type, attributes, at }: Stage): void {
   if (type === 'codergen' && attributes.text('prompt') === '' && attributes.text('label') === '')
-    warn('prompt_on_llm_nodes', at, `${id} has neither a prompt nor a label: its name is all that the model is told`, 'give it a prompt');
+    warn(
+      'prompt_on_llm_nodes',
+      at,
+      `${id} has neither a prompt nor a label: its name is all that the model is told`,
+      'give it a prompt',
+    );
   if (type === 'tool' && attributes.text('tool_command').trim() === '')
     error('tool_command_required', at, `${id} has no tool_command: it has nothing to run`, 'give it a tool_command');
   const policy = attributes.text('join_policy');
   if (policy !== '' && !/^(?:wait_all|all|first_success|quorum|k_of_n\(\d{1,6}\)|\d{1,6}_of_n)$/.test(policy))
     error('attribute_value', at, `join_policy of ${id} is ${policy}`, 'use wait_all, first_success, quorum, or 2_of_n');
-  for (const [name, least] of [['max_parallel', 1], ['max_visits', 1], ['max_retries', 0]] as const) {
+  for (const [name, least] of [
+    ['max_parallel', 1],
+    ['max_visits', 1],
+    ['max_retries', 0],
+  ] as const) {
     const count = attributes.integer(name);
     if (count !== undefined && count < least)
       error('attribute_value', at, `${name} of ${id} must be at least ${least}`, 'correct it');
   }
-  if (type === 'conditional' && (layout.outgoing.get(id) ?? []).every((edge) => edge.attributes.text('condition') === ''))
-    warn('conditional_without_condition', at, `no edge of ${id} has a condition: it decides nothing, and no failure gets past it`, 'give its edges conditions');
+  if (
+    type === 'conditional' &&
+    (layout.outgoing.get(id) ?? []).every((edge) => edge.attributes.text('condition') === '')
+  )
+    warn(
+      'conditional_without_condition',
+      at,
+      `no edge of ${id} has a condition: it decides nothing, and no failure gets past it`,
+      'give its edges conditions',
+    );
 }
 
 function lintHeeded({ warn }: Report, { id, type, attributes, placeOf, at }: Stage): void {
@@ -70,19 +109,38 @@ function lintHeeded({ warn }: Report, { id, type, attributes, placeOf, at }: Sta
 
 function lintChoices({ layout, error, warn }: Report, { id, attributes, at, placeOf }: Stage): void {
   const edges = layout.outgoing.get(id) ?? [];
-  if (edges.length === 0) error('human_choices', at, `${id} asks, but leads nowhere: there is nothing to choose`, 'lead edges from it');
+  if (edges.length === 0)
+    error('human_choices', at, `${id} asks, but leads nowhere: there is nothing to choose`, 'lead edges from it');
   const chosen = attributes.text('human.default_choice');
-  if (chosen !== '' && !edges.some(({ to, attributes: own }) => to === chosen || normalLabel(own.text('label')) === normalLabel(chosen)))
-    error('human_choices', placeOf('human.default_choice'), `human.default_choice of ${id} is ${chosen}, which is none of its choices`, 'name the target or the label of an edge');
+  if (
+    chosen !== '' &&
+    !edges.some(({ to, attributes: own }) => to === chosen || normalLabel(own.text('label')) === normalLabel(chosen))
+  )
+    error(
+      'human_choices',
+      placeOf('human.default_choice'),
+      `human.default_choice of ${id} is ${chosen}, which is none of its choices`,
+      'name the target or the label of an edge',
+    );
   if (chosen !== '' && !attributes.has('timeout'))
-    warn('inert_attribute', placeOf('human.default_choice'), `human.default_choice of ${id} is never taken: there is no timeout`, 'give it a timeout');
+    warn(
+      'inert_attribute',
+      placeOf('human.default_choice'),
+      `human.default_choice of ${id} is never taken: there is no timeout`,
+      'give it a timeout',
+    );
   const keys = new Map<string, string>();
   for (const edge of edges) {
     const label = edge.attributes.text('label') || edge.to;
     const key = acceleratorOf(label);
     const other = keys.get(key);
     if (other !== undefined && normalLabel(other) !== normalLabel(label))
-      warn('label_conflict', edge.placeOf('label'), `${JSON.stringify(other)} and ${JSON.stringify(label)} have the same key ${key}: it stands for the first`, 'mark keys: `[K] Label`');
+      warn(
+        'label_conflict',
+        edge.placeOf('label'),
+        `${JSON.stringify(other)} and ${JSON.stringify(label)} have the same key ${key}: it stands for the first`,
+        'mark keys: `[K] Label`',
+      );
     else keys.set(key, label);
   }
 }

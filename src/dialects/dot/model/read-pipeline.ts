@@ -74,7 +74,10 @@ class PipelineReader {
   /** Where no stage has the shape of a start or an exit, one that is named like it is taken for it. */
   #stages(styles: Styles): ReadonlyMap<string, Stage> {
     const stages = new Map([...this.#drafts].map(([id, draft]) => [id, stageOf(draft, styles)]));
-    for (const [type, names] of [['start', ['start', 'Start']], ['exit', ['exit', 'end']]] as const) {
+    for (const [type, names] of [
+      ['start', ['start', 'Start']],
+      ['exit', ['exit', 'end']],
+    ] as const) {
       if ([...stages.values()].some((stage) => stage.type === type)) continue;
       for (const id of names) {
         const stage = stages.get(id);
@@ -88,7 +91,8 @@ class PipelineReader {
 
   #block(statements: readonly Syntax[], scope: Scope, isOutermost: boolean): void {
     for (const statement of statements) {
-      if (statement.kind === 'subgraph') this.#block(statement.statements, innerScope(scope, statement.statements), false);
+      if (statement.kind === 'subgraph')
+        this.#block(statement.statements, innerScope(scope, statement.statements), false);
       else if (statement.kind === 'edge') this.#edge(statement, scope);
       else if (statement.kind === 'node') {
         const draft = this.#draft(statement.id, statement.at, scope);
@@ -107,7 +111,7 @@ class PipelineReader {
       if (scope[of].size < defaultsMax || scope[of].has(name)) scope[of].set(name, { value, at: undefined });
       else
         this.#faults.add(attributes[0]?.at ?? 0, {
-          rule: 'D1',
+          rule: 'DOT1',
           message: `more than ${defaultsMax} different attributes as defaults`,
           fix: 'set them where they are meant',
         });
@@ -117,7 +121,13 @@ class PipelineReader {
   /** A stage is made where it is first named, with the defaults of that place. */
   #draft(id: string, at: number, { node, classes }: Scope): Draft {
     const known = this.#drafts.get(id);
-    const draft = known ?? { id, at, values: this.#copyDefaults(node, at), classes: new Set<string>(), isDeclared: false };
+    const draft = known ?? {
+      id,
+      at,
+      values: this.#copyDefaults(node, at),
+      classes: new Set<string>(),
+      isDeclared: false,
+    };
     if (known === undefined) this.#drafts.set(id, draft);
     for (const name of classes) draft.classes.add(name);
     return draft;
@@ -128,7 +138,7 @@ class PipelineReader {
     for (const { value } of defaults.values()) this.#size += value.length;
     if (this.#size > valuesMax)
       this.#faults.add(at, {
-        rule: 'D1',
+        rule: 'DOT1',
         message: `with all defaults written out, the file is larger than ${valuesMax} characters`,
         fix: 'set long values where they are meant, not as defaults',
       });
@@ -154,7 +164,8 @@ class PipelineReader {
         this.#faults.add(at, { rule: name, severity: 'warning', message, fix });
       if (rule === undefined) {
         if (!drawn.has(key)) warn('unknown_attribute', `there is no ${place} attribute ${key}`, guess(key, place));
-      } else if (rule.inert !== undefined) warn('inert_attribute', `${key} has no effect: ${rule.inert}`, 'take it out');
+      } else if (rule.inert !== undefined)
+        warn('inert_attribute', `${key} has no effect: ${rule.inert}`, 'take it out');
       const fault = rule === undefined ? undefined : valueFault(rule, value);
       if (fault !== undefined) this.#refuseValue(key, value, fault, valueAt);
       else into.set(rule?.sameAs ?? key, { value, at: valueAt });

@@ -49,13 +49,19 @@ export function parseStylesheet(given: string): Stylesheet {
       const begun = at;
       const found = take(property);
       if (found === undefined) {
-        refuse(at >= text.length ? 'the rule is not closed: expected }' : 'expected a property such as llm_model: name;');
+        refuse(
+          at >= text.length ? 'the rule is not closed: expected }' : 'expected a property such as llm_model: name;',
+        );
         at = skipTo(text, at);
         return declarations;
       }
       const [, name = '', double, single, bare] = found;
       if (styledAttributes.includes(name)) declarations.push([name, double ?? single ?? bare ?? '']);
-      else faults.push({ offset: begun, message: `${name} cannot be set by a stylesheet: it sets ${styledAttributes.join(', ')}` });
+      else
+        faults.push({
+          offset: begun,
+          message: `${name} cannot be set by a stylesheet: it sets ${styledAttributes.join(', ')}`,
+        });
       take(gap);
       if (text[at] === ';') at += 1;
     }
@@ -120,7 +126,11 @@ export class Styles {
   }
 
   /** What the rules say of a stage: by shape wins over by all, by class over by shape, by id over by class. */
-  of(stage: { readonly id: string; readonly shape: string; readonly classes: readonly string[] }): ReadonlyMap<string, string> {
+  of(stage: {
+    readonly id: string;
+    readonly shape: string;
+    readonly classes: readonly string[];
+  }): ReadonlyMap<string, string> {
     const levels = [['* '], [`shape ${stage.shape}`], stage.classes.map((name) => `class ${name}`), [`id ${stage.id}`]];
     const result = new Map<string, string>();
     for (const keys of levels) {

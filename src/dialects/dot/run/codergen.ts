@@ -54,16 +54,26 @@ function promptOf(stage: StageContext): string {
 
 /** Whether what follows hangs on what the stage says of itself. */
 function mustReport({ parts, attributes }: StageContext): boolean {
-  return attributes.flag('goal_gate') || parts.ways.edges.length > 1 || parts.ways.edges.some(({ takesFailures }) => takesFailures);
+  return (
+    attributes.flag('goal_gate') ||
+    parts.ways.edges.length > 1 ||
+    parts.ways.edges.some(({ takesFailures }) => takesFailures)
+  );
 }
 
 function reportRequest({ parts }: StageContext): string {
   const labels = parts.ways.edges.map(({ caption }) => caption).filter((caption) => caption !== '');
   const lines = [
     'End your answer with one JSON object that says how it went:',
-    `{"outcome": ${stageStatuses.slice(0, 4).map((status) => JSON.stringify(status)).join(' | ')}, "failure_reason": "why, if it failed", "notes": "…"}`,
+    `{"outcome": ${stageStatuses
+      .slice(0, 4)
+      .map((status) => JSON.stringify(status))
+      .join(' | ')}, "failure_reason": "why, if it failed", "notes": "…"}`,
   ];
-  if (labels.length > 0) lines.push(`Add "preferred_label", one of ${labels.map((label) => JSON.stringify(label)).join(', ')}, to choose what comes next.`);
+  if (labels.length > 0)
+    lines.push(
+      `Add "preferred_label", one of ${labels.map((label) => JSON.stringify(label)).join(', ')}, to choose what comes next.`,
+    );
   return lines.join('\n');
 }
 
@@ -73,9 +83,14 @@ function outcomeOf(stage: StageContext, answer: string): StageOutcome {
   if (given === undefined) {
     // An answer that says nothing of how it went passes no gate.
     if (!stage.attributes.flag('goal_gate')) return { status: 'success', contextUpdates };
-    return { status: 'fail', failureReason: 'the goal gate gave no verdict: no outcome ends its answer', contextUpdates };
+    return {
+      status: 'fail',
+      failureReason: 'the goal gate gave no verdict: no outcome ends its answer',
+      contextUpdates,
+    };
   }
   const report = readReport(given);
-  if ('fault' in report) return { status: 'fail', failureReason: `its report cannot be taken: ${report.fault}`, contextUpdates };
+  if ('fault' in report)
+    return { status: 'fail', failureReason: `its report cannot be taken: ${report.fault}`, contextUpdates };
   return { ...report, contextUpdates: { ...report.contextUpdates, ...contextUpdates } };
 }

@@ -1,5 +1,10 @@
 /** Stages that do no work of their own: start, diamonds, and the exit, which holds the goal gates against how they ended. */
-import { NodeFailure, outcome, type NodeImplementation, type StateView } from '../../../graph/contracts/node-contract.ts';
+import {
+  NodeFailure,
+  outcome,
+  type NodeImplementation,
+  type StateView,
+} from '../../../graph/contracts/node-contract.ts';
 import { gateTargets } from '../model/layout.ts';
 import type { Pipeline, Stage } from '../model/pipeline.ts';
 import { asText, contextValue } from './context-keys.ts';
@@ -13,7 +18,9 @@ export function startHandler({ attributes, params }: Pipeline): StageHandler {
     run: ({ ctx }) => {
       const given = (ctx.input ?? {}) as Readonly<Record<string, unknown>>;
       const own = attributes.entries().map(([name, value]) => [`graph.${name}`, value] as const);
-      const values = params.map(({ name, default: initial }) => [`graph.${name}`, given[name] ?? initial ?? ''] as const);
+      const values = params.map(
+        ({ name, default: initial }) => [`graph.${name}`, given[name] ?? initial ?? ''] as const,
+      );
       const goal = given['goal'] ?? attributes.text('goal');
       return {
         status: 'success',
@@ -68,14 +75,21 @@ export function exitImplementation(parts: ExitParts): NodeImplementation {
     run: ({ state }) => {
       const statuses = gateStatuses(state, parts);
       const open = parts.gates.find(({ id }) => statuses[id] !== undefined && !isSuccess(statuses[id]));
-      if (open === undefined) return outcome({ output: { outcome: 'success', result: resultOf(state, parts, statuses) } satisfies ExitOutput });
+      if (open === undefined)
+        return outcome({
+          output: { outcome: 'success', result: resultOf(state, parts, statuses) } satisfies ExitOutput,
+        });
       const target = gateTargets(parts.pipeline, open).find(
         (one) => parts.pipeline.stages.has(one) && jumpsMade(state, parts.id, `${open.id}.${one}`) < parts.jumpsMax,
       );
       const reason = (state.outputs[open.id] as StageOutput | undefined)?.failure_reason;
       const why = `the goal gate ${open.id} ended with ${String(statuses[open.id])}${reason === undefined ? '' : `: ${reason}`}`;
       if (target === undefined)
-        throw new NodeFailure(why, { code: 'GATE_UNSATISFIED', applied: 'no', data: { gate: open.id, gates: statuses } });
+        throw new NodeFailure(why, {
+          code: 'GATE_UNSATISFIED',
+          applied: 'no',
+          data: { gate: open.id, gates: statuses },
+        });
       const key = jumpKey(parts.id, `${open.id}.${target}`);
       return outcome({
         output: { outcome: 'fail', jump: target } satisfies ExitOutput,
@@ -102,7 +116,11 @@ function gateStatuses(state: StateView, { gates, parallels }: ExitParts): Readon
   return found;
 }
 
-function resultOf(state: StateView, { gates }: ExitParts, statuses: Readonly<Record<string, StageStatus>>): PipelineResult {
+function resultOf(
+  state: StateView,
+  { gates }: ExitParts,
+  statuses: Readonly<Record<string, StageStatus>>,
+): PipelineResult {
   const failures = (state.diagnostics['failures'] ?? []) as readonly unknown[];
   const response = contextValue(state, 'last_response');
   const told = gates.map(({ id }) => [id, statuses[id] ?? 'not visited'] as const);

@@ -16,14 +16,17 @@ export const fanInHandler: StageHandler = {
 
 async function bringTogether(stage: StageContext): Promise<StageOutcome> {
   const results = stage.value('parallel.results') as readonly BranchResult[] | undefined;
-  if (results === undefined || results.length === 0) return { status: 'fail', failureReason: 'there are no results of branches' };
+  if (results === undefined || results.length === 0)
+    return { status: 'fail', failureReason: 'there are no results of branches' };
   const candidates = results.filter(({ outcome }) => outcome !== 'fail' && outcome !== 'skipped');
   if (candidates.length === 0)
     return {
       status: 'fail',
       failureReason: `all branches failed: ${results.map(({ id, failure_reason: reason }) => `${id}: ${reason ?? 'no reason'}`).join('; ')}`,
     };
-  const ranked = candidates.toSorted((a, b) => rankOf(a) - rankOf(b) || scoreOf(b) - scoreOf(a) || (a.id < b.id ? -1 : 1));
+  const ranked = candidates.toSorted(
+    (a, b) => rankOf(a) - rankOf(b) || scoreOf(b) - scoreOf(a) || (a.id < b.id ? -1 : 1),
+  );
   const asked = stage.attributes.text('prompt') === '' ? undefined : await askForBest(stage, results, ranked);
   const best = asked?.best ?? (ranked[0] as BranchResult);
   return {

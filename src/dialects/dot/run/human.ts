@@ -20,7 +20,11 @@ async function askPerson(stage: StageContext): Promise<StageOutcome> {
   const { ctx, parts, attributes } = stage;
   const choices = choicesOf(stage);
   if (choices.length === 0) return { status: 'fail', failureReason: 'there is nothing to choose: no edge is open' };
-  const late = choices.find(({ label, to }) => [to, normalLabel(label)].includes(normalLabel(attributes.text('human.default_choice'))) || to === attributes.text('human.default_choice'));
+  const late = choices.find(
+    ({ label, to }) =>
+      [to, normalLabel(label)].includes(normalLabel(attributes.text('human.default_choice'))) ||
+      to === attributes.text('human.default_choice'),
+  );
   const prompt = attributes.text('label') || 'Select an option:';
   for (let attempt = 1; ; attempt += 1) {
     const chosen = await ask(ctx, prompt, choices, { late, timeoutMs: parts.timeoutMs });
@@ -53,7 +57,12 @@ interface Asked {
 }
 
 /** Undefined: nobody answered in time. */
-async function ask(ctx: NodeContext, prompt: string, choices: readonly Choice[], { late, timeoutMs }: Asked): Promise<Choice | undefined> {
+async function ask(
+  ctx: NodeContext,
+  prompt: string,
+  choices: readonly Choice[],
+  { late, timeoutMs }: Asked,
+): Promise<Choice | undefined> {
   const forms = formsOf(choices);
   try {
     const answer = await ctx.ask({
@@ -93,4 +102,3 @@ function chosenOutcome({ label, key, to }: Choice): StageOutcome {
     contextUpdates: { 'human.gate.selected': key, 'human.gate.label': sayingOf(label), 'human.gate.target': to },
   };
 }
-

@@ -48,7 +48,8 @@ async function runBranches(stage: StageContext, work: Work): Promise<StageOutcom
     begun.delete(entry);
     results.set(entry, result);
     const good = [...results.values()].filter(({ outcome }) => isSuccess(outcome)).length;
-    if (isDecided || !((needed !== undefined && good >= needed) || (failsFast && !isSuccess(result.outcome)))) return true;
+    if (isDecided || !((needed !== undefined && good >= needed) || (failsFast && !isSuccess(result.outcome))))
+      return true;
     isDecided = true;
     for (const handle of begun.values()) await handle.cancel(`${parts.stage.id} is decided`);
     return false;
@@ -88,11 +89,20 @@ function resultOf(id: string, { status, state, error }: ChildResult, gates: read
   if (status === 'cancelled') return { ...shared, outcome: 'skipped', failure_reason: 'it was no longer needed' };
   if (status === 'failed') {
     const reason = rootMessage(error);
-    return { ...shared, outcome: 'fail', failure_reason: reason, failures: [...inner, { stage: id, reason, led_to: null }] };
+    return {
+      ...shared,
+      outcome: 'fail',
+      failure_reason: reason,
+      failures: [...inner, { stage: id, reason, led_to: null }],
+    };
   }
   const outcome = asText(state.scratch['outcome']) as StageStatus;
   const reason = asText(state.scratch['internal.failure_reason']);
-  return { ...shared, outcome: outcome === ('' as StageStatus) ? 'success' : outcome, ...(reason !== '' && { failure_reason: reason }) };
+  return {
+    ...shared,
+    outcome: outcome === ('' as StageStatus) ? 'success' : outcome,
+    ...(reason !== '' && { failure_reason: reason }),
+  };
 }
 
 /** The reason that a stage gave, below what the engine says of it. */
@@ -127,8 +137,13 @@ function judge(results: readonly BranchResult[], { needed, count, policy }: Judg
     failures: results.flatMap(({ failures }) => failures),
     notes: `${good} of ${count} branches succeeded`,
   };
-  const fail = (why: string): StageOutcome => ({ ...shared, status: 'fail', failureReason: `${why}: ${bad.map(({ id, failure_reason: reason }) => `${id}: ${reason ?? 'failed'}`).join('; ')}` });
-  if (needed !== undefined && good < needed) return fail(`only ${good} of ${count} branches succeeded, ${needed} are needed`);
+  const fail = (why: string): StageOutcome => ({
+    ...shared,
+    status: 'fail',
+    failureReason: `${why}: ${bad.map(({ id, failure_reason: reason }) => `${id}: ${reason ?? 'failed'}`).join('; ')}`,
+  });
+  if (needed !== undefined && good < needed)
+    return fail(`only ${good} of ${count} branches succeeded, ${needed} are needed`);
   if (bad.length === 0 || policy === 'ignore') return { ...shared, status: 'success' };
   if (policy === 'fail_fast') return fail('a branch failed');
   if (good === 0) return fail('all branches failed');

@@ -23,7 +23,9 @@ test('11.12.22 a pipeline of twelve stages runs all of them', async () => {
 });
 
 test('11.12.8 11.3.5 outcomes choose between branches', async () => {
-  const text = digraph(`start -> a\na -> b [condition="outcome=success"]\na -> c [condition="outcome=fail"]\nb -> exit\nc -> exit\n${boxes}`);
+  const text = digraph(
+    `start -> a\na -> b [condition="outcome=success"]\na -> c [condition="outcome=fail"]\nb -> exit\nc -> exit\n${boxes}`,
+  );
   expect((await runDot(text)).begun).toEqual(['a', 'b']);
   const failed = await runDot(text, { script: { a: ['fail'] } });
   expect(failed.begun).toEqual(['a', 'c']);
@@ -36,7 +38,12 @@ test('11.12.8 11.3.5 outcomes choose between branches', async () => {
 
 test('11.12.9 11.5.1 11.5.2 RETRY is tried again up to max_retries, and the count is of the stage', async () => {
   const text = digraph(`start -> a -> b -> exit\na [max_retries=2]\n${box('a', 'b')}`);
-  expect((await runDot(text, { script: { a: ['retry', 'retry', 'success'], b: ['success'] } })).begun).toEqual(['a', 'a', 'a', 'b']);
+  expect((await runDot(text, { script: { a: ['retry', 'retry', 'success'], b: ['success'] } })).begun).toEqual([
+    'a',
+    'a',
+    'a',
+    'b',
+  ]);
   const spent = await runDot(text, { script: { a: ['retry'] } });
   expect(spent.begun).toEqual(['a', 'a', 'a']);
   expect(spent.result.status).toBe('failed');
@@ -73,7 +80,9 @@ test('11.5.3 11.5.4 delays grow by the named preset and are jittered by half', a
 
 test('11.5.5 after exhaustion the final outcome chooses the edge; allow_partial makes it a partial success', async () => {
   const text = (more: string): string =>
-    digraph(`start -> a\na -> b [condition="outcome=fail"]\na -> c [condition="outcome=partial_success"]\nb -> exit\nc -> exit\na [max_retries=1${more}]\n${boxes}`);
+    digraph(
+      `start -> a\na -> b [condition="outcome=fail"]\na -> c [condition="outcome=partial_success"]\nb -> exit\nc -> exit\na [max_retries=1${more}]\n${boxes}`,
+    );
   expect((await runDot(text(''), { script: { a: ['retry'] } })).begun).toEqual(['a', 'a', 'b']);
   expect((await runDot(text(', allow_partial=true'), { script: { a: ['retry'] } })).begun).toEqual(['a', 'a', 'c']);
 });
@@ -88,7 +97,9 @@ test('11.12.1 both spellings of the default for retries count, and a stage of it
 });
 
 test('11.12.13 a condition that holds beats any weight', async () => {
-  const text = digraph(`start -> a\na -> b [condition="outcome=success"]\na -> c [weight=100]\nb -> exit\nc -> exit\n${boxes}`);
+  const text = digraph(
+    `start -> a\na -> b [condition="outcome=success"]\na -> c [weight=100]\nb -> exit\nc -> exit\n${boxes}`,
+  );
   expect((await runDot(text)).begun).toEqual(['a', 'b']);
 });
 
@@ -100,31 +111,54 @@ test('11.12.14 11.12.15 among equals the weight decides, then the name byte by b
 });
 
 test('11.3.5 the preferred label and suggested stages come before weights', async () => {
-  const text = digraph(`start -> a\na -> b [label="[Y] Yes, do", weight=9]\na -> c [label="N) no"]\nb -> exit\nc -> exit\n${boxes}`);
-  expect((await runDot(text, { script: { a: [{ status: 'success', preferredLabel: ' NO ' }] } })).begun).toEqual(['a', 'c']);
-  expect((await runDot(text, { script: { a: [{ status: 'success', suggestedNextIds: ['x', 'c'] }] } })).begun).toEqual(['a', 'c']);
-  expect((await runDot(text, { script: { a: [{ status: 'success', preferredLabel: 'maybe' }] } })).begun).toEqual(['a', 'b']);
+  const text = digraph(
+    `start -> a\na -> b [label="[Y] Yes, do", weight=9]\na -> c [label="N) no"]\nb -> exit\nc -> exit\n${boxes}`,
+  );
+  expect((await runDot(text, { script: { a: [{ status: 'success', preferredLabel: ' NO ' }] } })).begun).toEqual([
+    'a',
+    'c',
+  ]);
+  expect((await runDot(text, { script: { a: [{ status: 'success', suggestedNextIds: ['x', 'c'] }] } })).begun).toEqual([
+    'a',
+    'c',
+  ]);
+  expect((await runDot(text, { script: { a: [{ status: 'success', preferredLabel: 'maybe' }] } })).begun).toEqual([
+    'a',
+    'b',
+  ]);
 });
 
 test('6.2.10 a label that an earlier stage preferred is not read by a later condition', async () => {
   const text = digraph(`start -> a -> b\nb -> c [condition="preferred_label=go"]\nb -> exit\nc -> exit\n${boxes}`);
-  expect((await runDot(text, { script: { a: [{ status: 'success', preferredLabel: 'go' }] } })).begun).toEqual(['a', 'b']);
+  expect((await runDot(text, { script: { a: [{ status: 'success', preferredLabel: 'go' }] } })).begun).toEqual([
+    'a',
+    'b',
+  ]);
 });
 
 test('6.2.12 where two edges share a condition, the preferred label tells them apart', async () => {
-  const text = digraph(`start -> a\na -> b [condition="outcome=success", label=left]\na -> c [condition="outcome=success", label=right]\nb -> exit\nc -> exit\n${boxes}`);
-  expect((await runDot(text, { script: { a: [{ status: 'success', preferredLabel: 'right' }] } })).begun).toEqual(['a', 'c']);
+  const text = digraph(
+    `start -> a\na -> b [condition="outcome=success", label=left]\na -> c [condition="outcome=success", label=right]\nb -> exit\nc -> exit\n${boxes}`,
+  );
+  expect((await runDot(text, { script: { a: [{ status: 'success', preferredLabel: 'right' }] } })).begun).toEqual([
+    'a',
+    'c',
+  ]);
 });
 
 test('11.6.5 6.2.1 a diamond passes on the outcome that it was given, failures included', async () => {
-  const text = digraph(`start -> a -> check\ncheck [shape=diamond]\ncheck -> exit [condition="outcome=success"]\ncheck -> b [condition="outcome!=success"]\nb -> a\n${boxes.split('\n').slice(0, 2).join('\n')}`);
+  const text = digraph(
+    `start -> a -> check\ncheck [shape=diamond]\ncheck -> exit [condition="outcome=success"]\ncheck -> b [condition="outcome!=success"]\nb -> a\n${boxes.split('\n').slice(0, 2).join('\n')}`,
+  );
   const { history, output } = await runDot(text, { script: { a: ['fail', 'success'] } });
   expect(history).toEqual(['start', 'a: fail', 'check: fail', 'b', 'a', 'check']);
   expect(output).toMatchObject({ status: 'partial_success', failures: [{ stage: 'a', led_to: 'check' }] });
 });
 
 test('6.2.8 a failure takes no edge that is not meant for it: the run fails with the reason of the stage', async () => {
-  const { result, begun } = await runDot(digraph(`start -> a -> b -> exit\n${boxes.slice(0, boxes.indexOf('\nc'))}`), { script: { a: ['fail'] } });
+  const { result, begun } = await runDot(digraph(`start -> a -> b -> exit\n${boxes.slice(0, boxes.indexOf('\nc'))}`), {
+    script: { a: ['fail'] },
+  });
   expect([result.status, begun]).toEqual(['failed', ['a']]);
   expect(result.error).toMatchObject({ code: 'NODE_FAILED', data: { node: 'a', code: 'STAGE_FAILED' } });
   expect(result.error?.message).toContain('a said fail');
@@ -134,11 +168,17 @@ test('6.1.3 a failure takes the else of conditions on the outcome, and an edge t
   const other = digraph(`start -> a\na -> b [condition="outcome=success"]\na -> c\nb -> exit\nc -> exit\n${boxes}`);
   expect((await runDot(other, { script: { a: ['fail'] } })).begun).toEqual(['a', 'c']);
   const asked = digraph(`start -> a\na -> b\na -> c [label=fix]\nb -> exit\nc -> exit\n${boxes}`);
-  expect((await runDot(asked, { script: { a: [{ status: 'fail', preferredLabel: 'fix' }] } })).begun).toEqual(['a', 'c']);
+  expect((await runDot(asked, { script: { a: [{ status: 'fail', preferredLabel: 'fix' }] } })).begun).toEqual([
+    'a',
+    'c',
+  ]);
 });
 
 test('6.1.4 a failing stage jumps to its retry target, then to the fallback, each so often, and then ends the run', async () => {
-  const text = digraph(`start -> a -> b -> exit\na [prompt=x]\nb [prompt=x, retry_target=a, fallback_retry_target=c]\nc [prompt=x]\nc -> b`, 'graph [max_retry_jumps=2]');
+  const text = digraph(
+    `start -> a -> b -> exit\na [prompt=x]\nb [prompt=x, retry_target=a, fallback_retry_target=c]\nc [prompt=x]\nc -> b`,
+    'graph [max_retry_jumps=2]',
+  );
   expect((await runDot(text, { script: { b: ['fail', 'success'] } })).begun).toEqual(['a', 'b', 'a', 'b']);
   const { begun, result } = await runDot(text, { script: { b: ['fail'] } });
   expect(begun).toEqual(['a', 'b', 'a', 'b', 'a', 'b', 'c', 'b', 'c', 'b']);
@@ -146,7 +186,9 @@ test('6.1.4 a failing stage jumps to its retry target, then to the fallback, eac
 });
 
 test('6.2.E4 an edge whose condition takes the failure comes before the retry target', async () => {
-  const text = digraph(`start -> a -> b\nb -> c [condition="outcome!=success"]\nb -> exit [condition="outcome=success"]\nc -> exit\na [prompt=x]\nb [prompt=x, retry_target=a]\nc [prompt=x]`);
+  const text = digraph(
+    `start -> a -> b\nb -> c [condition="outcome!=success"]\nb -> exit [condition="outcome=success"]\nc -> exit\na [prompt=x]\nb [prompt=x, retry_target=a]\nc [prompt=x]`,
+  );
   expect((await runDot(text, { script: { b: ['fail'] } })).begun).toEqual(['a', 'b', 'c']);
 });
 
@@ -158,10 +200,15 @@ test('6.2.E6 an edge whose condition is false is never taken; a success that no 
 });
 
 const gated = (more = '', graph = ''): string =>
-  digraph(`start -> plan -> build -> review -> exit\n${box('plan', 'review')}\nbuild [prompt=x, goal_gate=true${more}]`, graph);
+  digraph(
+    `start -> plan -> build -> review -> exit\n${box('plan', 'review')}\nbuild [prompt=x, goal_gate=true${more}]`,
+    graph,
+  );
 
 test('11.12.10 11.4.3 an unsatisfied goal gate leads back to its retry target', async () => {
-  const text = digraph(`start -> build -> check\ncheck [shape=diamond]\ncheck -> exit [condition="outcome=success"]\ncheck -> exit\nbuild [prompt=x, goal_gate=true, retry_target=build]`);
+  const text = digraph(
+    `start -> build -> check\ncheck [shape=diamond]\ncheck -> exit [condition="outcome=success"]\ncheck -> exit\nbuild [prompt=x, goal_gate=true, retry_target=build]`,
+  );
   const { history, output, result } = await runDot(text, { script: { build: ['fail', 'success'] } });
   expect(result.status).toBe('completed');
   expect(history).toEqual(['start', 'build: fail', 'check: fail', 'build', 'check']);
@@ -175,7 +222,9 @@ test('11.12.11 a satisfied goal gate lets the run end; a partial success satisfi
 });
 
 test('11.4.4 11.3.8 an unsatisfied goal gate without a way back fails the run, by name', async () => {
-  const text = digraph(`start -> build\nbuild -> exit [condition="outcome=fail"]\nbuild -> exit\nbuild [prompt=x, goal_gate=true]`);
+  const text = digraph(
+    `start -> build\nbuild -> exit [condition="outcome=fail"]\nbuild -> exit\nbuild [prompt=x, goal_gate=true]`,
+  );
   const { result } = await runDot(text, { script: { build: ['fail'] } });
   expect(result.status).toBe('failed');
   expect(result.error).toMatchObject({ data: { node: 'exit', code: 'GATE_UNSATISFIED' } });
@@ -193,46 +242,68 @@ test('6.2.6 jumps of goal gates are bounded: the gate’s targets, then the grap
 });
 
 test('6.1.13 6.2.5 a goal gate that was never visited does not block, and the result says so', async () => {
-  const text = digraph(`start -> a\na -> build [condition="outcome=success"]\na -> exit\nbuild -> exit\na [prompt=x]\nbuild [prompt=x, goal_gate=true]`);
+  const text = digraph(
+    `start -> a\na -> build [condition="outcome=success"]\na -> exit\nbuild -> exit\na [prompt=x]\nbuild [prompt=x, goal_gate=true]`,
+  );
   const { output } = await runDot(text, { script: { a: ['partial_success'] } });
   expect(output).toEqual({ status: 'partial_success', gates: { build: 'not visited' }, failures: [] });
 });
 
 test('6.2.7 a retry target that leads around the gate does not let the run end: the gate is still unsatisfied', async () => {
-  const text = digraph(`start -> build\nbuild -> exit [condition="outcome=fail"]\nbuild -> exit\nother -> exit\nbuild [prompt=x, goal_gate=true, retry_target=other]\nother [prompt=x]`, 'graph [max_retry_jumps=1]');
+  const text = digraph(
+    `start -> build\nbuild -> exit [condition="outcome=fail"]\nbuild -> exit\nother -> exit\nbuild [prompt=x, goal_gate=true, retry_target=other]\nother [prompt=x]`,
+    'graph [max_retry_jumps=1]',
+  );
   const { begun, result } = await runDot(text, { script: { build: ['fail'] } });
   expect([begun, result.status]).toEqual([['build', 'other'], 'failed']);
 });
 
 test('11.12.16 11.7.1 11.7.2 11.7.3 what a stage writes into the context is seen by the next and by conditions', async () => {
-  const text = digraph(`start -> a\na -> b [condition="context.kind=bug && context.level!=low"]\na -> c\nb -> exit\nc -> exit\n${boxes}`);
+  const text = digraph(
+    `start -> a\na -> b [condition="context.kind=bug && context.level!=low"]\na -> c\nb -> exit\nc -> exit\n${boxes}`,
+  );
   const script = { a: [{ status: 'success', contextUpdates: { kind: 'bug', level: 3 } } as const] };
   const { begun, context } = await runDot(text, { script });
   expect(begun).toEqual(['a', 'b']);
   expect(context).toMatchObject({ kind: 'bug', level: 3, outcome: 'success', last_stage: 'b' });
 });
 
-test.each(['graph.goal', 'internal.x', 'outcome', 'preferred_label', 'current_node', 'human.gate.label', 'parallel.results'])(
-  'D8 a stage may not write %s: it fails, and is named',
-  async (key) => {
-    const handler: StageHandler = { effect: 'external', run: () => ({ status: 'success', contextUpdates: { [key]: 1 } }) };
-    const { result } = await runDot(digraph('start -> a -> exit\na [type=own, prompt=x]'), { handlers: { own: handler } });
-    expect(result.error?.message).toContain(`it may not write ${key} into the context`);
-  },
-);
+test.each([
+  'graph.goal',
+  'internal.x',
+  'outcome',
+  'preferred_label',
+  'current_node',
+  'human.gate.label',
+  'parallel.results',
+])('DOT8 a stage may not write %s: it fails, and is named', async (key) => {
+  const handler: StageHandler = {
+    effect: 'external',
+    run: () => ({ status: 'success', contextUpdates: { [key]: 1 } }),
+  };
+  const { result } = await runDot(digraph('start -> a -> exit\na [type=own, prompt=x]'), {
+    handlers: { own: handler },
+  });
+  expect(result.error?.message).toContain(`it may not write ${key} into the context`);
+});
 
 test('11.12.21 11.6.9 a handler of the user’s own runs the stages of its type', async () => {
   const handler: StageHandler = {
     effect: 'external',
-    run: ({ attributes, value }) => ({ status: 'success', contextUpdates: { made: `${attributes.text('color')} for ${String(value('graph.goal'))}` } }),
+    run: ({ attributes, value }) => ({
+      status: 'success',
+      contextUpdates: { made: `${attributes.text('color')} for ${String(value('graph.goal'))}` },
+    }),
   };
   const text = digraph('start -> a -> exit\na [type="paint.wall", color=red]', 'graph [goal="a house"]');
   const { context } = await runDot(text, { handlers: { 'paint.wall': handler } });
   expect(context['made']).toBe('red for a house');
 });
 
-test('D9 max_visits bounds a loop', async () => {
-  const text = digraph(`start -> a -> b\nb -> a [condition="outcome=success"]\nb -> exit\na [prompt=x, max_visits=3]\nb [prompt=x]`);
+test('DOT9 max_visits bounds a loop', async () => {
+  const text = digraph(
+    `start -> a -> b\nb -> a [condition="outcome=success"]\nb -> exit\na [prompt=x, max_visits=3]\nb [prompt=x]`,
+  );
   const { begun, result } = await runDot(text);
   expect([begun, result.status]).toEqual([['a', 'b', 'a', 'b', 'a', 'b'], 'failed']);
   expect(result.error).toMatchObject({ data: { node: 'a', code: 'RUN_LIMIT' } });
@@ -254,7 +325,9 @@ test('11.12.19 11.6.3 $goal and parameters are expanded as whole words in prompt
 });
 
 test('11.6.3 the answer of a model is kept whole in the output, its head in the context, and the next prompt is told', async () => {
-  const models = createScriptedModels(({ messages }, index) => (index === 0 ? 'x'.repeat(5_000) : JSON.stringify(messages)));
+  const models = createScriptedModels(({ messages }, index) =>
+    index === 0 ? 'x'.repeat(5_000) : JSON.stringify(messages),
+  );
   const text = digraph('start -> a -> b -> exit\na [prompt=one]\nb [prompt=two]', 'graph [goal=ship]');
   const { result, context } = await runDot(text, { asksModels: true, engine: { models } });
   expect(result.state.outputs['a']).toMatchObject({ outcome: 'success', response: 'x'.repeat(5_000) });
@@ -265,10 +338,13 @@ test('11.6.3 the answer of a model is kept whole in the output, its head in the 
   expect(prompt).toContain(`Answer of a:\n${'x'.repeat(2_000)} […3000 more characters]`);
 });
 
-test('D10 the fidelity of the edge wins over the stage’s, and that over the graph’s', async () => {
+test('DOT10 the fidelity of the edge wins over the stage’s, and that over the graph’s', async () => {
   const prompts = async (edge: string, stage: string, graph: string): Promise<string> => {
     const models = createScriptedModels((_, index) => (index === 0 ? 'first answer' : 'ok'));
-    const text = digraph(`start -> a -> b${edge}\nb -> exit\na [prompt=one]\nb [prompt=two${stage}]`, `graph [goal=g${graph}]`);
+    const text = digraph(
+      `start -> a -> b${edge}\nb -> exit\na [prompt=one]\nb [prompt=two${stage}]`,
+      `graph [goal=g${graph}]`,
+    );
     await runDot(text, { asksModels: true, engine: { models } });
     return String(models.requests[1]?.messages[0]?.content);
   };
@@ -290,7 +366,10 @@ test.each([
   const models = createScriptedModels(() => answer);
   const text = digraph('start -> a\na -> exit [condition="outcome=fail"]\na -> exit\na [prompt=judge, goal_gate=true]');
   const { result } = await runDot(text, { asksModels: true, engine: { models } });
-  expect(result.state.outputs['a']).toMatchObject({ outcome: status, ...(reason && { failure_reason: expect.stringContaining(reason) as string }) });
+  expect(result.state.outputs['a']).toMatchObject({
+    outcome: status,
+    ...(reason && { failure_reason: expect.stringContaining(reason) as string }),
+  });
   expect(result.status).toBe(status === 'fail' ? 'failed' : 'completed');
   expect(JSON.stringify(models.requests[0]?.messages)).toContain('End your answer with one JSON object');
 });
@@ -303,35 +382,57 @@ test('11.6.8 a tool stage runs its command: output, exit code and last line are 
 });
 
 test('11.6.8 a command that fails gives its stage’s failure, with what it said, and chooses the edge', async () => {
-  const text = digraph('start -> a\na -> b [condition="outcome=fail && context.tool.exit_code=3"]\na -> exit\nb -> exit\nb [prompt=x]\na [shape=parallelogram, tool_command="echo out; echo bad >&2; exit 3"]');
+  const text = digraph(
+    'start -> a\na -> b [condition="outcome=fail && context.tool.exit_code=3"]\na -> exit\nb -> exit\nb [prompt=x]\na [shape=parallelogram, tool_command="echo out; echo bad >&2; exit 3"]',
+  );
   const { begun, context, output } = await runDot(text);
   expect(begun).toEqual(['b']);
   expect(context['tool.output']).toBe('out\n');
   expect(output).toMatchObject({ failures: [{ stage: 'a', reason: 'the command exited with 3: bad', led_to: 'b' }] });
 });
 
-test('D7 the goal and parameters reach commands as variables of their environment, and become no syntax', async () => {
-  const text = digraph('start -> a -> exit\na [shape=parallelogram, tool_command="x=1; printf \'%s|%s|%s\' \\"$goal\\" \\"$who\\" \\"$x\\""]', 'graph [params=who]');
+test('DOT7 the goal and parameters reach commands as variables of their environment, and become no syntax', async () => {
+  const text = digraph(
+    'start -> a -> exit\na [shape=parallelogram, tool_command="x=1; printf \'%s|%s|%s\' \\"$goal\\" \\"$who\\" \\"$x\\""]',
+    'graph [params=who]',
+  );
   const { context } = await runDot(text, { input: { goal: '$(echo hacked); `id`"', who: "'; exit 9; '" } });
-  expect(context['tool.output']).toBe('$(echo hacked); `id`"|\'; exit 9; \'|1');
+  expect(context['tool.output']).toBe("$(echo hacked); `id`\"|'; exit 9; '|1");
 });
 
-const human = digraph(`start -> gate\ngate [shape=hexagon, label="Ship it?"]\ngate -> a [label="[A] Approve"]\ngate -> b [label="[F] Fix"]\na -> exit\nb -> gate\n${box('a', 'b')}`);
+const human = digraph(
+  `start -> gate\ngate [shape=hexagon, label="Ship it?"]\ngate -> a [label="[A] Approve"]\ngate -> b [label="[F] Fix"]\na -> exit\nb -> gate\n${box('a', 'b')}`,
+);
 
-test.each(['Fix', '[F] Fix', 'fix', 'f', 'F', 'b'])('11.12.12 11.6.4 a person chooses an edge by its label, key or target: %s', async (answer) => {
-  const ran = await runDot(human);
-  expect(ran.result.status).toBe('paused');
-  const [wait] = ran.result.waits;
-  expect(wait).toMatchObject({ prompt: 'Ship it?', choices: [{ value: 'Approve', label: '[A] Approve' }, { value: 'Fix', label: '[F] Fix' }] });
-  await ran.engine.answer(ran.result.runId, wait?.waitId ?? '', answer);
-  const next = await resumeToRest(ran.engine, ran.result.runId, ran.workflow.graph);
-  expect(seen(next).context).toMatchObject({ 'human.gate.selected': 'F', 'human.gate.label': 'Fix', 'human.gate.target': 'b' });
-  expect(ran.begun).toEqual(['b']);
-});
+test.each(['Fix', '[F] Fix', 'fix', 'f', 'F', 'b'])(
+  '11.12.12 11.6.4 a person chooses an edge by its label, key or target: %s',
+  async (answer) => {
+    const ran = await runDot(human);
+    expect(ran.result.status).toBe('paused');
+    const [wait] = ran.result.waits;
+    expect(wait).toMatchObject({
+      prompt: 'Ship it?',
+      choices: [
+        { value: 'Approve', label: '[A] Approve' },
+        { value: 'Fix', label: '[F] Fix' },
+      ],
+    });
+    await ran.engine.answer(ran.result.runId, wait?.waitId ?? '', answer);
+    const next = await resumeToRest(ran.engine, ran.result.runId, ran.workflow.graph);
+    expect(seen(next).context).toMatchObject({
+      'human.gate.selected': 'F',
+      'human.gate.label': 'Fix',
+      'human.gate.target': 'b',
+    });
+    expect(ran.begun).toEqual(['b']);
+  },
+);
 
-test('D6 an answer that means no choice is refused, and the question stays open', async () => {
+test('DOT6 an answer that means no choice is refused, and the question stays open', async () => {
   const { engine, result } = await runDot(human);
-  await expect(engine.answer(result.runId, result.waits[0]?.waitId ?? '', 'perhaps')).rejects.toMatchObject({ code: 'ANSWER_INVALID' });
+  await expect(engine.answer(result.runId, result.waits[0]?.waitId ?? '', 'perhaps')).rejects.toMatchObject({
+    code: 'ANSWER_INVALID',
+  });
   expect((await engine.inspect(result.runId)).waits).toHaveLength(1);
 });
 
@@ -344,9 +445,11 @@ test('6.2.3 6.6 a choice is not lost between the answer and the next stage, in a
   expect(stages.begun).toEqual(['b']);
 });
 
-test('D6 a question that nobody answers in time takes the default choice, or fails its stage', async () => {
+test('DOT6 a question that nobody answers in time takes the default choice, or fails its stage', async () => {
   const timed = (more: string): string =>
-    digraph(`start -> gate\ngate [shape=hexagon, timeout=5s${more}]\ngate -> a [label=Yes]\ngate -> b [label=No]\na -> exit\nb -> exit\n${box('a', 'b')}`);
+    digraph(
+      `start -> gate\ngate [shape=hexagon, timeout=5s${more}]\ngate -> a [label=Yes]\ngate -> b [label=No]\na -> exit\nb -> exit\n${box('a', 'b')}`,
+    );
   expect((await runDot(timed(', human.default_choice=b'))).begun).toEqual(['b']);
   const { result } = await runDot(timed(''));
   expect(result.status).toBe('failed');
@@ -354,10 +457,14 @@ test('D6 a question that nobody answers in time takes the default choice, or fai
 });
 
 const fan = (more = '', branches = 'par -> a\npar -> b'): string =>
-  digraph(`start -> par\n${branches}\na -> a2 -> join\nb -> join\njoin -> after -> exit\npar [shape=component${more}]\njoin [shape=tripleoctagon]\n${box('a', 'a2', 'b', 'after')}`);
+  digraph(
+    `start -> par\n${branches}\na -> a2 -> join\nb -> join\njoin -> after -> exit\npar [shape=component${more}]\njoin [shape=tripleoctagon]\n${box('a', 'a2', 'b', 'after')}`,
+  );
 
 test('11.12.20 6.2.2 branches run once each, then the fan-in, then what follows', async () => {
-  const { begun, context, history } = await runDot(fan(), { script: { b: [{ status: 'success', contextUpdates: { found: 'x' } }] } });
+  const { begun, context, history } = await runDot(fan(), {
+    script: { b: [{ status: 'success', contextUpdates: { found: 'x' } }] },
+  });
   expect(begun.toSorted()).toEqual(['a', 'a2', 'after', 'b']);
   expect(history).toEqual(['start', 'par', 'join', 'after']);
   expect(context['parallel.results']).toEqual([
@@ -371,9 +478,15 @@ test('11.12.20 6.2.2 branches run once each, then the fan-in, then what follows'
 test('11.6.6 a failed branch makes the parallel stage a partial success, and the fan-in takes the best', async () => {
   const { context, history, output } = await runDot(fan(), { script: { a: ['fail'] } });
   expect(history).toEqual(['start', 'par: partial_success', 'join', 'after']);
-  expect(context['parallel.results']).toMatchObject([{ id: 'a', outcome: 'fail', failure_reason: 'a said fail' }, { id: 'b', outcome: 'success' }]);
+  expect(context['parallel.results']).toMatchObject([
+    { id: 'a', outcome: 'fail', failure_reason: 'a said fail' },
+    { id: 'b', outcome: 'success' },
+  ]);
   expect(context['parallel.fan_in.best_id']).toBe('b');
-  expect(output).toMatchObject({ status: 'partial_success', failures: [{ stage: 'a', reason: 'a said fail', led_to: null }] });
+  expect(output).toMatchObject({
+    status: 'partial_success',
+    failures: [{ stage: 'a', reason: 'a said fail', led_to: null }],
+  });
 });
 
 test('6.1.18 where all branches fail, the fan-in fails with their reasons', async () => {
@@ -388,12 +501,12 @@ test.each([
   ['join_policy="2_of_n"', ['success', 'success'], 'success'],
   ['error_policy=fail_fast', ['fail', 'success'], 'fail'],
   ['error_policy=ignore', ['fail', 'success'], 'success'],
-])('D5 %s with branches that end as %j ends as %s', async (policy, [a = '', b = ''], outcome) => {
+])('DOT5 %s with branches that end as %j ends as %s', async (policy, [a = '', b = ''], outcome) => {
   const { result } = await runDot(fan(`, max_parallel=1, ${policy}`), { script: { a: [a], b: [b] } });
   expect(result.state.outputs['par']).toMatchObject({ outcome });
 });
 
-test('D5 once the policy is decided the other branches are cancelled and begin nothing more', async () => {
+test('DOT5 once the policy is decided the other branches are cancelled and begin nothing more', async () => {
   const started: string[] = [];
   const slow: StageHandler = {
     effect: 'external',
@@ -408,16 +521,21 @@ test('D5 once the policy is decided the other branches are cancelled and begin n
   const { context, result } = await runDot(fan(', join_policy=first_success'), { handlers: { codergen: slow } });
   expect(result.status).toBe('completed');
   expect(started).toEqual(['a', 'b', 'after']);
-  expect(context['parallel.results']).toMatchObject([{ id: 'a', outcome: 'skipped' }, { id: 'b', outcome: 'success' }]);
+  expect(context['parallel.results']).toMatchObject([
+    { id: 'a', outcome: 'skipped' },
+    { id: 'b', outcome: 'success' },
+  ]);
 });
 
-test('D5 a goal gate in a branch counts at the exit', async () => {
-  const text = digraph(`start -> par\npar -> a -> join\npar -> b -> join\njoin -> exit\npar [shape=component]\njoin [shape=tripleoctagon]\na [prompt=x, goal_gate=true]\nb [prompt=x]`);
+test('DOT5 a goal gate in a branch counts at the exit', async () => {
+  const text = digraph(
+    `start -> par\npar -> a -> join\npar -> b -> join\njoin -> exit\npar [shape=component]\njoin [shape=tripleoctagon]\na [prompt=x, goal_gate=true]\nb [prompt=x]`,
+  );
   const { result } = await runDot(text, { script: { a: ['fail'] } });
   expect(result.error?.message).toContain('the goal gate a ended with fail');
 });
 
-test('D5 a parallel stage inside a branch, and branches that join at a box, run as they are drawn', async () => {
+test('DOT5 a parallel stage inside a branch, and branches that join at a box, run as they are drawn', async () => {
   const text = digraph(`start -> p\np -> a -> q\nq -> c -> j2\nq -> d -> j2\nj2 -> end2\np -> b -> end2\nend2 -> exit
 p [shape=component]\nq [shape=component]\nj2 [shape=tripleoctagon]\n${box('a', 'b', 'c', 'd', 'end2')}`);
   const { begun, history } = await runDot(text);
@@ -427,7 +545,12 @@ p [shape=component]\nq [shape=component]\nj2 [shape=tripleoctagon]\n${box('a', '
 
 test('11.12.17 11.7.4 11.7.5 a run resumed after a crash anywhere ends as one that did not crash', async () => {
   const text = digraph(`start -> a -> b\nb -> a [condition="context.again=yes"]\nb -> exit\n${box('a', 'b')}`);
-  const script = { b: [{ status: 'success', contextUpdates: { again: 'yes' } }, { status: 'success', contextUpdates: { again: 'no' } }] } as const;
+  const script = {
+    b: [
+      { status: 'success', contextUpdates: { again: 'yes' } },
+      { status: 'success', contextUpdates: { again: 'no' } },
+    ],
+  } as const;
   const whole = await runDot(text, { script });
   expect(whole.begun).toEqual(['a', 'b', 'a', 'b']);
   // The second visit of b never answers; another process takes over with what is on record.
@@ -463,7 +586,10 @@ test('6.2.E5 a failed run that is resumed tries the failed stage again, with a n
 });
 
 /** What the rules say, without an engine: the trace of a pipeline whose stages end as scripted. */
-function walk(edges: readonly (readonly [string, string, string, number])[], outcomes: readonly string[]): readonly string[] {
+function walk(
+  edges: readonly (readonly [string, string, string, number])[],
+  outcomes: readonly string[],
+): readonly string[] {
   const trace: string[] = [];
   let at = 's0';
   for (let step = 0; step < outcomes.length; step += 1) {
@@ -471,7 +597,11 @@ function walk(edges: readonly (readonly [string, string, string, number])[], out
     const outcome = outcomes[step] ?? 'success';
     trace.push(at);
     const own = edges.filter(([from]) => from === at);
-    const fits = own.filter(([, , condition]) => condition !== '' && (condition.startsWith('outcome!=') ? outcome !== condition.slice(9) : outcome === condition.slice(8)));
+    const fits = own.filter(
+      ([, , condition]) =>
+        condition !== '' &&
+        (condition.startsWith('outcome!=') ? outcome !== condition.slice(9) : outcome === condition.slice(8)),
+    );
     const free = own.filter(([, , condition]) => condition === '');
     const isElse = own.some(([, , condition]) => condition !== '');
     const open = fits.length > 0 ? fits : outcome === 'fail' && !isElse ? [] : free;
@@ -482,16 +612,28 @@ function walk(edges: readonly (readonly [string, string, string, number])[], out
   return [...trace, 'cut'];
 }
 
-test('D4 random pipelines go the way that the rules say', async () => {
+test('DOT4 random pipelines go the way that the rules say', async () => {
   const id = fc.integer({ min: 0, max: 5 }).map((n) => `s${n}`);
-  const edge = fc.tuple(id, fc.oneof({ weight: 4, arbitrary: id }, { weight: 1, arbitrary: fc.constant('exit') }), fc.constantFrom('', '', 'outcome=success', 'outcome=fail', 'outcome!=success'), fc.integer({ min: -1, max: 2 }));
-  const outcomes = fc.array(fc.constantFrom('success', 'success', 'partial_success', 'fail'), { minLength: 12, maxLength: 12 });
+  const edge = fc.tuple(
+    id,
+    fc.oneof({ weight: 4, arbitrary: id }, { weight: 1, arbitrary: fc.constant('exit') }),
+    fc.constantFrom('', '', 'outcome=success', 'outcome=fail', 'outcome!=success'),
+    fc.integer({ min: -1, max: 2 }),
+  );
+  const outcomes = fc.array(fc.constantFrom('success', 'success', 'partial_success', 'fail'), {
+    minLength: 12,
+    maxLength: 12,
+  });
   await fc.assert(
     fc.asyncProperty(fc.array(edge, { minLength: 4, maxLength: 14 }), outcomes, async (drawn, said) => {
       // Every stage can be come to, and leads to the exit at the least weight.
-      const chain = [0, 1, 2, 3, 4, 5].map((n) => [`s${n}`, n === 5 ? 'exit' : `s${n + 1}`, 'outcome=skipped', -9] as const);
+      const chain = [0, 1, 2, 3, 4, 5].map(
+        (n) => [`s${n}`, n === 5 ? 'exit' : `s${n + 1}`, 'outcome=skipped', -9] as const,
+      );
       const edges = [...drawn, ...chain];
-      const text = digraph(`start -> s0\n${box('s0', 's1', 's2', 's3', 's4', 's5')}\n${edges.map(([from, to, condition, weight]) => `${from} -> ${to} [condition="${condition}", weight=${weight}]`).join('\n')}`);
+      const text = digraph(
+        `start -> s0\n${box('s0', 's1', 's2', 's3', 's4', 's5')}\n${edges.map(([from, to, condition, weight]) => `${from} -> ${to} [condition="${condition}", weight=${weight}]`).join('\n')}`,
+      );
       let step = 0;
       const handler: StageHandler = {
         effect: 'external',

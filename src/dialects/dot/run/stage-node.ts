@@ -18,7 +18,13 @@ const verdictCode = 'STAGE_FAILED';
 const retryCode = 'STAGE_RETRY';
 
 /** Failures that another attempt would only meet again. */
-const final: ReadonlySet<string> = new Set([verdictCode, 'MODEL_REFUSED', 'MODEL_UNKNOWN', 'PERMISSION_DENIED', 'INPUT_INVALID']);
+const final: ReadonlySet<string> = new Set([
+  verdictCode,
+  'MODEL_REFUSED',
+  'MODEL_UNKNOWN',
+  'PERMISSION_DENIED',
+  'INPUT_INVALID',
+]);
 
 export interface StageNodeOptions {
   /** Whether what it writes into the context may have the engine's names. */
@@ -91,7 +97,11 @@ async function guarded(
     return await run();
   } catch (error) {
     if (ctx.signal.aborted || CairnError.is(error, 'BUDGET_EXCEEDED', 'NODE_CALL_REFUSED')) throw error;
-    const { code, data, message } = error as { code?: unknown; data?: Readonly<Record<string, unknown>>; message: string };
+    const { code, data, message } = error as {
+      code?: unknown;
+      data?: Readonly<Record<string, unknown>>;
+      message: string;
+    };
     const known = data?.[resultKey] as StageOutcome | undefined;
     if (code === retryCode && allowsPartial)
       return { ...known, status: 'partial_success', notes: `attempts are used up: ${message}` };
@@ -135,7 +145,11 @@ function settle(ctx: NodeContext, parts: StageParts, result: StageOutcome): unkn
   const failures = [...(result.failures ?? []), ...(isFailure && !isPassing ? [own] : [])];
   scratch['internal.edge'] = way?.label ?? (jump === undefined ? '' : jumpLabel(jump));
   return outcome({
-    output: { ...ending, ...(result.gates !== undefined && { gates: result.gates }), ...(jump !== undefined && { jump }) },
+    output: {
+      ...ending,
+      ...(result.gates !== undefined && { gates: result.gates }),
+      ...(jump !== undefined && { jump }),
+    },
     scratch,
     diagnostics: {
       history: [{ stage: stage.id, outcome: result.status }],

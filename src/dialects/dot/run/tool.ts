@@ -1,7 +1,7 @@
 /** A stage that runs a command. Values reach it through variables of its environment, never as a part of its text. */
 import type { NodeType } from '../../../graph/contracts/node-type.ts';
 import { NodeFailure, type StepContext } from '../../../graph/contracts/node-contract.ts';
-import { StepItemContext } from '../../yaml/run/block-context.ts';
+import { StepItemContext } from '../../block-context.ts';
 import { asText } from './context-keys.ts';
 import type { StageContext, StageHandler } from './stage-parts.ts';
 import type { StageOutcome } from './stage-outcome.ts';

@@ -40,46 +40,86 @@ test('11.1.1 the subset is read: graph, node and edge attributes, nodes, edges, 
   expect([syntax.name, plain(syntax.statements)]).toEqual([
     'Release',
     [
-      { defaults: 'graph', with: [['goal', 'ship it'], ['label', 'Release']] },
+      {
+        defaults: 'graph',
+        with: [
+          ['goal', 'ship it'],
+          ['label', 'Release'],
+        ],
+      },
       { defaults: 'graph', with: [['rankdir', 'LR']] },
-      { defaults: 'node', with: [['shape', 'box'], ['timeout', '900s']] },
+      {
+        defaults: 'node',
+        with: [
+          ['shape', 'box'],
+          ['timeout', '900s'],
+        ],
+      },
       { defaults: 'edge', with: [['weight', '1']] },
       { node: 'start', with: [['shape', 'Mdiamond']] },
-      { subgraph: 'cluster_loop', of: [{ defaults: 'graph', with: [['label', 'Loop A']] }, { node: 'work', with: [] }] },
+      {
+        subgraph: 'cluster_loop',
+        of: [
+          { defaults: 'graph', with: [['label', 'Loop A']] },
+          { node: 'work', with: [] },
+        ],
+      },
       { edge: ['start', 'work'], with: [['label', 'go']] },
     ],
   ]);
 });
 
 test('11.1.3 attributes may stand on several lines, and strings may hold line breaks', () => {
-  expect(whole('digraph g {\n a [\n  prompt="one\ntwo\\nthree",\n  human.default_choice=b,\n  fidelity=summary:high\n ]\n}')).toEqual([
-    { node: 'a', with: [['prompt', 'one\ntwo\nthree'], ['human.default_choice', 'b'], ['fidelity', 'summary:high']] },
+  expect(
+    whole('digraph g {\n a [\n  prompt="one\ntwo\\nthree",\n  human.default_choice=b,\n  fidelity=summary:high\n ]\n}'),
+  ).toEqual([
+    {
+      node: 'a',
+      with: [
+        ['prompt', 'one\ntwo\nthree'],
+        ['human.default_choice', 'b'],
+        ['fidelity', 'summary:high'],
+      ],
+    },
   ]);
 });
 
 test('11.1.9 values may be quoted or not: texts, numbers, durations, names with dots and dashes', () => {
   expect(whole('digraph g { a [w=-1, f=.5, d=250ms, m=gpt-5.2, t="x" + "y", u="a\\\nb"] a->b }')).toEqual([
-    { node: 'a', with: [['w', '-1'], ['f', '.5'], ['d', '250ms'], ['m', 'gpt-5.2'], ['t', 'xy'], ['u', 'ab']] },
+    {
+      node: 'a',
+      with: [
+        ['w', '-1'],
+        ['f', '.5'],
+        ['d', '250ms'],
+        ['m', 'gpt-5.2'],
+        ['t', 'xy'],
+        ['u', 'ab'],
+      ],
+    },
     { edge: ['a', 'b'], with: [] },
   ]);
 });
 
 test('11.1.10 comments are left out, and marks of comments inside strings are text', () => {
-  const text = '# first\ndigraph g { // one\n /* two\n lines */ a [label="see https://x.org/* b */ # c"] # no comment\n}';
+  const text =
+    '# first\ndigraph g { // one\n /* two\n lines */ a [label="see https://x.org/* b */ # c"] # no comment\n}';
   expect(whole(text.replace(' # no comment', ''))).toEqual([
     { node: 'a', with: [['label', 'see https://x.org/* b */ # c']] },
   ]);
 });
 
-test('D1 a syntax error names line and column and shows the source line with a caret below the place', () => {
+test('DOT1 a syntax error names line and column and shows the source line with a caret below the place', () => {
   const { faults } = parse('digraph g {\n  a [label="x", =3]\n  b\n}');
   expect(faults).toEqual([
     'error p.dot:2:17 expected an attribute, found =\n  2 |   a [label="x", =3]\n                      ^',
   ]);
 });
 
-test('D1 all errors of a file are reported, and what stands beside them is read', () => {
-  const { syntax, faults } = parse('digraph g {\n a -- b\n c:north -> d\n {x y} -> z\n e [k=<b>]\n good\n 1st\n node -> q\n a -> {b c}\n ok\n}');
+test('DOT1 all errors of a file are reported, and what stands beside them is read', () => {
+  const { syntax, faults } = parse(
+    'digraph g {\n a -- b\n c:north -> d\n {x y} -> z\n e [k=<b>]\n good\n 1st\n node -> q\n a -> {b c}\n ok\n}',
+  );
   expect(faults.filter((line) => line.startsWith('error')).map((line) => line.split('\n')[0])).toEqual([
     'error p.dot:2:4 an edge without a direction',
     'error p.dot:3:2 c:north: ports are not part of the language',
@@ -89,7 +129,9 @@ test('D1 all errors of a file are reported, and what stands beside them is read'
     'error p.dot:8:2 node is a word of the language and names no node',
     'error p.dot:9:7 an edge to a whole block is not part of the language',
   ]);
-  const nodes = syntax.statements.filter(({ kind }) => kind === 'node').map((one) => (one.kind === 'node' ? one.id : ''));
+  const nodes = syntax.statements
+    .filter(({ kind }) => kind === 'node')
+    .map((one) => (one.kind === 'node' ? one.id : ''));
   expect(nodes).toEqual(['e', 'good', 'ok']);
 });
 
@@ -104,12 +146,14 @@ test.each([
   ['hello', 'expected digraph, found hello'],
   ['', 'expected digraph, found the end of the file'],
   ['digraph g { a [\\"x=1] }', '"\\\\" is not part of the language'],
-])('D1 %j is refused: %s', (text, message) => {
+])('DOT1 %j is refused: %s', (text, message) => {
   expect(parse(text).faults.map((line) => line.replace(/^\S+ \S+ /, '').split('\n')[0])).toContain(message);
 });
 
-test('D2 what real files are careless about is read with a warning each', () => {
-  const { syntax, faults } = parse('digraph "My flow" {\n "a" [x=1 y=2; bold]\n { b }\n b [p=1] [q=2]\n stack.child="c"\n c [l="\\l"]\n}');
+test('DOT2 what real files are careless about is read with a warning each', () => {
+  const { syntax, faults } = parse(
+    'digraph "My flow" {\n "a" [x=1 y=2; bold]\n { b }\n b [p=1] [q=2]\n stack.child="c"\n c [l="\\l"]\n}',
+  );
   expect(faults).toEqual([
     'warning p.dot:1:9 the name of the graph is quoted',
     'warning p.dot:2:2 the name of a node is quoted',
@@ -124,16 +168,29 @@ test('D2 what real files are careless about is read with a warning each', () => 
   expect([syntax.name, plain(syntax.statements)]).toEqual([
     'My flow',
     [
-      { node: 'a', with: [['x', '1'], ['y', '2'], ['bold', 'true']] },
+      {
+        node: 'a',
+        with: [
+          ['x', '1'],
+          ['y', '2'],
+          ['bold', 'true'],
+        ],
+      },
       { subgraph: undefined, of: [{ node: 'b', with: [] }] },
-      { node: 'b', with: [['p', '1'], ['q', '2']] },
+      {
+        node: 'b',
+        with: [
+          ['p', '1'],
+          ['q', '2'],
+        ],
+      },
       { defaults: 'graph', with: [['stack.child', 'c']] },
       { node: 'c', with: [['l', '\\l']] },
     ],
   ]);
 });
 
-test('D3 the printed form: one statement a line, long attributes one a line, comments before what they stand at', () => {
+test('DOT3 the printed form: one statement a line, long attributes one a line, comments before what they stand at', () => {
   const text = `// what it is
 digraph g{goal="x";a[shape=box,prompt="say
 it"];a->b->c[label=go]// why
@@ -164,9 +221,17 @@ it"
 });
 
 const word = fc.constantFrom('a', 'b', 'start', 'x_1', 'Ü');
-const value = fc.oneof(fc.constantFrom('true', '3', '-2', '.5', '900s', 'gpt-5.2', 'a->b', '', 'node', '-', 'a--b', '\r'), fc.string());
+const value = fc.oneof(
+  fc.constantFrom('true', '3', '-2', '.5', '900s', 'gpt-5.2', 'a->b', '', 'node', '-', 'a--b', '\r'),
+  fc.string(),
+);
 const attributes = fc.array(
-  fc.record({ key: fc.constantFrom('label', 'human.default_choice', 'x'), value, at: fc.constant(0), valueAt: fc.constant(0) }),
+  fc.record({
+    key: fc.constantFrom('label', 'human.default_choice', 'x'),
+    value,
+    at: fc.constant(0),
+    valueAt: fc.constant(0),
+  }),
   { maxLength: 4 },
 );
 const comments = fc.array(fc.constantFrom('// c', '/* d\n e */', '# f'), { maxLength: 2 });
@@ -175,7 +240,12 @@ const statement: fc.Arbitrary<Syntax> = fc.letrec<{ one: Syntax }>((tie) => ({
   one: fc.oneof(
     { maxDepth: 3 },
     fc.record({ kind: fc.constant('node' as const), id: word, attributes, ...more }),
-    fc.record({ kind: fc.constant('defaults' as const), of: fc.constantFrom('graph' as const, 'node', 'edge'), attributes, ...more }),
+    fc.record({
+      kind: fc.constant('defaults' as const),
+      of: fc.constantFrom('graph' as const, 'node', 'edge'),
+      attributes,
+      ...more,
+    }),
     fc.record({
       kind: fc.constant('edge' as const),
       ends: fc.array(fc.record({ id: word, at: fc.constant(0) }), { minLength: 2, maxLength: 4 }),
@@ -192,8 +262,13 @@ const statement: fc.Arbitrary<Syntax> = fc.letrec<{ one: Syntax }>((tie) => ({
   ),
 })).one;
 
-test('D3 what is printed is read as it was, and printed again the same', () => {
-  const file = fc.record({ name: fc.oneof(word, fc.string({ minLength: 1 })), comments, statements: fc.array(statement, { maxLength: 6 }), closing: comments });
+test('DOT3 what is printed is read as it was, and printed again the same', () => {
+  const file = fc.record({
+    name: fc.oneof(word, fc.string({ minLength: 1 })),
+    comments,
+    statements: fc.array(statement, { maxLength: 6 }),
+    closing: comments,
+  });
   fc.assert(
     fc.property(file, (syntax: DotSyntax) => {
       const text = printDot(syntax);
@@ -206,8 +281,32 @@ test('D3 what is printed is read as it was, and printed again the same', () => {
   );
 });
 
-test('D1 no text crashes the parser, whatever bytes it is made of', () => {
-  const piece = fc.oneof(fc.constantFrom('digraph g {', '}', '[', ']', '->', '--', '"', '\\', '/*', '//', '#', '=', ';', 'subgraph', 'a', '{', '\n', '<', '+', ':'), fc.string({ unit: 'binary' }));
+test('DOT1 no text crashes the parser, whatever bytes it is made of', () => {
+  const piece = fc.oneof(
+    fc.constantFrom(
+      'digraph g {',
+      '}',
+      '[',
+      ']',
+      '->',
+      '--',
+      '"',
+      '\\',
+      '/*',
+      '//',
+      '#',
+      '=',
+      ';',
+      'subgraph',
+      'a',
+      '{',
+      '\n',
+      '<',
+      '+',
+      ':',
+    ),
+    fc.string({ unit: 'binary' }),
+  );
   fc.assert(
     fc.property(fc.array(piece, { maxLength: 60 }), (pieces) => {
       const { syntax, faults } = parse(pieces.join(''));
@@ -218,7 +317,7 @@ test('D1 no text crashes the parser, whatever bytes it is made of', () => {
   );
 });
 
-test('D1 subgraphs nest 100 deep and no deeper; a deep file overflows no stack', () => {
+test('DOT1 subgraphs nest 100 deep and no deeper; a deep file overflows no stack', () => {
   const nested = (depth: number): string => `digraph g { ${'subgraph { '.repeat(depth)} a ${'}'.repeat(depth)} }`;
   expect(parse(nested(100)).faults).toEqual([]);
   expect(parse(nested(101)).faults.map((line) => line.split('\n')[0])).toEqual([

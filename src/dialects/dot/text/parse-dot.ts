@@ -39,7 +39,10 @@ class DotParser {
     const { statements, closing } = this.#statements(0);
     const after = this.#scanner.takeComments();
     if (this.#word.kind !== 'end')
-      this.#refuse(`expected the end of the file after the graph, found ${shown(this.#word)}`, 'a file has one digraph');
+      this.#refuse(
+        `expected the end of the file after the graph, found ${shown(this.#word)}`,
+        'a file has one digraph',
+      );
     return { name, comments, statements, closing: [...closing, ...after] };
   }
 
@@ -116,7 +119,11 @@ class DotParser {
       return this.#subgraph(word.at, id, depth);
     }
     const isMark = (text: string): boolean => this.#word.kind === 'mark' && this.#word.text === text;
-    if (word.kind === 'name' && isMark('[') && (word.text === 'graph' || word.text === 'node' || word.text === 'edge')) {
+    if (
+      word.kind === 'name' &&
+      isMark('[') &&
+      (word.text === 'graph' || word.text === 'node' || word.text === 'edge')
+    ) {
       const attributes = this.#attributeBlocks();
       return { kind: 'defaults', of: word.text, attributes, at: word.at, comments: [] };
     }
@@ -316,11 +323,11 @@ class DotParser {
   #refuse(message: string, fix: string, at = this.#word.at): void {
     // What the scanner could not read it has reported itself.
     if (this.#word.kind === 'broken' && at === this.#word.at) return;
-    this.#faults.add(at, { rule: 'D1', message, fix, isShown: true });
+    this.#faults.add(at, { rule: 'DOT1', message, fix, isShown: true });
   }
 
   #warn(at: number, message: string, fix: string): void {
-    this.#faults.add(at, { rule: 'D1', severity: 'warning', message, fix });
+    this.#faults.add(at, { rule: 'DOT1', severity: 'warning', message, fix });
   }
 }
 

@@ -55,7 +55,7 @@ export class Scanner {
     if ('[]{};,=+'.includes(this.#text[at] as string)) return word('mark', this.#text[at] as string, at + 1);
     const odd = this.#match(junk, at);
     this.#faults.add(at, {
-      rule: 'D1',
+      rule: 'DOT1',
       message: `${JSON.stringify(odd.slice(0, 20))} is not part of the language`,
       fix: 'take it out, or put it into a string',
       isShown: true,
@@ -72,7 +72,8 @@ export class Scanner {
       this.#at += gap.length;
       const two = this.#text.slice(this.#at, this.#at + 2);
       // A line that begins with # is one for the C preprocessor, as Graphviz has it.
-      if (two === '//' || (two.startsWith('#') && isOnNewLine)) this.#takeComment(this.#text.indexOf('\n', this.#at), 0, isOnNewLine);
+      if (two === '//' || (two.startsWith('#') && isOnNewLine))
+        this.#takeComment(this.#text.indexOf('\n', this.#at), 0, isOnNewLine);
       else if (two === '/*') this.#takeComment(this.#text.indexOf('*/', this.#at + 2), 2, isOnNewLine);
       else return isOnNewLine;
     }
@@ -81,7 +82,7 @@ export class Scanner {
   #takeComment(found: number, closingLength: number, isOnNewLine: boolean): void {
     if (found < 0 && closingLength > 0)
       this.#faults.add(this.#at, {
-        rule: 'D1',
+        rule: 'DOT1',
         message: 'the comment does not end',
         fix: 'end it with */',
         isShown: true,
@@ -102,7 +103,7 @@ export class Scanner {
       const mark = this.#text[end];
       if (mark === '"') break;
       if (mark === undefined) {
-        this.#faults.add(at, { rule: 'D1', message: 'the string does not end', fix: 'end it with "', isShown: true });
+        this.#faults.add(at, { rule: 'DOT1', message: 'the string does not end', fix: 'end it with "', isShown: true });
         this.#at = end;
         return { kind: 'broken', text: pieces.join(''), at, end, isOnNewLine };
       }
@@ -117,7 +118,7 @@ export class Scanner {
   /** Where an HTML value ends, which is reported: behind the mark that closes its first one. */
   #html(at: number): number {
     const message = 'HTML values are not part of the language';
-    this.#faults.add(at, { rule: 'D1', message, fix: 'write a string in quotes', isShown: true });
+    this.#faults.add(at, { rule: 'DOT1', message, fix: 'write a string in quotes', isShown: true });
     let open = 0;
     for (let end = at; end < this.#text.length; end += 1) {
       if (this.#text[end] === '<') open += 1;
@@ -131,7 +132,7 @@ export class Scanner {
     const known = Object.hasOwn(escapes, escaped) ? escapes[escaped] : undefined;
     if (known !== undefined) return known;
     this.#faults.add(at, {
-      rule: 'D1',
+      rule: 'DOT1',
       severity: 'warning',
       message: `\\${escaped} is no escape: the backslash stays`,
       fix: 'write \\\\ for a backslash',

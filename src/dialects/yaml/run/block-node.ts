@@ -3,7 +3,7 @@ import type { NodeImplementation } from '../../../graph/contracts/node-contract.
 import type { NodeType } from '../../../graph/contracts/node-type.ts';
 import { schemaFault } from '../../../schema/json-schema.ts';
 import { isMapping } from '../file/shape.ts';
-import { BlockContext } from './block-context.ts';
+import { BlockContext } from '../../block-context.ts';
 import { resolveFileOutputs, scopeOf, scopeOfState, type BlockParts } from './block-parts.ts';
 
 /** Resolves the inputs in each attempt, from the state that the attempt sees, and runs the block's type. */

@@ -11,7 +11,7 @@ import {
 import { runParts } from '../../../graph/run-parts.ts';
 import type { Inputs } from '../../../graph/contracts/node-type.ts';
 import { SecretReference } from '../../../graph/secret-reference.ts';
-import { ItemContext, StepItemContext } from './block-context.ts';
+import { ItemContext, StepItemContext } from '../../block-context.ts';
 import { orEmpty } from './block-node.ts';
 import { resolveFileOutputs, scopeOf, type BlockParts } from './block-parts.ts';
 import type { BlockScope, OutputShape } from './block-scope.ts';

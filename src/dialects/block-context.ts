@@ -1,8 +1,8 @@
 /** What the code of a block is handed: the node's context, with the inputs and what a block's place in a workflow adds. */
-import type { Amounts } from '../../../graph/amounts.ts';
-import type { AnswerTo } from '../../../graph/contracts/answer-types.ts';
-import type { ModelAccess } from '../../../graph/contracts/model-contract.ts';
-import { CairnError } from '../../../errors.ts';
+import type { Amounts } from '../graph/amounts.ts';
+import type { AnswerTo } from '../graph/contracts/answer-types.ts';
+import type { ModelAccess } from '../graph/contracts/model-contract.ts';
+import { CairnError } from '../errors.ts';
 import type {
   ChildHandle,
   ChildResult,
@@ -13,16 +13,19 @@ import type {
   StateView,
   StepContext,
   StepOptions,
-} from '../../../graph/contracts/node-contract.ts';
-import type { BlobAccess, FileAccess, SecretReader, VisitPast } from '../../../graph/contracts/context-access.ts';
-import type { FileOutput, Inputs, Need, TypedNodeContext } from '../../../graph/contracts/node-type.ts';
-import type { WorkflowParts } from './block-parts.ts';
+} from '../graph/contracts/node-contract.ts';
+import type { BlobAccess, FileAccess, SecretReader, VisitPast } from '../graph/contracts/context-access.ts';
+import type { FileOutput, Inputs, Need, TypedNodeContext } from '../graph/contracts/node-type.ts';
 
 /** What a block's context is made of. */
 export interface BlockContextParts {
   readonly ctx: NodeContext;
-  /** Of the workflow that the block stands in. */
-  readonly workflow: Pick<WorkflowParts, 'name' | 'withheld'>;
+  /** The workflow that the block stands in. */
+  readonly workflow: {
+    readonly name: string;
+    /** Why something is not granted; undefined: it is. */
+    readonly withheld: ((need: Need) => string | undefined) | undefined;
+  };
   readonly inputs: Inputs;
   readonly fileOutputs: readonly FileOutput[];
 }
