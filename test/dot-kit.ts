@@ -91,3 +91,8 @@ export function lintOf(text: string, more: Partial<DotOptions> = {}): readonly s
     ({ rule, severity, place }) => `${severity} ${rule} ${place.replace('p.dot:', '')}`,
   );
 }
+
+/** Stages for a model, each with a prompt. */
+export function box(...ids: readonly string[]): string {
+  return ids.map((id) => `${id} [prompt="do ${id}"]`).join('\n');
+}

@@ -5,7 +5,7 @@ const marked = /^\s*(?:\[([^\]\s]{1,10})\]\s*|([^\s)\]]{1,10})\)\s+|([^\s-]{1,3}
 /** The key of a choice: what its mark names, else its first character. */
 export function acceleratorOf(label: string): string {
   const [, bracketed, closed, dashed] = marked.exec(label) ?? [];
-  return (bracketed ?? closed ?? dashed ?? [...label.trim()][0] ?? '').toUpperCase();
+  return (bracketed ?? closed ?? dashed ?? Array.from(label.trim())[0] ?? '').toUpperCase();
 }
 
 /** What a label says, without its mark. */

@@ -54,7 +54,7 @@ export interface Stage {
   readonly classes: readonly string[];
   /** Whether the file has a statement for it; else only edges name it. */
   readonly isDeclared: boolean;
-  /** Offset of where it is first named. */
+  /** Offset of where it is first declared, or named where it is not. */
   readonly at: number;
   /** Offsets of the values of its own attributes; of a default there is none. */
   readonly placeOf: (attribute: string) => number;

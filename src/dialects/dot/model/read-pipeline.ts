@@ -26,7 +26,7 @@ interface Scope {
 
 interface Draft {
   readonly id: string;
-  readonly at: number;
+  at: number;
   readonly values: Values;
   readonly classes: Set<string>;
   /** Whether a statement of its own names it, beside edges. */
@@ -96,6 +96,7 @@ class PipelineReader {
       else if (statement.kind === 'edge') this.#edge(statement, scope);
       else if (statement.kind === 'node') {
         const draft = this.#draft(statement.id, statement.at, scope);
+        if (!draft.isDeclared) draft.at = statement.at;
         draft.isDeclared = true;
         this.#take('node', statement.attributes, draft.values);
       } else if (statement.of === 'graph') {

@@ -19,16 +19,17 @@ async function bringTogether(stage: StageContext): Promise<StageOutcome> {
   if (results === undefined || results.length === 0)
     return { status: 'fail', failureReason: 'there are no results of branches' };
   const candidates = results.filter(({ outcome }) => outcome !== 'fail' && outcome !== 'skipped');
-  if (candidates.length === 0)
+  const [first] = candidates;
+  if (first === undefined)
     return {
       status: 'fail',
       failureReason: `all branches failed: ${results.map(({ id, failure_reason: reason }) => `${id}: ${reason ?? 'no reason'}`).join('; ')}`,
     };
-  const ranked = candidates.toSorted(
+  const ranked: readonly BranchResult[] = candidates.toSorted(
     (a, b) => rankOf(a) - rankOf(b) || scoreOf(b) - scoreOf(a) || (a.id < b.id ? -1 : 1),
   );
   const asked = stage.attributes.text('prompt') === '' ? undefined : await askForBest(stage, results, ranked);
-  const best = asked?.best ?? (ranked[0] as BranchResult);
+  const best = asked?.best ?? ranked[0] ?? first;
   return {
     status: 'success',
     ...(asked !== undefined && { response: asked.answer }),

@@ -73,7 +73,7 @@ async function ask(
       ...(timeoutMs !== undefined && { deadlineAt: ctx.now() + timeoutMs }),
       ...(late !== undefined && timeoutMs !== undefined && { defaultAnswer: sayingOf(late.label) }),
     });
-    return forms.get(String(answer));
+    return forms.get(answer);
   } catch (error) {
     if ((error as { readonly code?: unknown }).code === 'NODE_TIMED_OUT' && !ctx.signal.aborted) return undefined;
     throw error;

@@ -122,6 +122,11 @@ function gatesIn(state: StateView, gates: readonly string[]): Readonly<Record<st
   );
 }
 
+/** What later stages see of a branch. */
+function shownResult({ id, outcome, failure_reason: reason, context }: BranchResult): Partial<BranchResult> {
+  return { id, outcome, ...(reason !== undefined && { failure_reason: reason }), context };
+}
+
 interface Judged {
   readonly needed: number | undefined;
   readonly count: number;
@@ -132,7 +137,7 @@ function judge(results: readonly BranchResult[], { needed, count, policy }: Judg
   const good = results.filter(({ outcome }) => isSuccess(outcome)).length;
   const bad = results.filter(({ outcome }) => outcome === 'fail' || outcome === 'retry');
   const shared = {
-    contextUpdates: { 'parallel.results': results.map(({ gates: _, failures: __, ...result }) => result) },
+    contextUpdates: { 'parallel.results': results.map(shownResult) },
     gates: Object.assign({}, ...results.map(({ gates }) => gates)) as Readonly<Record<string, StageStatus>>,
     failures: results.flatMap(({ failures }) => failures),
     notes: `${good} of ${count} branches succeeded`,

@@ -13,10 +13,11 @@ interface Amount {
   readonly answer: number;
 }
 
+const compact: Amount = { total: 4_000, stages: 10, value: 300, answer: 2_000 };
 const amounts: Readonly<Record<string, Amount>> = {
   truncate: { total: 1_000, stages: 0, value: 0, answer: 0 },
   'summary:low': { total: 2_400, stages: 5, value: 100, answer: 500 },
-  compact: { total: 4_000, stages: 10, value: 300, answer: 2_000 },
+  compact,
   'summary:medium': { total: 6_000, stages: 20, value: 500, answer: 3_000 },
   'summary:high': { total: 12_000, stages: 100, value: 1_000, answer: 8_000 },
 };
@@ -27,7 +28,7 @@ const untold = /^(?:graph\.|internal\.|current_node$|last_response$|last_stage$|
 /** `` where there is nothing to tell. */
 export function preambleOf(state: StateView, fidelity: string): string {
   // Stages share no conversation, so all that there is of one is what can be summed up of it.
-  const amount = amounts[fidelity === 'full' ? 'summary:high' : fidelity] ?? (amounts['compact'] as Amount);
+  const amount = amounts[fidelity === 'full' ? 'summary:high' : fidelity] ?? compact;
   const parts = [
     section('Goal', asText(contextValue(state, 'graph.goal'))),
     section('Stages so far', historyOf(state, amount.stages)),

@@ -64,7 +64,7 @@ export function readReport(report: Readonly<Record<string, unknown>>): StageOutc
   return {
     status: status as StageStatus,
     ...(label !== undefined && label !== '' && { preferredLabel: label }),
-    ...(ids !== undefined && { suggestedNextIds: ids as readonly string[] }),
+    ...(ids !== undefined && { suggestedNextIds: ids }),
     ...(updates !== undefined && { contextUpdates: updates as Readonly<Record<string, unknown>> }),
     ...(typeof notes === 'string' && { notes }),
     ...(typeof reason === 'string' && { failureReason: reason }),

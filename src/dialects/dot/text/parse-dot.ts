@@ -1,5 +1,5 @@
 /** Reads the text of a DOT file: a recursive descent over the subset of docs/spec/dot.md, forgiving where real files are careless. */
-import { DotFaults } from './faults.ts';
+import type { DotFaults } from './faults.ts';
 import { Scanner, type Word } from './scanner.ts';
 import type { AttributeSyntax, DotSyntax, Syntax } from './syntax.ts';
 

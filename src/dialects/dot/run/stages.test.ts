@@ -1,0 +1,159 @@
+/** What stages do: models, commands, questions; by the numbers of the specification's definition of done. */
+import { expect, test } from 'vitest';
+import { box, digraph, dotOptions, runDot, scripted, seen } from '../../../../test/dot-kit.ts';
+import { afterCrash, resumeToRest } from '../../../../test/engine-kit.ts';
+import { createScriptedModels, type ScriptedModels } from '../../../models/scripted.ts';
+import { readDot } from '../index.ts';
+
+function promptOf({ requests }: ScriptedModels, index: number): string {
+  const content = requests[index]?.messages[0]?.content;
+  return typeof content === 'string' ? content : JSON.stringify(content);
+}
+
+test('11.12.19 11.6.3 $goal and parameters are expanded as whole words in prompts, others stay', async () => {
+  const models = createScriptedModels(() => 'done');
+  const text = digraph(
+    'start -> a -> exit\na [prompt="do $goal for $who, $goals, ${goal} and $HOME", llm_model="m-1", llm_provider=acme, reasoning_effort=low]',
+    'graph [goal="the thing", params="who"]',
+  );
+  const { result, context } = await runDot(text, { asksModels: true, input: { who: 'me' }, engine: { models } });
+  expect(result.status).toBe('completed');
+  const [request] = models.requests;
+  expect(request?.model).toBe('acme:m-1');
+  expect(request?.provider).toEqual({ acme: { reasoningEffort: 'low' } });
+  expect(JSON.stringify(request?.messages)).toContain('do the thing for me, $goals, ${goal} and $HOME');
+  expect(context).toMatchObject({ last_stage: 'a', last_response: 'done' });
+});
+
+test('11.6.3 the answer of a model is kept whole in the output, its head in the context, and the next prompt is told', async () => {
+  const models = createScriptedModels(({ messages }, index) =>
+    index === 0 ? 'x'.repeat(5_000) : JSON.stringify(messages),
+  );
+  const text = digraph('start -> a -> b -> exit\na [prompt=one]\nb [prompt=two]', 'graph [goal=ship]');
+  const { result, context } = await runDot(text, { asksModels: true, engine: { models } });
+  expect(result.state.outputs['a']).toMatchObject({ outcome: 'success', response: 'x'.repeat(5_000) });
+  expect(String(context['last_response'])).toHaveLength(200);
+  const prompt = promptOf(models, 1);
+  expect(prompt).toContain('Goal:\nship');
+  expect(prompt).toContain('- a: success');
+  expect(prompt).toContain(`Answer of a:\n${'x'.repeat(2_000)} […3000 more characters]`);
+});
+
+test('DOT10 the fidelity of the edge wins over the stage’s, and that over the graph’s', async () => {
+  const prompts = async (edge: string, stage: string, graph: string): Promise<string> => {
+    const models = createScriptedModels((_, index) => (index === 0 ? 'first answer' : 'ok'));
+    const text = digraph(
+      `start -> a -> b${edge}\nb -> exit\na [prompt=one]\nb [prompt=two${stage}]`,
+      `graph [goal=g${graph}]`,
+    );
+    await runDot(text, { asksModels: true, engine: { models } });
+    return promptOf(models, 1);
+  };
+  expect(await prompts('', '', '')).toContain('first answer');
+  expect(await prompts('', '', ', default_fidelity=truncate')).not.toContain('first answer');
+  expect(await prompts('', ', fidelity=compact', ', default_fidelity=truncate')).toContain('first answer');
+  expect(await prompts(' [fidelity=truncate]', ', fidelity=compact', '')).not.toContain('first answer');
+});
+
+test.each([
+  ['all is well\n{"outcome": "success"}', 'success', undefined],
+  ['```json\n{"outcome": "partial_success", "notes": "nearly"}\n```', 'partial_success', undefined],
+  ['{"outcome": "fail", "failure_reason": "no tests"}', 'fail', 'no tests'],
+  ['looks good to me', 'fail', 'the goal gate gave no verdict'],
+  ['{"outcome": "has_dod"}', 'fail', 'its outcome is "has_dod", which is none of'],
+  ['{"outcome": "success", "context_updates": {"graph.goal": "x"}}', 'fail', 'it may not write graph.goal'],
+  ['{"outcome": "success", "preferred_label": 3}', 'fail', 'preferred_label must be a text'],
+])('6.2.17 6.2.18 a goal gate takes its verdict from the answer %j: %s', async (answer, status, reason) => {
+  const models = createScriptedModels(() => answer);
+  const text = digraph('start -> a\na -> exit [condition="outcome=fail"]\na -> exit\na [prompt=judge, goal_gate=true]');
+  const { result } = await runDot(text, { asksModels: true, engine: { models } });
+  expect(result.state.outputs['a']).toMatchObject({
+    outcome: status,
+    ...(reason && { failure_reason: expect.stringContaining(reason) as string }),
+  });
+  expect(result.status).toBe(status === 'fail' ? 'failed' : 'completed');
+  expect(JSON.stringify(models.requests[0]?.messages)).toContain('End your answer with one JSON object');
+});
+
+test('11.6.8 a tool stage runs its command: output, exit code and last line are in the context', async () => {
+  const text = digraph('start -> a -> exit\na [shape=parallelogram, tool_command="echo one; echo two"]');
+  const { context, result } = await runDot(text);
+  expect(result.status).toBe('completed');
+  expect(context).toMatchObject({ 'tool.output': 'one\ntwo\n', 'tool.exit_code': 0, 'tool.last_line': 'two' });
+});
+
+test('11.6.8 a command that fails gives its stage’s failure, with what it said, and chooses the edge', async () => {
+  const text = digraph(
+    'start -> a\na -> b [condition="outcome=fail && context.tool.exit_code=3"]\na -> exit\nb -> exit\nb [prompt=x]\na [shape=parallelogram, tool_command="echo out; echo bad >&2; exit 3"]',
+  );
+  const { begun, context, output } = await runDot(text);
+  expect(begun).toEqual(['b']);
+  expect(context['tool.output']).toBe('out\n');
+  expect(output).toMatchObject({ failures: [{ stage: 'a', reason: 'the command exited with 3: bad', led_to: 'b' }] });
+});
+
+test('DOT7 the goal and parameters reach commands as variables of their environment, and become no syntax', async () => {
+  const text = digraph(
+    'start -> a -> exit\na [shape=parallelogram, tool_command="x=1; printf \'%s|%s|%s\' \\"$goal\\" \\"$who\\" \\"$x\\""]',
+    'graph [params=who]',
+  );
+  const { context } = await runDot(text, { input: { goal: '$(echo hacked); `id`"', who: "'; exit 9; '" } });
+  expect(context['tool.output']).toBe("$(echo hacked); `id`\"|'; exit 9; '|1");
+});
+
+const human = digraph(
+  `start -> gate\ngate [shape=hexagon, label="Ship it?"]\ngate -> a [label="[A] Approve"]\ngate -> b [label="[F] Fix"]\na -> exit\nb -> gate\n${box('a', 'b')}`,
+);
+
+test.each(['Fix', '[F] Fix', 'fix', 'f', 'F', 'b'])(
+  '11.12.12 11.6.4 a person chooses an edge by its label, key or target: %s',
+  async (answer) => {
+    const ran = await runDot(human);
+    expect(ran.result.status).toBe('paused');
+    const [wait] = ran.result.waits;
+    expect(wait).toMatchObject({
+      prompt: 'Ship it?',
+      choices: [
+        { value: 'Approve', label: '[A] Approve' },
+        { value: 'Fix', label: '[F] Fix' },
+      ],
+    });
+    await ran.engine.answer(ran.result.runId, wait?.waitId ?? '', answer);
+    const next = await resumeToRest(ran.engine, ran.result.runId, ran.workflow.graph);
+    expect(seen(next).context).toMatchObject({
+      'human.gate.selected': 'F',
+      'human.gate.label': 'Fix',
+      'human.gate.target': 'b',
+    });
+    expect(ran.begun).toEqual(['b']);
+  },
+);
+
+test('DOT6 an answer that means no choice is refused, and the question stays open', async () => {
+  const { engine, result } = await runDot(human);
+  await expect(engine.answer(result.runId, result.waits[0]?.waitId ?? '', 'perhaps')).rejects.toMatchObject({
+    code: 'ANSWER_INVALID',
+  });
+  expect(await engine.waits(result.runId)).toHaveLength(1);
+});
+
+test('6.2.3 6.6 a choice is not lost between the answer and the next stage, in another process', async () => {
+  const { engine, bench, result } = await runDot(human);
+  await engine.answer(result.runId, result.waits[0]?.waitId ?? '', 'Fix');
+  const stages = scripted();
+  const { graph } = readDot(human, dotOptions({ handlers: { codergen: stages.handler } }));
+  await resumeToRest(afterCrash(bench), result.runId, graph);
+  expect(stages.begun).toEqual(['b']);
+});
+
+test('DOT6 a question that nobody answers in time takes the default choice, or fails its stage', async () => {
+  const timed = (more: string): string =>
+    digraph(
+      `start -> gate\ngate [shape=hexagon, timeout=5s${more}]\ngate -> a [label=Yes]\ngate -> b [label=No]\na -> exit\nb -> exit\n${box('a', 'b')}`,
+    );
+  expect((await runDot(timed(', human.default_choice=b'))).begun).toEqual(['b']);
+  const { result } = await runDot(timed(''));
+  expect(result.status).toBe('failed');
+  expect(result.error?.message).toContain('nobody answered within 5 s');
+});
+
