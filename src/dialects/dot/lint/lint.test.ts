@@ -11,46 +11,190 @@ test('11.2 a pipeline without faults has nothing said of it', () => {
 });
 
 test.each<readonly [string, string, readonly string[]]>([
-  ['11.2.1 11.12.4 no start', 'digraph p {\nexit [shape=Msquare]\na [prompt=x]\na -> exit\n}', ['error start_node 1:1']],
-  ['11.2.1 two starts', digraph('s2 [shape=Mdiamond]\nstart -> a -> exit\ns2 -> a\na [prompt=x]'), ['error start_node 5:1', 'error reachability 5:1']],
-  ['11.2.2 11.12.5 no exit', 'digraph p {\nstart [shape=Mdiamond]\na [prompt=x]\nstart -> a -> a\n}', ['error terminal_node 1:1']],
-  ['11.2.2 two exits', digraph('e2 [shape=Msquare]\nstart -> a -> exit\na -> e2\na [prompt=x]'), ['error terminal_node 5:1']],
-  ['11.2.3 an edge into the start', digraph('start -> a -> exit\na -> start\na [prompt=x]'), ['error start_no_incoming 6:1']],
-  ['11.2.4 an edge out of the exit', digraph('start -> a -> exit -> b\na [prompt=x]\nb [prompt=x]\nb -> exit'), ['error exit_no_outgoing 5:1']],
-  ['11.2.5 6.1.2 11.12.6 an orphan', digraph('start -> a -> exit\na [prompt=x]\nlost [prompt=x]\nlost -> exit'), ['error reachability 7:1']],
-  ['11.2.6 a stage that only edges name', digraph('start -> a -> typo -> exit\na [prompt=x]'), ['warning undeclared_stage 5:15', 'warning prompt_on_llm_nodes 5:15']],
-  ['11.2.7 6.1.16 no prompt and no label', digraph('start -> a -> exit\na [shape=box]'), ['warning prompt_on_llm_nodes 6:1']],
-  ['11.2.8 a condition that cannot be read', digraph('start -> a\na -> exit [condition="outcome=success || x"]\na [prompt=x]'), ['error condition_syntax 6:22']],
-  ['stylesheet_syntax', digraph('start -> a -> exit\na [prompt=x]', 'graph [model_stylesheet="* { llm_model }"]'), ['error stylesheet_syntax 2:25']],
+  [
+    '11.2.1 11.12.4 no start',
+    'digraph p {\nexit [shape=Msquare]\na [prompt=x]\na -> exit\n}',
+    ['error start_node 1:1'],
+  ],
+  [
+    '11.2.1 two starts',
+    digraph('s2 [shape=Mdiamond]\nstart -> a -> exit\ns2 -> a\na [prompt=x]'),
+    ['error start_node 5:1', 'error reachability 5:1'],
+  ],
+  [
+    '11.2.2 11.12.5 no exit',
+    'digraph p {\nstart [shape=Mdiamond]\na [prompt=x]\nstart -> a -> a\n}',
+    ['error terminal_node 1:1'],
+  ],
+  [
+    '11.2.2 two exits',
+    digraph('e2 [shape=Msquare]\nstart -> a -> exit\na -> e2\na [prompt=x]'),
+    ['error terminal_node 5:1'],
+  ],
+  [
+    '11.2.3 an edge into the start',
+    digraph('start -> a -> exit\na -> start\na [prompt=x]'),
+    ['error start_no_incoming 6:1'],
+  ],
+  [
+    '11.2.4 an edge out of the exit',
+    digraph('start -> a -> exit -> b\na [prompt=x]\nb [prompt=x]\nb -> exit'),
+    ['error exit_no_outgoing 5:1'],
+  ],
+  [
+    '11.2.5 6.1.2 11.12.6 an orphan',
+    digraph('start -> a -> exit\na [prompt=x]\nlost [prompt=x]\nlost -> exit'),
+    ['error reachability 7:1'],
+  ],
+  [
+    '11.2.6 a stage that only edges name',
+    digraph('start -> a -> typo -> exit\na [prompt=x]'),
+    ['warning undeclared_stage 5:15', 'warning prompt_on_llm_nodes 5:15'],
+  ],
+  [
+    '11.2.7 6.1.16 no prompt and no label',
+    digraph('start -> a -> exit\na [shape=box]'),
+    ['warning prompt_on_llm_nodes 6:1'],
+  ],
+  [
+    '11.2.8 a condition that cannot be read',
+    digraph('start -> a\na -> exit [condition="outcome=success || x"]\na [prompt=x]'),
+    ['error condition_syntax 6:22'],
+  ],
+  [
+    'stylesheet_syntax',
+    digraph('start -> a -> exit\na [prompt=x]', 'graph [model_stylesheet="* { llm_model }"]'),
+    ['error stylesheet_syntax 2:25'],
+  ],
   ['type_known', digraph('start -> a -> exit\na [type=foo, prompt=x]'), ['error type_known 6:9']],
   ['shape_known', digraph('start -> a -> exit\na [shape=note, prompt=x]'), ['warning shape_known 6:10']],
   ['fidelity_valid', digraph('start -> a -> exit\na [fidelity=high, prompt=x]'), ['warning fidelity_valid 6:13']],
-  ['retry_target_exists', digraph('start -> a -> exit\na [retry_target=b, prompt=x]'), ['warning retry_target_exists 6:17']],
-  ['goal_gate_has_retry', digraph('start -> a -> exit\na [goal_gate=true, prompt=x]'), ['warning goal_gate_has_retry 6:1']],
-  ['gate_without_way_back', digraph('start -> a -> exit\na [goal_gate=true, prompt=x, retry_target=b]\nb [prompt=x]\nb -> exit'), ['warning gate_without_way_back 6:1']],
-  ['6.2.9 a stage that only a retry target leads to can be reached', digraph('start -> a -> exit\na [prompt=x, retry_target=b]\nb [prompt=x]\nb -> a'), []],
-  ['unreachable_terminal', digraph('start -> a -> b -> a\na -> exit [condition="outcome=fail"]\na -> c\nc -> d -> c\na [prompt=x]\nb [prompt=x]\nc [prompt=x]\nd [prompt=x]'), ['warning unreachable_terminal 11:1', 'warning unreachable_terminal 12:1']],
+  [
+    'retry_target_exists',
+    digraph('start -> a -> exit\na [retry_target=b, prompt=x]'),
+    ['warning retry_target_exists 6:17'],
+  ],
+  [
+    'goal_gate_has_retry',
+    digraph('start -> a -> exit\na [goal_gate=true, prompt=x]'),
+    ['warning goal_gate_has_retry 6:1'],
+  ],
+  [
+    'gate_without_way_back',
+    digraph('start -> a -> exit\na [goal_gate=true, prompt=x, retry_target=b]\nb [prompt=x]\nb -> exit'),
+    ['warning gate_without_way_back 6:1'],
+  ],
+  [
+    '6.2.9 a stage that only a retry target leads to can be reached',
+    digraph('start -> a -> exit\na [prompt=x, retry_target=b]\nb [prompt=x]\nb -> a'),
+    [],
+  ],
+  [
+    'unreachable_terminal',
+    digraph(
+      'start -> a -> b -> a\na -> exit [condition="outcome=fail"]\na -> c\nc -> d -> c\na [prompt=x]\nb [prompt=x]\nc [prompt=x]\nd [prompt=x]',
+    ),
+    ['warning unreachable_terminal 11:1', 'warning unreachable_terminal 12:1'],
+  ],
   ['dead_end', digraph('start -> a -> exit\na -> b\na [prompt=x]\nb [prompt=x]'), ['warning dead_end 8:1']],
-  ['tool_command_required', digraph('start -> a -> exit\na [shape=parallelogram]'), ['error tool_command_required 6:1']],
-  ['custom_outcome', digraph('start -> a\na -> exit [condition="outcome=has_dod"]\na -> exit\na [prompt=x]'), ['warning custom_outcome 6:22']],
-  ['condition_key', digraph('start -> a\na -> exit [condition="ready=yes"]\na -> exit\na [prompt=x]'), ['warning condition_key 6:22']],
-  ['all_conditional_edges', digraph('start -> a\na -> exit [condition="outcome=success"]\na [prompt=x]'), ['warning all_conditional_edges 7:1']],
-  ['conditions that cover all', digraph('start -> a\na -> exit [condition="outcome=success"]\na -> b [condition="outcome!=success"]\nb -> exit\na [prompt=x]\nb [prompt=x]'), []],
-  ['label_conflict of edges', digraph('start -> a\na -> exit [label=go]\na -> b [label=" GO"]\nb -> exit\na [prompt=x]\nb [prompt=x]'), ['warning label_conflict 7:15']],
-  ['label_conflict of keys', digraph('start -> a\na -> exit [label=Stop]\na -> b [label=Ship]\nb -> exit\na [shape=hexagon]\nb [prompt=x]'), ['warning label_conflict 7:15']],
-  ['human_choices: none', digraph('start -> a\nstart -> exit\na [shape=hexagon]'), ['error human_choices 7:1', 'warning dead_end 7:1']],
-  ['human_choices: a default that is none', digraph('start -> a -> exit\na [shape=hexagon, timeout=1m, human.default_choice=b]'), ['error human_choices 6:52']],
-  ['inert_attribute: not built', digraph('start -> a -> exit\na [thread_id=t, prompt=x]'), ['warning inert_attribute 6:4']],
-  ['inert_attribute: another type', digraph('start -> a -> exit\na [tool_command="make", prompt=x]'), ['warning inert_attribute 6:17']],
+  [
+    'tool_command_required',
+    digraph('start -> a -> exit\na [shape=parallelogram]'),
+    ['error tool_command_required 6:1'],
+  ],
+  [
+    'custom_outcome',
+    digraph('start -> a\na -> exit [condition="outcome=has_dod"]\na -> exit\na [prompt=x]'),
+    ['warning custom_outcome 6:22'],
+  ],
+  [
+    'condition_key',
+    digraph('start -> a\na -> exit [condition="ready=yes"]\na -> exit\na [prompt=x]'),
+    ['warning condition_key 6:22'],
+  ],
+  [
+    'all_conditional_edges',
+    digraph('start -> a\na -> exit [condition="outcome=success"]\na [prompt=x]'),
+    ['warning all_conditional_edges 7:1'],
+  ],
+  [
+    'conditions that cover all',
+    digraph(
+      'start -> a\na -> exit [condition="outcome=success"]\na -> b [condition="outcome!=success"]\nb -> exit\na [prompt=x]\nb [prompt=x]',
+    ),
+    [],
+  ],
+  [
+    'label_conflict of edges',
+    digraph('start -> a\na -> exit [label=go]\na -> b [label=" GO"]\nb -> exit\na [prompt=x]\nb [prompt=x]'),
+    ['warning label_conflict 7:15'],
+  ],
+  [
+    'label_conflict of keys',
+    digraph('start -> a\na -> exit [label=Stop]\na -> b [label=Ship]\nb -> exit\na [shape=hexagon]\nb [prompt=x]'),
+    ['warning label_conflict 7:15'],
+  ],
+  [
+    'human_choices: none',
+    digraph('start -> a\nstart -> exit\na [shape=hexagon]'),
+    ['error human_choices 7:1', 'warning dead_end 7:1'],
+  ],
+  [
+    'human_choices: a default that is none',
+    digraph('start -> a -> exit\na [shape=hexagon, timeout=1m, human.default_choice=b]'),
+    ['error human_choices 6:52'],
+  ],
+  [
+    'inert_attribute: not built',
+    digraph('start -> a -> exit\na [thread_id=t, prompt=x]'),
+    ['warning inert_attribute 6:4'],
+  ],
+  [
+    'inert_attribute: another type',
+    digraph('start -> a -> exit\na [tool_command="make", prompt=x]'),
+    ['warning inert_attribute 6:17'],
+  ],
   ['a default is for those that heed it', digraph('node [timeout=5m]\nstart -> a -> exit\na [prompt=x]'), []],
-  ['unknown_attribute', digraph('start -> a -> exit\na [promt=x, prompt=x, color=red]'), ['warning unknown_attribute 6:4']],
-  ['attribute_value', digraph('start -> a -> exit\na [max_retries=many, timeout=soon, goal_gate=yes, prompt=x]'), ['error attribute_value 6:16', 'error attribute_value 6:30', 'error attribute_value 6:46']],
-  ['parallel_join', digraph('start -> p\np [shape=component]\np -> a\np -> b\na -> a\nb -> exit\na [prompt=x]\nb [prompt=x]'), ['warning unreachable_terminal 11:1', 'error parallel_join 6:1']],
-  ['parallel_branch_escapes', digraph('start -> p\np [shape=component]\np -> a -> j\np -> b -> j\nb -> exit [condition="outcome=fail"]\nj [shape=tripleoctagon]\nj -> exit\na [prompt=x]\nb [prompt=x]'), ['error parallel_branch_escapes 6:1']],
-  ['retry_target_outside', digraph('start -> z -> p\np [shape=component]\np -> a -> j\np -> b -> j\nj [shape=tripleoctagon]\nj -> exit\na [prompt=x, retry_target=z]\nb [prompt=x]\nz [prompt=x]'), ['warning retry_target_outside 11:1']],
-  ['conditional_without_condition', digraph('start -> a -> exit\na [shape=diamond]'), ['warning conditional_without_condition 6:1']],
+  [
+    'unknown_attribute',
+    digraph('start -> a -> exit\na [promt=x, prompt=x, color=red]'),
+    ['warning unknown_attribute 6:4'],
+  ],
+  [
+    'attribute_value',
+    digraph('start -> a -> exit\na [max_retries=many, timeout=soon, goal_gate=yes, prompt=x]'),
+    ['error attribute_value 6:16', 'error attribute_value 6:30', 'error attribute_value 6:46'],
+  ],
+  [
+    'parallel_join',
+    digraph('start -> p\np [shape=component]\np -> a\np -> b\na -> a\nb -> exit\na [prompt=x]\nb [prompt=x]'),
+    ['warning unreachable_terminal 11:1', 'error parallel_join 6:1'],
+  ],
+  [
+    'parallel_branch_escapes',
+    digraph(
+      'start -> p\np [shape=component]\np -> a -> j\np -> b -> j\nb -> exit [condition="outcome=fail"]\nj [shape=tripleoctagon]\nj -> exit\na [prompt=x]\nb [prompt=x]',
+    ),
+    ['error parallel_branch_escapes 6:1'],
+  ],
+  [
+    'retry_target_outside',
+    digraph(
+      'start -> z -> p\np [shape=component]\np -> a -> j\np -> b -> j\nj [shape=tripleoctagon]\nj -> exit\na [prompt=x, retry_target=z]\nb [prompt=x]\nz [prompt=x]',
+    ),
+    ['warning retry_target_outside 11:1'],
+  ],
+  [
+    'conditional_without_condition',
+    digraph('start -> a -> exit\na [shape=diamond]'),
+    ['warning conditional_without_condition 6:1'],
+  ],
   ['reserved_id', digraph('start -> outputs -> exit\noutputs [prompt=x]'), ['error reserved_id 6:1']],
-  ['params', digraph('start -> a -> exit\na [prompt=x]', 'graph [params="Who, goal"]'), ['error attribute_value 2:15', 'error attribute_value 2:15']],
+  [
+    'params',
+    digraph('start -> a -> exit\na [prompt=x]', 'graph [params="Who, goal"]'),
+    ['error attribute_value 2:15', 'error attribute_value 2:15'],
+  ],
 ])('11.2.10 %s', (_, text, expected) => {
   expect(lintOf(text).toSorted()).toEqual(expected.toSorted());
 });
@@ -61,19 +205,35 @@ test('11.2.9 readDot throws all faults at once, each with rule, severity, place,
   const { violations, workflow } = checkDot(text, dotOptions());
   expect(workflow).toBeUndefined();
   expect(violations).toEqual([
-    { rule: 'tool_command_required', severity: 'error', place: 'p.dot:6:1', message: 'a has no tool_command: it has nothing to run', fix: 'give it a tool_command' },
-    { rule: 'attribute_value', severity: 'error', place: 'p.dot:6:37', message: 'max_retries must be a whole number; it is "x"', fix: 'correct it' },
+    {
+      rule: 'tool_command_required',
+      severity: 'error',
+      place: 'p.dot:6:1',
+      message: 'a has no tool_command: it has nothing to run',
+      fix: 'give it a tool_command',
+    },
+    {
+      rule: 'attribute_value',
+      severity: 'error',
+      place: 'p.dot:6:37',
+      message: 'max_retries must be a whole number; it is "x"',
+      fix: 'correct it',
+    },
   ]);
 });
 
 test('DOT1 a text that is no digraph is GRAPH_PARSE with its line; fmt refuses it too', () => {
-  expect(() => readDot('digraph p {\n a -- b\n}', dotOptions())).toThrow(expect.objectContaining({ code: 'GRAPH_PARSE', data: expect.objectContaining({ line: 2 }) as unknown }));
+  expect(() => readDot('digraph p {\n a -- b\n}', dotOptions())).toThrow(
+    expect.objectContaining({ code: 'GRAPH_PARSE', data: expect.objectContaining({ line: 2 }) as unknown }),
+  );
   expect(() => formatDot('digraph p {', 'p.dot')).toThrow(expect.objectContaining({ code: 'GRAPH_PARSE' }));
   expect(formatDot('digraph p{a->b}')).toBe('digraph p {\n  a -> b\n}\n');
 });
 
 test('DOT7 an inline pipeline is held to grants, by the stages that need them', () => {
-  const text = digraph('start -> t -> a -> exit\nt [shape=parallelogram, tool_command=make]\na [prompt=x, llm_model="m:1"]');
+  const text = digraph(
+    'start -> t -> a -> exit\nt [shape=parallelogram, tool_command=make]\na [prompt=x, llm_model="m:1"]',
+  );
   const inline = { origin: 'inline' as const };
   expect(() => readDot(text, dotOptions(inline))).toThrow(expect.objectContaining({ code: 'PERMISSION_DENIED' }));
   expect(() => readDot(text, dotOptions({ ...inline, permissions: { shell: true } }))).toThrow(/model/);

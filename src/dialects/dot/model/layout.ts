@@ -25,7 +25,9 @@ export interface Layout {
 }
 
 /** Steps that finding the ends of branches may take; a file of thousands of parallel stages is refused. */
-const stepsMax = 20_000_000;
+const stepsMax = 3_000_000;
+/** How deep parallel stages are looked into from others. */
+const depthMax = 100;
 
 /** Where a stage leads if it fails for good and no edge takes that, in the order in which they are tried. */
 export function retryTargets({ attributes }: Pick<Stage, 'attributes'>): readonly string[] {
@@ -89,10 +91,14 @@ export function reach(begin: readonly string[], next: (id: string) => readonly s
   return found;
 }
 
+/** Finds where branches end. A parallel stage inside a branch is passed by way of its own join. */
 class Walk {
   readonly #outgoing: Layout['outgoing'];
   readonly #stages: Pipeline['stages'];
+  /** Undefined: being looked for, or there is none. */
+  readonly #joins = new Map<string, string | undefined>();
   #steps = 0;
+  #depth = 0;
 
   constructor(outgoing: Layout['outgoing'], stages: Pipeline['stages']) {
     this.#outgoing = outgoing;
@@ -100,48 +106,66 @@ class Walk {
   }
 
   branchesOf(parallel: string): Branches | undefined {
-    const entries = [...new Set((this.#outgoing.get(parallel) ?? []).map(({ to }) => to))];
-    const join = this.#joinOf(entries);
-    if (join === undefined) return undefined;
+    const join = this.#joinOf(parallel);
+    if (join === undefined || this.#steps > stepsMax) return undefined;
+    const entries = this.#entriesOf(parallel);
     const begin = entries.filter((entry) => entry !== join);
-    const stages = reach(begin, (id) => this.#next(id).filter((to) => to !== join));
+    const stages = reach(begin, (id) => (this.#outgoing.get(id) ?? []).map(({ to }) => to).filter((to) => to !== join));
     this.#steps += stages.size;
     return { parallel, entries, join, stages };
   }
 
-  /** The nearest stage that every branch leads to: a fan-in stage if there is one. */
-  #joinOf(entries: readonly string[]): string | undefined {
-    if (entries.length === 0) return undefined;
-    const counts = new Map<string, { count: number; distance: number }>();
-    for (const entry of entries) {
-      for (const [id, distance] of this.#distances(entry)) {
-        const known = counts.get(id) ?? { count: 0, distance: 0 };
-        counts.set(id, { count: known.count + 1, distance: Math.max(known.distance, distance) });
-      }
-    }
-    let best: { readonly id: string; readonly distance: number; readonly isFanIn: boolean } | undefined;
-    for (const [id, { count, distance }] of counts) {
-      if (count < entries.length || (entries.length === 1 && distance === 0)) continue;
-      const isFanIn = this.#stages.get(id)?.type === 'parallel.fan_in';
-      if (best === undefined || (isFanIn && !best.isFanIn) || (isFanIn === best.isFanIn && distance < best.distance))
-        best = { id, distance, isFanIn };
-    }
-    return best?.id;
+  #entriesOf(parallel: string): readonly string[] {
+    return [...new Set((this.#outgoing.get(parallel) ?? []).map(({ to }) => to))];
   }
 
-  #distances(entry: string): ReadonlyMap<string, number> {
-    const found = new Map([[entry, 0]]);
-    if (this.#steps > stepsMax) return found;
-    for (const [id, distance] of found) {
+  #joinOf(parallel: string): string | undefined {
+    if (this.#joins.has(parallel) || this.#depth > depthMax) return this.#joins.get(parallel);
+    this.#joins.set(parallel, undefined);
+    this.#depth += 1;
+    const join = this.#meeting(this.#entriesOf(parallel));
+    this.#depth -= 1;
+    this.#joins.set(parallel, join);
+    return join;
+  }
+
+  /** The nearest fan-in stage that every branch leads to, or else the nearest stage of any kind. */
+  #meeting(entries: readonly string[]): string | undefined {
+    const seen = entries.map((entry) => new Set([entry]));
+    const counts = new Map<string, number>();
+    /** Fan-in stages of parallel ones that all branches have come to: those lie behind where the branches meet. */
+    const taken = new Set<string | undefined>();
+    let nearest: string | undefined;
+    let fronts: readonly (readonly string[])[] = entries.map((entry) => [entry]);
+    for (let distance = 0; fronts.some(({ length }) => length > 0) && this.#steps <= stepsMax; distance += 1) {
+      for (const id of fronts.flat()) {
+        const count = (counts.get(id) ?? 0) + 1;
+        counts.set(id, count);
+        if (count < entries.length || (entries.length === 1 && distance === 0)) continue;
+        const type = this.#stages.get(id)?.type;
+        if (type === 'parallel.fan_in' && !taken.has(id)) return id;
+        if (type === 'parallel') taken.add(this.#joinOf(id));
+        nearest ??= id;
+      }
+      fronts = fronts.map((front, branch) => this.#nextFront(front, seen[branch] as Set<string>));
+    }
+    return nearest;
+  }
+
+  #nextFront(front: readonly string[], seen: Set<string>): readonly string[] {
+    const next: string[] = [];
+    for (const id of front)
       for (const to of this.#next(id)) {
         this.#steps += 1;
-        if (!found.has(to)) found.set(to, distance + 1);
+        if (seen.has(to)) continue;
+        seen.add(to);
+        next.push(to);
       }
-    }
-    return found;
+    return next;
   }
 
   #next(id: string): readonly string[] {
-    return (this.#outgoing.get(id) ?? []).map(({ to }) => to);
+    const join = this.#stages.get(id)?.type === 'parallel' ? this.#joinOf(id) : undefined;
+    return join === undefined ? (this.#outgoing.get(id) ?? []).map(({ to }) => to) : [join];
   }
 }

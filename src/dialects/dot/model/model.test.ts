@@ -14,27 +14,55 @@ function read(text: string): Pipeline {
   return readPipeline(parseDot(text, faults), faults);
 }
 
-const valueOf = (pipeline: Pipeline, id: string, name: string): string | undefined => pipeline.stages.get(id)?.attributes.text(name);
+const valueOf = (pipeline: Pipeline, id: string, name: string): string | undefined =>
+  pipeline.stages.get(id)?.attributes.text(name);
 
 test('11.1.2 11.1.4 11.12.2 attributes of the graph and of edges are taken', () => {
-  const { attributes, edges } = read('digraph p { graph [goal="g", label=L] model_stylesheet="* {}"\na -> b [label=x, condition="outcome=fail", weight=3] }');
+  const { attributes, edges } = read(
+    'digraph p { graph [goal="g", label=L] model_stylesheet="* {}"\na -> b [label=x, condition="outcome=fail", weight=3] }',
+  );
   expect(['goal', 'label', 'model_stylesheet'].map((name) => attributes.text(name))).toEqual(['g', 'L', '* {}']);
-  expect(edges.map(({ from, to, attributes: own }) => [from, to, own.text('label'), own.text('condition'), own.integer('weight')])).toEqual([['a', 'b', 'x', 'outcome=fail', 3]]);
+  expect(
+    edges.map(({ from, to, attributes: own }) => [
+      from,
+      to,
+      own.text('label'),
+      own.text('condition'),
+      own.integer('weight'),
+    ]),
+  ).toEqual([['a', 'b', 'x', 'outcome=fail', 3]]);
 });
 
 test('11.1.5 a chain gives an edge for each pair, all with its attributes', () => {
-  expect(read('digraph p { a -> b -> c [weight=2] }').edges.map(({ from, to, attributes }) => [from, to, attributes.integer('weight')])).toEqual([['a', 'b', 2], ['b', 'c', 2]]);
+  expect(
+    read('digraph p { a -> b -> c [weight=2] }').edges.map(({ from, to, attributes }) => [
+      from,
+      to,
+      attributes.integer('weight'),
+    ]),
+  ).toEqual([
+    ['a', 'b', 2],
+    ['b', 'c', 2],
+  ]);
 });
 
 test('11.1.6 defaults hold for what is declared after them in their scope, and what is written at a stage wins', () => {
-  const pipeline = read('digraph p { a; node [timeout=5s, max_retries=1]; b; subgraph s { node [timeout=9s]; c; d [timeout=1s] } e; a [class=x] }');
+  const pipeline = read(
+    'digraph p { a; node [timeout=5s, max_retries=1]; b; subgraph s { node [timeout=9s]; c; d [timeout=1s] } e; a [class=x] }',
+  );
   expect(['a', 'b', 'c', 'd', 'e'].map((id) => valueOf(pipeline, id, 'timeout'))).toEqual(['', '5s', '9s', '1s', '5s']);
   expect(valueOf(pipeline, 'c', 'max_retries')).toBe('1');
 });
 
 test('11.1.7 subgraphs are flattened, and their labels are classes of what is in them', () => {
-  const pipeline = read('digraph p { subgraph x { label="Loop A (1)"; a; subgraph y { label="Über uns"; b [class="own, two"] } } c }');
-  expect(['a', 'b', 'c'].map((id) => pipeline.stages.get(id)?.classes)).toEqual([['loop-a-1'], ['loop-a-1', 'ber-uns', 'own', 'two'], []]);
+  const pipeline = read(
+    'digraph p { subgraph x { label="Loop A (1)"; a; subgraph y { label="Über uns"; b [class="own, two"] } } c }',
+  );
+  expect(['a', 'b', 'c'].map((id) => pipeline.stages.get(id)?.classes)).toEqual([
+    ['loop-a-1'],
+    ['loop-a-1', 'ber-uns', 'own', 'two'],
+    [],
+  ]);
   expect(pipeline.attributes.text('label')).toBe('');
 });
 
@@ -44,14 +72,24 @@ test('11.10 11.12.18 11.1.8 styles: by all, shape, class, id, each over the one 
   const pipeline = read(`digraph p { graph [model_stylesheet="${sheet.replaceAll('"', '\\"')}"]
     node [reasoning_effort=high]
     a [shape=hexagon]; b; c [class=fast]; d [class="slow,fast"]; e [class=fast]; f [class=fast, llm_model=own] }`);
-  expect(['a', 'b', 'c', 'd', 'e', 'f'].map((id) => valueOf(pipeline, id, 'llm_model'))).toEqual(['all', 'shape', 'class1', 'class2', 'id', 'own']);
+  expect(['a', 'b', 'c', 'd', 'e', 'f'].map((id) => valueOf(pipeline, id, 'llm_model'))).toEqual([
+    'all',
+    'shape',
+    'class1',
+    'class2',
+    'id',
+    'own',
+  ]);
   expect(['a', 'd'].map((id) => valueOf(pipeline, id, 'reasoning_effort'))).toEqual(['high', 'low']);
   expect(valueOf(pipeline, 'a', 'llm_provider')).toBe('p q');
 });
 
 test('11.10.1 faults of a stylesheet are told with their place, and the rules beside them are read', () => {
   const { rules, faults } = parseStylesheet('a b { } { } * { llm_model: x; color: red } .c { llm_model');
-  expect(rules.map(({ selector, declarations }) => [selector, declarations])).toEqual([['*', [['llm_model', 'x']]], ['class', []]]);
+  expect(rules.map(({ selector, declarations }) => [selector, declarations])).toEqual([
+    ['*', [['llm_model', 'x']]],
+    ['class', []],
+  ]);
   expect(faults).toEqual([
     { offset: 2, message: 'expected { after a' },
     { offset: 8, message: 'expected *, a shape, .class or #id' },
@@ -60,7 +98,11 @@ test('11.10.1 faults of a stylesheet are told with their place, and the rules be
   ]);
 });
 
-const facts = { outcome: 'success', preferredLabel: 'Fix', context: (key: string) => ({ 'tests.failed': '3', 'context.odd': 'x', empty: '' })[key] ?? '' };
+const facts = {
+  outcome: 'success',
+  preferredLabel: 'Fix',
+  context: (key: string) => ({ 'tests.failed': '3', 'context.odd': 'x', empty: '' })[key] ?? '',
+};
 
 test.each([
   ['', true],
@@ -106,11 +148,24 @@ test.each([
 });
 
 test('6.2.16 a duration has a unit, or counts seconds', () => {
-  expect(['250ms', '900s', '15m', '2h', '1d', '1200', '1.5s', 'soon', '-1s'].map((text) => durationMs(text))).toEqual([250, 900_000, 900_000, 7_200_000, 86_400_000, 1_200_000, 1_500, undefined, undefined]);
+  expect(['250ms', '900s', '15m', '2h', '1d', '1200', '1.5s', 'soon', '-1s'].map((text) => durationMs(text))).toEqual([
+    250,
+    900_000,
+    900_000,
+    7_200_000,
+    86_400_000,
+    1_200_000,
+    1_500,
+    undefined,
+    undefined,
+  ]);
 });
 
 test('6.2.15 booleans and numbers may be quoted', () => {
   const pipeline = read('digraph p { graph [default_max_retry="3"] a [goal_gate="true", max_visits="2"] }');
   expect(pipeline.attributes.integer('default_max_retries')).toBe(3);
-  expect([pipeline.stages.get('a')?.attributes.flag('goal_gate'), pipeline.stages.get('a')?.attributes.integer('max_visits')]).toEqual([true, 2]);
+  expect([
+    pipeline.stages.get('a')?.attributes.flag('goal_gate'),
+    pipeline.stages.get('a')?.attributes.integer('max_visits'),
+  ]).toEqual([true, 2]);
 });

@@ -9,7 +9,10 @@ import { parseStylesheet, Styles } from './stylesheet.ts';
 /** Different attributes that `node [...]` and `edge [...]` may set: each stage is given all of them. */
 const defaultsMax = 200;
 /** Characters of the values of all stages and edges together: a long default is a value of each of them. */
-const valuesMax = 50_000_000;
+const valuesMax = 20_000_000;
+
+/** Characters of one list of classes. */
+const classMax = 1_000;
 
 interface Given {
   readonly value: string;
@@ -167,7 +170,8 @@ class PipelineReader {
         if (!drawn.has(key)) warn('unknown_attribute', `there is no ${place} attribute ${key}`, guess(key, place));
       } else if (rule.inert !== undefined)
         warn('inert_attribute', `${key} has no effect: ${rule.inert}`, 'take it out');
-      const fault = rule === undefined ? undefined : valueFault(rule, value);
+      const isLong = key === 'class' && value.length > classMax;
+      const fault = isLong ? `has over ${classMax} characters` : rule && valueFault(rule, value);
       if (fault !== undefined) this.#refuseValue(key, value, fault, valueAt);
       else into.set(rule?.sameAs ?? key, { value, at: valueAt });
     }

@@ -89,4 +89,3 @@ p [shape=component]\nq [shape=component]\nj2 [shape=tripleoctagon]\n${box('a', '
   expect(begun.toSorted()).toEqual(['a', 'b', 'c', 'd', 'end2']);
   expect(history).toEqual(['start', 'p', 'end2']);
 });
-

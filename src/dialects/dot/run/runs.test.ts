@@ -304,4 +304,3 @@ test('DOT9 max_visits bounds a loop', async () => {
   expect([begun, result.status]).toEqual([['a', 'b', 'a', 'b', 'a', 'b'], 'failed']);
   expect(result.error).toMatchObject({ data: { node: 'a', code: 'RUN_LIMIT' } });
 });
-

@@ -109,11 +109,12 @@ test('DOT4 random pipelines go the way that the rules say', async () => {
       };
       const trace: string[] = [];
       const workflow = readDot(text, dotOptions({ handlers: { codergen: handler } }));
-          const result = await runToRest(createBench().engine, workflow.graph);
+      const result = await runToRest(createBench().engine, workflow.graph);
       const expected = walk(edges, said);
       const end = expected.at(-1);
       expect(trace.slice(0, said.length)).toEqual(expected.slice(0, -1));
-      if (end !== 'cut') expect(result.status).toBe(end === 'exit' ? 'completed' : 'failed');
+      // A walk that is cut short throws in the stage after the script.
+      expect(result.status).toBe(end === 'exit' ? 'completed' : 'failed');
     }),
     { numRuns: 60 },
   );
