@@ -30,4 +30,11 @@ export const agentMutants: readonly Mutant[] = [
     new: 'recorded',
     tests: ['src/agents/mcp/mcp-tools.test.ts'],
   },
+  {
+    name: 'a model is told secrets that the run knows',
+    file: 'src/ports/model-access.ts',
+    old: 'messages: withoutSecrets(call.messages, attempt.secrets),',
+    new: '',
+    tests: ['src/agents/injections.test.ts'],
+  },
 ];

@@ -14,5 +14,6 @@ export { llmNode, type LlmNodeConfig } from './answers/llm-node.ts';
 export type { HistoryLimit, SummaryOptions } from './history/history-limit.ts';
 export { mcpTools, type McpCommandConfig, type McpConfig, type McpTools, type McpUrlConfig } from './mcp/mcp-tools.ts';
 export type { ModeName } from './modes/mode.ts';
+export { askPerson } from './people/ask-person.ts';
 export type { Opening, Prompt } from './prompt.ts';
 export type { ToolEntry } from './tool-box.ts';

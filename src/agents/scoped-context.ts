@@ -6,7 +6,7 @@ import type { VisitPast } from '../graph/contracts/context-access.ts';
 const named = ['step', 'append', 'list'] as const;
 
 /**
- * The same context; steps, questions, timers, lists and child runs are those of `prefix`. Signals are the run's, whoever waits for them.
+ * The same context; steps, questions, timers, lists, recorded events and child runs are those of `prefix`. Signals are the run's, whoever waits for them.
  * What takes the calls of the whole function out of the live state is refused: the other parts would make theirs again.
  */
 export function scopeContext(ctx: NodeContext, prefix: string): NodeContext {
@@ -16,6 +16,8 @@ export function scopeContext(ctx: NodeContext, prefix: string): NodeContext {
     sleepUntil: (time, name = 'sleep') => ctx.sleepUntil(time, under(name)),
     run: (graph, input, options = {}) => ctx.run(graph, input, { ...options, name: under(options.name ?? 'run') }),
     start: (graph, input, options = {}) => ctx.start(graph, input, { ...options, name: under(options.name ?? 'run') }),
+    emit: (event, options = {}) =>
+      ctx.emit(event, options.recorded === true ? { ...options, name: under(options.name ?? 'event') } : options),
     save: () => Promise.reject(refusal(ctx, 'save')),
     retire: () => Promise.reject(refusal(ctx, 'retire')),
   };

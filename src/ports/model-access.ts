@@ -1,13 +1,17 @@
-/** Models as the code of a node sees them: under its attempt's key and signal, with pieces of the answer as live events, and their cost as its own (Q7). */
+/**
+ * Models as the code of a node sees them: under its attempt's key and signal, with pieces of the answer as live events, and their cost as
+ * its own (Q7). Secrets that the run knows are masked in what a model is asked (N6.4): whatever brought them into a prompt.
+ */
 import type { Amounts } from '../graph/amounts.ts';
-import type { ModelAccess, ModelDeltaEvent, ModelResponse } from '../graph/contracts/model-contract.ts';
-import { NodeFailure, type NodeContext } from '../graph/contracts/node-contract.ts';
+import type { ModelAccess, ModelCall, ModelDeltaEvent, ModelResponse } from '../graph/contracts/model-contract.ts';
+import { NodeFailure, type NodeContext, type SecretReader } from '../graph/contracts/node-contract.ts';
+import { TextMask } from '../state/secrecy/text-mask.ts';
 import type { Models } from './model.ts';
 
 /** @param models - without them every call fails with MODEL_UNKNOWN */
 export function accessModels(
   models: Models | undefined,
-  attempt: Pick<NodeContext, 'idempotencyKey' | 'signal' | 'emit' | 'spend'>,
+  attempt: Pick<NodeContext, 'idempotencyKey' | 'signal' | 'emit' | 'spend' | 'secrets'>,
 ): ModelAccess {
   return {
     async generate(call, { idempotencyKey = attempt.idempotencyKey, signal = attempt.signal } = {}) {
@@ -15,6 +19,7 @@ export function accessModels(
         throw new NodeFailure('no models are configured', { code: 'MODEL_UNKNOWN', applied: 'no' });
       const response = await models.generate({
         ...call,
+        messages: withoutSecrets(call.messages, attempt.secrets),
         idempotencyKey,
         signal,
         onDelta: (delta) =>
@@ -25,6 +30,11 @@ export function accessModels(
     },
     costOf: (model, usage) => models?.costOf?.(model, usage),
   };
+}
+
+function withoutSecrets(messages: ModelCall['messages'], { known }: SecretReader): ModelCall['messages'] {
+  const secrets = [...(known?.() ?? [])];
+  return secrets.length === 0 ? messages : (new TextMask(secrets).all(messages) as ModelCall['messages']);
 }
 
 /** What a call has cost, by unit. What a provider counts wrongly is left out: it was bought, and the answer is worth more than the count. */

@@ -1,0 +1,116 @@
+/** A tool by which a model asks the person it works for, or tells them something. */
+import { NodeFailure, type NodeContext } from '../../graph/contracts/node-contract.ts';
+import type { JsonSchema } from '../../graph/contracts/node-type.ts';
+import { tool, type ComposedTool } from '../agent-tool.ts';
+
+/** One of several things that are asked at once. */
+interface PersonQuestion {
+  readonly id?: string;
+  readonly question: string;
+  readonly options: readonly string[];
+  readonly several?: boolean;
+  readonly own_words?: boolean;
+}
+
+interface PersonCall {
+  readonly action?: 'ask' | 'inform';
+  readonly message: string;
+  readonly questions?: readonly PersonQuestion[];
+}
+
+const input: JsonSchema = {
+  type: 'object',
+  required: ['message'],
+  additionalProperties: false,
+  properties: {
+    action: { enum: ['ask', 'inform'], description: '`ask` (default) waits for an answer; `inform` does not.' },
+    message: { type: 'string', minLength: 1, description: 'What the person reads: all that is needed to decide.' },
+    questions: {
+      type: 'array',
+      minItems: 1,
+      maxItems: 4,
+      description: 'Of an `ask`, where there are options to choose from.',
+      items: {
+        type: 'object',
+        required: ['question', 'options'],
+        additionalProperties: false,
+        properties: {
+          id: { type: 'string', pattern: '^[A-Za-z0-9_-]{1,40}$', description: 'Default: its number, from 1.' },
+          question: { type: 'string', minLength: 1 },
+          options: {
+            type: 'array',
+            minItems: 2,
+            maxItems: 4,
+            uniqueItems: true,
+            items: { type: 'string', minLength: 1 },
+          },
+          several: { type: 'boolean', description: 'Several options may be chosen.' },
+          own_words: { type: 'boolean', description: 'Any other text is an answer, too.' },
+        },
+      },
+    },
+  },
+};
+
+/**
+ * A tool for asking a person: free text, or up to four questions with options. The question is durable: it is the same one after a
+ * restart, it is asked once, and the model's call is not made again. Live events `person-asked` (with `isResumed`) go along; what the
+ * model tells without asking is an event `person-informed`, kept with the history.
+ */
+export function askPerson(): ComposedTool {
+  return tool({
+    description:
+      'Asks the person you work for and gives the answer, or informs them. Ask only what you cannot find out yourself.',
+    input,
+    isComposed: true,
+    run: (args, ctx) =>
+      (args as PersonCall).action === 'inform' ? inform(args as PersonCall, ctx) : ask(args as PersonCall, ctx),
+  });
+}
+
+function inform({ message }: PersonCall, ctx: NodeContext): string {
+  ctx.emit({ type: 'person-informed', message }, { recorded: true, name: 'inform' });
+  return 'The person was told.';
+}
+
+async function ask({ message, questions }: PersonCall, ctx: NodeContext): Promise<unknown> {
+  ctx.emit({ type: 'person-asked', message, isResumed: ctx.isResumed });
+  if (questions === undefined) return ctx.ask({ prompt: message });
+  const named = questions.map((one, index) => ({ ...one, id: one.id ?? String(index + 1) }));
+  const twice = named.find(({ id }, index) => named.findIndex((other) => other.id === id) !== index);
+  if (twice !== undefined) throw new NodeFailure(`two questions have the id ${twice.id}`, { applied: 'no' });
+  const answer = (await ctx.ask({
+    prompt: [message, ...named.map(describe)].join('\n'),
+    schema: {
+      type: 'object',
+      required: named.map(({ id }) => id),
+      additionalProperties: false,
+      properties: Object.fromEntries(named.map((one) => [one.id, schemaOf(one)])),
+    },
+    metadata: { questions: named },
+  })) as Readonly<Record<string, string | readonly string[]>>;
+  return { answers: named.map((one) => answerTo(one, answer[one.id] ?? [])) };
+}
+
+function describe({ id, question, options, several, own_words: ownWords }: PersonQuestion): string {
+  const how = [...(several === true ? ['several'] : []), ...(ownWords === true ? ['or your own words'] : [])].join(
+    ', ',
+  );
+  return `${id}. ${question} [${options.join(' | ')}]${how === '' ? '' : ` (${how})`}`;
+}
+
+function schemaOf({ options, several, own_words: ownWords }: PersonQuestion): JsonSchema {
+  const one: JsonSchema = ownWords === true ? { type: 'string', minLength: 1 } : { enum: options };
+  return several === true ? { type: 'array', minItems: 1, uniqueItems: true, items: one } : one;
+}
+
+/** What was said, apart from what was chosen. */
+function answerTo({ id, options }: PersonQuestion, given: string | readonly string[]): object {
+  const said = typeof given === 'string' ? [given] : given;
+  const own = said.filter((text) => !options.includes(text));
+  return {
+    id,
+    selected: said.filter((text) => options.includes(text)),
+    ...(own.length > 0 && { own_words: own.join(', ') }),
+  };
+}
