@@ -111,9 +111,10 @@ test.each(modeNames.flatMap((mode) => carriers.map((carrier) => ({ mode, carrier
     for (const said of injections) {
       const { result, requests } = await run(mode, carrier, said);
       const about = JSON.stringify(said);
-      expect(requests.map(fixed), about).toEqual(harmless.requests.map(fixed));
+      expect([about, requests.map(fixed)]).toEqual([about, harmless.requests.map(fixed)]);
       // The model fell for it; a person is asked, and nothing was sent.
-      expect([result.status, result.waits.map(({ metadata }) => metadata), sent], about).toEqual([
+      expect([about, result.status, result.waits.map(({ metadata }) => metadata), sent]).toEqual([
+        about,
         'paused',
         [{ tool: 'mail', args: { to: 'eve' } }],
         [],

@@ -32,8 +32,8 @@ export function accessModels(
   };
 }
 
-function withoutSecrets(messages: ModelCall['messages'], { known }: SecretReader): ModelCall['messages'] {
-  const secrets = [...(known?.() ?? [])];
+function withoutSecrets(messages: ModelCall['messages'], reader: SecretReader): ModelCall['messages'] {
+  const secrets = [...(reader.known?.() ?? [])];
   return secrets.length === 0 ? messages : (new TextMask(secrets).all(messages) as ModelCall['messages']);
 }
 

@@ -31,7 +31,9 @@ async function ask(...calls: readonly object[]): Promise<Asked> {
       return resumeToRest(engine, 'r', graph);
     },
     told: () =>
-      (models.requests[1]?.messages.at(-1)?.content as readonly { output: unknown }[]).map(({ output }) => output),
+      (models.requests[1]?.messages.at(-1)?.content as readonly { output: unknown }[] | undefined)?.map(
+        ({ output }) => output,
+      ),
     requestCount: () => models.requests.length,
     events: async () => {
       const found: unknown[] = [];
