@@ -4,7 +4,8 @@
  */
 import type { Amounts } from '../graph/amounts.ts';
 import type { ModelAccess, ModelCall, ModelDeltaEvent, ModelResponse } from '../graph/contracts/model-contract.ts';
-import { NodeFailure, type NodeContext, type SecretReader } from '../graph/contracts/node-contract.ts';
+import type { SecretReader } from '../graph/contracts/context-access.ts';
+import { NodeFailure, type NodeContext } from '../graph/contracts/node-contract.ts';
 import { TextMask } from '../state/secrecy/text-mask.ts';
 import type { Models } from './model.ts';
 

@@ -62,7 +62,7 @@ export function askPerson(): ComposedTool {
     description:
       'Asks the person you work for and gives the answer, or informs them. Ask only what you cannot find out yourself.',
     input,
-    isComposed: true,
+    composed: true,
     run: (args, ctx) =>
       (args as PersonCall).action === 'inform' ? inform(args as PersonCall, ctx) : ask(args as PersonCall, ctx),
   });
