@@ -14,6 +14,7 @@ const steps: readonly Step[] = [
   { name: 'types', commands: ['tsc --noEmit', 'tsc -p tsconfig.build.json --noEmit'] },
   { name: 'unused', commands: ['knip --no-progress --no-config-hints'] },
   { name: 'architecture', commands: ['vitest run test/architecture.test.ts'] },
+  { name: 'links', commands: ['node scripts/check-links.ts'] },
   {
     name: 'package',
     commands: ['node scripts/build.ts', 'publint --strict'],
