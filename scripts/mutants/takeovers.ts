@@ -83,4 +83,11 @@ export const takeoverMutants: readonly Mutant[] = [
     new: 'seenAt(record, view)',
     tests: ['src/engine/runs/fork-answers.test.ts'],
   },
+  {
+    name: 'a run that failed for its visits goes one round further with each resume',
+    file: 'src/engine/plan/decide-start.ts',
+    old: "  if (view.isOverLimit) return { kind: 'overLimit' };\n",
+    new: '',
+    tests: ['src/engine/drive/attempts.test.ts'],
+  },
 ];

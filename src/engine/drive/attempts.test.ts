@@ -1,5 +1,6 @@
 /** Attempts: retries, failures, cancellation, outcomes that cannot be kept. */
 import { expect, test } from 'vitest';
+import { END, type Graph } from '../../graph/graph.ts';
 import { NodeFailure } from '../../graph/contracts/node-contract.ts';
 import { createBench, edges, graphOf, node, resumeToRest, runToRest } from '../../../test/engine-kit.ts';
 
@@ -129,4 +130,42 @@ test('C2 a node that returns what cannot be stored fails with the path', async (
   const result = await runToRest(engine, graph);
   expect(result.status).toBe('failed');
   expect(result.error?.message).toContain('deep');
+});
+
+test('E6.8 a run that failed for its visits fails again when it is resumed, and a higher limit leads on', async () => {
+  const rounds: number[] = [];
+  const make = (maxVisits: number): Graph =>
+    graphOf(
+      'g',
+      [
+        node('a', 'pure', ({ visit }) => {
+          rounds.push(visit);
+          return visit;
+        }),
+      ],
+      [
+        ...edges('> a'),
+        { from: 'a', to: 'a', condition: { text: 'again', evaluate: ({ outcome: { output } }) => Number(output) < 4 } },
+        { from: 'a', to: END, condition: { text: 'done', evaluate: ({ outcome: { output } }) => Number(output) >= 4 } },
+      ],
+      { policies: { maxVisits } },
+    );
+  const { engine } = createBench();
+  const graph = make(2);
+  const failed = await runToRest(engine, graph, {}, 'r');
+  const over = { code: 'RUN_LIMIT', data: { limit: 'maxVisits', value: 2 } };
+  expect([failed.status, rounds]).toEqual(['failed', [1, 2]]);
+  expect(failed.error?.cause).toMatchObject(over);
+  for (let more = 0; more < 3; more += 1) {
+    const again = await resumeToRest(engine, 'r', graph);
+    expect([again.status, rounds]).toEqual(['failed', [1, 2]]);
+    expect(again.error?.cause).toMatchObject(over);
+  }
+  const preview = await engine.preview({ runId: 'r', seq: failed.seq }, { graph, retryFailed: true });
+  expect(preview.filter(({ prediction }) => prediction !== 'restored').map(({ prediction }) => prediction)).toEqual([
+    'fails',
+  ]);
+  const higher = make(10);
+  const done = await (await engine.resume('r', { graph: higher })).result();
+  expect([done.status, done.state.outputs['a'], rounds]).toEqual(['completed', 4, [1, 2, 3, 4]]);
 });

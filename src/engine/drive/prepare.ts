@@ -75,7 +75,7 @@ function decide(core: RunCore, activation: Activation, record: NodeRecord | unde
   const { replay } = core;
   return decideStart<Offer>(
     {
-      isOverLimit: visit > node.maxVisits,
+      isOverLimit: visit > node.maxVisits && hasDoneNothing(record),
       isEffect: isEffect(node),
       isSupplied: supplied !== undefined && Object.hasOwn(supplied, pathKeyOf(activation.path)),
       left:
@@ -88,6 +88,13 @@ function decide(core: RunCore, activation: Activation, record: NodeRecord | unde
     },
     record !== undefined,
   );
+}
+
+/** Whether a visit is about to begin, or failed before it did: steps, an announcement or an outcome say that it was within its limit once. */
+function hasDoneNothing(record: NodeRecord | undefined): boolean {
+  if (record === undefined) return true;
+  const { status, steps, intent, kept } = record;
+  return status === 'failed' && steps === undefined && intent === undefined && kept === undefined;
 }
 
 function passesWhen({ node, view }: Activation): boolean {

@@ -34,7 +34,8 @@ const notBegun: readonly Case[] = [
 
 const begun: readonly Case[] = [
   ['left steps or a view', {}, { kind: 'begin' }],
-  ['its bound does not count twice', { isOverLimit: true }, { kind: 'begin' }],
+  ['failed for its limit', { isOverLimit: true, ...outcome }, { kind: 'overLimit' }],
+  ['failed for its limit, supplied', { isOverLimit: true, isSupplied: true }, { kind: 'supplied' }],
   ['its condition does not count twice', { passesCondition: () => false }, { kind: 'begin' }],
   [
     'supplied, whatever it left',

@@ -2,7 +2,7 @@
 
 /** What is known of an activation that is due; what costs something is asked for only where it decides. */
 export interface StartView<Offer> {
-  /** It has settled as often as its node may. */
+  /** Its node has settled as often as it may, and this visit has done nothing yet, unless it failed for that already. */
   readonly isOverLimit: boolean;
   /** A write or external effect. */
   readonly isEffect: boolean;
@@ -53,6 +53,8 @@ export function decideStart<Offer>(view: StartView<Offer>, hasBegun: boolean): S
     if (!view.passesCondition()) return { kind: 'skip' };
   }
   if (view.isSupplied) return { kind: 'supplied' };
+  // A resume does not lead past the limit; another graph does, or an outcome that a fork gives.
+  if (view.isOverLimit) return { kind: 'overLimit' };
   const { hasOutcome, hasIntent, retryAt = 0 } = view.left;
   if (hasOutcome) return { kind: 'kept' };
   const isOpen = hasIntent && view.isEffect;
