@@ -33,20 +33,20 @@ export const engineMutants: readonly Mutant[] = [
   {
     name: 'the lease is counted from after a slow admission',
     file: 'src/engine/engine.ts',
-    old: 'this.#advance(run, claim as Claim, claimedAt, graph, { graph }, created, loaded),',
-    new: 'this.#advance(run, claim as Claim, momentOf(this.#env.clock), graph, { graph }, created, loaded),',
+    old: 'this.#runs.advance(run, claim as Claim, claimedAt, graph, { graph }, created, loaded),',
+    new: 'this.#runs.advance(run, claim as Claim, momentOf(this.#env.clock), graph, { graph }, created, loaded),',
     tests: ['src/engine/drive/leases.test.ts'],
   },
   {
     name: 'the lease is counted from after a slow claim',
     file: 'src/engine/engine.ts',
-    old: 'return this.#advance(claimed, claim, claimedAt, graph, options, false);',
-    new: 'return this.#advance(claimed, claim, momentOf(this.#env.clock), graph, options, false);',
+    old: 'return this.#runs.advance(claimed, claim, claimedAt, graph, options, false);',
+    new: 'return this.#runs.advance(claimed, claim, momentOf(this.#env.clock), graph, options, false);',
     tests: ['src/engine/drive/leases.test.ts'],
   },
   {
     name: 'the lease is counted from after a slow claim of a run that goes on',
-    file: 'src/engine/engine.ts',
+    file: 'src/engine/runs/active-runs.ts',
     old: 'active.runner = await this.#prepare({ run, claim, claimedAt, graph, feed, options }, undefined);',
     new: 'active.runner = await this.#prepare({ run, claim, claimedAt: momentOf(this.#env.clock), graph, feed, options }, undefined);',
     tests: ['src/engine/drive/leases.test.ts'],
@@ -103,8 +103,8 @@ export const engineMutants: readonly Mutant[] = [
   {
     name: 'a node that a join needs no more and that returns is taken',
     file: 'src/engine/drive/attempt.ts',
-    old: 'activation.cancelTimer?.();\n  if (activation.isCancelled) return settleCancelled(core, activation);\n  try {',
-    new: 'activation.cancelTimer?.();\n  try {',
+    old: '  if (activation.isCancelled) return settleCancelled(core, activation);\n  if (activation.failure',
+    new: '  if (activation.failure',
     tests: ['src/engine/drive/late-results.test.ts'],
   },
   {
@@ -215,8 +215,8 @@ export const engineMutants: readonly Mutant[] = [
   {
     name: 'a visit beyond maxVisits runs',
     file: 'src/engine/drive/prepare.ts',
-    old: 'isOverLimit: visit > node.maxVisits,',
-    new: 'isOverLimit: visit > node.maxVisits + 1,',
+    old: 'isOverLimit: visit > node.maxVisits && ',
+    new: 'isOverLimit: visit > node.maxVisits + 1 && ',
     tests: ['src/dialects/code/traps-of-runs.test.ts', 'src/engine/runs/runs.test.ts'],
   },
   {
@@ -375,7 +375,7 @@ export const engineMutants: readonly Mutant[] = [
   },
   {
     name: 'who listens from the start misses the first live events',
-    file: 'src/engine/engine.ts',
+    file: 'src/engine/runs/active-runs.ts',
     old: 'await new Promise<void>((resolve) => this.#env.clock.defer(resolve));',
     new: '',
     tests: ['src/engine/runs/events.test.ts'],

@@ -86,8 +86,8 @@ export const takeoverMutants: readonly Mutant[] = [
   {
     name: 'a run that failed for its visits goes one round further with each resume',
     file: 'src/engine/plan/decide-start.ts',
-    old: "  if (view.isOverLimit) return { kind: 'overLimit' };\n",
-    new: '',
+    old: "  if (view.isOverLimit) return { kind: 'overLimit' };\n  const",
+    new: '  const',
     tests: ['src/engine/drive/attempts.test.ts'],
   },
 ];

@@ -1,17 +1,16 @@
 /** Says what a resume or a fork would do: its starts are decided by the same code, over a loop that runs and writes nothing (X5). */
 import { hasAmounts } from '../../graph/amounts.ts';
 import type { Graph, GraphNode } from '../../graph/graph.ts';
-import type { Change, ChangePart } from '../../history/stored/change.ts';
+import type { Change } from '../../history/stored/change.ts';
 import { loadState, readOwner, type LoadedState } from '../../history/load/load.ts';
 import type { RunRow } from '../../ports/store.ts';
-import type { Account, NodeRecord, RunTree } from '../../state/tree.ts';
+import type { RunTree } from '../../state/tree.ts';
 import type { Prediction, PreviewOptions, PreviewRow, ResumeOptions } from '../api.ts';
 import { prepareStart } from '../drive/prepare.ts';
 import { doubtViewOf, saidByPerson } from '../effects/judge.ts';
 import { applyVerdict } from '../effects/judge-node.ts';
 import { decideDoubt } from '../plan/decide-doubt.ts';
 import { budgetMet } from '../effects/budget-met.ts';
-import { costOf } from '../record/account.ts';
 import { budgetName } from '../record/budget.ts';
 import { NodeEffort } from '../record/effort.ts';
 import { ReplaySource } from '../replay/replay.ts';
@@ -27,6 +26,7 @@ import { startPlanned } from '../settle/cancel.ts';
 import { settleCancelled } from '../settle/settle.ts';
 import { draftFork } from './fork.ts';
 import { openState } from './open-state.ts';
+import { costShown, isAsked, nodesBehind, rowOfPart } from './preview-rows.ts';
 import { hasEnded } from './resume-run.ts';
 
 /** @throws CHECKPOINT_NOT_FOUND, CHECKPOINT_PRUNED, WAIT_NOT_FOUND, ANSWER_INVALID, RUN_GRAPH_CHANGED */
@@ -276,64 +276,10 @@ class Preview implements Loop {
   /** Whatever an untold outcome leads to, round a loop too, is unknown until that node has run. */
   #unknown(): void {
     const { graph, plan } = this.core.rootFrame;
-    const deciding = new Map<GraphNode, string[]>();
-    for (const origin of this.#untold.keys()) {
-      const queue = [origin];
-      const seen = new Set<number>();
-      for (let index = queue.pop(); index !== undefined; index = queue.pop()) {
-        for (const { to } of graph.nodes[index]?.outgoing ?? []) {
-          const target = graph.nodes[to];
-          if (target === undefined || target.index < 2 || seen.has(to)) continue;
-          seen.add(to);
-          queue.push(to);
-          deciding.set(target, [...(deciding.get(target) ?? []), graph.nodes[origin]?.id ?? '']);
-        }
-      }
-    }
-    for (const [{ id, index, effect }, origins] of deciding) {
+    for (const [{ id, index, effect }, origins] of nodesBehind(graph, this.#untold.keys())) {
       const visit = (this.#untold.get(index) ?? plan.visitOf(index)) + 1;
-      this.#rows.push({
-        node: [id],
-        visit,
-        effect,
-        prediction: 'unknown',
-        because: origins.join(' or '),
-        ...this.#lastCost([id], visit),
-      });
+      const because = origins.join(' or ');
+      this.#rows.push({ node: [id], visit, effect, prediction: 'unknown', because, ...this.#lastCost([id], visit) });
     }
   }
-}
-
-/** What a record says that it cost, there and where it was taken over from. */
-function costShown(account: Account | undefined): Pick<PreviewRow, 'cost'> | undefined {
-  const cost = account === undefined ? undefined : costOf(account);
-  return hasAmounts(cost) ? { cost } : undefined;
-}
-
-/** What a part says of a visit that settles and has not run; undefined: it is no such part. */
-function rowOfPart(part: ChangePart): PreviewRow | undefined {
-  const { kind, node = [], visit = 1, effect = 'pure', from, by, status, error } = part;
-  const row = (prediction: Prediction, because: string): PreviewRow => ({
-    node,
-    visit,
-    effect,
-    prediction,
-    because,
-    ...costShown(part),
-  });
-  if (kind === 'replay' && from !== undefined)
-    return row(part.effect === undefined ? 'reused' : 'replayed', `${from.runId}@${from.seq}`);
-  if (kind !== 'settle') return undefined;
-  if (status === 'failed') return row('fails', error?.code ?? '');
-  if (status !== undefined) return undefined;
-  if (by === undefined) return row('restored', 'kept when its reducer or condition failed');
-  return row('restored', by === 'fork' ? 'set by the fork' : `decided by ${by}`);
-}
-
-/** Whether a question of the visit is open; undefined: it has asked nothing yet, as far as its record goes. */
-function isAsked(record: NodeRecord | undefined): boolean | undefined {
-  const questions = Object.values(record?.steps ?? {}).filter(({ kind }) => kind === 'ask');
-  // What was asked before a save is in the saved state.
-  if (questions.length === 0 && record?.saves === undefined) return undefined;
-  return questions.some(({ status }) => status !== 'done');
 }
