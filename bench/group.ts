@@ -5,8 +5,8 @@ export interface Row {
   readonly name: string;
   /** What it is compared with. */
   readonly against: string;
-  /** The ratio it must not exceed. */
-  readonly target: number;
+  /** The ratio it must not exceed. Absent: it is told, and neither met nor missed. */
+  readonly target?: number;
 }
 
 /** One measurement of one row: what we took and what it is compared with, in the same unit. */

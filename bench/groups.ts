@@ -10,6 +10,7 @@ import { largeFiles } from './rows/large-files.ts';
 import { listCommand } from './rows/list-command.ts';
 import { load } from './rows/load.ts';
 import { longChain } from './rows/long-chain.ts';
+import { manyRuns } from './rows/many-runs.ts';
 import { mapItems } from './rows/map-items.ts';
 import { peakMemory } from './rows/peak-memory.ts';
 import { pureNodes } from './rows/pure-nodes.ts';
@@ -31,6 +32,7 @@ export const groups: Readonly<Record<string, Group>> = {
   fork,
   listCommand,
   engineAlone,
+  manyRuns,
   peakMemory,
   residentMemory,
   compile,

@@ -49,6 +49,10 @@ function isSelected(row: Row): boolean {
   return options.only === undefined || new RegExp(options.only, 'i').test(row.name);
 }
 
+function isMet({ row: { target }, ratio }: Result): boolean {
+  return target !== undefined && ratio !== undefined && ratio <= target;
+}
+
 const selected = Object.entries(groups).filter(([, { rows }]) => rows.some(isSelected));
 mkdirSync(resolve(root, 'node_modules/.cache'), { recursive: true });
 let isBuilt: { readonly fault: string | undefined } | undefined;
@@ -72,16 +76,17 @@ for (const [name, group] of selected) {
   }
 }
 
-const missed = results.filter(({ row, ratio }) => ratio !== undefined && ratio > row.target).length;
 const unmeasured = results.filter(({ ratio }) => ratio === undefined).length;
-console.log(`\n${results.length - missed - unmeasured} met, ${missed} missed, ${unmeasured} not measured`);
+const judged = results.filter(({ row, ratio }) => row.target !== undefined && ratio !== undefined);
+const met = judged.filter(isMet).length;
+console.log(`\n${met} met, ${judged.length - met} missed, ${unmeasured} not measured`);
 if (options.json !== undefined) {
-  const rows = results.map(({ row: { name, target }, ratio, reason }) => ({
-    name,
-    ratio: ratio ?? null,
-    target,
-    met: ratio !== undefined && ratio <= target,
-    ...(reason !== undefined && { reason }),
+  const rows = results.map((result) => ({
+    name: result.row.name,
+    ratio: result.ratio ?? null,
+    target: result.row.target ?? null,
+    met: isMet(result),
+    ...(result.reason !== undefined && { reason: result.reason }),
   }));
   writeFileSync(options.json, `${JSON.stringify(rows, undefined, 2)}\n`);
 }

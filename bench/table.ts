@@ -33,7 +33,7 @@ export function formatHeader(): string {
 }
 
 export function formatResult({ row, ratio, sample, reason }: Result): string {
-  const target = row.target.toString();
+  const target = row.target?.toString() ?? '-';
   if (ratio === undefined || sample === undefined) {
     return formatLine([row.name, '-', target, 'not measured:', '', '', '', reason ?? '']);
   }
@@ -42,7 +42,7 @@ export function formatResult({ row, ratio, sample, reason }: Result): string {
     row.name,
     ratio.toFixed(3),
     target,
-    ratio <= row.target ? 'yes' : 'NO',
+    row.target === undefined ? '-' : ratio <= row.target ? 'yes' : 'NO',
     digits(sample.ours),
     digits(sample.floor),
     sample.unit,
