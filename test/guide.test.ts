@@ -19,6 +19,8 @@ const execute = promisify(execFile);
 const doors: Readonly<Record<string, string>> = {
   ...packageDoors,
   zod: join(root, 'node_modules/zod/index.js'),
+  ai: join(root, 'node_modules/ai/dist/index.js'),
+  'ai/test': join(root, 'node_modules/ai/dist/test/index.js'),
 };
 
 interface Example {

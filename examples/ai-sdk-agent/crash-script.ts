@@ -13,5 +13,11 @@ await runCrashScript({
   input: {},
   openStore: () => openSqliteStore({ path: 'runs.db' }),
   // The keys of refunds differ from run to run; what was paid does not.
-  inspect: () => readLines('bank').map((line) => line.split(' ').slice(1).join(' ')),
+  inspect: () => {
+    const bill = readLines('bill');
+    const turns = new Set(bill).size;
+    // One process was killed, so one call at most was in flight and is bought again.
+    if (turns !== 4 || bill.length > turns + 1) throw new Error(`the model was asked ${bill.join(', ')}`);
+    return readLines('bank').map((line) => line.split(' ').slice(1).join(' '));
+  },
 });

@@ -78,7 +78,7 @@ describe('trap', () => {
         const { text } = await generateText({ model: d.model(inner), prompt: '?', ...d.settings });
         return [text, await ctx.ask({ prompt: 'Well?' })];
       },
-      { isComposed: true },
+      { composed: true },
     );
     const bench = createBench();
     const paused = await runToRest(bench.engine, graph, {}, 'r');
@@ -254,7 +254,7 @@ test('U7 an error of the engine inside a tool ends the attempt, though the SDK t
   const { graph, model } = sending(
     callSend,
     async (_, options) => (await contextOf(options)?.step('x', { effect: 'wrong' as 'pure' }, () => 1), 'sent'),
-    { isComposed: true },
+    { composed: true },
   );
   const failed = await runToRest(createBench().engine, graph);
   expect([failed.status, failed.error?.cause, model.requests.length]).toMatchObject([

@@ -69,9 +69,9 @@ function crashCase(way: keyof typeof ways): CrashCase {
         const tools = d.tools(toolsOf(process), {
           compute: { effect: 'pure' },
           send: { reconcile: ({ idempotencyKey }) => oracle.reconcile(idempotencyKey) },
-          push: { isIdempotent: true },
+          push: { idempotent: true },
           fails: { effect: 'read' },
-          ask: { isComposed: true },
+          ask: { composed: true },
         });
         // The last answer says what the model has seen, whole.
         const model = scriptedSdkModel(
