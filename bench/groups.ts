@@ -1,5 +1,6 @@
 /** All groups of rows, in the order of the table. */
 import type { Group } from './group.ts';
+import { aiSdkLoop } from './rows/ai-sdk-loop.ts';
 import { appendedText } from './rows/appended-text.ts';
 import { compile } from './rows/compile.ts';
 import { engineAlone } from './rows/engine-alone.ts';
@@ -38,4 +39,5 @@ export const groups: Readonly<Record<string, Group>> = {
   compile,
   yaml,
   largeFiles,
+  aiSdkLoop,
 };

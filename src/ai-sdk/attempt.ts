@@ -11,7 +11,8 @@ export class Attempt {
   #failure: { readonly error: unknown } | undefined;
   #openCount = 0;
   #changeCount = 0;
-  #changed = Promise.withResolvers<void>();
+  /** Who waits for a change. */
+  #waiting: (() => void)[] = [];
 
   constructor(ctx: NodeContext) {
     this.ctx = ctx;
@@ -59,14 +60,13 @@ export class Attempt {
   /** Waits until a call begins or ends. False: none is open, and none has begun in a whole turn of the event loop. */
   async progress(): Promise<boolean> {
     const before = this.#changeCount;
-    if (this.#openCount > 0) await this.#changed.promise;
+    if (this.#openCount > 0) await new Promise<void>((resolve) => this.#waiting.push(resolve));
     await new Promise<void>((resolve) => void setImmediate(resolve));
     return this.#changeCount > before;
   }
 
   #tell(): void {
     this.#changeCount += 1;
-    this.#changed.resolve();
-    this.#changed = Promise.withResolvers();
+    for (const resolve of this.#waiting.splice(0)) resolve();
   }
 }

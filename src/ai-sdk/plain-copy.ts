@@ -16,19 +16,32 @@ export function plainCopy(value: unknown): unknown {
 export function isCopyOf(copy: unknown, value: unknown): boolean {
   if (copy === value) return true;
   if (typeof copy !== 'object' || copy === null || typeof value !== 'object' || value === null) return false;
-  if (copy instanceof Uint8Array) return value instanceof Uint8Array && Buffer.compare(copy, value) === 0;
-  if (Array.isArray(copy))
-    return Array.isArray(value) && copy.length === value.length && copy.every((item, at) => isCopyOf(item, value[at]));
-  if (!isRecord(copy)) return copy instanceof URL && value instanceof URL && copy.href === value.href;
-  if (!isRecord(value)) return false;
-  const keys = Object.keys(copy);
-  let count = 0;
-  for (const key of Object.keys(value)) {
-    if (!isValue(value[key])) continue;
-    if (keys[count] !== key || !isCopyOf(copy[key], value[key])) return false;
-    count += 1;
+  if (Array.isArray(copy)) return Array.isArray(value) && isCopyOfList(copy, value);
+  if (ArrayBuffer.isView(copy)) return value instanceof Uint8Array && Buffer.compare(copy as Uint8Array, value) === 0;
+  if (copy instanceof Date || copy instanceof URL) return String(copy) === String(value);
+  return isCopyOfProperties(copy as Record<string, unknown>, value as Record<string, unknown>);
+}
+
+function isCopyOfList(copy: readonly unknown[], value: readonly unknown[]): boolean {
+  if (copy.length !== value.length) return false;
+  for (let at = 0; at < copy.length; at += 1) if (!isCopyOf(copy[at], value[at])) return false;
+  return true;
+}
+
+function isCopyOfProperties(
+  copy: Readonly<Record<string, unknown>>,
+  value: Readonly<Record<string, unknown>>,
+): boolean {
+  let left = 0;
+  for (const _ in copy) left += 1;
+  // Called for every part of every message at each turn: neither lists of keys nor closures are made.
+  for (const key in value) {
+    const given = value[key];
+    if (!isValue(given)) continue;
+    if (!isCopyOf(copy[key], given)) return false;
+    left -= 1;
   }
-  return count === keys.length;
+  return left === 0;
 }
 
 function isValue(value: unknown): boolean {
