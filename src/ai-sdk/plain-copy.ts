@@ -18,7 +18,8 @@ export function isCopyOf(copy: unknown, value: unknown): boolean {
   if (typeof copy !== 'object' || copy === null || typeof value !== 'object' || value === null) return false;
   if (Array.isArray(copy)) return Array.isArray(value) && isCopyOfList(copy, value);
   if (ArrayBuffer.isView(copy)) return value instanceof Uint8Array && Buffer.compare(copy as Uint8Array, value) === 0;
-  if (copy instanceof Date || copy instanceof URL) return String(copy) === String(value);
+  if (copy instanceof URL) return value instanceof URL && copy.href === value.href;
+  if (copy instanceof Date) return value instanceof Date && copy.getTime() === value.getTime();
   return isCopyOfProperties(copy as Record<string, unknown>, value as Record<string, unknown>);
 }
 

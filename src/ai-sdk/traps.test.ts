@@ -37,8 +37,8 @@ function sending(
   const model = scriptedSdkModel(script);
   const graph = single(async (ctx) => {
     const d = durable(ctx, { name: 'support' });
-    const send = { ...tool({ inputSchema: input, execute: execute as (args: { to: string }) => unknown }), ...more };
-    const tools = d.tools({ send } as ToolSet, { send: how });
+    const send = { ...tool({ inputSchema: input, execute }), ...more };
+    const tools = d.tools({ send }, { send: how });
     const agent = new ToolLoopAgent({ model: d.model(model), tools, ...d.settings });
     return (await agent.generate({ prompt: 'Go.', abortSignal: d.signal })).text;
   });
@@ -100,7 +100,7 @@ describe('trap', () => {
     await engine.answer('r', waitId, 'approve');
     expect((await resumeToRest(engine, 'r', graph)).state.outputs).toEqual({ a: 'Done.' });
     await expect(engine.answer('r', waitId, 'approve')).resolves.toBe('approve');
-    await expect(engine.answer('r', waitId, 'refuse')).rejects.toThrow();
+    await expect(engine.answer('r', waitId, 'refuse')).rejects.toThrow('answer');
     expect((await resumeToRest(afterCrash(bench), 'r', graph)).status).toBe('completed');
     expect(sent).toEqual([{ to: 'ann' }]);
   });

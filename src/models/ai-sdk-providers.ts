@@ -17,8 +17,36 @@ const known: Readonly<Record<string, ProviderSettings>> = {
 type Provider = (model: string) => LanguageModel;
 type CreateProvider = (settings: Readonly<Record<string, unknown>>) => Provider;
 
-/** @throws CairnError CONFIG_MISSING_PEER, CONFIG_INVALID */
-export async function openProvider(name: string, given: ProviderSettings): Promise<Provider> {
+/** Providers as they are set up: each once, and anew when its key has changed. */
+export class OpenProviders {
+  readonly #settings: Readonly<Record<string, ProviderSettings>>;
+  readonly #opened = new Map<string, { readonly apiKey: string | undefined; readonly provider: Promise<Provider> }>();
+  readonly #keys = new Set<string>();
+
+  constructor(settings: Readonly<Record<string, ProviderSettings>>) {
+    this.#settings = settings;
+    for (const { apiKey } of Object.values(settings)) if (typeof apiKey === 'string') this.#keys.add(apiKey);
+  }
+
+  /** Every key that was used: no message may hold one. */
+  get keys(): readonly string[] {
+    return [...this.#keys];
+  }
+
+  /** @throws CairnError CONFIG_MISSING_PEER, CONFIG_INVALID; what a function that gives a key throws */
+  async open(name: string): Promise<Provider> {
+    const { apiKey: given, ...settings } = (Object.hasOwn(this.#settings, name) && this.#settings[name]) || {};
+    const apiKey = typeof given === 'function' ? await given() : given;
+    if (apiKey !== undefined) this.#keys.add(apiKey);
+    const known = this.#opened.get(name);
+    if (known !== undefined && known.apiKey === apiKey) return known.provider;
+    const provider = openProvider(name, { ...settings, ...(apiKey !== undefined && { apiKey }) });
+    this.#opened.set(name, { apiKey, provider });
+    return provider;
+  }
+}
+
+async function openProvider(name: string, given: ProviderSettings): Promise<Provider> {
   const { package: packageName = `@ai-sdk/${name}`, ...settings } = { ...known[name], ...given };
   const module = (await importPeer(packageName)) as Readonly<Record<string, unknown>>;
   // Each package has one function of this kind: createOpenAI, createAnthropic, createGoogleGenerativeAI …

@@ -4,7 +4,8 @@
 export interface ProviderSettings {
   /** Default: that of a known provider, else `@ai-sdk/NAME`. */
   readonly package?: string;
-  readonly apiKey?: string;
+  /** A function is asked at each call, so that a key may change while a process runs. */
+  readonly apiKey?: string | (() => string | Promise<string>);
   readonly baseURL?: string;
   readonly headers?: Readonly<Record<string, string>>;
   /** Of an OpenAI-compatible server: it can be asked for answers that fit a schema, and not for any JSON only. */

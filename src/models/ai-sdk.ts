@@ -6,7 +6,7 @@ import type { ModelRequest, Models } from '../ports/model.ts';
 import { answerOf, followStream } from './ai-sdk-answer.ts';
 import { modelFailure } from './ai-sdk-failure.ts';
 import { choosing, messagesOf, settingsOf } from './ai-sdk-prompt.ts';
-import { importPeer, openProvider, splitModel } from './ai-sdk-providers.ts';
+import { importPeer, OpenProviders, splitModel } from './ai-sdk-providers.ts';
 import type { ModelProfile, ProviderSettings } from './ai-sdk-settings.ts';
 import { limitModels, type LimitsByProvider } from './limit/limit-models.ts';
 import { costOf, type ModelPrices } from './prices.ts';
@@ -34,14 +34,11 @@ export function createAiSdkModels({
   prices = {},
   limits = {},
 }: AiSdkOptions = {}): Models {
-  const opened = new Map<string, ReturnType<typeof openProvider>>();
+  const opened = new OpenProviders(providers);
   const modelOf = async (id: string): Promise<LanguageModel> => {
     const [name, model] = splitModel(id, Object.keys(profiles));
-    const provider = opened.get(name) ?? openProvider(name, providers[name] ?? {});
-    opened.set(name, provider);
-    return (await provider)(model);
+    return (await opened.open(name))(model);
   };
-  const secrets = Object.values(providers).flatMap(({ apiKey }) => apiKey ?? []);
   const profileOf = (name: string): ModelProfile =>
     (Object.hasOwn(profiles, name) ? profiles[name] : undefined) ?? { model: name };
   const called: Models = {
@@ -53,7 +50,7 @@ export function createAiSdkModels({
         return { ...response, ...costOf(prices, id, response.usage) };
       } catch (error) {
         request.signal.throwIfAborted();
-        throw modelFailure(error, id, secrets);
+        throw modelFailure(error, id, opened.keys);
       }
     },
   };
