@@ -167,7 +167,7 @@ const streamed: Readonly<Record<Protocol, (turn: ServerTurn) => readonly object[
       ...(text === undefined ? [] : piecesOf(text).map((content) => chunk({ role: 'assistant', content }))),
       ...(calls.length === 0 ? [] : [chunk({ ...chatMessage({ calls }), content: null })]),
       {
-        ...(chunk({}, reasonOf(turn, 'tool_calls', 'stop')) as object),
+        ...chunk({}, reasonOf(turn, 'tool_calls', 'stop')),
         usage: { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 },
       },
     ];
