@@ -100,7 +100,7 @@ describe('trap', () => {
     await engine.answer('r', waitId, 'approve');
     expect((await resumeToRest(engine, 'r', graph)).state.outputs).toEqual({ a: 'Done.' });
     await expect(engine.answer('r', waitId, 'approve')).resolves.toBe('approve');
-    await expect(engine.answer('r', waitId, 'refuse')).rejects.toThrow('answer');
+    await expect(engine.answer('r', waitId, 'refuse')).rejects.toThrow('closed already');
     expect((await resumeToRest(afterCrash(bench), 'r', graph)).status).toBe('completed');
     expect(sent).toEqual([{ to: 'ann' }]);
   });
