@@ -16,4 +16,32 @@ export const cassetteMutants: readonly Mutant[] = [
     new: 'hashParts([this.#chained(messages)])',
     tests: ['src/models/cassette/cassette.test.ts'],
   },
+  {
+    name: 'an agent writes over what somebody else wrote since it looked',
+    file: 'src/agents/files/local-files.ts',
+    old: 'if ((await this.#hashAt(place)) !== before)',
+    new: 'if (before === undefined)',
+    tests: ['src/agents/files/files.test.ts'],
+  },
+  {
+    name: 'an agent’s write in doubt is taken for one that did not happen',
+    file: 'src/agents/files/local-files.ts',
+    old: 'if (now === file.hash) return { happened: true, output: { path, file } };',
+    new: '',
+    tests: ['src/agents/files/files.test.ts'],
+  },
+  {
+    name: 'an agent may reach what is git’s own over a link',
+    file: 'src/agents/files/local-files.ts',
+    old: 'relative(resolveLinks(this.#root), place.path).split(sep)',
+    new: 'path.split(sep)',
+    tests: ['src/agents/files/files.test.ts'],
+  },
+  {
+    name: 'files in memory are forgotten when an agent’s function is repeated',
+    file: 'src/agents/files/write-tool.ts',
+    old: 'files.take(written);',
+    new: 'void written;',
+    tests: ['src/agents/files/files.test.ts'],
+  },
 ];

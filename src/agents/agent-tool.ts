@@ -18,7 +18,12 @@ export interface ToolCallContext {
   readonly files: FileAccess;
   /** A live event of the agent's node: progress, a partial result. */
   readonly emit: (event: unknown) => void;
+  /** The agent's node, as it stood when the attempt began. */
+  readonly node: AgentNode;
 }
+
+/** What tools may know of the node that calls them. */
+export type AgentNode = Pick<NodeContext, 'nodePath' | 'state' | 'signal' | 'files' | 'past' | 'retired' | 'emit'>;
 
 /** When a person is asked before a call is made. */
 export type Approval<Args> = 'always' | 'never' | ((args: Args) => boolean | Promise<boolean>);
@@ -34,6 +39,8 @@ interface ToolParts<Schema extends AnySchema> {
   readonly cacheable?: boolean;
   /** How often it may be called in one visit of the agent; the model is told when there are no calls left. */
   readonly callsMax?: number;
+  /** Images that it returns are shown to the model, which must be able to look at them. Default false: it is told their names. */
+  readonly showsImages?: boolean;
   /** What a failure does: the model is told of it, or the agent fails. Default `tell`. */
   readonly onFailure?: 'tell' | 'fail';
 }
@@ -59,6 +66,8 @@ export interface FunctionTool<Schema extends AnySchema = AnySchema> extends Tool
 /** A tool that asks, waits or has steps of its own. It is no step: its function is repeated, and its calls are on record. */
 export interface ComposedTool<Schema extends AnySchema = AnySchema> extends ToolParts<Schema> {
   readonly composed: true;
+  /** What its calls do at most: whether a person is asked before it. Default `pure`: its own calls ask where they must. */
+  readonly effect?: EffectClass;
   readonly run: (args: SchemaValue<Schema>, ctx: NodeContext) => unknown;
 }
 
@@ -118,4 +127,15 @@ export function tool<Schema extends AnySchema>(definition: AgentTool<Schema>): A
     refuse('it needs a schema as its input');
   if ((typeof run === 'function') === (typeof node === 'object')) refuse('it needs a function `run`, or a `node`');
   return definition;
+}
+
+/** What a call of a tool may do to the world. A node or a graph has nodes with classes of their own. */
+function effectOf(definition: AgentTool): EffectClass {
+  if (!('run' in definition)) return 'pure';
+  return definition.effect ?? (definition.composed === true ? 'pure' : 'external');
+}
+
+/** Whether a call may change the world outside. */
+export function actsOutside(definition: AgentTool): boolean {
+  return ['write', 'external'].includes(effectOf(definition));
 }

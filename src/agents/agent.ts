@@ -1,7 +1,7 @@
 /** The agent node: a model, its instructions and its tools, as one node of any graph. */
 import { CairnError } from '../errors.ts';
 import type { Amounts } from '../graph/amounts.ts';
-import type { NodeContext, StateView } from '../graph/contracts/node-contract.ts';
+import { outcome, type NodeContext, type StateView } from '../graph/contracts/node-contract.ts';
 import type { OnBudget } from '../graph/graph.ts';
 import { describeConfig } from '../nodes/draft/computed.ts';
 import { refuseUnknownKeys } from '../nodes/draft/known-keys.ts';
@@ -10,6 +10,9 @@ import type { Computed } from '../nodes/draft/typed-context.ts';
 import type { AnySchema, SchemaValue } from '../schema/standard-schema.ts';
 import { converse } from './agent-loop.ts';
 import { agentTraits } from './agent-traits.ts';
+import { fileTools } from './files/file-tools.ts';
+import { openFiles } from './files/open-files.ts';
+import type { FileStore } from '../ports/file-store.ts';
 import { finalForm } from './final-answer.ts';
 import { historyFault, type HistoryLimit } from './history/history-limit.ts';
 import type { McpTools } from './mcp/mcp-tools.ts';
@@ -28,6 +31,8 @@ export interface AgentConfig<
   readonly tools?: Readonly<Record<string, ToolEntry>>;
   /** MCP servers whose tools it may use, as `server__tool`. */
   readonly servers?: readonly McpTools[];
+  /** Files that it may list, search, read, write and edit: `localFiles`, `memoryFiles`. Their tools are added to `tools`. */
+  readonly files?: FileStore;
   /** Schema of the final answer, which is then a value. Default: a text. */
   readonly output?: Schema;
   /** How model and tools understand each other. Default `native`, the provider's own tool calls; the others are for models that have none. */
@@ -69,6 +74,7 @@ const configKeys = [
   'prompt',
   'tools',
   'servers',
+  'files',
   'output',
   'mode',
   'maxLoops',
@@ -102,9 +108,9 @@ export function agent<S extends StateView = StateView, Schema extends AnySchema 
 ): NodeDraft<S, Answer<Schema>> {
   refuseUnknownKeys('agent', config, configKeys);
   check(config);
-  const { model, tools = {}, servers = [], output, mode = 'native', maxLoops = defaultLoops } = config;
+  const { model, tools = {}, files, servers = [], output, mode = 'native', maxLoops = defaultLoops } = config;
   const { allow = [], calls = {} } = config;
-  const box = createToolBox(tools);
+  const box = createToolBox({ ...(files !== undefined && fileTools(files)), ...tools });
   checkServers(servers, box.names);
   checkAllow(allow, box.names);
   const form = output === undefined ? undefined : finalForm(output, 'agent: output');
@@ -114,8 +120,8 @@ export function agent<S extends StateView = StateView, Schema extends AnySchema 
   const { instructions, prompt, context, history = {} } = config;
   const described = describeConfig({ instructions, prompt, context, history });
   const own = described.config as { readonly history: HistoryLimit } & Opening & Pick<AgentConfig, 'context'>;
-  const run = (ctx: NodeContext): Promise<unknown> =>
-    converse(ctx, openingOf(own, ctx), {
+  const run = async (ctx: NodeContext): Promise<unknown> => {
+    const answer = await converse(ctx, openingOf(own, ctx), {
       settings,
       box,
       servers,
@@ -127,6 +133,10 @@ export function agent<S extends StateView = StateView, Schema extends AnySchema 
       steps: { ...calls, fallbacks, counted },
       context: typeof own.context === 'function' ? own.context(ctx) : own.context,
     });
+    return files === undefined
+      ? answer
+      : outcome({ output: answer, artifacts: (await openFiles(files, ctx)).artifacts() });
+  };
   const implementation = { run, codeText: `${described.codeText}\n${box.codeText}` };
   const { callsMax, description = typeof instructions === 'string' ? instructions : 'An agent.' } = config;
   agentTraits.set(implementation, { description, input: promptInput, ...(callsMax !== undefined && { callsMax }) });

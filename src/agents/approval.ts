@@ -4,7 +4,7 @@ import type { JsonSchema } from '../graph/contracts/node-type.ts';
 import { schemaDefect } from '../schema/json-schema.ts';
 import { checkAgainst } from '../schema/standard-schema.ts';
 import { isPlainObject } from '../state/values/plain.ts';
-import type { AgentTool } from './agent-tool.ts';
+import { actsOutside, type AgentTool } from './agent-tool.ts';
 import type { NamedTool } from './tool-box.ts';
 
 /** What a person is asked about. */
@@ -55,8 +55,7 @@ export async function needsApproval(
   const { approval } = definition;
   if (typeof approval === 'function') return approval(args);
   if (approval !== undefined) return approval === 'always';
-  const effect = 'run' in definition && definition.composed !== true ? (definition.effect ?? 'external') : 'pure';
-  return (effect === 'write' || effect === 'external') && allow !== true && !allow.includes(name);
+  return actsOutside(definition) && allow !== true && !allow.includes(name);
 }
 
 /**

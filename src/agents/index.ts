@@ -17,3 +17,7 @@ export type { ModeName } from './modes/mode.ts';
 export { askPerson } from './people/ask-person.ts';
 export type { Opening, Prompt } from './prompt.ts';
 export type { ToolEntry } from './tool-box.ts';
+export { localFiles, type LocalFilesOptions } from './files/local-files.ts';
+export { memoryFiles, type GivenFiles, type MemoryFilesOptions } from './files/memory-files.ts';
+export { shellTool, type Command, type ShellToolOptions } from './shell/shell-tool.ts';
+export type { FileStore, FileStoreContext, OpenFiles, PlannedWrite, WrittenFile } from '../ports/file-store.ts';

@@ -1,5 +1,6 @@
 /** What the model is shown of a tool's result: all of it if it is short, else its ends and a file that holds the rest. */
 import type { FileAccess } from '../graph/contracts/context-access.ts';
+import type { ToolResultPart } from '../graph/contracts/model-contract.ts';
 import { FileRef } from '../graph/file-ref.ts';
 import { mapLeaves } from '../nodes/draft/map-leaves.ts';
 import { encodeValue } from '../state/values/codec.ts';
@@ -12,6 +13,8 @@ const endCharacters = 8 * 1024;
 /** What a model is told in place of a result. */
 export interface Observation {
   readonly output: unknown;
+  /** For a model that can look at images. */
+  readonly parts?: NonNullable<ToolResultPart['parts']>;
   readonly isError?: true;
   /** The step or child run that holds the result, by its name. */
   readonly from?: string;
@@ -36,8 +39,16 @@ export async function storable(result: unknown, files: FileAccess, name: string)
   return files.put(result, { name: `${name}.bin` });
 }
 
+/** A stored result as the model is shown it. @param showsImages - an image is shown, and not only told of */
+export function observation(result: unknown, showsImages = false): Observation {
+  const output = observe(result);
+  if (!showsImages || !(result instanceof FileRef) || !result.type.startsWith('image/')) return { output };
+  const image = { type: 'image', data: result, mediaType: result.type, name: result.name } as const;
+  return { output, parts: [{ type: 'text', text: output as string }, image] };
+}
+
 /** A stored result as the model reads it. */
-export function observe(result: unknown): unknown {
+function observe(result: unknown): unknown {
   if (typeof result === 'string') return ends(result, result);
   const shown = mapLeaves(result, (leaf) => (leaf instanceof FileRef ? describeFile(leaf) : leaf));
   return typeof shown === 'string' ? shown : ends(encodeValue(shown), shown);

@@ -3,9 +3,10 @@ import type { ToolCallPart } from '../graph/contracts/model-contract.ts';
 import { NodeFailure, type NodeContext, type StepContext, type StepOptions } from '../graph/contracts/node-contract.ts';
 import { toolCallKey } from '../ports/message-keys.ts';
 import { checkAgainst } from '../schema/standard-schema.ts';
-import type { ComposedTool, FunctionTool, ToolCallContext } from './agent-tool.ts';
+import { actsOutside, type ComposedTool, type FunctionTool, type ToolCallContext } from './agent-tool.ts';
 import { askApproval, needsApproval, refusedText } from './approval.ts';
-import { lastOf, observe, storable, type Observation } from './observation.ts';
+import { writtenIn } from './files/written-files.ts';
+import { lastOf, observation, storable, type Observation } from './observation.ts';
 import { encodeValue } from '../state/values/codec.ts';
 import { scopeContext } from './scoped-context.ts';
 import type { NamedTool, ToolOffer } from './tool-box.ts';
@@ -55,7 +56,11 @@ export class ToolCalls {
   keep(): KeptTools {
     this.#nths = new Map();
     for (const [key, output] of this.#cached) this.#cache.set(key, Promise.resolve({ output }));
-    return { counts: Object.fromEntries(this.#counts), cache: Object.fromEntries(this.#cached) };
+    return {
+      counts: Object.fromEntries(this.#counts),
+      cache: Object.fromEntries(this.#cached),
+      files: writtenIn(this.#ctx),
+    };
   }
 
   /** Whether the model may make this call at all; else what it is told. */
@@ -110,9 +115,9 @@ export class ToolCalls {
     }
     if (told?.isError === true) return { output: told.output, isError: true };
     try {
-      const output = observe(await this.#perform(tool, key, args));
+      const observed = observation(await this.#perform(tool, key, args), tool.definition.showsImages);
       // What a composed tool returns is on no record of its own.
-      return isRecorded(tool) ? { output, from: key } : { output };
+      return isRecorded(tool) ? { ...observed, from: key } : observed;
     } catch (error) {
       if (tool.definition.onFailure === 'fail' || !isOfTool(error, this.#ctx)) throw error;
       return refusal(failureText(tool, error as Error));
@@ -163,7 +168,7 @@ function isRecorded({ definition }: NamedTool): boolean {
 
 function callContext(ctx: NodeContext, { idempotencyKey, attempt, signal }: StepContext): ToolCallContext {
   const { secrets, files } = ctx;
-  return { idempotencyKey, attempt, signal, secrets, files, emit: (event) => ctx.emit(event) };
+  return { idempotencyKey, attempt, signal, secrets, files, emit: (event) => ctx.emit(event), node: ctx };
 }
 
 /** The arguments as the schema gives them back, with its defaults. */
@@ -191,9 +196,7 @@ const refusal = (output: string): Observation => ({ output, isError: true });
 
 /** Of an effect that failed it is not known whether it happened, unless the failure says so: the model must not take it for undone. */
 function failureText({ name, definition }: NamedTool, error: Error): string {
-  const isStep = 'run' in definition && definition.composed !== true;
-  const effect = isStep ? (definition.effect ?? 'external') : 'pure';
   const { applied } = error as Partial<NodeFailure>;
-  const isOpen = (effect === 'write' || effect === 'external') && applied !== 'no';
+  const isOpen = actsOutside(definition) && applied !== 'no';
   return `${name} failed: ${error.message}${isOpen ? '. It is not known whether it took effect.' : ''}`;
 }

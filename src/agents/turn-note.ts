@@ -1,5 +1,6 @@
 /** What a model call's record holds beside the answer: what the model was told before it, as far as no other record of the node holds that. */
 import type { ModelMessage } from '../graph/contracts/model-contract.ts';
+import type { WrittenFile } from '../ports/file-store.ts';
 import type { ModeName } from './modes/mode.ts';
 
 /** How a conversation began, or from where it goes on after a summary. */
@@ -53,4 +54,6 @@ export interface KeptTools {
   readonly counts: Readonly<Record<string, number>>;
   /** Results of tools whose equal calls take the first one's, by the call's name. */
   readonly cache: Readonly<Record<string, unknown>>;
+  /** Files written, the newest of each path. */
+  readonly files?: readonly WrittenFile[];
 }

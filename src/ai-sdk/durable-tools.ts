@@ -141,7 +141,7 @@ function signalOf({ signal }: StepContext, { abortSignal }: SdkToolOptions): Abo
 
 function callContext(ctx: NodeContext, { idempotencyKey, attempt, signal }: StepContext): ToolCallContext {
   const { secrets, files } = ctx;
-  return { idempotencyKey, attempt, signal, secrets, files, emit: (event) => ctx.emit(event) };
+  return { idempotencyKey, attempt, signal, secrets, files, emit: (event) => ctx.emit(event), node: ctx };
 }
 
 async function needsApproval(

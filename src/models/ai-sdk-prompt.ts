@@ -1,9 +1,12 @@
 /** Messages, tools and settings of a call, in the words of the AI SDK. */
 import type * as aiSdk from 'ai';
+import { CairnError } from '../errors.ts';
+import { FileRef } from '../graph/file-ref.ts';
 import type {
   AssistantPart,
   FilePart,
   ImagePart,
+  MediaData,
   ModelCall,
   ModelMessage,
   ProviderData,
@@ -59,12 +62,13 @@ function fileOf(part: ImagePart | FilePart): aiSdk.FilePart {
     type: 'file',
     data: dataOf(part.data),
     mediaType: part.mediaType ?? 'image',
-    ...(part.type === 'file' && part.name !== undefined && { filename: part.name }),
+    ...(part.name !== undefined && { filename: part.name }),
     ...optionsOf(part.provider),
   };
 }
 
-function dataOf(data: Uint8Array | string): Extract<aiSdk.FilePart['data'], { type: string }> {
+function dataOf(data: MediaData): Extract<aiSdk.FilePart['data'], { type: string }> {
+  if (data instanceof FileRef) throw new CairnError('INTERNAL', { reason: `${data.name} was not filled in` });
   return typeof data === 'string' ? { type: 'url', url: new URL(data) } : { type: 'data', data };
 }
 

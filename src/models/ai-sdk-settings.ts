@@ -10,6 +10,8 @@ export interface ProviderSettings {
   readonly headers?: Readonly<Record<string, string>>;
   /** Of an OpenAI-compatible server: it can be asked for answers that fit a schema, and not for any JSON only. */
   readonly supportsStructuredOutputs?: boolean;
+  /** Bytes of the largest image that it takes. Default: what is known of the provider. */
+  readonly imageBytesMax?: number;
 }
 
 /** A model by another name, with settings that hold where a request has none. */

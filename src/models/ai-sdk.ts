@@ -9,6 +9,7 @@ import { choosing, messagesOf, settingsOf } from './ai-sdk-prompt.ts';
 import { importPeer, OpenProviders, splitModel } from './ai-sdk-providers.ts';
 import type { ModelProfile, ProviderSettings } from './ai-sdk-settings.ts';
 import { limitModels, type LimitsByProvider } from './limit/limit-models.ts';
+import { checkImages } from './image-limits.ts';
 import { costOf, type ModelPrices } from './prices.ts';
 
 export interface AiSdkOptions {
@@ -45,6 +46,8 @@ export function createAiSdkModels({
     async generate(request) {
       const id = request.model;
       try {
+        const [provider] = splitModel(id, Object.keys(profiles));
+        checkImages(request.messages, provider, providers[provider]?.imageBytesMax);
         const sdk = (await importPeer('ai')) as AiSdk;
         const response = await call(sdk, await modelOf(id), request);
         return { ...response, ...costOf(prices, id, response.usage) };

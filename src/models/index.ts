@@ -20,6 +20,7 @@ export type {
   FilePart,
   FinishReason,
   ImagePart,
+  MediaData,
   ModelAccess,
   ModelCall,
   ModelDelta,

@@ -7,12 +7,13 @@ import type { ModelAccess, ModelCall, ModelDeltaEvent, ModelResponse } from '../
 import type { SecretReader } from '../graph/contracts/context-access.ts';
 import { NodeFailure, type NodeContext } from '../graph/contracts/node-contract.ts';
 import { TextMask } from '../state/secrecy/text-mask.ts';
+import { fillFiles } from './message-files.ts';
 import type { Models } from './model.ts';
 
 /** @param models - without them every call fails with MODEL_UNKNOWN */
 export function accessModels(
   models: Models | undefined,
-  attempt: Pick<NodeContext, 'idempotencyKey' | 'signal' | 'emit' | 'spend' | 'secrets'>,
+  attempt: Pick<NodeContext, 'idempotencyKey' | 'signal' | 'emit' | 'spend' | 'secrets' | 'files'>,
 ): ModelAccess {
   return {
     async generate(call, { idempotencyKey = attempt.idempotencyKey, signal = attempt.signal } = {}) {
@@ -20,7 +21,7 @@ export function accessModels(
         throw new NodeFailure('no models are configured', { code: 'MODEL_UNKNOWN', applied: 'no' });
       const response = await models.generate({
         ...call,
-        messages: withoutSecrets(call.messages, attempt.secrets),
+        messages: await fillFiles(withoutSecrets(call.messages, attempt.secrets), attempt.files),
         idempotencyKey,
         signal,
         onDelta: (delta) =>

@@ -6,6 +6,7 @@ import type {
   ModelTool,
   ProviderTool,
   ToolCallPart,
+  ToolResultPart,
 } from '../../graph/contracts/model-contract.ts';
 import type { JsonSchema } from '../../graph/contracts/node-type.ts';
 
@@ -35,6 +36,8 @@ export interface Turn {
 /** What a call gave, as the model is told. */
 export interface ToldResult {
   readonly output: unknown;
+  /** With images, for a provider that takes them. */
+  readonly parts?: NonNullable<ToolResultPart['parts']>;
   readonly isError?: true;
 }
 

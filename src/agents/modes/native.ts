@@ -1,6 +1,6 @@
 /** The provider's own tool calls: it is told of the tools, and its answer holds the calls. */
 import { textOf, type ToolCallPart, type ToolResultPart } from '../../graph/contracts/model-contract.ts';
-import type { Mode, Offer } from './mode.ts';
+import type { Mode, Offer, ToldResult } from './mode.ts';
 
 export function nativeMode({ tools, answer }: Offer): Mode {
   return {
@@ -21,8 +21,15 @@ export function nativeMode({ tools, answer }: Offer): Mode {
     tell: (calls, results) => ({
       role: 'tool',
       content: calls.map(({ id, tool }, index): ToolResultPart => {
-        const { output, isError } = results[index] ?? { output: null };
-        return { type: 'tool-result', id, tool, output, ...(isError === true && { isError }) };
+        const { output, parts, isError } = results[index] ?? ({ output: null } as ToldResult);
+        return {
+          type: 'tool-result',
+          id,
+          tool,
+          output,
+          ...(parts !== undefined && { parts }),
+          ...(isError === true && { isError }),
+        };
       }),
     }),
   };

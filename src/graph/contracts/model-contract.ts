@@ -1,4 +1,5 @@
 /** What nodes and language models say to each other: messages and their parts, one call, one answer. Everything here can be stored. */
+import type { FileRef } from '../file-ref.ts';
 
 type JsonSchema = Readonly<Record<string, unknown>>;
 
@@ -14,18 +15,21 @@ export interface TextPart extends Part {
   readonly text: string;
 }
 
+/** Bytes, a URL that the provider can read, or a stored file, whose bytes `ctx.models` fills in: so a conversation holds no bytes. */
+export type MediaData = Uint8Array | string | FileRef;
+
 export interface ImagePart extends Part {
   readonly type: 'image';
-  /** Bytes, or a URL that the provider can read. */
-  readonly data: Uint8Array | string;
+  readonly data: MediaData;
   /** `image/png`. Default: as the bytes say. */
   readonly mediaType?: string;
+  /** For messages to people. */
+  readonly name?: string;
 }
 
 export interface FilePart extends Part {
   readonly type: 'file';
-  /** Bytes, or a URL that the provider can read. */
-  readonly data: Uint8Array | string;
+  readonly data: MediaData;
   /** `application/pdf`. */
   readonly mediaType: string;
   readonly name?: string;
@@ -58,7 +62,7 @@ export interface ToolResultPart extends Part {
   readonly tool: string;
   /** A text, or any JSON value. */
   readonly output?: unknown;
-  /** In place of `output`, for a model that can look at images and files. */
+  /** In place of `output`, for a provider that takes images and files. */
   readonly parts?: readonly (TextPart | ImagePart | FilePart)[];
   readonly isError?: boolean;
 }

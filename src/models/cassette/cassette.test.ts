@@ -1,4 +1,4 @@
-/** Cassettes: what is recorded is played back to equal requests, and nothing secret stands in the file (L9). */
+/** Cassettes: what is recorded is played back to equal requests, and nothing secret stands in the file (L11). */
 import { appendFileSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -48,7 +48,7 @@ async function taped(requests: readonly ModelRequest[], more: Partial<CassetteOp
   return path;
 }
 
-test('L9 a request gets the answer on record, in any order and however often, and the recorder is asked once', async () => {
+test('L11 a request gets the answer on record, in any order and however often, and the recorder is asked once', async () => {
   const path = newPath();
   const record = createScriptedModels([
     { reasoning: 'hm', text: 'one', calls: [{ tool: 't', input: { a: 1 } }] },
@@ -74,7 +74,7 @@ test('L9 a request gets the answer on record, in any order and however often, an
   ]);
 });
 
-test('L9 an agent recorded once runs on its cassette alone, tools and all', async () => {
+test('L11 an agent recorded once runs on its cassette alone, tools and all', async () => {
   const path = newPath();
   const double = tool({
     description: 'Doubles.',
@@ -93,7 +93,7 @@ test('L9 an agent recorded once runs on its cassette alone, tools and all', asyn
   expect(script.requests).toHaveLength(2);
 });
 
-test('L9 a request that is not on record is refused with the nearest call and what differs from it', async () => {
+test('L11 a request that is not on record is refused with the nearest call and what differs from it', async () => {
   const talk: ModelMessage[] = [
     { role: 'system', content: 'Be brief.' },
     { role: 'user', content: 'What of the very large and heavy stone?' },
@@ -127,7 +127,7 @@ test('L9 a request that is not on record is refused with the nearest call and wh
   });
 });
 
-test('L9 only the owner may read the file, and no secret stands in it, of a request or an answer', async () => {
+test('L11 only the owner may read the file, and no secret stands in it, of a request or an answer', async () => {
   const key = 'sk-live-0123456789';
   const secrets = { API_KEY: key };
   const asked = request([
@@ -156,7 +156,7 @@ test('L9 only the owner may read the file, and no secret stands in it, of a requ
   expect((await models.generate(request(messages))).content).toMatchObject([{ text: 're: "Say [secret:API_KEY]"' }]);
 });
 
-test('L9 variables of the environment that are named like secrets are taken out unless others are named', async () => {
+test('L11 variables of the environment that are named like secrets are taken out unless others are named', async () => {
   process.env['CASSETTE_TEST_API_KEY'] = 'value-of-the-key';
   try {
     const asked = request('It is value-of-the-key.');
@@ -168,7 +168,7 @@ test('L9 variables of the environment that are named like secrets are taken out 
   }
 });
 
-test('L9 what a killed recorder left half written is passed over and replaced, and any other damage is told with its line', async () => {
+test('L11 what a killed recorder left half written is passed over and replaced, and any other damage is told with its line', async () => {
   const path = await taped([request('1')]);
   appendFileSync(path, '{"call":"x","sett');
   const record = createScriptedModels(['later']);

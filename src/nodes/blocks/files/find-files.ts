@@ -22,8 +22,6 @@ export async function findFiles(
   isIgnored: IsIgnored,
   signal: AbortSignal,
 ): Promise<readonly string[]> {
-  const globs = patterns.map((pattern) => pattern.replace(/^\.\//, ''));
-  const sources = globs.map((glob) => picomatch.makeRe(glob).source);
   const paths: string[] = [];
   const walk = async (below: string): Promise<void> => {
     signal.throwIfAborted();
@@ -34,6 +32,15 @@ export async function findFiles(
     }
   };
   await walk('');
+  return matchPaths(paths, patterns, signal)
+    .filter((path) => !isIgnored(join(folder, path), false))
+    .sort();
+}
+
+/** Those of relative paths that patterns name. @throws NodeFailure INPUT_INVALID patterns that take too long */
+export function matchPaths(paths: readonly string[], patterns: readonly string[], signal: AbortSignal): string[] {
+  const globs = patterns.map((pattern) => pattern.replace(/^\.\//, ''));
+  const sources = globs.map((glob) => picomatch.makeRe(glob).source);
   const found: string[] = [];
   for (let at = 0; at < paths.length; at += batchSize) {
     signal.throwIfAborted();
@@ -41,7 +48,7 @@ export async function findFiles(
     const isNamed = matchBatch(batch, sources);
     found.push(...batch.filter((path, index) => isNamed[index] === true || globs.includes(path)));
   }
-  return found.filter((path) => !isIgnored(join(folder, path), false)).sort();
+  return found;
 }
 
 /** Only here can an expression be stopped that is being matched. */

@@ -1,0 +1,126 @@
+/** Files of a folder of this machine. Nothing outside is read or written, whatever links are in it, and nothing of git's own. */
+import { createHash } from 'node:crypto';
+import { relative, sep } from 'node:path';
+import { NodeFailure, type Reconciliation, type StateView } from '../../graph/contracts/node-contract.ts';
+import { fileLimitBytes } from '../../nodes/blocks/files/text-encoding.ts';
+import { checkPatterns, findFiles } from '../../nodes/blocks/files/find-files.ts';
+import { createIgnoreRules } from '../../nodes/blocks/files/ignored-files.ts';
+import { confinePath, type ConfinedPath } from '../../nodes/file/confined-path.ts';
+import { fileFailure } from '../../nodes/file/file-failure.ts';
+import { changeInTurn, lookAtTarget, writeLocalFile } from '../../nodes/file/local-file.ts';
+import { resolveLinks, resolveLocalPath } from '../../nodes/file/local-path.ts';
+import { readRegularFile } from '../../nodes/file/read-regular-file.ts';
+import { removeLeftovers } from '../../nodes/file/write-atomically.ts';
+import type { FileStore, FileStoreContext, OpenFiles, PlannedWrite, WrittenFile } from '../../ports/file-store.ts';
+
+export interface LocalFilesOptions {
+  /** The folder; relative to where the process was started. */
+  readonly root: string | ((given: { readonly state: StateView }) => string);
+  /** Offer no tools that write. Default false. */
+  readonly isReadOnly?: boolean;
+  /** Images that are read are shown to the model. Default false: it is told of them. */
+  readonly showsImages?: boolean;
+}
+
+/** Makes a store of the files of a folder. Whoever writes there is asked first, unless the agent's `allow` says otherwise. */
+export function localFiles({ root, isReadOnly = false, showsImages = false }: LocalFilesOptions): FileStore {
+  return {
+    isShared: true,
+    isReadOnly,
+    showsImages,
+    open: (ctx) =>
+      new LocalFiles(ctx, resolveLocalPath(typeof root === 'function' ? root({ state: ctx.state }) : root)),
+  };
+}
+
+class LocalFiles implements OpenFiles {
+  readonly #ctx: FileStoreContext;
+  readonly #root: string;
+
+  constructor(ctx: FileStoreContext, root: string) {
+    this.#ctx = ctx;
+    this.#root = root;
+  }
+
+  async read(path: string): Promise<Uint8Array> {
+    const place = await this.#place(path);
+    return this.#readAt(place).catch((error: unknown) => {
+      throw named(error, place.path, path);
+    });
+  }
+
+  async list(patterns: readonly string[], signal: AbortSignal): Promise<readonly string[]> {
+    checkPatterns('patterns', patterns);
+    const folder = resolveLinks(this.#root);
+    return findFiles(folder, patterns, createIgnoreRules(folder, [], true), signal);
+  }
+
+  async write({ path, file, before }: PlannedWrite, idempotencyKey: string): Promise<void> {
+    const place = await this.#place(path);
+    const bytes = await this.#ctx.files.get(file);
+    await changeInTurn(place.path, async () => {
+      await lookAtTarget(place.path);
+      if ((await this.#hashAt(place)) !== before)
+        throw fileFailure('FILE_CHANGED', path, 'was changed by somebody else: read it again');
+      await writeLocalFile({ ...place, bytes, createParents: true, key: idempotencyKey });
+    }).catch((error: unknown) => {
+      throw named(error, place.path, path);
+    });
+  }
+
+  async reconcile({ path, file, before }: PlannedWrite, idempotencyKey: string): Promise<Reconciliation> {
+    const place = await this.#place(path);
+    await removeLeftovers(place, idempotencyKey);
+    const now = await this.#hashAt(place);
+    if (now === file.hash) return { happened: true, output: { path, file } };
+    return { happened: now === before ? false : 'unknown' };
+  }
+
+  take(): void {}
+
+  async verify(written: readonly WrittenFile[]): ReturnType<OpenFiles['verify']> {
+    const missing: string[] = [];
+    const changed: string[] = [];
+    for (const [path, hash] of new Map(written.map(({ path, file }) => [path, file.hash]))) {
+      const now = await this.#place(path).then((place) => this.#hashAt(place));
+      if (now === null) missing.push(path);
+      else if (now !== hash) changed.push(path);
+    }
+    return { missing, changed };
+  }
+
+  artifacts(): Readonly<Record<string, unknown>> {
+    return {};
+  }
+
+  /** Where a path leads. @throws NodeFailure PATH_REFUSED */
+  async #place(path: string): Promise<ConfinedPath> {
+    const place = await confinePath(path, this.#root);
+    const way = relative(resolveLinks(this.#root), place.path).split(sep);
+    if (way.some((part) => part.toLowerCase() === '.git')) throw fileFailure('PATH_REFUSED', path, "is git's own");
+    return place;
+  }
+
+  async #readAt({ path, isGranted }: ConfinedPath): Promise<Buffer> {
+    return readRegularFile(path, { limitBytes: fileLimitBytes, isGranted });
+  }
+
+  /** Null: nothing is there. */
+  async #hashAt(place: ConfinedPath): Promise<string | null> {
+    try {
+      return createHash('sha256')
+        .update(await this.#readAt(place))
+        .digest('hex');
+    } catch (error) {
+      if ((error as { readonly code?: unknown }).code === 'ENOENT') return null;
+      throw error;
+    }
+  }
+}
+
+/** A failure that names the file as the model did: where the folder is, is nobody's business, and no two machines have it in one place. */
+function named(error: unknown, place: string, path: string): unknown {
+  if (!(error instanceof NodeFailure)) return error;
+  const { message, code, applied } = error;
+  return new NodeFailure(message.replaceAll(place, path), { code, applied, data: { path } });
+}

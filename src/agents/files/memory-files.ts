@@ -1,0 +1,85 @@
+/** Files that are nowhere but in the run: their bytes are stored once, beside its history, and forks, exports and resumes have them. */
+import { FileRef } from '../../graph/file-ref.ts';
+import type { StateView } from '../../graph/contracts/node-contract.ts';
+import { matchPaths } from '../../nodes/blocks/files/find-files.ts';
+import { fileFailure } from '../../nodes/file/file-failure.ts';
+import type { FileStore, FileStoreContext, OpenFiles, WrittenFile } from '../../ports/file-store.ts';
+import { isPlainObject } from '../../state/values/plain.ts';
+
+/** Files by path: references to stored bytes, texts, or bytes. */
+export type GivenFiles = Readonly<Record<string, FileRef | string | Uint8Array>>;
+
+export interface MemoryFilesOptions {
+  /** The artifact in which the files are: the agent begins with those that it finds there, and leaves them there. Default: none. */
+  readonly as?: string;
+  /** Files to begin with, beside those of `as`. */
+  readonly from?: GivenFiles | ((given: { readonly state: StateView }) => GivenFiles);
+  /** Images that are read are shown to the model. Default false: it is told of them. */
+  readonly showsImages?: boolean;
+}
+
+/** Makes a store of files that are kept with the run. Writing there asks nobody. */
+export function memoryFiles({ as, from = {}, showsImages = false }: MemoryFilesOptions = {}): FileStore {
+  return {
+    isShared: false,
+    isReadOnly: false,
+    showsImages,
+    open: (ctx) => {
+      const kept = as === undefined ? undefined : ctx.state.artifacts[as];
+      const given = typeof from === 'function' ? from({ state: ctx.state }) : from;
+      return new MemoryFiles(ctx, as, { ...given, ...(isPlainObject(kept) && (kept as GivenFiles)) });
+    },
+  };
+}
+
+class MemoryFiles implements OpenFiles {
+  readonly #ctx: FileStoreContext;
+  readonly #as: string | undefined;
+  readonly #files: Map<string, GivenFiles[string]>;
+
+  constructor(ctx: FileStoreContext, as: string | undefined, given: GivenFiles) {
+    this.#ctx = ctx;
+    this.#as = as;
+    this.#files = new Map(Object.entries(given));
+  }
+
+  async read(path: string): Promise<Uint8Array> {
+    const found = this.#files.get(plainPath(path));
+    if (found === undefined) throw fileFailure('FILE_NOT_FOUND', path, 'is not there');
+    if (typeof found === 'string') return Buffer.from(found);
+    return found instanceof FileRef ? this.#ctx.files.get(found) : found;
+  }
+
+  async list(patterns: readonly string[], signal: AbortSignal): Promise<readonly string[]> {
+    return matchPaths([...this.#files.keys()], patterns, signal).toSorted();
+  }
+
+  /** The bytes are stored already; the file is there as soon as the write is on record. */
+  async write({ path }: WrittenFile): Promise<void> {
+    plainPath(path);
+  }
+
+  async reconcile(): Promise<{ readonly happened: false }> {
+    return { happened: false };
+  }
+
+  take({ path, file }: WrittenFile): void {
+    this.#files.set(plainPath(path), file);
+  }
+
+  async verify(): ReturnType<OpenFiles['verify']> {
+    return { missing: [], changed: [] };
+  }
+
+  artifacts(): Readonly<Record<string, unknown>> {
+    return this.#as === undefined ? {} : { [this.#as]: Object.fromEntries(this.#files) };
+  }
+}
+
+/** One name for a file, however it is written. @throws NodeFailure PATH_REFUSED a path that would lead elsewhere */
+function plainPath(path: string): string {
+  const parts = path.split('/').filter((part) => part !== '' && part !== '.');
+  if (parts.length === 0 || path.startsWith('/') || parts.includes('..'))
+    throw fileFailure('PATH_REFUSED', path, 'is no relative path of a file');
+  return parts.join('/');
+}

@@ -1,0 +1,29 @@
+/** The files of an agent, opened once for each attempt of its node. */
+import type { FileStore, OpenFiles } from '../../ports/file-store.ts';
+import { hashText } from '../../state/values/hash.ts';
+import type { AgentNode } from '../agent-tool.ts';
+import { recordedWrites, writtenIn } from './written-files.ts';
+
+/** Open files by their store and by the attempt's signal, which is the attempt's own: what is kept by it ends with it. */
+const opened = new WeakMap<FileStore, WeakMap<AbortSignal, Promise<OpenFiles>>>();
+
+/** The files as this attempt sees them. The first call of an attempt that is repeated tells of what was changed behind its back. */
+export function openFiles(store: FileStore, node: AgentNode): Promise<OpenFiles> {
+  const attempts = opened.get(store) ?? new WeakMap<AbortSignal, Promise<OpenFiles>>();
+  opened.set(store, attempts);
+  let files = attempts.get(node.signal);
+  if (files === undefined) attempts.set(node.signal, (files = open(store, node)));
+  return files;
+}
+
+async function open(store: FileStore, node: AgentNode): Promise<OpenFiles> {
+  const files = store.open(node);
+  for (const written of writtenIn(node)) files.take(written);
+  const found = await files.verify(recordedWrites(node));
+  if (found.missing.length + found.changed.length > 0) {
+    // Named by what it tells, so that the same is told once however often the attempt is repeated.
+    const name = `files-changed ${hashText(JSON.stringify(found)).slice(0, 12)}`;
+    node.emit({ type: 'files-changed', ...found }, { recorded: true, name });
+  }
+  return files;
+}

@@ -1,0 +1,62 @@
+/** Tools that write: what is to be written is put on record first, so that a write in doubt can be told by what is there. */
+import { createHash } from 'node:crypto';
+import { basename } from 'node:path';
+import type { NodeContext, StepContext } from '../../graph/contracts/node-contract.ts';
+import type { OpenFiles, FileStore, PlannedWrite } from '../../ports/file-store.ts';
+import { tool, type ComposedTool } from '../agent-tool.ts';
+import { openFiles } from './open-files.ts';
+import { noteWritten, planStep, writeStep } from './written-files.ts';
+
+/** What the file is to hold, of what it holds now; undefined: there is none yet. */
+type Change = (before: string | undefined) => string;
+
+/** Makes a tool that changes one file by what its arguments say. */
+export function writeTool(
+  store: FileStore,
+  about: Pick<ComposedTool, 'description' | 'input'>,
+  changeOf: (args: Readonly<Record<string, unknown>>) => Change,
+): ComposedTool {
+  return tool({
+    ...about,
+    composed: true,
+    // Whether a person is asked first.
+    effect: store.isShared ? 'write' : 'pure',
+    run: async (args, ctx) => {
+      const given = args as Readonly<Record<string, unknown>> & { readonly path: string };
+      const files = await openFiles(store, ctx);
+      const planned = await ctx.step(planStep, { effect: 'read', input: args }, () =>
+        plan(ctx, files, given.path, changeOf(given)),
+      );
+      const { path, file } = planned;
+      const options = {
+        effect: store.isShared ? 'write' : 'pure',
+        input: args,
+        reconcile: ({ idempotencyKey }: Pick<StepContext, 'idempotencyKey'>) =>
+          files.reconcile(planned, idempotencyKey),
+      } as const;
+      const written = await ctx.step(writeStep, options, async ({ idempotencyKey }) => {
+        await files.write(planned, idempotencyKey);
+        return { path, file };
+      });
+      files.take(written);
+      noteWritten(ctx, written);
+      return `${path}: ${planned.before === null ? 'made' : 'written'}, ${file.sizeBytes} bytes`;
+    },
+  }) as unknown as ComposedTool;
+}
+
+async function plan(ctx: NodeContext, files: OpenFiles, path: string, change: Change): Promise<PlannedWrite> {
+  const found = await readIfThere(files, path);
+  const text = change(found === undefined ? undefined : Buffer.from(found).toString('utf8'));
+  const file = await ctx.files.put(Buffer.from(text), { name: basename(path), type: 'text/plain' });
+  return { path, file, before: found === undefined ? null : createHash('sha256').update(found).digest('hex') };
+}
+
+async function readIfThere(files: OpenFiles, path: string): Promise<Uint8Array | undefined> {
+  try {
+    return await files.read(path);
+  } catch (error) {
+    if (['ENOENT', 'FILE_NOT_FOUND'].includes(String((error as { readonly code?: unknown }).code))) return undefined;
+    throw error;
+  }
+}

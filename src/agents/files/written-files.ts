@@ -1,0 +1,55 @@
+/** What an agent has written, as its records have it: found again when its function is repeated, and kept when older records are retired. */
+import { FileRef } from '../../graph/file-ref.ts';
+import type { WrittenFile } from '../../ports/file-store.ts';
+import { isPlainObject } from '../../state/values/plain.ts';
+import type { AgentNode } from '../agent-tool.ts';
+import type { KeptConversation } from '../turn-note.ts';
+
+/** The steps of a write: what is to be written, and the write itself. */
+export const planStep = 'plan';
+export const writeStep = 'write';
+
+/** By the attempt's signal, which is the attempt's own: what is kept by it ends with it. */
+const byAttempt = new WeakMap<AbortSignal, Map<string, WrittenFile>>();
+
+function filesOf(node: Pick<AgentNode, 'signal' | 'retired'>): Map<string, WrittenFile> {
+  let files = byAttempt.get(node.signal);
+  if (files === undefined) {
+    files = new Map(keptFiles(node).map((written) => [written.path, written]));
+    byAttempt.set(node.signal, files);
+  }
+  return files;
+}
+
+/** Of calls whose records were retired. */
+function keptFiles({ retired }: Pick<AgentNode, 'retired'>): readonly WrittenFile[] {
+  return (retired as Partial<KeptConversation> | undefined)?.tools?.files ?? [];
+}
+
+/** Told of each write in turn, also of those on record when a function is repeated. */
+export function noteWritten(node: Pick<AgentNode, 'signal' | 'retired'>, written: WrittenFile): void {
+  filesOf(node).set(written.path, written);
+}
+
+/** What was written up to here in this attempt and in what it repeats: the newest of each path. */
+export function writtenIn(node: Pick<AgentNode, 'signal' | 'retired'>): readonly WrittenFile[] {
+  return [...filesOf(node).values()];
+}
+
+/** What was on record as written when the attempt began. A file whose last write is in doubt is left out: that one is judged by itself. */
+export function recordedWrites(node: Pick<AgentNode, 'past' | 'retired'>): readonly WrittenFile[] {
+  const written = new Map(keptFiles(node).map((each) => [each.path, each]));
+  const steps = node.past.steps().filter(({ status }) => status === 'done');
+  const done = new Set(steps.map(({ name }) => name));
+  for (const { name, output } of steps) {
+    const [, call, step] = /^(tool (?:write|edit)_file .*) (plan|write)$/.exec(name) ?? [];
+    if (!isWritten(output)) continue;
+    if (step === writeStep) written.set(output.path, output);
+    else if (step === planStep && !done.has(`${call} ${writeStep}`)) written.delete(output.path);
+  }
+  return [...written.values()];
+}
+
+function isWritten(value: unknown): value is WrittenFile {
+  return isPlainObject(value) && typeof value['path'] === 'string' && value['file'] instanceof FileRef;
+}
