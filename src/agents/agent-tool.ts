@@ -83,6 +83,7 @@ const sharedKeys = [
   'cacheable',
   'callsMax',
   'onFailure',
+  'showsImages',
 ] as const satisfies readonly (keyof NodeTool)[];
 const functionKeys = [
   ...sharedKeys,
@@ -94,7 +95,7 @@ const functionKeys = [
   'timeoutMs',
   'reconcile',
 ] as const satisfies readonly (keyof FunctionTool)[];
-const composedKeys = [...sharedKeys, 'run', 'composed'] as const satisfies readonly (keyof ComposedTool)[];
+const composedKeys = [...sharedKeys, 'run', 'composed', 'effect'] as const satisfies readonly (keyof ComposedTool)[];
 const nodeKeys = [...sharedKeys, 'node'] as const satisfies readonly (keyof NodeTool)[];
 
 export type AgentTool<Schema extends AnySchema = AnySchema> =

@@ -24,5 +24,5 @@ async function fill(value: unknown, files: FileAccess): Promise<unknown> {
 }
 
 async function fillPart(part: ImagePart | FilePart, file: FileRef, files: FileAccess): Promise<ImagePart | FilePart> {
-  return { name: file.name, mediaType: file.type, ...part, data: await files.get(file) } as ImagePart | FilePart;
+  return { name: file.name, mediaType: file.type, ...part, data: await files.get(file) };
 }

@@ -1,5 +1,4 @@
 /** Files of agents: what tools give, where they may not reach, and what a kill leaves (A30, A31). */
-import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
   existsSync,
@@ -25,7 +24,7 @@ import {
   type Bench,
 } from '../../../test/engine-kit.ts';
 import { createMemoryBlobs } from '../../blobs/memory-blobs.ts';
-import type { ModelMessage, ToolResultPart } from '../../graph/contracts/model-contract.ts';
+import type { ToolResultPart } from '../../graph/contracts/model-contract.ts';
 import { FileRef } from '../../graph/file-ref.ts';
 import type { Graph } from '../../graph/graph.ts';
 import { createScriptedModels, type ScriptedCall, type ScriptedModels } from '../../models/scripted.ts';
@@ -73,7 +72,7 @@ function kit(files: FileStore, turns: readonly Turn[], config: Partial<AgentConf
 /** What the model was told of each call, in order. */
 function toldTo({ requests }: ScriptedModels): readonly ToolResultPart[] {
   const { messages = [] } = requests.at(-1) ?? {};
-  return (messages as readonly ModelMessage[]).flatMap((message) => (message.role === 'tool' ? message.content : []));
+  return messages.flatMap((message) => (message.role === 'tool' ? message.content : []));
 }
 
 /** What the model is told of each of these calls, one a turn. */
@@ -356,39 +355,6 @@ test(
     expect(readFileSync(join(root, 'report.md'), 'utf8')).toBe('final draft\n');
   },
 );
-
-test('L3 images and files of the run’s input are references in the conversation, and bytes for the model', async () => {
-  const models = createScriptedModels(['A stone.']);
-  const bench = createBench({ models });
-  const photo = await bench.engine.files.put(Buffer.from('pixels'), { name: 'photo.png', type: 'image/png' });
-  const paper = await bench.engine.files.put(Buffer.from('pages'), { name: 'paper.pdf', type: 'application/pdf' });
-  const own = agent({
-    model: 'm',
-    prompt: ({ state }) => {
-      const { image, file } = state.input as { readonly image: FileRef; readonly file: FileRef };
-      return [
-        {
-          role: 'user',
-          content: [
-            { type: 'text', text: 'What is it?' },
-            { type: 'image', data: image },
-            { type: 'file', data: file, mediaType: 'application/pdf' },
-          ],
-        },
-      ];
-    },
-  });
-  const graph = graphOf('g', [{ id: 'a', ...own }], edges('> a', 'a >'));
-  const { runId, state } = await runToRest(bench.engine, graph, { image: photo, file: paper });
-  expect(state.outputs).toEqual({ a: 'A stone.' });
-  const [asked] = models.requests[0]?.messages ?? [];
-  expect((asked?.content as readonly object[]).slice(1)).toEqual([
-    { type: 'image', data: new Uint8Array(Buffer.from('pixels')), mediaType: 'image/png', name: 'photo.png' },
-    { type: 'file', data: new Uint8Array(Buffer.from('pages')), mediaType: 'application/pdf', name: 'paper.pdf' },
-  ]);
-  const rows = await bench.store.readCheckpoints({ tenant: 'default', runId }, { from: 0, to: 99 });
-  expect(JSON.stringify(rows)).not.toContain(Buffer.from('pixels').toString('base64'));
-});
 
 test('A30 files in memory outlast a summary, after which earlier writes are on no live record', async () => {
   const ask = tool({

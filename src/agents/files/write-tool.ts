@@ -42,7 +42,7 @@ export function writeTool(
       noteWritten(ctx, written);
       return `${path}: ${planned.before === null ? 'made' : 'written'}, ${file.sizeBytes} bytes`;
     },
-  }) as unknown as ComposedTool;
+  });
 }
 
 async function plan(ctx: NodeContext, files: OpenFiles, path: string, change: Change): Promise<PlannedWrite> {

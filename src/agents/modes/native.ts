@@ -2,6 +2,8 @@
 import { textOf, type ToolCallPart, type ToolResultPart } from '../../graph/contracts/model-contract.ts';
 import type { Mode, Offer, ToldResult } from './mode.ts';
 
+const nothing: ToldResult = { output: null };
+
 export function nativeMode({ tools, answer }: Offer): Mode {
   return {
     request: { ...(tools.length > 0 && { tools }), ...(answer !== undefined && { schema: answer }) },
@@ -21,7 +23,7 @@ export function nativeMode({ tools, answer }: Offer): Mode {
     tell: (calls, results) => ({
       role: 'tool',
       content: calls.map(({ id, tool }, index): ToolResultPart => {
-        const { output, parts, isError } = results[index] ?? ({ output: null } as ToldResult);
+        const { output, parts, isError } = results[index] ?? nothing;
         return {
           type: 'tool-result',
           id,
