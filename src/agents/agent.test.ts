@@ -105,7 +105,7 @@ test('P6 an option that a tool does not have is refused where the tool is made',
   expect(made({ run: () => 1, isIdempotent: true })).toThrow(
     /tool knows no option "isIdempotent"; it knows .*idempotent/u,
   );
-  expect(made({ run: () => 1, composed: true, effect: 'read' })).toThrow(/no option "effect"/u);
+  expect(made({ run: () => 1, composed: true, idempotent: true })).toThrow(/no option "idempotent"/u);
   expect(made({ node: {}, retry: { attempts: 2 } })).toThrow(/no option "retry"/u);
   expect(() => tool(undefined as never)).toThrow(/tool needs a configuration/u);
 });

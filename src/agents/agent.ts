@@ -121,6 +121,7 @@ export function agent<S extends StateView = StateView, Schema extends AnySchema 
   const described = describeConfig({ instructions, prompt, context, history });
   const own = described.config as { readonly history: HistoryLimit } & Opening & Pick<AgentConfig, 'context'>;
   const run = async (ctx: NodeContext): Promise<unknown> => {
+    const opened = files === undefined ? undefined : await openFiles(files, ctx);
     const answer = await converse(ctx, openingOf(own, ctx), {
       settings,
       box,
@@ -133,9 +134,7 @@ export function agent<S extends StateView = StateView, Schema extends AnySchema 
       steps: { ...calls, fallbacks, counted },
       context: typeof own.context === 'function' ? own.context(ctx) : own.context,
     });
-    return files === undefined
-      ? answer
-      : outcome({ output: answer, artifacts: (await openFiles(files, ctx)).artifacts() });
+    return opened === undefined ? answer : outcome({ output: answer, artifacts: opened.artifacts() });
   };
   const implementation = { run, codeText: `${described.codeText}\n${box.codeText}` };
   const { callsMax, description = typeof instructions === 'string' ? instructions : 'An agent.' } = config;

@@ -385,6 +385,6 @@ test('A30 files in memory outlast a summary, after which earlier writes are on n
   await engine.answer('r', paused.waits[0]?.waitId ?? '', 'this one');
   const { status, state } = await resumeToRest(engine, 'r', graph);
   expect([status, state.outputs]).toEqual(['completed', { a: 'Done.' }]);
-  expect(JSON.stringify(models.requests)).toContain('"tool":"read_file","output":"early"');
+  expect(JSON.stringify(models.requests)).toContain(String.raw`read_file gave \"early\"`);
   expect(Object.keys(state.artifacts['files'] as object)).toEqual(['early.txt', 'later.txt']);
 });

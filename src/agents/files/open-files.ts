@@ -7,7 +7,7 @@ import { recordedWrites, writtenIn } from './written-files.ts';
 /** Open files by their store and by the attempt's signal, which is the attempt's own: what is kept by it ends with it. */
 const opened = new WeakMap<FileStore, WeakMap<AbortSignal, Promise<OpenFiles>>>();
 
-/** The files as this attempt sees them. The first call of an attempt that is repeated tells of what was changed behind its back. */
+/** The files as this attempt sees them. The agent opens them before all else; where its function is repeated, that tells of what was changed behind its back. */
 export function openFiles(store: FileStore, node: AgentNode): Promise<OpenFiles> {
   const attempts = opened.get(store) ?? new WeakMap<AbortSignal, Promise<OpenFiles>>();
   opened.set(store, attempts);
