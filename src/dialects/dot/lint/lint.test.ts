@@ -149,6 +149,8 @@ test.each<readonly [string, string, readonly string[]]>([
     digraph('start -> a -> exit\na [thread_id=t, prompt=x]'),
     ['warning inert_attribute 6:4'],
   ],
+  ['inert_attribute: full', digraph('start -> a -> exit\na [fidelity=full, prompt=x]'), ['warning inert_attribute 6:4']],
+  ['inert_attribute: loop_restart', digraph('start -> a -> exit [loop_restart=true]\na [prompt=x]'), ['warning inert_attribute 5:21']],
   [
     'inert_attribute: another type',
     digraph('start -> a -> exit\na [tool_command="make", prompt=x]'),
@@ -230,7 +232,7 @@ test('DOT1 a text that is no digraph is GRAPH_PARSE with its line; fmt refuses i
   expect(formatDot('digraph p{a->b}')).toBe('digraph p {\n  a -> b\n}\n');
 });
 
-test('DOT7 an inline pipeline is held to grants, by the stages that need them', () => {
+test('DOT17 an inline pipeline is held to grants, by the stages that need them', () => {
   const text = digraph(
     'start -> t -> a -> exit\nt [shape=parallelogram, tool_command=make]\na [prompt=x, llm_model="m:1"]',
   );

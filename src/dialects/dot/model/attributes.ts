@@ -93,7 +93,7 @@ const edgeRules: Rules = {
   weight: integer,
   fidelity,
   thread_id: later('text', 'stages share no conversation'),
-  loop_restart: boolean,
+  loop_restart: later('boolean', 'the edge is taken as any other: the run goes on with its context and its counters'),
 };
 
 export const attributeRules: Readonly<Record<AttributePlace, Rules>> = {

@@ -39,7 +39,7 @@ test('11.6.3 the answer of a model is kept whole in the output, its head in the 
   expect(prompt).toContain(`Answer of a:\n${'x'.repeat(2_000)} […3000 more characters]`);
 });
 
-test('DOT10 the fidelity of the edge wins over the stage’s, and that over the graph’s', async () => {
+test('DOT6 the fidelity of the edge wins over the stage’s, and that over the graph’s', async () => {
   const prompts = async (edge: string, stage: string, graph: string): Promise<string> => {
     const models = createScriptedModels((_, index) => (index === 0 ? 'first answer' : 'ok'));
     const text = digraph(
@@ -91,7 +91,7 @@ test('11.6.8 a command that fails gives its stage’s failure, with what it said
   expect(output).toMatchObject({ failures: [{ stage: 'a', reason: 'the command exited with 3: bad', led_to: 'b' }] });
 });
 
-test('DOT7 the goal and parameters reach commands as variables of their environment, and become no syntax', async () => {
+test('DOT16 the goal and parameters reach commands as variables of their environment, and become no syntax', async () => {
   const text = digraph(
     'start -> a -> exit\na [shape=parallelogram, tool_command="x=1; printf \'%s|%s|%s\' \\"$goal\\" \\"$who\\" \\"$x\\""]',
     'graph [params=who]',
@@ -128,7 +128,7 @@ test.each(['Fix', '[F] Fix', 'fix', 'f', 'F', 'b'])(
   },
 );
 
-test('DOT6 an answer that means no choice is refused, and the question stays open', async () => {
+test('DOT7 an answer that means no choice is refused, and the question stays open', async () => {
   const { engine, result } = await runDot(human);
   await expect(engine.answer(result.runId, result.waits[0]?.waitId ?? '', 'perhaps')).rejects.toMatchObject({
     code: 'ANSWER_INVALID',
@@ -145,7 +145,7 @@ test('6.2.3 6.6 a choice is not lost between the answer and the next stage, in a
   expect(stages.begun).toEqual(['b']);
 });
 
-test('DOT6 a question that nobody answers in time takes the default choice, or fails its stage', async () => {
+test('DOT7 a question that nobody answers in time takes the default choice, or fails its stage', async () => {
   const timed = (more: string): string =>
     digraph(
       `start -> gate\ngate [shape=hexagon, timeout=5s${more}]\ngate -> a [label=Yes]\ngate -> b [label=No]\na -> exit\nb -> exit\n${box('a', 'b')}`,
