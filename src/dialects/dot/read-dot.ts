@@ -26,8 +26,8 @@ import { printDot } from './text/print-dot.ts';
 
 /** What the reader of pipelines is handed beside the text. */
 export interface DotOptions {
-  /** The block types there are; `Shell` is what runs the commands of tool stages. */
-  readonly nodeTypes: readonly NodeType[];
+  /** The block types there are, as `createNodeTypes()` gives them; `Shell` runs the commands of tool stages. Default: none. */
+  readonly nodeTypes?: readonly NodeType[];
   /** Handlers by type, beside those of the language or in place of them. */
   readonly handlers?: Readonly<Record<string, StageHandler>>;
   /** Path of the file. Default `inline`. */
@@ -52,7 +52,7 @@ const textMax = 5 * 1024 * 1024;
  * @throws GRAPH_PARSE the text is no digraph, with the first place in `line`; GRAPH_INVALID with all violations; PERMISSION_DENIED an
  *   inline pipeline reaches for more than it is granted, and nothing else is wrong with it
  */
-export function readDot(text: string, options: DotOptions): TextWorkflow {
+export function readDot(text: string, options: DotOptions = {}): TextWorkflow {
   const { workflow, violations, isUnreadable } = check(text, options);
   if (workflow !== undefined) return workflow;
   const { source = 'inline' } = options;
@@ -72,13 +72,13 @@ export function readDot(text: string, options: DotOptions): TextWorkflow {
 }
 
 /** Says what a text is and what is wrong with it; never throws, whatever the text. What it may reach for is not asked. */
-export function checkDot(text: string, options: DotOptions): CheckedPipeline {
+export function checkDot(text: string, options: DotOptions = {}): CheckedPipeline {
   const { workflow, violations } = check(text, { ...options, origin: 'file' });
   return { workflow, violations };
 }
 
 /** Reads the pipeline that a run was started with, from the text that was kept with it. @throws GRAPH_PARSE, and as {@link readDot} */
-export function readKeptDot(text: string, options: Omit<DotOptions, 'source' | 'origin'>): TextWorkflow {
+export function readKeptDot(text: string, options: Omit<DotOptions, 'source' | 'origin'> = {}): TextWorkflow {
   const { origin, source, text: kept } = parseKept(text);
   return readDot(kept, { ...options, origin: origin === 'inline' ? 'inline' : 'file', source });
 }
@@ -130,7 +130,7 @@ function check(text: string, options: DotOptions): Checked {
   // A file that is cut short in the middle would be reported as one in which everything is missing.
   if (!isUnreadable) lintPipeline(createReport(faults, pipeline, layout, new Set(own.keys())));
   const withheld = withheldBy(options);
-  const handlers = new Map([...builtInHandlers(options.nodeTypes), ...own]);
+  const handlers = new Map([...builtInHandlers(options.nodeTypes ?? []), ...own]);
   if (withheld !== undefined) refuseNeeds(faults, pipeline, handlers, withheld);
   if (faults.hasErrors) return done(isUnreadable);
   const inputs = inputsOf(pipeline);
