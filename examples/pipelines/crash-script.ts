@@ -36,8 +36,10 @@ function openEngine(store: Store, _folder: string, watch: (graph: Graph) => Grap
 
 await runCrashScript({
   enter: (folder) => process.chdir(folder),
-  inspect: () => ['notes.txt', 'verdict.txt'].map((file) => (existsSync(file) ? readFileSync(file, 'utf8') : '')).join(''),
-  graph: () => readDot(readFileSync(join(import.meta.dirname, `${name}.dot`), 'utf8'), { nodeTypes, source: `${name}.dot` }).graph,
+  inspect: () =>
+    ['notes.txt', 'verdict.txt'].map((file) => (existsSync(file) ? readFileSync(file, 'utf8') : '')).join(''),
+  graph: () =>
+    readDot(readFileSync(join(import.meta.dirname, `${name}.dot`), 'utf8'), { nodeTypes, source: `${name}.dot` }).graph,
   input: {},
   answer: ({ prompt = '' }) => (prompt.includes('Publish') ? 'Yes' : undefined),
   decide: () => undefined,

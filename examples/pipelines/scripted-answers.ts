@@ -3,12 +3,14 @@ import { createScriptedModels, type ScriptedModels } from '../../src/models/scri
 import { textOf } from '../../src/graph/contracts/model-contract.ts';
 
 function answerTo(prompt: string): string {
-  if (prompt.includes('Write the ')) return prompt.includes('review: fail') ? 'A second draft, with dates.' : 'A first draft.';
+  if (prompt.includes('Write the '))
+    return prompt.includes('review: fail') ? 'A second draft, with dates.' : 'A first draft.';
   if (prompt.includes('Review the draft'))
     return prompt.includes('second draft')
       ? 'Well done.\n{"outcome": "success"}'
       : '{"outcome": "fail", "failure_reason": "there are no dates"}';
-  if (prompt.includes('fast enough')) return 'It takes twice as long.\n{"outcome": "fail", "failure_reason": "too slow"}';
+  if (prompt.includes('fast enough'))
+    return 'It takes twice as long.\n{"outcome": "fail", "failure_reason": "too slow"}';
   return 'It is.\n{"outcome": "success"}';
 }
 

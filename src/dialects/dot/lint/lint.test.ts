@@ -149,8 +149,16 @@ test.each<readonly [string, string, readonly string[]]>([
     digraph('start -> a -> exit\na [thread_id=t, prompt=x]'),
     ['warning inert_attribute 6:4'],
   ],
-  ['inert_attribute: full', digraph('start -> a -> exit\na [fidelity=full, prompt=x]'), ['warning inert_attribute 6:4']],
-  ['inert_attribute: loop_restart', digraph('start -> a -> exit [loop_restart=true]\na [prompt=x]'), ['warning inert_attribute 5:21']],
+  [
+    'inert_attribute: full',
+    digraph('start -> a -> exit\na [fidelity=full, prompt=x]'),
+    ['warning inert_attribute 6:4'],
+  ],
+  [
+    'inert_attribute: loop_restart',
+    digraph('start -> a -> exit [loop_restart=true]\na [prompt=x]'),
+    ['warning inert_attribute 5:21'],
+  ],
   [
     'inert_attribute: another type',
     digraph('start -> a -> exit\na [tool_command="make", prompt=x]'),

@@ -169,9 +169,12 @@ class PipelineReader {
       if (rule === undefined) {
         if (!drawn.has(key)) warn('unknown_attribute', `there is no ${place} attribute ${key}`, guess(key, place));
       } else if (key.endsWith('fidelity') && value === 'full')
-        warn('inert_attribute', 'stages share no conversation: full tells as much as summary:high', 'write summary:high');
-      else if (rule.inert !== undefined)
-        warn('inert_attribute', `${key} has no effect: ${rule.inert}`, 'take it out');
+        warn(
+          'inert_attribute',
+          'stages share no conversation: full tells as much as summary:high',
+          'write summary:high',
+        );
+      else if (rule.inert !== undefined) warn('inert_attribute', `${key} has no effect: ${rule.inert}`, 'take it out');
       const isLong = key === 'class' && value.length > classMax;
       const fault = isLong ? `has over ${classMax} characters` : rule && valueFault(rule, value);
       if (fault !== undefined) this.#refuseValue(key, value, fault, valueAt);
