@@ -5,8 +5,8 @@ export const doorsMutants: readonly Mutant[] = [
   {
     name: "an answer that a model gives is recorded as a person's",
     file: 'src/mcp/tools/resume-workflow.ts',
-    old: "by: 'model', ",
-    new: '',
+    old: "const by = 'model';",
+    new: "const by = 'person';",
     tests: ['test/mcp/questions.test.ts'],
   },
   {
@@ -24,11 +24,25 @@ export const doorsMutants: readonly Mutant[] = [
     tests: ['src/cli/exit-codes.test.ts'],
   },
   {
-    name: 'a refused answer ends with exit code 0',
-    file: 'src/cli/commands/answers.ts',
-    old: 'code: first === undefined ? 0 : exitCodeOf(first.error)',
-    new: 'code: first === undefined ? 0 : 0 * exitCodeOf(first.error)',
-    tests: ['src/cli/exit-codes.test.ts'],
+    name: 'of several answers those that fit are given though another does not',
+    file: 'src/engine/runs/answer.ts',
+    old: 'if (faults.length > 0)',
+    new: 'if (faults.length === answers.length)',
+    tests: ['src/operations/workflows/workflow-operations.test.ts'],
+  },
+  {
+    name: 'of several answers those before one that came too late are given',
+    file: 'src/engine/runs/answer.ts',
+    old: 'if (fitting.length > 1) await refuseTaken',
+    new: 'if (fitting.length > 99) await refuseTaken',
+    tests: ['src/operations/workflows/workflow-operations.test.ts'],
+  },
+  {
+    name: 'an effect that its owner may still be in is told as in doubt',
+    file: 'src/history/read/log.ts',
+    old: 'isInDoubt: seq === run.head && (isHeld(run) || isUnowned(run, isWorkerDead)),',
+    new: 'isInDoubt: seq === run.head,',
+    tests: ['src/history/read/log.test.ts'],
   },
   {
     name: 'doctor with findings ends with exit code 0',

@@ -65,6 +65,8 @@ export async function runStepOf<T>(
   if (isEffect({ effect: options.effect ?? 'pure' })) activation.beginEffect(key);
   try {
     if (core.committer.isFull) await core.loop.drained();
+    const pause = core.pace.pause();
+    if (pause !== undefined) await pause;
     return await new StepCall(core, activation, key, options, fn).perform();
   } finally {
     if (activation.generation === generation) {

@@ -20,6 +20,7 @@ import { rootFrameRun, type FrameRun } from './frame-run.ts';
 import { Ledger } from './ledger.ts';
 import type { Loop } from './loop.ts';
 import type { RecordedPast } from './recorded-past.ts';
+import { Pace } from './pace.ts';
 import { RunSecrets } from './run-secrets.ts';
 import { Standing, type Moment } from './standing.ts';
 
@@ -68,6 +69,7 @@ export class RunCore {
   readonly loop: Loop;
   readonly agenda: Agenda = new Agenda();
   readonly ledger: Ledger = new Ledger();
+  readonly pace: Pace;
   readonly draft: Draft;
   readonly committer: Committer;
   readonly standing: Standing;
@@ -86,6 +88,7 @@ export class RunCore {
   constructor(options: RunCoreOptions) {
     const { env, run, claim, graph, loaded } = options;
     this.env = env;
+    this.pace = new Pace(env.clock);
     this.run = run;
     this.claim = claim;
     this.loop = options.loop;

@@ -1,0 +1,36 @@
+import { expect, test } from 'vitest';
+import { createBench, edges, graphOf, node, runToRest } from '../../../test/engine-kit.ts';
+import { createVirtualClock } from '../../testing/virtual-clock.ts';
+
+test('X4 a long row of steps that end at once gives way to the rest of the process, and a short one does not', async () => {
+  const clock = createVirtualClock({ isAutomatic: true });
+  let nowMs = 0;
+  let turns = 0;
+  const slow = {
+    ...clock,
+    // Each look at it takes a millisecond: steps that compute, as they do on a real clock.
+    monotonic: () => (nowMs += 1),
+    defer: (callback: () => void) => {
+      turns += 1;
+      clock.defer(callback);
+    },
+  };
+  const row = async (count: number): Promise<number> => {
+    turns = 0;
+    const bench = createBench({ clock: slow });
+    const graph = graphOf(
+      'row',
+      [
+        node('a', 'read', async (ctx) => {
+          for (let index = 0; index < count; index++) await ctx.step(`s${index}`, {}, () => index);
+        }),
+      ],
+      edges('> a', 'a >'),
+    );
+    expect((await runToRest(bench.engine, graph)).status).toBe('completed');
+    return turns;
+  };
+  const few = await row(60);
+  const many = await row(2_000);
+  expect(many - few).toBeGreaterThanOrEqual(15);
+});
