@@ -37,4 +37,25 @@ export const agentMutants: readonly Mutant[] = [
     new: '',
     tests: ['src/agents/injections.test.ts'],
   },
+  {
+    name: "a tool call of the AI SDK's loop is made though no model asked for it",
+    file: 'src/ai-sdk/durable-tools.ts',
+    old: '?? attempt.refuse(`tool ${name}`, reason)',
+    new: '?? 1',
+    tests: ['src/ai-sdk/traps.test.ts'],
+  },
+  {
+    name: 'a stream that was cut off is asked for again, and its pieces come twice',
+    file: 'src/ai-sdk/durable-model.ts',
+    old: 'const isInterrupted = told.queue.hasBegun;',
+    new: 'const isInterrupted = false;',
+    tests: ['src/ai-sdk/streams.test.ts'],
+  },
+  {
+    name: "a call of the AI SDK's loop that lets the provider act is repeated after a crash",
+    file: 'src/ai-sdk/model-calls.ts',
+    old: 'idempotent: idempotent || !isActing,',
+    new: 'idempotent: true,',
+    tests: ['src/ai-sdk/streams.test.ts'],
+  },
 ];

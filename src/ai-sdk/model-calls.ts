@@ -1,7 +1,9 @@
 /** The model calls of one conversation, each a step that is known by what was asked (A2, A3). */
 import { CallRecord, type RecordedCall } from '../agents/call-record.ts';
 import { CairnError } from '../errors.ts';
+import type { SecretReader } from '../graph/contracts/context-access.ts';
 import type { RetryPolicy, StepContext } from '../graph/contracts/node-contract.ts';
+import { costsOf, withoutSecrets } from '../ports/model-access.ts';
 import type { AskedCalls } from './asked-calls.ts';
 import type { Attempt } from './attempt.ts';
 import { providerErrorOf } from './provider-error.ts';
@@ -81,7 +83,7 @@ export class ModelCalls {
         attempt.ctx.step(name, stepOptions, async (step): Promise<RecordedCall<RecordedAnswer>> => {
           // Pieces of an attempt that is over are void: a page that shows them drops them.
           if (isRecorded || step.attempt > 1) attempt.ctx.emit({ type: 'model-restarted', call: step.idempotencyKey });
-          const made = await make({ options: optionsFor(request, step), step, defaults });
+          const made = await make({ options: optionsFor(request, step, attempt.ctx.secrets), step, defaults });
           return { response: made, marks };
         }),
       );
@@ -112,17 +114,22 @@ export class ModelCalls {
   }
 }
 
-function optionsFor(request: SdkCallOptions, { idempotencyKey, signal }: StepContext): SdkCallOptions {
-  const { abortSignal, headers } = request;
+function optionsFor(
+  request: SdkCallOptions,
+  { idempotencyKey, signal }: StepContext,
+  secrets: SecretReader,
+): SdkCallOptions {
+  const { abortSignal, headers, prompt } = request;
   return {
     ...request,
+    prompt: withoutSecrets(prompt, secrets),
     abortSignal: abortSignal === undefined ? signal : AbortSignal.any([signal, abortSignal]),
     headers: { ...headers, 'Idempotency-Key': idempotencyKey },
   };
 }
 
-/** Says what a call has cost. What a provider counts wrongly is left out: it was bought, and the answer is worth more than the count. */
+/** Says what a call has cost. */
 export function spendOn(step: StepContext, { inputTokens, outputTokens }: SdkUsage): void {
-  const counts = { inputTokens: inputTokens.total ?? 0, outputTokens: outputTokens.total ?? 0 };
-  step.spend(Object.fromEntries(Object.entries(counts).filter(([, count]) => Number.isFinite(count) && count > 0)));
+  const usage = { inputTokens: inputTokens.total ?? 0, outputTokens: outputTokens.total ?? 0 };
+  step.spend(costsOf({ usage }));
 }

@@ -3,7 +3,7 @@
  * its own (Q7). Secrets that the run knows are masked in what a model is asked (N6.4): whatever brought them into a prompt.
  */
 import type { Amounts } from '../graph/amounts.ts';
-import type { ModelAccess, ModelCall, ModelDeltaEvent, ModelResponse } from '../graph/contracts/model-contract.ts';
+import type { ModelAccess, ModelDeltaEvent, ModelResponse } from '../graph/contracts/model-contract.ts';
 import type { SecretReader } from '../graph/contracts/context-access.ts';
 import { NodeFailure, type NodeContext } from '../graph/contracts/node-contract.ts';
 import { TextMask } from '../state/secrecy/text-mask.ts';
@@ -34,13 +34,17 @@ export function accessModels(
   };
 }
 
-function withoutSecrets(messages: ModelCall['messages'], reader: SecretReader): ModelCall['messages'] {
+/** What a model is asked, with the secrets that the run knows masked. */
+export function withoutSecrets<Asked>(asked: Asked, reader: SecretReader): Asked {
   const secrets = [...(reader.known?.() ?? [])];
-  return secrets.length === 0 ? messages : (new TextMask(secrets).all(messages) as ModelCall['messages']);
+  return secrets.length === 0 ? asked : (new TextMask(secrets).all(asked) as Asked);
 }
 
 /** What a call has cost, by unit. What a provider counts wrongly is left out: it was bought, and the answer is worth more than the count. */
-function costsOf({ usage: { inputTokens, outputTokens }, cost = 0 }: ModelResponse): Amounts {
+export function costsOf({
+  usage: { inputTokens, outputTokens },
+  cost = 0,
+}: Pick<ModelResponse, 'usage' | 'cost'>): Amounts {
   const isSpent = ([, amount]: readonly [string, number]): boolean => Number.isFinite(amount) && amount > 0;
   return Object.fromEntries(Object.entries({ inputTokens, outputTokens, cost }).filter(isSpent));
 }
