@@ -44,4 +44,11 @@ export const cassetteMutants: readonly Mutant[] = [
     new: 'void written;',
     tests: ['src/agents/files/files.test.ts'],
   },
+  {
+    name: 'the reviewing agent may run any command of git',
+    file: 'examples/repo-review/graph.ts',
+    old: "program === 'git' && reads && isPlain",
+    new: "program === 'git'",
+    tests: ['examples/repo-review/repo-review.test.ts'],
+  },
 ];

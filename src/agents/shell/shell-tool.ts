@@ -1,5 +1,5 @@
 /** A tool that lets a model run programs. A person is asked before each, unless the agent's `allow` says otherwise. */
-import { NodeFailure, type EffectClass } from '../../graph/contracts/node-contract.ts';
+import { NodeFailure, type EffectClass, type StateView } from '../../graph/contracts/node-contract.ts';
 import type { SecretReference } from '../../graph/secret-reference.ts';
 import { beforeEffect } from '../../nodes/draft/before-effect.ts';
 import { resolveSecrets } from '../../nodes/secrets/secret.ts';
@@ -11,7 +11,7 @@ export type Command = readonly string[];
 
 export interface ShellToolOptions {
   /** Where programs run. Default: where the process was started. */
-  readonly cwd?: string;
+  readonly cwd?: string | ((given: { readonly state: StateView }) => string);
   /** Beside PATH, HOME and LANG, the whole environment. CAIRN_IDEMPOTENCY_KEY is added. */
   readonly env?: Readonly<Record<string, string | SecretReference>>;
   /** Why a command is not run at all, which the model is told; undefined: it may be. Default: any may be. */
@@ -58,18 +58,38 @@ export function shellTool(options: ShellToolOptions = {}): FunctionTool {
     effect,
     timeoutMs,
     ...(approval !== undefined && { approval: approval as Approval<unknown> }),
-    run: async (args, { idempotencyKey, signal, secrets, emit }) => {
+    run: async (args, { idempotencyKey, signal, secrets, emit, node }) => {
       const { command } = args as { readonly command: Command };
       const { request, mask } = await beforeEffect(async () => {
         const reason = refuses?.(command);
-        if (reason !== undefined) throw new NodeFailure(reason, { code: 'COMMAND_REFUSED', applied: 'no' });
+        if (reason !== undefined)
+          throw new NodeFailure(reason, {
+            code: 'COMMAND_REFUSED',
+            applied: 'no',
+          });
         const resolved = await resolveSecrets(env, secrets);
-        const given = { command, env: resolved.value as Record<string, string>, ...(cwd !== undefined && { cwd }) };
-        return { request: createShellRequest(given, idempotencyKey), mask: resolved.mask };
+        const place = typeof cwd === 'function' ? cwd({ state: node.state }) : cwd;
+        const given = {
+          command,
+          env: resolved.value as Record<string, string>,
+          ...(place !== undefined && { cwd: place }),
+        };
+        return {
+          request: createShellRequest(given, idempotencyKey),
+          mask: resolved.mask,
+        };
       });
-      const end = await runCommand({ emit, signal }, request, { mask, maxOutputBytes: outputBytesMax });
+      const end = await runCommand({ emit, signal }, request, {
+        mask,
+        maxOutputBytes: outputBytesMax,
+      });
       const { exitCode, signal: endedBy, stdout, stderr } = end;
-      return { exitCode, ...(endedBy !== null && { signal: endedBy }), stdout, ...(stderr !== '' && { stderr }) };
+      return {
+        exitCode,
+        ...(endedBy !== null && { signal: endedBy }),
+        stdout,
+        ...(stderr !== '' && { stderr }),
+      };
     },
   });
 }
