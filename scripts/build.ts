@@ -7,7 +7,7 @@
 import { chmodSync, existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { rolldown, type InputOptions, type OutputChunk, type OutputOptions } from 'rolldown';
-import { asciiOnly, builtinsByCall, importFromModules, noSourceLines } from './build/plugins.ts';
+import { asciiOnly, builtinsByCall, builtinsWhenUsed, importFromModules, noSourceLines } from './build/plugins.ts';
 import { collectLicenses } from './build/licenses.ts';
 import { buildTypes } from './build/types.ts';
 
@@ -24,6 +24,8 @@ const doors = Object.values(manifest.exports).flatMap((door) =>
 );
 /** What the executable loads when a command needs it. */
 const modulesOfCommands = ['cli/working', 'app/config/read-config'];
+/** What stands in for a store that is not there is bundled with the commands that list: its door brings the whole library. */
+const importedByCommands = [...doors.filter((door) => door !== 'stores/memory/index'), ...modulesOfCommands];
 /** Programs of processes that others start. */
 const programs = ['nodes/blocks/sql/sqlite-child'];
 const peers = Object.keys(manifest.peerDependencies);
@@ -81,12 +83,12 @@ async function buildCommandLine(): Promise<readonly OutputChunk[]> {
   const chunks = await write(
     {
       input: { cairn: 'src/cli/main.ts' },
-      plugins: [importFromModules(join(root, 'src'), [...doors, ...modulesOfCommands])],
+      plugins: [importFromModules(join(root, 'src'), importedByCommands)],
     },
     {
       dir: join(next, 'bin'),
       format: 'cjs',
-      plugins: [asciiOnly],
+      plugins: [builtinsWhenUsed, asciiOnly],
       entryFileNames: '[name].cjs',
       chunkFileNames: '[name].cjs',
       codeSplitting: {

@@ -187,6 +187,30 @@ export const graph = new AgentGraph({}).addNode('a', (): string => 'hi').addEdge
   expect(cairn('ls')).toContain('hello');
 });
 
+test('P6 the code is in ASCII, and a command that lists runs loads no more of Node than it needs', () => {
+  // One character beyond Latin-1 doubles what a file takes in memory.
+  expect(codeFiles().filter((file) => /[^\0-\x7f]/u.test(read(file)))).toEqual([]);
+  const place = join(installed.app, 'listed');
+  mkdirSync(place);
+  writeFileSync(
+    join(place, 'hello.yaml'),
+    'name: hello\nblocks:\n  - id: hi\n    type: EchoBlock\n    inputs: { message: hi }\n',
+  );
+  run(process.execPath, [installed.executable, 'run', 'hello.yaml'], place);
+  const tell = join(place, 'tell.cjs');
+  writeFileSync(tell, "process.on('exit', () => console.log(process.moduleLoadList.join('\\n')));");
+  const listed = run(process.execPath, ['--require', tell, installed.executable, 'ls'], place);
+  expect(listed).toContain('completed');
+  expect(listed).toContain('NativeModule sqlite');
+  expect(listed).not.toMatch(/NativeModule (crypto|stream|perf_hooks)$/mu);
+  // Where there is no store, an empty one stands in, and the library is not loaded for it.
+  const empty = join(installed.app, 'empty');
+  mkdirSync(empty);
+  const nothing = run(process.execPath, ['--require', tell, installed.executable, 'ls'], empty);
+  expect(nothing).toContain('NativeModule os');
+  expect(nothing).not.toMatch(/NativeModule (crypto|stream|sqlite)$/mu);
+}, 60_000);
+
 test('the lock file names the optional packages of every platform, so that a clone can be installed on each', () => {
   type Locked = { readonly optionalDependencies?: Readonly<Record<string, string>> };
   const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as {

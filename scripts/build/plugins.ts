@@ -25,6 +25,29 @@ export const builtinsByCall: Plugin = {
   },
 };
 
+/** Takes Node's modules where they are used, in a bundle of commands that only read: most need no `node:crypto`, which brings the streams. */
+export const builtinsWhenUsed: Plugin = {
+  name: 'builtins-when-used',
+  renderChunk(code, { fileName }) {
+    const taken: [string, string][] = [];
+    const without = code.replaceAll(
+      /^let (\w+) = require\("(node:[\w/]+)"\);$/gm,
+      (_, name: string, module: string) => {
+        taken.push([name, module]);
+        return '';
+      },
+    );
+    const used = taken.reduce(
+      (text, [name, module]) =>
+        text.replaceAll(new RegExp(`\\b${name}\\.`, 'g'), `process.getBuiltinModule("${module}").`),
+      without,
+    );
+    const left = taken.find(([name]) => new RegExp(`\\b${name}\\b`).test(used));
+    if (left !== undefined) throw new Error(`${fileName} uses ${left[1]} in a form not known here`);
+    return { code: used, map: null };
+  },
+};
+
 /**
  * Writes what is not ASCII as escapes. One character beyond Latin-1 makes V8 keep the whole file in two bytes a character, which is
  * slower to read and takes twice the memory.
