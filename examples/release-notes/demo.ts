@@ -4,7 +4,7 @@
  *
  * `npm run demo -- --kill-in NODE` kills the process in that node. All other arguments go to `cairn run`.
  */
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { join, relative } from 'node:path';
 import { graph } from './graph.ts';
 
@@ -20,6 +20,14 @@ if (at >= 0 && !nodeIds.includes(killIn ?? '')) {
   process.exit(2);
 }
 
+/** The run that was named, if it was there before: the demo then only shows it again. */
+function knownRun(): string | undefined {
+  const runId = args[args.indexOf('--run-id') + 1];
+  if (!args.includes('--run-id') || runId === undefined) return undefined;
+  return spawnSync(process.execPath, [main, 'log', runId, '--limit', '1', '--json']).status === 0 ? runId : undefined;
+}
+
+const known = knownRun();
 const child = spawn(process.execPath, [main, 'run', module, '--input', 'paceMs=400', ...args], {
   stdio: 'inherit',
   // The commands that it prints are to be those of the npm script, which finds this repository's Node.
@@ -31,5 +39,9 @@ process.on('SIGTERM', () => child.kill('SIGTERM'));
 child.on('close', (code, signal) => {
   if (signal === 'SIGKILL')
     console.error('\nThe process was killed. What it had committed is kept: see npm run -s cairn -- ls');
+  else if (known !== undefined)
+    console.error(
+      `\nRun ${known} was there before. To start over, take another id: npm run demo -- --run-id ${known}-2, or forget all runs first: rm -r .cairn`,
+    );
   process.exitCode = signal === 'SIGKILL' && killIn !== undefined ? 0 : (code ?? 1);
 });

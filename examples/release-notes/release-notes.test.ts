@@ -225,4 +225,7 @@ it('the demo stops at its question without a terminal, and prints the commands t
   const answered = await run(folder, [main, 'answer', runId, 'approve', 'approve', '--resume'], env);
   expect(answered).toMatchObject({ code: 0 });
   expect(readFileSync(input.out, 'utf8')).toContain('# repo 1.3.0');
+  expect(demo.text).not.toContain('start over');
+  const again = await run(folder, [example('demo.ts'), '--run-id', runId, ...inputs]);
+  expect(again.text).toContain(`To start over, take another id: npm run demo -- --run-id ${runId}-2`);
 });

@@ -5,6 +5,7 @@ import { answerCommand } from './commands/answer.ts';
 import { backupCommand } from './commands/backup.ts';
 import { cancelCommand } from './commands/cancel.ts';
 import { cleanupCommand } from './commands/cleanup.ts';
+import { createCompletionCommand } from './commands/completion.ts';
 import { convertCommand } from './commands/convert.ts';
 import { diffCommand } from './commands/diff.ts';
 import { doctorCommand } from './commands/doctor.ts';
@@ -71,6 +72,7 @@ const commands: readonly Command[] = [
   workerCommand,
   scheduleCommand,
   mcpCommand,
+  createCompletionCommand(() => commands),
 ];
 
 /** Handles that a graph's module left open do not keep the command from ending. */

@@ -1,0 +1,55 @@
+/** `cairn completion`: what shells need to complete command lines. */
+import { withReading } from '../../app/place/open-reading.ts';
+import { perform } from '../../operations/declare/perform.ts';
+import { listRuns } from '../../operations/runs/list-runs.ts';
+import type { Command } from '../command.ts';
+import { bashCompletion } from '../completion/bash.ts';
+import { completedCommands, type CompletedCommand } from '../completion/completed.ts';
+import { fishCompletion } from '../completion/fish.ts';
+import { zshCompletion } from '../completion/zsh.ts';
+import { printable } from '../text/printable.ts';
+
+interface CompletionArguments {
+  readonly shell: string;
+}
+
+const scripts: Readonly<Record<string, (commands: readonly CompletedCommand[]) => string>> = {
+  bash: bashCompletion,
+  zsh: zshCompletion,
+  fish: fishCompletion,
+};
+
+/** So many runs are offered, the newest. */
+const runsMax = 50;
+
+/** @param commands - all there are, this one included */
+export function createCompletionCommand(commands: () => readonly Command[]): Command<CompletionArguments> {
+  return {
+    name: 'completion',
+    summary: 'print what a shell needs to complete commands, options and runs',
+    fields: {
+      shell: {
+        type: 'text',
+        description: 'the shell',
+        isRequired: true,
+        isPositional: true,
+        choices: [...Object.keys(scripts), 'runs'],
+      },
+    },
+    details: 'The scripts ask for runs by: cairn completion runs, which prints the newest, a line each.',
+    examples: [
+      { line: 'source <(cairn completion bash)', does: 'in ~/.bashrc; for zsh alike in ~/.zshrc, behind compinit' },
+      { line: 'cairn completion fish > ~/.config/fish/completions/cairn.fish', does: 'for fish, once' },
+    ],
+    async execute(session, { shell }) {
+      const script = scripts[shell]?.(completedCommands(commands()));
+      if (script !== undefined) {
+        session.screen.print(script.trimEnd());
+        return 0;
+      }
+      const { runs } = await withReading(session, (context) => perform(listRuns, context, { limit: runsMax }));
+      session.screen.print(...runs.map(({ runId }) => printable(runId)));
+      return 0;
+    },
+  };
+}
