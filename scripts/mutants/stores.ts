@@ -65,4 +65,18 @@ export const storesMutants: readonly Mutant[] = [
     new: "const isSpent = isOpen || kind === 'cancel';",
     tests: ['src/stores/sqlite/sqlite-store.test.ts'],
   },
+  {
+    name: 'a lost place is looked for among the next thousand checkpoints only',
+    file: 'src/stores/sqlite/tables/checkpoint-places.ts',
+    old: 'return !this.#arePlacesWhole;',
+    new: 'return this.#arePlacesWhole === undefined;',
+    tests: ['src/stores/sqlite/file/file-damage.test.ts'],
+  },
+  {
+    name: 'places that are removed count as lost',
+    file: 'src/stores/sqlite/tables/checkpoint-places.ts',
+    old: '    this.#count(-this.#deletePlacesOfRun().run(run).changes);',
+    new: '    this.#deletePlacesOfRun().run(run);',
+    tests: ['src/stores/sqlite/file/file-damage.test.ts'],
+  },
 ];

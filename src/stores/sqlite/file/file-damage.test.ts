@@ -106,6 +106,40 @@ test.each([
 });
 
 test.each([
+  [
+    'has lost its newest checkpoint',
+    "delete from places where seq = 6 and run = (select no from runs where run_id = 'left')",
+    false,
+  ],
+  ['has lost nothing', 'select 1', true],
+  ['has lost nothing, in a file from before places were counted', 'delete from placed where one = 3', true],
+])(
+  'P6 however much was written since, a run that was left and %s is taken up if it is whole',
+  async (_, sql, isWhole) => {
+    const filled = openSqliteStore({ path });
+    const left = await startRun(filled, 'left');
+    await commitMany(filled, left, 1, 5);
+    const removed = await startRun(filled, 'removed');
+    await commitMany(filled, await startRun(filled, 'other'), 1, 5);
+    await commitMany(filled, removed, 1, 1_100);
+    await commitMany(filled, left, 6, 6);
+    await filled.releaseClaim(removed);
+    await filled.removeRun(removed);
+    await filled.close();
+    tamper(sql);
+    const store = openSqliteStore({ path });
+    const claimed = claim(store, isWhole ? 'other' : 'left');
+    const lost = {
+      code: 'STORE_CORRUPT',
+      message: expect.stringContaining('newest checkpoints of run left') as string,
+    };
+    if (isWhole) expect((await claimed).claim).toBeDefined();
+    else await expect(claimed).rejects.toMatchObject(lost);
+    await store.close();
+  },
+);
+
+test.each([
   ['is gone', 'delete from checkpoints where id = (select max(id) - 2 from checkpoints)'],
   ['says it is of another run', 'update checkpoints set run = 7 where id = (select max(id) from checkpoints)'],
   [

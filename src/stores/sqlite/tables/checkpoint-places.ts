@@ -33,6 +33,8 @@ export class CheckpointPlaces {
   #upTo: number | undefined;
   #nextNo: number | undefined;
   #version = -1;
+  /** Whether as many places are there as were written: looked at once, as a file is damaged while nobody has it open. */
+  #arePlacesWhole: boolean | undefined;
   readonly #selectUpTo: Statement;
   readonly #selectNextNo: Statement;
   readonly #selectPlace: Statement;
@@ -45,6 +47,8 @@ export class CheckpointPlaces {
   readonly #deletePlace: Statement;
   readonly #deleteOfRun: Statement;
   readonly #deletePlacesOfRun: Statement;
+  readonly #countMore: Statement;
+  readonly #selectLost: Statement;
 
   constructor(prepare: Prepare) {
     this.#selectUpTo = prepare('select up_to from placed where one = 1');
@@ -67,6 +71,12 @@ export class CheckpointPlaces {
     this.#deletePlace = prepare('delete from places where run = ? and seq = ?');
     this.#deleteOfRun = prepare('delete from checkpoints where id in (select id from places where run = ?)');
     this.#deletePlacesOfRun = prepare('delete from places where run = ?');
+    // A file from before they were counted is counted once.
+    this.#countMore = prepare(
+      `insert into placed (one, up_to) values (3, (select count(*) from places))
+         on conflict (one) do update set up_to = up_to + ?`,
+    );
+    this.#selectLost = prepare('select 1 from placed where one = 3 and up_to > (select count(*) from places)');
   }
 
   /** A transaction has begun; the version is another one if another connection has written since the last. */
@@ -99,10 +109,17 @@ export class CheckpointPlaces {
     return (row as { id: number } | undefined)?.id;
   }
 
-  /** Whether a checkpoint of the run behind this one has lost its place. Looked for among those written after it, as far as that is quick. */
+  /**
+   * Whether a checkpoint of the run behind this one may have lost its place. Looked for among those written after it, as far as that is
+   * quick; behind them, any place that was lost may be one of this run.
+   */
   hasBehind(run: number, seq: number): boolean {
     const id = this.find(run, seq);
-    return id !== undefined && this.#selectBehind().get(id, id + behindMax, run, seq) !== undefined;
+    if (id === undefined) return false;
+    if (this.#selectBehind().get(id, id + behindMax, run, seq) !== undefined) return true;
+    if (this.#readUpTo() <= id + behindMax) return false;
+    this.#arePlacesWhole ??= this.#selectLost().get() === undefined;
+    return !this.#arePlacesWhole;
   }
 
   remove(run: number, seqs: readonly number[]): void {
@@ -110,7 +127,7 @@ export class CheckpointPlaces {
     for (const seq of seqs) {
       const id = this.find(run, seq);
       if (id !== undefined) this.#delete().run(id);
-      this.#deletePlace().run(run, seq);
+      this.#count(-this.#deletePlace().run(run, seq).changes);
     }
     this.#setUpTo();
   }
@@ -118,7 +135,7 @@ export class CheckpointPlaces {
   removeRun(run: number): void {
     this.#placeAll();
     this.#deleteOfRun().run(run);
-    this.#deletePlacesOfRun().run(run);
+    this.#count(-this.#deletePlacesOfRun().run(run).changes);
     this.#setUpTo();
   }
 
@@ -129,8 +146,13 @@ export class CheckpointPlaces {
   }
 
   #placeAll(): void {
-    this.#place().run(this.#readUpTo());
+    this.#count(this.#place().run(this.#readUpTo()).changes);
     this.#setUpTo();
+  }
+
+  /** So many places more are there. */
+  #count(more: number | bigint): void {
+    this.#countMore().run(more);
   }
 
   /** All that are there have a place. After a removal too, since SQLite may give the ids of the newest ones again. */

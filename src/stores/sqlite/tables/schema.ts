@@ -19,7 +19,7 @@ const pageBytes = 16_384;
  * Runs are clustered by id and have few indexes, as an admission is waited for and writes a page for each: a run's
  * key, which people type, is looked for along the index of statuses, in which a listing also tells graphs apart.
  *
- * The second row of `placed` holds the largest token of a run that was removed: none is given again.
+ * The second row of `placed` holds the largest token of a run that was removed: none is given again. The third holds the number of places.
  *
  * Runs that were admitted and never claimed have a status of their own and an index in the order of `claimNext`, so that a long queue is
  * not sorted for each, and a run that is claimed as it is admitted writes no page of it. `head_seen` is the head as it was when the run's
