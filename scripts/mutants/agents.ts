@@ -33,8 +33,8 @@ export const agentMutants: readonly Mutant[] = [
   {
     name: 'a model is told secrets that the run knows',
     file: 'src/ports/model-access.ts',
-    old: 'messages: withoutSecrets(call.messages, attempt.secrets),',
-    new: '',
+    old: 'withoutSecrets(call.messages, attempt.secrets)',
+    new: 'call.messages',
     tests: ['src/agents/injections.test.ts'],
   },
   {

@@ -11,7 +11,7 @@ export const dialectsMutants: readonly Mutant[] = [
   },
   {
     name: "an inline workflow's block is granted all that it asks for",
-    file: 'src/dialects/yaml/run/block-context.ts',
+    file: 'src/dialects/block-context.ts',
     old: '(need: Need): boolean => this.#workflow.withheld?.(need) === undefined;',
     new: '(need: Need): boolean => this.#workflow.withheld?.(need) !== null;',
     tests: ['test/yaml/inline-reach.test.ts'],
