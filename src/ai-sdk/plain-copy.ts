@@ -16,11 +16,13 @@ export function plainCopy(value: unknown): unknown {
 export function isCopyOf(copy: unknown, value: unknown): boolean {
   if (copy === value) return true;
   if (typeof copy !== 'object' || copy === null || typeof value !== 'object' || value === null) return false;
+  // Most are plain, and asking for the class of an object is dear.
+  if (Object.getPrototypeOf(copy) === Object.prototype)
+    return isCopyOfProperties(copy as Record<string, unknown>, value as Record<string, unknown>);
   if (Array.isArray(copy)) return Array.isArray(value) && isCopyOfList(copy, value);
-  if (ArrayBuffer.isView(copy)) return value instanceof Uint8Array && Buffer.compare(copy as Uint8Array, value) === 0;
+  if (copy instanceof Uint8Array) return value instanceof Uint8Array && Buffer.compare(copy, value) === 0;
   if (copy instanceof URL) return value instanceof URL && copy.href === value.href;
-  if (copy instanceof Date) return value instanceof Date && copy.getTime() === value.getTime();
-  return isCopyOfProperties(copy as Record<string, unknown>, value as Record<string, unknown>);
+  return copy instanceof Date && value instanceof Date && copy.getTime() === value.getTime();
 }
 
 function isCopyOfList(copy: readonly unknown[], value: readonly unknown[]): boolean {
