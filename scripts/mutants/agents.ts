@@ -58,4 +58,18 @@ export const agentMutants: readonly Mutant[] = [
     new: 'idempotent: true,',
     tests: ['src/ai-sdk/streams.test.ts'],
   },
+  {
+    name: 'a workflow that acts is a tool that does not ask',
+    file: 'src/agents/block/run-agent.ts',
+    old: "isActing && asksIfActing ? 'always' : 'never'",
+    new: "'never'",
+    tests: ['src/agents/block/agent-block.test.ts'],
+  },
+  {
+    name: 'what a model gives to a block is not held to the grants before the block begins',
+    file: 'src/agents/block/block-tool.ts',
+    old: 'refuse(type, given, ctx);',
+    new: '',
+    tests: ['src/agents/block/agent-block.test.ts'],
+  },
 ];

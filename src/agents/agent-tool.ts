@@ -74,6 +74,8 @@ export interface ComposedTool<Schema extends AnySchema = AnySchema> extends Tool
 /** A tool that runs a node or a graph as a child run: its arguments are the child's input, and its result is what the node gave, or the graph's artifacts. */
 export interface NodeTool<Schema extends AnySchema = AnySchema> extends ToolParts<Schema> {
   readonly node: NodeDraft | Graph;
+  /** Of a graph: the node whose output is the result. Default: its artifacts are. */
+  readonly result?: string;
 }
 
 const sharedKeys = [
@@ -96,7 +98,7 @@ const functionKeys = [
   'reconcile',
 ] as const satisfies readonly (keyof FunctionTool)[];
 const composedKeys = [...sharedKeys, 'run', 'composed', 'effect'] as const satisfies readonly (keyof ComposedTool)[];
-const nodeKeys = [...sharedKeys, 'node'] as const satisfies readonly (keyof NodeTool)[];
+const nodeKeys = [...sharedKeys, 'node', 'result'] as const satisfies readonly (keyof NodeTool)[];
 
 export type AgentTool<Schema extends AnySchema = AnySchema> =
   FunctionTool<Schema> | ComposedTool<Schema> | NodeTool<Schema>;

@@ -89,7 +89,7 @@ function definitionOf(name: string, entry: AgentTool | NodeDraft): AgentTool {
 
 function targetOf(name: string, definition: AgentTool): Pick<NamedTool, 'graph' | 'nodeId'> {
   if (!('node' in definition)) return { graph: undefined, nodeId: undefined };
-  if ('nodeIndex' in definition.node) return { graph: definition.node, nodeId: undefined };
+  if ('nodeIndex' in definition.node) return { graph: definition.node, nodeId: definition.result };
   const graph = compileGraph({
     id: name,
     nodes: [{ id: name, ...definition.node }],

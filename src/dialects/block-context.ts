@@ -15,7 +15,7 @@ import type {
   StepOptions,
 } from '../graph/contracts/node-contract.ts';
 import type { BlobAccess, FileAccess, SecretReader, VisitPast } from '../graph/contracts/context-access.ts';
-import type { FileOutput, Inputs, Need, TypedNodeContext } from '../graph/contracts/node-type.ts';
+import type { CallableWorkflow, FileOutput, Inputs, Need, TypedNodeContext } from '../graph/contracts/node-type.ts';
 
 /** What a block's context is made of. */
 export interface BlockContextParts {
@@ -25,6 +25,8 @@ export interface BlockContextParts {
     readonly name: string;
     /** Why something is not granted; undefined: it is. */
     readonly withheld: ((need: Need) => string | undefined) | undefined;
+    /** Workflows that blocks may run. */
+    readonly callable?: (name: string, ctx: NodeContext) => CallableWorkflow;
   };
   readonly inputs: Inputs;
   readonly fileOutputs: readonly FileOutput[];
@@ -93,6 +95,12 @@ export class BlockContext implements TypedNodeContext {
   }
   /** Bound: whoever opens files is handed it alone. */
   readonly isGranted = (need: Need): boolean => this.#workflow.withheld?.(need) === undefined;
+  /** Bound, as above. */
+  readonly workflow = (name: string): CallableWorkflow => {
+    const { callable } = this.#workflow;
+    if (callable === undefined) throw new CairnError('WORKFLOW_NOT_FOUND', { name });
+    return callable(name, this.ctx);
+  };
   get past(): VisitPast {
     return this.ctx.past;
   }
@@ -160,6 +168,12 @@ export class ItemContext extends BlockContext {
 
   override step<T>(name: string, options: StepOptions, fn: (step: StepContext) => Promise<T> | T): Promise<T> {
     return super.step(`${this.#key}/${name}`, options, fn);
+  }
+  override get past(): VisitPast {
+    const { past } = this.ctx;
+    const own = `${this.#key}/`;
+    const named = past.steps().filter(({ name }) => name.startsWith(own));
+    return { isFork: past.isFork, steps: () => named.map((step) => ({ ...step, name: step.name.slice(own.length) })) };
   }
   override ask<const Asked extends Question>(question: Asked): Promise<AnswerTo<Asked>> {
     return super.ask<Asked>({ ...question, name: `${this.#key}/${question.name ?? 'question'}` });

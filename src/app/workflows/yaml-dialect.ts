@@ -21,15 +21,17 @@ export interface YamlDialect extends TextReader, Pick<Dialect, 'convertWorkflow'
 
 /** @throws CONFIG_INVALID a grant that cannot be read */
 export async function loadYamlDialect(config: FoundConfig, allow: readonly string[]): Promise<YamlDialect> {
-  const [dialect, dot, { createNodeTypes }] = await Promise.all([
+  const [dialect, dot, { createNodeTypes }, { agentBlock }] = await Promise.all([
     import('../../dialects/yaml/index.ts'),
     import('../../dialects/dot/index.ts'),
     import('../../nodes/blocks/index.ts'),
+    import('../../agents/block/agent-block.ts'),
   ]);
   const { checkpoint, redact, nodeTypes: own = [] } = config;
   const ownNames = new Set(own.map(({ name }) => name));
   // A block of the user's own stands before the built-in one of its name.
-  const nodeTypes = [...createNodeTypes().filter(({ name }) => !ownNames.has(name)), ...own];
+  const working = [...createNodeTypes().filter(({ name }) => !ownNames.has(name)), ...own];
+  const nodeTypes = ownNames.has('Agent') ? working : [...working, agentBlock(working)];
   const { permissions, inline } = parsePermissions(allow);
   return {
     ...dialect,

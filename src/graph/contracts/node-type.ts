@@ -68,6 +68,18 @@ export type Need =
 
 export type Inputs = Readonly<Record<string, unknown>>;
 
+/** A workflow that a node type may run as a child. */
+export interface CallableWorkflow {
+  readonly description: string | undefined;
+  readonly graph: object;
+  /** Of the graph's input. */
+  readonly inputSchema: JsonSchema;
+  /** The node whose output is what the workflow gives. */
+  readonly resultNode: string;
+  /** Some node of it, or of a workflow it runs, acts on the world. */
+  readonly isActing: boolean;
+}
+
 /** What the code of a node type is handed: a node's context with the resolved inputs. */
 export interface TypedNodeContext extends NodeContext {
   /** Validated against the fields; what was not given is absent. */
@@ -75,6 +87,11 @@ export interface TypedNodeContext extends NodeContext {
   readonly fileOutputs: readonly FileOutput[];
   /** Whether something that comes up only while it runs, such as the host of a redirect, is granted. Absent: it is not. */
   readonly isGranted?: (need: Need) => boolean;
+  /**
+   * A workflow that `calls` of the type names. Absent: there is no catalog.
+   * @throws WORKFLOW_NOT_FOUND, GRAPH_INVALID, RUN_LIMIT
+   */
+  readonly workflow?: (name: string) => CallableWorkflow;
 }
 
 /** The code behind nodes of one name. */
@@ -101,6 +118,8 @@ export interface NodeType {
    * given but not known yet; the others that are absent were not given. Default: nothing.
    */
   readonly needs?: (inputs: Inputs, pending?: readonly string[]) => readonly Need[];
+  /** Workflows that it may run, by name, from the inputs as they are written: they must be known when the file is read. Default: none. */
+  readonly calls?: (inputs: Inputs) => readonly string[];
   /** Faults of the inputs that the fields cannot say (`give path or patterns, not both`), by input name. Asked at load and before each attempt. */
   readonly check?: (inputs: Inputs) => readonly InputFault[];
   /** What the fields cannot say of an output that is set in a fork (`it is none of the choices`); undefined: it fits. Default: it does. */

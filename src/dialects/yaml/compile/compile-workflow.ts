@@ -15,6 +15,7 @@ import type { JsonSchema, NodeType } from '../../../graph/contracts/node-type.ts
 import { groupByWave } from '../../../graph/shape/waves.ts';
 import { translateDocument } from '../braces/translate-document.ts';
 import { orderBlocks, type BlockOrder } from './block-order.ts';
+import { callableOf } from '../run/callable-workflow.ts';
 import type { LinkedWorkflow, WorkflowParts } from '../run/block-parts.ts';
 import { isCall } from '../file/call-type.ts';
 import { compileBlock, type CompiledBlock } from './compile-block.ts';
@@ -58,6 +59,8 @@ export interface Call {
   readonly block: BlockFile;
   /** It need not run, so a workflow may call itself with it. */
   readonly isSkippable: boolean;
+  /** Which input names the workflow. Default `workflow`. */
+  readonly input?: string;
 }
 
 /** A workflow if it can be used, and all that is wrong with it. */
@@ -93,6 +96,7 @@ function compileDocument(document: YamlDocument, found: readonly Violation[], ar
     ),
     link: around.link,
     withheld: around.withheld,
+    callable: (name, ctx) => callableOf(around.link(name, ctx, true)),
   };
   const names = { ...namesOf(file, inputs, order, children, around.types), redact: around.redact };
   const blocks = new Map<string, CompiledBlock>();
@@ -130,8 +134,8 @@ function compileDocument(document: YamlDocument, found: readonly Violation[], ar
 }
 
 /** What of a workflow a block needs that runs it. */
-export function linked({ name, graph, waves }: TextWorkflow): LinkedWorkflow {
-  return { name, graph, waveCount: waves.length };
+export function linked({ name, graph, waves, description, inputs }: TextWorkflow): LinkedWorkflow {
+  return { name, graph, waveCount: waves.length, description, inputs };
 }
 
 function inputsOf(faults: Faults, file: WorkflowFile, types: ReadonlyMap<string, NodeType>): readonly WorkflowInput[] {
@@ -158,8 +162,12 @@ function inputsOf(faults: Faults, file: WorkflowFile, types: ReadonlyMap<string,
 function linkChildren(faults: Faults, order: BlockOrder, around: Surroundings): ReadonlyMap<string, TextWorkflow> {
   const children = new Map<string, TextWorkflow>();
   for (const block of order.blocks.values()) {
+    const type = around.types.get(block.type);
+    // Whoever chooses among them need not run any.
+    for (const called of type?.calls?.(block.inputs) ?? [])
+      around.linkLiteral(called, faults, { block, isSkippable: true, input: 'workflows' });
     const name = block.inputs['workflow'];
-    if (!isCall(around.types.get(block.type)) || typeof name !== 'string') continue;
+    if (!isCall(type) || typeof name !== 'string') continue;
     if (isComputed(block)) {
       around.noteComputed();
       continue;

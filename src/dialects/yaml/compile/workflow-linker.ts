@@ -75,8 +75,12 @@ export class WorkflowLinker {
     });
   }
 
-  #linkLiteral(name: string, faults: Faults, { block, isSkippable }: Call): TextWorkflow | undefined {
-    const at = [...block.at, 'inputs', 'workflow'];
+  #linkLiteral(
+    name: string,
+    faults: Faults,
+    { block, isSkippable, input = 'workflow' }: Call,
+  ): TextWorkflow | undefined {
+    const at = [...block.at, 'inputs', input];
     const chain = [...this.#chain, name];
     const before = this.#chain.indexOf(name);
     if (before >= 0) {

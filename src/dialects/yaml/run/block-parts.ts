@@ -1,7 +1,8 @@
 /** A block, read and checked: what its node is made from. */
 import type { Graph } from '../../../graph/graph.ts';
 import type { NodeContext, StateView } from '../../../graph/contracts/node-contract.ts';
-import type { FileOutput, NodeType } from '../../../graph/contracts/node-type.ts';
+import type { WorkflowInput } from '../../text-workflow.ts';
+import type { CallableWorkflow, FileOutput, NodeType } from '../../../graph/contracts/node-type.ts';
 import { BlockScope, type BlockShape } from './block-scope.ts';
 import { evaluateBefore, type InputTemplates, type Withheld } from './input-templates.ts';
 import { runMetadata, workflowMetadata } from './run-metadata.ts';
@@ -13,6 +14,8 @@ export interface LinkedWorkflow {
   readonly name: string;
   readonly graph: Graph;
   readonly waveCount: number;
+  readonly description: string | undefined;
+  readonly inputs: readonly WorkflowInput[];
 }
 
 /** What all blocks of a workflow share. */
@@ -26,6 +29,7 @@ export interface WorkflowParts {
    */
   readonly link: (name: string, ctx: NodeContext, isRecursive: boolean) => LinkedWorkflow;
   readonly withheld: Withheld | undefined;
+  readonly callable: (name: string, ctx: NodeContext) => CallableWorkflow;
 }
 
 export interface FileOutputTemplate extends Omit<FileOutput, 'path'> {

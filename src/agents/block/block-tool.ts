@@ -1,0 +1,70 @@
+/** A block as a tool of a model: its inputs are the arguments, and it may do what the process grants, no more. */
+import { NodeFailure, type NodeContext } from '../../graph/contracts/node-contract.ts';
+import type { CommandText, Inputs, JsonSchema, NodeType, TypedNodeContext } from '../../graph/contracts/node-type.ts';
+import type { FunctionTool } from '../agent-tool.ts';
+
+/** What a model is told of the inputs; a shell's command is a text to it. */
+export function argumentsOf({ inputs }: NodeType): JsonSchema {
+  const fields = Object.entries(inputs);
+  return {
+    type: 'object',
+    additionalProperties: false,
+    required: fields.filter(([, { isRequired }]) => isRequired === true).map(([name]) => name),
+    properties: Object.fromEntries(
+      fields.map(([name, { schema, description, kind }]) => [
+        name,
+        { ...(kind === 'command' ? { type: 'string' } : schema), description },
+      ]),
+    ),
+  };
+}
+
+/** One step for each call, of the class that the block has where nothing is known of its inputs. */
+export function blockTool(type: NodeType, ctx: TypedNodeContext): FunctionTool {
+  const { effect, isIdempotent = false } = type;
+  return {
+    description: type.description,
+    input: argumentsOf(type),
+    effect: typeof effect === 'function' ? effect({}) : effect,
+    idempotent: typeof isIdempotent === 'function' ? isIdempotent({}) : isIdempotent,
+    run: (args, { idempotencyKey, attempt, signal }) => {
+      const given = withCommands(type, args as Inputs);
+      refuse(type, given, ctx);
+      const own = { inputs: given, fileOutputs: [], idempotencyKey, attempt, signal };
+      return type.run(contextWith(ctx, own));
+    },
+  };
+}
+
+function withCommands({ inputs }: NodeType, args: Inputs): Inputs {
+  const entries = Object.entries(args).map(([name, value]): [string, unknown] =>
+    inputs[name]?.kind === 'command' && typeof value === 'string'
+      ? [name, { script: value, env: {} } satisfies CommandText]
+      : [name, value],
+  );
+  return Object.fromEntries(entries);
+}
+
+/** @throws NodeFailure INPUT_INVALID, PERMISSION_DENIED: nothing was done, and the model is told */
+function refuse(type: NodeType, inputs: Inputs, { isGranted }: TypedNodeContext): void {
+  const [fault] = type.check?.(inputs) ?? [];
+  if (fault !== undefined)
+    throw new NodeFailure(`${fault.input}: ${fault.message}`, { code: 'INPUT_INVALID', applied: 'no' });
+  const withheld = type.needs?.(inputs).find((need) => isGranted?.(need) !== true);
+  if (withheld !== undefined)
+    throw new NodeFailure(`this is not granted here: ${JSON.stringify(withheld)}`, {
+      code: 'PERMISSION_DENIED',
+      applied: 'no',
+    });
+}
+
+/** The block's context under the key and the signal of one call. */
+function contextWith(ctx: TypedNodeContext, own: Partial<TypedNodeContext>): TypedNodeContext {
+  return new Proxy(ctx, {
+    get(target, key) {
+      if (Object.hasOwn(own, key)) return own[key as keyof NodeContext];
+      const value: unknown = Reflect.get(target, key, target);
+      return typeof value === 'function' ? (value as () => unknown).bind(target) : value;
+    },
+  });
+}
