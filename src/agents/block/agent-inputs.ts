@@ -1,10 +1,10 @@
 /** The inputs of an `Agent` block as they are read, when the file is checked and when it runs. */
 import type { Inputs, JsonSchema } from '../../graph/contracts/node-type.ts';
-import { literal, numberOption } from '../../nodes/blocks/fields.ts';
+import { literal, numberOption, type Option } from '../../nodes/blocks/fields.ts';
 import { isPlainObject } from '../../state/values/plain.ts';
 import { mcpTools, type McpConfig, type McpTools } from '../mcp/mcp-tools.ts';
 
-export const maxLoops = numberOption(
+export const maxLoops: Option<number> = numberOption(
   'max_loops',
   'Calls of the model, at most.',
   { default: 15, min: 1, max: 1_000 },
