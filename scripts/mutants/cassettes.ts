@@ -51,4 +51,18 @@ export const cassetteMutants: readonly Mutant[] = [
     new: "program === 'git'",
     tests: ['examples/repo-review/repo-review.test.ts'],
   },
+  {
+    name: 'a write of a memory is made again by who repeats it',
+    file: 'src/stores/sqlite/sqlite-memories.ts',
+    old: 'if (Number(isNew) === 0) return;',
+    new: '',
+    tests: ['src/stores/sqlite/sqlite-memories.test.ts'],
+  },
+  {
+    name: 'a memory writes before what was read is durable',
+    file: 'src/agents/memory/session-memory.ts',
+    old: "if (this.#consistency === 'snapshot')",
+    new: "if (this.#name === '')",
+    tests: ['src/agents/memory/memory.test.ts'],
+  },
 ];

@@ -21,3 +21,12 @@ export { localFiles, type LocalFilesOptions } from './files/local-files.ts';
 export { memoryFiles, type GivenFiles, type MemoryFilesOptions } from './files/memory-files.ts';
 export { shellTool, type Command, type ShellToolOptions } from './shell/shell-tool.ts';
 export type { FileStore, FileStoreContext, OpenFiles, PlannedWrite, WrittenFile } from '../ports/file-store.ts';
+export { memoryTools, type MemoryToolsOptions } from './memory/memory-tools.ts';
+export {
+  sessionMemory,
+  type MemoryConsistency,
+  type MemorySource,
+  type SessionMemory,
+  type SessionMemoryOptions,
+} from './memory/session-memory.ts';
+export type { Memories, MemoryEntry, MemoryOwner } from '../ports/memories.ts';

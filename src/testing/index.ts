@@ -21,6 +21,7 @@ export { storeSuite } from './store-suite/store-suite.ts';
 export type { StoreSuiteOptions, StoreSupport, StoreUnderTest } from './store-suite/suite.ts';
 export { networkFaults, putNetworkBefore, type NetworkFaults } from './store-suite/random/network-under-test.ts';
 export { blobSuite, type BlobsUnderTest, type BlobSuiteOptions } from './blob-suite.ts';
+export { memoriesSuite, type MemoriesSuiteOptions } from './memories-suite.ts';
 export { nodeSuite, type NodeSuiteOptions } from './node-suite/node-suite.ts';
 
 // Stand in for the outside.

@@ -3,3 +3,4 @@
 export type { SqliteStoreOptions } from './sqlite-options.ts';
 export { BackupFile, copyDatabase, type BackupLabel } from './file/backup-file.ts';
 export { openSqliteStore } from './sqlite-store.ts';
+export { openSqliteMemories, type SqliteMemoriesOptions } from './sqlite-memories.ts';

@@ -44,7 +44,7 @@ export function loadDriver(): Open {
 }
 
 /** SQLite gives a new file the mode the umask allows; ours is the owner's alone, and -wal and -shm take after it. */
-function createFile(path: string): void {
+export function createFile(path: string): void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   // Never opened if it exists: closing a file drops the locks that this process holds on it through SQLite.
   if (!existsSync(path)) closeSync(openSync(path, 'wx', 0o600));

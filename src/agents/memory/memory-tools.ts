@@ -1,0 +1,45 @@
+/** Tools by which a model recalls what it knows of its user, and remembers more. */
+import type { NodeContext, StateView } from '../../graph/contracts/node-contract.ts';
+import type { MemoryOwner } from '../../ports/memories.ts';
+import { tool, type AgentTool } from '../agent-tool.ts';
+import type { MemorySource, SessionMemory } from './session-memory.ts';
+
+export interface MemoryToolsOptions {
+  /** Whose memory it is, of the run's state: never what a model says. */
+  readonly owner: (given: { readonly state: StateView }) => MemoryOwner;
+}
+
+/**
+ * The tools `recall` and `remember`. What a model was told is a part of its conversation, so both are on record, whatever the graph's
+ * mode. They ask nobody: what is remembered is seen by this user's session alone.
+ */
+export function memoryTools(
+  source: MemorySource,
+  { owner }: MemoryToolsOptions,
+): Readonly<Record<'recall' | 'remember', AgentTool>> {
+  const open = (ctx: NodeContext): SessionMemory => source.open(ctx, owner(ctx), { consistency: 'journaled' });
+  return {
+    recall: tool({
+      description: 'Gives what is remembered of this user: the newest entries, or those that hold a text.',
+      input: { type: 'object', properties: { text: { type: 'string' } }, additionalProperties: false },
+      composed: true,
+      run: async (args, ctx) => {
+        return (await open(ctx).recall(args as { readonly text?: string })).map(({ content }) => content);
+      },
+    }),
+    remember: tool({
+      description: 'Remembers something of this user for later sessions: one fact, in a sentence.',
+      input: {
+        type: 'object',
+        required: ['content'],
+        properties: { content: { type: 'string', minLength: 1 } },
+        additionalProperties: false,
+      },
+      composed: true,
+      run: async (args, ctx) => {
+        await open(ctx).remember((args as { readonly content: string }).content);
+        return 'remembered';
+      },
+    }),
+  };
+}

@@ -1,0 +1,130 @@
+/** Memory over sessions: what a resume sees, what is written under kills, and whose it is (A41 to A44). */
+import { expect, test } from 'vitest';
+import { afterCrash, createBench, edges, graphOf, node, resumeToRest, runToRest } from '../../../test/engine-kit.ts';
+import type { NodeContext } from '../../graph/contracts/node-contract.ts';
+import type { Graph } from '../../graph/graph.ts';
+import { createScriptedModels } from '../../models/scripted.ts';
+import type { Memories } from '../../ports/memories.ts';
+import { createMemoryMemories } from '../../stores/memory/memory-memories.ts';
+import { createMemoryStore } from '../../stores/memory/index.ts';
+import { crashEverywhere } from '../../testing/crash-kit/crash-everywhere.ts';
+import { agent } from '../agent.ts';
+import { memoryTools } from './memory-tools.ts';
+import { sessionMemory, type MemoryConsistency } from './session-memory.ts';
+
+const owner = { user: 'ada', session: 's' };
+const contentsOf = async (memories: Memories, of = owner): Promise<readonly string[]> =>
+  (await memories.read(of)).map(({ content }) => content);
+
+/** One node that recalls, remembers, asks, and remembers again. */
+function asking(memories: Memories, consistency: MemoryConsistency | undefined, ofGraph?: MemoryConsistency): Graph {
+  const source = sessionMemory(memories, ofGraph === undefined ? {} : { consistency: ofGraph });
+  const run = async (ctx: NodeContext): Promise<unknown> => {
+    const memory = source.open(ctx, owner, consistency === undefined ? {} : { consistency });
+    const known = (await memory.recall()).map(({ content }) => content);
+    await memory.remember('asked');
+    const answer = await ctx.ask({ prompt: 'Which?' });
+    await memory.remember(`said ${String(answer)}`, 'done');
+    return known;
+  };
+  return graphOf('g', [node('a', 'pure', run)], edges('> a', 'a >'));
+}
+
+test.each([
+  ['live', ['before', 'asked', 'between']],
+  ['snapshot', ['before']],
+  ['journaled', ['before']],
+] as const)('A43 in mode %s a resume sees %j, and each write is there once', async (consistency, seen) => {
+  const memories = createMemoryMemories();
+  await memories.write(owner, ['before'], 'x');
+  const bench = createBench();
+  const graph = asking(memories, consistency);
+  const paused = await runToRest(bench.engine, graph, {}, 'r');
+  await memories.write(owner, ['between'], 'y');
+  const engine = afterCrash(bench);
+  engine.know(graph);
+  await engine.answer('r', paused.waits[0]?.waitId ?? '', 'yes');
+  expect((await resumeToRest(engine, 'r', graph)).state.outputs).toEqual({ a: seen });
+  expect(await contentsOf(memories)).toEqual(['before', 'asked', 'between', 'said yes', 'done']);
+});
+
+test('A43 a graph says how its nodes remember, and a node may say otherwise', async () => {
+  for (const [ofGraph, ofNode, sees] of [
+    ['live', undefined, true],
+    ['snapshot', undefined, false],
+    [undefined, undefined, false],
+    ['snapshot', 'live', true],
+    ['live', 'journaled', false],
+  ] as const) {
+    const memories = createMemoryMemories();
+    const graph = asking(memories, ofNode, ofGraph);
+    const bench = createBench();
+    const paused = await runToRest(bench.engine, graph, {}, 'r');
+    await memories.write(owner, ['between'], 'y');
+    await bench.engine.answer('r', paused.waits[0]?.waitId ?? '', 'yes');
+    const { state } = await resumeToRest(bench.engine, 'r', graph);
+    expect((state.outputs['a'] as readonly string[]).includes('between')).toBe(sees);
+  }
+});
+
+test.each(['live', 'snapshot', 'journaled'] as const)(
+  'A43 P1 P2 killed at every point in mode %s, each write is there once',
+  async (consistency) => {
+    let memories = createMemoryMemories();
+    const report = await crashEverywhere(
+      {
+        graph: () => asking(memories, consistency),
+        input: {},
+        answer: () => 'yes',
+        // What a live read sees depends on what was written before the kill.
+        ...(consistency === 'live' && { varies: ['outputs.a'], isScheduleFree: false }),
+        inspect: async () => contentsOf(memories),
+      },
+      {
+        open: (now) => {
+          memories = createMemoryMemories();
+          return { store: createMemoryStore({ now }) };
+        },
+      },
+    );
+    expect(report.faults).toEqual([]);
+    expect(report.trials).toBeGreaterThan(5);
+    expect(await contentsOf(memories)).toEqual(['asked', 'said yes', 'done']);
+  },
+);
+
+test('A44 an agent remembers for later sessions, for the user of the run alone, whatever it says', async () => {
+  const memories = createMemoryMemories();
+  const source = sessionMemory(memories, { consistency: 'live' });
+  const tools = memoryTools(source, {
+    owner: ({ state }) => ({ user: (state.input as { readonly user: string }).user, session: '' }),
+  });
+  const models = createScriptedModels(({ messages }) => {
+    const { content } = messages.at(-1) ?? { content: '' };
+    if (typeof content !== 'string') return JSON.stringify(content);
+    return {
+      calls: [
+        { tool: 'recall' },
+        ...(content === 'Learn.' ? [{ tool: 'remember', input: { content: 'likes tea' } }] : []),
+      ],
+    };
+  });
+  const bench = createBench({ models });
+  const run = async (user: string, prompt: string): Promise<unknown> => {
+    const graph = graphOf('g', [{ id: 'a', ...agent({ model: 'm', prompt, tools }) }], edges('> a', 'a >'));
+    const { state } = await runToRest(bench.engine, graph, { user });
+    const told = JSON.parse(String(state.outputs['a'])) as readonly { readonly output: unknown }[];
+    return told.map(({ output }) => output);
+  };
+  expect(await run('ada', 'Learn.')).toEqual([[], 'remembered']);
+  expect(await run('ada', 'Help.')).toEqual([['likes tea']]);
+  expect(await run('bob', 'Help.')).toEqual([[]]);
+});
+
+test('P6 a mode that is none, and an owner that is none, are refused', async () => {
+  expect(() => sessionMemory(createMemoryMemories(), { consistency: 'sometimes' as never })).toThrow(/live, snapshot/u);
+  const source = sessionMemory(createMemoryMemories());
+  expect(() => source.open({} as NodeContext, { user: undefined as never, session: 's' })).toThrow(
+    /a user and a session/u,
+  );
+});

@@ -1,0 +1,33 @@
+/** What is remembered, in this process only: for tests. */
+import { readLimit, type Memories, type MemoryEntry, type MemoryOwner } from '../../ports/memories.ts';
+
+interface Kept {
+  readonly keys: Set<string>;
+  readonly entries: MemoryEntry[];
+}
+
+/** @param now - epoch ms */
+export function createMemoryMemories(now: () => number = Date.now): Memories {
+  const owners = new Map<string, Kept>();
+  const keptOf = ({ user, session }: MemoryOwner): Kept => {
+    const name = JSON.stringify([user, session]);
+    const kept = owners.get(name) ?? { keys: new Set(), entries: [] };
+    owners.set(name, kept);
+    return kept;
+  };
+  return {
+    read: async (owner, { text = '', limit = readLimit } = {}) => {
+      const sought = text.toLowerCase();
+      const found = keptOf(owner).entries.filter(({ content }) => content.toLowerCase().includes(sought));
+      return limit > 0 ? found.slice(-limit) : [];
+    },
+    write: async (owner, contents, key) => {
+      const { keys, entries } = keptOf(owner);
+      if (keys.has(key)) return;
+      keys.add(key);
+      entries.push(...contents.map((content) => ({ content, at: now() })));
+    },
+    forget: async ({ user, session }) => void owners.delete(JSON.stringify([user, session])),
+    close: async () => {},
+  };
+}
