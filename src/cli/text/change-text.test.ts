@@ -15,3 +15,12 @@ test('H1 what a composed node kept, told and retired is said by name; a long eve
   expect(line).not.toContain('\u001b');
   expect(describeChange([{ kind: 'event', node, name: 'long', detail: 'x'.repeat(1_000) }]).length).toBeLessThan(200);
 });
+
+test('H1 a hash in the name of a step is cut, so that what happened to it is seen; words are left as they are', () => {
+  const node = ['agent'];
+  const line = describeChange([
+    { kind: 'step', node, step: 'tool mail dekAf867GoRHCCmVdTujap 2' },
+    { kind: 'step', node, step: 'a-long-name-of-words-and-dashes', status: 'failed' },
+  ]);
+  expect(line).toBe('agent:tool mail dekAf867… 2 step done; agent:a-long-name-of-words-and-dashes step failed');
+});

@@ -2,6 +2,7 @@
 import type { LogEntry } from '../../operations/checkpoints/read-log.ts';
 import { formatCosts } from './amounts.ts';
 import { printable } from './printable.ts';
+import { shortStepName } from './step-name.ts';
 import { formatDuration } from './time.ts';
 import { formatInline } from './value.ts';
 import { fit } from './width.ts';
@@ -13,7 +14,7 @@ type Part = LogEntry['change'][number];
 
 function placeOf({ node, step, visit }: Part): string {
   const place = (node ?? []).join('/');
-  const named = step === undefined ? place : `${place}:${step}`;
+  const named = step === undefined ? place : `${place}:${shortStepName(step)}`;
   return visit !== undefined && visit > 1 ? `${named} (visit ${visit})` : named;
 }
 

@@ -3,6 +3,7 @@ import type { ShowCheckpointOutput } from '../../operations/checkpoints/show-che
 import { formatPath } from '../../operations/declare/state-path.ts';
 import { formatAmounts } from './amounts.ts';
 import { printable, printableLines } from './printable.ts';
+import { shortStepName } from './step-name.ts';
 import { formatInline } from './value.ts';
 import { fit, widthOf, wrap } from './width.ts';
 
@@ -58,7 +59,7 @@ const kinds: Readonly<Record<Step['kind'], string>> = {
 };
 
 function formatStep({ path, kind, status, value, error, spent }: Step, width: number): readonly string[] {
-  const name = `${kinds[kind]} ${printable(path.join('/'))}`;
+  const name = `${kinds[kind]} ${printable(path.map(shortStepName).join('/'))}`;
   const cost = spent === undefined ? '' : ` for ${formatAmounts(spent)}`;
   if (error !== undefined) return formatValue(`${name} failed${cost}`, error, width);
   if (status === 'done' && value !== undefined) return formatValue(`${name}${cost}`, value, width);

@@ -1,0 +1,9 @@
+/** Names of steps as people read them. */
+
+const hash = /(?<!\S)[\w-]{22,}(?!\S)/gu;
+const shownOfHash = 8;
+
+/** A step's name with its hashes cut short: enough of each to tell two apart. JSON output has them whole. */
+export function shortStepName(name: string): string {
+  return name.replaceAll(hash, (whole) => (/[A-Z\d]/u.test(whole) ? `${whole.slice(0, shownOfHash)}…` : whole));
+}
