@@ -61,6 +61,7 @@ export type { CheckpointDetails, LogEntry } from './history/read/log.ts';
 export type { CheckpointName, CheckpointPosition, RunName } from './history/read/references.ts';
 export type { StateAt } from './history/read/state-at.ts';
 export type { Tag } from './history/read/tag-checkpoint.ts';
+export type { CleanUpOptions, CleanUpReport, CleanUpSettings, SettingsFor } from './history/shorten/clean-up.ts';
 export type { KeepOptions, PrunedRun, PrunedRuns } from './history/shorten/prune-runs.ts';
 export type { RemovedCheckpoint } from './history/shorten/remove-checkpoint.ts';
 export type { RemovedRuns } from './history/shorten/remove-run.ts';

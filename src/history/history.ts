@@ -26,6 +26,7 @@ import { pickPart, readStateAt, type StateAt } from './read/state-at.ts';
 import { parsePath } from './read/state-path.ts';
 import { releaseAllRuns, releaseRun, type ReleasedRun } from './read/release-runs.ts';
 import { checkTagName, removeTag, tagCheckpoint, type Tag } from './read/tag-checkpoint.ts';
+import type { CleanUpOptions, CleanUpReport, SettingsFor } from './shorten/clean-up.ts';
 import type { KeepOptions, PrunedRuns } from './shorten/prune-runs.ts';
 import type { RemovedCheckpoint } from './shorten/remove-checkpoint.ts';
 import type { RemovedRuns } from './shorten/remove-run.ts';
@@ -148,6 +149,15 @@ export class History<State = StateAt> {
   async pruneAll(options: KeepOptions = {}): Promise<PrunedRuns> {
     const { pruneAllRuns } = await import('./shorten/prune-runs.ts');
     return pruneAllRuns(this.#place, options);
+  }
+
+  /**
+   * Keeps of the runs of each graph what settings say, and no more: as `cairn cleanup` does by the settings of files. The head of a run
+   * that is not over stays, and so does what forks, tags and open work need.
+   */
+  async cleanUp(settings: SettingsFor, options: CleanUpOptions = {}): Promise<CleanUpReport> {
+    const { cleanUpPlace } = await import('./shorten/clean-up.ts');
+    return cleanUpPlace(this.#place, settings, options);
   }
 
   /** Removes a run with its history. @throws CLAIM_TAKEN; HISTORY_HAS_FORKS runs were forked from it, and `withForks` was not said */

@@ -86,6 +86,34 @@ test('H1 a program lists, logs, shows, compares and names what runs left, by the
   await store.close();
 });
 
+test('D17 D22 a program cleans up by settings, of all graphs or of each; a dry run changes nothing', async () => {
+  const store = openSqliteStore({ path: join(folder, 'runs.db') });
+  const app = makeGraph().compile({ store });
+  for (const runId of ['a', 'b']) {
+    await app.invoke({ amount: 1 }, { runId });
+    await app.resume(runId, { answers: { approve: 'no' } });
+  }
+  const history = openHistory(store);
+  const left = async () => (await collect(history.checkpoints())).length;
+  const all = await left();
+  const dry = await history.cleanUp({ max_per_workflow: 1 }, { dryRun: true });
+  expect(dry.pruned.map(({ runId }) => runId).sort()).toEqual(['a', 'b']);
+  expect(await left()).toBe(all);
+  const { graphId } = await history.find('a');
+  expect((await history.cleanUp({ max_per_workflow: 1 }, { graphId: `${graphId}-not` })).pruned).toEqual([]);
+  expect((await history.cleanUp(() => Promise.resolve(undefined))).pruned).toEqual([]);
+  expect(await left()).toBe(all);
+  const asked: string[] = [];
+  const { pruned, removed } = await history.cleanUp((run) => {
+    asked.push(run.graphId);
+    return Promise.resolve({ max_per_workflow: 1 });
+  });
+  expect([asked, pruned.length, removed]).toEqual([[graphId], 2, []]);
+  expect(await left()).toBeLessThan(all);
+  await app.close();
+  await store.close();
+});
+
 test('C8 H4 a program prunes, verifies, moves and removes runs', async () => {
   const store = openSqliteStore({ path: join(folder, 'runs.db') });
   const other = openSqliteStore({ path: join(folder, 'other/runs.db') });

@@ -1,6 +1,6 @@
 /** `cairn cleanup` */
 import { perform } from '../../operations/declare/perform.ts';
-import { cleanUp, type CleanUpInput, type CleanUpOutput } from '../../operations/store/clean-up.ts';
+import { cleanUp, type CleanUpInput, type CleanUpReport } from '../../operations/store/clean-up.ts';
 import type { Command } from '../command.ts';
 import { withApp } from '../live/follow.ts';
 import { noteBlobs } from '../note-blobs.ts';
@@ -8,7 +8,7 @@ import type { Session } from '../session.ts';
 import { printable } from '../text/printable.ts';
 import { formatAge } from '../text/time.ts';
 
-function print({ screen }: Session, { removed, pruned, left }: CleanUpOutput, isDry: boolean, now: number): void {
+function print({ screen }: Session, { removed, pruned, left }: CleanUpReport, isDry: boolean, now: number): void {
   for (const { runId, graphId, endedAt } of removed)
     screen.print(
       `${printable(runId)} ${printable(graphId)}  ${isDry ? 'would go' : 'removed'}: ended ${formatAge(now - endedAt)} ago`,

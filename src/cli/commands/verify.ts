@@ -4,6 +4,7 @@ import { withHistory } from '../../app/place/with-history.ts';
 import { errorTable } from '../../errors.ts';
 import { verifyRuns, type VerifyRunsInput } from '../../operations/store/verify-runs.ts';
 import type { Command } from '../command.ts';
+import { countOf } from '../text/amounts.ts';
 import { printable } from '../text/printable.ts';
 
 export const verifyCommand: Command<VerifyRunsInput> = {
@@ -22,7 +23,9 @@ export const verifyCommand: Command<VerifyRunsInput> = {
       else {
         for (const { runId, checkpoints, snapshots, blobs, faults } of reports) {
           const verdict = faults.length === 0 ? paint('good', 'sound') : paint('bad', `${faults.length} faults`);
-          print(`${printable(runId)}  ${verdict}, ${checkpoints} checkpoints, ${snapshots} snapshots, ${blobs} blobs`);
+          print(
+            `${printable(runId)}  ${verdict}, ${countOf(checkpoints, 'checkpoint')}, ${countOf(snapshots, 'snapshot')}, ${countOf(blobs, 'blob')}`,
+          );
           print(...faults.map(({ message, code }) => `  ${printable(message)} ${paint('dim', `[${code}]`)}`));
         }
         if (damage.length > 0)

@@ -7,7 +7,7 @@ import { until } from '../../../test/support/awaited.ts';
 import { type App, openApp } from '../../app/open-app.ts';
 import type { CheckpointSettings } from '../../dialects/text-workflow.ts';
 import { answerWait } from '../waits/answer-wait.ts';
-import { cleanUp, type CleanUpInput, type CleanUpOutput } from './clean-up.ts';
+import { cleanUp, type CleanUpInput, type CleanUpReport } from './clean-up.ts';
 import { forkRun } from '../runs/fork-run.ts';
 import { inspectRun } from '../runs/inspect-run.ts';
 import { listCheckpoints } from '../checkpoints/list-checkpoints.ts';
@@ -59,7 +59,7 @@ function clean(
   settings: CheckpointSettings | undefined,
   laterMs = 0,
   input: CleanUpInput = {},
-): Promise<CleanUpOutput> {
+): Promise<CleanUpReport> {
   return cleanUp.run({ ...app, now: () => Date.now() + laterMs, settingsOf: () => Promise.resolve(settings) }, input);
 }
 
@@ -68,7 +68,7 @@ async function seqs(runId: string): Promise<readonly number[]> {
   return checkpoints.filter((each) => each.runId === runId).map(({ seq }) => seq);
 }
 
-const nothing: CleanUpOutput = { removed: [], pruned: [], left: [], blobs: 0 };
+const nothing: CleanUpReport = { removed: [], pruned: [], left: [], blobs: 0 };
 
 test('D17 without settings nothing goes, however old it is', async () => {
   await pause('a');
