@@ -5,6 +5,7 @@ import { costMutants } from './costs.ts';
 import { childMutants } from './children.ts';
 import { dialectsMutants } from './dialects.ts';
 import { doorsMutants } from './doors.ts';
+import { dotMutants } from './dot.ts';
 import { engineMutants } from './engine.ts';
 import { forksMutants } from './forks.ts';
 import { historyMutants } from './history.ts';
@@ -27,6 +28,7 @@ export const mutantsByRoom: Readonly<Record<string, readonly Mutant[]>> = {
   state: stateMutants,
   history: historyMutants,
   dialects: dialectsMutants,
+  dot: dotMutants,
   stores: storesMutants,
   doors: doorsMutants,
   workers: workersMutants,

@@ -135,7 +135,7 @@ function check(text: string, options: DotOptions): Checked {
   if (faults.hasErrors) return done(isUnreadable);
   const inputs = inputsOf(pipeline);
   try {
-    const graph = compilePipeline(
+    const { graph, body } = compilePipeline(
       {
         pipeline,
         layout,
@@ -146,7 +146,7 @@ function check(text: string, options: DotOptions): Checked {
       },
       { schemas: { input: inputSchema(inputs) }, text: keptText({ origin: options.origin ?? 'file', source, text }) },
     );
-    return done(false, describe(pipeline, layout, { graph, inputs, handlers, warnings: faults.violations }));
+    return done(false, describe(pipeline, layout, { graph, body, inputs, handlers, warnings: faults.violations }));
   } catch (error) {
     if (!CairnError.is(error, 'GRAPH_INVALID')) throw error;
     const violations = [...faults.violations, ...(error.data['violations'] as readonly Violation[])];
@@ -207,6 +207,8 @@ function inputsOf({ attributes, params }: Pipeline): readonly WorkflowInput[] {
 
 interface Description {
   readonly graph: Graph;
+  /** The graph that has the stages. */
+  readonly body: Graph;
   readonly inputs: readonly WorkflowInput[];
   readonly handlers: ReadonlyMap<string, StageHandler>;
   readonly warnings: readonly Violation[];
@@ -215,9 +217,9 @@ interface Description {
 function describe(
   pipeline: Pipeline,
   layout: Layout,
-  { graph, inputs, handlers, warnings }: Description,
+  { graph, body, inputs, handlers, warnings }: Description,
 ): TextWorkflow {
-  const waves = wavesOf(graph.structure, ({ id }) => pipeline.stages.has(String(id)));
+  const waves = wavesOf(body.structure, ({ id }) => pipeline.stages.has(String(id)));
   const waveOf = new Map(waves.flatMap((ids, wave) => ids.map((id) => [id, wave] as const)));
   const incoming = Map.groupBy(pipeline.edges, ({ to }) => to);
   const blocks = [...layout.reachable].flatMap((id): WorkflowBlock[] => {

@@ -13,9 +13,10 @@ import type { Need } from '../../../graph/contracts/node-type.ts';
 import { gatesOf, gateTargets, reach, retryTargets, type Branches, type Layout } from '../model/layout.ts';
 import { parseCondition } from '../model/condition.ts';
 import type { Pipeline, PipelineEdge, Stage } from '../model/pipeline.ts';
-import { conditionalHandler, exitImplementation, startHandler, type PipelineResult } from '../run/ends.ts';
+import { beginningOf, conditionalHandler, exitImplementation, startHandler, type PipelineResult } from '../run/ends.ts';
 import type { Way, Ways } from '../run/choose-edge.ts';
 import { parallelHandler } from '../run/parallel.ts';
+import { restartId, restartsImplementation } from '../run/restarts.ts';
 import { jumpLabel, routeOf, stageImplementation } from '../run/stage-node.ts';
 import type { StageHandler, StageParts } from '../run/stage-parts.ts';
 import { retryOf } from './stage-policy.ts';
@@ -35,24 +36,91 @@ export interface Compiling {
 /** The node whose output is what a run gives. */
 const outputsId = 'outputs';
 const jumpsMaxDefault = 10;
+const restartsMaxDefault = 5;
 const endLabel = 'end';
 const reducers = { 'diagnostics.history': 'append', 'diagnostics.failures': 'append' } as const;
 
+/** A compiled pipeline. */
+export interface CompiledPipeline {
+  readonly graph: Graph;
+  /** The graph that has the stages: the graph itself, or the one that it runs again and again. */
+  readonly body: Graph;
+}
+
 /** @throws GRAPH_INVALID */
-export function compilePipeline(compiling: Compiling, more: Pick<GraphDefinition, 'schemas' | 'text'>): Graph {
+export function compilePipeline(
+  compiling: Compiling,
+  more: Pick<GraphDefinition, 'schemas' | 'text'>,
+): CompiledPipeline {
   const { pipeline, layout } = compiling;
-  const stages = [...layout.main].flatMap((id) => pipeline.stages.get(id) ?? []);
+  const restarts = pipeline.edges.filter(
+    ({ from, attributes }) => attributes.flag('loop_restart') && layout.main.has(from),
+  );
+  const targets = [...new Set(restarts.map(({ to }) => to))];
+  if (targets.length > 0) return compileRestarts(compiling, more, targets);
+  const graph = compileGraph({ ...more, ...bodyOf(compiling, []) });
+  return { graph, body: graph };
+}
+
+/** @param targets - stages at which an edge restarts it */
+function bodyOf(compiling: Compiling, targets: readonly string[]): GraphDefinition {
+  const { pipeline, layout } = compiling;
   const visits = pipeline.attributes.integer('max_node_visits');
   const parts = new GraphParts(compiling, layout.main, undefined);
-  for (const stage of stages) parts.add(stage);
-  return compileGraph({
-    ...more,
+  for (const id of layout.main) {
+    const stage = pipeline.stages.get(id);
+    if (stage !== undefined) parts.add(stage);
+  }
+  const idle = { run: () => true, codeText: 'restart' };
+  const marks = targets.map((target): NodeDefinition => ({
+    id: restartId(target),
+    type: 'restart',
+    effect: 'pure',
+    implementation: idle,
+  }));
+  return {
     id: pipeline.name,
-    nodes: [...parts.nodes, outputsNode(layout.exit?.id ?? '')],
-    edges: [{ from: START, to: layout.start?.id ?? '' }, ...parts.edges, { from: outputsId, to: END }],
+    nodes: [...parts.nodes, ...marks, outputsNode(layout.exit?.id ?? '')],
+    edges: [
+      { from: START, to: layout.start?.id ?? '' },
+      // A body that is restarted is entered there; from the start no run goes this way.
+      ...targets.map((to) => ({ from: START, to, weight: -1 })),
+      ...parts.edges,
+      ...marks.map(({ id }) => ({ from: id, to: END })),
+      { from: outputsId, to: END },
+    ],
     reducers,
     policies: { routing: 'first', ...(visits !== undefined && { maxVisits: visits }) },
+  };
+}
+
+/** A graph of one node, which runs the pipeline as a child run, and once more for each restart. */
+function compileRestarts(
+  compiling: Compiling,
+  more: Pick<GraphDefinition, 'schemas' | 'text'>,
+  targets: readonly string[],
+): CompiledPipeline {
+  const { pipeline } = compiling;
+  const body = compileGraph({ ...bodyOf(compiling, targets), id: `${pipeline.name}/body` });
+  const restartsMax = pipeline.attributes.integer('max_restarts') ?? restartsMaxDefault;
+  const implementation = restartsImplementation({
+    body,
+    targets,
+    restartsMax,
+    beginning: (input) => beginningOf(pipeline, input),
   });
+  const graph = compileGraph({
+    ...more,
+    id: pipeline.name,
+    nodes: [
+      { id: outputsId, type: 'restarts', effect: 'read', config: { restartsMax }, subgraph: body, implementation },
+    ],
+    edges: [
+      { from: START, to: outputsId },
+      { from: outputsId, to: END },
+    ],
+  });
+  return { graph, body };
 }
 
 function outputsNode(exit: string): NodeDefinition {
@@ -207,7 +275,8 @@ class GraphParts {
     const { placeOf } = this.#compiling;
     for (const [index, { label, to }] of ways.edges.entries()) {
       const written = edges[index];
-      const target = to === this.#join ? END : to;
+      const isRestart = this.#join === undefined && written?.attributes.flag('loop_restart') === true;
+      const target = to === this.#join ? END : isRestart ? restartId(to) : to;
       this.edges.push({ from: stage.id, to: target, label, choice, ...(written && { place: placeOf(written.at) }) });
     }
     for (const target of new Set(jumps))

@@ -155,11 +155,6 @@ test.each<readonly [string, string, readonly string[]]>([
     ['warning inert_attribute 6:4'],
   ],
   [
-    'inert_attribute: loop_restart',
-    digraph('start -> a -> exit [loop_restart=true]\na [prompt=x]'),
-    ['warning inert_attribute 5:21'],
-  ],
-  [
     'inert_attribute: another type',
     digraph('start -> a -> exit\na [tool_command="make", prompt=x]'),
     ['warning inert_attribute 6:17'],

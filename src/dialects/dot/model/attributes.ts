@@ -45,6 +45,7 @@ const graphRules: Rules = {
   fallback_retry_target: text,
   max_retry_jumps: integer,
   max_node_visits: integer,
+  max_restarts: integer,
   default_fidelity: fidelity,
   'stack.child_dotfile': noChildren,
   'stack.child_workdir': noChildren,
@@ -93,7 +94,7 @@ const edgeRules: Rules = {
   weight: integer,
   fidelity,
   thread_id: later('text', 'stages share no conversation'),
-  loop_restart: later('boolean', 'the edge is taken as any other: the run goes on with its context and its counters'),
+  loop_restart: boolean,
 };
 
 export const attributeRules: Readonly<Record<AttributePlace, Rules>> = {

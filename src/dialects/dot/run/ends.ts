@@ -13,21 +13,17 @@ import type { StageHandler } from './stage-parts.ts';
 import { isSuccess, type StageOutcome, type StageOutput, type StageStatus } from './stage-outcome.ts';
 
 /** Writes the attributes of the graph and the parameters into the context. */
-export function startHandler({ attributes, params }: Pipeline): StageHandler {
-  return {
-    run: ({ ctx }) => {
-      const given = (ctx.input ?? {}) as Readonly<Record<string, unknown>>;
-      const own = attributes.entries().map(([name, value]) => [`graph.${name}`, value] as const);
-      const values = params.map(
-        ({ name, default: initial }) => [`graph.${name}`, given[name] ?? initial ?? ''] as const,
-      );
-      const goal = given['goal'] ?? attributes.text('goal');
-      return {
-        status: 'success',
-        contextUpdates: Object.fromEntries([...own, ...values, ['graph.goal', goal]]),
-      };
-    },
-  };
+export function startHandler(pipeline: Pipeline): StageHandler {
+  return { run: ({ ctx }) => ({ status: 'success', contextUpdates: beginningOf(pipeline, ctx.input) }) };
+}
+
+/** The context with which a run begins, from its input. */
+export function beginningOf({ attributes, params }: Pipeline, input: unknown): Readonly<Record<string, unknown>> {
+  const given = (input ?? {}) as Readonly<Record<string, unknown>>;
+  const own = attributes.entries().map(([name, value]) => [`graph.${name}`, value] as const);
+  const values = params.map(({ name, default: initial }) => [`graph.${name}`, given[name] ?? initial ?? ''] as const);
+  const goal = given['goal'] ?? attributes.text('goal');
+  return Object.fromEntries([...own, ...values, ['graph.goal', goal]]);
 }
 
 /** A diamond passes on the outcome that it was given, so that its edges can ask for it. */
@@ -52,6 +48,8 @@ export interface PipelineResult {
   /** Stages that failed and what was done about it, in order. */
   readonly failures: readonly unknown[];
   readonly last_response?: unknown;
+  /** How often the pipeline was restarted by an edge, if it was. */
+  readonly restarts?: number;
 }
 
 /** What the exit gives: the result, or the stage that an unsatisfied gate leads back to. */

@@ -3,6 +3,7 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { box, digraph, dotOptions, runDot, scripted, seen } from '../../../../test/dot-kit.ts';
 import { afterCrash, createBench, resumeToRest, runToRest } from '../../../../test/engine-kit.ts';
+import { createScriptedModels } from '../../../models/scripted.ts';
 import { readDot, type StageHandler } from '../index.ts';
 
 test('11.12.17 11.7.4 11.7.5 a run resumed after a crash anywhere ends as one that did not crash', async () => {
@@ -118,4 +119,41 @@ test('DOT4 random pipelines go the way that the rules say', async () => {
     }),
     { numRuns: 60 },
   );
+});
+
+test('11.13 the smoke test: plan, implement as a goal gate, review', async () => {
+  const text = `digraph Smoke {
+    graph [goal="Create a hello world"]
+    start [shape=Mdiamond]
+    plan [prompt="Plan how to $goal"]
+    implement [prompt="Write it", goal_gate=true, retry_target=plan]
+    review [prompt="Review it"]
+    done [shape=Msquare]
+    start -> plan -> implement
+    implement -> review [condition="outcome=success"]
+    implement -> plan [condition="outcome=fail", label=Retry]
+    review -> done [condition="outcome=success"]
+    review -> implement [condition="outcome=fail", label=Fix]
+  }`;
+  const models = createScriptedModels(({ messages: [message] }) =>
+    JSON.stringify(message).includes('Write it') ? 'Written.\n{"outcome": "success"}' : 'Fine.',
+  );
+  const { workflow, result, history, output } = await runDot(text, { asksModels: true, engine: { models } });
+  expect(workflow.warnings).toEqual([]);
+  expect(result.status).toBe('completed');
+  expect(history).toEqual(['start', 'plan', 'implement', 'review']);
+  expect(output).toMatchObject({ status: 'success', gates: { implement: 'success' } });
+  expect(Object.keys(result.state.outputs)).toContain('done');
+  expect(result.state.outputs['plan']).toMatchObject({ outcome: 'success', response: 'Fine.' });
+});
+
+test('6.6 a run does not go on under a pipeline in which the stage that it waits at is another', async () => {
+  const text = digraph(
+    `start -> gate\ngate [shape=hexagon, timeout=1d]\ngate -> a [label=Yes]\ngate -> exit [label=No]\na -> exit\n${box('a')}`,
+  );
+  const { engine, result } = await runDot(text);
+  const edited = readDot(text.replace('gate [shape=hexagon, timeout=1d]', 'gate [prompt=x]'), dotOptions());
+  await expect(engine.resume(result.runId, { graph: edited.graph })).rejects.toMatchObject({
+    code: 'RUN_GRAPH_CHANGED',
+  });
 });

@@ -1,0 +1,33 @@
+/** Changes of meaning in pipelines: which way they go, what passes a gate, and what is bounded. */
+import type { Mutant } from './mutant.ts';
+
+export const dotMutants: readonly Mutant[] = [
+  {
+    name: 'a failure takes any edge without a condition',
+    file: 'src/dialects/dot/run/choose-edge.ts',
+    old: 'isElse ? open : open.filter(({ takesFailures }) => takesFailures)',
+    new: 'open',
+    tests: ['src/dialects/dot/run/runs.test.ts'],
+  },
+  {
+    name: 'an answer without a verdict passes a goal gate',
+    file: 'src/dialects/dot/run/codergen.ts',
+    old: "if (!stage.attributes.flag('goal_gate')) return",
+    new: 'return',
+    tests: ['src/dialects/dot/run/stages.test.ts'],
+  },
+  {
+    name: 'jumps to retry targets are not bounded',
+    file: 'src/dialects/dot/run/stage-node.ts',
+    old: 'jumpsMade(state, stage.id, target) < jumpsMax',
+    new: 'jumpsMade(state, stage.id, target) < Infinity',
+    tests: ['src/dialects/dot/run/runs.test.ts'],
+  },
+  {
+    name: 'a pipeline is restarted once more than it may be',
+    file: 'src/dialects/dot/run/restarts.ts',
+    old: 'if (count > restartsMax)',
+    new: 'if (count > restartsMax + 1)',
+    tests: ['src/dialects/dot/run/restarts.test.ts'],
+  },
+];
