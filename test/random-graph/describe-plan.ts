@@ -3,8 +3,8 @@ import type { EdgePlan, EffectPlan, NodePlan, PartPlan, RandomGraphPlan } from '
 
 /** A line for each node and each edge; children are indented below the node that runs them. */
 export function describePlan({ id, nodes, edges, policies }: RandomGraphPlan): string {
-  const { routing, checkpoint, concurrency, durability } = policies;
-  const head = `${id}: routing ${routing}, checkpoint ${checkpoint}, concurrency ${concurrency}, durability ${durability}`;
+  const { routing, checkpoint, concurrency, durability, budget } = policies;
+  const head = `${id}: routing ${routing}, checkpoint ${checkpoint}, concurrency ${concurrency}, durability ${durability}${budget === undefined ? '' : `, budget ${budget.units} units`}`;
   return [head, ...nodes.map(describeNode), ...edges.map(describeEdge)].join('\n  ');
 }
 

@@ -92,6 +92,8 @@ export interface RandomGraphPlan {
     readonly concurrency: number;
     readonly maxVisits: number;
     readonly durability: 'barrier' | 'exit';
+    /** How many units the run may spend before somebody is asked. */
+    readonly budget: { readonly units: number } | undefined;
   };
   /** Whether the graph has one outcome, whatever the schedule. */
   readonly isScheduleFree: boolean;
@@ -122,6 +124,8 @@ function drawGraph(random: SeededRandom, id: string, options: RandomGraphOptions
       // Some loops have no way out but this.
       maxVisits: 5,
       durability: random.chance(0.2) ? 'exit' : 'barrier',
+      // Nobody is there to ask where nobody answers.
+      budget: options.hasWaits !== false && random.chance(0.3) ? { units: 1 + random.integer(12) } : undefined,
     },
     isScheduleFree: !canFailRun && !hasRaces,
   };

@@ -120,7 +120,7 @@ function define(plan: RandomGraphPlan, process: CrashProcess, factsOf: (id: stri
     nodes: plan.nodes.map((node) => defineNode(node, process, factsOf(node.id))),
     edges,
     reducers,
-    policies: plan.policies,
+    policies: policiesOf(plan),
   };
 }
 
@@ -169,6 +169,10 @@ function defineEdge({ from, to, on, always, condition, roundsMost }: EdgePlan): 
     return mixNumber(outputText(outcome.output)) % modulus === rest && (roundsMost === undefined || visit < roundsMost);
   };
   return { from, to, on, condition: { text: `${modulus} ${rest} ${roundsMost ?? ''}`, evaluate } };
+}
+
+function policiesOf({ policies: { budget, ...policies } }: RandomGraphPlan): NonNullable<GraphDefinition['policies']> {
+  return budget === undefined ? policies : { ...policies, budget };
 }
 
 /** Answers a random graph's questions: a function of the question only. Undefined: it is left to its deadline. */

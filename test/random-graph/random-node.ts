@@ -129,9 +129,10 @@ function callStep(
   seed: number,
 ): Promise<number> {
   const value = mixNumber(place, seed);
-  return ctx.step(name, stepOptions(process, effect, seed), ({ idempotencyKey, attempt }) =>
-    performEffect(process, effect, { place, key: idempotencyKey, attempt }, value),
-  );
+  return ctx.step(name, stepOptions(process, effect, seed), ({ idempotencyKey, attempt, spend }) => {
+    spend({ units: 1 + (value % 3) });
+    return performEffect(process, effect, { place, key: idempotencyKey, attempt }, value);
+  });
 }
 
 async function runMap(
@@ -231,8 +232,14 @@ async function runPart(
   }
 }
 
+/** Every other child is spoken to through its handle: told something that it does not ask for, looked at, and waited for. */
 async function runChild(ctx: NodeContext, graph: Graph, place: string): Promise<string> {
-  const { status, state } = await ctx.run(graph, { trail: place });
+  const child = await ctx.start(graph, { trail: place });
+  if (mixNumber(place) % 2 === 0) {
+    await child.signal('nobody listens', place);
+    await child.state();
+  }
+  const { status, state } = await child.result();
   const outputs = Object.entries(state.outputs).map(([id, output]) => `${id}=${outputText(output)}`);
   return `${status} ${outputs.toSorted().join()}`;
 }

@@ -19,7 +19,13 @@ function* smallerPlans(plan: RandomGraphPlan): Generator<RandomGraphPlan> {
   for (const fewer of withoutEach(edges)) yield { ...plan, edges: fewer };
   for (const smaller of withEach(nodes, smallerNodes)) yield { ...plan, nodes: smaller };
   for (const plainer of withEach(edges, plainerEdges)) yield { ...plan, edges: plainer };
-  const plain = { routing: 'all', checkpoint: 'every_node', concurrency: 64, durability: 'barrier' } as const;
+  const plain = {
+    routing: 'all',
+    checkpoint: 'every_node',
+    concurrency: 64,
+    durability: 'barrier',
+    budget: undefined,
+  } as const;
   for (const policies of plainer(plan.policies, { ...plan.policies, ...plain })) yield { ...plan, policies };
 }
 
