@@ -129,9 +129,9 @@ function callStep(
   seed: number,
 ): Promise<number> {
   const value = mixNumber(place, seed);
-  return ctx.step(name, stepOptions(process, effect, seed), ({ idempotencyKey, attempt, spend }) => {
-    spend({ units: 1 + (value % 3) });
-    return performEffect(process, effect, { place, key: idempotencyKey, attempt }, value);
+  return ctx.step(name, stepOptions(process, effect, seed), (step) => {
+    step.spend({ units: 1 + (value % 3) });
+    return performEffect(process, effect, { place, key: step.idempotencyKey, attempt: step.attempt }, value);
   });
 }
 
