@@ -199,10 +199,13 @@ class AgentLoop {
       );
     this.#conversation.add(this.#mode.tell(calls, results), true);
     this.#note = {
-      results: results.map(({ output, from, isError, isCached }, index) => ({
+      results: results.map(({ output, parts, from, isHeld, isError, isKept, isCached }, index) => ({
         call: (calls[index] as ToolCallPart).id,
-        ...(from === undefined ? { output } : { from }),
+        ...(from !== undefined && { from }),
+        ...(isHeld !== true && { output }),
         ...(isError && { isError }),
+        ...(parts !== undefined && { isShown: true }),
+        ...(isKept && { isKept }),
         ...(isCached && { isCached }),
       })),
     };

@@ -16,6 +16,14 @@ export { mcpTools, type McpCommandConfig, type McpConfig, type McpTools, type Mc
 export type { ModeName } from './modes/mode.ts';
 export { askPerson } from './people/ask-person.ts';
 export type { Opening, Prompt } from './prompt.ts';
+export {
+  agentStateOf,
+  readAgentState,
+  type AgentCall,
+  type AgentLoopState,
+  type AgentState,
+  type AgentVisit,
+} from './view/agent-state.ts';
 export type { ToolEntry } from './tool-box.ts';
 export { localFiles, type LocalFilesOptions } from './files/local-files.ts';
 export { memoryFiles, type GivenFiles, type MemoryFilesOptions } from './files/memory-files.ts';

@@ -16,8 +16,12 @@ export interface Observation {
   /** For a model that can look at images. */
   readonly parts?: NonNullable<ToolResultPart['parts']>;
   readonly isError?: true;
-  /** The step or child run that holds the result, by its name. */
+  /** The step, the question or the child run that the call is, by its name. */
   readonly from?: string;
+  /** Its record holds the result. */
+  readonly isHeld?: boolean;
+  /** Equal calls take it. */
+  readonly isKept?: boolean;
   /** It is the result of an equal call. */
   readonly isCached?: true;
 }

@@ -1,10 +1,10 @@
 /** The tool calls of one conversation: each is made once, known by its tool and its arguments; what fails is told to the model. */
 import type { ToolCallPart } from '../graph/contracts/model-contract.ts';
 import { NodeFailure, type NodeContext, type StepContext, type StepOptions } from '../graph/contracts/node-contract.ts';
-import { toolCallKey } from '../ports/message-keys.ts';
 import { checkAgainst } from '../schema/standard-schema.ts';
 import { actsOutside, type ComposedTool, type FunctionTool, type ToolCallContext } from './agent-tool.ts';
 import { askApproval, needsApproval, refusedText } from './approval.ts';
+import { callName } from './call-name.ts';
 import { writtenIn } from './files/written-files.ts';
 import { lastOf, observation, storable, type Observation } from './observation.ts';
 import { encodeValue } from '../state/values/codec.ts';
@@ -82,7 +82,7 @@ export class ToolCalls {
   make(call: ToolCallPart, told?: ResultNote): Promise<Observation> {
     const tool = this.#box.find(call.tool) as NamedTool;
     const { cacheable = false, callsMax } = tool.definition;
-    const key = toolCallKey(tool.name, call.input);
+    const key = callName(call);
     const known = cacheable ? this.#cache.get(key) : undefined;
     if (known !== undefined) {
       this.#ctx.emit({ type: 'tool-cached', call: call.id, tool: tool.name });
@@ -91,7 +91,8 @@ export class ToolCalls {
     if (callsMax !== undefined && count(this.#counts, tool.name) > callsMax)
       return Promise.resolve(refusal(`${tool.name} may be called ${callsMax} times, and was: go on without it`));
     const nth = count(this.#nths, key);
-    const made = this.#make(tool, nth === 1 ? key : `${key} ${nth}`, call, told);
+    const from = callName(call, nth);
+    const made = this.#make(tool, from, call, told).then((observation) => ({ ...observation, from }));
     return cacheable ? this.#remember(key, made) : made;
   }
 
@@ -100,7 +101,7 @@ export class ToolCalls {
     const remembered = made.then((observation) => {
       if (observation.isError === true) this.#cache.delete(key);
       else this.#cached.set(key, observation.output);
-      return observation;
+      return { ...observation, isKept: observation.isError !== true };
     });
     this.#cache.set(key, remembered);
     return remembered;
@@ -117,7 +118,7 @@ export class ToolCalls {
     try {
       const observed = observation(await this.#perform(tool, key, args), tool.definition.showsImages);
       // What a composed tool returns is on no record of its own.
-      return isRecorded(tool) ? { ...observed, from: key } : observed;
+      return { ...observed, isHeld: isRecorded(tool) };
     } catch (error) {
       if (tool.definition.onFailure === 'fail' || !isOfTool(error, this.#ctx)) throw error;
       return refusal(failureText(tool, error as Error));

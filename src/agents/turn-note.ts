@@ -12,13 +12,18 @@ export interface OpeningNote {
   readonly context?: unknown;
 }
 
-/** What a call gave. `from`: the step or child run of this name holds it; else it is here. */
+/** What a call gave: it is here, or the record of this name holds it. */
 export interface ResultNote {
   readonly call: string;
+  /** The step, the question or the child run that the call is. Absent: nothing was begun for it. */
   readonly from?: string;
   readonly output?: unknown;
   readonly isError?: true;
-  /** An equal call had been made before. */
+  /** The model was shown the image that it is. */
+  readonly isShown?: true;
+  /** Equal calls take it. */
+  readonly isKept?: true;
+  /** It was taken from an equal call. */
   readonly isCached?: true;
 }
 

@@ -24,6 +24,7 @@ import {
 } from './read/references.ts';
 import { pickPart, readStateAt, type StateAt } from './read/state-at.ts';
 import { parsePath } from './read/state-path.ts';
+import type { RecordedVisit } from './read/read-visit.ts';
 import { releaseAllRuns, releaseRun, type ReleasedRun } from './read/release-runs.ts';
 import { checkTagName, removeTag, tagCheckpoint, type Tag } from './read/tag-checkpoint.ts';
 import type { CleanUpOptions, CleanUpReport, SettingsFor } from './shorten/clean-up.ts';
@@ -109,6 +110,16 @@ export class History<State = StateAt> {
   async state(name: CheckpointName, path?: string): Promise<unknown> {
     const state = await readStateAt(this.#place, await this.#find(name));
     return path === undefined ? state : pickPart(state, parsePath(path), nameOf(name));
+  }
+
+  /**
+   * What is on record of the last visit of a node at a checkpoint, with its steps, questions and child runs.
+   * @param node - its id, or its path from the root, with the names of child runs between
+   * @throws USAGE_INVALID nothing is on record of it, or its outcome was taken over from another run
+   */
+  async visit(name: CheckpointName, node: string | readonly string[]): Promise<RecordedVisit> {
+    const { readVisit } = await import('./read/read-visit.ts');
+    return readVisit(this.#place, await this.#find(name), typeof node === 'string' ? [node] : node);
   }
 
   /** What differs between two checkpoints, of one run or of two. */

@@ -70,7 +70,7 @@ export function planAgent(random: SeededRandom): AgentPlan {
 }
 
 /** The turn follows from the conversation alone, so that a repeated call gets an equal answer. The last says what it has seen, whole. */
-function answer(
+export function answerOf(
   { mode, turns, helperTurns }: AgentPlan,
   { model, messages }: ModelRequest,
 ): ReturnType<typeof sayCalls> {
@@ -172,7 +172,7 @@ export function agentCase(plan: AgentPlan): CrashCase {
       ],
     });
   };
-  const models = (): Models => createScriptedModels((request) => answer(plan, request));
+  const models = (): Models => createScriptedModels((request) => answerOf(plan, request));
   return { graph, models, input: {}, answer: ({ name }) => (name.startsWith('approve ') ? 'approve' : 'fine') };
 }
 

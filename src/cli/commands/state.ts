@@ -14,6 +14,7 @@ export const stateCommand: Command<ReadStateInput> = {
   examples: [
     { line: 'cairn state 0198c2f4', does: 'where the run stands' },
     { line: 'cairn state 0198c2f4@12 scratch.messages.-1', does: 'the last message at checkpoint 12' },
+    { line: 'cairn state 0198c2f4 --agent review', does: 'the conversation of the agent review, and what it is at' },
     { line: 'cairn state 0198c2f4 outputs.draft --json', does: 'what node draft gave, as JSON' },
   ],
   execute(session, input) {

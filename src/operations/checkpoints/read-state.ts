@@ -1,6 +1,8 @@
 /** `state`: the state of a run at a checkpoint, or a part of it. */
 import { anything, objectOf, text, texts, whole } from '../declare/output-shapes.ts';
-import { resolveReference } from '../../history/read/references.ts';
+import type { AgentState } from '../../agents/view/agent-state.ts';
+import { CairnError } from '../../errors.ts';
+import { resolveReference, type ResolvedReference } from '../../history/read/references.ts';
 import { pickPart, readStateAt } from '../../history/read/state-at.ts';
 import type { HistoryContext, Operation } from '../declare/operation.ts';
 import { parsePath } from '../../history/read/state-path.ts';
@@ -8,6 +10,8 @@ import { parsePath } from '../../history/read/state-path.ts';
 export interface ReadStateInput {
   readonly checkpoint: string;
   readonly path?: string;
+  /** The node of an agent, whose state is shown: its id, or its path with `/` between its parts. */
+  readonly agent?: string;
 }
 
 export interface ReadStateOutput {
@@ -29,14 +33,34 @@ export const readState: Operation<ReadStateInput, ReadStateOutput, HistoryContex
       isPositional: true,
     },
     path: { type: 'text', description: 'only this part: scratch.plan.0.title', isPositional: true },
+    agent: {
+      type: 'text',
+      description: 'the state of the agent of this node: its conversation, its loops, what is under way',
+    },
   },
   output: 'the value',
   outputSchema: objectOf({ runId: text, seq: whole, path: texts }, { value: anything }),
   isReadOnly: true,
-  async run({ store, blobs, tenant }, { checkpoint, path }) {
+  async run({ store, blobs, tenant }, { checkpoint, path, agent }) {
     const found = await resolveReference(store, tenant, checkpoint);
-    const state = await readStateAt({ store, blobs }, found);
+    const state =
+      agent === undefined
+        ? await readStateAt({ store, blobs }, found)
+        : await readAgent({ store, blobs }, found, agent);
     const keys = path === undefined ? [] : parsePath(path);
     return { runId: found.run.runId, seq: found.seq, path: keys, value: pickPart(state, keys, checkpoint) };
   },
 };
+
+/** What reads agents is loaded when one is asked for. */
+async function readAgent(
+  place: Pick<HistoryContext, 'store' | 'blobs'>,
+  found: ResolvedReference,
+  agent: string,
+): Promise<AgentState> {
+  const { readVisit } = await import('../../history/read/read-visit.ts');
+  const { agentStateOf } = await import('../../agents/view/agent-state.ts');
+  const state = agentStateOf(await readVisit(place, found, agent.split('/')));
+  if (state !== undefined) return state;
+  throw new CairnError('USAGE_INVALID', { reason: `${agent} has asked no model`, hint: 'Name the node of an agent.' });
+}

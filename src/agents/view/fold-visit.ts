@@ -1,0 +1,163 @@
+/** A conversation folded again from what its steps gave, without the code of its agent. */
+import {
+  textOf,
+  type ModelMessage,
+  type ModelResponse,
+  type ToolCallPart,
+} from '../../graph/contracts/model-contract.ts';
+import type { NodeRecord, StepRecord } from '../../state/tree.ts';
+import { callName, toolOfName } from '../call-name.ts';
+import type { RecordedCall } from '../call-record.ts';
+import { createMode } from '../modes/create-mode.ts';
+import type { Mode } from '../modes/mode.ts';
+import { observation, type Observation } from '../observation.ts';
+import type { KeptConversation, OpeningNote, ResultNote, TurnNote } from '../turn-note.ts';
+import type { AgentCall, AgentLoopState } from './agent-state.ts';
+
+export interface FoldedVisit {
+  readonly opening: OpeningNote;
+  readonly messages: readonly ModelMessage[];
+  /** System messages at the beginning. */
+  readonly headCount: number;
+  /** Messages after them that were not sent last. */
+  readonly left: number;
+  readonly loop: number;
+  readonly loops: readonly AgentLoopState[];
+  readonly cache: Readonly<Record<string, unknown>>;
+  readonly isAsking: boolean;
+}
+
+type Call = RecordedCall<ModelResponse> & { readonly note?: TurnNote };
+
+export function foldVisit(record: NodeRecord): FoldedVisit | undefined {
+  const calls = modelCallsOf(record);
+  const kept = record.retired?.from as KeptConversation | undefined;
+  const done = calls.filter(({ status }) => status === 'done').map(({ output }) => output as Call);
+  const opening = kept?.opening ?? done[0]?.note?.opening;
+  if (opening === undefined) return undefined;
+  const mode = createMode(opening.mode, { tools: [], answer: undefined });
+  const messages: ModelMessage[] = [...opening.messages, ...(kept?.messages ?? [])];
+  const loops: AgentLoopState[] = [];
+  const cache: Record<string, unknown> = { ...kept?.tools.cache };
+  let loop = (kept?.loop ?? 1) - 1;
+  const used = new Set<string>();
+  let asked: readonly ToolCallPart[] = [];
+  for (const { response, note = {}, by } of done) {
+    if (note.results !== undefined) {
+      const results = note.results.map((result) => ({
+        ...resultOf(record, result),
+        ...(result.isError && { isError: result.isError }),
+      }));
+      messages.push(mode.tell(asked, results));
+      settle(loops, asked, note.results, results, cache);
+      for (const { from } of note.results) if (from !== undefined) used.add(from);
+    }
+    if (note.text !== undefined) messages.push({ role: 'user', content: note.text });
+    loop += 1;
+    const turn = mode.read(response, loop);
+    messages.push(turn.message);
+    asked = turn.calls;
+    loops.push(loopOf({ record, mode, used: new Set(used), cache }, loop, response, by));
+  }
+  const headCount = messages.findIndex(({ role }) => role !== 'system');
+  return {
+    opening,
+    messages,
+    headCount,
+    left: done.at(-1)?.note?.left ?? 0,
+    loop,
+    loops,
+    cache,
+    isAsking: calls.some(({ status }) => status === 'started'),
+  };
+}
+
+const modelName = /^model [\w-]{43}(?:\0|$)/u;
+
+function modelCallsOf({ steps = {} }: NodeRecord): readonly StepRecord[] {
+  return Object.entries(steps).flatMap(([key, step]) => (modelName.test(key) ? [step] : []));
+}
+
+/** A step or child run under the name of a call, which none of those before a summary has any more. */
+function under<Value>(table: Readonly<Record<string, Value>> | undefined, name: string): Value | undefined {
+  return Object.entries(table ?? {}).find(([key]) => key === name || key.startsWith(`${name}\0`))?.[1];
+}
+
+/** What the model was told of a call. */
+function resultOf(record: NodeRecord, note: ResultNote): Pick<Observation, 'output' | 'parts'> {
+  const { from, output } = note;
+  if (from === undefined || 'output' in note) return { output };
+  const step = under(record.steps, from);
+  if (step?.kind === 'step') return observation(step.output, note.isShown);
+  const child = under(record.children, from);
+  if (child === undefined) return { output: undefined };
+  const own = child.nodes[toolOfName(from)];
+  return observation(own === undefined ? (child.channels['artifacts'] ?? {}) : own.output, note.isShown);
+}
+
+interface Folding {
+  readonly record: NodeRecord;
+  readonly mode: Mode;
+  /** Names of calls that were told of. */
+  readonly used: Set<string>;
+  readonly cache: Readonly<Record<string, unknown>>;
+}
+
+function loopOf(
+  { record, mode, used, cache }: Folding,
+  loop: number,
+  response: ModelResponse,
+  by: string | undefined,
+): AgentLoopState {
+  const { calls } = mode.read(response, loop);
+  return {
+    loop,
+    model: by ?? response.model,
+    text: textOf(response.content),
+    usage: response.usage,
+    calls: calls.map(({ id, tool, input }): AgentCall => {
+      const held = callName({ tool, input });
+      if (Object.hasOwn(cache, held)) return { id, tool, input, status: 'done', output: cache[held], isCached: true };
+      let nth = 1;
+      while (used.has(callName({ tool, input }, nth))) nth += 1;
+      const name = callName({ tool, input }, nth);
+      used.add(name);
+      return { id, tool, input, ...standingOf(record, name) };
+    }),
+  };
+}
+
+/** How a call stands that the model was told nothing of yet. */
+function standingOf(record: NodeRecord, name: string): Pick<AgentCall, 'status' | 'step'> {
+  const step = under(record.steps, name);
+  const statuses = { open: 'waiting', started: 'started', done: 'done', failed: 'failed' } as const;
+  if (step !== undefined) return { status: statuses[step.status], step: name };
+  if (under(record.children, name) !== undefined) return { status: 'started', step: name };
+  const own = Object.entries(record.steps ?? {}).filter(
+    ([key]) => key === `approve ${name}` || key.startsWith(`${name} `),
+  );
+  const isWaiting = own.some(([, { status }]) => status === 'open');
+  return { status: isWaiting ? 'waiting' : own.length > 0 ? 'started' : 'due', ...(own.length > 0 && { step: name }) };
+}
+
+/** The calls of the last loop have given what the model was told. */
+function settle(
+  loops: AgentLoopState[],
+  asked: readonly ToolCallPart[],
+  notes: readonly ResultNote[],
+  results: readonly { readonly output: unknown }[],
+  cache: Record<string, unknown>,
+): void {
+  const last = loops.at(-1);
+  if (last === undefined) return;
+  const calls = last.calls.map((call, index): AgentCall => {
+    const { from, isError, isCached } = notes[index] ?? { call: '' };
+    const output = results[index]?.output;
+    const { step: _, ...rest } = call;
+    const status = isError === true ? 'failed' : 'done';
+    return { ...rest, status, output, ...(from !== undefined && { step: from }), ...(isCached && { isCached }) };
+  });
+  for (const [index, note] of notes.entries())
+    if (note.isKept === true) cache[callName(asked[index] as ToolCallPart)] = results[index]?.output;
+  loops[loops.length - 1] = { ...last, calls };
+}
