@@ -1,6 +1,8 @@
 /** All groups of rows, in the order of the table. */
 import type { Group } from './group.ts';
 import { aiSdkLoop } from './rows/ai-sdk-loop.ts';
+import { agentLoop } from './rows/agent-loop.ts';
+import { agentResume } from './rows/agent-resume.ts';
 import { appendedText } from './rows/appended-text.ts';
 import { compile } from './rows/compile.ts';
 import { engineAlone } from './rows/engine-alone.ts';
@@ -40,4 +42,6 @@ export const groups: Readonly<Record<string, Group>> = {
   yaml,
   largeFiles,
   aiSdkLoop,
+  agentLoop,
+  agentResume,
 };

@@ -19,11 +19,10 @@ export type { Opening, Prompt } from './prompt.ts';
 export {
   agentStateOf,
   readAgentState,
-  type AgentCall,
-  type AgentLoopState,
   type AgentState,
   type AgentVisit,
 } from './view/agent-state.ts';
+export type { AgentCall, AgentLoopState } from './view/agent-loop-state.ts';
 export type { ToolEntry } from './tool-box.ts';
 export { localFiles, type LocalFilesOptions } from './files/local-files.ts';
 export { memoryFiles, type GivenFiles, type MemoryFilesOptions } from './files/memory-files.ts';

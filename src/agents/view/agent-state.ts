@@ -1,36 +1,11 @@
 /** An agent as it stands: its conversation, its loops, what is under way. A view, computed from what is on record of its node's visit. */
 import type { Amounts } from '../../graph/amounts.ts';
-import type { ModelMessage, ModelUsage } from '../../graph/contracts/model-contract.ts';
+import type { ModelMessage } from '../../graph/contracts/model-contract.ts';
 import type { FrameTree, NodeRecord, NodeStatus } from '../../state/tree.ts';
 import type { CallContext } from '../agent.ts';
 import type { ModeName } from '../modes/mode.ts';
+import type { AgentCall, AgentLoopState } from './agent-loop-state.ts';
 import { foldVisit } from './fold-visit.ts';
-
-/** A call of a tool, as it stands. */
-export interface AgentCall {
-  /** The provider's id of the call. */
-  readonly id: string;
-  readonly tool: string;
-  readonly input: unknown;
-  /** `waiting`: for a person's answer; `started`: made, and nothing is known of its end; `due`: not made yet. */
-  readonly status: 'done' | 'failed' | 'waiting' | 'started' | 'due';
-  /** The step or child run that it is, by its name. */
-  readonly step?: string;
-  readonly output?: unknown;
-  /** It took the result of an equal call. */
-  readonly isCached?: true;
-}
-
-/** One loop: what the model said, and what it called. */
-export interface AgentLoopState {
-  readonly loop: number;
-  /** The model that answered. */
-  readonly model: string;
-  /** What it said beside its calls. */
-  readonly text: string;
-  readonly usage: ModelUsage;
-  readonly calls: readonly AgentCall[];
-}
 
 export interface AgentState {
   /** Node ids from the root, with the names of child runs between them. */

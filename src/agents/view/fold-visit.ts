@@ -12,7 +12,7 @@ import { createMode } from '../modes/create-mode.ts';
 import type { Mode } from '../modes/mode.ts';
 import { observation, type Observation } from '../observation.ts';
 import type { KeptConversation, OpeningNote, ResultNote, TurnNote } from '../turn-note.ts';
-import type { AgentCall, AgentLoopState } from './agent-state.ts';
+import type { AgentCall, AgentLoopState } from './agent-loop-state.ts';
 
 export interface FoldedVisit {
   readonly opening: OpeningNote;
