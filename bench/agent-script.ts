@@ -32,7 +32,11 @@ export function makeScript(): AgentScript {
   return { said, given, distinctBytes };
 }
 
-export function callOf(index: number): { readonly id: string; readonly tool: string; readonly input: { readonly index: number } } {
+export function callOf(index: number): {
+  readonly id: string;
+  readonly tool: string;
+  readonly input: { readonly index: number };
+} {
   return { id: `call-${index}`, tool: 'look', input: { index } };
 }
 
@@ -60,7 +64,13 @@ export function agentGraph({ given }: AgentScript): Graph {
     effect: 'read',
     run: (args) => given[(args as { readonly index: number }).index] as string,
   });
-  const node = agent({ model: 'scripted:m', instructions: 'Work.', prompt: 'Go.', tools: { look }, maxLoops: loops + 1 });
+  const node = agent({
+    model: 'scripted:m',
+    instructions: 'Work.',
+    prompt: 'Go.',
+    tools: { look },
+    maxLoops: loops + 1,
+  });
   return compileGraph({
     id: 'agent',
     nodes: [{ id: 'agent', ...node }],

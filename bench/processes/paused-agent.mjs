@@ -34,7 +34,12 @@ export function openAgent(folder) {
   const store = openSqliteStore({ path: `${folder}/ours.db` });
   const tools = {
     look: tool({ description: 'Looks.', input, effect: 'read', run: ({ loop }) => noise(`given ${loop}`) }),
-    ask: tool({ description: 'Asks.', input, composed: true, run: (_, ctx) => ctx.ask({ prompt: 'Go on?', name: 'on' }) }),
+    ask: tool({
+      description: 'Asks.',
+      input,
+      composed: true,
+      run: (_, ctx) => ctx.ask({ prompt: 'Go on?', name: 'on' }),
+    }),
   };
   const graph = new AgentGraph({}, { id: 'agent' })
     .addNode('agent', agent({ model: 'scripted:m', instructions: 'Work.', prompt: 'Go.', tools, maxLoops: loops + 2 }))

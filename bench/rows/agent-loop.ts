@@ -31,10 +31,18 @@ export const agentLoop: Group = {
         await createStore(folder, 'normal').close();
         const emptyBytes = databaseBytes(folder);
         const store = createStore(folder, 'normal');
-        await timeAgent(graph, store, playScript(script, (index) => (times[index] = performance.now())));
+        await timeAgent(
+          graph,
+          store,
+          playScript(script, (index) => (times[index] = performance.now())),
+        );
         await store.close();
         const perLoop = (from: number): number => (times[from + part]! - times[from]!) / part;
-        const own = await timeAgent(graph, createMemoryStore(), playScript(script, () => {}));
+        const own = await timeAgent(
+          graph,
+          createMemoryStore(),
+          playScript(script, () => {}),
+        );
         const theirs = await timeSdk(script);
         return {
           [nameOfLast]: { ours: perLoop(loops - part), floor: perLoop(0), unit: 'ms' },

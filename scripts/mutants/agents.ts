@@ -3,6 +3,27 @@ import type { Mutant } from './mutant.ts';
 
 export const agentMutants: readonly Mutant[] = [
   {
+    name: 'a failure that a model was told of is tried again',
+    file: 'src/agents/tool-calls.ts',
+    old: 'if (told?.isError === true) return',
+    new: 'if (told === null) return',
+    tests: ['src/agents/agent.test.ts'],
+  },
+  {
+    name: 'a summary leaves out the message that it is',
+    file: 'src/agents/agent-loop.ts',
+    old: 'messages: said.map(({ message }) => message),',
+    new: 'messages: said.slice(1).map(({ message }) => message),',
+    tests: ['src/agents/history/summary.test.ts'],
+  },
+  {
+    name: 'a provider that says when to come again is called before',
+    file: 'src/models/limit/provider-limit.ts',
+    old: 'this.#heldUntil = Math.max(this.#heldUntil, this.#clock.now() + forMs);',
+    new: 'this.#heldUntil = 0;',
+    tests: ['src/models/limit/limit.test.ts'],
+  },
+  {
     name: 'a verdict that only reaches the threshold does not pass',
     file: 'src/agents/answers/judge-node.ts',
     old: 'const passed = given >= threshold;',
@@ -71,26 +92,5 @@ export const agentMutants: readonly Mutant[] = [
     old: 'refuse(type, given, ctx);',
     new: '',
     tests: ['src/agents/block/agent-block.test.ts'],
-  },
-  {
-    name: 'a failure that a model was told of is tried again',
-    file: 'src/agents/tool-calls.ts',
-    old: 'if (told?.isError === true) return',
-    new: 'if (told === null) return',
-    tests: ['src/agents/agent.test.ts'],
-  },
-  {
-    name: 'a summary leaves out the message that it is',
-    file: 'src/agents/agent-loop.ts',
-    old: 'messages: said.map(({ message }) => message),',
-    new: 'messages: said.slice(1).map(({ message }) => message),',
-    tests: ['src/agents/history/summary.test.ts'],
-  },
-  {
-    name: 'a provider that says when to come again is called before',
-    file: 'src/models/limit/provider-limit.ts',
-    old: 'this.#heldUntil = Math.max(this.#heldUntil, this.#clock.now() + forMs);',
-    new: 'this.#heldUntil = 0;',
-    tests: ['src/models/limit/limit.test.ts'],
   },
 ];

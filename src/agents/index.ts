@@ -16,12 +16,7 @@ export { mcpTools, type McpCommandConfig, type McpConfig, type McpTools, type Mc
 export type { ModeName } from './modes/mode.ts';
 export { askPerson } from './people/ask-person.ts';
 export type { Opening, Prompt } from './prompt.ts';
-export {
-  agentStateOf,
-  readAgentState,
-  type AgentState,
-  type AgentVisit,
-} from './view/agent-state.ts';
+export { agentStateOf, readAgentState, type AgentState, type AgentVisit } from './view/agent-state.ts';
 export type { AgentCall, AgentLoopState } from './view/agent-loop-state.ts';
 export type { ToolEntry } from './tool-box.ts';
 export { localFiles, type LocalFilesOptions } from './files/local-files.ts';

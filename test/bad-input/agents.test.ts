@@ -70,8 +70,16 @@ cycle['self'] = cycle;
 
 test.each<[string, FunctionTool['run'], RegExp]>([
   ['50 MB of text', () => 'x'.repeat(size), /^x{8192}\n\[… 52412416 characters are left out here …\]\nx{8192}$/u],
-  ['50 MB of bytes', () => new Uint8Array(size), /^\[file gives\.bin, application\/octet-stream, 52428800 bytes, \w+\]$/u],
-  ['bytes that are no text', () => new Uint8Array([0, 255, 254]), /^\[file gives\.bin, application\/octet-stream, 3 bytes, \w+\]$/u],
+  [
+    '50 MB of bytes',
+    () => new Uint8Array(size),
+    /^\[file gives\.bin, application\/octet-stream, 52428800 bytes, \w+\]$/u,
+  ],
+  [
+    'bytes that are no text',
+    () => new Uint8Array([0, 255, 254]),
+    /^\[file gives\.bin, application\/octet-stream, 3 bytes, \w+\]$/u,
+  ],
   ['a function', () => () => 1, /^gives failed: a value cannot be stored at .*: .*function/u],
   ['a cycle', () => cycle, /^gives failed: a value cannot be stored at .*/u],
   ['nothing', () => undefined, /^null$/u],
