@@ -8,7 +8,30 @@ export async function fillFiles(
   messages: readonly ModelMessage[],
   files: FileAccess,
 ): Promise<readonly ModelMessage[]> {
-  return Promise.all(messages.map(async (message) => (await fill(message, files)) as ModelMessage));
+  if (!messages.some(holdsFile)) return messages;
+  return Promise.all(
+    messages.map(async (message) => (holdsFile(message) ? ((await fill(message, files)) as ModelMessage) : message)),
+  );
+}
+
+/** Messages that were looked at and hold no file: a conversation is sent again and again, and none of its messages is ever changed. */
+const plain = new WeakSet<ModelMessage>();
+
+function holdsFile(message: ModelMessage): boolean {
+  if (plain.has(message)) return false;
+  const isFound = hasFile(message);
+  if (!isFound) plain.add(message);
+  return isFound;
+}
+
+function hasFile(value: unknown): boolean {
+  const { content, parts, data } = value as {
+    readonly content?: unknown;
+    readonly parts?: unknown;
+    readonly data?: unknown;
+  };
+  const list = Array.isArray(content) ? content : parts;
+  return Array.isArray(list) ? list.some(hasFile) : data instanceof FileRef;
 }
 
 /** Media stand in the parts of a message, and in the parts of results. */
