@@ -132,13 +132,22 @@ export function tool<Schema extends AnySchema>(definition: AgentTool<Schema>): A
   return definition;
 }
 
-/** What a call of a tool may do to the world. A node or a graph has nodes with classes of their own. */
-function effectOf(definition: AgentTool): EffectClass {
-  if (!('run' in definition)) return 'pure';
-  return definition.effect ?? (definition.composed === true ? 'pure' : 'external');
+const isAct = (effect: EffectClass): boolean => effect === 'write' || effect === 'external';
+
+/** Whether a call may change the world outside: itself, or by a node that it runs. What steps inside of a function do is not known here. */
+export function actsOutside(definition: AgentTool): boolean {
+  if ('run' in definition) return isAct(definition.effect ?? (definition.composed === true ? 'pure' : 'external'));
+  return 'nodeIndex' in definition.node ? hasActs(definition.node) : isActing(definition.node);
 }
 
-/** Whether a call may change the world outside. */
-export function actsOutside(definition: AgentTool): boolean {
-  return ['write', 'external'].includes(effectOf(definition));
+const hasActs = ({ nodes }: Graph): boolean => nodes.some(isActing);
+
+function isActing({
+  effect,
+  subgraph,
+}: {
+  readonly effect: EffectClass;
+  readonly subgraph?: Graph | undefined;
+}): boolean {
+  return isAct(effect) || (subgraph !== undefined && hasActs(subgraph));
 }

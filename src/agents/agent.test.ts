@@ -5,6 +5,7 @@ import type { NodeDraft } from '../graph/node-draft.ts';
 import { createBench, resumeToRest, runToRest, graphOf, edges, afterCrash, type Bench } from '../../test/engine-kit.ts';
 import type { Graph } from '../graph/graph.ts';
 import { NodeFailure } from '../graph/contracts/node-contract.ts';
+import { AgentGraph, END, functionNode, START, subgraphNode } from '../index.ts';
 import { createScriptedModels, type Script, type ScriptedModels } from '../models/scripted.ts';
 import { agent, type AgentConfig } from './agent.ts';
 import { tool } from './agent-tool.ts';
@@ -108,6 +109,33 @@ test('P6 an option that a tool does not have is refused where the tool is made',
   expect(made({ run: () => 1, composed: true, idempotent: true })).toThrow(/no option "idempotent"/u);
   expect(made({ node: {}, retry: { attempts: 2 } })).toThrow(/no option "retry"/u);
   expect(() => tool(undefined as never)).toThrow(/tool needs a configuration/u);
+});
+
+test('A6 a node or a graph that acts on the world asks as a function does, however deep in it the act is', async () => {
+  const acts: string[] = [];
+  const post = functionNode(() => void acts.push('post'), { effectClass: 'external' });
+  const inner = new AgentGraph({}, { id: 'inner' }).addNode('post', post).addEdge(START, 'post').addEdge('post', END);
+  const outer = new AgentGraph({}, { id: 'outer' })
+    .addNode('child', subgraphNode(inner.toGraph()))
+    .addEdge(START, 'child')
+    .addEdge('child', END);
+  const looks = functionNode(() => void acts.push('look'), { effectClass: 'read' });
+  const parts = { description: 'Does.', input: { type: 'object' } };
+  for (const [node, isAsked] of [
+    [post, true],
+    [outer.toGraph(), true],
+    [looks, false],
+  ] as const) {
+    acts.length = 0;
+    const script: Script = [{ calls: [{ tool: 'act', input: {} }] }, 'Done.'];
+    const { bench, graph } = kit(script, { tools: { act: tool({ ...parts, node }) } });
+    const result = await runToRest(bench.engine, graph, {}, 'r');
+    expect([result.waits.map(({ prompt }) => prompt?.split('\n')[0]), acts.length]).toEqual(
+      isAsked ? [['May the agent call act?'], 0] : [[], 1],
+    );
+    const allowed = kit(script, { tools: { act: tool({ ...parts, node }) }, allow: ['act'] });
+    expect((await runToRest(allowed.bench.engine, allowed.graph, {}, 'r')).status).toBe('completed');
+  }
 });
 
 describe('A6 a tool that acts on the world', () => {
