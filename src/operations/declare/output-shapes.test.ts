@@ -79,6 +79,11 @@ test('D23 C2.1 every operation gives what its schema says, and shows nothing tha
   await run('describeWorkflow', { workflow: 'ask' });
   await run('readWorkflowText', { workflow: 'ask' });
   await run('convertWorkflow', { text, source: 'small.yaml' });
+  const pipeline =
+    'digraph g { start [shape=Mdiamond] work [prompt="Do."] exit [shape=Msquare] start -> work -> exit }';
+  expect(await run('lintWorkflow', { text: pipeline, source: 'g.dot' })).toMatchObject({ isValid: true });
+  await run('lintWorkflow', { text: 'name: 7', source: 'broken.yaml' });
+  await run('formatWorkflow', { text: pipeline, source: 'g.dot' });
   await run('startRun', { file: 'ask', runId: 'a', ...password });
   await run('startWorkflow', { workflow: 'ask', runId: 'b', detach: true, ...password });
   await run('startWorkflow', { workflow: 'ask', runId: 'c', ...password });
