@@ -1,11 +1,12 @@
 /** The tool calls of one conversation: each is made once, known by its tool and its arguments; what fails is told to the model. */
 import type { ToolCallPart } from '../graph/contracts/model-contract.ts';
-import { NodeFailure, type NodeContext, type StepContext, type StepOptions } from '../graph/contracts/node-contract.ts';
+import { NodeFailure, type NodeContext, type StepOptions } from '../graph/contracts/node-contract.ts';
 import { checkAgainst } from '../schema/standard-schema.ts';
-import { actsOutside, type ComposedTool, type FunctionTool, type ToolCallContext } from './agent-tool.ts';
+import { actsOutside, type ComposedTool, type FunctionTool } from './agent-tool.ts';
 import { askApproval, needsApproval, refusedText } from './approval.ts';
 import { callName } from './call-name.ts';
 import { writtenIn } from './files/written-files.ts';
+import { callContext } from './call-context.ts';
 import { lastOf, observation, storable, type Observation } from './observation.ts';
 import { encodeValue } from '../state/values/codec.ts';
 import { scopeContext } from './scoped-context.ts';
@@ -165,11 +166,6 @@ function count(counts: Map<string, number>, key: string): number {
 
 function isRecorded({ definition }: NamedTool): boolean {
   return !('composed' in definition && definition.composed);
-}
-
-function callContext(ctx: NodeContext, { idempotencyKey, attempt, signal }: StepContext): ToolCallContext {
-  const { secrets, files } = ctx;
-  return { idempotencyKey, attempt, signal, secrets, files, emit: (event) => ctx.emit(event), node: ctx };
 }
 
 /** The arguments as the schema gives them back, with its defaults. */

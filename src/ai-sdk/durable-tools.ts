@@ -1,7 +1,8 @@
 /** The SDK's tools, each call of which is a step that is known by its tool and its arguments (A4). */
 import type { Tool, ToolSet } from 'ai';
 import { askApproval, refusedText } from '../agents/approval.ts';
-import type { Approval, FunctionTool, ToolCallContext } from '../agents/agent-tool.ts';
+import type { Approval, FunctionTool } from '../agents/agent-tool.ts';
+import { callContext } from '../agents/call-context.ts';
 import { toolCallKey } from '../ports/message-keys.ts';
 import { scopeContext } from '../agents/scoped-context.ts';
 import { lastOf } from '../agents/observation.ts';
@@ -137,11 +138,6 @@ function stepOptionsOf(name: string, how: ToolOptions, args: unknown): Parameter
 
 function signalOf({ signal }: StepContext, { abortSignal }: SdkToolOptions): AbortSignal {
   return abortSignal === undefined ? signal : AbortSignal.any([signal, abortSignal]);
-}
-
-function callContext(ctx: NodeContext, { idempotencyKey, attempt, signal }: StepContext): ToolCallContext {
-  const { secrets, files } = ctx;
-  return { idempotencyKey, attempt, signal, secrets, files, emit: (event) => ctx.emit(event), node: ctx };
 }
 
 async function needsApproval(

@@ -27,7 +27,7 @@ import { createTenantEngines } from './tenant-engines.ts';
 import { systemClock } from './process/system-clock.ts';
 import type { TextDialect } from './workflows/text-dialects.ts';
 import type { WorkflowCatalog } from './workflows/workflow-catalog.ts';
-import type { YamlDialect } from './workflows/yaml-dialect.ts';
+import type { FileDialects } from './workflows/file-dialects.ts';
 import { createSystemIds } from './process/system-ids.ts';
 import { readVersion } from './version.ts';
 
@@ -97,14 +97,14 @@ function openTexts(
   config: FoundConfig,
   place: StorePlace,
 ): {
-  readonly openDialect: () => Promise<YamlDialect>;
+  readonly openDialect: () => Promise<FileDialects>;
   readonly openWorkflows: () => Promise<WorkflowCatalog>;
   readonly loader: GraphLoader;
 } {
   const { cwd } = options;
   const openDialect = once(async () => {
-    const { loadYamlDialect } = await import('./workflows/yaml-dialect.ts');
-    return loadYamlDialect(config, options.allow ?? config.allow ?? []);
+    const { loadFileDialects } = await import('./workflows/file-dialects.ts');
+    return loadFileDialects(config, options.allow ?? config.allow ?? []);
   });
   const openKept = async (): Promise<TextDialect> => {
     const { readBundle, options: ofTexts } = await openDialect();

@@ -11,7 +11,7 @@ import { fileBytesMax, isWorkflowFile } from './find-workflow-files.ts';
 import { loadGraphModule } from './load-graph-module.ts';
 import { sourceFrom, textsBeside, type WorkflowCatalog } from './workflow-catalog.ts';
 import { readKeptText, type TextDialects } from './text-dialects.ts';
-import type { YamlDialect } from './yaml-dialect.ts';
+import type { FileDialects } from './file-dialects.ts';
 
 export interface GraphLoaderOptions {
   /** Where relative paths start. */
@@ -19,7 +19,7 @@ export interface GraphLoaderOptions {
   /** Whether paths are kept relative to the folder, so that they move with its store. */
   readonly isMovable: boolean;
   /** Of files. */
-  readonly openDialect: () => Promise<YamlDialect>;
+  readonly openDialect: () => Promise<FileDialects>;
   /** Of texts that are kept with runs. */
   readonly dialects: TextDialects;
   readonly openCatalog: () => Promise<WorkflowCatalog>;

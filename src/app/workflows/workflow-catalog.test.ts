@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { thrown } from '../../../test/support/thrown.ts';
 import { openCatalog, type WorkflowCatalog } from './workflow-catalog.ts';
-import { loadYamlDialect } from './yaml-dialect.ts';
+import { loadFileDialects } from './file-dialects.ts';
 
 let root = '';
 beforeEach(() => {
@@ -22,7 +22,7 @@ const workflow = (name: string, message = name): string =>
   `name: ${name}\nblocks:\n  - id: say\n    type: EchoBlock\n    inputs: { message: "${message}" }\n`;
 
 async function open(...folders: readonly string[]): Promise<WorkflowCatalog> {
-  const dialect = await loadYamlDialect({ file: undefined }, []);
+  const dialect = await loadFileDialects({ file: undefined }, []);
   return openCatalog({ dialect, folders: folders.map((folder) => join(root, folder)), cwd: root });
 }
 
@@ -93,7 +93,7 @@ test('D14 workflows given as texts are refused unless they are allowed', async (
   write('a/1.yaml', workflow('alpha'));
   const catalog = await open('a');
   expect(thrown(() => catalog.readInline(workflow('mine'))).code).toBe('PERMISSION_DENIED');
-  const dialect = await loadYamlDialect({ file: undefined }, ['inline']);
+  const dialect = await loadFileDialects({ file: undefined }, ['inline']);
   const open2 = openCatalog({ dialect, folders: [join(root, 'a')], cwd: root });
   expect(open2.readInline(workflow('mine')).name).toBe('mine');
   const shell = 'name: sh\nblocks:\n  - id: x\n    type: Shell\n    inputs: { command: "true" }\n';

@@ -7,15 +7,15 @@ import { CairnError } from '../../errors.ts';
 import type { Violation } from '../../graph/graph.ts';
 import { nearestFirst } from '../../graph/nearest.ts';
 import type { BrokenWorkflow, KnownWorkflow, Workflows } from '../../operations/declare/workflows.ts';
-import { isPipeline } from './dot-dialect.ts';
+import { isPipeline } from './text-reader.ts';
 import { fileBytesMax, filesBeside, filesMax, findWorkflowFiles } from './find-workflow-files.ts';
-import type { YamlDialect } from './yaml-dialect.ts';
+import type { FileDialects } from './file-dialects.ts';
 
 /** Names that a hint lists. */
 const hintedNames = 10;
 
 export interface CatalogOptions {
-  readonly dialect: YamlDialect;
+  readonly dialect: FileDialects;
   /** Absolute paths; later ones override earlier ones by the names of workflows. */
   readonly folders: readonly string[];
   /** Places in messages are told from here. */
@@ -128,7 +128,7 @@ class Catalog implements Workflows {
     return [...this.#read().texts.keys()].sort();
   }
 
-  #optionsOf({ source }: WorkflowText): Parameters<YamlDialect['readWorkflow']>[1] {
+  #optionsOf({ source }: WorkflowText): Parameters<FileDialects['readWorkflow']>[1] {
     return { ...this.#options.dialect.options, workflows: this.texts, source };
   }
 

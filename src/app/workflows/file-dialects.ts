@@ -5,12 +5,12 @@ import type { ReadOptions } from '../../dialects/yaml/file/read-options.ts';
 import type { NodeType } from '../../graph/contracts/node-type.ts';
 import { parsePermissions } from '../../graph/permissions/parse-permissions.ts';
 import type { FoundConfig } from '../config/read-config.ts';
-import { readersOf, type TextReader } from './dot-dialect.ts';
+import { readersOf, type TextReader } from './text-reader.ts';
 
 type Dialect = typeof dialectModule;
 
 /** What the dialect is, and what it is handed each time. */
-export interface YamlDialect extends TextReader, Pick<Dialect, 'convertWorkflow' | 'readBundle' | 'workflowSchema'> {
+export interface FileDialects extends TextReader, Pick<Dialect, 'convertWorkflow' | 'readBundle' | 'workflowSchema'> {
   /** Pipelines as texts that are kept with runs, and in their canonical form. */
   readonly dot: Pick<typeof dotModule, 'readKeptDot' | 'formatDot'>;
   readonly nodeTypes: readonly NodeType[];
@@ -20,7 +20,7 @@ export interface YamlDialect extends TextReader, Pick<Dialect, 'convertWorkflow'
 }
 
 /** @throws CONFIG_INVALID a grant that cannot be read */
-export async function loadYamlDialect(config: FoundConfig, allow: readonly string[]): Promise<YamlDialect> {
+export async function loadFileDialects(config: FoundConfig, allow: readonly string[]): Promise<FileDialects> {
   const [dialect, dot, { createNodeTypes }, { agentBlock }] = await Promise.all([
     import('../../dialects/yaml/index.ts'),
     import('../../dialects/dot/index.ts'),
