@@ -55,8 +55,9 @@ function walk(
 ): readonly string[] {
   const trace: string[] = [];
   let at = 's0';
-  for (let step = 0; step < outcomes.length; step += 1) {
+  for (let step = 0; step <= outcomes.length; step += 1) {
     if (at === 'exit') return [...trace, 'exit'];
+    if (step === outcomes.length) break;
     const outcome = outcomes[step] ?? 'success';
     trace.push(at);
     const own = edges.filter(([from]) => from === at);
@@ -74,6 +75,14 @@ function walk(
   }
   return [...trace, 'cut'];
 }
+
+/** The last scripted outcome leads to the exit. */
+const exitAtTheEnd: [string, string, string, number][] = [
+  ['s5', 's4', '', 0],
+  ['s0', 's5', 'outcome=fail', 0],
+  ['s0', 's0', '', 0],
+  ['s4', 'exit', '', 0],
+];
 
 test('DOT4 random pipelines go the way that the rules say', async () => {
   const id = fc.integer({ min: 0, max: 5 }).map((n) => `s${n}`);
@@ -119,7 +128,7 @@ test('DOT4 random pipelines go the way that the rules say', async () => {
       expect(trace.slice(0, said.length)).toEqual(expected.slice(0, -1));
       expect(result.status).toBe(end === 'exit' ? 'completed' : 'failed');
     }),
-    { numRuns: 60 },
+    { numRuns: 60, examples: [[exitAtTheEnd, [...Array<'success'>(9).fill('success'), 'fail', 'success', 'success']]] },
   );
 });
 
