@@ -3,6 +3,13 @@ import type { Mutant } from './mutant.ts';
 
 export const takeoverMutants: readonly Mutant[] = [
   {
+    name: 'what a visit sees is sealed only where a checkpoint has a reason of its own',
+    file: 'src/engine/drive/checkpoints.ts',
+    old: '(isSeal || draft.partCount > 0',
+    new: '(draft.partCount > 0',
+    tests: ['src/engine/record/seal-views.test.ts'],
+  },
+  {
     name: 'where a policy makes no checkpoint, what is to be stored grows without end',
     file: 'src/engine/settle/settle.ts',
     old: " || ending.status === 'failed' || isLarge)",

@@ -9,6 +9,10 @@ const count = Number(process.env['CAIRN_SIMULATIONS'] ?? 1_000);
 
 const open: SimulationOptions['open'] = (now) => ({ store: createMemoryStore({ now }), blobs: createMemoryBlobs(now) });
 
+it('E9 what an attempt that was put off changes joins no checkpoint that another visit sees (seed 503349)', async () => {
+  expect((await simulate(503_349, { open })).faults).toEqual([]);
+});
+
 it('P1 P2 P3 P4 hold under faults, takeovers and freezes, of forks too', { timeout: 600_000 }, async () => {
   const found: string[] = [];
   let deaths = 0;

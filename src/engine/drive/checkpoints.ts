@@ -46,8 +46,11 @@ export class Checkpoints {
     return this.#durable.promise;
   }
 
-  /** Makes the checkpoint that is asked for, if one is. Effects that were announced start when it is durable. */
-  make(): void {
+  /**
+   * Makes the checkpoint that is asked for, if one is. Effects that were announced start when it is durable.
+   * @param isSeal - somebody sees what gathered so far: it is a checkpoint of its own, whatever it holds
+   */
+  make(isSeal = false): void {
     const { agenda, committer, draft, rootFrame, root } = this.#core;
     if (!draft.mustCommit && agenda.gates.length === 0) return;
     const starters = agenda.gates.splice(0);
@@ -59,7 +62,7 @@ export class Checkpoints {
     draft.holdsEffect = false;
     draft.wantsPower = false;
     // Ops without a reason join the next checkpoint that has one.
-    const isPending = draft.isPending && (draft.partCount > 0 || this.#durable !== undefined);
+    const isPending = draft.isPending && (isSeal || draft.partCount > 0 || this.#durable !== undefined);
     if (isPending) {
       if (root.status !== 'running') draft.setStatus('running');
       committer.commit(durability);

@@ -202,7 +202,7 @@ export class Runner implements Loop {
 
   seal(): void {
     this.core.draft.mustCommit = true;
-    this.#checkpoints.make();
+    this.#checkpoints.make(true);
   }
 
   durable(): Promise<void> {
