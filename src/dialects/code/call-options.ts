@@ -2,7 +2,7 @@
 import { CairnError } from '../../errors.ts';
 import { amountsFault } from '../../graph/amounts.ts';
 import { isSchedule } from '../../ports/schedule.ts';
-import type { BranchOptions, ContinueOptions, InvokeOptions } from './run-options.ts';
+import type { BranchOptions, ContinueOptions, InvokeOptions, PreviewedOptions } from './run-options.ts';
 import type { EngineSettings } from './default-engine.ts';
 
 const isText = (value: unknown): boolean => typeof value === 'string';
@@ -105,8 +105,79 @@ const kinds: Readonly<Record<OptionName, Kind>> = {
   id: text,
 };
 
-/** @throws CONFIG_INVALID an option that the call does not have, or one that is something else than it must be */
-export function refuseWrongOptions(call: string, options: unknown, known: readonly OptionName[]): void {
+const engineSettingNames = [
+  'store',
+  'checkpointStore',
+  'blobs',
+  'clock',
+  'ids',
+  'secrets',
+  'models',
+  'telemetry',
+  'version',
+  'limits',
+  'tenant',
+  'leaseMs',
+  'wakes',
+  'findGraph',
+] as const satisfies readonly (keyof EngineSettings)[];
+const invokeOptionNames = [
+  'runId',
+  'meta',
+  'traceparent',
+  'budget',
+  'signal',
+] as const satisfies readonly (keyof InvokeOptions)[];
+const forkOptionNames = [
+  'runId',
+  'set',
+  'answers',
+  'graph',
+  'rerunPure',
+  'leaveOutAdded',
+  'by',
+  'readsTexts',
+] as const satisfies readonly (keyof BranchOptions)[];
+
+/** The calls of a graph that take options. */
+type Call = 'compile' | 'invoke' | 'start' | 'stream' | 'resume' | 'fork' | 'preview' | 'answer' | 'signal' | 'events';
+
+/** What may be said in each call. */
+const optionNames: Readonly<Record<Call, readonly OptionName[]>> = {
+  compile: ['tools', 'engine', ...engineSettingNames],
+  invoke: invokeOptionNames,
+  start: ['runId', 'meta', 'traceparent', 'budget', 'detach', 'schedule'],
+  stream: [...invokeOptionNames, 'after', 'live'],
+  resume: [
+    'answers',
+    'retryFailed',
+    'retry',
+    'migrate',
+    'leaveOutAdded',
+    'by',
+    'traceparent',
+    'budget',
+  ] satisfies readonly (keyof ContinueOptions)[],
+  fork: forkOptionNames,
+  preview: [
+    ...forkOptionNames,
+    'retryFailed',
+    'retry',
+    'migrate',
+    'budget',
+    'asFork',
+  ] satisfies readonly (keyof PreviewedOptions)[],
+  answer: ['by'],
+  signal: ['id'],
+  events: ['after'],
+};
+
+/**
+ * Checks the options that a call was given.
+ * @throws CONFIG_INVALID an option that the call does not have, or one that is something else than it must be
+ */
+export function checkOptions(call: Call, options: unknown): void {
+  const known = optionNames[call];
   if (!isObject(options)) throw new CairnError('CONFIG_INVALID', { reason: `${call} takes its options as an object` });
   for (const [path, value] of Object.entries(options)) {
     const name = known.find((option) => option === path);

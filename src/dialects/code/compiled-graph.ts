@@ -18,7 +18,7 @@ import type { History } from '../../history/history.ts';
 import type { RunName } from '../../history/read/references.ts';
 import { parsePath } from '../../history/read/state-path.ts';
 import type { StateAt } from '../../history/read/state-at.ts';
-import { refuseWrongOptions } from './call-options.ts';
+import { checkOptions } from './call-options.ts';
 import type {
   AnyAnswers,
   BeginOptions,
@@ -31,71 +31,7 @@ import type {
   RunTarget,
   StreamOptions,
 } from './run-options.ts';
-import { createDefaultEngine, type EngineSettings } from './default-engine.ts';
-
-const engineSettingNames = [
-  'store',
-  'checkpointStore',
-  'blobs',
-  'clock',
-  'ids',
-  'secrets',
-  'models',
-  'telemetry',
-  'version',
-  'limits',
-  'tenant',
-  'leaseMs',
-  'wakes',
-  'findGraph',
-] as const satisfies readonly (keyof EngineSettings)[];
-const invokeOptionNames = [
-  'runId',
-  'meta',
-  'traceparent',
-  'budget',
-  'signal',
-] as const satisfies readonly (keyof InvokeOptions)[];
-const forkOptionNames = [
-  'runId',
-  'set',
-  'answers',
-  'graph',
-  'rerunPure',
-  'leaveOutAdded',
-  'by',
-  'readsTexts',
-] as const satisfies readonly (keyof BranchOptions)[];
-
-/** What may be said in each call. */
-const optionNames = {
-  compile: ['tools', 'engine', ...engineSettingNames],
-  invoke: invokeOptionNames,
-  start: ['runId', 'meta', 'traceparent', 'budget', 'detach', 'schedule'],
-  stream: [...invokeOptionNames, 'after', 'live'],
-  resume: [
-    'answers',
-    'retryFailed',
-    'retry',
-    'migrate',
-    'leaveOutAdded',
-    'by',
-    'traceparent',
-    'budget',
-  ] satisfies readonly (keyof ContinueOptions)[],
-  fork: forkOptionNames,
-  preview: [
-    ...forkOptionNames,
-    'retryFailed',
-    'retry',
-    'migrate',
-    'budget',
-    'asFork',
-  ] satisfies readonly (keyof PreviewedOptions)[],
-  answer: ['by'],
-  signal: ['id'],
-  events: ['after'],
-} as const;
+import { createDefaultEngine } from './default-engine.ts';
 
 /** A checkpoint was saved in the checkpoint store that `compile` was given. */
 export interface CheckpointSaved extends CheckpointRef {
@@ -362,10 +298,6 @@ export class CompiledGraph<
 function asPatches(set: Readonly<Record<string, unknown>> | readonly Patch[]): readonly Patch[] {
   if (Array.isArray(set)) return set as readonly Patch[];
   return Object.entries(set).map(([path, value]) => ({ path: parsePath(path), value }));
-}
-
-function checkOptions(call: keyof typeof optionNames, options: unknown): void {
-  refuseWrongOptions(call, options, optionNames[call]);
 }
 
 function refuseSettings(settings: object): void {

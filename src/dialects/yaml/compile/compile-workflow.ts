@@ -11,17 +11,17 @@ import {
   type Violation,
 } from '../../../graph/graph.ts';
 import { nearest } from '../../../graph/nearest.ts';
-import type { JsonSchema, NodeType } from '../../../graph/contracts/node-type.ts';
-import { groupByWave } from '../../../graph/shape/waves.ts';
+import type { NodeType } from '../../../graph/contracts/node-type.ts';
 import { translateDocument } from '../braces/translate-document.ts';
 import { orderBlocks, type BlockOrder } from './block-order.ts';
 import { callableOf } from '../run/callable-workflow.ts';
 import type { LinkedWorkflow, WorkflowParts } from '../run/block-parts.ts';
 import { isCall } from '../file/call-type.ts';
 import { compileBlock, type CompiledBlock } from './compile-block.ts';
+import { describeWorkflow } from './describe-workflow.ts';
+import { namesOf } from './workflow-names.ts';
 import { Faults } from '../file/faults.ts';
 import { blockShape } from '../run/block-shape.ts';
-import { forEachFields } from '../run/for-each-node.ts';
 import { implicitInputs } from './implicit-inputs.ts';
 import { inputSchema } from '../file/input-schema.ts';
 import type { Withheld } from '../run/input-templates.ts';
@@ -29,9 +29,8 @@ import { defineOutputs, outputsId } from '../run/outputs-node.ts';
 import { readDocument, type YamlDocument } from '../file/read-document.ts';
 import { readFile } from '../file/read-file.ts';
 import { TemplateReader } from '../run/template-reader.ts';
-import type { Names } from '../expression/template.ts';
 import type { BlockFile, WorkflowFile } from '../file/workflow-file.ts';
-import type { CheckpointSettings, WorkflowBlock, WorkflowInput, TextWorkflow } from '../../text-workflow.ts';
+import type { CheckpointSettings, WorkflowInput, TextWorkflow } from '../../text-workflow.ts';
 
 /** What a workflow is compiled with. */
 export interface Surroundings {
@@ -98,7 +97,7 @@ function compileDocument(document: YamlDocument, found: readonly Violation[], ar
     withheld: around.withheld,
     callable: (name, ctx) => callableOf(around.link(name, ctx, true)),
   };
-  const names = { ...namesOf(file, inputs, order, children, around.types), redact: around.redact };
+  const names = { ...namesOf(file, { inputs, order, children, types: around.types }), redact: around.redact };
   const blocks = new Map<string, CompiledBlock>();
   for (const block of order.blocks.values()) {
     const type = typeOf(faults, block, around.types);
@@ -128,7 +127,14 @@ function compileDocument(document: YamlDocument, found: readonly Violation[], ar
   const graph = buildGraph(faults, document, file, { order, inputs, blocks, outputs }, around);
   if (graph === undefined) return { workflow: undefined, violations: faults.violations };
   return {
-    workflow: describeWorkflow(file, graph, { order, inputs, blocks, children, violations: faults.violations, around }),
+    workflow: describeWorkflow(file, graph, {
+      order,
+      inputs,
+      blocks,
+      children,
+      violations: faults.violations,
+      checkpoint: around.checkpoint,
+    }),
     violations: faults.violations,
   };
 }
@@ -183,65 +189,6 @@ function isComputed({ inputs: { workflow } }: BlockFile): boolean {
   return typeof workflow === 'string' && workflow.includes('${');
 }
 
-function namesOf(
-  file: WorkflowFile,
-  inputs: readonly WorkflowInput[],
-  order: BlockOrder,
-  children: ReadonlyMap<string, TextWorkflow>,
-  types: ReadonlyMap<string, NodeType>,
-): Names {
-  const known = new Map<string, readonly string[] | undefined>();
-  return {
-    inputs: inputs.map(({ name }) => name),
-    blocks: [...order.blocks.keys()],
-    secrets: file.secrets,
-    typeOf: (name, field) => typeOfName(name, field, { inputs, order, types }),
-    hasEach: false,
-    fieldsOf: (id) => {
-      if (!known.has(id)) known.set(id, fieldsOf(order.blocks.get(id), children.get(id), types));
-      return known.get(id);
-    },
-  };
-}
-
-/** The one type of an input, or of a block's field that only its type gives. */
-function typeOfName(
-  name: string,
-  field: string | undefined,
-  { inputs, order, types }: Pick<GraphParts, 'inputs' | 'order'> & { readonly types: ReadonlyMap<string, NodeType> },
-): string | undefined {
-  const single = (schema: JsonSchema | undefined): string | undefined =>
-    typeof schema?.['type'] === 'string' ? schema['type'] : undefined;
-  if (field === undefined) {
-    const input = inputs.find((one) => one.name === name);
-    // One that is not required may be null, which the same message would not fit.
-    return single(input?.schema);
-  }
-  const block = order.blocks.get(name);
-  const type = block === undefined || block.forEach !== undefined ? undefined : types.get(block.type);
-  return type === undefined || isCall(type) || !Object.hasOwn(type.outputs, field)
-    ? undefined
-    : single(type.outputs[field]?.schema);
-}
-
-function fieldsOf(
-  block: BlockFile | undefined,
-  child: TextWorkflow | undefined,
-  types: ReadonlyMap<string, NodeType>,
-): readonly string[] | undefined {
-  if (block === undefined) return undefined;
-  if (block.forEach !== undefined) return forEachFields;
-  const type = types.get(block.type);
-  if (type === undefined) return undefined;
-  const own = Object.keys(type.outputs);
-  if (isCall(type)) {
-    const called = child?.outputs.map(({ name }) => name);
-    return called && [...own.filter((name) => name !== 'outputs'), ...called];
-  }
-  if (own.length === 0) return undefined;
-  return [...own, ...block.fileOutputs.map(({ name }) => name)];
-}
-
 function typeOf(faults: Faults, block: BlockFile, types: ReadonlyMap<string, NodeType>): NodeType | undefined {
   const type = types.get(block.type);
   if (type !== undefined || block.type === '') return type;
@@ -255,18 +202,21 @@ function typeOf(faults: Faults, block: BlockFile, types: ReadonlyMap<string, Nod
   return undefined;
 }
 
-interface GraphParts {
-  readonly order: BlockOrder;
-  readonly inputs: readonly WorkflowInput[];
-  readonly blocks: ReadonlyMap<string, CompiledBlock>;
-  readonly outputs: NodeDefinition;
-}
-
 function buildGraph(
   faults: Faults,
   document: YamlDocument,
   file: WorkflowFile,
-  { order, inputs, blocks, outputs }: GraphParts,
+  {
+    order,
+    inputs,
+    blocks,
+    outputs,
+  }: {
+    readonly order: BlockOrder;
+    readonly inputs: readonly WorkflowInput[];
+    readonly blocks: ReadonlyMap<string, CompiledBlock>;
+    readonly outputs: NodeDefinition;
+  },
   around: Surroundings,
 ): Graph | undefined {
   const text = around.graphText(file);
@@ -314,70 +264,4 @@ function policiesOf(
     ...budget,
     ...(sizeMb !== undefined && { checkpointBytes: Math.round(sizeMb * 1024 * 1024) }),
   };
-}
-
-interface Description {
-  readonly order: BlockOrder;
-  readonly inputs: readonly WorkflowInput[];
-  readonly blocks: ReadonlyMap<string, CompiledBlock>;
-  readonly children: ReadonlyMap<string, TextWorkflow>;
-  readonly violations: readonly Violation[];
-  readonly around: Surroundings;
-}
-
-function describeWorkflow(file: WorkflowFile, graph: Graph, parts: Description): TextWorkflow {
-  const { order, inputs, blocks, children, violations, around } = parts;
-  const ids = [...order.blocks.keys()];
-  return {
-    name: file.name,
-    description: file.description,
-    version: file.version,
-    tags: file.tags,
-    inputs,
-    outputs: file.outputs.map(({ name, value, type, description }) => ({
-      name,
-      value: written(value),
-      type,
-      description,
-    })),
-    blocks: ids.map((id, index) =>
-      describeBlock(
-        order.blocks.get(id) as BlockFile,
-        blocks.get(id) as CompiledBlock,
-        children.get(id),
-        order.waves[index] ?? 0,
-      ),
-    ),
-    waves: groupByWave(ids, order.waves),
-    checkpoint: { ...around.checkpoint, ...file.checkpoint },
-    secrets: [...new Set([file, ...children.values()].flatMap(({ secrets }) => secrets))].sort(),
-    graph,
-    warnings: violations,
-  };
-}
-
-function describeBlock(
-  file: BlockFile,
-  { effect, isIdempotent }: CompiledBlock,
-  child: TextWorkflow | undefined,
-  wave: number,
-): WorkflowBlock {
-  return {
-    id: file.id,
-    type: file.type,
-    description: file.description,
-    dependsOn: file.dependsOn.map(({ block, isRequired }) => ({ block, isRequired })),
-    condition: file.condition,
-    forEach: file.forEach && written(file.forEach.over),
-    effect,
-    attempts: file.retry?.attempts ?? 1,
-    isIdempotent,
-    asks: effect === 'human' || (child?.blocks.some(({ asks }) => asks) ?? false),
-    workflow: child?.name,
-    wave,
-  };
-}
-
-function written(value: unknown): string {
-  return typeof value === 'string' ? value : JSON.stringify(value);
 }

@@ -1,0 +1,75 @@
+/** What doors know of a workflow: its inputs and outputs, its blocks, their order and what each does to the world. */
+import type { Graph, Violation } from '../../../graph/graph.ts';
+import { groupByWave } from '../../../graph/shape/waves.ts';
+import type { CheckpointSettings, TextWorkflow, WorkflowBlock, WorkflowInput } from '../../text-workflow.ts';
+import type { BlockFile, WorkflowFile } from '../file/workflow-file.ts';
+import type { BlockOrder } from './block-order.ts';
+import type { CompiledBlock } from './compile-block.ts';
+
+interface Parts {
+  readonly order: BlockOrder;
+  readonly inputs: readonly WorkflowInput[];
+  readonly blocks: ReadonlyMap<string, CompiledBlock>;
+  readonly children: ReadonlyMap<string, TextWorkflow>;
+  readonly violations: readonly Violation[];
+  /** What holds where the file says nothing. */
+  readonly checkpoint: CheckpointSettings;
+}
+
+/** @param file - as it was read; `graph`: what it was compiled to */
+export function describeWorkflow(file: WorkflowFile, graph: Graph, parts: Parts): TextWorkflow {
+  const { order, inputs, blocks, children, violations, checkpoint } = parts;
+  const ids = [...order.blocks.keys()];
+  return {
+    name: file.name,
+    description: file.description,
+    version: file.version,
+    tags: file.tags,
+    inputs,
+    outputs: file.outputs.map(({ name, value, type, description }) => ({
+      name,
+      value: written(value),
+      type,
+      description,
+    })),
+    blocks: ids.map((id, index) =>
+      describeBlock(
+        order.blocks.get(id) as BlockFile,
+        blocks.get(id) as CompiledBlock,
+        children.get(id),
+        order.waves[index] ?? 0,
+      ),
+    ),
+    waves: groupByWave(ids, order.waves),
+    checkpoint: { ...checkpoint, ...file.checkpoint },
+    secrets: [...new Set([file, ...children.values()].flatMap(({ secrets }) => secrets))].sort(),
+    graph,
+    warnings: violations,
+  };
+}
+
+function describeBlock(
+  file: BlockFile,
+  { effect, isIdempotent }: CompiledBlock,
+  child: TextWorkflow | undefined,
+  wave: number,
+): WorkflowBlock {
+  return {
+    id: file.id,
+    type: file.type,
+    description: file.description,
+    dependsOn: file.dependsOn.map(({ block, isRequired }) => ({ block, isRequired })),
+    condition: file.condition,
+    forEach: file.forEach && written(file.forEach.over),
+    effect,
+    attempts: file.retry?.attempts ?? 1,
+    isIdempotent,
+    asks: effect === 'human' || (child?.blocks.some(({ asks }) => asks) ?? false),
+    workflow: child?.name,
+    wave,
+  };
+}
+
+function written(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}
