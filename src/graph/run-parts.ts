@@ -6,6 +6,8 @@ export interface PartsOptions {
   readonly atOnce: number;
   /** A part begins only when the one before it has ended, waits included. */
   readonly isSequential?: boolean;
+  /** What becomes of one part hangs on which ended first: see `PartOptions`. */
+  readonly isOrdered?: boolean;
 }
 
 /**
@@ -18,7 +20,7 @@ export interface PartsOptions {
 export function runParts<Item>(
   ctx: NodeContext,
   items: readonly Item[],
-  { atOnce, isSequential = false }: PartsOptions,
+  { atOnce, isSequential = false, isOrdered = false }: PartsOptions,
   work: (ctx: NodeContext, item: Item, index: number) => Promise<boolean>,
 ): Promise<void> {
   return new Promise((resolve, reject) => {
@@ -39,7 +41,7 @@ export function runParts<Item>(
       };
       atWork += 1;
       begun += 1;
-      work(ctx.part?.(onWaiting) ?? ctx, item, index).then((goesOn) => {
+      work(ctx.part?.(onWaiting, { isOrdered }) ?? ctx, item, index).then((goesOn) => {
         leavePlace();
         begun -= 1;
         if (!goesOn) queue.length = 0;

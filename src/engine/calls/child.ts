@@ -19,6 +19,8 @@ import { runStepOf } from './steps.ts';
 export interface ChildOptions {
   readonly name: string;
   readonly onWaiting: (() => void) | undefined;
+  /** Whether its end is told in the order in which calls ended (X4.13). */
+  readonly isOrdered: boolean;
 }
 
 /** Begins a child run, or takes up the one recorded under this name. @throws RUN_LIMIT, INPUT_INVALID, VALUE_UNSTORABLE, NODE_CALL_REFUSED */
@@ -26,7 +28,7 @@ export async function startChild(
   core: RunCore,
   activation: Activation,
   call: ChildCall,
-  { name, onWaiting }: ChildOptions,
+  { name, onWaiting, isOrdered }: ChildOptions,
 ): Promise<ChildRun> {
   const depth = activation.frameRun.depth + 1;
   const { childDepth } = core.env.limits;
@@ -37,7 +39,7 @@ export async function startChild(
   const live = activation.children?.get(key) ?? (await takeUp(core, activation, key, call));
   if (live === undefined || !isRunning(activation, generation)) return never();
   if (onWaiting !== undefined) live.frameRun.onWaiting = onWaiting;
-  return new ChildRun(core, activation, live, { name, isPart: onWaiting !== undefined });
+  return new ChildRun(core, activation, live, { name, isOrdered });
 }
 
 function isRunning(activation: Activation, generation: number): boolean {
@@ -115,21 +117,21 @@ export class ChildRun implements ChildHandle {
   readonly #activation: Activation;
   readonly #generation: number;
   readonly #live: LiveChild;
-  readonly #isPart: boolean;
+  readonly #isOrdered: boolean;
   #result: Promise<ChildResult> | undefined;
 
   constructor(
     core: RunCore,
     activation: Activation,
     live: LiveChild,
-    { name, isPart }: { readonly name: string; readonly isPart: boolean },
+    { name, isOrdered }: Pick<ChildOptions, 'name' | 'isOrdered'>,
   ) {
     this.#core = core;
     this.#activation = activation;
     this.#generation = activation.generation;
     this.#live = live;
     this.name = name;
-    this.#isPart = isPart;
+    this.#isOrdered = isOrdered;
   }
 
   /** Its end comes to the function once, however often it is asked for. */
@@ -147,7 +149,7 @@ export class ChildRun implements ChildHandle {
       updateBusy(core, activation);
       await live.ended;
     }
-    if (!this.#isPart) await inTurn(core, activation, live.frameRun.frame.tree.order);
+    if (this.#isOrdered) await inTurn(core, activation, live.frameRun.frame.tree.order);
     if (!isRunning(activation, this.#generation)) return never();
     live.isTaken = true;
     endCall(core, activation);

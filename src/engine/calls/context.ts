@@ -6,6 +6,7 @@ import type {
   EmitOptions,
   ChildRunOptions,
   NodeContext,
+  PartOptions,
   Question,
   StateView,
   StepContext,
@@ -38,12 +39,14 @@ export class Context implements NodeContext {
   readonly #activation: Activation;
   readonly #generation: number;
   readonly #onWaiting: (() => void) | undefined;
+  readonly #isOrdered: boolean;
 
-  constructor(core: RunCore, activation: Activation, onWaiting?: () => void) {
+  constructor(core: RunCore, activation: Activation, onWaiting?: () => void, isOrdered = true) {
     this.#core = core;
     this.#activation = activation;
     this.#generation = activation.generation;
     this.#onWaiting = onWaiting;
+    this.#isOrdered = isOrdered;
   }
 
   get runId(): string {
@@ -135,11 +138,15 @@ export class Context implements NodeContext {
   }
   #start(graph: object, input: unknown, { name = 'run', entry }: ChildRunOptions): Promise<ChildHandle> {
     const call = { graph: graph as Graph, input, entry };
-    return startChild(this.#core, this.#activation, call, { name, onWaiting: this.#onWaiting });
+    return startChild(this.#core, this.#activation, call, {
+      name,
+      onWaiting: this.#onWaiting,
+      isOrdered: this.#isOrdered,
+    });
   }
-  part(onWaiting: () => void): NodeContext {
+  part(onWaiting: () => void, { isOrdered = false }: PartOptions = {}): NodeContext {
     this.#guard('part');
-    return new Context(this.#core, this.#activation, onWaiting);
+    return new Context(this.#core, this.#activation, onWaiting, isOrdered);
   }
   spend(amounts: Amounts): void {
     const { generation, phase } = this.#activation;

@@ -308,8 +308,10 @@ export interface NodeContext {
   /**
    * The same context for one of several parts of the work that go on side by side. `onWaiting` is called, after the call, when a call
    * made through it is left at a wait, or a child run that it started does nothing but wait: another part may have its place.
+   * Parts that do not heed each other go on as fast as they can; `isOrdered`: the child runs of such parts are told ended in the order in
+   * which they ended, also when the function is repeated, for what is decided by who was first.
    */
-  part?(onWaiting: () => void): NodeContext;
+  part?(onWaiting: () => void, options?: PartOptions): NodeContext;
   /**
    * Says what the attempt has cost, on top of what it said before. Inside a step it is the step's; else it is recorded with the end of the
    * attempt, or the next `save`: a function that runs again from its top says it again.
@@ -339,6 +341,12 @@ export interface NodeContext {
   readonly past: VisitPast;
   /** The engine's clock, epoch ms. */
   now(): number;
+}
+
+/** How a part of a node's work goes on beside the others. */
+export interface PartOptions {
+  /** Default false. */
+  readonly isOrdered?: boolean;
 }
 
 /** What `reconcile` is told of the activation in doubt: it sees the state that the attempt saw (E9). */

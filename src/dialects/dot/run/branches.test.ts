@@ -1,7 +1,9 @@
 /** Parallel stages: branches, policies, fan-in. */
 import { expect, test } from 'vitest';
-import { box, digraph, runDot } from '../../../../test/dot-kit.ts';
-import type { StageHandler } from '../index.ts';
+import { box, digraph, dotOptions, runDot, seen } from '../../../../test/dot-kit.ts';
+import { dyingEngine, settleDown } from '../../../../test/dying-engine.ts';
+import { afterCrash, createBench, resumeToRest } from '../../../../test/engine-kit.ts';
+import { readDot, type StageHandler } from '../index.ts';
 
 const fan = (more = '', branches = 'par -> a\npar -> b'): string =>
   digraph(
@@ -88,4 +90,52 @@ p [shape=component]\nq [shape=component]\nj2 [shape=tripleoctagon]\n${box('a', '
   const { begun, history } = await runDot(text);
   expect(begun.toSorted()).toEqual(['a', 'b', 'c', 'd', 'end2']);
   expect(history).toEqual(['start', 'p', 'end2']);
+});
+
+/** The second branch ends first, and the first one right behind it: killed anywhere, both may be on record before either counted. */
+function inTurns(): StageHandler {
+  let ended = Promise.withResolvers<void>();
+  return {
+    effect: 'external',
+    isIdempotent: () => true,
+    run: async ({ parts: { stage } }) => {
+      if (stage.id === 'b') ended.resolve();
+      if (stage.id === 'a') {
+        await ended.promise;
+        ended = Promise.withResolvers<void>();
+        ended.resolve();
+      }
+      return { status: 'success', contextUpdates: { by: stage.id } };
+    },
+  };
+}
+
+test('DOT5 X4.13 which branch was first is on record: killed at every commit, the same ones count', async () => {
+  const text = fan(', join_policy=first_success').replace('a -> a2 -> join', 'a -> join').replace(/a2 .*/, '');
+  const results = async (commits: number): Promise<unknown> => {
+    const bench = createBench();
+    const { graph } = readDot(text, dotOptions({ handlers: { codergen: inTurns() } }));
+    const died = Promise.withResolvers<void>();
+    const dying = dyingEngine(bench, commits, died.resolve);
+    const handle = await dying.start(graph, {}, { runId: 'r' });
+    const first = await Promise.race([handle.result(), died.promise]);
+    if (first !== undefined) return undefined;
+    await settleDown();
+    const done = await resumeToRest(afterCrash(bench), 'r', graph);
+    return [done.status, seen(done).context['parallel.results']];
+  };
+  const quiet = await runDot(text, { handlers: { codergen: inTurns() } });
+  const expected = ['completed', quiet.context['parallel.results']];
+  expect(quiet.context['parallel.results']).toMatchObject([
+    { id: 'a', outcome: 'skipped', context: {} },
+    { id: 'b', outcome: 'success', context: { by: 'b' } },
+  ]);
+  let trials = 0;
+  for (let commits = 1; commits < 30; commits += 1) {
+    const found = await results(commits);
+    if (found === undefined) break;
+    trials += 1;
+    expect([commits, found]).toEqual([commits, expected]);
+  }
+  expect(trials).toBeGreaterThan(3);
 });

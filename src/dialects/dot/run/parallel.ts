@@ -37,25 +37,29 @@ async function runBranches(stage: StageContext, work: Work): Promise<StageOutcom
   const { ctx, attributes, parts } = stage;
   const needed = neededOf(attributes.text('join_policy'), work.entries.length);
   const failsFast = attributes.text('error_policy') === 'fail_fast';
-  const results = new Map<string, BranchResult>();
+  const counted = new Map<string, BranchResult>();
   const begun = new Map<string, ChildHandle>();
-  let isDecided = false;
+  const isDecided = (): boolean => {
+    const outcomes = [...counted.values()].map(({ outcome }) => isSuccess(outcome));
+    return (
+      (needed !== undefined && outcomes.filter(Boolean).length >= needed) || (failsFast && outcomes.includes(false))
+    );
+  };
   const input = { [inheritedKey]: { ...contextOf(ctx.state), 'parallel.stage': parts.stage.id } };
   const atOnce = attributes.integer('max_parallel') ?? atOnceDefault;
-  await runParts(ctx, work.entries, { atOnce }, async (part, entry) => {
-    if (isDecided) return false;
+  await runParts(ctx, work.entries, { atOnce, isOrdered: true }, async (part, entry) => {
+    if (isDecided()) return false;
     const result = entry === work.join ? passed(entry) : await runBranch(part, work, entry, input, begun);
     begun.delete(entry);
-    results.set(entry, result);
-    const good = [...results.values()].filter(({ outcome }) => isSuccess(outcome)).length;
-    if (isDecided || !((needed !== undefined && good >= needed) || (failsFast && !isSuccess(result.outcome))))
-      return true;
-    isDecided = true;
+    // What ends once others have decided counts for nothing, whether it was cancelled or came to its end meanwhile.
+    if (isDecided()) return false;
+    counted.set(entry, result);
+    if (!isDecided()) return true;
     for (const handle of begun.values()) await handle.cancel(`${parts.stage.id} is decided`);
     return false;
   });
-  const ordered = work.entries.flatMap((entry) => results.get(entry) ?? []);
-  return judge(ordered, { needed, count: work.entries.length, policy: attributes.text('error_policy') });
+  const results = work.entries.map((entry) => counted.get(entry) ?? skipped(entry));
+  return judge(results, { needed, count: work.entries.length, policy: attributes.text('error_policy') });
 }
 
 /** How many must succeed; undefined: all are waited for. */
@@ -68,6 +72,10 @@ function neededOf(policy: string, count: number): number | undefined {
 
 function passed(id: string): BranchResult {
   return { id, outcome: 'success', context: {}, gates: {}, failures: [] };
+}
+
+function skipped(id: string): BranchResult {
+  return { ...passed(id), outcome: 'skipped', failure_reason: 'it was no longer needed' };
 }
 
 async function runBranch(
@@ -86,7 +94,7 @@ function resultOf(id: string, { status, state, error }: ChildResult, gates: read
   const own = Object.fromEntries(Object.entries(state.scratch).filter(([key]) => !isReserved(key)));
   const inner = (state.diagnostics['failures'] ?? []) as readonly StageFailure[];
   const shared = { id, context: own, gates: gatesIn(state, gates), failures: inner };
-  if (status === 'cancelled') return { ...shared, outcome: 'skipped', failure_reason: 'it was no longer needed' };
+  if (status === 'cancelled') return skipped(id);
   if (status === 'failed') {
     const reason = rootMessage(error);
     return {
