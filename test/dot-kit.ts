@@ -3,7 +3,7 @@ import type { Engine, EngineOptions, RunResult } from '../src/engine/api.ts';
 import { checkDot, readDot, type DotOptions, type StageHandler, type StageOutcome } from '../src/dialects/dot/index.ts';
 import type { TextWorkflow } from '../src/dialects/text-workflow.ts';
 import { shellBlock } from '../src/nodes/blocks/shell.ts';
-import { createBench, runToRest, type Bench } from './engine-kit.ts';
+import { afterCrash, createBench, resumeToRest, runToRest, type Bench } from './engine-kit.ts';
 
 /** How a stage ends at each of its visits; the last holds for all later ones. A text is its status. */
 export type Script = Readonly<Record<string, readonly (string | StageOutcome | Error)[]>>;
@@ -65,9 +65,43 @@ export async function runDot(
     text,
     dotOptions({ handlers: { ...(!asksModels && { codergen: stages.handler }), ...handlers } }),
   );
-  const bench = createBench(more);
+  const bench = createBench({ findGraph: () => Promise.resolve(workflow.graph), ...more });
   const result = await runToRest(bench.engine, workflow.graph, input);
   return { ...seen(result), result, workflow, engine: bench.engine, bench, begun: stages.begun };
+}
+
+/** Where a process dies: inside a visit of a stage, the first one unless it says otherwise. */
+export interface DeathIn {
+  readonly stage: string;
+  readonly visit?: number;
+}
+
+/**
+ * Runs a pipeline until a visit of a stage, kills the process there, and lets another one bring the run to its rest. The stages end as the
+ * script says, across both.
+ */
+export async function runDotCut(text: string, { stage, visit = 1 }: DeathIn, script: Script = {}): Promise<RanDot> {
+  const stages = scripted(script);
+  let visits = 0;
+  const { promise: death, resolve: die } = Promise.withResolvers<void>();
+  const hanging: StageHandler = {
+    ...stages.handler,
+    run: (context) => {
+      if (context.parts.stage.id !== stage || (visits += 1) !== visit) return stages.handler.run(context);
+      die();
+      return new Promise(() => undefined);
+    },
+  };
+  const first = readDot(text, dotOptions({ handlers: { codergen: hanging } }));
+  const bench = createBench({ findGraph: () => Promise.resolve(first.graph) });
+  const handle = await bench.engine.start(first.graph, {}, {});
+  const { runId } = handle;
+  const early = await Promise.race([death, handle.result()]);
+  if (early !== undefined) throw new Error(`the run ended as ${early.status}, before visit ${visit} of ${stage}`);
+  const workflow = readDot(text, dotOptions({ handlers: { codergen: stages.handler } }));
+  const engine = afterCrash(bench);
+  const result = await resumeToRest(engine, runId, workflow.graph);
+  return { ...seen(result), result, workflow, engine, bench, begun: stages.begun };
 }
 
 /** What a run's state says. */

@@ -1,5 +1,14 @@
 /** The DOT dialect: pipelines drawn as digraphs. See docs/spec/dot.md. */
-export { checkDot, formatDot, readDot, readKeptDot, type CheckedPipeline, type DotOptions } from './read-dot.ts';
+export {
+  checkDot,
+  formatDot,
+  readDot,
+  readKeptDot,
+  type CheckedPipeline,
+  type DotOptions,
+  type DotTransform,
+} from './read-dot.ts';
+export type { AttributeSyntax, DotSyntax, Syntax } from './text/syntax.ts';
 export type { PipelineResult } from './run/ends.ts';
 export type { StageContext, StageHandler } from './run/stage-parts.ts';
 export type { StageOutcome, StageStatus } from './run/stage-outcome.ts';

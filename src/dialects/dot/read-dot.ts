@@ -23,6 +23,7 @@ import { toolHandler } from './run/tool.ts';
 import { DotFaults } from './text/faults.ts';
 import { parseDot } from './text/parse-dot.ts';
 import { printDot } from './text/print-dot.ts';
+import type { DotSyntax } from './text/syntax.ts';
 
 /** What the reader of pipelines is handed beside the text. */
 export interface DotOptions {
@@ -30,6 +31,8 @@ export interface DotOptions {
   readonly nodeTypes?: readonly NodeType[];
   /** Handlers by type, beside those of the language or in place of them. */
   readonly handlers?: Readonly<Record<string, StageHandler>>;
+  /** Change a file before anything is said of it, in order; each is given what the one before made. A run keeps what they made. */
+  readonly transforms?: readonly DotTransform[];
   /** Path of the file. Default `inline`. */
   readonly source?: string;
   /** `file` (default): the operator's own, which may do everything. `inline`: held to `permissions`. */
@@ -37,6 +40,9 @@ export interface DotOptions {
   /** What inline pipelines may reach for. Default: nothing. */
   readonly permissions?: Permissions;
 }
+
+/** Makes another file of one, which stays as it is. What it adds may stand at any place (`at`) of the text. */
+export type DotTransform = (file: DotSyntax) => DotSyntax;
 
 /** A pipeline if its text is one, and all that is to be said of it, warnings included. */
 export interface CheckedPipeline {
@@ -78,7 +84,10 @@ export function checkDot(text: string, options: DotOptions = {}): CheckedPipelin
 }
 
 /** Reads the pipeline that a run was started with, from the text that was kept with it. @throws GRAPH_PARSE, and as {@link readDot} */
-export function readKeptDot(text: string, options: Omit<DotOptions, 'source' | 'origin'> = {}): TextWorkflow {
+export function readKeptDot(
+  text: string,
+  options: Omit<DotOptions, 'source' | 'origin' | 'transforms'> = {},
+): TextWorkflow {
   const { origin, source, text: kept } = parseKept(text);
   return readDot(kept, { ...options, origin: origin === 'inline' ? 'inline' : 'file', source });
 }
@@ -122,7 +131,8 @@ function check(text: string, options: DotOptions): Checked {
     });
     return done(true);
   }
-  const syntax = parseDot(text, faults);
+  const { transforms = [] } = options;
+  const syntax = transforms.reduce((file, transform) => transform(file), parseDot(text, faults));
   const isUnreadable = faults.hasErrors;
   const pipeline = readPipeline(syntax, faults);
   const layout = layOut(pipeline);
@@ -144,7 +154,14 @@ function check(text: string, options: DotOptions): Checked {
         withheld,
         placeOf: (at) => faults.placeOf(at),
       },
-      { schemas: { input: inputSchema(inputs) }, text: keptText({ origin: options.origin ?? 'file', source, text }) },
+      {
+        schemas: { input: inputSchema(inputs) },
+        text: keptText({
+          origin: options.origin ?? 'file',
+          source,
+          text: transforms.length === 0 ? text : printDot(syntax),
+        }),
+      },
     );
     return done(false, describe(pipeline, layout, { graph, body, inputs, handlers, warnings: faults.violations }));
   } catch (error) {

@@ -73,7 +73,10 @@ async function ask(
       ...(timeoutMs !== undefined && { deadlineAt: ctx.now() + timeoutMs }),
       ...(late !== undefined && timeoutMs !== undefined && { defaultAnswer: sayingOf(late.label) }),
     });
-    return forms.get(answer);
+    const chosen = forms.get(answer);
+    if (chosen === undefined)
+      throw new Error(`the answer was ${JSON.stringify(answer)}, which is no choice of the pipeline as it is now`);
+    return chosen;
   } catch (error) {
     if ((error as { readonly code?: unknown }).code === 'NODE_TIMED_OUT' && !ctx.signal.aborted) return undefined;
     throw error;

@@ -46,13 +46,13 @@ test('11.12.9 11.5.1 11.5.2 RETRY is tried again up to max_retries, and the coun
   expect(spent.result.error?.message).toContain('max retries exceeded: a said retry');
 });
 
-test('11.5.1 what a stage throws is tried again, a verdict of failure is not: an answer is no fault', async () => {
+test('11.5.1 6.1.1 what a stage throws is tried again, a verdict of failure is not: an answer is no fault', async () => {
   const text = digraph(`start -> a -> exit\na [max_retries=2]\n${box('a')}`);
   expect((await runDot(text, { script: { a: [new Error('the line dropped'), 'success'] } })).begun).toEqual(['a', 'a']);
   expect((await runDot(text, { script: { a: ['fail', 'success'] } })).begun).toEqual(['a']);
 });
 
-test('11.5.3 11.5.4 delays grow by the named preset and are jittered by half', async () => {
+test('11.5.3 11.5.4 6.1.17 delays grow by the named preset and are jittered by half', async () => {
   const delays = async (attributes: string): Promise<readonly number[]> => {
     const times: number[] = [];
     const handler: StageHandler = {

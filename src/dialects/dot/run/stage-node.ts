@@ -10,7 +10,7 @@ import {
 import { contextValue, isReserved } from './context-keys.ts';
 import { chooseEdge } from './choose-edge.ts';
 import type { StageHandler, StageParts } from './stage-parts.ts';
-import { isSuccess, type StageFailure, type StageOutcome, type StageOutput } from './stage-outcome.ts';
+import { checkedOutcome, isSuccess, type StageFailure, type StageOutcome, type StageOutput } from './stage-outcome.ts';
 
 /** The outcome of a failed step, in the data of its failure. */
 const resultKey = 'result';
@@ -58,7 +58,7 @@ async function perform(ctx: NodeContext, handler: StageHandler, parts: StagePart
     if (refusal !== undefined) throw new CairnError('PERMISSION_DENIED', { need: stage.id, reason: refusal });
   }
   const { effect } = handler;
-  if (effect === undefined) return guarded(ctx, () => handler.run(context));
+  if (effect === undefined) return guarded(ctx, async () => checkedOutcome(await handler.run(context)));
   const options = {
     effect,
     retry: { ...retry, when: ({ code }: { readonly code: string }) => !final.has(code) },
@@ -69,7 +69,7 @@ async function perform(ctx: NodeContext, handler: StageHandler, parts: StagePart
     ctx,
     () =>
       ctx.step('work', options, async (step) => {
-        const result = await handler.run({ ...context, step });
+        const result = checkedOutcome(await handler.run({ ...context, step }));
         if (result.status === 'fail') throw failed(result, verdictCode);
         if (result.status === 'retry') throw failed(result, retryCode);
         return result;

@@ -44,6 +44,23 @@ export interface StageOutput {
   readonly gates?: Readonly<Record<string, StageStatus>>;
 }
 
+/** What a handler returned, if it is an outcome; else a failure that says what it is. */
+export function checkedOutcome(returned: unknown): StageOutcome {
+  const given = returned as StageOutcome | null;
+  if (typeof given !== 'object' || given === null)
+    return { status: 'fail', failureReason: `its handler returned ${JSON.stringify(returned)}, which is no outcome` };
+  if (isStatus(given.status)) return given;
+  return { status: 'fail', failureReason: `its handler ${strange(given.status)}` };
+}
+
+function isStatus(status: unknown): status is StageStatus {
+  return (stageStatuses as readonly unknown[]).includes(status);
+}
+
+function strange(status: unknown): string {
+  return `gave the outcome ${JSON.stringify(status) ?? 'undefined'}, which is none of ${stageStatuses.join(', ')}`;
+}
+
 export function isSuccess(status: unknown): boolean {
   return status === 'success' || status === 'partial_success';
 }
@@ -52,7 +69,7 @@ export function isSuccess(status: unknown): boolean {
 export function readReport(report: Readonly<Record<string, unknown>>): StageOutcome | { readonly fault: string } {
   const { outcome: status, notes, suggested_next_ids: ids, context_updates: updates, failure_reason: reason } = report;
   const label = report['preferred_label'] ?? report['preferred_next_label'];
-  if (!(stageStatuses as readonly unknown[]).includes(status))
+  if (!isStatus(status))
     return { fault: `its outcome is ${JSON.stringify(status)}, which is none of ${stageStatuses.join(', ')}` };
   if (label !== undefined && typeof label !== 'string') return { fault: 'preferred_label must be a text' };
   if (ids !== undefined && !(Array.isArray(ids) && ids.every((id) => typeof id === 'string')))
@@ -62,7 +79,7 @@ export function readReport(report: Readonly<Record<string, unknown>>): StageOutc
   const taken = Object.keys(updates ?? {}).find((key) => isReserved(key));
   if (taken !== undefined) return { fault: `it may not write ${taken} into the context: that belongs to the engine` };
   return {
-    status: status as StageStatus,
+    status,
     ...(label !== undefined && label !== '' && { preferredLabel: label }),
     ...(ids !== undefined && { suggestedNextIds: ids }),
     ...(updates !== undefined && { contextUpdates: updates as Readonly<Record<string, unknown>> }),

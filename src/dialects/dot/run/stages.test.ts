@@ -39,7 +39,7 @@ test('11.6.3 the answer of a model is kept whole in the output, its head in the 
   expect(prompt).toContain(`Answer of a:\n${'x'.repeat(2_000)} […3000 more characters]`);
 });
 
-test('DOT6 the fidelity of the edge wins over the stage’s, and that over the graph’s', async () => {
+test('DOT6 6.1.14 the fidelity of the edge wins over the stage’s, and that over the graph’s', async () => {
   const prompts = async (edge: string, stage: string, graph: string): Promise<string> => {
     const models = createScriptedModels((_, index) => (index === 0 ? 'first answer' : 'ok'));
     const text = digraph(
@@ -105,7 +105,7 @@ const human = digraph(
 );
 
 test.each(['Fix', '[F] Fix', 'fix', 'f', 'F', 'b'])(
-  '11.12.12 11.6.4 a person chooses an edge by its label, key or target: %s',
+  '11.12.12 11.8.1 11.6.4 a person chooses an edge by its label, key or target: %s',
   async (answer) => {
     const ran = await runDot(human);
     expect(ran.result.status).toBe('paused');

@@ -1,0 +1,130 @@
+/** What bad input gets: all that is wrong with a file at once, each with its place; and runs that meet what cannot be taken. */
+import { expect, test } from 'vitest';
+import { checkDot, readDot, type StageHandler } from '../../src/dialects/dot/index.ts';
+import { createScriptedModels } from '../../src/models/scripted.ts';
+import { box, digraph, dotOptions, lintOf, runDot } from '../dot-kit.ts';
+
+test('DOT1 syntax errors are told with line, column, the source line and a caret, all of a file at once', () => {
+  const { violations, workflow } = checkDot('digraph p {\n  a -- b\n  c:port -> d\n  e [k=<b>]\n}', dotOptions());
+  expect(workflow).toBeUndefined();
+  expect(violations.map(({ place, message }) => `${place}\n${message}`).join('\n')).toBe(`p.dot:2:5
+an edge without a direction
+  2 |   a -- b
+          ^
+p.dot:3:3
+c:port: ports are not part of the language
+  3 |   c:port -> d
+        ^
+p.dot:4:8
+HTML values are not part of the language
+  4 |   e [k=<b>]
+             ^`);
+});
+
+test('DOT1 two starts, no exit, unknown shapes, conditions and stylesheets that do not parse, missing targets: all at once', () => {
+  const text = `digraph p {
+  graph [model_stylesheet="box { llm_model }"]
+  s1 [shape=Mdiamond]
+  s2 [shape=Mdiamond]
+  a [shape=cloud, prompt=x, retry_target=gone]
+  s1 -> a
+  s2 -> a
+  a -> b [condition="outcome=success or so"]
+}`;
+  expect(lintOf(text)).toEqual([
+    'error terminal_node 1:1',
+    'error stylesheet_syntax 2:27',
+    'error start_node 4:3',
+    'error reachability 4:3',
+    'warning shape_known 5:12',
+    'warning retry_target_exists 5:42',
+    'warning undeclared_stage 8:8',
+    'warning prompt_on_llm_nodes 8:8',
+    'error condition_syntax 8:21',
+  ]);
+});
+
+test('DOT1 every finding names a fix, and none has a fault in its own text', () => {
+  const text = 'digraph p {\n  a [shape=cloud, retry_target=gone, x=1]\n  a -> b [condition="a or b"]\n b -- c\n';
+  const { violations } = checkDot(text, dotOptions());
+  for (const { fix, message } of violations) {
+    expect(fix).toMatch(/\S/u);
+    expect(`${message} ${fix}`).not.toMatch(/undefined|\[object|NaN/u);
+  }
+  expect(violations.length).toBeGreaterThan(1);
+});
+
+test.each([
+  ['{"outcome": "great"}', 'its outcome is "great", which is none of success, partial_success, retry, fail, skipped'],
+  ['{"outcome": 3}', 'its outcome is 3, which is none of'],
+  ['{"outcome": "success", "suggested_next_ids": "b"}', 'suggested_next_ids must be a list of texts'],
+  ['{"outcome": "success", "context_updates": []}', 'context_updates must be a mapping'],
+])('DOT6 a malformed report %s fails the stage, which says why', async (answer, reason) => {
+  const models = createScriptedModels(() => answer);
+  const { result } = await runDot(digraph(`start -> a -> exit\n${box('a')}`), { asksModels: true, engine: { models } });
+  expect([result.status, result.error?.message]).toEqual(['failed', expect.stringContaining(reason)]);
+});
+
+test.each(['great', '', undefined, 'SUCCESS'])(
+  'DOT9 a handler that returns the outcome %j, which there is not, fails its stage by name',
+  async (status) => {
+    const own: StageHandler = { effect: 'read', run: () => ({ status }) as never };
+    const text = digraph(
+      `start -> a\na -> b [condition="outcome=fail"]\na -> exit\nb -> exit\na [type=own]\n${box('b')}`,
+    );
+    const { history, output } = await runDot(text, { handlers: { own } });
+    expect(history).toEqual(['start', 'a: fail', 'b']);
+    expect(JSON.stringify(output)).toContain('is none of success, partial_success, retry, fail, skipped');
+  },
+);
+
+test.each([
+  [null, 'its handler returned null, which is no outcome'],
+  ['success', 'its handler returned "success", which is no outcome'],
+  [undefined, 'its handler returned undefined'],
+])('DOT9 a handler that returns %j in place of an outcome fails its stage', async (returned, reason) => {
+  const own: StageHandler = { run: () => returned as never };
+  const { result } = await runDot(digraph('start -> a -> exit\na [type=own]'), { handlers: { own } });
+  expect([result.status, result.error?.message]).toEqual(['failed', expect.stringContaining(reason)]);
+});
+
+const asking = digraph(
+  `start -> gate\ngate [shape=hexagon]\ngate -> a [label=Yes]\ngate -> exit [label=No]\na -> exit\n${box('a')}`,
+);
+
+test('H3 a pipeline that was edited under a paused run is refused where the stage that is waited at is another', async () => {
+  const { engine, result } = await runDot(asking);
+  const { graph } = readDot(asking.replace('gate [shape=hexagon]', 'gate [prompt=x]'), dotOptions());
+  await expect(engine.resume(result.runId, { graph })).rejects.toMatchObject({
+    code: 'RUN_GRAPH_CHANGED',
+    message: expect.stringContaining('gate') as unknown,
+  });
+});
+
+test('DOT7 an answer that the edited pipeline does not offer any more fails the stage, and is named', async () => {
+  const { engine, result } = await runDot(asking);
+  const { graph } = readDot(asking.replace('label=Yes', 'label=Sure'), dotOptions());
+  await engine.answer(result.runId, result.waits[0]?.waitId ?? '', 'Yes');
+  const resumed = await (await engine.resume(result.runId, { graph })).result();
+  expect([resumed.status, resumed.error?.message]).toEqual(['failed', expect.stringContaining('the answer was "Yes"')]);
+});
+
+test('H3 an edit behind what a paused run waits for is taken up when that pipeline is given', async () => {
+  const text = digraph(`start -> gate\ngate [shape=hexagon]\ngate -> a\na -> exit\n${box('a')}`);
+  const { engine, result, begun } = await runDot(text);
+  const stages: string[] = [];
+  const own: StageHandler = {
+    effect: 'read',
+    run: ({ parts: { stage } }) => {
+      stages.push(stage.id);
+      return { status: 'success' };
+    },
+  };
+  const longer = readDot(
+    text.replace('a -> exit', 'a -> b -> exit\nb [type=own]'),
+    dotOptions({ handlers: { own, codergen: own } }),
+  );
+  await engine.answer(result.runId, result.waits[0]?.waitId ?? '', 'a');
+  const resumed = await (await engine.resume(result.runId, { graph: longer.graph })).result();
+  expect([resumed.status, stages, begun]).toEqual(['completed', ['a', 'b'], []]);
+});
