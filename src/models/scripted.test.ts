@@ -27,6 +27,17 @@ test('answers come in order, calls are counted, and a call too many is refused',
   expect(models.requests).toHaveLength(4);
 });
 
+test('in a new process a list goes on behind the answers that the conversation holds', async () => {
+  const script = [{ calls: [{ tool: 'look' }] }, { calls: [{ tool: 'mail', id: 'own' }] }, 'done'];
+  const { content } = await createScriptedModels(script).generate(request('go'));
+  const later = createScriptedModels(script);
+  const second = { ...request('go'), messages: [...request('go').messages, { role: 'assistant', content } as const] };
+  expect(await later.generate(second)).toMatchObject({ content: [{ tool: 'mail' }] });
+  // What is asked here counts, too: an id of the script's own tells no number.
+  expect(await later.generate(second)).toMatchObject({ content: [{ text: 'done' }] });
+  expect(await createScriptedModels(script).generate(request('go'))).toMatchObject({ content: [{ tool: 'look' }] });
+});
+
 test('a function answers each request; its text is told as it comes', async () => {
   const deltas: ModelDelta[] = [];
   const models = createScriptedModels(({ messages }, index) => `${index}: ${textOf(messages[0]?.content ?? '')}`);

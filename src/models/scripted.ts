@@ -32,7 +32,10 @@ export interface ScriptedTurn extends Partial<ModelResponse> {
 /** A text, an answer, or an error that is thrown. */
 export type ScriptedAnswer = string | Error | ScriptedTurn;
 
-/** Answers in the order of the calls, or a function of the request and the number of calls before it. */
+/**
+ * Answers in the order of the calls, or a function of the request and the number of calls before it. In a new process a list goes on
+ * behind the last of its answers that the conversation holds, as far as the ids of tool calls tell that.
+ */
 export type Script =
   readonly ScriptedAnswer[] | ((request: ModelRequest, index: number) => ScriptedAnswer | Promise<ScriptedAnswer>);
 
@@ -48,11 +51,19 @@ export interface ScriptedModels extends Models {
  */
 export function createScriptedModels(script: Script): ScriptedModels {
   const requests: ModelRequest[] = [];
+  /** Answers of a list that were given, here or in an earlier process. */
+  let given = 0;
+  const nextIndex = (request: ModelRequest): number => {
+    if (typeof script === 'function') return requests.length - 1;
+    given = Math.max(given, lastNumber(request.messages)) + 1;
+    return given - 1;
+  };
   return {
     requests,
     async generate(request) {
       request.signal.throwIfAborted();
-      const index = requests.push(request) - 1;
+      requests.push(request);
+      const index = nextIndex(request);
       const answer = typeof script === 'function' ? await script(request, index) : (script[index] ?? ranOut(index));
       if (answer instanceof Error) throw answer;
       const turn = typeof answer === 'string' ? { text: answer } : answer;
@@ -61,6 +72,14 @@ export function createScriptedModels(script: Script): ScriptedModels {
       return response;
     },
   };
+}
+
+/** The number of the last answer in a conversation that called tools; 0 where none did. */
+function lastNumber(messages: readonly ModelMessage[]): number {
+  const ids = messages.flatMap(({ role, content }) =>
+    role !== 'assistant' || typeof content === 'string' ? [] : content.map((part) => ('id' in part ? part.id : '')),
+  );
+  return Math.max(0, ...ids.map((id) => Number(/^call-(\d{1,9})-\d+$/.exec(id ?? '')?.[1] ?? 0)));
 }
 
 function responseOf(turn: ScriptedTurn, request: ModelRequest, number: number): ModelResponse {
