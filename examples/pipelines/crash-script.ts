@@ -13,8 +13,10 @@ import type { Store } from '../../src/ports/store.ts';
 import { openSqliteStore } from '../../src/stores/sqlite/index.ts';
 import { runCrashScript } from '../../src/testing/crash-kit/crash-script.ts';
 import { createAnswers } from './scripted-answers.ts';
+import { describeRepository, makeRepository } from './small-repository.ts';
 
 const name = process.env['CRASH_CASE'] ?? '';
+const worksOnRepository = name === 'release' || name === 'mend';
 const nodeTypes = createNodeTypes();
 
 /** A run that is there goes on from the text that is kept with it. */
@@ -35,9 +37,14 @@ function openEngine(store: Store, _folder: string, watch: (graph: Graph) => Grap
 }
 
 await runCrashScript({
-  enter: (folder) => process.chdir(folder),
+  enter: (folder) => {
+    process.chdir(folder);
+    if (worksOnRepository) makeRepository(folder, name === 'release');
+  },
   inspect: () =>
-    ['notes.txt', 'verdict.txt'].map((file) => (existsSync(file) ? readFileSync(file, 'utf8') : '')).join(''),
+    worksOnRepository
+      ? describeRepository(process.cwd())
+      : ['notes.txt', 'verdict.txt'].map((file) => (existsSync(file) ? readFileSync(file, 'utf8') : '')).join(''),
   graph: () =>
     readDot(readFileSync(join(import.meta.dirname, `${name}.dot`), 'utf8'), { nodeTypes, source: `${name}.dot` }).graph,
   input: {},
