@@ -5,14 +5,14 @@ import { withDefaultEngine } from './dialects/code/default-engine.ts';
 import { workflow as beginWorkflow } from './dialects/code/workflow.ts';
 import type { GraphSchemas } from './graph/graph.ts';
 
-/** A graph written as nodes and edges: see docs/guide/graphs.md. */
+/** A builder for graphs written as nodes and edges. Guide: docs/guide/graphs.md. */
 export const AgentGraph: typeof UnboundGraph = withDefaultEngine(UnboundGraph, createDefaultEngine);
 export type AgentGraph<
   Schemas extends GraphSchemas = GraphSchemas,
   Nodes = Record<string, unknown>,
   Asked = Record<string, unknown>,
 > = UnboundGraph<Schemas, Nodes, Asked>;
-/** A workflow written as a line of steps: see docs/guide/workflow.md. */
+/** Begins a workflow, written as a line of steps. Guide: docs/guide/workflow.md. */
 export const workflow: typeof beginWorkflow = withDefaultEngine(beginWorkflow, createDefaultEngine);
 
 export { START, END, type Graph, type GraphSchemas, type Reducer, type StandardSchema } from './graph/graph.ts';

@@ -1,4 +1,4 @@
-/** The engine's face: what dialects and doors call. */
+/** The engine's public interface: what dialects, the command line and the MCP server call. */
 import type { CairnError } from '../errors.ts';
 import type { Amounts } from '../graph/amounts.ts';
 import type { Graph } from '../graph/graph.ts';
@@ -21,7 +21,7 @@ import type { Limits } from './limits.ts';
 
 export type { OpenQuestion } from '../history/stored/open-waits.ts';
 
-/** What an engine is made of: its ports, its limits, and how it finds graphs. */
+/** What an engine is made of: its ports, its limits, and a way to find graphs. */
 export interface EngineOptions {
   readonly store: Store;
   readonly blobs: BlobStore;
@@ -29,24 +29,25 @@ export interface EngineOptions {
   readonly ids: Ids;
   readonly secrets?: Secrets;
   /**
-   * What is never stored. `store`: names of keys at any depth (`pin`), and places (`input.card.number`, `outputs.login`, `scratch.*.pin`).
-   * `[redacted]` stands for such a value from then on, for the run as well. Default: all that a run is given is stored.
+   * Values that must never be stored. Each entry of `store` names a key at any depth (`pin`) or a path (`input.card.number`,
+   * `outputs.login`, `scratch.*.pin`). Such a value is replaced by `[redacted]` as soon as it arrives, so the run itself does not see it
+   * either. Default: nothing is redacted.
    */
   readonly redact?: { readonly store?: readonly string[] };
-  /** What `ctx.models` calls. Without it a call fails with MODEL_UNKNOWN. */
+  /** The language models behind `ctx.models`. Without them every model call fails with MODEL_UNKNOWN. */
   readonly models?: Models;
-  /** Told of runs, attempts, checkpoints and waits. Default: nobody is. */
+  /** Receives spans and counters of runs, attempts, checkpoints and waits. Default: no telemetry. */
   readonly telemetry?: Telemetry;
-  /** Of the library, recorded when a run is started or resumed. Default: not recorded. */
+  /** Version of the library, recorded when a run is started or resumed. Default: not recorded. */
   readonly version?: string;
   readonly limits?: Partial<Limits>;
-  /** Default `default`. */
+  /** The tenant whose runs this engine sees. Default `default`. */
   readonly tenant?: string;
-  /** Default 30,000 ms; renewed at a third. */
+  /** How long a claim on a run holds without renewal. It is renewed when a third of this has passed. Default 30,000 ms. */
   readonly leaseMs?: number;
   /**
-   * Whether runs that paused go on here by themselves: at once when this engine is given their answer or signal, and when their due
-   * time comes, those that it advanced. Default false: they wait for `resume`, or a worker. `compile` makes engines with true.
+   * Whether this engine resumes paused runs by itself: when it is given their answer or signal, and, for the runs that it advanced, when a
+   * timer is due. Default false: paused runs wait for `resume` or for a worker. Engines made by `compile` use true.
    */
   readonly wakes?: boolean;
   /**
@@ -61,91 +62,109 @@ export interface EngineOptions {
   ) => Graph | undefined | Promise<Graph | undefined>;
 }
 
-/** What is kept beside a run for those who must find its graph again. */
+/** Kept with a run for whoever must find its graph again. */
 export interface RunMeta {
-  /** Path or URL of the module or file, and the export in it. */
+  /** Path or URL of the module or file that exports the graph. The name of the export is in `exportName`. */
   readonly source?: string;
   readonly exportName?: string;
   readonly labels?: Readonly<Record<string, string>>;
 }
 
-/** How a run is admitted. */
+/** How a run is started. */
 export interface StartOptions {
-  /** Default: a fresh UUIDv7. Starting twice with one id is the same run (E2). */
+  /** Id of the new run. Default: a fresh UUIDv7. A second start with the same id returns the same run (E2). */
   readonly runId?: string;
   readonly meta?: RunMeta;
-  /** Admit only; do not advance. */
+  /** Only record the run; leave it to a worker to advance it. Default false. */
   readonly detach?: boolean;
-  /** What it may spend, by unit, in place of what the graph says. */
+  /** What the run may spend, by unit. It replaces the graph's budget. */
   readonly budget?: Amounts;
-  /** When workers take it up, and from which queue; for runs that are detached. */
+  /** Queue, priority and due time, for workers that pick up detached runs. */
   readonly schedule?: Schedule;
-  /** W3C trace context that the run belongs to; recorded. Default: what the telemetry says. */
+  /** W3C trace context that the run belongs to; recorded. Default: the telemetry's current one. */
   readonly traceparent?: string;
 }
 
-/** How a run goes on. */
+/** How a run is resumed. */
 export interface ResumeOptions {
-  /** Code graphs come from the caller; default: `findGraph`. */
+  /** The graph to go on with; a graph written in code must be passed here. Default: the one that `findGraph` gives. */
   readonly graph?: Graph;
-  /** W3C trace context of this resume; recorded. Default: what the telemetry says, else the run's. */
+  /** W3C trace context of this resume; recorded. Default: the telemetry's current one, else the run's. */
   readonly traceparent?: string;
-  /** Retry activations that failed a failed run. Default true. */
+  /** If the run has failed, retry the activations that made it fail. Default true. */
   readonly retryFailed?: boolean;
   /**
-   * Try again, each under its key, effects of a failed run that ended and said that they failed (`applied: 'ended'`, as commands do with
-   * an exit code). Default false: a person is asked whether they happened. What else is in doubt is asked about either way (X3).
+   * Retry effects that reported their own failure (`applied: 'ended'`), as a command does with an exit code. Each keeps its idempotency
+   * key. Default false: a person is asked whether the effect happened. A person is asked about all other effects in doubt in either case
+   * (X3).
    */
   readonly retry?: boolean;
-  /** What it may spend in all, by unit, from now on: raises the run's budget. The question about it is closed. */
+  /** The run's new budget in all, by unit. An open question about the old budget is closed. */
   readonly budget?: Amounts;
-  /** Moves a run's state under a changed graph (H3). */
+  /** Converts the run's state for a changed graph (H3). */
   readonly migrate?: (state: Readonly<Record<string, unknown>>) => Record<string, unknown>;
-  /** Go on though the changed graph has effects where the run is past already: they are never run (H3). Default false: RUN_GRAPH_CHANGED. */
+  /**
+   * Go on although the changed graph has new effects at places that the run has already passed; they are never run (H3). Default false:
+   * such a graph is refused with RUN_GRAPH_CHANGED.
+   */
   readonly leaveOutAdded?: boolean;
-  /** Adds to the run's stored meta nothing; names who resumes, for the record. */
+  /** Who resumes the run. Recorded with the resume. */
   readonly by?: string;
 }
 
-/** A checkpoint by run and seq; the seq may be an ancestor's. */
+/** A checkpoint, named by run and seq. The seq may belong to an ancestor of the run. */
 export type CheckpointRef = CheckpointPosition;
 
-/** What a name stands for. */
+/** The checkpoint that a name resolves to. */
 export interface NamedCheckpoint extends CheckpointRef {
-  /** `KEY.SEQ`: stays what it is, whatever is forked or pruned around it. */
+  /** `KEY.SEQ`. This id never changes, whatever is forked or pruned later. */
   readonly checkpointId: string;
-  /** Whether it is the newest of its run, as it is now. */
+  /** Whether it is the run's newest checkpoint at the moment. */
   readonly isHead: boolean;
 }
 
-/** One change of state made by a fork: a dotted path under input, scratch, artifacts, diagnostics, or `outputs.NODE` (a recorded outcome). */
+/**
+ * One change of state made by a fork. The path leads into `input`, `scratch`, `artifacts` or `diagnostics`, or is `outputs.NODE`, which
+ * replaces a recorded outcome.
+ */
 export interface Patch {
   readonly path: readonly string[];
   readonly value: unknown;
 }
 
-/** What a fork changes (H2). */
+/** What a fork does differently from the original run (H2). */
 export interface ForkOptions {
   readonly runId?: string;
   readonly set?: readonly Patch[];
-  /** Other answers, by wait: its id, its node, its name, or the beginning of its id. The fork begins just before they were given. */
+  /**
+   * Other answers to questions that the original was asked. Keys name the wait: by its id, the beginning of its id, its node or its name.
+   * The fork starts just before the original answers were given.
+   */
   readonly answers?: Readonly<Record<string, unknown>>;
   /** Who gives these answers, for the record. Default `person`. */
   readonly by?: string;
-  /** Texts among these answers are what somebody typed: a label is its choice, `42` a number unless texts are asked for. Default false. */
+  /**
+   * Whether answers that are texts were typed by a person. If so, the label of a choice stands for its value, and `42` is a number unless
+   * the question asks for text. Default false.
+   */
   readonly readsTexts?: boolean;
   readonly graph?: Graph;
   /** Run pure nodes again even where a recorded outcome could be reused. */
   readonly rerunPure?: boolean;
-  /** As in a resume: go on though effects were added where the fork is past already. */
+  /**
+   * Go on although the changed graph has new effects at places that the fork has already passed, as in {@link ResumeOptions.leaveOutAdded}.
+   */
   readonly leaveOutAdded?: boolean;
 }
 
-/** What becomes of an activation: docs/spec/effects.md, X5. */
+/** What would happen to an activation. The values are explained in docs/spec/effects.md (X5). */
 export type Prediction =
   'restored' | 'replayed' | 'reused' | 'runs again' | 'runs' | 'asks' | 'in doubt' | 'fails' | 'unknown';
 
-/** What is previewed: a resume as its options say, or the fork that these describe; `asFork`: a fork even of the newest checkpoint, unchanged. */
+/**
+ * What to preview: a resume with these options, or a fork. It is a fork if the checkpoint is not the newest, if the options change
+ * something, or if `asFork` is true.
+ */
 export interface PreviewOptions extends ForkOptions, Omit<ResumeOptions, 'traceparent'> {
   readonly asFork?: boolean;
 }
@@ -156,44 +175,50 @@ export interface PreviewRow {
   readonly visit: number;
   readonly effect: string;
   readonly prediction: Prediction;
-  /** For `unknown`: the nodes whose outcomes decide, `a or b`. For `replayed`, `reused`: where it was recorded. For `restored`: why it is, if it had not settled: `set by the fork`, `decided by …`. For `fails`: the code. */
+  /**
+   * Why. For `unknown`: the nodes whose outcomes decide (`a or b`). For `replayed` and `reused`: where the outcome was recorded. For
+   * `restored`, if the activation had not settled: `set by the fork` or `decided by …`. For `fails`: the error code.
+   */
   readonly because?: string;
-  /** What it cost when it was last done, by unit. Absent: nothing, or it is not known. */
+  /** What the activation cost when it was last run, by unit. Absent if it cost nothing or the cost is not known. */
   readonly cost?: Amounts;
-  /** Of what is `unknown`: it is due already, and only waits until one of the nodes named has ended, or waits, and leaves it room. */
+  /**
+   * Set on `unknown` rows that are due already but have no free place: they start when one of the nodes in `because` ends or begins to
+   * wait.
+   */
   readonly isQueued?: boolean;
 }
 
-/** Where a run stands when nothing more can be done for it now. */
+/** Where a run stands when it cannot be advanced further for now. */
 export interface RunResult {
   readonly runId: string;
   readonly status: RunStatus;
   readonly seq: number;
   readonly state: StateView;
   readonly waits: readonly OpenQuestion[];
-  /** Set when the status is `failed`: NODE_FAILED and its like, the first that failed the run. */
+  /** The first error that made the run fail, such as NODE_FAILED. Set when the status is `failed`. */
   readonly error?: CairnError;
   readonly failed: readonly string[];
   readonly skipped: readonly string[];
-  /** What its attempts have cost that ended, by unit. */
+  /** What the run's finished attempts have cost, by unit. */
   readonly spent: Amounts;
-  /** Of a fork: what the outcomes that it took over had cost where they were recorded. */
+  /** For a fork: what the outcomes that it took over had cost in the original run, by unit. */
   readonly saved: Amounts;
 }
 
-/** A durable event: what one checkpoint did. */
+/** A durable event: one checkpoint and what it changed. */
 export interface RunEvent {
   readonly type: 'checkpoint';
   readonly runId: string;
   readonly seq: number;
-  /** What doors call the checkpoint; of an ancestor's, that ancestor's. */
+  /** The checkpoint's public id, `KEY.SEQ`. A checkpoint inherited from an ancestor keeps the ancestor's id. */
   readonly checkpointId: string;
   /** Epoch ms; information only. */
   readonly at: number;
   readonly change: Change;
 }
 
-/** Sent instead of history that was pruned: the state at the oldest kept checkpoint; what follows comes after it. */
+/** Sent in place of checkpoints that were pruned: the state at the oldest checkpoint that is kept. The events after it follow as usual. */
 export interface StateEvent {
   readonly type: 'state';
   readonly runId: string;
@@ -203,98 +228,141 @@ export interface StateEvent {
 }
 
 /**
- * Travels between durable events and is never stored. `waiting` has the wait in its detail (`waitId`, `wait`), or, where an effect
- * that another process began is waited for, who may still be in it and until when (`owner`, `until` in epoch ms).
+ * An event that is sent between durable events and never stored. For `waiting`, `detail` holds the open wait (`waitId`, `wait`); or, if the
+ * run waits for an effect that another process began, who may still be running it and until when (`owner`, `until` in epoch ms).
  */
 export interface LiveEvent {
   readonly type: 'started' | 'emitted' | 'retrying' | 'waiting' | 'settled';
   readonly runId: string;
-  /** The seq it follows. */
+  /** Seq of the checkpoint that came before this event. */
   readonly after: number;
   readonly node: readonly string[];
   readonly detail: unknown;
 }
 
-/** Whatever a stream of a run's events yields. */
+/** Any event in the stream of a run. */
 export type StreamEvent = RunEvent | StateEvent | LiveEvent;
 
-/** A run that was started or taken up. */
+/** A run that was started or resumed. */
 export interface RunHandle {
   readonly runId: string;
-  /** False: a run of this id existed. */
+  /** False if a run with this id existed already. */
   readonly created: boolean;
-  /** Resolves when the run has ended or is paused; rejects only when the run could not be advanced (store gone, claim lost). */
+  /**
+   * Resolves when the run has ended or is paused. Rejects only if the run could not be advanced (the store is gone, the claim was lost).
+   */
   result(): Promise<RunResult>;
-  /** Durable events after a seq (default: all), once and in order, with live events between; ends when the run pauses or ends. */
+  /** Durable events after a seq (default: all), each once and in order, with live events in between. Ends when the run pauses or ends. */
   events(options?: { readonly after?: number; readonly live?: boolean }): AsyncIterable<StreamEvent>;
 }
 
-/** Which runs to take up (see `claimNext` of the store port), and how many at most. */
+/** Which runs to claim (see `claimNext` of the store port), and how many at most. */
 export type TakeUpOptions = Pick<NextRequest, 'graphs' | 'queues' | 'except' | 'limit'>;
 
-/** A run that was claimed to be advanced here. */
+/** A run that this engine claimed. */
 export interface TakenRun {
   readonly runId: string;
-  /** Rejects as `resume` does; the claim is given back then. */
+  /** Rejects like `resume`; the claim has been released then. */
   readonly handle: Promise<RunHandle>;
 }
 
-/** What an engine works with, for those who work beside it over the same runs: a worker, a reader of history. */
+/** The engine's ports, for code that works on the same runs: workers and readers of history. */
 export interface EnginePorts extends Pick<EngineOptions, 'store' | 'blobs' | 'clock'> {
   readonly tenant: string;
 }
 
-/** How answers are given. */
+/** How an answer is given. */
 export interface AnswerOptions {
-  /** Who gives them, for the record. Default `person`. */
+  /** Who answers; recorded with the answer. Default `person`. */
   readonly by?: string;
-  /** The run does not go on here because of them: a resume follows. Default false. */
+  /** Do not resume the run because of this answer; the caller resumes it. Default false. */
   readonly stays?: boolean;
 }
 
-/** Admits, resumes, answers, forks and previews runs. Every method may also throw what its store throws (STORE_UNAVAILABLE and its like). */
+/**
+ * Starts, resumes, answers, forks and previews runs. Every method may also throw the errors of its store (STORE_UNAVAILABLE and the like).
+ */
 export interface Engine {
   readonly ports: EnginePorts;
-  /** Finds this graph from now on, for runs of its id for which `findGraph` has none: when an engine is shared by several graphs. */
+  /**
+   * Registers a graph. The engine then finds it for runs of its id for which `findGraph` gives none. Needed when several graphs share one
+   * engine.
+   */
   know(graph: Graph): void;
-  /** Files of this engine's tenant: put one here, and hand its reference over in an input, an answer or a signal. */
+  /** Files of this engine's tenant. Put a file here, then pass its reference in an input, an answer or a signal. */
   readonly files: FileAccess;
-  /** The histories of this engine's tenant: listed, logged, compared, named, checked, shortened, moved. */
+  /** The histories of this engine's tenant: list, log, compare, name, verify, shorten and move them. */
   readonly history: History;
-  /** Admits a run durably, claims it and advances it. @throws INPUT_INVALID, FILE_NOT_FOUND, RUN_EXISTS, ID_INVALID */
+  /**
+   * Records a new run durably, claims it and starts to advance it.
+   * @throws INPUT_INVALID, FILE_NOT_FOUND, RUN_EXISTS, ID_INVALID
+   */
   start(graph: Graph, input: unknown, options?: StartOptions): Promise<RunHandle>;
-  /** Claims a run and advances it. A completed run is returned as it is. @throws RUN_NOT_FOUND, CLAIM_TAKEN, RUN_GRAPH_CHANGED, RUN_CANCELLED, CHECKPOINT_CORRUPT */
+  /**
+   * Claims a run and goes on with it. A completed run is returned as it is.
+   * @throws RUN_NOT_FOUND, CLAIM_TAKEN, RUN_GRAPH_CHANGED, RUN_CANCELLED, CHECKPOINT_CORRUPT
+   */
   resume(runId: string, options?: ResumeOptions): Promise<RunHandle>;
-  /** Claims the runs that have been due longest and advances them, as workers do: failed runs stay as they are. */
+  /** Claims the runs that have been due longest and advances them, as a worker does. Failed runs are left alone. */
   takeUp(options: TakeUpOptions): Promise<readonly TakenRun[]>;
   /**
-   * The checkpoint that a name stands for: `RUN` (its newest), `RUN@12`, `RUN@tag`, `RUN@head~2`, a checkpoint's id, or
-   * `{ runId, seq }`. RUN is a run's id or its key; with `byPrefix` also the beginning of one, if no other begins so.
+   * Finds a checkpoint by name: `RUN` (its newest), `RUN@12`, `RUN@tag`, `RUN@head~2`, a checkpoint's id, or `{ runId, seq }`. RUN is a
+   * run's id or its key. With `byPrefix` it may also be the beginning of one, if it is unique.
    * @throws RUN_NOT_FOUND, CHECKPOINT_NOT_FOUND, CHECKPOINT_PRUNED, CHECKPOINT_AMBIGUOUS
    */
   locate(name: CheckpointName, options?: { readonly byPrefix?: boolean }): Promise<NamedCheckpoint>;
-  /** Where a run stands, or stood at an older checkpoint, without advancing it. @throws RUN_NOT_FOUND, CONFIG_INVALID (its graph is not known here), CHECKPOINT_CORRUPT */
+  /**
+   * Where a run stands now, or stood at an older checkpoint. The run is not advanced.
+   * @throws RUN_NOT_FOUND, CONFIG_INVALID (its graph is not known here), CHECKPOINT_CORRUPT
+   */
   inspect(runId: string, seq?: number): Promise<RunResult>;
   /** The open waits of a run, without reading its state. @throws RUN_NOT_FOUND */
   waits(runId: string): Promise<readonly OpenQuestion[]>;
-  /** Answers an open wait; durable when it resolves. The owner takes it; a paused run goes on here if this engine `wakes`, else at the next resume. `stays`: it does not, for a resume follows. @returns the value recorded: the choice that was meant. @throws WAIT_NOT_FOUND, WAIT_CLOSED, ANSWER_INVALID, FILE_NOT_FOUND */
+  /**
+   * Answers an open wait. The answer is durable when the promise resolves. The process that owns the run picks it up. A paused run goes on
+   * in this engine if it has `wakes`, otherwise at its next resume; with `stays` it never goes on because of the answer.
+   * @returns the value recorded, which for a question with choices is the choice that was meant
+   * @throws WAIT_NOT_FOUND, WAIT_CLOSED, ANSWER_INVALID, FILE_NOT_FOUND
+   */
   answer(runId: string, waitId: string, value: unknown, options?: AnswerOptions): Promise<unknown>;
-  /** Several of them or none: nothing is given before each is known to fit. @returns the values recorded, in order. @throws as {@link Engine.answer} */
+  /**
+   * Answers several waits, all or none: each answer is checked before the first is given.
+   * @returns the values recorded, in order
+   * @throws the errors of {@link Engine.answer}
+   */
   answerAll(
     runId: string,
     answers: readonly (readonly [waitId: string, value: unknown])[],
     options?: AnswerOptions,
   ): Promise<readonly unknown[]>;
-  /** Sends a signal; kept if it comes early. `id` makes a repeated send the same signal. The run goes on as after an answer. @throws RUN_NOT_FOUND, RUN_FINISHED it has completed or was cancelled, ID_INVALID, VALUE_UNSTORABLE, FILE_NOT_FOUND */
+  /**
+   * Sends a signal to a run. It is kept if no node waits for it yet. Sending again with the same `id` has no effect. A paused run goes on
+   * as it does after an answer.
+   * @throws RUN_NOT_FOUND, RUN_FINISHED (it has completed or was cancelled), ID_INVALID, VALUE_UNSTORABLE, FILE_NOT_FOUND
+   */
   signal(runId: string, name: string, value: unknown, options?: { readonly id?: string }): Promise<void>;
-  /** Asks the run's owner to cancel it; cancels it at once if nobody owns it. @throws RUN_NOT_FOUND, RUN_FINISHED */
+  /**
+   * Cancels a run. If a process owns the run, that process is asked to do it; otherwise it happens at once.
+   * @throws RUN_NOT_FOUND, RUN_FINISHED
+   */
   cancel(runId: string): Promise<void>;
-  /** Makes a new run that continues from a checkpoint; it is not advanced. @throws CHECKPOINT_NOT_FOUND, CHECKPOINT_PRUNED, WAIT_NOT_FOUND, ANSWER_INVALID, USAGE_INVALID an answer fits several waits */
+  /**
+   * Makes a new run that continues from a checkpoint. The new run is not advanced; `resume` it.
+   * @throws CHECKPOINT_NOT_FOUND, CHECKPOINT_PRUNED, WAIT_NOT_FOUND, ANSWER_INVALID, USAGE_INVALID (an answer fits several waits)
+   */
   fork(from: CheckpointRef, options?: ForkOptions): Promise<CheckpointRef>;
-  /** Says what a resume or a fork would restore, replay and run, without running anything (X5). It is a fork that is previewed where the checkpoint is not the newest, where something is changed, and where `asFork` says so. @throws CHECKPOINT_NOT_FOUND, CHECKPOINT_PRUNED, WAIT_NOT_FOUND, ANSWER_INVALID, RUN_GRAPH_CHANGED */
+  /**
+   * Says what a resume or a fork would restore, replay and run, without running anything (X5). {@link PreviewOptions} says which of the two
+   * is previewed.
+   * @throws CHECKPOINT_NOT_FOUND, CHECKPOINT_PRUNED, WAIT_NOT_FOUND, ANSWER_INVALID, RUN_GRAPH_CHANGED
+   */
   preview(from: CheckpointRef, options?: PreviewOptions): Promise<readonly PreviewRow[]>;
-  /** Durable events after a seq (default: all), with live ones between if the run is advanced here; ends when it is not advanced any more. @throws RUN_NOT_FOUND, CONFIG_INVALID */
+  /**
+   * Durable events after a seq (default: all), with live events in between if this engine advances the run. Ends when the run is no longer
+   * advanced.
+   * @throws RUN_NOT_FOUND, CONFIG_INVALID
+   */
   events(runId: string, options?: { readonly after?: number }): AsyncIterable<StreamEvent>;
-  /** Aborts what runs here, withdraws intents not started, releases claims. */
+  /** Aborts the work in progress, withdraws intents of effects that have not started, and releases all claims. */
   close(): Promise<void>;
 }

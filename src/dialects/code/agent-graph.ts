@@ -25,37 +25,40 @@ import type { NodeFunction, OutputOf, SchemaInput, TypedAnswers, TypedState } fr
 
 /** Options of {@link AgentGraph}. */
 export interface GraphOptions<Reduced extends Reducers = Reducers> {
-  /** The graph's stable name: a run knows its graph by it and by the graph's hash. Default `graph`. */
+  /** The graph's stable name. A run finds its graph by this name and the graph's hash. Default `graph`. */
   readonly id?: string;
   /** Reducers by dotted path: `scratch.messages`, `artifacts.stats.count`. */
   readonly reducers?: Reduced;
-  /** Default `none`: only effects, waits, failures and the end are committed at once; the rest joins the next commit (C10). */
+  /**
+   * Which activations get a checkpoint of their own. Default `none`: effects, waits, failures and the end are committed at once, and all
+   * else joins the next commit (C10).
+   */
   readonly checkpointPolicy?: CheckpointPolicy;
-  /** Activations that run at once. Default 64. */
+  /** How many activations may run at once. Default 64. */
   readonly concurrency?: number;
-  /** Bound of visits of each node. Default 1,000. */
+  /** How often each node may be visited in a run. Default 1,000. */
   readonly maxVisits?: number;
-  /** `all`: every edge whose condition holds fires; `first`: the first of them (G5). Default `all`. */
+  /** `all`: every edge whose condition holds fires. `first`: only the first of them (G5). Default `all`. */
   readonly routing?: GraphPolicies['routing'];
   /** When commits become durable (E4). Default `barrier`. */
   readonly durability?: GraphPolicies['durability'];
   /** What a run may spend, by unit: `{ usd: 5 }`. */
   readonly budget?: Amounts;
-  /** What becomes of an attempt that would begin when it is spent. Default `ask`. */
+  /** What happens to an attempt that would start after the budget is spent. Default `ask`. */
   readonly onBudget?: OnBudget;
 }
 
 /** Options of an edge. */
 export interface EdgeOptions<State> extends Pick<EdgeDefinition, 'on' | 'label' | 'weight' | 'always'> {
-  /** The edge fires only if this holds; read when the source has settled. */
+  /** The edge fires only if this holds. It is evaluated when the source node has settled. */
   readonly when?: Predicate<State>;
 }
 
 /** Options of a conditional edge. */
 export interface ChoiceOptions extends Pick<EdgeDefinition, 'on'> {
-  /** Names the choice in the graph's hash and in messages. Default: the function's name. */
+  /** Name of the choice in the graph's hash and in messages. Default: the function's name. */
   readonly name?: string;
-  /** Change it when the function's meaning changes. */
+  /** Change this when the function's meaning changes; the graph's hash depends on it. */
   readonly version?: string;
 }
 
@@ -85,9 +88,9 @@ type Targets<Nodes> = readonly (Named<Nodes> | typeof END)[] | Readonly<Record<s
 type LabelOf<T> = T extends readonly (infer Label extends string)[] ? Label : keyof T & string;
 
 /**
- * A graph being written. Methods return the same builder, with the node ids added so far known to the type checker:
- * chain them, and an edge to an unknown node is a type error. To add nodes in a loop, or one statement at a time, write the
- * type out: `const graph: AgentGraph<GraphSchemas, Record<string, unknown>> = new AgentGraph({})`.
+ * Builds a graph. Methods return the same builder, and its type knows the node ids added so far: chain the calls, and an edge to an unknown
+ * node is a type error. To add nodes in a loop, or one per statement, write the type out: `const graph: AgentGraph<GraphSchemas,
+ * Record<string, unknown>> = new AgentGraph({})`.
  *
  * Nothing is checked before {@link AgentGraph.compile}, which reports every fault at once (G7).
  */
@@ -103,7 +106,7 @@ export class AgentGraph<
   readonly #edges: EdgeDefinition[] = [];
   readonly #faults = new Faults();
 
-  /** @param schemas - Standard Schemas (Zod 4, Valibot, ArkType) of the partitions; each may be left out */
+  /** @param schemas - Standard Schemas (Zod 4, Valibot, ArkType) of the state's partitions; each may be left out */
   constructor(schemas: Schemas, options: GraphOptions<Reduced> = {}) {
     this.#schemas = schemas;
     this.#options = options;
@@ -113,8 +116,8 @@ export class AgentGraph<
   }
 
   /**
-   * Adds a node: a function of the context, or what a node builder made, and settings that override the builder's.
-   * A plain function is `pure` unless its settings say otherwise: one with an effect must name it, since recovery goes by it.
+   * Adds a node: a function of the context, or the result of a node builder, with settings that override the builder's. A plain function is
+   * `pure` unless its settings say otherwise. Declare the effect class of a function that acts on the world: recovery depends on it.
    */
   addNode<const Id extends string, Result, Answer = unknown>(
     id: Id,
@@ -129,14 +132,14 @@ export class AgentGraph<
   }
 
   /**
-   * Names outputs of nodes that are added further down, so that those before can read them, as in a loop:
-   * `.later<{ review: Review }>()`. For the type checker alone.
+   * Declares the outputs of nodes that are added later, so that earlier nodes can read them, as in a loop: `.later<{ review: Review }>()`.
+   * Affects types only.
    */
   later<Outputs>(): AgentGraph<Schemas, Nodes & Outputs, Asked, Reduced> {
     return this as never;
   }
 
-  /** Adds an edge; from START it names an entry node, into END it says that a branch is over. */
+  /** Adds an edge. An edge from START makes its target an entry node; an edge to END says that a branch is over. */
   addEdge(
     from: Named<Nodes> | typeof START,
     to: Named<Nodes> | typeof END,
@@ -152,8 +155,8 @@ export class AgentGraph<
   }
 
   /**
-   * Adds one edge to each target; when `from` has settled, `choose` names the target to go to, or several.
-   * @param targets - node ids, or node ids by the label that `choose` returns
+   * Adds one edge to each target. When `from` has settled, `choose` names the target or targets to go to.
+   * @param targets - node ids, or an object of node ids by the label that `choose` returns
    */
   addConditionalEdge<const T extends Targets<Nodes>>(
     from: Named<Nodes> | typeof START,
@@ -194,7 +197,10 @@ export class AgentGraph<
     return this;
   }
 
-  /** The graph model. @throws GRAPH_INVALID with every fault, each with its place and its fix */
+  /**
+   * Builds the graph model.
+   * @throws GRAPH_INVALID with every fault, each with its place and its fix
+   */
   toGraph({ tools = {} }: GraphParts = {}): Graph {
     const { id = 'graph', reducers, checkpointPolicy = 'none', ...policies } = this.#options;
     const faults = new Faults(this.#faults.list);
@@ -210,7 +216,10 @@ export class AgentGraph<
     });
   }
 
-  /** The graph, ready to run. Without a store, runs are kept in memory. @throws GRAPH_INVALID, CONFIG_INVALID */
+  /**
+   * Builds the graph and makes it ready to run. Without a store, runs are kept in memory.
+   * @throws GRAPH_INVALID, CONFIG_INVALID
+   */
   compile(
     options: CompileOptions = {},
   ): CompiledGraph<SchemaInput<Schemas['input']>, GraphResult<TypedState<Schemas, Nodes>>, TypedAnswers<Asked>> {

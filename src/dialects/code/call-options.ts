@@ -1,4 +1,7 @@
-/** What may be said in each call of a compiled graph; anything else is refused (G9, P6), since plain JavaScript has no type checker to do it. */
+/**
+ * The options that each call of a compiled graph takes. Anything else is refused at run time, because plain JavaScript has no type checker
+ * that would do it (G9, P6).
+ */
 import { CairnError } from '../../errors.ts';
 import { amountsFault } from '../../graph/amounts.ts';
 import { isSchedule } from '../../ports/schedule.ts';
@@ -22,7 +25,7 @@ const isRedaction = (value: unknown): boolean =>
 
 interface Kind {
   readonly fits: (value: unknown) => boolean;
-  /** What it is, for messages. */
+  /** What the value must be, in words for messages. */
   readonly name: string;
 }
 
@@ -36,7 +39,7 @@ const graph: Kind = {
 };
 const callback: Kind = { fits: isFunction, name: 'a function' };
 
-/** Options of `compile` and of the calls. */
+/** Names of all options of `compile` and of the calls. */
 export type OptionName =
   | 'engine'
   | 'tools'
@@ -51,7 +54,7 @@ export type OptionName =
   | 'asFork'
   | 'id';
 
-/** Every option has one meaning, whichever call it is given in. */
+/** What each option's value must be. An option means the same in every call. */
 const kinds: Readonly<Record<OptionName, Kind>> = {
   engine: { fits: has('start', 'resume', 'fork'), name: 'an engine' },
   tools: {
@@ -139,10 +142,10 @@ const forkOptionNames = [
   'readsTexts',
 ] as const satisfies readonly (keyof BranchOptions)[];
 
-/** The calls of a graph that take options. */
+/** The calls that take options. */
 type Call = 'compile' | 'invoke' | 'start' | 'stream' | 'resume' | 'fork' | 'preview' | 'answer' | 'signal' | 'events';
 
-/** What may be said in each call. */
+/** The options that each call accepts. */
 const optionNames: Readonly<Record<Call, readonly OptionName[]>> = {
   compile: ['tools', 'engine', ...engineSettingNames],
   invoke: invokeOptionNames,
@@ -173,8 +176,8 @@ const optionNames: Readonly<Record<Call, readonly OptionName[]>> = {
 };
 
 /**
- * Checks the options that a call was given.
- * @throws CONFIG_INVALID an option that the call does not have, or one that is something else than it must be
+ * Checks the options passed to a call.
+ * @throws CONFIG_INVALID the call does not have the option, or the option's value has the wrong type
  */
 export function checkOptions(call: Call, options: unknown): void {
   const known = optionNames[call];

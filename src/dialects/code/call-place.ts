@@ -1,14 +1,14 @@
-/** Where in the author's file a builder was called: `file:line`, so that a fault names the line to mend. */
+/** Finds where in the author's file a builder method was called (`file:line`), so that an error can name the line to fix. */
 
 /**
- * The place that called the method which calls this. Only two frames are captured, which keeps it cheap (microseconds); a
- * runtime without V8's stack capture gives undefined, and the messages then name the node or edge alone.
+ * Returns the place of the code that called the method that calls this function. Only two stack frames are captured, which takes
+ * microseconds. Returns undefined on runtimes without V8's stack capture; messages then name only the node or edge.
  */
 export function callPlace(): string | undefined {
   if (typeof Error.captureStackTrace !== 'function') return undefined;
   const limit = Error.stackTraceLimit;
   const holder: { stack?: string } = {};
-  // The method, and whoever called it: the last line.
+  // Two frames: the builder method, and its caller, which is the last line.
   Error.stackTraceLimit = 2;
   Error.captureStackTrace(holder, callPlace);
   Error.stackTraceLimit = limit;

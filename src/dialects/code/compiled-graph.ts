@@ -1,4 +1,4 @@
-/** A graph with the engine that runs it. */
+/** A graph together with the engine that runs it. */
 import type {
   CheckpointRef,
   Engine,
@@ -33,10 +33,10 @@ import type {
 } from './run-options.ts';
 import { createDefaultEngine } from './default-engine.ts';
 
-/** A checkpoint was saved in the checkpoint store that `compile` was given. */
+/** Emitted by `stream` when a checkpoint was saved in the checkpoint store passed to `compile`. */
 export interface CheckpointSaved extends CheckpointRef {
   readonly type: 'checkpoint_saved';
-  /** Names it, to the checkpoint store and to `resume` and `fork`. */
+  /** The checkpoint's id in the checkpoint store. `resume` and `fork` accept it too. */
   readonly checkpointId: string;
 }
 
@@ -45,19 +45,19 @@ function savedEvent({ runId, seq, checkpointId }: RunEvent): CheckpointSaved {
 }
 
 /**
- * Where a run stands: completed, failed, paused at `waits`, or cancelled. `status` says which: that a run failed or waits is a
- * value returned, never an exception.
+ * Where a run stands: completed, failed, paused at `waits`, or cancelled, as `status` says. Failing and waiting are reported here, never as
+ * exceptions.
  */
 export interface GraphResult<State> extends Omit<RunResult, 'state'> {
   readonly state: State;
 }
 
-/** A state as it is recorded: what failed is told as data, and what the run had cost is told too. */
+/** A state as the history returns it: failures are plain data, and what the run had cost so far is included. */
 export type RecordedState<State> = Omit<State, 'failures'> & Pick<StateAt, 'failures' | 'spent' | 'saved'>;
 
 /**
- * A graph that can be run. Every method takes up runs of this and of earlier processes alike, and throws CONFIG_INVALID, before it
- * does anything, for an option that it does not have, or that is not what it must be.
+ * A graph that can be run. Every method also works on runs that other or earlier processes started. Every method throws CONFIG_INVALID,
+ * before it does anything, for an unknown option or an option of the wrong type.
  */
 export class CompiledGraph<
   Input = unknown,
@@ -73,9 +73,9 @@ export class CompiledGraph<
   readonly #present: (result: RunResult) => Result;
 
   /**
-   * @param build - makes the graph, with the parts that it is given
-   * @param present - makes what the methods return of the engine's result
-   * @throws CONFIG_INVALID an option that does not exist or is something else than it must be, or an engine with settings beside it
+   * @param build - makes the graph from the parts passed to `compile`
+   * @param present - turns the engine's result into what the methods return
+   * @throws CONFIG_INVALID an unknown option, an option of the wrong type, or both an engine and settings for one
    */
   constructor(build: (parts: GraphParts) => Graph, options: CompileOptions, present: (result: RunResult) => Result) {
     checkOptions('compile', options);
@@ -92,18 +92,25 @@ export class CompiledGraph<
       createDefaultEngine({ findGraph: (id) => (id === graph.id ? graph : undefined), ...settings });
   }
 
-  /** The engine given, or one made when it is first needed: a module that only exports its graph makes none. */
+  /** The engine passed to `compile`, or one that is created at first use. A module that only exports its graph therefore creates none. */
   get engine(): Engine {
     return (this.#engine ??= this.#makeEngine());
   }
 
-  /** Starts a run and returns where it stands once it has ended or is paused. @throws INPUT_INVALID, RUN_EXISTS, ID_INVALID */
+  /**
+   * Starts a run and waits until it has ended or is paused.
+   * @returns where the run stands then
+   * @throws INPUT_INVALID, RUN_EXISTS, ID_INVALID
+   */
   async invoke(input: Input, options: InvokeOptions = {}): Promise<Result> {
     checkOptions('invoke', options);
     return this.#finish(await this.#begin(input, options), options.signal);
   }
 
-  /** Starts a run and returns at once, when the run is recorded. @throws INPUT_INVALID, RUN_EXISTS, ID_INVALID */
+  /**
+   * Starts a run and returns as soon as the run is recorded.
+   * @throws INPUT_INVALID, RUN_EXISTS, ID_INVALID
+   */
   async start(input: Input, options: BeginOptions = {}): Promise<RunHandle> {
     checkOptions('start', options);
     return this.#begin(input, options);
@@ -120,7 +127,7 @@ export class CompiledGraph<
     });
   }
 
-  /** Starts a run and gives its events, until it ends or is paused. Leaving the loop early does not stop the run. */
+  /** Starts a run and yields its events until it ends or is paused. Leaving the loop early does not stop the run. */
   async *stream(
     input: Input,
     options: StreamOptions = {},
@@ -136,7 +143,7 @@ export class CompiledGraph<
       });
       for await (const event of events) {
         yield event;
-        // A checkpoint is told of when it is durable: where there is a checkpoint store, when it is saved there.
+        // A checkpoint event is sent when the checkpoint is durable. With a checkpoint store that is when it is saved there.
         if (this.#savesCheckpoints && event.type === 'checkpoint') yield savedEvent(event);
       }
     } finally {
@@ -145,8 +152,8 @@ export class CompiledGraph<
   }
 
   /**
-   * Goes on with a run, from where it stands. A checkpoint that is not the run's newest is forked, since a history is only
-   * appended to; with answers it only names the run, for an answer goes to its wait (H1).
+   * Goes on with a run from where it stands. If `target` names a checkpoint that is not the newest, the run is forked there, because a
+   * history is never rewritten. If answers are given, a checkpoint only identifies its run, because an answer belongs to its wait (H1).
    * @throws RUN_NOT_FOUND, CLAIM_TAKEN, RUN_GRAPH_CHANGED, RUN_CANCELLED, WAIT_NOT_FOUND, WAIT_CLOSED, ANSWER_INVALID
    */
   async resume(target: RunTarget, options: ContinueOptions<Answers> = {}): Promise<Result> {
@@ -157,13 +164,16 @@ export class CompiledGraph<
     return this.#finish(await this.engine.resume(runId, { ...rest, graph: this.graph }));
   }
 
-  /** Makes a new run that goes on from a checkpoint, by default the newest; `resume` it to run it. @throws CHECKPOINT_NOT_FOUND, CHECKPOINT_PRUNED */
+  /**
+   * Makes a new run that continues from a checkpoint, by default the newest. `resume` the new run to advance it.
+   * @throws CHECKPOINT_NOT_FOUND, CHECKPOINT_PRUNED
+   */
   async fork(from: RunTarget, options: BranchOptions<Answers> = {}): Promise<CheckpointRef> {
     checkOptions('fork', options);
     return this.engine.fork(await this.#refOf(from), this.#forkOptions(options));
   }
 
-  /** What resuming, with its options, or forking would restore, replay and run; nothing is run. */
+  /** Says what a resume or a fork with these options would restore, replay and run. Nothing is run. */
   async preview(from: RunTarget, options: PreviewedOptions<Answers> = {}): Promise<readonly PreviewRow[]> {
     checkOptions('preview', options);
     const { asFork, retryFailed, retry, migrate, budget, ...branch } = options;
@@ -178,8 +188,8 @@ export class CompiledGraph<
   }
 
   /**
-   * Answers an open wait, named as in `resume`; durable when it resolves. The run goes on here at once, behind the call (`resume`
-   * joins it, and says where it came to rest); where `wakes` is false, at the next `resume`.
+   * Answers an open wait, named as in `resume`. The answer is durable when the promise resolves. The run then goes on in the background;
+   * `resume` joins it and returns where it comes to rest. If the engine's `wakes` is false, it goes on at the next `resume`.
    */
   async answer<Wait extends keyof Answers & string>(
     run: RunTarget,
@@ -191,7 +201,7 @@ export class CompiledGraph<
     await this.#answerAll(await this.#runOf(run), { [wait]: value }, options);
   }
 
-  /** Answers several open waits, named as in `resume`, all of them or none: nothing is given unless each fits its question. */
+  /** Answers several open waits, named as in `resume`, all or none: no answer is given unless each fits its question. */
   async answerAll(
     run: RunTarget,
     answers: NonNullable<ContinueOptions<Answers>['answers']>,
@@ -201,24 +211,33 @@ export class CompiledGraph<
     await this.#answerAll(await this.#runOf(run), answers, options);
   }
 
-  /** Sends a signal that a node waits for, or will. @throws RUN_NOT_FOUND, VALUE_UNSTORABLE */
+  /**
+   * Sends a signal that a node waits for now or will wait for later.
+   * @throws RUN_NOT_FOUND, VALUE_UNSTORABLE
+   */
   async signal(run: RunTarget, name: string, value: unknown, options: { readonly id?: string } = {}): Promise<void> {
     checkOptions('signal', options);
     await this.engine.signal(await this.#runOf(run), name, value, options);
   }
 
-  /** Ends a run, named by its own id or key; its history stays. @throws RUN_NOT_FOUND, RUN_FINISHED */
+  /**
+   * Cancels a run, named by its id or key. Its history stays.
+   * @throws RUN_NOT_FOUND, RUN_FINISHED
+   */
   async cancel(run: RunName): Promise<void> {
     await this.engine.cancel((await this.history.find(run)).runId);
   }
 
-  /** Where a run stands, or stood at the checkpoint named, without advancing it. @throws RUN_NOT_FOUND, CHECKPOINT_NOT_FOUND, CHECKPOINT_PRUNED */
+  /**
+   * Where a run stands, or stood at the named checkpoint. The run is not advanced.
+   * @throws RUN_NOT_FOUND, CHECKPOINT_NOT_FOUND, CHECKPOINT_PRUNED
+   */
   async inspect(target: RunTarget): Promise<Result> {
     const { runId, seq, isHead } = await this.engine.locate(target);
     return this.#present(await this.engine.inspect(runId, isHead ? undefined : seq));
   }
 
-  /** Events of a run that was started anywhere; ends when the run is paused or has ended. */
+  /** Events of a run, whichever process started it. Ends when the run is paused or has ended. */
   events(run: RunTarget, options: { readonly after?: number } = {}): AsyncIterable<StreamEvent> {
     checkOptions('events', options);
     return this.#eventsOf(run, options);
@@ -228,12 +247,14 @@ export class CompiledGraph<
     yield* this.engine.events(await this.#runOf(run), options);
   }
 
-  /** The histories of the runs that are kept with this graph's: listed, logged, shown, compared, named, checked, shortened, moved. */
+  /**
+   * The histories of this graph's runs and of all others in the same store: list, log, show, compare, name, verify, shorten and move them.
+   */
   get history(): History<RecordedState<Result['state']>> {
     return this.engine.history as unknown as History<RecordedState<Result['state']>>;
   }
 
-  /** Closes the engine, if `compile` made it. Runs that are not finished can be resumed by another. */
+  /** Closes the engine if `compile` created it. Unfinished runs can be resumed by another engine. */
   async close(): Promise<void> {
     if (this.#ownsEngine) await this.#engine?.close();
   }
@@ -248,7 +269,7 @@ export class CompiledGraph<
   }
 
   #cancelOnAbort(runId: string, signal: AbortSignal | undefined): () => void {
-    // A refused cancel means that the run has ended; its result says how.
+    // If cancelling is refused, the run has ended; its result says how.
     const cancel = (): void => void this.engine.cancel(runId).catch(() => undefined);
     if (signal?.aborted === true) cancel();
     signal?.addEventListener('abort', cancel, { once: true });
@@ -260,7 +281,7 @@ export class CompiledGraph<
     return isHead ? runId : (await this.engine.fork({ runId, seq }, { graph: this.graph })).runId;
   }
 
-  /** All of them or none: a misspelt name, or an answer that does not fit, leaves nothing half done. */
+  /** Gives all answers or none, so that a misspelt name or an answer that does not fit leaves nothing half done. */
   async #answerAll(
     runId: string,
     answers: Readonly<Record<string, unknown>>,
@@ -269,7 +290,7 @@ export class CompiledGraph<
     const names = Object.keys(answers);
     if (names.length === 0) return;
     const waits = await this.engine.waits(runId);
-    // A name that is not open goes through: the engine knows whether such a wait was closed already.
+    // Names that match no open wait are passed on as they are: the engine knows whether such a wait was closed already.
     const found = names.map((name) => [findWait(waits, runId, name)?.waitId ?? name, answers[name]] as const);
     const options = { stays, ...(by === undefined ? {} : { by }) };
     await this.engine.answerAll(runId, found, options);
@@ -279,7 +300,10 @@ export class CompiledGraph<
     return (await this.engine.locate(target)).runId;
   }
 
-  /** A run's id alone means its newest checkpoint. @throws CONFIG_INVALID it names no run */
+  /**
+   * Resolves a name to a checkpoint. A run's id alone means its newest.
+   * @throws CONFIG_INVALID it names no run
+   */
   async #refOf(target: RunTarget): Promise<CheckpointRef> {
     const { runId, seq } = await this.engine.locate(target);
     return { runId, seq };

@@ -1,13 +1,16 @@
-/** Where `compile()` gets an engine from when it is given none. The dialect knows no adapter, so a door gives it one. */
+/**
+ * Where `compile()` gets an engine if none is passed. Dialects may not import adapters, so the package's entry point registers a factory
+ * here.
+ */
 import { CairnError } from '../../errors.ts';
 import type { Engine, EngineOptions } from '../../engine/api.ts';
 import type { CheckpointKeeper } from '../../ports/checkpoint-store.ts';
 
-/** What may be said of the engine that `compile` makes; everything left out gets the door's default. */
+/** Settings of the engine that `compile` creates. What is left out gets the default of the package's entry point. */
 export interface EngineSettings extends Partial<EngineOptions> {
   /**
-   * Keeps each checkpoint whole, in place of a `store`: ours of `cairn-workflows/checkpoint`, or anyone's. It knows no claims: a run goes on in
-   * one process at a time.
+   * Where each checkpoint is saved whole, in place of a `store`: one of `cairn-workflows/checkpoint`, or one of your own. A checkpoint
+   * store knows no claims, so only one process at a time may advance a run.
    */
   readonly checkpointStore?: CheckpointKeeper;
 }
@@ -16,15 +19,18 @@ type EngineFactory = (settings: EngineSettings) => Engine;
 let factory: EngineFactory | undefined;
 
 /**
- * Sets the factory and returns `value` as it is. The door exports what this returns, so a bundler that drops unused
- * modules cannot keep the builder and lose its engine.
+ * Registers the engine factory and returns `value` unchanged. The entry point exports the returned value, so that a bundler that drops
+ * unused modules cannot keep the builder and drop its engine.
  */
 export function withDefaultEngine<T>(value: T, create: EngineFactory): T {
   factory = create;
   return value;
 }
 
-/** @throws CONFIG_INVALID no door has set a default engine */
+/**
+ * Makes an engine with the registered factory.
+ * @throws CONFIG_INVALID no entry point has registered one
+ */
 export function createDefaultEngine(settings: EngineSettings): Engine {
   if (factory === undefined) {
     throw new CairnError('CONFIG_INVALID', {

@@ -1,4 +1,6 @@
-/** Faults found while a graph is written. They are kept and reported all at once, with those of the graph itself (G7). */
+/**
+ * Collects the faults found while a graph is being written, so that they can be reported all at once with those of the graph itself (G7).
+ */
 import { CairnError } from '../../errors.ts';
 import { compileGraph } from '../../graph/compile/compile-graph.ts';
 import type { Graph, GraphDefinition, Violation } from '../../graph/graph.ts';
@@ -12,7 +14,7 @@ export class Faults {
     this.#violations.push(...from);
   }
 
-  /** Everything found so far; a copy. */
+  /** A copy of the faults found so far. */
   get list(): readonly Violation[] {
     return [...this.#violations];
   }
@@ -21,7 +23,7 @@ export class Faults {
     this.#violations.push({ rule, severity: 'error', place: place ?? 'graph', message, fix });
   }
 
-  /** Reports each key of an object that is no option: what has no effect is not accepted (G9). */
+  /** Adds a fault for each key that is not a known option, since it would have no effect (G9). */
   addUnknownOptions(options: object | undefined, known: readonly string[], of: string, place?: string): void {
     for (const key of Object.keys(options ?? {})) {
       if (known.includes(key)) continue;
@@ -30,7 +32,7 @@ export class Faults {
   }
 
   /**
-   * Compiles a definition, and throws what was found here together with what the compiler finds.
+   * Compiles a definition. Reports the faults collected here together with those the compiler finds.
    * @throws GRAPH_INVALID
    */
   compile(definition: GraphDefinition): Graph {

@@ -1,14 +1,17 @@
-/** Whether what a node's function returns fits the graph's channels: the type checker says so where the node is added. */
+/**
+ * Types that check whether the return value of a node's function fits the graph's channels, so that a mismatch is a type error where the
+ * node is added.
+ */
 import type { GraphSchemas, Reducer } from '../../graph/graph.ts';
 import type { Outcome } from '../../graph/contracts/node-contract.ts';
 import type { SchemaOutput } from './typed-state.ts';
 
-/** Reducers by dotted path, with the type of each. */
+/** Reducers by dotted path of their channel. */
 export type Reducers = Readonly<Record<string, Reducer>>;
 
 type Primitive = string | number | bigint | boolean | symbol | null | undefined;
 
-/** A value as an update may give it: nothing in it is changed, so it may be readonly. */
+/** The type of a value in an update. Updates are never changed in place, so readonly values are accepted. */
 type Frozen<Value> = Value extends Primitive
   ? Value
   : Value extends readonly (infer Item)[]
@@ -17,7 +20,7 @@ type Frozen<Value> = Value extends Primitive
       ? { readonly [Key in keyof Value]: Frozen<Value[Key]> }
       : Value;
 
-/** What a reducer of a list or an object takes: an item of it, a part of it, or the whole. */
+/** What a built-in reducer of a list or an object accepts: one item, a part, or the whole value. */
 type PartOf<Value> = Value extends Primitive
   ? Value
   : Value extends readonly (infer Item)[]
@@ -26,7 +29,10 @@ type PartOf<Value> = Value extends Primitive
       ? { readonly [Key in keyof Value]?: PartOf<Value[Key]> }
       : Value;
 
-/** A reducer of the author's own takes what it likes. */
+/**
+ * What an update of a channel may hold: the channel's own type without a reducer, a part of it for a built-in reducer, anything for a
+ * custom one.
+ */
 type UpdateOf<Value, Given> = unknown extends Value
   ? unknown
   : [Given] extends [never]
@@ -35,7 +41,7 @@ type UpdateOf<Value, Given> = unknown extends Value
       ? PartOf<Value>
       : unknown;
 
-/** The reducer of a channel, or of a place in it. */
+/** The reducer of a channel, or of a path inside it. */
 type ReducerOf<Given, Channel extends string> = Given[keyof Given & (Channel | `${Channel}.${string}`)];
 
 type Updates<Given, Channels, Name extends string, Reduced> = {
@@ -46,7 +52,7 @@ type Updates<Given, Channels, Name extends string, Reduced> = {
 
 type Channels<Schema> = SchemaOutput<Schema, Readonly<Record<string, unknown>>>;
 
-/** `Result` itself where it fits, else what it would have to be. */
+/** `Result` itself if it fits the channels; otherwise the type that it would need to have. */
 export type Fits<Result, Schemas extends GraphSchemas, Reduced> =
   Result extends Outcome<infer Output, infer Scratch, infer Artifacts>
     ? Outcome<

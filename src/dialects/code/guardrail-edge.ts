@@ -1,4 +1,4 @@
-/** The edge from a guardrail to the node it reroutes to. */
+/** Completes the edge from a guardrail node to the node that it reroutes to. */
 import type { Condition, EdgeDefinition, NodeDefinition } from '../../graph/graph.ts';
 
 const violated: Condition = {
@@ -6,7 +6,7 @@ const violated: Condition = {
   evaluate: ({ outcome }) => (outcome.output as { readonly passed?: unknown } | undefined)?.passed === false,
 };
 
-/** Gives a reroute edge without a condition the one that is meant: it fires when the check found a violation, and only then. */
+/** Adds the condition to a guardrail's reroute edge that was written without one: the edge fires only if the check found a violation. */
 export function completeGuardrailEdge(edge: EdgeDefinition, source: NodeDefinition | undefined): EdgeDefinition {
   const { rerouteTarget } = (source?.config ?? {}) as { readonly rerouteTarget?: unknown };
   const isBare = edge.condition === undefined && edge.choice === undefined && edge.always !== true;

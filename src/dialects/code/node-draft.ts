@@ -1,4 +1,4 @@
-/** A node as its author adds it: a draft or a plain function, and settings. */
+/** Turns what an author adds as a node (a draft or a plain function, plus settings) into a node definition. */
 import type { NodeDefinition } from '../../graph/graph.ts';
 import type { NodeDraft } from '../../graph/node-draft.ts';
 import type { Tools } from '../../graph/tool.ts';
@@ -6,7 +6,7 @@ import type { EffectClass, NodeContext, NodeImplementation } from '../../graph/c
 import type { Faults } from './faults.ts';
 import { asCondition, type Predicate } from './predicate.ts';
 
-/** What may be said of a node where it is added; it overrides what the draft says. */
+/** Settings of a node, given where it is added. They override those of the draft. */
 export interface NodeSettings<State> extends Pick<
   NodeDraft,
   | 'version'
@@ -23,11 +23,11 @@ export interface NodeSettings<State> extends Pick<
   | 'maxVisits'
   | 'outputAs'
 > {
-  /** What recovery may do with the node. */
+  /** The node's effect class: what recovery may do with it. */
   readonly effectClass?: EffectClass;
-  /** Did the effect under this key happen, and what came of it: an output, or an `outcome(…)`? In place of the draft's own (X3). */
+  /** Finds out whether the effect with this key happened, and its result: an output, or an `outcome(…)`. Overrides the draft's own (X3). */
   readonly reconcile?: NodeImplementation['reconcile'];
-  /** Read once the join is satisfied; if it is false the node is skipped (G2). */
+  /** A condition that is evaluated when the node's join is satisfied. If it is false, the node is skipped (G2). */
   readonly when?: Predicate<State> | undefined;
 }
 
@@ -50,18 +50,18 @@ const settingNames = [
   'outputAs',
 ] as const satisfies readonly (keyof NodeSettings<never>)[];
 
-/** A draft or a function, of whatever state. */
+/** A draft or a function, whatever the type of its state. */
 export type AnyWork = NodeDraft<never> | ((ctx: never) => unknown);
 
-/** What a graph's nodes are defined with: where their faults go, and the tools that they may name. */
+/** What is needed to define nodes: where to report faults, and the tools that nodes may refer to by name. */
 export interface Drafting {
   readonly faults: Faults;
   readonly tools: Tools;
 }
 
 /**
- * The definition of a node from a draft or a function and the settings it was added with. What cannot be used is
- * reported, and a node that does nothing stands in its place, so that the rest is still checked.
+ * Makes a node definition from a draft or a function and the settings it was added with. If they cannot be used, a fault is reported and a
+ * node that does nothing is returned, so that the rest of the graph is still checked.
  */
 export function defineNode<State>(
   id: string,

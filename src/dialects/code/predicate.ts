@@ -4,21 +4,21 @@ import type { Choice, Condition, ConditionScope } from '../../graph/graph.ts';
 import type { Faults } from './faults.ts';
 import type { SettledOutcome } from './typed-state.ts';
 
-/** What a condition or a choice reads: the state, and how the node before the edge settled. */
+/** What a condition or a choice receives: the state, and how the edge's source node settled. */
 export interface TypedScope<State> {
   readonly state: State;
   readonly outcome: SettledOutcome;
 }
 
-/** A pure function; or a condition that is made already, which can carry a version. */
+/** A pure function of the scope, or a ready-made condition, which can carry a version. */
 export type Predicate<State> = Condition | ((scope: TypedScope<State>) => boolean);
 
-/** Names one target, or several. */
+/** A pure function that returns the label of one target, or of several. */
 export type Choose<State, Label extends string> = (scope: TypedScope<State>) => Label | readonly Label[];
 
 /**
- * The condition of a predicate; anything else is reported. A function's name stands for it in the graph's hash: its text may be
- * formatted anew without changing the graph (G1).
+ * Makes a condition from a predicate; reports a fault if it is neither a function nor a condition. In the graph's hash the function is
+ * represented by its name, not its source, so reformatting the code does not change the graph (G1).
  */
 export function asCondition<State>(
   predicate: Predicate<State>,

@@ -1,15 +1,18 @@
-/** The last node of a workflow: what it returns. */
+/** The last node of a workflow, which computes what the workflow returns. */
 import { CairnError } from '../../errors.ts';
 import type { NodeDefinition, StandardResult, StandardSchema } from '../../graph/graph.ts';
 import type { NodeContext } from '../../graph/contracts/node-contract.ts';
 
-/** Its id; a step may not have it. */
+/** Id of this node. A step cannot use it. */
 export const returnsId = 'returns';
 
-/** Gives a workflow's result from its final state: `({ state }) => …`. */
+/** Computes a workflow's result from its final state: `({ state }) => …`. */
 export type ReturnsFunction<State, Value> = (scope: { readonly state: State }) => Value;
 
-/** The node that computes the result and checks it, so that a result that does not fit is a failed run, not a surprise later. */
+/**
+ * Makes the node that computes the result and checks it against the schema. A result that does not fit makes the run fail, instead of
+ * surprising its reader later.
+ */
 export function defineReturns(
   first: StandardSchema | ReturnsFunction<never, unknown>,
   second: ReturnsFunction<never, unknown> | undefined,
@@ -35,7 +38,7 @@ export function defineReturns(
   };
 }
 
-/** A schema that answers later is asked when the node itself runs; a result that is set in a fork is held to the others. */
+/** Checks a result that was set in a fork. An asynchronous schema is skipped here; it is applied when the node itself runs. */
 function syncFault(schema: StandardSchema, output: unknown): string | undefined {
   const result = schema['~standard'].validate(output);
   return result instanceof Promise ? undefined : result.issues?.[0]?.message;
@@ -53,7 +56,7 @@ async function check(schema: StandardSchema, value: unknown): Promise<unknown> {
   });
 }
 
-/** ArkType's schemas are functions, so a function may be either. */
+/** Functions must be examined too: schemas of ArkType are functions. */
 function isSchema(value: unknown): value is StandardSchema {
   return (typeof value === 'object' || typeof value === 'function') && value !== null && '~standard' in value;
 }

@@ -1,17 +1,17 @@
-/** Lays a workflow's steps out as nodes and edges, one after another. */
+/** Lays out a workflow's steps as nodes and edges, one after another. */
 import { START, type Choice, type EdgeDefinition, type NodeDefinition, type Reducer } from '../../graph/graph.ts';
 import type { Tools } from '../../graph/tool.ts';
 import { Faults } from './faults.ts';
 import type { Drafting } from './node-draft.ts';
 
-/** An edge that has no target yet: the next node laid is its target. */
+/** An edge that has no target yet. The node that is laid next becomes its target. */
 interface LooseEnd {
   readonly from: string;
   readonly choice?: Choice;
   readonly label?: string;
 }
 
-/** What the trails of one workflow share. */
+/** What all trails of one workflow write to. */
 export interface Layout extends Drafting {
   readonly nodes: NodeDefinition[];
   readonly edges: EdgeDefinition[];
@@ -19,10 +19,10 @@ export interface Layout extends Drafting {
 }
 
 /**
- * One line of steps. A branch and a parallel part walk several trails over one layout, and go on where these end.
+ * One line of steps. A branch or a parallel part walks several trails over the same layout, and continues where they end.
  *
- * Ids of nodes that the author did not name are made from names of the author's beside them, never from a count, so a step
- * added elsewhere changes none of them.
+ * Nodes that the author did not name get ids made from the names next to them, never from a counter, so that adding a step elsewhere does
+ * not rename them.
  */
 export class Trail {
   readonly layout: Layout;
@@ -43,7 +43,7 @@ export class Trail {
     );
   }
 
-  /** The id of the last named place; names what comes after it. */
+  /** Id of the last named node. Ids of unnamed nodes after it are made from this. */
   get name(): string {
     return this.#name;
   }
@@ -52,7 +52,7 @@ export class Trail {
     return this.#ends.length > 1;
   }
 
-  /** Lays a node at the end of the trail. */
+  /** Adds a node at the end of the trail. */
   lay(node: NodeDefinition): void {
     this.layout.nodes.push(node);
     this.leadTo(node.id, node.place);
@@ -60,18 +60,18 @@ export class Trail {
     this.#name = node.id;
   }
 
-  /** Ties every loose end to a node. */
+  /** Connects every loose end to a node. */
   leadTo(to: string, place?: string): void {
     for (const end of this.#ends) this.layout.edges.push({ ...end, to, ...(place === undefined ? {} : { place }) });
   }
 
-  /** A trail that starts where this one ends, under a name of its own; over the edge of a choice if one is given. */
+  /** Begins a new trail with its own name where this one ends. If a choice is given, the new trail begins with an edge of that choice. */
   split(name: string, choice?: Choice): Trail {
     const ends = choice === undefined ? this.#ends : this.#ends.map((end) => ({ ...end, choice, label: name }));
     return new Trail(this.layout, ends, name);
   }
 
-  /** Goes on where all of these trails end. */
+  /** Continues this trail from the ends of all the given trails. */
   gather(trails: readonly Trail[]): void {
     this.#ends = trails.flatMap((trail) => trail.#ends);
   }

@@ -1,12 +1,12 @@
-/** What schemas and node names make known of a graph's state to the type checker. Nothing here exists at run time. */
+/** Types derived from a graph's schemas and node names. Nothing here exists at run time. */
 import type { ConditionScope, GraphSchemas, StandardSchema } from '../../graph/graph.ts';
 import type { NodeContext, Outcome, StateView } from '../../graph/contracts/node-contract.ts';
 
-/** What a schema yields; `Otherwise` where there is no schema, or nothing is known of it. */
+/** What a schema yields, or `Otherwise` if there is no schema or its type is unknown. */
 export type SchemaOutput<Schema, Otherwise> =
   Schema extends StandardSchema<infer Output> ? (unknown extends Output ? Otherwise : Output) : Otherwise;
 
-/** What a schema takes, before defaults and transforms; `unknown` where there is no schema. */
+/** What a schema accepts, before defaults and transforms, or `unknown` if there is no schema. */
 export type SchemaInput<Schema> = Schema extends { readonly '~standard': { readonly types?: infer Types } }
   ? NonNullable<Types> extends { readonly input: infer Input }
     ? Input
@@ -15,10 +15,10 @@ export type SchemaInput<Schema> = Schema extends { readonly '~standard': { reado
 
 type Keyed = Readonly<Record<string, unknown>>;
 
-/** The outputs by node id, of the nodes added so far. A node that has not completed has none. */
+/** Outputs of the nodes added so far, by node id. A node that has not completed has no output. */
 export type TypedOutputs<Nodes> = Readonly<Partial<Nodes>>;
 
-/** A graph's state: channels that no node has written yet are absent, so every channel may be undefined. */
+/** A graph's state. A channel that no node has written yet is absent, so every channel may be undefined. */
 export interface TypedState<Schemas extends GraphSchemas, Nodes> extends Omit<
   StateView,
   'input' | 'scratch' | 'artifacts' | 'outputs'
@@ -29,7 +29,7 @@ export interface TypedState<Schemas extends GraphSchemas, Nodes> extends Omit<
   readonly outputs: TypedOutputs<Nodes>;
 }
 
-/** What a node's function is handed: the node contract, with this graph's input and state. */
+/** The context passed to a node's function: the node contract with this graph's types of input and state. */
 export interface TypedContext<State extends { readonly input: unknown }> extends Omit<NodeContext, 'input' | 'state'> {
   readonly input: State['input'];
   readonly state: State;
@@ -40,17 +40,17 @@ export type NodeFunction<State extends { readonly input: unknown }, Result = unk
   ctx: TypedContext<State>,
 ) => Result;
 
-/** The output recorded for a function that returned `Result`. */
+/** The type of the output that is recorded for a function returning `Result`. */
 export type OutputOf<Result> = OutputOfEnd<Awaited<Result>>;
 type OutputOfEnd<End> = End extends Outcome<infer Output> ? Output : End;
 
 /**
- * Answers by the id of the node that asks; also by a wait's id, and by path: `node/question`, or `outer/inner` of a child's node.
- * `budget`: what is asked when one is spent.
+ * Answers by the id of the node that asks. Other keys: a wait's id, a path (`node/question`, or `outer/inner` for a node of a child run),
+ * and `budget` for the question that is asked when a budget is spent.
  */
 export type TypedAnswers<Asked> = Readonly<Partial<Asked>> & {
   readonly [Wait in `w_${string}` | `${string}/${string}` | 'budget']?: unknown;
 };
 
-/** How the activation before an edge settled. */
+/** How the node before an edge settled. */
 export type SettledOutcome = ConditionScope['outcome'];

@@ -1,29 +1,29 @@
-/** What each part of a workflow lays: one node, a branch with its arms, or arms side by side with their join. */
+/** The parts that a workflow is made of: a step, a branch with its arms, and parallel arms with their join. */
 import type { Condition, Join, NodeDefinition, Reducer } from '../../graph/graph.ts';
 import { defineNode, type AnyWork, type NodeSettings } from './node-draft.ts';
 import { asChoice, type Choose } from './predicate.ts';
 import type { Layout, Trail } from './trail.ts';
 
-/** Lays something at the end of a trail. */
+/** Adds one part of a workflow to the end of a trail. */
 export type Part = (trail: Trail) => void;
 
 /** Options of a branch. */
 export interface BranchSettings {
-  /** Id of the node that decides. Default: the id of the step before it and `_branch`. */
+  /** Id of the node that decides. Default: the previous step's id with `_branch` added. */
   readonly id?: string;
-  /** Change it when the function's meaning changes. */
+  /** Change this when the function's meaning changes; the graph's hash depends on it. */
   readonly version?: string;
 }
 
 /** Options of a parallel part. */
 export interface ParallelSettings {
-  /** What the next step waits for: every arm, one of them, or so many. Default `all`. */
+  /** What the next step waits for: every arm, any one of them, or a number of them. Default `all`. */
   readonly join?: 'all' | 'any' | { readonly quorum: number };
-  /** Cancel what is still running when enough arms are done. Default true; only with `any` or a quorum. */
+  /** Cancel the remaining arms when enough are done. Used with `any` or a quorum. Default true. */
   readonly cancelRest?: boolean;
-  /** Reducers by dotted path, for what the arms write side by side. */
+  /** Reducers by dotted path, for channels that several arms write. */
   readonly merge?: Readonly<Record<string, Reducer>>;
-  /** Id of the node that waits. Default: the id of the step before it and `_join`. */
+  /** Id of the node that joins the arms. Default: the previous step's id with `_join` added. */
   readonly id?: string;
 }
 
@@ -35,7 +35,7 @@ const parallelSettingNames = [
   'id',
 ] as const satisfies readonly (keyof ParallelSettings)[];
 
-/** One step. Its output is an artifact under its id unless the draft or the settings name another. */
+/** Adds one step. Its output becomes an artifact under the step's id, unless the draft or the settings give another name. */
 export function layStep(
   id: string,
   work: AnyWork,
@@ -45,7 +45,7 @@ export function layStep(
   return (trail) => trail.lay({ outputAs: id, ...defineNode(id, work, settings, place, trail.layout) });
 }
 
-/** A router that does nothing itself: its edges choose, so a fork with another state chooses anew (H2). */
+/** Adds a branch: a router node that does nothing but route. Its edges hold the choice, so a fork with changed state chooses again (H2). */
 export function layBranch(
   choose: Choose<never, string>,
   arms: ReadonlyMap<string, Part>,
@@ -69,7 +69,7 @@ export function layBranch(
   };
 }
 
-/** Arms from the same ends, and a node that joins them. */
+/** Adds arms that start from the same place, and a node that joins them. */
 export function layParallel(
   arms: ReadonlyMap<string, Part>,
   settings: ParallelSettings,
@@ -88,7 +88,7 @@ export function layParallel(
     const nodesBefore = nodes.length;
     const ends = walkArms(arms, (key) => trail.split(key));
     for (const [index, end] of ends.entries()) {
-      // A join counts edges, so an arm must end in one: the arms of a branch inside it are gathered first.
+      // A join counts edges, so each arm must end in exactly one. If an arm ends in a branch, its ends are gathered first.
       if (end.isForked) end.lay(idleNode(`${[...arms.keys()][index]}_end`, 'join', place));
     }
     const armNodes = nodes.slice(nodesBefore);
@@ -100,7 +100,10 @@ export function layParallel(
 
 const never: Condition = { text: 'false', evaluate: () => false };
 
-/** A join cancels the sources of its edges. Edges that never fire make every step of an arm such a source, not only its last. */
+/**
+ * Adds an edge that never fires from every step of the arms to the join. A join cancels the sources of its incoming edges, and so it can
+ * cancel any step of an arm, not only the last.
+ */
 function tieToJoin({ edges }: Layout, armNodes: readonly NodeDefinition[], to: string): void {
   const tied = new Set(edges.filter((edge) => edge.to === to).map(({ from }) => from));
   for (const { id: from, place } of armNodes) {

@@ -48,19 +48,19 @@ export interface WorkflowOptions<Scratch extends StandardSchema = StandardSchema
   readonly scratch?: Scratch;
   /** Reducers by dotted path: `scratch.messages`. */
   readonly reducers?: Readonly<Record<string, Reducer>>;
-  /** Default `every_node`. */
+  /** Which activations get a checkpoint of their own. Default `every_node`. */
   readonly checkpointPolicy?: CheckpointPolicy;
-  /** Activations that run at once. Default 64. */
+  /** How many activations may run at once. Default 64. */
   readonly concurrency?: number;
   /** When commits become durable (E4). Default `barrier`. */
   readonly durability?: GraphPolicies['durability'];
   /** What a run may spend, by unit: `{ usd: 5 }`. */
   readonly budget?: Amounts;
-  /** What becomes of an attempt that would begin when it is spent. Default `ask`. */
+  /** What happens to an attempt that would start after the budget is spent. Default `ask`. */
   readonly onBudget?: OnBudget;
 }
 
-/** A workflow's state: a graph's, with each step's output under the step's id in `artifacts` too. */
+/** A workflow's state: a graph's state, with each step's output also in `artifacts` under the step's id. */
 export interface WorkflowState<Schemas extends GraphSchemas, Nodes> extends Omit<
   TypedState<Schemas, Nodes>,
   'artifacts'
@@ -74,13 +74,13 @@ export interface WorkflowResult<State, Value> extends GraphResult<State> {
   readonly output?: Value;
 }
 
-/** Carries the types of a workflow's nodes, and of the answers they take; nothing at run time. */
+/** Carries the types of a workflow's nodes and of their answers. Nothing of it exists at run time. */
 interface HasNodes<Nodes, Asked> {
   readonly '~nodes': Nodes;
   readonly '~asked': Asked;
 }
 
-/** An arm is one node, named by its key, or steps begun from the `arm` that the callback form is given. */
+/** What an arm may be: one node, whose id is the arm's key, or steps begun from the `arm` that the callback form receives. */
 type ArmWork<State extends { readonly input: unknown }> =
   NodeDraft<State> | NodeFunction<State> | HasNodes<unknown, unknown>;
 type Arms<State extends { readonly input: unknown }> = Readonly<Record<string, ArmWork<State>>>;
@@ -113,17 +113,17 @@ type CompiledWorkflow<Schemas extends GraphSchemas, Nodes, Value, Asked> = Compi
 >;
 type StateOf<Schemas extends GraphSchemas, Nodes> = WorkflowState<Schemas, Nodes>;
 
-/** What a step may be. Which channels have reducers is said later, in part: so an update may be of a part. */
+/** What a step may be. An update may give a part of a channel, because it is not known here which channels have reducers. */
 type StepWork<Schemas extends GraphSchemas, Nodes, Result, Answer> =
   | NodeFunction<StateOf<Schemas, Nodes>, Result & Fits<Result, Schemas, AnyReducers>>
   | NodeDraft<StateOf<Schemas, Nodes>, Result & Fits<Result, Schemas, AnyReducers>, Answer>;
 type AnyReducers = Readonly<Record<string, 'merge'>>;
-/** A step's output is known by its id, and by its `outputAs`. */
+/** Settings of a step. Its output is typed under its id and under its `outputAs`. */
 type StepSettings<Schemas extends GraphSchemas, Nodes, As> = Omit<NodeSettings<StateOf<Schemas, Nodes>>, 'outputAs'> & {
   readonly outputAs?: As;
 };
 
-/** All that has been said of a workflow so far. */
+/** Everything said about a workflow so far. */
 interface Plan {
   readonly name: string;
   readonly options: WorkflowOptions;
@@ -144,8 +144,8 @@ const optionNames = [
 ] as const satisfies readonly (keyof WorkflowOptions)[];
 
 /**
- * A workflow being written. Each method returns a new one and leaves the one it was called on as it was.
- * Nothing is checked before {@link Workflow.compile}, which reports every fault at once (G7).
+ * Builds a workflow. Each method returns a new builder and leaves the original unchanged. Nothing is checked before {@link
+ * Workflow.compile}, which reports every fault at once (G7).
  */
 export class Workflow<Schemas extends GraphSchemas, Nodes, Result, Asked = NoNames> implements HasNodes<Nodes, Asked> {
   declare readonly '~nodes': Nodes;
@@ -156,7 +156,7 @@ export class Workflow<Schemas extends GraphSchemas, Nodes, Result, Asked = NoNam
     this.#plan = plan;
   }
 
-  /** Says what the workflow takes. */
+  /** Sets the schema of the workflow's input. */
   input<Input extends StandardSchema>(
     schema: Input,
   ): Workflow<Schemas & { readonly input: Input }, Nodes, Result, Asked> {
@@ -164,8 +164,8 @@ export class Workflow<Schemas extends GraphSchemas, Nodes, Result, Asked = NoNam
   }
 
   /**
-   * Adds a step: a function of the context, or what a node builder made, and settings that override the builder's. A plain
-   * function is `pure` unless its settings say otherwise. Its output is in `state.artifacts` under `outputAs`, by default its id.
+   * Adds a step: a function of the context, or the result of a node builder, with settings that override the builder's. A plain function is
+   * `pure` unless its settings say otherwise. The step's output is in `state.artifacts` under `outputAs`, by default its id.
    */
   step<const Id extends string, Output, Answer = unknown, const As extends string = Id>(
     id: Id,
@@ -175,7 +175,10 @@ export class Workflow<Schemas extends GraphSchemas, Nodes, Result, Asked = NoNam
     return this.#with(layStep(id, work as AnyWork, settings, callPlace()));
   }
 
-  /** The same as {@link Workflow.step}: reads better after a branch. @throws USAGE_INVALID a workflow was awaited */
+  /**
+   * The same as {@link Workflow.step}; reads better after a branch.
+   * @throws USAGE_INVALID a workflow was awaited
+   */
   // oxlint-disable unicorn/no-thenable -- the name that authors know; awaiting a workflow is refused.
   then<const Id extends string, Output, Answer = unknown, const As extends string = Id>(
     id: Id,
@@ -188,8 +191,8 @@ export class Workflow<Schemas extends GraphSchemas, Nodes, Result, Asked = NoNam
   // oxlint-enable unicorn/no-thenable
 
   /**
-   * Goes on over the arm whose key `choose` returns; the next step follows whichever was taken. An arm of one node has its key
-   * for an id. Arms of several steps, or of none, come from the callback form: `(arm) => ({ yes: arm.step(...), no: arm })`.
+   * Goes on with the arm whose key `choose` returns; the next step follows whichever arm was taken. An arm that is a single node gets its
+   * key as its id. For arms of several steps, or of none, use the callback form: `(arm) => ({ yes: arm.step(...), no: arm })`.
    */
   branch<const A extends Arms<StateOf<Schemas, Nodes>>>(
     choose: Choose<StateOf<Schemas, Nodes>, NoInfer<keyof A & string>>,
@@ -200,7 +203,9 @@ export class Workflow<Schemas extends GraphSchemas, Nodes, Result, Asked = NoNam
     return this.#with(layBranch(choose as Choose<never, string>, this.#armParts(arms, place), settings, place));
   }
 
-  /** Runs its arms side by side; the next step starts as `join` says. Arms are as in {@link Workflow.branch}. */
+  /**
+   * Runs its arms in parallel. The next step starts when the condition in `join` is met. Arms are written as in {@link Workflow.branch}.
+   */
   parallel<const A extends Arms<StateOf<Schemas, Nodes>>>(
     arms: ArmsOrCallback<Schemas, Nodes, A>,
     settings: ParallelSettings = {},
@@ -210,8 +215,8 @@ export class Workflow<Schemas extends GraphSchemas, Nodes, Result, Asked = NoNam
   }
 
   /**
-   * Says what the workflow returns: a schema that `state.artifacts` must fit, a function of the state, or both, and then the
-   * schema is for what the function gives. It is computed by a last node, `returns`, so it is part of the history.
+   * Sets what the workflow returns: a schema that `state.artifacts` must fit, or a function of the state, or both, in which case the schema
+   * applies to the function's result. A last node, `returns`, computes it, so the result is part of the history.
    */
   returns<Schema extends StandardSchema>(
     schema: Schema,
@@ -227,7 +232,10 @@ export class Workflow<Schemas extends GraphSchemas, Nodes, Result, Asked = NoNam
     return new Workflow({ ...this.#plan, returns: defineReturns(first, second, callPlace()) });
   }
 
-  /** The graph model. @throws GRAPH_INVALID with every fault, each with its place and its fix */
+  /**
+   * Builds the graph model.
+   * @throws GRAPH_INVALID with every fault, each with its place and its fix
+   */
   toGraph({ tools = {} }: GraphParts = {}): Graph {
     const { name, options, input, returns, parts, place } = this.#plan;
     const { scratch, reducers, checkpointPolicy = 'every_node', ...policies } = options;
@@ -264,7 +272,10 @@ export class Workflow<Schemas extends GraphSchemas, Nodes, Result, Asked = NoNam
     });
   }
 
-  /** The workflow, ready to run. Without a store, runs are kept in memory. @throws GRAPH_INVALID, CONFIG_INVALID */
+  /**
+   * Builds the workflow and makes it ready to run. Without a store, runs are kept in memory.
+   * @throws GRAPH_INVALID, CONFIG_INVALID
+   */
   compile(options: CompileOptions = {}): CompiledWorkflow<Schemas, Nodes, Result, Asked> {
     return new CompiledGraph(
       (parts) => this.toGraph(parts),
@@ -277,7 +288,7 @@ export class Workflow<Schemas extends GraphSchemas, Nodes, Result, Asked = NoNam
     return new Workflow({ ...this.#plan, parts: [...this.#plan.parts, part] });
   }
 
-  /** Each arm as what it lays, by key. */
+  /** Turns arms into parts, in order, with their keys. */
   #armParts<A extends object>(
     arms: ArmsOrCallback<Schemas, Nodes, A>,
     place: string | undefined,
@@ -293,7 +304,7 @@ export class Workflow<Schemas extends GraphSchemas, Nodes, Result, Asked = NoNam
   }
 }
 
-/** Begins a workflow. Its name is its graph's id. */
+/** Begins a workflow. The name is the id of its graph. */
 export function workflow<const Scratch extends StandardSchema = StandardSchema<Readonly<Record<string, unknown>>>>(
   name: string,
   options: WorkflowOptions<Scratch> = {},
@@ -302,7 +313,7 @@ export function workflow<const Scratch extends StandardSchema = StandardSchema<R
   return new Workflow({ name, options, parts: [], ...(place === undefined ? {} : { place }) });
 }
 
-/** An arm of several steps, which takes and returns nothing of its own. */
+/** Makes a part from an arm of several steps. Such an arm may not declare an input or a result of its own. */
 function layArm(key: string, { parts, input, returns }: Plan, place: string | undefined): Part {
   return (trail) => {
     if (input !== undefined || returns !== undefined) {
@@ -321,7 +332,7 @@ function addOutput(result: RunResult): WorkflowResult<StateView, unknown> {
   return result.status === 'completed' ? { ...result, output: result.state.outputs[returnsId] } : result;
 }
 
-/** `await` takes anything with a method `then` for a promise, and would wait for this one for ever. */
+/** Refuses `await workflow`. JavaScript takes any object with a `then` method for a promise, so awaiting one would hang forever. */
 function refuseAwait(id: unknown): void {
   if (typeof id !== 'function') return;
   throw new CairnError('USAGE_INVALID', {
