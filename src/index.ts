@@ -33,6 +33,8 @@ export {
   type StepContext,
   type StepOptions,
 } from './graph/contracts/node-contract.ts';
+export type { SpanAttributes, SpanParts, TraceSpan } from './graph/contracts/trace-contract.ts';
+export type { Attributes, Span, Telemetry } from './ports/telemetry.ts';
 export { compileGraph } from './graph/compile/compile-graph.ts';
 export { CairnError, type ErrorCode } from './errors.ts';
 export type { CompiledGraph, GraphResult } from './dialects/code/compiled-graph.ts';

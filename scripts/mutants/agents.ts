@@ -24,6 +24,13 @@ export const agentMutants: readonly Mutant[] = [
     tests: ['src/models/limit/limit.test.ts'],
   },
   {
+    name: 'a telemetry is told contents unasked',
+    file: 'src/engine/runs/attempt-trace.ts',
+    old: 'contents !== undefined && this.#telemetry.contents === true ? quietly(contents)',
+    new: 'contents !== undefined ? quietly(contents)',
+    tests: ['src/agents/spans.test.ts'],
+  },
+  {
     name: 'a verdict that only reaches the threshold does not pass',
     file: 'src/agents/answers/judge-node.ts',
     old: 'const passed = given >= threshold;',

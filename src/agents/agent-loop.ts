@@ -1,5 +1,6 @@
 /** The loop: the model is asked, its tools are called, and so on until it answers. The conversation is folded from what steps gave. */
 import type { ModelMessage, ModelResponse, ToolCallPart } from '../graph/contracts/model-contract.ts';
+import type { TraceSpan } from '../graph/contracts/trace-contract.ts';
 import { NodeFailure, type NodeContext } from '../graph/contracts/node-contract.ts';
 import { CairnError } from '../errors.ts';
 import { boundsOf } from './call-bounds.ts';
@@ -33,6 +34,8 @@ export interface LoopOptions {
   readonly steps: ModelStepOptions;
   /** For whom it is done: recorded, for those who look at the agent. */
   readonly context?: unknown;
+  /** In which its model and tool calls are told. Default: the attempt's. */
+  readonly span?: TraceSpan | undefined;
 }
 
 /** Calls and answers in a row of which nothing can be made, after which the model is taken to be lost. */
@@ -100,9 +103,10 @@ class AgentLoop {
       box: options.offer,
       allow: options.allow,
       isTimed: options.steps.counted?.includes('seconds') === true,
+      span: options.span,
       kept: kept?.tools,
     });
-    this.#models = new ModelSteps(ctx, options.steps);
+    this.#models = new ModelSteps(ctx, options.steps, options.span);
     this.#note = kept === undefined ? { opening: this.#opening } : {};
     this.#faulty = kept?.faulty ?? 0;
     this.#repairs = kept?.repairs ?? 0;
@@ -152,7 +156,7 @@ class AgentLoop {
     if (history.summary !== undefined && history.summary !== false && conversation.isLong) {
       const name = `${steps.name ?? 'model'}-summary`;
       const isShort = await summarize(
-        new ModelSteps(this.#ctx, { ...steps, name }),
+        new ModelSteps(this.#ctx, { ...steps, name }, this.#options.span),
         this.#settings,
         conversation,
         history,
@@ -185,7 +189,7 @@ class AgentLoop {
     };
     await this.#ctx.retire(kept);
     this.#ctx.emit({ type: 'history-truncated', loop: this.number, isSummarized: true });
-    this.#models = new ModelSteps(this.#ctx, this.#options.steps);
+    this.#models = new ModelSteps(this.#ctx, this.#options.steps, this.#options.span);
     this.#note = {};
   }
 

@@ -13,6 +13,7 @@ import { agentTraits } from './agent-traits.ts';
 import { fileTools } from './files/file-tools.ts';
 import { openFiles } from './files/open-files.ts';
 import type { FileStore } from '../ports/file-store.ts';
+import { traceAgent } from '../ports/gen-ai-spans.ts';
 import { finalForm } from './final-answer.ts';
 import { historyFault, type HistoryLimit } from './history/history-limit.ts';
 import type { McpTools } from './mcp/mcp-tools.ts';
@@ -122,18 +123,21 @@ export function agent<S extends StateView = StateView, Schema extends AnySchema 
   const own = described.config as { readonly history: HistoryLimit } & Opening & Pick<AgentConfig, 'context'>;
   const run = async (ctx: NodeContext): Promise<unknown> => {
     const opened = files === undefined ? undefined : await openFiles(files, ctx);
-    const answer = await converse(ctx, openingOf(own, ctx), {
-      settings,
-      box,
-      servers,
-      allow,
-      form,
-      mode,
-      loopsMax: maxLoops,
-      history: own.history,
-      steps: { ...calls, fallbacks, counted },
-      context: typeof own.context === 'function' ? own.context(ctx) : own.context,
-    });
+    const answer = await traceAgent(ctx, { name: ctx.nodeId, model: settings.model }, (span) =>
+      converse(ctx, openingOf(own, ctx), {
+        settings,
+        box,
+        servers,
+        allow,
+        form,
+        mode,
+        loopsMax: maxLoops,
+        history: own.history,
+        steps: { ...calls, fallbacks, counted },
+        context: typeof own.context === 'function' ? own.context(ctx) : own.context,
+        span,
+      }),
+    );
     return opened === undefined ? answer : outcome({ output: answer, artifacts: opened.artifacts() });
   };
   const implementation = { run, codeText: `${described.codeText}\n${box.codeText}` };

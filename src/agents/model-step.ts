@@ -2,6 +2,7 @@
 import type { Amounts } from '../graph/amounts.ts';
 import type { ModelAccess, ModelCall, ModelMessage, ModelResponse } from '../graph/contracts/model-contract.ts';
 import type { NodeContext, RetryPolicy } from '../graph/contracts/node-contract.ts';
+import type { TraceSpan } from '../graph/contracts/trace-contract.ts';
 import { askModel } from './ask-model.ts';
 import { CallRecord, type RecordedCall } from './call-record.ts';
 
@@ -39,12 +40,15 @@ export class ModelSteps {
   readonly #ctx: NodeContext;
   readonly #options: ModelStepOptions;
   readonly #record: CallRecord<ModelMessage>;
+  readonly #span: TraceSpan | undefined;
   /** The last call was on record. */
   #isRecorded = false;
 
-  constructor(ctx: NodeContext, options: ModelStepOptions = {}) {
+  /** @param span - in which the calls are told. Default: the attempt's */
+  constructor(ctx: NodeContext, options: ModelStepOptions = {}, span?: TraceSpan) {
     this.#ctx = ctx;
     this.#options = options;
+    this.#span = span;
     this.#record = new CallRecord(ctx, options.name ?? 'model');
   }
 
@@ -80,7 +84,7 @@ export class ModelSteps {
       async ({ idempotencyKey, signal, attempt }): Promise<RecordedCall<ModelResponse>> => {
         // Pieces of an attempt that is over are void: a page that shows them drops them.
         if (isRecorded || attempt > 1) ctx.emit({ type: 'model-restarted', call: idempotencyKey });
-        const told = { idempotencyKey, signal };
+        const told = { idempotencyKey, signal, span: this.#span };
         const answered = await askModel(
           settings,
           messages,

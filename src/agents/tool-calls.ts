@@ -8,6 +8,8 @@ import { callName } from './call-name.ts';
 import { writtenIn } from './files/written-files.ts';
 import { callContext } from './call-context.ts';
 import { lastOf, observation, storable, type Observation } from './observation.ts';
+import type { TraceSpan } from '../graph/contracts/trace-contract.ts';
+import { traceTool, type SpanSource } from '../ports/gen-ai-spans.ts';
 import { encodeValue } from '../state/values/codec.ts';
 import { scopeContext } from './scoped-context.ts';
 import type { NamedTool, ToolOffer } from './tool-box.ts';
@@ -29,6 +31,7 @@ export class ToolCalls {
 
   /** Whether tools that are functions spend the seconds that they take. */
   readonly #isTimed: boolean;
+  readonly #spans: SpanSource;
 
   constructor(
     ctx: NodeContext,
@@ -36,11 +39,13 @@ export class ToolCalls {
       box,
       allow,
       isTimed,
+      span,
       kept,
     }: {
       readonly box: ToolOffer;
       readonly allow: readonly string[] | true;
       readonly isTimed: boolean;
+      readonly span?: TraceSpan | undefined;
       readonly kept: KeptTools | undefined;
     },
   ) {
@@ -48,6 +53,7 @@ export class ToolCalls {
     this.#box = box;
     this.#allow = allow;
     this.#isTimed = isTimed;
+    this.#spans = span ?? ctx;
     this.#counts = new Map(Object.entries(kept?.counts ?? {}));
     this.#cached = new Map(Object.entries(kept?.cache ?? {}));
     this.#cache = new Map(Array.from(this.#cached, ([key, output]) => [key, Promise.resolve({ output })]));
@@ -117,7 +123,7 @@ export class ToolCalls {
     }
     if (told?.isError === true) return { output: told.output, isError: true };
     try {
-      const observed = observation(await this.#perform(tool, key, args), tool.definition.showsImages);
+      const observed = observation(await this.#perform(tool, key, args, call, told), tool.definition.showsImages);
       // What a composed tool returns is on no record of its own.
       return { ...observed, isHeld: isRecorded(tool) };
     } catch (error) {
@@ -126,12 +132,22 @@ export class ToolCalls {
     }
   }
 
-  async #perform(tool: NamedTool, key: string, args: unknown): Promise<unknown> {
-    const { definition, graph } = tool;
+  async #perform(
+    tool: NamedTool,
+    key: string,
+    args: unknown,
+    { id }: ToolCallPart,
+    told: ResultNote | undefined,
+  ): Promise<unknown> {
+    const { definition, graph, name } = tool;
     const ctx = this.#ctx;
-    if (graph !== undefined) return runAsChild(ctx, tool, key, args);
+    const traced = { name, call: id, args };
+    // What is over is on record, and only folded again: it takes no time of this attempt.
+    const tell = <T>(run: () => Promise<T> | T): Promise<T> | T =>
+      told === undefined ? traceTool(this.#spans, traced, run) : run();
+    if (graph !== undefined) return tell(() => runAsChild(ctx, tool, key, args));
     const own = definition as FunctionTool | ComposedTool;
-    if (own.composed === true) return own.run(args, scopeContext(ctx, key));
+    if (own.composed === true) return tell(() => own.run(args, scopeContext(ctx, key)));
     const { reconcile, effect = 'external', retry, timeoutMs, idempotent = false } = own;
     const options = {
       effect,
@@ -144,17 +160,19 @@ export class ToolCalls {
         ? {}
         : { reconcile: ({ idempotencyKey }: StepDoubt) => reconcile.call(own, { idempotencyKey, args }) }),
     };
-    return ctx.step(key, options, async (step) => {
-      const beganAt = ctx.now();
-      try {
-        const result = await lastOf(await own.run(args, callContext(ctx, step)), (value) =>
-          ctx.emit({ type: 'tool-progress', call: step.idempotencyKey, tool: tool.name, value }),
-        );
-        return await storable(result, ctx.files, tool.name);
-      } finally {
-        if (this.#isTimed) step.spend({ seconds: (ctx.now() - beganAt) / 1_000 });
-      }
-    });
+    return ctx.step(key, options, (step) =>
+      traceTool(this.#spans, traced, async () => {
+        const beganAt = ctx.now();
+        try {
+          const result = await lastOf(await own.run(args, callContext(ctx, step)), (value) =>
+            ctx.emit({ type: 'tool-progress', call: step.idempotencyKey, tool: name, value }),
+          );
+          return await storable(result, ctx.files, name);
+        } finally {
+          if (this.#isTimed) step.spend({ seconds: (ctx.now() - beganAt) / 1_000 });
+        }
+      }),
+    );
   }
 }
 

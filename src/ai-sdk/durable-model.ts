@@ -2,6 +2,7 @@
 import type { ModelDelta } from '../graph/contracts/model-contract.ts';
 import type { Attempt } from './attempt.ts';
 import { InterruptedCall, spendOn, type CallAttempt, type ModelCalls, type ModelOptions } from './model-calls.ts';
+import { traceCall } from './model-span.ts';
 import { PartQueue } from './part-queue.ts';
 import { callFailure } from './provider-error.ts';
 import { answerOf, partsOf, resultOf, type RecordedAnswer } from './recorded-answer.ts';
@@ -20,7 +21,11 @@ export function durableModel(model: SdkModel, attempt: Attempt, calls: ModelCall
     async doGenerate(options) {
       // What a repair asks is a part of the repair, which is recorded whole.
       if (attempt.stepKind === 'repair') return model.doGenerate(options);
-      return resultOf(await calls.call(model, options, how, (made) => generate(model, options, made)));
+      return resultOf(
+        await calls.call(model, options, how, (made) =>
+          traceCall(attempt.ctx, model, made.options, () => generate(model, options, made)),
+        ),
+      );
     },
     async doStream(options) {
       if (attempt.stepKind === 'repair') return model.doStream(options);
@@ -71,7 +76,11 @@ async function stream(
   const isHeld = hasSecrets(attempt);
   const told: HandedOn = { queue, ids: new Set(), count: 0, start: undefined, isHeld };
   const answer = calls
-    .call(model, options, how, (made) => read(model, attempt, told, { ...made, abortSignal: options.abortSignal }))
+    .call(model, options, how, (made) =>
+      traceCall(attempt.ctx, model, made.options, () =>
+        read(model, attempt, told, { ...made, abortSignal: options.abortSignal }),
+      ),
+    )
     .finally(() => queue.end());
   const failure = answer.then(
     () => undefined,

@@ -3,6 +3,7 @@ import type { Tool, ToolSet } from 'ai';
 import { askApproval, refusedText } from '../agents/approval.ts';
 import type { Approval, FunctionTool } from '../agents/agent-tool.ts';
 import { callContext } from '../agents/call-context.ts';
+import { traceTool } from '../ports/gen-ai-spans.ts';
 import { toolCallKey } from '../ports/message-keys.ts';
 import { scopeContext } from '../agents/scoped-context.ts';
 import { lastOf } from '../agents/observation.ts';
@@ -105,16 +106,17 @@ export class DurableTools {
       (call: string) =>
       (value: unknown): void =>
         ctx.emit({ type: 'tool-progress', call, tool: name, value: plainCopy(value) });
+    const traced = { name, call: options.toolCallId, args: input };
     if (how.composed === true) {
       const own = { ...options };
       noteToolCall(own, { context: scopeContext(ctx, key) });
-      return lastOf(execute(input, own), tellAs(key));
+      return traceTool(ctx, traced, () => lastOf(execute(input, own), tellAs(key)));
     }
     return ctx.step(key, stepOptionsOf(name, how, input), (step) =>
       attempt.inside('tool', () => {
         const own = { ...options, abortSignal: signalOf(step, options) };
         noteToolCall(own, { call: callContext(ctx, step) });
-        return lastOf(execute(input, own), tellAs(step.idempotencyKey));
+        return traceTool(ctx, traced, () => lastOf(execute(input, own), tellAs(step.idempotencyKey)));
       }),
     );
   }

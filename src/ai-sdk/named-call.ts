@@ -61,7 +61,7 @@ function toolOf(tool: NonNullable<SdkCallOptions['tools']>[number]): ModelTool |
   return { name, inputSchema: schema, ...(description !== undefined && { description }), ...providerOf(tool) };
 }
 
-function messageOf(message: SdkMessage): ModelMessage {
+export function messageOf(message: SdkMessage): ModelMessage {
   const provider = providerOf(message);
   switch (message.role) {
     case 'system':

@@ -5,6 +5,11 @@ import { namedCall, unheeded } from './named-call.ts';
 import type { SdkCallOptions, SdkContent, SdkModel, SdkResult, SdkStreamPart } from './sdk-types.ts';
 import { answerOf, partsOf } from './recorded-answer.ts';
 
+const named = new WeakSet<object>();
+
+/** Whether calls of a model go through the model port, which tells of them itself. */
+export const isNamed = (model: object): boolean => named.has(model);
+
 /** Pieces of an answer are live events of the node; to the SDK it comes whole. */
 export function namedModel(name: string, ctx: NodeContext): SdkModel {
   const colon = name.indexOf(':');
@@ -17,7 +22,7 @@ export function namedModel(name: string, ctx: NodeContext): SdkModel {
     });
     return resultOf(response, options);
   };
-  return {
+  const model: SdkModel = {
     specificationVersion: 'v4',
     provider: colon > 0 ? name.slice(0, colon) : 'cairn',
     modelId: colon > 0 ? name.slice(colon + 1) : name,
@@ -31,6 +36,8 @@ export function namedModel(name: string, ctx: NodeContext): SdkModel {
       return { stream: ReadableStream.from([start, ...partsOf(answerOf(result, defaults))]) };
     },
   };
+  named.add(model);
+  return model;
 }
 
 function resultOf(response: ModelResponse, options: SdkCallOptions): SdkResult {

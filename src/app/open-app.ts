@@ -146,6 +146,7 @@ export async function openApp(options: AppOptions): Promise<App> {
     secrets: environmentSecrets,
     ...(config.redact !== undefined && { redact: config.redact }),
     models: openModels(config.models, config.prices, config.limits),
+    ...(config.telemetry !== undefined && { telemetry: config.telemetry }),
     version: readVersion(),
     findGraph: async (graphId, _graphHash, meta, readText) =>
       graphId === 'schedule' ? (await openSchedules()).graph : loader.findGraph(meta, readText),

@@ -15,6 +15,7 @@ import type {
   StepOptions,
 } from '../graph/contracts/node-contract.ts';
 import type { BlobAccess, FileAccess, SecretReader, VisitPast } from '../graph/contracts/context-access.ts';
+import type { SpanParts, TraceSpan } from '../graph/contracts/trace-contract.ts';
 import type { CallableWorkflow, FileOutput, Inputs, Need, TypedNodeContext } from '../graph/contracts/node-type.ts';
 
 /** What a block's context is made of. */
@@ -112,6 +113,9 @@ export class BlockContext implements TypedNodeContext {
   }
   spend(amounts: Amounts): void {
     this.ctx.spend(amounts);
+  }
+  trace(name: string, parts?: SpanParts): TraceSpan | undefined {
+    return this.ctx.trace(name, parts);
   }
   fail(error: unknown): void {
     this.ctx.fail(error);

@@ -7,28 +7,36 @@ import type { ModelAccess, ModelDeltaEvent, ModelResponse } from '../graph/contr
 import type { SecretReader } from '../graph/contracts/context-access.ts';
 import { NodeFailure, type NodeContext } from '../graph/contracts/node-contract.ts';
 import { TextMask } from '../state/secrecy/text-mask.ts';
+import { beginChat, endChat, endFailed } from './gen-ai-spans.ts';
 import { fillFiles } from './message-files.ts';
 import type { Models } from './model.ts';
 
 /** @param models - without them every call fails with MODEL_UNKNOWN */
 export function accessModels(
   models: Models | undefined,
-  attempt: Pick<NodeContext, 'idempotencyKey' | 'signal' | 'emit' | 'spend' | 'secrets' | 'files'>,
+  attempt: Pick<NodeContext, 'idempotencyKey' | 'signal' | 'emit' | 'spend' | 'secrets' | 'files' | 'trace'>,
 ): ModelAccess {
   return {
-    async generate(call, { idempotencyKey = attempt.idempotencyKey, signal = attempt.signal } = {}) {
+    async generate(call, { idempotencyKey = attempt.idempotencyKey, signal = attempt.signal, span = attempt } = {}) {
       if (models === undefined)
         throw new NodeFailure('no models are configured', { code: 'MODEL_UNKNOWN', applied: 'no' });
-      const response = await models.generate({
-        ...call,
-        messages: await fillFiles(withoutSecrets(call.messages, attempt.secrets), attempt.files),
-        idempotencyKey,
-        signal,
-        onDelta: (delta) =>
-          attempt.emit({ type: 'model-delta', call: idempotencyKey, delta } satisfies ModelDeltaEvent),
-      });
-      attempt.spend(costsOf(response));
-      return response;
+      const chat = beginChat(span, call, () => call.messages);
+      try {
+        const response = await models.generate({
+          ...call,
+          messages: await fillFiles(withoutSecrets(call.messages, attempt.secrets), attempt.files),
+          idempotencyKey,
+          signal,
+          onDelta: (delta) =>
+            attempt.emit({ type: 'model-delta', call: idempotencyKey, delta } satisfies ModelDeltaEvent),
+        });
+        attempt.spend(costsOf(response));
+        endChat(chat, response);
+        return response;
+      } catch (error) {
+        endFailed(chat, error);
+        throw error;
+      }
     },
     costOf: (model, usage) => models?.costOf?.(model, usage),
   };

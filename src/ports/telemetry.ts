@@ -1,6 +1,7 @@
 /** The telemetry port: spans and counters, after the model of OpenTelemetry, and nothing of it. An engine without one tells nothing. */
+import type { SpanAttributes } from '../graph/contracts/trace-contract.ts';
 
-export type Attributes = Readonly<Record<string, string | number | boolean>>;
+export type Attributes = SpanAttributes;
 
 /** Something that takes time. */
 export interface Span {
@@ -16,4 +17,6 @@ export interface Telemetry {
   count(name: string, by: number, attributes: Attributes): void;
   /** W3C `traceparent` of whatever the caller is doing now: recorded when a run is started or resumed, so that its trace goes on in other processes. */
   traceparent?(): string | undefined;
+  /** Whether it is told contents, too: what models are asked and answer, arguments and results of tools, with secrets masked. Default false. */
+  readonly contents?: boolean;
 }

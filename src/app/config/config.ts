@@ -4,6 +4,7 @@ import { CairnError } from '../../errors.ts';
 import type { NodeType } from '../../graph/contracts/node-type.ts';
 import type { LimitsByProvider, ModelLimits, ModelPrice, ModelPrices, ModelProfile } from '../../models/index.ts';
 import type { Models } from '../../ports/model.ts';
+import type { Telemetry } from '../../ports/telemetry.ts';
 import { schemaFaults, type Schema } from '../../schema/json-schema.ts';
 
 /** The configuration of a working folder: docs/guide/cli.md. Options of a command come before it. */
@@ -26,6 +27,8 @@ export interface Config {
   readonly prices?: ModelPrices;
   /** What each provider allows this process, by its name. Default: no bounds. */
   readonly limits?: LimitsByProvider;
+  /** Told of runs, attempts, and calls of models and tools; only where the configuration is code. Default: nobody is. */
+  readonly telemetry?: Telemetry;
 }
 
 /** `provider:model`, or that with settings, by the name that `LLMCall` uses. */
@@ -111,6 +114,15 @@ function nodeTypeFaults(nodeTypes: unknown, isCode: boolean): readonly string[] 
   return Array.isArray(nodeTypes) && nodeTypes.every(isType) ? [] : ['nodeTypes is no list of node types'];
 }
 
+function telemetryFaults(telemetry: unknown, isCode: boolean): readonly string[] {
+  if (telemetry === undefined) return [];
+  if (!isCode) return ['telemetry is code: say it in cairn.config.ts'];
+  const { startSpan, count } = (telemetry ?? {}) as { readonly startSpan?: unknown; readonly count?: unknown };
+  return typeof startSpan === 'function' && typeof count === 'function'
+    ? []
+    : ['telemetry has no startSpan and count: it is no telemetry'];
+}
+
 function modelFaults(models: unknown): readonly string[] {
   if (models === undefined) return [];
   if (typeof models !== 'object' || models === null || Array.isArray(models)) return ['models is no mapping of names'];
@@ -134,15 +146,16 @@ function modelFaults(models: unknown): readonly string[] {
 export function checkConfig(value: unknown, file: string, isCode: boolean): Config {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw new CairnError('CONFIG_INVALID', { path: file, reason: 'it holds no settings by name' });
-  const { checkpoint = {}, nodeTypes, models } = value as { readonly [Key in keyof Config]?: unknown };
+  const { checkpoint = {}, nodeTypes, models, telemetry } = value as { readonly [Key in keyof Config]?: unknown };
   const hasSettings = typeof checkpoint === 'object' && checkpoint !== null && !Array.isArray(checkpoint);
   const faults = [
-    ...unknownKeys(value, [...Object.keys(dataFields), 'nodeTypes', 'models'], ''),
+    ...unknownKeys(value, [...Object.keys(dataFields), 'nodeTypes', 'models', 'telemetry'], ''),
     ...fieldFaults(value, dataFields, ''),
     ...(hasSettings ? unknownKeys(checkpoint, Object.keys(checkpointFields), 'checkpoint.') : []),
     ...(hasSettings ? fieldFaults(checkpoint, checkpointFields, 'checkpoint.') : []),
     ...nodeTypeFaults(nodeTypes, isCode),
     ...modelFaults(models),
+    ...telemetryFaults(telemetry, isCode),
   ];
   if (faults.length > 0) throw new CairnError('CONFIG_INVALID', { path: file, reason: faults.join('; '), faults });
   return value;

@@ -69,20 +69,23 @@ test.each([
   ['cairn.config.yaml', 'store: [\n'],
   ['cairn.config.mjs', 'throw new Error("no");'],
   ['cairn.config.mjs', 'export default { nodeTypes: [{ name: "X" }], models: [] };'],
+  ['cairn.config.mjs', 'export default { telemetry: { startSpan: () => {} } };'],
+  ['cairn.config.json', '{ "telemetry": {} }'],
 ])('D15 %s that cannot be read is a typed error: %s', async (name, text) => {
   write(name, text);
   await expect(readConfig({ cwd })).rejects.toMatchObject({ code: 'CONFIG_INVALID' });
 });
 
-test('D16 code may bring blocks and models of its own', async () => {
+test('D16 code may bring blocks, models and a telemetry of its own', async () => {
   write(
     'cairn.config.mjs',
     `export default {
       nodeTypes: [{ name: 'Shout', description: 'x', inputs: {}, outputs: {}, effect: 'pure', run: () => ({}) }],
       models: { generate: async () => ({}) },
+      telemetry: { startSpan: () => ({ end() {} }), count() {} },
     };`,
   );
   const config = await readConfig({ cwd });
   expect(config.nodeTypes?.map(({ name }) => name)).toEqual(['Shout']);
-  expect(config.models).toBeDefined();
+  expect([config.models, config.telemetry]).toEqual([expect.anything(), expect.anything()]);
 });

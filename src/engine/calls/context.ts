@@ -16,6 +16,7 @@ import type { BlobAccess, FileAccess, SecretReader, VisitPast } from '../../grap
 import type { AnswerTo } from '../../graph/contracts/answer-types.ts';
 import type { Graph } from '../../graph/graph.ts';
 import type { ModelAccess } from '../../graph/contracts/model-contract.ts';
+import type { SpanParts, TraceSpan } from '../../graph/contracts/trace-contract.ts';
 import { deepFreeze } from '../../state/values/freeze.ts';
 import { accessModels } from '../../ports/model-access.ts';
 import type { Activation } from '../run/frame-run.ts';
@@ -166,6 +167,10 @@ export class Context implements NodeContext {
     }
     const { mask } = this.#core.secrets;
     this.#core.loop.publishLive('emitted', this.#activation, mask === undefined ? event : mask.all(event));
+  }
+  trace(name: string, parts: SpanParts = {}): TraceSpan | undefined {
+    const { generation } = this.#activation;
+    return generation === this.#generation ? this.#core.loop.trace(this.#activation, name, parts) : undefined;
   }
   fail(error: unknown): void {
     if (this.#activation.generation === this.#generation) this.#activation.failure ??= { error };

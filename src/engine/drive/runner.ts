@@ -1,6 +1,7 @@
 /** Moves one claimed run forward until it ends, pauses, or can go no further here (E1). */
 import { CairnError } from '../../errors.ts';
 import type { Amounts } from '../../graph/amounts.ts';
+import type { SpanParts, TraceSpan } from '../../graph/contracts/trace-contract.ts';
 import type { Graph } from '../../graph/graph.ts';
 import type { LoadedState } from '../../history/load/load.ts';
 import type { Claim, RunRow } from '../../ports/store.ts';
@@ -223,6 +224,10 @@ export class Runner implements Loop {
 
   publishLive(type: LiveEvent['type'], activation: Activation, detail: unknown): void {
     if (this.#feed.isWatched) this.#feed.publishLive(liveEventOf(this.core, type, activation, detail));
+  }
+
+  trace({ path }: Activation, name: string, parts: SpanParts): TraceSpan | undefined {
+    return this.#feed.tracer?.trace(path, name, parts, this.core.secrets);
   }
 
   fail(error: unknown): void {

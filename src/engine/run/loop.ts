@@ -1,4 +1,5 @@
 /** What the parts of an advancing run ask of the loop that drives it. */
+import type { SpanParts, TraceSpan } from '../../graph/contracts/trace-contract.ts';
 import type { LiveEvent } from '../api.ts';
 import type { Activation } from './frame-run.ts';
 
@@ -27,4 +28,6 @@ export interface Loop {
   /** Whether anybody hears live events. */
   readonly isWatched: boolean;
   publishLive(type: LiveEvent['type'], activation: Activation, detail: unknown): void;
+  /** Begins a span within an activation's attempt, if anybody is told of spans. */
+  trace(activation: Activation, name: string, parts: SpanParts): TraceSpan | undefined;
 }

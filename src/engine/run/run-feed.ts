@@ -1,15 +1,25 @@
 /** What a run's watchers hear: durable events once and in order, live events between. */
 import { checkpointId } from '../../history/stored/checkpoint.ts';
 import type { RunRow } from '../../ports/store.ts';
+import type { SpanParts, TraceSpan } from '../../graph/contracts/trace-contract.ts';
 import type { LiveEvent, RunEvent } from '../api.ts';
 import { changeOf, type Landed } from './committer.ts';
+import type { RunSecrets } from './run-secrets.ts';
 
 type Listener = (event: RunEvent | LiveEvent | undefined, error?: unknown) => void;
+
+/** Who is told of the spans that the code of nodes begins. */
+export interface RunTracer {
+  /** Undefined: the node has no attempt that is told of. */
+  trace(node: readonly string[], name: string, parts: SpanParts, secrets: RunSecrets): TraceSpan | undefined;
+}
 
 /** One per run that is advanced here; closed when that ends. */
 export class RunFeed {
   readonly runId: string;
   isClosed = false;
+  /** Of the engine's telemetry. Undefined: there is none. */
+  tracer: RunTracer | undefined;
   error: unknown;
   /** Set by the runner: what runs now, told to each new listener, since it began before they came. */
   running: () => readonly LiveEvent[] = () => [];

@@ -209,6 +209,7 @@ class Preview implements Loop {
     return Promise.resolve();
   }
   publishLive(): void {}
+  trace(): undefined {}
 
   /** What had settled. */
   restored(): readonly PreviewRow[] {

@@ -2,34 +2,16 @@
 import { expect, test } from 'vitest';
 import { afterCrash, createBench, edges, graphOf, node, runToRest } from '../../../test/engine-kit.ts';
 import { NodeFailure } from '../../graph/contracts/node-contract.ts';
-import type { Attributes, Span, Telemetry } from '../../ports/telemetry.ts';
+import { recordTelemetry } from '../../../test/support/recorded-telemetry.ts';
 import { createEngine } from '../engine.ts';
 import type { Change } from '../../history/stored/change.ts';
 import type { RunHandle } from '../api.ts';
 
 const trace = (end: string): string => `00-${'a'.repeat(32)}-${'b'.repeat(15)}${end}-01`;
 
-interface Told extends Span {
-  readonly name: string;
-  readonly attributes: Attributes;
-  readonly parent: Span | string | undefined;
-  ended: Attributes | undefined;
-}
-
-function watch(more: Partial<Telemetry> = {}) {
-  const spans: Told[] = [];
-  const counts: Record<string, number> = {};
-  const telemetry: Telemetry = {
-    startSpan: (name, attributes, parent) => {
-      const span: Told = { name, attributes, parent, ended: undefined, end: (last = {}) => void (span.ended = last) };
-      spans.push(span);
-      return span;
-    },
-    count: (name, by) => void (counts[name] = (counts[name] ?? 0) + by),
-    ...more,
-  };
-  return { telemetry, spans, counts };
-}
+const refuse = (): never => {
+  throw new Error('no collector');
+};
 
 let tries = 0;
 const graph = graphOf(
@@ -38,9 +20,10 @@ const graph = graphOf(
     node(
       'a',
       'read',
-      () => {
+      (ctx) => {
         tries += 1;
         if (tries === 1) throw new NodeFailure('not yet');
+        ctx.trace('count')?.end();
         return tries;
       },
       { retry: { attempts: 2, delayMs: 1 } },
@@ -57,7 +40,7 @@ async function changeOf(handle: RunHandle): Promise<Change> {
 }
 
 test('E10.1 a run and each attempt in it are spans, and what happens is counted', async () => {
-  const { telemetry, spans, counts } = watch();
+  const { telemetry, spans, counts } = recordTelemetry();
   const bench = createBench({ telemetry });
   tries = 0;
   await runToRest(bench.engine, graph, {}, 'r');
@@ -67,6 +50,7 @@ test('E10.1 a run and each attempt in it are spans, and what happens is counted'
     ['cairn.run', about, false, {}],
     ['cairn.attempt', { ...about, 'cairn.node': 'a' }, true, { 'cairn.status': 'retrying', error: 'failed' }],
     ['cairn.attempt', { ...about, 'cairn.node': 'a' }, true, { 'cairn.status': 'completed' }],
+    ['count', { ...about, 'cairn.node': 'a' }, false, {}],
     ['cairn.attempt', { ...about, 'cairn.node': 'b' }, true, {}],
   ]);
   expect(counts).toMatchObject({ 'cairn.attempts': 3, 'cairn.retries': 1, 'cairn.waits': 1 });
@@ -74,7 +58,7 @@ test('E10.1 a run and each attempt in it are spans, and what happens is counted'
 });
 
 test('E10.2 a start and a resume record the version and the trace they belong to, and a resume goes on with the trace of the start', async () => {
-  const { telemetry, spans } = watch();
+  const { telemetry, spans } = recordTelemetry();
   const bench = createBench({ telemetry, version: '1.2.3' });
   tries = 1;
   const handle = await bench.engine.start(graph, {}, { runId: 'r', traceparent: trace('1') });
@@ -93,7 +77,7 @@ test('E10.2 a start and a resume record the version and the trace they belong to
 
 test('E10.2 without a trace that is given, the caller’s is recorded; one that is none is refused, and of the telemetry’s left out', async () => {
   let current: string | undefined = trace('3');
-  const { telemetry } = watch({ traceparent: () => current });
+  const { telemetry } = recordTelemetry({ traceparent: () => current });
   const bench = createBench({ telemetry });
   const started = async (runId: string): Promise<unknown> =>
     (await changeOf(await bench.engine.start(graph, {}, { runId })))[0]?.traceparent;
@@ -104,10 +88,53 @@ test('E10.2 without a trace that is given, the caller’s is recorded; one that 
   await expect(wrong).rejects.toMatchObject({ code: 'CONFIG_INVALID', data: { path: 'traceparent' } });
 });
 
-test('E10.3 a telemetry that throws changes nothing, and without one nothing is recorded of it', async () => {
-  const refuse = (): never => {
-    throw new Error('no collector');
+test('E10.4 a node begins spans inside its attempt and inside of each other; what it leaves open ends with the attempt, and attempts of a child run are inside the one that runs it', async () => {
+  const { telemetry, spans, tree } = recordTelemetry();
+  const bench = createBench({ telemetry });
+  const child = graphOf('c', [node('in', 'pure', (ctx) => void ctx.trace('within')?.end())], edges('> in', 'in >'));
+  const outer = node('a', 'read', async (ctx) => {
+    const load = ctx.trace('load', { attributes: { rows: 2, kinds: ['x'] } });
+    load?.trace('parse')?.end({ error: 'BAD' });
+    load?.end({ attributes: { read: true } });
+    load?.end({ attributes: { read: false } });
+    ctx.trace('forgotten');
+    await ctx.run(child, {});
+  });
+  await runToRest(bench.engine, graphOf('g', [outer], edges('> a', 'a >')), {}, 'r');
+  expect(tree()).toEqual([
+    'cairn.run',
+    '  cairn.attempt',
+    '    load',
+    '      parse!',
+    '    forgotten',
+    '    cairn.attempt',
+    '      within',
+  ]);
+  const [load, parse] = ['load', 'parse'].map((name) => spans.find((span) => span.name === name));
+  const about = { 'cairn.run.id': 'r', 'cairn.graph.id': 'g', 'cairn.node': 'a' };
+  expect([load?.attributes, load?.ended]).toEqual([{ ...about, rows: 2, kinds: ['x'] }, { read: true }]);
+  expect(parse?.ended).toEqual({ 'error.type': 'BAD', error: 'BAD' });
+});
+
+test('E10.4 contents are told only where the telemetry asks for them, with values under names of secrets masked', async () => {
+  const told = async (contents: boolean): Promise<unknown> => {
+    const { telemetry, spans } = recordTelemetry({ contents });
+    const asked = node('a', 'pure', (ctx) => {
+      const parts = { contents: () => ({ said: 'x', body: '{"password":"planted"}' }) };
+      ctx.trace('s', { attributes: { size: 1 }, ...parts })?.end(parts);
+      ctx.trace('t', { contents: () => refuse() })?.end();
+    });
+    await runToRest(createBench({ telemetry }).engine, graphOf('g', [asked], edges('> a', 'a >')), {}, 'r');
+    expect(spans.map(({ name }) => name)).toEqual(['cairn.run', 'cairn.attempt', 's', 't']);
+    const { attributes = {}, ended } = spans[2] ?? {};
+    return [attributes['size'], attributes['said'], attributes['body'], ended];
   };
+  expect(await told(false)).toEqual([1, undefined, undefined, {}]);
+  const body = '{"password":"[redacted]"}';
+  expect(await told(true)).toEqual([1, 'x', body, { said: 'x', body }]);
+});
+
+test('E10.3 a telemetry that throws changes nothing, and without one nothing is recorded of it', async () => {
   for (const telemetry of [
     { startSpan: refuse, count: refuse, traceparent: refuse },
     { startSpan: () => ({ end: refuse }), count: refuse },

@@ -1,9 +1,12 @@
 /** Tells a telemetry what becomes of a run while it is advanced here, from the same events that everybody can listen to. */
 import type { Graph } from '../../graph/graph.ts';
 import type { RunRow } from '../../ports/store.ts';
+import type { SpanParts, TraceSpan } from '../../graph/contracts/trace-contract.ts';
 import type { Attributes, Span, Telemetry } from '../../ports/telemetry.ts';
 import type { LiveEvent } from '../api.ts';
-import type { RunFeed } from '../run/run-feed.ts';
+import type { RunFeed, RunTracer } from '../run/run-feed.ts';
+import type { RunSecrets } from '../run/run-secrets.ts';
+import { AttemptTrace, quietly } from './attempt-trace.ts';
 
 /** @param parent - the W3C traceparent that the run's span belongs to */
 export function traceRun(
@@ -14,6 +17,7 @@ export function traceRun(
   parent: string | undefined,
 ): void {
   const trace = new RunTrace(telemetry, { 'cairn.run.id': run.runId, 'cairn.graph.id': graph.id }, parent);
+  feed.tracer = trace;
   feed.listen((event, error) => {
     if (event === undefined) trace.end(error);
     else if (event.type === 'checkpoint') trace.count('cairn.checkpoints');
@@ -21,17 +25,17 @@ export function traceRun(
   });
 }
 
-class RunTrace {
+class RunTrace implements RunTracer {
   readonly #telemetry: Telemetry;
   readonly #about: Attributes;
   readonly #run: Span | undefined;
-  /** Open spans of attempts, by node path. */
-  readonly #attempts = new Map<string, Span | undefined>();
+  /** Attempts that are open, by node path. */
+  readonly #attempts = new Map<string, AttemptTrace>();
 
   constructor(telemetry: Telemetry, about: Attributes, parent: string | undefined) {
     this.#telemetry = telemetry;
     this.#about = about;
-    this.#run = this.#begin('cairn.run', about, parent);
+    this.#run = quietly(() => telemetry.startSpan('cairn.run', about, parent));
   }
 
   count(name: string): void {
@@ -44,7 +48,8 @@ class RunTrace {
     const path = node.join('/');
     if (type === 'started') {
       this.#endAttempt(path, {});
-      this.#attempts.set(path, this.#begin('cairn.attempt', { ...this.#about, 'cairn.node': path }, this.#run));
+      const about = { ...this.#about, 'cairn.node': path };
+      this.#attempts.set(path, new AttemptTrace(this.#telemetry, about, this.#spanAround(node)));
       this.count('cairn.attempts');
     } else if (type === 'settled') {
       const { status } = detail as { readonly status: string };
@@ -60,21 +65,22 @@ class RunTrace {
     quietly(() => this.#run?.end(error === undefined ? {} : { error: error instanceof Error ? error.name : 'failed' }));
   }
 
-  #begin(name: string, attributes: Attributes, parent: Span | string | undefined): Span | undefined {
-    return quietly(() => this.#telemetry.startSpan(name, attributes, parent));
+  trace(node: readonly string[], name: string, parts: SpanParts, secrets: RunSecrets): TraceSpan | undefined {
+    const attempt = this.#attempts.get(node.join('/'));
+    return attempt?.begin(name, parts, secrets, attempt.span);
+  }
+
+  /** The attempt whose child run the node belongs to; of the run itself, the run. */
+  #spanAround(node: readonly string[]): Span | undefined {
+    for (let length = node.length - 1; length > 0; length -= 1) {
+      const around = this.#attempts.get(node.slice(0, length).join('/'));
+      if (around !== undefined) return around.span;
+    }
+    return this.#run;
   }
 
   #endAttempt(path: string, attributes: Attributes): void {
-    quietly(() => this.#attempts.get(path)?.end(attributes));
+    this.#attempts.get(path)?.end(attributes);
     this.#attempts.delete(path);
-  }
-}
-
-/** A telemetry that fails is a telemetry that says nothing. */
-function quietly<T>(act: () => T): T | undefined {
-  try {
-    return act();
-  } catch {
-    return undefined;
   }
 }

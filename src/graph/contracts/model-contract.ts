@@ -1,5 +1,6 @@
 /** What nodes and language models say to each other: messages and their parts, one call, one answer. Everything here can be stored. */
 import type { FileRef } from '../file-ref.ts';
+import type { TraceSpan } from './trace-contract.ts';
 
 type JsonSchema = Readonly<Record<string, unknown>>;
 
@@ -164,11 +165,16 @@ export interface ModelAccess {
    * Makes one call. Pieces of the answer are live events of the node ({@link ModelDeltaEvent}).
    * @param options.idempotencyKey - default: that of the activation; give a step's where one activation makes several calls
    * @param options.signal - default: the attempt's
+   * @param options.span - in which the call's own span is told (E10.5). Default: the attempt's
    * @throws NodeFailure MODEL_UNAVAILABLE (may be tried again), MODEL_REFUSED and MODEL_UNKNOWN (`applied: 'no'`)
    */
   generate(
     call: ModelCall,
-    options?: { readonly idempotencyKey?: string; readonly signal?: AbortSignal },
+    options?: {
+      readonly idempotencyKey?: string;
+      readonly signal?: AbortSignal;
+      readonly span?: Pick<TraceSpan, 'trace'> | undefined;
+    },
   ): Promise<ModelResponse>;
   /** What a call of a model costs that takes so much, where its price is known. */
   costOf?(model: string, usage: ModelUsage): number | undefined;

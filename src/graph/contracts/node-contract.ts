@@ -4,6 +4,7 @@ import type { AnswerTo } from './answer-types.ts';
 import type { BlobAccess, FileAccess, SecretReader, VisitPast } from './context-access.ts';
 import type { ModelAccess } from './model-contract.ts';
 import type { NoNames } from '../no-names.ts';
+import type { SpanParts, TraceSpan } from './trace-contract.ts';
 
 /** What recovery may do with an activation: see docs/spec/effects.md. */
 export type EffectClass = 'pure' | 'read' | 'write' | 'external' | 'human';
@@ -327,6 +328,11 @@ export interface NodeContext {
    * @throws of a recorded event: NODE_CALL_REFUSED, ID_INVALID, VALUE_UNSTORABLE, VALUE_TOO_LARGE, CHECKPOINT_TOO_LARGE
    */
   emit(event: unknown, options?: EmitOptions): void;
+  /**
+   * Begins a span within the attempt's, told to the engine's telemetry (E10.4); undefined: nobody is told. It is live and of this attempt:
+   * a function that is repeated tells what it does again. In a step's function, tell what happens there; what is on record does not.
+   */
+  trace(name: string, parts?: SpanParts): TraceSpan | undefined;
   /**
    * The attempt fails with this error, whatever its function returns or throws from now on. For code that calls others who catch what a
    * call of this context threw, and would go on as if nothing was. The first error counts.

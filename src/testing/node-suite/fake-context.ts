@@ -131,6 +131,7 @@ export function createFakeContext(options: FakeContextOptions = {}): FakeContext
     emit: (event) => {
       events.push(event);
     },
+    trace: () => undefined,
     secrets: { get: async (name) => secrets[name] ?? missingSecret(name) },
     blobs,
     files: fakeFiles(blobs),

@@ -1,0 +1,126 @@
+/** Spans of model calls, tool calls and agents, with the attributes of OpenTelemetry's conventions for generative AI (E10.5). */
+import type { ModelCall, ModelMessage, ModelResponse } from '../graph/contracts/model-contract.ts';
+import type { SpanAttributes, SpanParts, TraceSpan } from '../graph/contracts/trace-contract.ts';
+import { answerText, messagesText, valueText } from './gen-ai-messages.ts';
+
+/** A node's context, or a span within its attempt. */
+export interface SpanSource {
+  trace(name: string, parts?: SpanParts): TraceSpan | undefined;
+}
+
+/** Providers that the conventions know by another name than the AI SDK does. */
+const wellKnown: Readonly<Record<string, string>> = {
+  google: 'gcp.gemini',
+  gemini: 'gcp.gemini',
+  'google-vertex': 'gcp.vertex_ai',
+  vertex: 'gcp.vertex_ai',
+  'amazon-bedrock': 'aws.bedrock',
+  azure: 'azure.ai.openai',
+  mistral: 'mistral_ai',
+  xai: 'x_ai',
+};
+
+/** @param model - `provider:model`, or a name of the configuration, of which the provider is not known here */
+function modelAttributes(model: string): SpanAttributes {
+  const colon = model.indexOf(':');
+  if (colon <= 0) return { 'gen_ai.request.model': model };
+  // The SDK names the interface, too: `openai.responses`.
+  const [provider = ''] = model.slice(0, colon).split('.');
+  return { 'gen_ai.provider.name': wellKnown[provider] ?? provider, 'gen_ai.request.model': model.slice(colon + 1) };
+}
+
+/** @param messages - read for contents alone */
+export function beginChat(
+  source: SpanSource,
+  { model, tools = [], temperature, tokensMax, schema }: Omit<ModelCall, 'messages'>,
+  messages: () => readonly ModelMessage[],
+): TraceSpan | undefined {
+  const about = modelAttributes(model);
+  return source.trace(`chat ${String(about['gen_ai.request.model'])}`, {
+    attributes: {
+      'gen_ai.operation.name': 'chat',
+      ...about,
+      ...(schema !== undefined && { 'gen_ai.output.type': 'json' }),
+      ...(temperature !== undefined && { 'gen_ai.request.temperature': temperature }),
+      ...(tokensMax !== undefined && { 'gen_ai.request.max_tokens': tokensMax }),
+    },
+    contents: () => ({
+      'gen_ai.input.messages': messagesText(messages()),
+      ...(tools.length > 0 && { 'gen_ai.tool.definitions': valueText(tools) }),
+    }),
+  });
+}
+
+export function endChat(
+  span: TraceSpan | undefined,
+  response: Pick<ModelResponse, 'model' | 'id' | 'usage' | 'content'> & { readonly finishReason: string },
+): void {
+  const { model, id, finishReason, usage, content } = response;
+  span?.end({
+    attributes: {
+      'gen_ai.response.model': model,
+      ...(id !== undefined && { 'gen_ai.response.id': id }),
+      'gen_ai.response.finish_reasons': [finishReason],
+      'gen_ai.usage.input_tokens': usage.inputTokens,
+      'gen_ai.usage.output_tokens': usage.outputTokens,
+    },
+    contents: () => ({ 'gen_ai.output.messages': answerText(content, finishReason) }),
+  });
+}
+
+export function endFailed(span: TraceSpan | undefined, error: unknown): void {
+  const { code, name } = (error ?? {}) as { readonly code?: unknown; readonly name?: unknown };
+  span?.end({ error: typeof code === 'string' ? code : typeof name === 'string' ? name : 'Error' });
+}
+
+/** A call of a tool, as its spans tell of it. */
+export interface TracedTool {
+  readonly name: string;
+  /** The provider's id of the call. */
+  readonly call: string;
+  readonly args: unknown;
+}
+
+/** Runs a tool inside its span. */
+export async function traceTool<T>(
+  source: SpanSource,
+  { name, call, args }: TracedTool,
+  run: (span: TraceSpan | undefined) => Promise<T> | T,
+): Promise<T> {
+  const span = source.trace(`execute_tool ${name}`, {
+    attributes: {
+      'gen_ai.operation.name': 'execute_tool',
+      'gen_ai.tool.name': name,
+      'gen_ai.tool.call.id': call,
+      'gen_ai.tool.type': 'function',
+    },
+    contents: () => ({ 'gen_ai.tool.call.arguments': valueText(args) }),
+  });
+  try {
+    const result = await run(span);
+    span?.end({ contents: () => ({ 'gen_ai.tool.call.result': valueText(result) }) });
+    return result;
+  } catch (error) {
+    endFailed(span, error);
+    throw error;
+  }
+}
+
+/** Runs an agent's loop inside its span. */
+export async function traceAgent<T>(
+  source: SpanSource,
+  { name, model }: { readonly name: string; readonly model: string },
+  run: (span: TraceSpan | undefined) => Promise<T>,
+): Promise<T> {
+  const span = source.trace(`invoke_agent ${name}`, {
+    attributes: { 'gen_ai.operation.name': 'invoke_agent', 'gen_ai.agent.name': name, ...modelAttributes(model) },
+  });
+  try {
+    const answer = await run(span);
+    span?.end();
+    return answer;
+  } catch (error) {
+    endFailed(span, error);
+    throw error;
+  }
+}
