@@ -14,7 +14,7 @@ export interface RecordedTelemetry {
   readonly spans: readonly RecordedSpan[];
   readonly counts: Readonly<Record<string, number>>;
   /** Names of the spans, indented under those that they belong to; `!`: it ended with an error. */
-  tree(): readonly string[];
+  readonly tree: () => readonly string[];
 }
 
 export function recordTelemetry(more: Partial<Telemetry> = {}): RecordedTelemetry {

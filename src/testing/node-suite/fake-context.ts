@@ -128,9 +128,7 @@ export function createFakeContext(options: FakeContextOptions = {}): FakeContext
     spend,
     fail: (error) => void failures.push(error),
     spent: {},
-    emit: (event) => {
-      events.push(event);
-    },
+    emit: (event) => void events.push(event),
     trace: () => undefined,
     secrets: { get: async (name) => secrets[name] ?? missingSecret(name) },
     blobs,
