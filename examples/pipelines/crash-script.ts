@@ -44,7 +44,9 @@ await runCrashScript({
   inspect: () =>
     worksOnRepository
       ? describeRepository(process.cwd())
-      : ['notes.txt', 'verdict.txt'].map((file) => (existsSync(file) ? readFileSync(file, 'utf8') : '')).join(''),
+      : ['notes.txt', 'verdict.txt', 'letter.txt']
+          .map((file) => (existsSync(file) ? readFileSync(file, 'utf8') : ''))
+          .join(''),
   graph: () =>
     readDot(readFileSync(join(import.meta.dirname, `${name}.dot`), 'utf8'), { nodeTypes, source: `${name}.dot` }).graph,
   input: {},

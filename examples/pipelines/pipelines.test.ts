@@ -12,11 +12,14 @@ import type { CrashPoint } from '../../src/testing/crash-kit/process-life.ts';
 const top = mkdtempSync(join(tmpdir(), 'cairn-pipelines-'));
 afterAll(() => rmSync(top, { recursive: true, force: true }));
 
-test.each(['notes', 'panel', 'release'])('%s has nothing said of it, and stands in its canonical form', (name) => {
-  const text = readFileSync(join(import.meta.dirname, `${name}.dot`), 'utf8');
-  expect(checkDot(text, { nodeTypes: createNodeTypes(), source: name }).violations).toEqual([]);
-  expect(formatDot(text)).toBe(text);
-});
+test.each(['notes', 'panel', 'letter', 'release'])(
+  '%s has nothing said of it, and stands in its canonical form',
+  (name) => {
+    const text = readFileSync(join(import.meta.dirname, `${name}.dot`), 'utf8');
+    expect(checkDot(text, { nodeTypes: createNodeTypes(), source: name }).violations).toEqual([]);
+    expect(formatDot(text)).toBe(text);
+  },
+);
 
 test.each([
   [
@@ -26,6 +29,7 @@ test.each([
   ],
   ['panel', 'decided', '"notes":"2 of 3 branches succeeded"'],
   ['release', 'Version 1.1.0 HEAD -> main, tag: v1.1.0\\nA module that adds', '"gates":{"check":"success"}'],
+  ['letter', 'A letter to the neighbours', '"stage":"revise","thread":"writer"'],
 ])(
   'P1 P2 %s, killed at every commit point, ends as if it never was: after the choice, between a gate and its retry target, in a branch',
   { timeout: 300_000 },

@@ -15,7 +15,8 @@ function answerTo(prompt: string): string {
 }
 
 export function createAnswers(): ScriptedModels {
-  return createScriptedModels(({ messages: [message] }) =>
-    answerTo(message === undefined || message.role === 'tool' ? '' : textOf(message.content)),
-  );
+  return createScriptedModels(({ messages }) => {
+    const message = messages.at(-1);
+    return answerTo(message === undefined || message.role === 'tool' ? '' : textOf(message.content));
+  });
 }

@@ -197,16 +197,16 @@ function refuseNeeds(
   handlers: ReadonlyMap<string, StageHandler>,
   withheld: Withheld,
 ): void {
+  const refuse = (need: Need, at: number, what: string): void => {
+    const refusal = withheld(need);
+    const fix = 'grant it, or take it out';
+    if (refusal !== undefined)
+      faults.add(at, { rule: permissionRule, message: `${what} is not allowed: ${refusal}`, fix });
+  };
   for (const stage of pipeline.stages.values())
-    for (const need of handlers.get(stage.type)?.needs?.(stage) ?? []) {
-      const refusal = withheld(need);
-      if (refusal !== undefined)
-        faults.add(stage.at, {
-          rule: permissionRule,
-          message: `${stage.id} is not allowed: ${refusal}`,
-          fix: 'grant it, or take the stage out',
-        });
-    }
+    for (const need of handlers.get(stage.type)?.needs?.(stage) ?? []) refuse(need, stage.at, stage.id);
+  const name = pipeline.attributes.text('summary_model');
+  if (name !== '') refuse({ kind: 'model', name }, pipeline.placeOf('summary_model'), 'summary_model');
 }
 
 function inputsOf({ attributes, params }: Pipeline): readonly WorkflowInput[] {

@@ -19,7 +19,7 @@ import { parallelHandler } from '../run/parallel.ts';
 import { restartId, restartsImplementation } from '../run/restarts.ts';
 import { jumpLabel, routeOf, stageImplementation } from '../run/stage-node.ts';
 import type { StageHandler, StageParts } from '../run/stage-parts.ts';
-import { retryOf } from './stage-policy.ts';
+import { retryOf, tellings } from './stage-policy.ts';
 
 /** What a pipeline is compiled with. */
 export interface Compiling {
@@ -38,7 +38,11 @@ const outputsId = 'outputs';
 const jumpsMaxDefault = 10;
 const restartsMaxDefault = 5;
 const endLabel = 'end';
-const reducers = { 'diagnostics.history': 'append', 'diagnostics.failures': 'append' } as const;
+const reducers = {
+  'diagnostics.history': 'append',
+  'diagnostics.failures': 'append',
+  'diagnostics.conversation': 'append',
+} as const;
 
 /** A compiled pipeline. */
 export interface CompiledPipeline {
@@ -142,16 +146,18 @@ class GraphParts {
   readonly #compiling: Compiling;
   readonly #members: ReadonlySet<string>;
   readonly #join: string | undefined;
-  /** Edges that name a fidelity, by the stage they lead to. */
-  readonly #fidelityEdges: ReadonlyMap<string, readonly PipelineEdge[]>;
+  /** Edges that say how much is told, by the stage they lead to. */
+  readonly #tellingEdges: ReadonlyMap<string, readonly PipelineEdge[]>;
 
   /** @param join - where branches end; undefined: it is the run itself */
   constructor(compiling: Compiling, members: ReadonlySet<string>, join: string | undefined) {
     this.#compiling = compiling;
     this.#members = members;
     this.#join = join;
-    const named = compiling.pipeline.edges.filter(({ attributes }) => attributes.has('fidelity'));
-    this.#fidelityEdges = Map.groupBy(named, ({ to }) => to);
+    const named = compiling.pipeline.edges.filter(
+      ({ attributes }) => attributes.has('fidelity') || attributes.has('thread_id'),
+    );
+    this.#tellingEdges = Map.groupBy(named, ({ to }) => to);
   }
 
   add(stage: Stage): void {
@@ -174,7 +180,7 @@ class GraphParts {
         jumpsMax: this.#jumpsMax,
         retry: retryOf(stage, pipeline),
         timeoutMs: stage.attributes.durationMs('timeout'),
-        fidelityOf: fidelities(pipeline, stage, this.#fidelityEdges.get(stage.id) ?? []),
+        tellingOf: tellings(pipeline, stage, this.#tellingEdges.get(stage.id) ?? []),
         withheld: this.#compiling.withheld,
       };
       this.nodes.push(this.#node(stage, parts, branches));
@@ -313,15 +319,4 @@ class GraphParts {
     this.edges.push({ from: stage.id, to: outputsId, label: endLabel, choice });
     for (const to of targets) this.edges.push({ from: stage.id, to, label: jumpLabel(to), choice });
   }
-}
-
-/** The fidelity of an edge before that of its stage, before that of the graph. */
-function fidelities(
-  pipeline: Pipeline,
-  { attributes }: Stage,
-  edges: readonly PipelineEdge[],
-): StageParts['fidelityOf'] {
-  const own = attributes.text('fidelity') || pipeline.attributes.text('default_fidelity') || 'compact';
-  const named = new Map(edges.map((edge) => [`edge ${edge.index}`, edge.attributes.text('fidelity')]));
-  return (edge) => (edge === undefined ? own : (named.get(edge) ?? own));
 }

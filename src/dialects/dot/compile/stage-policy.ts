@@ -1,6 +1,7 @@
-/** How often a stage is tried, and after which delays. */
+/** What holds for a stage by its own attributes, those of edges and those of the graph: how often it is tried, how much it is told. */
 import type { RetryPolicy } from '../../../graph/contracts/node-contract.ts';
-import type { Pipeline, Stage } from '../model/pipeline.ts';
+import type { Pipeline, PipelineEdge, Stage } from '../model/pipeline.ts';
+import type { StageParts, Telling } from '../run/stage-parts.ts';
 
 interface Preset {
   readonly attempts: number;
@@ -34,4 +35,24 @@ export function retryOf({ attributes }: Stage, pipeline: Pipeline): RetryPolicy 
     jitter: 0.5,
     ...(backoff === 'exponential' && { factor }),
   };
+}
+
+/** What the edge says before what its stage says, and that before the graph; a thread may also be that of the block around the stage. */
+export function tellings(
+  { attributes: graph }: Pipeline,
+  { attributes, group }: Stage,
+  edges: readonly PipelineEdge[],
+): StageParts['tellingOf'] {
+  const summaryModel = graph.text('summary_model') || undefined;
+  const telling = (edge: Pick<PipelineEdge, 'attributes'> | undefined): Telling => {
+    const own = (name: string): string => edge?.attributes.text(name) || attributes.text(name);
+    return {
+      fidelity: own('fidelity') || graph.text('default_fidelity') || 'compact',
+      thread: own('thread_id') || graph.text('default_thread') || group,
+      summaryModel,
+    };
+  };
+  const named = new Map(edges.map((edge) => [`edge ${edge.index}`, telling(edge)]));
+  const plain = telling(undefined);
+  return (edge) => named.get(edge ?? '') ?? plain;
 }

@@ -11,10 +11,10 @@ const reserved: ReadonlySet<string> = new Set(['outputs', '__start__', '__end__'
 const heeded: readonly (readonly [readonly string[], readonly string[]])[] = [
   [['prompt'], ['codergen', 'parallel.fan_in']],
   [
-    ['llm_model', 'llm_provider', 'reasoning_effort', 'fidelity'],
+    ['llm_model', 'llm_provider', 'reasoning_effort'],
     ['codergen', 'parallel.fan_in'],
   ],
-  [['auto_status'], ['codergen']],
+  [['fidelity', 'thread_id', 'auto_status'], ['codergen']],
   [['tool_command', 'idempotent'], ['tool']],
   [['human.default_choice'], ['wait.human']],
   [['join_policy', 'error_policy', 'max_parallel'], ['parallel']],

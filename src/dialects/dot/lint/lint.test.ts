@@ -145,14 +145,23 @@ test.each<readonly [string, string, readonly string[]]>([
     ['error human_choices 6:52'],
   ],
   [
-    'inert_attribute: not built',
-    digraph('start -> a -> exit\na [thread_id=t, prompt=x]'),
-    ['warning inert_attribute 6:4'],
+    'inert_attribute: a thread where nothing is told in full',
+    digraph('start -> a -> exit [thread_id=t]\na [thread_id=t, prompt=x]', 'graph [default_thread=t, summary_model=m]'),
+    [
+      'warning inert_attribute 2:23',
+      'warning inert_attribute 2:40',
+      'warning inert_attribute 5:31',
+      'warning inert_attribute 5:31',
+      'warning inert_attribute 6:14',
+    ],
   ],
   [
-    'inert_attribute: full',
-    digraph('start -> a -> exit\na [fidelity=full, prompt=x]'),
-    ['warning inert_attribute 6:4'],
+    'what is told in full or summed up has threads and a model for summaries',
+    digraph(
+      'start -> a [fidelity=full, thread_id=u]\na -> b [fidelity="summary:low"]\nb -> exit\na [fidelity=full, thread_id=t, prompt=x]\nb [prompt=x]',
+      'graph [default_thread=t, summary_model=m]',
+    ),
+    [],
   ],
   [
     'inert_attribute: another type',

@@ -47,6 +47,9 @@ const graphRules: Rules = {
   max_node_visits: integer,
   max_restarts: integer,
   default_fidelity: fidelity,
+  default_thread: text,
+  default_thread_id: { kind: 'text', sameAs: 'default_thread' },
+  summary_model: text,
   'stack.child_dotfile': noChildren,
   'stack.child_workdir': noChildren,
   'tool_hooks.pre': noHooks,
@@ -64,7 +67,7 @@ const nodeRules: Rules = {
   retry_target: text,
   fallback_retry_target: text,
   fidelity,
-  thread_id: later('text', 'stages share no conversation'),
+  thread_id: text,
   class: text,
   timeout: duration,
   llm_model: text,
@@ -93,7 +96,7 @@ const edgeRules: Rules = {
   condition: text,
   weight: integer,
   fidelity,
-  thread_id: later('text', 'stages share no conversation'),
+  thread_id: text,
   loop_restart: boolean,
 };
 

@@ -52,6 +52,8 @@ export interface Stage {
   readonly type: StageType;
   readonly attributes: Attributes;
   readonly classes: readonly string[];
+  /** The class that the innermost block around it gives; undefined: it stands in none with a label. */
+  readonly group: string | undefined;
   /** Whether the file has a statement for it; else only edges name it. */
   readonly isDeclared: boolean;
   /** Offset of where it is first declared, or named where it is not. */

@@ -32,6 +32,7 @@ interface Draft {
   at: number;
   readonly values: Values;
   readonly classes: Set<string>;
+  group: string | undefined;
   /** Whether a statement of its own names it, beside edges. */
   isDeclared: boolean;
 }
@@ -130,10 +131,12 @@ class PipelineReader {
       at,
       values: this.#copyDefaults(node, at),
       classes: new Set<string>(),
+      group: undefined,
       isDeclared: false,
     };
     if (known === undefined) this.#drafts.set(id, draft);
     for (const name of classes) draft.classes.add(name);
+    draft.group ??= classes.at(-1);
     return draft;
   }
 
@@ -168,13 +171,8 @@ class PipelineReader {
         this.#faults.add(at, { rule: name, severity: 'warning', message, fix });
       if (rule === undefined) {
         if (!drawn.has(key)) warn('unknown_attribute', `there is no ${place} attribute ${key}`, guess(key, place));
-      } else if (key.endsWith('fidelity') && value === 'full')
-        warn(
-          'inert_attribute',
-          'stages share no conversation: full tells as much as summary:high',
-          'write summary:high',
-        );
-      else if (rule.inert !== undefined) warn('inert_attribute', `${key} has no effect: ${rule.inert}`, 'take it out');
+      } else if (rule.inert !== undefined)
+        warn('inert_attribute', `${key} has no effect: ${rule.inert}`, 'take it out');
       const isLong = key === 'class' && value.length > classMax;
       const fault = isLong ? `has over ${classMax} characters` : rule && valueFault(rule, value);
       if (fault !== undefined) this.#refuseValue(key, value, fault, valueAt);
@@ -238,7 +236,7 @@ function attributesOf(values: Values): Attributes {
   return new Attributes(new Map([...values].map(([name, { value }]) => [name, value])));
 }
 
-function stageOf({ id, at, values, classes, isDeclared }: Draft, styles: Styles): Stage {
+function stageOf({ id, at, values, classes, group, isDeclared }: Draft, styles: Styles): Stage {
   const own = (values.get('class')?.value ?? '').split(',').map((name) => name.trim());
   const all = [...classes, ...own].filter((name) => name !== '');
   const shape = values.get('shape')?.value ?? 'box';
@@ -252,6 +250,7 @@ function stageOf({ id, at, values, classes, isDeclared }: Draft, styles: Styles)
     type: values.get('type')?.value || (ofShape ?? 'codergen'),
     attributes: new Attributes(complete),
     classes: all,
+    group,
     isDeclared,
     at,
     placeOf: (name) => values.get(name)?.at ?? at,

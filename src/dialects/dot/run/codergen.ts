@@ -1,9 +1,11 @@
 /** A stage for a language model: the prompt, what the run says so far, and what the answer reports of itself. */
-import { textOf } from '../../../graph/contracts/model-contract.ts';
+import { textOf, type ModelMessage } from '../../../graph/contracts/model-contract.ts';
 import type { Stage } from '../model/pipeline.ts';
 import { expand } from './context-keys.ts';
-import { preambleOf } from './preamble.ts';
-import type { StageContext, StageHandler } from './stage-parts.ts';
+import { openThread } from './conversation.ts';
+import { newsOf } from './preamble.ts';
+import { summaryOf } from './summary.ts';
+import type { Asking, StageContext, StageHandler } from './stage-parts.ts';
 import { readReport, reportIn, stageStatuses, type StageOutcome } from './stage-outcome.ts';
 
 /** Of an answer, kept in the context; the whole of it is in the stage's output. */
@@ -13,8 +15,10 @@ export const codergenHandler: StageHandler = {
   effect: 'external',
   isIdempotent: () => true,
   needs: (stage) => [{ kind: 'model', name: modelOf(stage) }],
+  asks: askingOf,
   run: async (stage) => {
-    const answer = await askModel(stage, promptOf(stage));
+    const { earlier, prompt } = stage.asking as Asking;
+    const answer = await askModel(stage, prompt, earlier);
     return { ...outcomeOf(stage, answer), response: answer };
   },
 };
@@ -27,14 +31,18 @@ export function modelOf({ attributes }: Stage): string {
   return provider === '' || model.includes(':') ? model : `${provider}:${model}`;
 }
 
-export async function askModel({ ctx, parts, attributes, step }: StageContext, prompt: string): Promise<string> {
+export async function askModel(
+  { ctx, parts, attributes, step }: StageContext,
+  prompt: string,
+  earlier: readonly ModelMessage[] = [],
+): Promise<string> {
   const effort = attributes.text('reasoning_effort');
   const model = modelOf(parts.stage);
   const [provider = ''] = model.includes(':') ? model.split(':') : [attributes.text('llm_provider')];
   const response = await ctx.models.generate(
     {
       model,
-      messages: [{ role: 'user', content: prompt }],
+      messages: [...earlier, { role: 'user', content: prompt }],
       ...(effort !== '' && provider !== '' && { provider: { [provider]: { reasoningEffort: effort } } }),
     },
     step === undefined ? {} : { idempotencyKey: step.idempotencyKey, signal: step.signal },
@@ -42,14 +50,20 @@ export async function askModel({ ctx, parts, attributes, step }: StageContext, p
   return textOf(response.content);
 }
 
-function promptOf(stage: StageContext): string {
+/** The whole prompt: what the run says so far, as much of it as the fidelity says, what the stage is for, and what it must report. */
+async function askingOf(stage: StageContext): Promise<Asking> {
   const { ctx, parts, attributes } = stage;
-  const own = attributes.text('prompt') || attributes.text('label') || parts.stage.id;
   const edge = ctx.state.scratch['internal.edge'];
-  const preamble = preambleOf(ctx.state, parts.fidelityOf(typeof edge === 'string' ? edge : undefined));
-  return [preamble, expand(own, ctx.state, parts.params), mustReport(stage) ? reportRequest(stage) : '']
-    .filter((part) => part !== '')
-    .join('\n\n');
+  const telling = parts.tellingOf(typeof edge === 'string' ? edge : undefined);
+  const thread = telling.fidelity === 'full' ? openThread(ctx.state, telling.thread, parts.stage.id) : undefined;
+  const preamble = thread?.last === undefined ? await summaryOf(stage, telling) : newsOf(ctx.state, thread.last);
+  const own = attributes.text('prompt') || attributes.text('label') || parts.stage.id;
+  const pieces = [preamble, expand(own, ctx.state, parts.params), mustReport(stage) ? reportRequest(stage) : ''];
+  return {
+    earlier: thread?.messages ?? [],
+    prompt: pieces.filter((piece) => piece !== '').join('\n\n'),
+    thread: thread?.name,
+  };
 }
 
 /** Whether what follows hangs on what the stage says of itself. */

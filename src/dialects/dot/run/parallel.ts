@@ -4,6 +4,7 @@ import type { ChildHandle, ChildResult, NodeContext, StateView } from '../../../
 import { runParts } from '../../../graph/run-parts.ts';
 import type { Branches } from '../model/layout.ts';
 import { asText, contextOf, inheritedKey, isReserved } from './context-keys.ts';
+import { inheritedTurns } from './conversation.ts';
 import type { StageContext, StageHandler } from './stage-parts.ts';
 import { isSuccess, type StageFailure, type StageOutcome, type StageStatus } from './stage-outcome.ts';
 
@@ -45,7 +46,10 @@ async function runBranches(stage: StageContext, work: Work): Promise<StageOutcom
       (needed !== undefined && outcomes.filter(Boolean).length >= needed) || (failsFast && outcomes.includes(false))
     );
   };
-  const input = { [inheritedKey]: { ...contextOf(ctx.state), 'parallel.stage': parts.stage.id } };
+  const input = {
+    [inheritedKey]: { ...contextOf(ctx.state), 'parallel.stage': parts.stage.id },
+    ...inheritedTurns(ctx.state),
+  };
   const atOnce = attributes.integer('max_parallel') ?? atOnceDefault;
   await runParts(ctx, work.entries, { atOnce, isOrdered: true }, async (part, entry) => {
     if (isDecided()) return false;

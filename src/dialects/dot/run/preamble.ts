@@ -1,6 +1,7 @@
 /** What the prompt of a stage is told of the run so far: by fidelity, more or less of it. */
 import type { StateView } from '../../../graph/contracts/node-contract.ts';
 import { asText, contextOf, contextValue } from './context-keys.ts';
+import type { Turn } from './conversation.ts';
 import type { StageOutput } from './stage-outcome.ts';
 
 interface Amount {
@@ -20,31 +21,61 @@ const amounts: Readonly<Record<string, Amount>> = {
   compact,
   'summary:medium': { total: 6_000, stages: 20, value: 500, answer: 3_000 },
   'summary:high': { total: 12_000, stages: 100, value: 1_000, answer: 8_000 },
+  /** For a model that sums it up. */
+  whole: { total: 200_000, stages: 1_000, value: 20_000, answer: 50_000 },
 };
 
 /** Values that say nothing beside what else is told. */
 const untold = /^(?:graph\.|internal\.|current_node$|last_response$|last_stage$|outcome$|preferred_label$)/;
 
-/** `` where there is nothing to tell. */
+/** `` where there is nothing to tell. A conversation that begins is told as much as `summary:high`. */
 export function preambleOf(state: StateView, fidelity: string): string {
-  // Stages share no conversation, so all that there is of one is what can be summed up of it.
   const amount = amounts[fidelity === 'full' ? 'summary:high' : fidelity] ?? compact;
-  const parts = [
+  return joined(amount, [
     section('Goal', asText(contextValue(state, 'graph.goal'))),
-    section('Stages so far', historyOf(state, amount.stages)),
+    section('Stages so far', stagesOf(historyOf(state), amount.stages)),
     section('Context', valuesOf(state, amount.value)),
-    section(`Answer of ${asText(contextValue(state, 'last_stage'))}`, answerOf(state, amount.answer)),
-  ];
-  const text = parts.filter((part) => part !== '').join('\n\n');
-  return cut(text, amount.total);
+    answerSection(state, amount.answer),
+  ]);
+}
+
+/** What a thread that goes on is told: what other stages did since its last turn. */
+export function newsOf(state: StateView, { stage, after }: Turn): string {
+  const amount = amounts['summary:high'] ?? compact;
+  // The stage of that turn itself stands first behind it.
+  const since = historyOf(state).slice(after + 1);
+  if (since.length === 0) return '';
+  return joined(amount, [
+    section('Stages since then', stagesOf(since, amount.stages)),
+    section('Context', valuesOf(state, amount.value)),
+    asText(contextValue(state, 'last_stage')) === stage ? '' : answerSection(state, amount.answer),
+  ]);
+}
+
+function joined({ total }: Amount, parts: readonly string[]): string {
+  return cut(parts.filter((part) => part !== '').join('\n\n'), total);
+}
+
+function answerSection(state: StateView, length: number): string {
+  return section(`Answer of ${asText(contextValue(state, 'last_stage'))}`, answerOf(state, length));
+}
+
+/** A stage that ended, and how. */
+interface Ended {
+  readonly stage: string;
+  readonly outcome: string;
+}
+
+/** Stages in the order in which they ended. */
+export function historyOf({ diagnostics }: StateView): readonly Ended[] {
+  return (diagnostics['history'] ?? []) as readonly Ended[];
 }
 
 function section(title: string, text: string): string {
   return text === '' ? '' : `${title}:\n${text}`;
 }
 
-function historyOf({ diagnostics }: StateView, count: number): string {
-  const history = (diagnostics['history'] ?? []) as readonly { readonly stage: string; readonly outcome: string }[];
+function stagesOf(history: readonly Ended[], count: number): string {
   const told = count === 0 ? [] : history.slice(-count);
   const left = history.length - told.length;
   const lines = told.map(({ stage, outcome }) => `- ${stage}: ${outcome}`);

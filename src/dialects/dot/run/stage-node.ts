@@ -9,8 +9,17 @@ import {
 } from '../../../graph/contracts/node-contract.ts';
 import { contextValue, isReserved } from './context-keys.ts';
 import { chooseEdge } from './choose-edge.ts';
-import type { StageHandler, StageParts } from './stage-parts.ts';
-import { checkedOutcome, isSuccess, type StageFailure, type StageOutcome, type StageOutput } from './stage-outcome.ts';
+import type { Turn } from './conversation.ts';
+import { historyOf } from './preamble.ts';
+import type { Asking, StageHandler, StageParts } from './stage-parts.ts';
+import {
+  checkedOutcome,
+  isSuccess,
+  type StageEnd,
+  type StageFailure,
+  type StageOutcome,
+  type StageOutput,
+} from './stage-outcome.ts';
 
 /** The outcome of a failed step, in the data of its failure. */
 const resultKey = 'result';
@@ -45,7 +54,7 @@ export function stageImplementation(
   };
 }
 
-async function perform(ctx: NodeContext, handler: StageHandler, parts: StageParts): Promise<StageOutcome> {
+async function perform(ctx: NodeContext, handler: StageHandler, parts: StageParts): Promise<StageEnd> {
   const { stage, retry, timeoutMs, withheld } = parts;
   const context = {
     ctx,
@@ -65,17 +74,34 @@ async function perform(ctx: NodeContext, handler: StageHandler, parts: StagePart
     ...(handler.isIdempotent?.(stage) === true && { idempotent: true }),
     ...(timeoutMs !== undefined && { timeoutMs }),
   };
-  return guarded(
+  let asking: Asking | undefined;
+  const result = await guarded(
     ctx,
-    () =>
-      ctx.step('work', options, async (step) => {
-        const result = checkedOutcome(await handler.run({ ...context, step }));
+    async () => {
+      asking = await handler.asks?.(context);
+      return ctx.step('work', options, async (step) => {
+        const result = checkedOutcome(await handler.run({ ...context, step, ...(asking !== undefined && { asking }) }));
         if (result.status === 'fail') throw failed(result, verdictCode);
         if (result.status === 'retry') throw failed(result, retryCode);
         return result;
-      }),
+      });
+    },
     stage.attributes.flag('allow_partial'),
   );
+  const turn = turnOf(ctx, stage.id, asking, result);
+  return { ...result, ...(turn !== undefined && { turn }) };
+}
+
+/** What the stage added to its thread; nothing, where nobody answered. */
+function turnOf(
+  { state }: NodeContext,
+  stage: string,
+  asking: Asking | undefined,
+  { response }: StageOutcome,
+): Turn | undefined {
+  if (asking?.thread === undefined || response === undefined) return undefined;
+  const { thread, prompt } = asking;
+  return { thread, stage, prompt, answer: response, after: historyOf(state).length };
 }
 
 /** A failure with an outcome of the stage's own; whatever it did has come to its end. */
@@ -110,14 +136,14 @@ async function guarded(
   }
 }
 
-function refuseReserved(result: StageOutcome): StageOutcome {
+function refuseReserved(result: StageEnd): StageEnd {
   const taken = Object.keys(result.contextUpdates ?? {}).find((key) => isReserved(key));
   if (taken === undefined) return result;
   return { status: 'fail', failureReason: `it may not write ${taken} into the context: that belongs to the engine` };
 }
 
 /** What a settled stage leaves behind. A failure that nothing takes fails its node, and so the run, with the stage's reason. */
-function settle(ctx: NodeContext, parts: StageParts, result: StageOutcome): unknown {
+function settle(ctx: NodeContext, parts: StageParts, result: StageEnd): unknown {
   const { stage } = parts;
   const scratch: Record<string, unknown> = { ...result.contextUpdates, current_node: stage.id };
   const isPassing = stage.type === 'conditional';
@@ -154,6 +180,7 @@ function settle(ctx: NodeContext, parts: StageParts, result: StageOutcome): unkn
     diagnostics: {
       history: [{ stage: stage.id, outcome: result.status }],
       ...(failures.length > 0 && { failures }),
+      ...(result.turn !== undefined && { conversation: [result.turn] }),
     },
   } as never);
 }

@@ -1,5 +1,6 @@
 /** How a stage ended: what handlers return, what is recorded of it, and what a stage may say of itself. */
 import { isReserved } from './context-keys.ts';
+import type { Turn } from './conversation.ts';
 
 export const stageStatuses = ['success', 'partial_success', 'retry', 'fail', 'skipped'] as const;
 export type StageStatus = (typeof stageStatuses)[number];
@@ -22,6 +23,11 @@ export interface StageOutcome {
   readonly gates?: Readonly<Record<string, StageStatus>>;
   /** Of a parallel stage: what failed in its branches. */
   readonly failures?: readonly StageFailure[];
+}
+
+/** How a stage ended, with what its node knows of it. */
+export interface StageEnd extends StageOutcome {
+  readonly turn?: Turn;
 }
 
 /** A stage that failed, and where the run went on from there; null: nowhere. */

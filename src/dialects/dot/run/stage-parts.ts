@@ -1,9 +1,28 @@
 /** What handlers know: the stage they work for, and the run they work in. */
 import type { NodeContext, RetryPolicy, StepContext } from '../../../graph/contracts/node-contract.ts';
+import type { ModelMessage } from '../../../graph/contracts/model-contract.ts';
 import type { Need } from '../../../graph/contracts/node-type.ts';
 import type { Stage } from '../model/pipeline.ts';
 import type { Ways } from './choose-edge.ts';
 import type { StageOutcome } from './stage-outcome.ts';
+
+/** How much of the run a prompt is told. */
+export interface Telling {
+  readonly fidelity: string;
+  /** Under `full`: the conversation it goes on in; undefined: the file names none. */
+  readonly thread: string | undefined;
+  /** The model that tells a summary; undefined: it is told by rule. */
+  readonly summaryModel: string | undefined;
+}
+
+/** What a model is asked, made before the step in which it is. */
+export interface Asking {
+  /** Earlier turns of the thread. */
+  readonly earlier: readonly ModelMessage[];
+  readonly prompt: string;
+  /** The thread that it goes on in; undefined: it begins and ends with this prompt. */
+  readonly thread: string | undefined;
+}
 
 /** A stage, ready to be run. */
 export interface StageParts {
@@ -18,8 +37,8 @@ export interface StageParts {
   readonly jumpsMax: number;
   readonly retry: RetryPolicy;
   readonly timeoutMs: number | undefined;
-  /** Fidelity of the edges that lead to it, by their labels in the graph. */
-  readonly fidelityOf: (edge: string | undefined) => string;
+  /** How much of the run its prompt is told, by the edge that led to it. */
+  readonly tellingOf: (edge: string | undefined) => Telling;
   /** Why something it reaches for is not granted; undefined: it is. */
   readonly withheld: ((need: Need) => string | undefined) | undefined;
 }
@@ -34,6 +53,8 @@ export interface StageContext {
   readonly value: (key: string) => unknown;
   /** Of a handler with `effect`: the step that it is run in. */
   readonly step?: StepContext;
+  /** What `asks` of the handler gave. */
+  readonly asking?: Asking;
 }
 
 /** The code behind a type of stage. */
@@ -47,6 +68,8 @@ export interface StageHandler {
   readonly isIdempotent?: (stage: Stage) => boolean;
   /** What it reaches for. */
   readonly needs?: (stage: Stage) => readonly Need[];
+  /** Of stages that ask a model: what is asked. It is called before the step, and may have steps of its own. */
+  readonly asks?: (stage: StageContext) => Promise<Asking> | Asking;
   /** @throws anything: the stage has failed, and is tried again if attempts are left */
   readonly run: (stage: StageContext) => Promise<StageOutcome> | StageOutcome;
 }

@@ -1,0 +1,29 @@
+/** Rules of what prompts are told: threads where nothing is told in full, and models for summaries that nothing asks for. */
+import type { Report } from './report.ts';
+
+export function lintTelling({ pipeline, warn }: Report): void {
+  const { attributes: graph, placeOf: placeOfGraph, stages, edges } = pipeline;
+  const general = graph.text('default_fidelity');
+  const used = new Set<string>();
+  const inert = (at: number, what: string, fix: string): void => warn('inert_attribute', at, what, fix);
+  const ofStage = (id: string): string => stages.get(id)?.attributes.text('fidelity') || general;
+  const incoming = Map.groupBy(edges, ({ to }) => to);
+  for (const { id, type, attributes, placeOf, at } of stages.values()) {
+    if (type !== 'codergen') continue;
+    const told = [ofStage(id), ...(incoming.get(id) ?? []).map((edge) => edge.attributes.text('fidelity'))];
+    for (const fidelity of told) used.add(fidelity);
+    if (attributes.has('thread_id') && placeOf('thread_id') !== at && !told.includes('full'))
+      inert(placeOf('thread_id'), `thread_id of ${id} has no effect: it is never told in full`, 'add fidelity=full');
+  }
+  for (const { to, attributes, placeOf } of edges)
+    if (attributes.has('thread_id') && (attributes.text('fidelity') || ofStage(to)) !== 'full')
+      inert(
+        placeOf('thread_id'),
+        `thread_id has no effect: ${to} is not told in full on this way`,
+        'add fidelity=full',
+      );
+  if (graph.has('default_thread') && !used.has('full'))
+    inert(placeOfGraph('default_thread'), 'default_thread has no effect: no stage is told in full', 'take it out');
+  if (graph.has('summary_model') && ![...used].some((fidelity) => fidelity.startsWith('summary:')))
+    inert(placeOfGraph('summary_model'), 'summary_model has no effect: no stage is told a summary', 'take it out');
+}
