@@ -42,7 +42,7 @@ export type { CompileOptions } from './dialects/code/run-options.ts';
 export type { TypedState } from './dialects/code/typed-state.ts';
 export type { Workflow, WorkflowResult, WorkflowState } from './dialects/code/workflow.ts';
 export { previewCost, type PreviewCost } from './engine/runs/preview-cost.ts';
-export type { CheckpointRef, Engine, StreamEvent } from './engine/api.ts';
+export type { CheckpointRef, Engine, StreamEvent, WholeCheckpoint } from './engine/api.ts';
 export { schedule, type ScheduledGraph } from './app/schedules/schedule.ts';
 export type { ScheduleOptions } from './app/schedules/keep-schedule.ts';
 export { createWorker, type Worker, type WorkerOptions } from './app/worker.ts';
@@ -70,6 +70,7 @@ export type { RemovedRuns } from './history/shorten/remove-run.ts';
 export type { Finding } from './history/verify/finding.ts';
 export type { Fault, VerifyReport } from './history/verify/verify.ts';
 export type { Verification } from './history/verify/verify-place.ts';
+export type { GraphState, NodeResult } from './ports/checkpoint-store.ts';
 export type { RunSchedule, Schedule } from './ports/schedule.ts';
 export type {
   Admission,

@@ -17,6 +17,20 @@ export const storesMutants: readonly Mutant[] = [
     tests: ['test/checkpoints/in-memory.test.ts'],
   },
   {
+    name: "another runtime's checkpoint is stored whole each time",
+    file: 'src/app/checkpoint-store/saved-tree.ts',
+    old: '  if (isPlainObject(before) && isPlainObject(after)) {',
+    new: '  if (isPlainObject(before) && isPlainObject(after) && path.length < 2) {',
+    tests: ['test/checkpoints/over-store.test.ts'],
+  },
+  {
+    name: 'a checkpoint does not tell what routing passed by',
+    file: 'src/engine/runs/whole-checkpoint.ts',
+    old: 'const passedBy = graph === undefined ?',
+    new: 'const passedBy = graph !== undefined ?',
+    tests: ['test/history/open-history.test.ts'],
+  },
+  {
     name: "memory: a run within another's lease is claimed",
     file: 'src/stores/memory/memory-tables.ts',
     old: 'if (run.owner !== undefined && isClaimed(run, now) && run.owner !== request.takeFrom) {',

@@ -25,6 +25,7 @@ import type {
   RunResult,
   StartOptions,
   StreamEvent,
+  WholeCheckpoint,
   TakenRun,
   TakeUpOptions,
 } from './api.ts';
@@ -41,6 +42,7 @@ import { momentOf, type Moment } from './run/standing.ts';
 import { postSignal } from './runs/signal.ts';
 import { requireRun } from './runs/require-run.ts';
 import { inspectRow, restingHandle } from './runs/resting-run.ts';
+import { readWholeCheckpoint } from './runs/whole-checkpoint.ts';
 import { Wakes } from './runs/wakes.ts';
 
 /** Makes an engine. Nothing happens until it is called; it keeps no state but the runs it advances now. */
@@ -178,6 +180,11 @@ class CairnEngine implements Engine {
   async inspect(runId: string, seq?: number): Promise<RunResult> {
     const run = await requireRun(this.#env, runId);
     return inspectRow(this.#env, run, await findGraphOf(this.#options, run), seq);
+  }
+
+  async checkpoint(runId: string, seq?: number): Promise<WholeCheckpoint> {
+    const run = await requireRun(this.#env, runId);
+    return readWholeCheckpoint(this.#env, run, await findGraphOf(this.#options, run), seq);
   }
 
   async waits(runId: string): Promise<readonly OpenQuestion[]> {

@@ -10,11 +10,17 @@ export interface GraphState {
 }
 
 /** What became of a node that has completed. */
-export interface NodeResult {
+export interface NodeResult<Output = unknown> {
   readonly effectClass: EffectClass;
-  readonly output: unknown;
+  readonly output: Output;
   /** 0 where it was less than one, or is not known. */
   readonly durationMs: number;
+}
+
+/** What a run had read of its memory and was about to write into it. */
+export interface MemorySnapshot {
+  readonly reads: readonly { readonly traceId: string; readonly content: string; readonly strength: number }[];
+  readonly pendingWrites: readonly { readonly type: string; readonly content: string; readonly scope: string }[];
 }
 
 /** A run at one of its checkpoints: all that is needed to go on from it. Plain JSON. */
@@ -27,6 +33,8 @@ export interface Checkpoint {
   /** Epoch ms. */
   readonly timestamp: number;
   readonly state: GraphState;
+  /** Of runtimes that take one; Cairn does not. */
+  readonly memorySnapshot?: MemorySnapshot;
   /** By node id. */
   readonly nodeResults: Readonly<Record<string, NodeResult>>;
   readonly visitedNodes: readonly string[];
@@ -52,15 +60,17 @@ export interface CheckpointMetadata {
 /**
  * Where whole checkpoints are kept. It knows no claims and no messages: two processes that go on with one run at the same time are not
  * kept apart, and an answer is safe only when the run has taken it in.
+ *
+ * @typeParam Saved - what the checkpoints hold, where it is more than is named here
  */
-export interface ICheckpointStore {
+export interface ICheckpointStore<Saved extends Checkpoint = Checkpoint> {
   /** Replaces one of the same id. A run goes on only when it has resolved. */
-  save(checkpoint: Checkpoint): Promise<void>;
+  save(checkpoint: Saved): Promise<void>;
   /** Null: there is none of this id. */
-  get(checkpointId: string): Promise<Checkpoint | null>;
+  get(checkpointId: string): Promise<Saved | null>;
   /** The newest of a run, or of a run at a node. */
-  load(runId: string, nodeId?: string): Promise<Checkpoint | null>;
-  latest(runId: string): Promise<Checkpoint | null>;
+  load(runId: string, nodeId?: string): Promise<Saved | null>;
+  latest(runId: string): Promise<Saved | null>;
   /** Newest first. */
   list(graphId: string, options?: { readonly limit?: number; readonly runId?: string }): Promise<CheckpointMetadata[]>;
   delete(checkpointId: string): Promise<void>;

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { AgentGraph, END, humanNode, outcome, START } from '../../src/index.ts';
-import { InMemoryCheckpointStore, type ICheckpointStore } from '../../src/stores/checkpoint/index.ts';
+import { InMemoryCheckpointStore, type ICheckpointStore } from '../../src/app/checkpoint-store/index.ts';
 
 const sent: string[] = [];
 

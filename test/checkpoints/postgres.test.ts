@@ -6,7 +6,7 @@ import ts from 'typescript-5.9';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { z } from 'zod';
 import { AgentGraph, END, humanNode, outcome, START } from '../../src/index.ts';
-import type { CheckpointKeeper, CheckpointMetadata, GraphState } from '../../src/stores/checkpoint/index.ts';
+import type { CheckpointKeeper, CheckpointMetadata, GraphState } from '../../src/app/checkpoint-store/index.ts';
 import { startPostgres, type PostgresServer } from '../support/postgres-server.ts';
 
 let server: PostgresServer | string;

@@ -86,6 +86,49 @@ test('H1 a program lists, logs, shows, compares and names what runs left, by the
   await store.close();
 });
 
+test('C9 a checkpoint is one value: its state, the results of its nodes, what was passed by, and where it goes on', async () => {
+  const app = new AgentGraph({ input: z.object({ amount: z.number() }) }, { id: 'refund' })
+    .addNode('check', () => ({ isFine: true }))
+    .addNode('approve', humanNode({ prompt: 'Pay it back?', choices: ['yes', 'no'] }))
+    .addNode('pay', ({ state }) => `paid ${state.input.amount}`, { effectClass: 'external' })
+    .addNode('refuse', () => 0)
+    .addEdge(START, 'check')
+    .addEdge('check', 'approve')
+    .addConditionalEdge('approve', ({ state }) => (state.outputs.approve === 'yes' ? 'pay' : 'refuse'), [
+      'pay',
+      'refuse',
+    ])
+    .addEdge('pay', END)
+    .addEdge('refuse', END)
+    .compile();
+  const seen: string[] = [];
+  for await (const event of app.stream({ amount: 40 }, { runId: 'r' }))
+    if (event.type === 'checkpoint') seen.push((await app.checkpoint(event.checkpointId)).nodeId);
+  expect([seen[0], seen.at(-1)]).toEqual([START, 'approve']);
+
+  const paused = await app.checkpoint('r');
+  expect(paused).toMatchObject({
+    graphId: 'refund',
+    runId: 'r',
+    nodeId: 'approve',
+    visitedNodes: ['check'],
+    skippedNodes: [],
+    pendingEdges: ['check->approve'],
+  });
+  expect(paused.id).toBe((await app.history.locate('r')).checkpointId);
+  await app.resume('r', { answers: { approve: 'yes' } });
+  const { nodeResults, visitedNodes, skippedNodes, pendingEdges, state } = await app.checkpoint('r');
+  expectTypeOf(nodeResults.check?.output).toEqualTypeOf<{ isFine: boolean } | undefined>();
+  expectTypeOf(visitedNodes).toEqualTypeOf<readonly ('check' | 'approve' | 'pay' | 'refuse')[]>();
+  expect(nodeResults).toEqual({
+    check: { effectClass: 'pure', output: { isFine: true }, durationMs: expect.any(Number) as number },
+    approve: { effectClass: 'human', output: 'yes', durationMs: expect.any(Number) as number },
+    pay: { effectClass: 'external', output: 'paid 40', durationMs: expect.any(Number) as number },
+  });
+  expect([visitedNodes, skippedNodes, pendingEdges]).toEqual([['check', 'approve', 'pay'], ['refuse'], []]);
+  expect(state.outputs.pay).toBe('paid 40');
+});
+
 test('D17 D22 a program cleans up by settings, of all graphs or of each; a dry run changes nothing', async () => {
   const store = openSqliteStore({ path: join(folder, 'runs.db') });
   const app = makeGraph().compile({ store });

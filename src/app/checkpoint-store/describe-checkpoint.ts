@@ -1,8 +1,9 @@
 /** A checkpoint of a run, as a checkpoint store keeps it. */
-import { START, END, type Graph } from '../../graph/graph.ts';
+import { START, type Graph } from '../../graph/graph.ts';
 import { checkpointId, decodeCheckpoint } from '../../history/stored/checkpoint.ts';
+import { durationsOf, nodeOf, positionsOf, resultOfNode } from '../../engine/runs/whole-checkpoint.ts';
 import { viewState } from '../../history/read/state-view.ts';
-import type { Checkpoint, NodeResult } from '../../ports/checkpoint-store.ts';
+import type { Checkpoint } from '../../ports/checkpoint-store.ts';
 import type { CheckpointRow, RunRow } from '../../ports/store.ts';
 import { encodeValue } from '../../state/values/codec.ts';
 import type { RunTree } from '../../state/tree.ts';
@@ -22,31 +23,21 @@ interface Described {
   readonly history: string;
 }
 
-/** Edges that are parallel are told apart by a number behind the target's id. */
-const targetsOf = (fired: readonly string[]): readonly string[] => fired.map((key) => key.replace(/#\d+$/u, ''));
-
 /** The whole of a run at one of its checkpoints. */
 export function describeCheckpoint({ run, row, root, graph, before, history }: Described): Checkpoint {
   const { input, scratch, artifacts, diagnostics, outputs } = viewState(root).state;
   const { change } = decodeCheckpoint({ runKey: run.key, seq: row.seq }, undefined, row);
-  const durations = new Map(
-    change.flatMap(({ kind, node, durationMs }) =>
-      kind === 'settle' && node?.length === 1 ? [[node[0] ?? '', durationMs ?? 0] as const] : [],
-    ),
-  );
-  const nodes = Object.entries(root.frame.nodes).filter(([id]) => id !== START && id !== END);
-  const completed = nodes.filter(([, { status }]) => status === 'completed').map(([id]) => id);
-  const resultOf = (id: string): NodeResult => ({
-    effectClass: graph?.nodes[graph.nodeIndex.get(id) ?? -1]?.effect ?? 'pure',
-    output: plain(outputs[id]),
-    durationMs: durations.get(id) ?? before?.nodeResults[id]?.durationMs ?? 0,
+  const durations = new Map(durationsOf(change));
+  const positions = positionsOf(root, graph);
+  const results = positions.visitedNodes.map((id) => {
+    const durationMs = durations.get(id) ?? before?.nodeResults[id]?.durationMs;
+    return [id, resultOfNode(graph, id, plain(outputs[id]), durationMs)] as const;
   });
-  const settled = new Set(nodes.filter(([, { fired }]) => fired !== undefined).map(([id]) => id));
   return {
     id: checkpointId(run.key, row.seq),
     graphId: run.graphId,
     runId: run.runId,
-    nodeId: change.findLast(({ node }) => node !== undefined)?.node?.[0] ?? START,
+    nodeId: nodeOf(change) ?? before?.nodeId ?? START,
     timestamp: row.at,
     state: {
       input: plain(input),
@@ -54,14 +45,8 @@ export function describeCheckpoint({ run, row, root, graph, before, history }: D
       artifacts: plain(artifacts),
       diagnostics: plain(diagnostics),
     },
-    nodeResults: Object.fromEntries(completed.map((id) => [id, resultOf(id)])),
-    visitedNodes: completed,
-    skippedNodes: nodes.filter(([, { status }]) => status === 'skipped').map(([id]) => id),
-    pendingEdges: Object.entries(root.frame.nodes).flatMap(([from, { fired = [] }]) =>
-      targetsOf(fired)
-        .filter((to) => to !== END && !settled.has(to))
-        .map((to) => `${from}->${to}`),
-    ),
+    nodeResults: Object.fromEntries(results),
+    ...positions,
     history,
   };
 }

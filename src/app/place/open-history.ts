@@ -1,5 +1,6 @@
 /** The histories of a store, for programs that have no graph at hand. */
 import { History } from '../../history/history.ts';
+import type { WritePlace } from '../../history/place/place.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
 import type { Store } from '../../ports/store.ts';
 import { blobsBeside } from './blobs-beside.ts';
@@ -17,11 +18,16 @@ export interface HistoryOptions {
   readonly byPrefix?: boolean;
 }
 
+/** Where the histories of a store are kept. @throws CONFIG_INVALID a store of another kind without a blob store */
+export function openPlace(store: Store, options: HistoryOptions = {}): WritePlace {
+  const { blobs = blobsBeside(store), tenant = defaultTenant } = options;
+  return { tenant, store, blobs, ids: createSystemIds(), isWorkerDead, now: Date.now };
+}
+
 /**
  * The history of every run in a store, whichever graph it has. The store stays the caller's, who closes it.
  * @throws CONFIG_INVALID a store of another kind without a blob store
  */
 export function openHistory(store: Store, options: HistoryOptions = {}): History {
-  const { blobs = blobsBeside(store), tenant = defaultTenant, byPrefix = false } = options;
-  return new History({ tenant, store, blobs, ids: createSystemIds(), isWorkerDead, now: Date.now }, { byPrefix });
+  return new History(openPlace(store, options), { byPrefix: options.byPrefix ?? false });
 }

@@ -9,6 +9,7 @@ import type {
   RunHandle,
   RunResult,
   StreamEvent,
+  WholeCheckpoint,
 } from '../../engine/api.ts';
 import { findWait } from '../../engine/admit/find-wait.ts';
 import { CairnError } from '../../errors.ts';
@@ -235,6 +236,16 @@ export class CompiledGraph<
   async inspect(target: RunTarget): Promise<Result> {
     const { runId, seq, isHead } = await this.engine.locate(target);
     return this.#present(await this.engine.inspect(runId, isHead ? undefined : seq));
+  }
+
+  /**
+   * A run at its newest checkpoint or the one named, as one value: its state, the result of each node that completed, what was passed
+   * by, and where it goes on. It reads the history up to there. @throws as {@link CompiledGraph.inspect}
+   */
+  async checkpoint(target: RunTarget): Promise<WholeCheckpoint<RecordedState<Result['state']>>> {
+    const { runId, seq } = await this.engine.locate(target);
+    const whole: WholeCheckpoint<unknown> = await this.engine.checkpoint(runId, seq);
+    return whole as WholeCheckpoint<RecordedState<Result['state']>>;
   }
 
   /** Events of a run, whichever process started it. Ends when the run is paused or has ended. */

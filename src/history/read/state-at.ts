@@ -1,5 +1,6 @@
 /** The values of a run at a checkpoint, or a part of them. */
 import { CairnError } from '../../errors.ts';
+import type { RunTree } from '../../state/tree.ts';
 import { loadState } from '../load/load.ts';
 import type { StatePlace } from '../place/place.ts';
 import type { ResolvedReference } from './references.ts';
@@ -14,7 +15,12 @@ export async function readStateAt(
   { store, blobs }: Pick<StatePlace, 'store' | 'blobs'>,
   { run, seq }: ResolvedReference,
 ): Promise<StateAt> {
-  const { state, spent, saved } = viewState((await loadState(store, blobs, run, seq)).root);
+  return stateOf((await loadState(store, blobs, run, seq)).root);
+}
+
+/** The like of a tree that is at hand. */
+export function stateOf(root: RunTree): StateAt {
+  const { state, spent, saved } = viewState(root);
   return { ...state, ...(spent && { spent }), ...(saved && { saved }) };
 }
 

@@ -1,4 +1,5 @@
 /** The door `cairn-workflows/checkpoint`: checkpoint stores, of which each checkpoint is whole. */
+export { checkpointStoreOver } from './checkpoint-store-over.ts';
 export { InMemoryCheckpointStore } from './in-memory-checkpoint-store.ts';
 export type {
   Checkpoint,
@@ -6,5 +7,6 @@ export type {
   CheckpointMetadata,
   GraphState,
   ICheckpointStore,
+  MemorySnapshot,
   NodeResult,
 } from '../../ports/checkpoint-store.ts';

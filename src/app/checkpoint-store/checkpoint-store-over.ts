@@ -1,0 +1,243 @@
+/**
+ * A store of ours behind the interface of checkpoint stores, for runtimes that know no other. Each of their runs is a run here, each
+ * checkpoint one of its, stored as what differs from the one before and tagged with the id that it came with: so it can be logged, shown,
+ * compared, exported and backed up as any other.
+ */
+import { randomUUID } from 'node:crypto';
+import { CairnError } from '../../errors.ts';
+import { loadState, readOwner, type LoadedState } from '../../history/load/load.ts';
+import { SnapshotPolicy } from '../../history/load/snapshot-policy.ts';
+import { writeStoredSnapshot } from '../../history/load/write-snapshot.ts';
+import { readAllRuns } from '../../history/place/all-rows.ts';
+import type { WritePlace } from '../../history/place/place.ts';
+import { withClaim } from '../../history/place/with-claim.ts';
+import { checkTagName } from '../../history/read/tag-checkpoint.ts';
+import { removeCheckpoint } from '../../history/shorten/remove-checkpoint.ts';
+import { removeRun } from '../../history/shorten/remove-run.ts';
+import type { Change, ChangePart } from '../../history/stored/change.ts';
+import { decodeCheckpoint, encodeCheckpoint, rootChecksum, runKeyOf } from '../../history/stored/checkpoint.ts';
+import type { Checkpoint, CheckpointMetadata, GraphState, ICheckpointStore } from '../../ports/checkpoint-store.ts';
+import type { RunRow, Store, TagRow } from '../../ports/store.ts';
+import { TreeWriter } from '../../state/tree-writer.ts';
+import type { RunTree } from '../../state/tree.ts';
+import { openPlace, type HistoryOptions } from '../place/open-history.ts';
+import { beginTree, checkpointIn, patchTree, saveIntoTree } from './saved-tree.ts';
+
+/** A checkpoint as it is found again: the run it is in, and its tag there. */
+interface Found {
+  readonly run: RunRow;
+  readonly tag: TagRow;
+}
+
+class CheckpointStoreOver<Saved extends Checkpoint> implements ICheckpointStore<Saved> {
+  readonly #place: WritePlace;
+  readonly #store: Store;
+  /** The last save of each run that is saved here: a run's saves are made one after another. */
+  readonly #saving = new Map<string, Promise<void>>();
+  /** The runs that checkpoints of these ids were last found in. */
+  readonly #runs = new Map<string, string>();
+
+  constructor(place: WritePlace) {
+    this.#place = place;
+    this.#store = place.store;
+  }
+
+  async save(checkpoint: Saved): Promise<void> {
+    checkTagName(checkpoint.id);
+    // What the caller changes from now on is not of this checkpoint.
+    const saved = JSON.parse(JSON.stringify(checkpoint)) as Checkpoint;
+    const before = this.#saving.get(saved.runId) ?? Promise.resolve();
+    const saving = before.catch(() => undefined).then(() => this.#save(saved));
+    this.#saving.set(saved.runId, saving);
+    await saving.finally(() => {
+      if (this.#saving.get(saved.runId) === saving) this.#saving.delete(saved.runId);
+    });
+  }
+
+  async #save(saved: Checkpoint): Promise<void> {
+    const run = await this.#store.readRun({ tenant: this.#place.tenant, runId: saved.runId });
+    if (run === undefined) {
+      const writer = new TreeWriter({} as RunTree);
+      beginTree(writer);
+      saveIntoTree(writer, saved);
+      const change = [{ kind: 'start' }, describeSave(saved)] as const;
+      return this.#admit(saved, { seq: 0, checksum: rootChecksum, change, writer });
+    }
+    await withClaim(this.#place, run, async (claim, { key, head, tenant, runId }) => {
+      const loaded = await loadState(this.#store, this.#place.blobs, run, head);
+      const writer = new TreeWriter(loaded.root);
+      saveIntoTree(writer, saved);
+      const seq = head + 1;
+      const change = JSON.stringify([describeSave(saved)]);
+      const row = encodeCheckpoint({ runKey: key, seq }, loaded.checksum, saved.timestamp, change, writer.delta.take());
+      const { durability } = this.#store.capabilities;
+      await this.#store.commit({ claim, checkpoint: { seq, at: saved.timestamp, ...row }, durability });
+      await this.#store.tagCheckpoint({ tenant, runId }, { name: saved.id, seq });
+      await this.#keepShort({ ...run, head: seq }, loaded, row.body.byteLength);
+    });
+  }
+
+  /** A run's newest state stays about as cheap to read as it is large. */
+  async #keepShort(run: RunRow, { cost }: LoadedState, sizeBytes: number): Promise<void> {
+    const policy = new SnapshotPolicy(cost);
+    policy.onCommit(sizeBytes);
+    if (policy.isDue) await writeStoredSnapshot(this.#store, this.#place.blobs, run, run.head);
+  }
+
+  /** Begins a run of ours with its first checkpoint: the first that is saved of one of theirs, or that of a fork. */
+  async #admit(
+    { id, runId, graphId, timestamp: at }: Pick<Checkpoint, 'id' | 'runId' | 'graphId' | 'timestamp'>,
+    first: {
+      readonly seq: number;
+      readonly checksum: Uint8Array;
+      readonly change: Change;
+      readonly writer: TreeWriter;
+    },
+    parent?: RunRow['parent'],
+  ): Promise<void> {
+    const { tenant } = this.#place;
+    const key = runKeyOf(tenant, runId);
+    const { seq, checksum, change, writer } = first;
+    const row = encodeCheckpoint({ runKey: key, seq }, checksum, at, JSON.stringify(change), writer.delta.take());
+    const reply = await this.#store.admitRun({
+      tenant,
+      runId,
+      key,
+      graphId,
+      graphHash: '',
+      status: 'paused',
+      meta: new Uint8Array(),
+      checkpoint: { seq, at, ...row },
+      waits: [],
+      ...(parent && { parent }),
+      durability: this.#store.capabilities.durability,
+    });
+    if (!reply.created) throw new CairnError('RUN_EXISTS', { runId, difference: 'history' });
+    await this.#store.tagCheckpoint({ tenant, runId }, { name: id, seq });
+  }
+
+  async get(checkpointId: string): Promise<Saved | null> {
+    const found = await this.#find(checkpointId);
+    return found === undefined ? null : this.#read(found);
+  }
+
+  async load(runId: string, nodeId?: string): Promise<Saved | null> {
+    const run = await this.#store.readRun({ tenant: this.#place.tenant, runId });
+    if (run === undefined) return null;
+    for (const tag of await this.#savedOf(run))
+      if (nodeId === undefined || (await this.#describe({ run, tag })).nodeId === nodeId)
+        return this.#read({ run, tag });
+    return null;
+  }
+
+  latest(runId: string): Promise<Saved | null> {
+    return this.load(runId);
+  }
+
+  async list(
+    graphId: string,
+    { limit = 0, runId }: { readonly limit?: number; readonly runId?: string } = {},
+  ): Promise<CheckpointMetadata[]> {
+    const listed: CheckpointMetadata[] = [];
+    const most = limit > 0 ? limit : undefined;
+    for await (const run of readAllRuns(this.#place, { graphId })) {
+      if (runId !== undefined && run.runId !== runId) continue;
+      for (const tag of (await this.#savedOf(run)).slice(0, most)) listed.push(await this.#describe({ run, tag }));
+    }
+    return listed.sort((a, b) => b.timestamp - a.timestamp).slice(0, most);
+  }
+
+  /** The values of the newest checkpoint that is left of a run stay in its history until it is pruned or another is saved. */
+  async delete(checkpointId: string): Promise<void> {
+    const found = await this.#find(checkpointId);
+    if (found === undefined) return;
+    const { run, tag } = found;
+    await this.#store.removeTag(run, tag.name);
+    const rest = await this.#savedOf(run);
+    const isNeeded = (error: unknown): void => {
+      if (!CairnError.is(error) || !['CHECKPOINT_NEEDED', 'HISTORY_HAS_FORKS'].includes(error.code)) throw error;
+    };
+    if (rest.length === 0) await removeRun(this.#place, run.runId).catch(isNeeded);
+    else if (tag.seq < run.head) await removeCheckpoint(this.#place, { run, seq: tag.seq }).catch(isNeeded);
+  }
+
+  /** Values of a partition are replaced key by key. @throws CHECKPOINT_NOT_FOUND */
+  async fork(checkpointId: string, patchState: Partial<GraphState> = {}): Promise<string> {
+    const found = await this.#find(checkpointId);
+    if (found === undefined) throw new CairnError('CHECKPOINT_NOT_FOUND', { checkpoint: checkpointId });
+    const { run, tag } = found;
+    const { root, checksum } = await loadState(this.#store, this.#place.blobs, run, tag.seq);
+    const writer = new TreeWriter(root);
+    patchTree(writer, JSON.parse(JSON.stringify(patchState)) as Partial<GraphState>);
+    const { nodeId, timestamp, graphId } = await this.#describe(found);
+    const names = { id: randomUUID(), runId: randomUUID(), graphId, timestamp: Math.max(this.#place.now(), timestamp) };
+    const parent = { runId: (await readOwner(this.#store, run, tag.seq)).runId, seq: tag.seq };
+    const change = [
+      { kind: 'fork', from: parent, detail: { set: Object.keys(patchState) } },
+      describeSave(checkpointIn(root, { ...names, nodeId })),
+    ] as const;
+    await this.#admit(names, { seq: tag.seq + 1, checksum, change, writer }, parent);
+    return names.runId;
+  }
+
+  /** Looked for where it was last found, and then in every run. */
+  async #find(checkpointId: string): Promise<Found | undefined> {
+    const runId = this.#runs.get(checkpointId);
+    const known = runId === undefined ? undefined : await this.#store.readRun({ tenant: this.#place.tenant, runId });
+    const found = known && (await this.#findIn(known, checkpointId));
+    if (found !== undefined) return found;
+    for await (const run of readAllRuns(this.#place)) {
+      const there = await this.#findIn(run, checkpointId);
+      if (there === undefined) continue;
+      this.#runs.set(checkpointId, run.runId);
+      return there;
+    }
+    return undefined;
+  }
+
+  async #findIn(run: RunRow, checkpointId: string): Promise<Found | undefined> {
+    const tag = (await this.#store.readTags(run)).find(({ name }) => name === checkpointId);
+    return tag && { run, tag };
+  }
+
+  /** The checkpoints of a run that were saved and not deleted, newest first. */
+  async #savedOf(run: RunRow): Promise<readonly TagRow[]> {
+    return [...(await this.#store.readTags(run))].sort((a, b) => b.seq - a.seq);
+  }
+
+  async #describe({ run, tag: { name, seq } }: Found): Promise<CheckpointMetadata> {
+    const [row] = await this.#store.readCheckpoints(run, { from: seq, to: seq });
+    if (row === undefined) throw new CairnError('CHECKPOINT_NOT_FOUND', { checkpoint: name });
+    const { change } = decodeCheckpoint({ runKey: run.key, seq }, undefined, row);
+    const { node, detail } = change.findLast(({ kind }) => kind === 'save') ?? { node: undefined, detail: undefined };
+    const { stateSize = 0, hasMemorySnapshot = false } = (detail ?? {}) as Partial<CheckpointMetadata>;
+    const { graphId, runId } = run;
+    return { id: name, graphId, runId, nodeId: node?.[0] ?? '', timestamp: row.at, stateSize, hasMemorySnapshot };
+  }
+
+  async #read(found: Found): Promise<Saved> {
+    const { id, graphId, runId, nodeId, timestamp } = await this.#describe(found);
+    const { root } = await loadState(this.#store, this.#place.blobs, found.run, found.tag.seq);
+    return checkpointIn(root, { id, graphId, runId, nodeId, timestamp }) as Saved;
+  }
+}
+
+function describeSave({ nodeId, state, memorySnapshot }: Checkpoint): ChangePart {
+  const detail = { stateSize: JSON.stringify(state).length, hasMemorySnapshot: memorySnapshot !== undefined };
+  return { kind: 'save', node: [nodeId], detail };
+}
+
+/**
+ * A checkpoint store that keeps what it is given in a store of ours, for a runtime that asks for an `ICheckpointStore`.
+ * Its checkpoints must be plain JSON, and two processes may not save to one run at the same time.
+ *
+ * @typeParam Saved - the checkpoints of that runtime; they are given back as they were saved
+ * @throws CONFIG_INVALID a store of another kind than ours without a blob store. Its methods: CLAIM_TAKEN another process saves to the
+ * run; ID_INVALID the checkpoint's id holds `@`, `~` or a dot, or is a number; USAGE_INVALID; and what stores throw
+ */
+export function checkpointStoreOver<Saved extends Checkpoint = Checkpoint>(
+  store: Store,
+  options: HistoryOptions = {},
+): ICheckpointStore<Saved> {
+  return new CheckpointStoreOver<Saved>(openPlace(store, options));
+}

@@ -1,0 +1,96 @@
+/** A run at a checkpoint as one value: its state, what came of its nodes, and where it goes on. Every dialect has the same (C9). */
+import { END, START, type Graph } from '../../graph/graph.ts';
+import { readHistory, readOwner } from '../../history/load/lineage.ts';
+import { loadState } from '../../history/load/load.ts';
+import { stateOf } from '../../history/read/state-at.ts';
+import type { Change } from '../../history/stored/change.ts';
+import { checkpointId } from '../../history/stored/checkpoint.ts';
+import type { NodeResult } from '../../ports/checkpoint-store.ts';
+import type { RunRow } from '../../ports/store.ts';
+import type { RunTree } from '../../state/tree.ts';
+import type { Positions, WholeCheckpoint } from '../api.ts';
+import type { EngineEnvironment } from '../run/run-core.ts';
+import { restingFrame } from './run-result.ts';
+
+/** Edges that are parallel are told apart by a number behind the target's id. */
+const targetOf = (fired: string): string => fired.replace(/#\d+$/u, '');
+
+/** The start and the end of a graph are nobody's nodes. */
+const isAuthored = ([id]: readonly [string, unknown]): boolean => id !== START && id !== END;
+
+/** @param graph - tells what was passed by; undefined: only what said so itself is known */
+export function positionsOf(root: RunTree, graph: Graph | undefined): Positions {
+  const { nodes } = root.frame;
+  const authored = Object.entries(nodes).filter(isAuthored);
+  const idsWith = (status: string): readonly string[] =>
+    authored.filter(([, node]) => node.status === status).map(([id]) => id);
+  const settled = new Set(authored.filter(([, { fired }]) => fired !== undefined).map(([id]) => id));
+  const passedBy = graph === undefined ? [] : restingFrame(root, graph).plan.skippedNodes();
+  return {
+    visitedNodes: idsWith('completed'),
+    skippedNodes: [...new Set([...idsWith('skipped'), ...passedBy])].filter((id) => id !== END),
+    pendingEdges: Object.entries(nodes).flatMap(([from, { fired = [] }]) =>
+      fired
+        .map(targetOf)
+        .filter((to) => to !== END && !settled.has(to))
+        .map((to) => `${from}->${to}`),
+    ),
+  };
+}
+
+/** What came of a node. @param id - of one that completed */
+export function resultOfNode(
+  graph: Graph | undefined,
+  id: string,
+  output: unknown,
+  durationMs: number | undefined,
+): NodeResult {
+  const effectClass = graph?.nodes[graph.nodeIndex.get(id) ?? -1]?.effect ?? 'pure';
+  return { effectClass, output, durationMs: durationMs ?? 0 };
+}
+
+/** The node that a checkpoint was made for: what settled stands before what begins because of it. Undefined: it tells of the run as a whole. */
+export function nodeOf(change: Change): string | undefined {
+  const named = change.filter(({ node }) => node !== undefined);
+  return (named.findLast(({ kind }) => kind === 'settle') ?? named.at(-1))?.node?.[0];
+}
+
+/** How long visits took that a checkpoint settled, ms by id of a node of the run's own graph. */
+export function durationsOf(change: Change): readonly (readonly [id: string, durationMs: number])[] {
+  return change.flatMap(({ kind, node, durationMs }) =>
+    kind === 'settle' && node?.length === 1 ? [[node[0] ?? '', durationMs ?? 0] as const] : [],
+  );
+}
+
+/** Reads the whole history up to there, for the times that nodes took. @throws what {@link loadState} throws */
+export async function readWholeCheckpoint(
+  { store, blobs }: EngineEnvironment,
+  run: RunRow,
+  graph: Graph,
+  seq: number = run.head,
+): Promise<WholeCheckpoint> {
+  const { root } = await loadState(store, blobs, run, seq);
+  const durations = new Map<string, number>();
+  let nodeId: string = START;
+  let timestamp = run.createdAt;
+  for await (const { checkpoint } of readHistory(store, run, { from: 0, to: seq })) {
+    for (const [id, durationMs] of durationsOf(checkpoint.change)) durations.set(id, durationMs);
+    nodeId = nodeOf(checkpoint.change) ?? nodeId;
+    timestamp = checkpoint.at;
+  }
+  const state = stateOf(root);
+  const positions = positionsOf(root, graph);
+  const results = positions.visitedNodes.map(
+    (id) => [id, resultOfNode(graph, id, state.outputs[id], durations.get(id))] as const,
+  );
+  return {
+    id: checkpointId((await readOwner(store, run, seq)).key, seq),
+    graphId: run.graphId,
+    runId: run.runId,
+    nodeId,
+    timestamp,
+    state,
+    nodeResults: Object.fromEntries(results),
+    ...positions,
+  };
+}
