@@ -5,11 +5,10 @@ import type { Graph } from '../graph/graph.ts';
 import type { StateView } from '../graph/contracts/node-contract.ts';
 import type { FileAccess } from '../graph/contracts/context-access.ts';
 import type { History } from '../history/history.ts';
-import type { StateAt } from '../history/read/state-at.ts';
+import type { WholeCheckpoint } from '../history/read/whole-checkpoint.ts';
 import type { CheckpointName, CheckpointPosition } from '../history/read/references.ts';
 import type { Change } from '../history/stored/change.ts';
 import type { OpenQuestion } from '../history/stored/open-waits.ts';
-import type { NodeResult } from '../ports/checkpoint-store.ts';
 import type { BlobStore } from '../ports/blobs.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Ids } from '../ports/ids.ts';
@@ -21,6 +20,7 @@ import type { NextRequest, Store } from '../ports/store.ts';
 import type { RunStatus } from '../state/tree.ts';
 import type { Limits } from './limits.ts';
 
+export type { Positions, WholeCheckpoint } from '../history/read/whole-checkpoint.ts';
 export type { OpenQuestion } from '../history/stored/open-waits.ts';
 
 /** What an engine is made of: its ports, its limits, and a way to find graphs. */
@@ -206,35 +206,6 @@ export interface RunResult {
   readonly spent: Amounts;
   /** For a fork: what the outcomes that it took over had cost in the original run, by unit. */
   readonly saved: Amounts;
-}
-
-/** The outputs of a state by node id. */
-type OutputsOf<State> = State extends { readonly outputs: infer Outputs } ? Outputs : Readonly<Record<string, unknown>>;
-
-/** Where the nodes of a run's own graph stand. */
-export interface Positions<Id extends string = string> {
-  /** Nodes whose last visit completed. */
-  readonly visitedNodes: readonly Id[];
-  /** Nodes that a routing decision passed by. */
-  readonly skippedNodes: readonly Id[];
-  /** Edges that fired, `from->to`, to nodes that have not settled since. */
-  readonly pendingEdges: readonly string[];
-}
-
-/** A run at one of its checkpoints, in the form that checkpoint stores keep; values are as they were recorded. */
-export interface WholeCheckpoint<State = StateAt> extends Positions<keyof OutputsOf<State> & string> {
-  readonly id: string;
-  readonly graphId: string;
-  readonly runId: string;
-  /** The node at whose boundary it was made; `__start__` before any. */
-  readonly nodeId: string;
-  /** Epoch ms. */
-  readonly timestamp: number;
-  readonly state: State;
-  /** Of the nodes that completed, by id. */
-  readonly nodeResults: {
-    readonly [Id in keyof OutputsOf<State>]?: NodeResult<Exclude<OutputsOf<State>[Id], undefined>>;
-  };
 }
 
 /** A durable event: one checkpoint and what it changed. */
