@@ -121,4 +121,18 @@ export const historyMutants: readonly Mutant[] = [
     new: 'body: asBuffer(row.body).toString()',
     tests: ['src/history/stored/packed.test.ts'],
   },
+  {
+    name: 'blame gives the items of an append to the op before it',
+    file: 'src/history/trace/claims.ts',
+    old: 'const from = Math.max(0, open - count);',
+    new: 'const from = Math.max(0, open - count - 1);',
+    tests: ['src/history/trace/blame.test.ts'],
+  },
+  {
+    name: 'blame takes a channel for written by the node that ended before',
+    file: 'src/history/trace/op-authors.ts',
+    old: 'if (node !== undefined) next.set(key, node);',
+    new: 'if (node !== undefined && !next.has(key)) next.set(key, node);',
+    tests: ['src/history/trace/blame.test.ts'],
+  },
 ];

@@ -3,6 +3,7 @@ import { exit } from 'node:process';
 import type { Command } from './command.ts';
 import { answerCommand } from './commands/answer.ts';
 import { backupCommand } from './commands/backup.ts';
+import { blameCommand } from './commands/blame.ts';
 import { cancelCommand } from './commands/cancel.ts';
 import { cleanupCommand } from './commands/cleanup.ts';
 import { createCompletionCommand } from './commands/completion.ts';
@@ -54,6 +55,7 @@ const commands: readonly Command[] = [
   showCommand,
   stateCommand,
   diffCommand,
+  blameCommand,
   previewCommand,
   forkCommand,
   cancelCommand,

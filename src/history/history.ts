@@ -32,6 +32,7 @@ import type { KeepOptions, PrunedRuns } from './shorten/prune-runs.ts';
 import type { RemovedCheckpoint } from './shorten/remove-checkpoint.ts';
 import type { RemovedRuns } from './shorten/remove-run.ts';
 import { checkpointId } from './stored/checkpoint.ts';
+import type { Blame } from './trace/blame.ts';
 import type { Finding } from './verify/finding.ts';
 import type { Verification } from './verify/verify-place.ts';
 
@@ -132,6 +133,16 @@ export class History<State = StateAt> {
     };
   }
 
+  /**
+   * Who last wrote each part of a value: the checkpoint, the node and the attempt; across forks, the ancestor's.
+   * @param path - as for {@link History.state}: `scratch.plan`. @param inside - the child run whose value it is: node ids and names of
+   *   child runs in turns. Default: the run itself
+   * @throws USAGE_INVALID there is no such value
+   */
+  async blame(name: CheckpointName, path: string, inside: readonly string[] = []): Promise<Blame> {
+    const { blameValue } = await import('./trace/blame.ts');
+    return blameValue(this.#place, await this.#find(name), parsePath(path), inside);
+  }
   /** What runs wait for, soonest due first. */
   async *waits({ run, all = false }: WaitsQuery = {}): AsyncGenerator<OpenQuestion, void, undefined> {
     const runId = run === undefined ? undefined : (await this.#find(run)).run.runId;

@@ -11,6 +11,7 @@ import type { StatePlace } from '../place/place.ts';
 import { isUnowned } from './list-runs.ts';
 import { recordedValues, type RecordedValues } from './recorded-values.ts';
 import { viewState, type CheckpointView } from './state-view.ts';
+import { walkBack } from './walk-back.ts';
 
 export interface LogEntry {
   readonly checkpointId: string;
@@ -35,9 +36,6 @@ export interface LogOptions {
   readonly pageSize?: number;
 }
 
-/** So many seqs are looked through at once, at most, where most of their checkpoints were pruned. */
-const widestWindow = 10_000;
-
 /**
  * Checkpoints of a run, newest first, read as they are taken; what was pruned is left out.
  * @throws CHECKPOINT_CORRUPT, CHECKPOINT_VERSION_UNKNOWN, RUN_NOT_FOUND
@@ -46,20 +44,11 @@ export async function* walkLog(store: Store, run: RunRow, options: LogOptions = 
   const { pageSize = 200, before = Number.POSITIVE_INFINITY, includeAncestors = false } = options;
   const lowest = includeAncestors ? 0 : firstSeqOf(run);
   const tags = await readTagNames(store, run);
-  let to = Math.min(run.head, before - 1);
-  let width = pageSize;
-  while (to >= lowest) {
-    const from = Math.max(lowest, to - width + 1);
-    const window: LogEntry[] = [];
-    for await (const { run: owner, checkpoint, sizeBytes } of readHistory(store, run, { from, to })) {
-      const { seq, at, change } = checkpoint;
-      const id = checkpointId(owner.key, seq);
-      window.push({ checkpointId: id, runId: owner.runId, seq, at, change, tags: tags.get(id) ?? [], sizeBytes });
-    }
-    yield* window.reverse();
-    // Where spans were pruned a window holds fewer rows than seqs, so the next one is wider.
-    width = window.length < width / 2 ? Math.min(width * 2, widestWindow) : pageSize;
-    to = from - 1;
+  const range = { from: lowest, to: Math.min(run.head, before - 1), pageSize };
+  for await (const { run: owner, checkpoint, sizeBytes } of walkBack(store, run, range)) {
+    const { seq, at, change } = checkpoint;
+    const id = checkpointId(owner.key, seq);
+    yield { checkpointId: id, runId: owner.runId, seq, at, change, tags: tags.get(id) ?? [], sizeBytes };
   }
 }
 

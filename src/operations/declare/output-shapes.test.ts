@@ -109,6 +109,9 @@ test('D23 C2.1 every operation gives what its schema says, and shows nothing tha
   expect(JSON.stringify(stored).split(planted)).toHaveLength(3);
   await run('readState', { checkpoint: 'a', path: 'outputs' });
   await run('diffCheckpoints', { a: 'a@0', b: 'a' });
+  expect(await run('blameValue', { checkpoint: 'a', path: 'input.password' })).toMatchObject({
+    parts: [{ value: '[redacted]', seq: 0 }],
+  });
   await run('tagCheckpoint', { checkpoint: 'a@0', name: 'begin' });
   await run('tagCheckpoint', { checkpoint: 'a@0', name: 'begin', remove: true });
   await run('previewRun', { checkpoint: 'a@1' });

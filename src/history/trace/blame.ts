@@ -1,0 +1,212 @@
+/** Who last wrote each part of a value: read from the deltas, newest first, until nothing is left to ask for. */
+import type { RunRow } from '../../ports/store.ts';
+import type { Op } from '../../state/delta.ts';
+import { loadState, readOwner } from '../load/load.ts';
+import { firstSeqOf, type HistoryEntry } from '../load/lineage.ts';
+import type { StatePlace } from '../place/place.ts';
+import type { ResolvedReference } from '../read/references.ts';
+import { walkBack } from '../read/walk-back.ts';
+import type { ChangeKind, ChangePart } from '../stored/change.ts';
+import { checkpointId } from '../stored/checkpoint.ts';
+import { findPlaces, type TreeValue } from './blamed-places.ts';
+import { Claims } from './claims.ts';
+import { authorsOf } from './op-authors.ts';
+
+/** Where and by whom a part was last written. */
+export interface Origin {
+  /** Of an ancestor, where it was written before the run was forked. */
+  readonly runId: string;
+  readonly seq: number;
+  readonly checkpointId: string;
+  /** Epoch ms. */
+  readonly at: number;
+  /** Why the checkpoint was made, as far as this part goes: `settle`, `start`, `fork`, `answer`, … */
+  readonly kind: ChangeKind;
+  /** Node ids from the root, with the names of child runs between them. Absent: no node wrote it. */
+  readonly node?: readonly string[];
+  /** Absent: it is not known of which visit, or attempt, it is. */
+  readonly visit?: number;
+  readonly attempt?: number;
+  /** Key of a step, a question or another call. */
+  readonly step?: string;
+  /** Who answered, or settled it from outside. */
+  readonly by?: string;
+  /** Where the outcome was recorded that a fork took over. */
+  readonly takenFrom?: { readonly runId: string; readonly seq: number };
+  /** Checkpoints that were pruned into this one, and it is not known in which of them it was written; without `after`: or before. */
+  readonly within?: { readonly after?: number; readonly upTo: number };
+}
+
+/** A part of the value, and who wrote it. */
+export interface BlamedPart extends Origin {
+  /** From the state on. */
+  readonly path: readonly string[];
+  /** These items of a list, or characters of a text, the last not included. */
+  readonly range?: { readonly from: number; readonly to: number };
+  readonly value: unknown;
+}
+
+export interface Blame {
+  readonly runId: string;
+  readonly seq: number;
+  /** In the order of the value. */
+  readonly parts: readonly BlamedPart[];
+}
+
+/** A place that is asked about: its claims begin at the innermost value above it that is no list. */
+class Target {
+  readonly #given: TreeValue;
+  readonly #tree: readonly string[];
+  readonly #item: number | undefined;
+  readonly #claims: Claims<Origin>;
+
+  constructor(given: TreeValue, root: object) {
+    this.#given = given;
+    const { tree, item, value } = listAbove(given, root);
+    this.#tree = tree;
+    this.#item = item;
+    this.#claims = new Claims(value);
+  }
+
+  get isWhole(): boolean {
+    return this.#item === undefined ? this.#claims.isWhole : this.#claims.knowsItem(this.#item);
+  }
+
+  take(op: Op, origin: () => Origin): void {
+    const [kind, path] = op;
+    const shared = Math.min(path.length, this.#tree.length);
+    for (let index = 0; index < shared; index++) if (path[index] !== this.#tree[index]) return;
+    const below = path.slice(this.#tree.length);
+    if (kind === 's') this.#claims.set(below, origin());
+    if (path.length < this.#tree.length) return;
+    if (kind === 'a') this.#claims.append(below, op[2].length, origin());
+    if (kind === 't') this.#claims.append(below, op[2].length, origin());
+  }
+
+  parts(oldest: Origin): readonly BlamedPart[] {
+    const { path, value } = this.#given;
+    const parts = this.#claims.parts();
+    const item = this.#item;
+    if (item === undefined)
+      return parts.map(({ origin, path: below, ...part }) => ({
+        ...part,
+        path: [...path, ...below],
+        ...(origin ?? oldest),
+      }));
+    const found = parts.find(({ range }) => range === undefined || (range.from <= item && item < range.to));
+    return [{ path, value, ...(found?.origin ?? oldest) }];
+  }
+}
+
+/** Ops lead to lists, and never into them. */
+function listAbove(
+  { tree, value }: TreeValue,
+  root: object,
+): { readonly tree: readonly string[]; readonly item: number | undefined; readonly value: unknown } {
+  let at: unknown = root;
+  for (const [index, key] of tree.entries()) {
+    if (Array.isArray(at)) return { tree: tree.slice(0, index), item: itemIndex(at, key), value: at };
+    // What is no plain value was written as a whole.
+    if (typeof at !== 'object' || at === null || !Object.hasOwn(at, key)) break;
+    at = (at as Readonly<Record<string, unknown>>)[key];
+  }
+  return { tree, item: undefined, value };
+}
+
+function itemIndex(list: readonly unknown[], key: string): number {
+  const index = Number(key);
+  return index < 0 ? list.length + index : index;
+}
+
+/**
+ * @param keys - of the value, from the state on: `['scratch', 'plan']`
+ * @param inside - the child run whose value it is: node ids and names of child runs in turns
+ * @throws USAGE_INVALID there is no such value; what {@link loadState} throws
+ */
+export async function blameValue(
+  { store, blobs }: Pick<StatePlace, 'store' | 'blobs'>,
+  { run, seq }: ResolvedReference,
+  keys: readonly string[],
+  inside: readonly string[] = [],
+): Promise<Blame> {
+  const { root } = await loadState(store, blobs, run, seq);
+  const { places } = findPlaces(root, inside, keys, `${run.runId}@${seq}`);
+  const targets = places.map((place) => new Target(place, root));
+  let open = targets;
+  let oldest: Origin | undefined;
+  for await (const entry of walkBack(store, run, { from: 0, to: seq })) {
+    takeEntry(entry, open);
+    open = open.filter(({ isWhole }) => !isWhole);
+    const { run: owner, checkpoint } = entry;
+    oldest = { ...originOf(entry, undefined, undefined), within: { upTo: checkpoint.seq } };
+    // What came before was pruned: nothing tells more of what is left.
+    if (open.length === 0 || (owner.prunedBelow === checkpoint.seq && checkpoint.seq > firstSeqOf(owner))) break;
+  }
+  const rest = oldest ?? (await unread(store, run, seq));
+  const parts = targets.flatMap((target) => target.parts(rest));
+  return { runId: run.runId, seq, parts: parts.map((part) => ({ ...part, path: [...keys, ...part.path] })) };
+}
+
+async function unread(store: StatePlace['store'], run: RunRow, seq: number): Promise<Origin> {
+  const { runId, key } = await readOwner(store, run, seq);
+  return { runId, seq, checkpointId: checkpointId(key, seq), at: 0, kind: 'fold', within: { upTo: seq } };
+}
+
+function takeEntry(entry: HistoryEntry, targets: readonly Target[]): void {
+  const ops = entry.checkpoint.ops as readonly Op[];
+  const isFold = entry.checkpoint.fold !== undefined;
+  let authors: readonly (readonly string[] | undefined)[] | undefined;
+  for (let index = ops.length - 1; index >= 0; index--) {
+    const op = ops[index] as Op;
+    const origin = (): Origin => {
+      authors ??= authorsOf(ops);
+      // Of several checkpoints pruned into one the order of ops tells nothing of who wrote into a channel.
+      const isTold = !isFold || op[1].includes('nodes');
+      return originOf(entry, isTold ? authors[index] : undefined, op[1]);
+    };
+    for (const target of targets) target.take(op, origin);
+  }
+}
+
+function originOf(
+  { run, checkpoint }: HistoryEntry,
+  node: readonly string[] | undefined,
+  path: readonly string[] | undefined,
+): Origin {
+  const { seq, at, change, fold } = checkpoint;
+  const step = path === undefined ? undefined : stepIn(path);
+  const part = partOf(change, node, step);
+  const { runId, key } = run;
+  const attempt = part?.attempt ?? (part?.kind === 'settle' || part?.kind === 'step' ? 1 : undefined);
+  return {
+    runId,
+    seq,
+    checkpointId: checkpointId(key, seq),
+    at,
+    kind: part?.kind ?? change[0]?.kind ?? 'settle',
+    ...(node !== undefined && { node }),
+    ...(node !== undefined && part !== undefined && { visit: part.visit ?? 1 }),
+    ...(node !== undefined && attempt !== undefined && { attempt }),
+    ...(step !== undefined && { step }),
+    ...(part?.by !== undefined && { by: part.by }),
+    ...(part?.kind === 'replay' && part.from !== undefined && { takenFrom: part.from }),
+    ...(fold !== undefined && { within: { after: fold.after, upTo: seq } }),
+  };
+}
+
+function stepIn(path: readonly string[]): string | undefined {
+  const at = path.lastIndexOf('steps');
+  return at > 0 && path[at - 2] === 'nodes' ? path[at + 1] : undefined;
+}
+
+/** The part of a change that tells of a node, or of a step of it; without a node the one that is of none. */
+function partOf(
+  change: readonly ChangePart[],
+  node: readonly string[] | undefined,
+  step: string | undefined,
+): ChangePart | undefined {
+  const place = node?.join('\0');
+  const fitting = change.filter((part) => part.node?.join('\0') === place);
+  const ends = fitting.filter(({ kind }) => kind === 'settle' || kind === 'replay');
+  return fitting.findLast((part) => step !== undefined && part.step === step) ?? ends.at(-1) ?? fitting.at(-1);
+}

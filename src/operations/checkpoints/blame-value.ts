@@ -1,0 +1,56 @@
+/** `blame`: who last wrote each part of a value. */
+import { anything, listOf, objectOf, position, text, texts, whole } from '../declare/output-shapes.ts';
+import { resolveReference } from '../../history/read/references.ts';
+import { parsePath } from '../../history/read/state-path.ts';
+import { type Blame, blameValue as blame } from '../../history/trace/blame.ts';
+import type { HistoryContext, Operation } from '../declare/operation.ts';
+
+export interface BlameValueInput {
+  readonly checkpoint: string;
+  readonly path: string;
+  /** A child run: node ids and names of child runs in turns, with `/` between them. */
+  readonly in?: string;
+}
+
+export type BlameValueOutput = Blame;
+
+export const blameValue: Operation<BlameValueInput, BlameValueOutput, HistoryContext> = {
+  name: 'blame',
+  summary: 'show which checkpoint, node and attempt last wrote each part of a value',
+  input: {
+    checkpoint: {
+      type: 'text',
+      description: 'the checkpoint: RUN for the newest, RUN@12, RUN@tag, RUN@head~2 or its id',
+      isRequired: true,
+      isPositional: true,
+    },
+    path: { type: 'text', description: 'the value: scratch.plan', isRequired: true, isPositional: true },
+    in: { type: 'text', description: 'of this child run: NODE/NAME, as show tells it' },
+  },
+  output: 'the parts of the value, and who wrote them',
+  outputSchema: objectOf({
+    runId: text,
+    seq: whole,
+    parts: listOf(
+      objectOf(
+        { path: texts, runId: text, seq: whole, checkpointId: text, at: whole, kind: text },
+        {
+          value: anything,
+          range: objectOf({ from: whole, to: whole }),
+          node: texts,
+          visit: whole,
+          attempt: whole,
+          step: text,
+          by: text,
+          takenFrom: position,
+          within: objectOf({ upTo: whole }, { after: whole }),
+        },
+      ),
+    ),
+  }),
+  isReadOnly: true,
+  async run({ store, blobs, tenant }, { checkpoint, path, in: inside }) {
+    const found = await resolveReference(store, tenant, checkpoint);
+    return blame({ store, blobs }, found, parsePath(path), inside?.split('/') ?? []);
+  },
+};
