@@ -25,7 +25,7 @@ export const historyMutants: readonly Mutant[] = [
   },
   {
     name: 'a log reads all of a history before it gives any of it',
-    file: 'src/history/read/log.ts',
+    file: 'src/history/read/walk-back.ts',
     old: '  let width = pageSize;\n',
     new: '  let width = Math.max(pageSize, 1_000_000);\n',
     tests: ['src/history/read/log.test.ts'],
