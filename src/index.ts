@@ -67,7 +67,9 @@ export type { CleanUpOptions, CleanUpReport, CleanUpSettings, SettingsFor } from
 export type { KeepOptions, PrunedRun, PrunedRuns } from './history/shorten/prune-runs.ts';
 export type { RemovedCheckpoint } from './history/shorten/remove-checkpoint.ts';
 export type { RemovedRuns } from './history/shorten/remove-run.ts';
+export type { Bisection, FoundCheckpoint } from './history/trace/bisect.ts';
 export type { Blame, BlamedPart } from './history/trace/blame.ts';
+export type { ForkChange, GraphedRun, RunGraph } from './history/trace/run-graph.ts';
 export type { Finding } from './history/verify/finding.ts';
 export type { Fault, VerifyReport } from './history/verify/verify.ts';
 export type { Verification } from './history/verify/verify-place.ts';

@@ -135,4 +135,11 @@ export const historyMutants: readonly Mutant[] = [
     new: 'if (node !== undefined && !next.has(key)) next.set(key, node);',
     tests: ['src/history/trace/blame.test.ts'],
   },
+  {
+    name: 'bisect asks only where the very place that is read is written',
+    file: 'src/history/trace/asked-values.ts',
+    old: 'const shared = Math.min(a.length, b.length);',
+    new: 'const shared = Math.max(a.length, b.length);',
+    tests: ['src/history/trace/bisect.test.ts'],
+  },
 ];

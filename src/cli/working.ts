@@ -3,6 +3,7 @@ import { exit } from 'node:process';
 import type { Command } from './command.ts';
 import { answerCommand } from './commands/answer.ts';
 import { backupCommand } from './commands/backup.ts';
+import { bisectCommand } from './commands/bisect.ts';
 import { blameCommand } from './commands/blame.ts';
 import { cancelCommand } from './commands/cancel.ts';
 import { cleanupCommand } from './commands/cleanup.ts';
@@ -12,6 +13,7 @@ import { diffCommand } from './commands/diff.ts';
 import { doctorCommand } from './commands/doctor.ts';
 import { exportCommand } from './commands/export.ts';
 import { forkCommand } from './commands/fork.ts';
+import { graphCommand } from './commands/graph.ts';
 import { identityCommand } from './commands/identity.ts';
 import { importCommand } from './commands/import.ts';
 import { inboxCommand } from './commands/inbox.ts';
@@ -56,6 +58,8 @@ const commands: readonly Command[] = [
   stateCommand,
   diffCommand,
   blameCommand,
+  bisectCommand,
+  graphCommand,
   previewCommand,
   forkCommand,
   cancelCommand,

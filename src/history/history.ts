@@ -32,7 +32,9 @@ import type { KeepOptions, PrunedRuns } from './shorten/prune-runs.ts';
 import type { RemovedCheckpoint } from './shorten/remove-checkpoint.ts';
 import type { RemovedRuns } from './shorten/remove-run.ts';
 import { checkpointId } from './stored/checkpoint.ts';
+import type { Bisection } from './trace/bisect.ts';
 import type { Blame } from './trace/blame.ts';
+import type { RunGraph } from './trace/run-graph.ts';
 import type { Finding } from './verify/finding.ts';
 import type { Verification } from './verify/verify-place.ts';
 
@@ -142,6 +144,20 @@ export class History<State = StateAt> {
   async blame(name: CheckpointName, path: string, inside: readonly string[] = []): Promise<Blame> {
     const { blameValue } = await import('./trace/blame.ts');
     return blameValue(this.#place, await this.#find(name), parsePath(path), inside);
+  }
+  /**
+   * The first checkpoint at which a condition holds, up to the one named; ancestors are looked through first.
+   * @param when - in the language of conditions, over `status`, `input`, `scratch`, `artifacts`, `diagnostics`, `outputs`, `failures`
+   * @throws CONDITION_SYNTAX with line and column, before anything is read
+   */
+  async bisect(name: CheckpointName, when: string): Promise<Bisection> {
+    const { bisect } = await import('./trace/bisect.ts');
+    return bisect(this.#place, await this.#find(name), when);
+  }
+  /** The tree of a run and its forks, those of its ancestors included: where each left its original, and with what. */
+  async graph(run: CheckpointName): Promise<RunGraph> {
+    const { graphRuns } = await import('./trace/run-graph.ts');
+    return graphRuns(this.#place, (await this.#find(run)).run);
   }
   /** What runs wait for, soonest due first. */
   async *waits({ run, all = false }: WaitsQuery = {}): AsyncGenerator<OpenQuestion, void, undefined> {

@@ -143,10 +143,11 @@ function parse(
   place: string | undefined,
   wanted: string,
   isWanted: (type: string) => boolean,
+  parser: Environment = environment,
 ): ReturnType<Environment['parse']> {
   let parsed: ReturnType<Environment['parse']>;
   try {
-    parsed = parseWith(environment, text);
+    parsed = parseWith(parser, text);
   } catch (error) {
     throw syntaxError(text, place, error as LanguageError);
   }
@@ -168,6 +169,54 @@ function run(parsed: ReturnType<Environment['parse']>, scope: ConditionScope, te
       { cause: error },
     );
   }
+}
+
+/** What a question about a state may read: that state, by the names under which people see it. */
+const stateVariables = ['status', 'input', 'scratch', 'artifacts', 'diagnostics', 'outputs', 'failures'] as const;
+let stateEnvironment: Environment | undefined;
+
+/** Made when the first question is asked. */
+function openStateEnvironment(): Environment {
+  if (stateEnvironment !== undefined) return stateEnvironment;
+  stateEnvironment = language.clone();
+  for (const name of stateVariables) stateEnvironment.registerVariable(name, 'dyn');
+  return stateEnvironment;
+}
+
+/** A condition over the state of a run at some checkpoint, in the language of conditions. */
+export interface StateQuestion {
+  /** What it reads: a variable, and the keys that lead on as far as the text tells them. */
+  readonly reads: readonly { readonly name: string; readonly path: readonly string[] }[];
+  /** @throws CONDITION_FAILED it gives neither true nor false; `isAbsent` in its data: it reads what is not there */
+  readonly holds: (values: Readonly<Record<string, unknown>>) => boolean;
+}
+
+/** Parses a question about a state. @throws CONDITION_SYNTAX as {@link compileExpression} does */
+export function compileQuestion(text: string): StateQuestion {
+  const parsed = parse(text, undefined, 'true or false', (type) => type === 'bool', openStateEnvironment());
+  const reads = referencesOf(parsed.ast).map(({ name, path }) => ({ name, path: knownKeys(path) }));
+  const holds = (values: Readonly<Record<string, unknown>>): boolean => {
+    let value: unknown;
+    try {
+      value = withBudget(() => parsed(values) as unknown);
+    } catch (error) {
+      const reason = `${text}: ${messageOf(error as LanguageError)}`;
+      const isAbsent = isAbsence(error);
+      throw new CairnError(
+        'CONDITION_FAILED',
+        { node: 'the question', condition: text, reason, isAbsent },
+        { cause: error },
+      );
+    }
+    return requireBoolean(value, text);
+  };
+  return { reads, holds };
+}
+
+/** The keys of a path down to the first that is computed, or is a place in a list. */
+function knownKeys(path: ExpressionReference['path']): readonly string[] {
+  const end = path.findIndex(({ key }) => typeof key !== 'string');
+  return path.slice(0, end < 0 ? path.length : end).map(({ key }) => String(key));
 }
 
 /** Why an expression cannot be parsed or evaluated, and where in it. */

@@ -116,6 +116,12 @@ test('D23 C2.1 every operation gives what its schema says, and shows nothing tha
   await run('tagCheckpoint', { checkpoint: 'a@0', name: 'begin', remove: true });
   await run('previewRun', { checkpoint: 'a@1' });
   await run('forkRun', { checkpoint: 'a@1', runId: 'f', run: true });
+  await run('bisectRun', { checkpoint: 'a', when: 'has(outputs.e)' });
+  await run('bisectRun', { checkpoint: 'a', when: 'input.password > 3' });
+  await run('forkRun', { checkpoint: 'a@1', runId: 'g', set: { 'input.password': planted } });
+  expect(await run('graphRuns', { run: 'g' })).toMatchObject({
+    runs: [{ runId: 'a' }, { runId: 'f' }, { changed: { set: [{ value: '[redacted]' }] }, isCurrent: true }],
+  });
   await run('signalRun', { run: 'b', name: 'paid', value: { password: planted } });
   await run('cancelRun', { run: 'b' });
   await run('schedule', { action: 'add', target: 'ask', cron: '0 2 * * *', ...password });

@@ -1,0 +1,63 @@
+/** `cairn graph` */
+import { perform } from '../../operations/declare/perform.ts';
+import { withHistory } from '../../app/place/with-history.ts';
+import { graphRuns, type GraphRunsInput, type GraphRunsOutput } from '../../operations/runs/graph-runs.ts';
+import type { Command } from '../command.ts';
+import { printable } from '../text/printable.ts';
+import { graphLines, type GraphLine } from '../text/run-graph-text.ts';
+import type { Session } from '../session.ts';
+import { toneOf } from '../text/style.ts';
+import { formatAge } from '../text/time.ts';
+import { formatInline } from '../text/value.ts';
+import { fit, pad, widthOf } from '../text/width.ts';
+
+type Run = GraphRunsOutput['runs'][number];
+
+function changeText({ parent, changed }: Run): string {
+  if (parent === undefined) return '';
+  const given = [
+    ...(changed?.set ?? []).map(({ path, value }) => (value === undefined ? path : `${path} = ${formatInline(value)}`)),
+    ...(changed?.answers ?? []).map((name) => `another answer to ${name}`),
+    ...(changed?.isOtherGraph === true ? ['another graph'] : []),
+  ];
+  const by = changed?.by === undefined ? '' : ` (by ${changed.by})`;
+  return `from ${parent.runId}@${parent.seq}${given.length === 0 ? '' : `: ${given.join(', ')}`}${by}`;
+}
+
+function lineOf({ screen }: Session, line: GraphLine, margin: number, now: number): string {
+  const { drawing, run, seq, isHead } = line;
+  const { paint, width } = screen;
+  const name = printable(`${run.runId}@${seq}`);
+  const tags = run.tags.filter((tag) => tag.seq === seq).map(({ name: tag }) => tag);
+  const told = tags.length === 0 ? '' : ` [${printable(tags.join(', '))}]`;
+  const left = pad(drawing, margin);
+  if (!isHead) return `${left}  ${paint('dim', `${name}${told}`)}`;
+  const rest = [`${formatAge(now - run.updatedAt)} ago`, printable(changeText(run))].filter((text) => text !== '');
+  const head = `${name}${told}  ${run.status}`;
+  const more = fit(`  ${rest.join('  ')}`, Math.max(0, width - margin - 2 - widthOf(head)));
+  return `${left}  ${paint(run.isCurrent ? 'strong' : 'plain', name)}${told}  ${paint(toneOf(run.status), run.status)}${paint('dim', more)}`;
+}
+
+export const graphCommand: Command<GraphRunsInput> = {
+  name: graphRuns.name,
+  summary: graphRuns.summary,
+  fields: graphRuns.input,
+  details:
+    'Newest first: a column for each run, ● its newest checkpoint, ◉ that of the run you named, ○ where another was forked off, or a tag.',
+  examples: [
+    { line: 'cairn graph 0198c2f4', does: 'the run, what it was forked from, and its forks' },
+    { line: 'cairn graph 0198c2f4 --json', does: 'for a program' },
+  ],
+  execute(session, input) {
+    return withHistory(session, async (context) => {
+      const output = await perform(graphRuns, context, input);
+      if (session.isJson) session.printJson(output);
+      else {
+        const lines = graphLines(output.runs);
+        const margin = Math.max(...lines.map(({ drawing }) => widthOf(drawing)));
+        session.screen.print(...lines.map((line) => lineOf(session, line, margin, context.now())));
+      }
+      return 0;
+    });
+  },
+};

@@ -1,0 +1,95 @@
+/** The values that a condition reads of a state, and which ops may change them. */
+import type { StateQuestion } from '../../graph/expression/expression.ts';
+import type { BlobStore } from '../../ports/blobs.ts';
+import type { Op } from '../../state/delta.ts';
+import type { FrameTree, RunTree } from '../../state/tree.ts';
+import { getOwn } from '../../state/values/plain.ts';
+import { viewValues, type StateValues } from '../read/state-view.ts';
+import { resolveValues } from '../stored/resolve-values.ts';
+
+type Keyed = Readonly<Record<string, unknown>>;
+
+/** What is read of one variable: all of it, or what stands under these keys. */
+type Asked = 'all' | ReadonlySet<string>;
+
+export class AskedValues {
+  readonly #blobs: BlobStore;
+  readonly #tenant: string;
+  readonly #asked: ReadonlyMap<string, Asked>;
+  /** Paths of the tree below or above which an op changes what is read. */
+  readonly #paths: readonly (readonly string[])[];
+
+  constructor({ reads }: StateQuestion, blobs: BlobStore, tenant: string) {
+    this.#blobs = blobs;
+    this.#tenant = tenant;
+    const asked = new Map<string, Asked>();
+    for (const { name, path } of reads) {
+      const [key] = path;
+      const known = asked.get(name);
+      if (key === undefined || known === 'all') asked.set(name, 'all');
+      else asked.set(name, new Set([...(known ?? []), key]));
+    }
+    this.#asked = asked;
+    this.#paths = reads.flatMap(({ name, path }) => treePaths(name, path));
+  }
+
+  areTouchedBy([kind, path, value]: Op): boolean {
+    if (this.#paths.some((read) => overlap(read, path))) return true;
+    // An output may be seen among the artifacts, by the name that stands in its node's record.
+    const names = this.#asked.get('artifacts');
+    if (names === undefined || kind !== 's' || path[0] !== 'frame' || path[1] !== 'nodes') return false;
+    const as = (value as { readonly as?: unknown } | null)?.as;
+    return path.length > 3 || (typeof as === 'string' && (names === 'all' || names.has(as)));
+  }
+
+  /** By variable. The values belong to the state: nothing may change them. */
+  async read({ status, frame }: RunTree, hasTags: boolean): Promise<Keyed> {
+    const values = this.#valuesOf(frame);
+    const plain = hasTags
+      ? ((await resolveValues(this.#blobs, this.#tenant, structuredClone(values))) as Keyed)
+      : values;
+    return { ...plain, status };
+  }
+
+  #valuesOf(frame: FrameTree): Record<string, unknown> {
+    const values: Record<string, unknown> = {};
+    // All of a state is put together only for those who ask for all outputs, or all artifacts.
+    let whole: StateValues | undefined;
+    for (const [name, asked] of this.#asked) {
+      const isPlain = name === 'input' || name === 'scratch' || name === 'diagnostics';
+      if (isPlain) values[name] = plainValue(frame, name, asked);
+      else if ((name === 'outputs' || name === 'failures') && asked !== 'all')
+        values[name] = viewValues({ ...frame, nodes: only(frame.nodes, asked) })[name];
+      else if (name !== 'status') values[name] = (whole ??= viewValues(frame))[name as keyof StateValues];
+    }
+    return values;
+  }
+}
+
+function plainValue(frame: FrameTree, name: string, asked: Asked): unknown {
+  const value = name === 'input' ? frame.input : (frame.channels[name] ?? {});
+  const isKeyed = typeof value === 'object' && value !== null && !Array.isArray(value);
+  return asked === 'all' || !isKeyed ? value : only(value as Record<string, unknown>, asked);
+}
+
+function only<Value>(of: Record<string, Value>, keys: ReadonlySet<string>): Record<string, Value> {
+  return Object.fromEntries(
+    [...keys].flatMap((key) => (Object.hasOwn(of, key) ? [[key, getOwn(of, key) as Value] as const] : [])),
+  );
+}
+
+function treePaths(name: string, path: readonly string[]): readonly (readonly string[])[] {
+  const [key] = path;
+  if (name === 'status') return [['status']];
+  if (name === 'input') return [['frame', 'input', ...path]];
+  if (name === 'outputs' || name === 'failures')
+    return [key === undefined ? ['frame', 'nodes'] : ['frame', 'nodes', key]];
+  return [['frame', 'channels', name, ...path]];
+}
+
+/** Whether one of two paths leads to the other. */
+function overlap(a: readonly string[], b: readonly string[]): boolean {
+  const shared = Math.min(a.length, b.length);
+  for (let index = 0; index < shared; index++) if (a[index] !== b[index]) return false;
+  return true;
+}

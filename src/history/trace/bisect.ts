@@ -1,0 +1,124 @@
+/** Finds the first checkpoint at which a condition holds: deltas are applied in order, and it is asked only where one touches what it reads. */
+import { CairnError } from '../../errors.ts';
+import { compileQuestion, type StateQuestion } from '../../graph/expression/expression.ts';
+import type { Op } from '../../state/delta.ts';
+import type { RunTree } from '../../state/tree.ts';
+import { foldStored } from '../load/fold-stored.ts';
+import { firstSeqOf, readHistory, type HistoryEntry } from '../load/lineage.ts';
+import type { StatePlace } from '../place/place.ts';
+import type { ResolvedReference } from '../read/references.ts';
+import type { Change } from '../stored/change.ts';
+import { checkpointId } from '../stored/checkpoint.ts';
+import { StoredState } from '../stored/stored-state.ts';
+import { AskedValues } from './asked-values.ts';
+
+/** The first checkpoint at which a condition holds. */
+export interface FoundCheckpoint {
+  /** An ancestor, where it held before the run was forked. */
+  readonly runId: string;
+  readonly seq: number;
+  readonly checkpointId: string;
+  /** Epoch ms. */
+  readonly at: number;
+  readonly change: Change;
+  /** It may have held before: in one of the checkpoints that were pruned into this one; without `after`, in any before it. */
+  readonly within?: { readonly after?: number; readonly upTo: number };
+}
+
+export interface Bisection {
+  readonly runId: string;
+  /** The checkpoint up to which was looked. */
+  readonly seq: number;
+  readonly when: string;
+  /** Absent: it holds nowhere. */
+  readonly found?: FoundCheckpoint;
+  /** How many checkpoints were read, and at how many the condition was asked. */
+  readonly read: number;
+  readonly asked: number;
+  /** Where the condition could not be answered, and why, the first of them: there it counts as not holding. */
+  readonly unanswered?: { readonly seq: number; readonly reason: string; readonly count: number };
+}
+
+/**
+ * @param when - over `status`, `input`, `scratch`, `artifacts`, `diagnostics`, `outputs` and `failures`. A key that is not there yet counts
+ *   as not holding
+ * @throws CONDITION_SYNTAX with line and column, before anything is read; what loading a checkpoint throws
+ */
+export async function bisect(
+  { store, blobs }: Pick<StatePlace, 'store' | 'blobs'>,
+  { run, seq }: ResolvedReference,
+  when: string,
+): Promise<Bisection> {
+  const question = compileQuestion(when);
+  const search = new Search(question, new AskedValues(question, blobs, run.tenant));
+  let state = new StoredState({}, false);
+  let found: FoundCheckpoint | undefined;
+  let read = 0;
+  for await (const entry of readHistory(store, run, { from: 0, to: seq })) {
+    const { run: owner, checkpoint } = entry;
+    read += 1;
+    // Where the first checkpoints of a run were pruned, the oldest that is kept has the state as a whole.
+    const isCut = checkpoint.seq === owner.prunedBelow && checkpoint.seq > firstSeqOf(owner);
+    if (isCut) ({ state } = await foldStored(store, blobs, owner, checkpoint.seq));
+    else await state.apply(blobs, owner, checkpoint);
+    if (!(await search.holdsAt(entry, state, isCut))) continue;
+    found = toFound(entry, isCut);
+    break;
+  }
+  const { asked, unanswered } = search;
+  return {
+    runId: run.runId,
+    seq,
+    when,
+    ...(found !== undefined && { found }),
+    read,
+    asked,
+    ...(unanswered !== undefined && { unanswered }),
+  };
+}
+
+class Search {
+  readonly #question: StateQuestion;
+  readonly #values: AskedValues;
+  asked = 0;
+  unanswered: Bisection['unanswered'];
+
+  constructor(question: StateQuestion, values: AskedValues) {
+    this.#question = question;
+    this.#values = values;
+  }
+
+  async holdsAt({ checkpoint }: HistoryEntry, state: StoredState, isCut: boolean): Promise<boolean> {
+    const ops = checkpoint.ops as readonly Op[];
+    // One that reads nothing says the same everywhere.
+    if (!isCut && this.asked > 0 && !ops.some((op) => this.#values.areTouchedBy(op))) return false;
+    this.asked += 1;
+    const values = await this.#values.read(state.root as unknown as RunTree, state.hasTags);
+    try {
+      return this.#question.holds(values);
+    } catch (error) {
+      if (!CairnError.is(error, 'CONDITION_FAILED')) throw error;
+      if (error.data['isAbsent'] === true) return false;
+      const reason = String(error.data['reason']);
+      const { unanswered } = this;
+      this.unanswered =
+        unanswered === undefined
+          ? { seq: checkpoint.seq, reason, count: 1 }
+          : { ...unanswered, count: unanswered.count + 1 };
+      return false;
+    }
+  }
+}
+
+function toFound({ run, checkpoint }: HistoryEntry, isCut: boolean): FoundCheckpoint {
+  const { seq, at, change, fold } = checkpoint;
+  const within = isCut ? { upTo: seq } : fold && { after: fold.after, upTo: seq };
+  return {
+    runId: run.runId,
+    seq,
+    checkpointId: checkpointId(run.key, seq),
+    at,
+    change,
+    ...(within !== undefined && { within }),
+  };
+}

@@ -1,0 +1,45 @@
+/** `bisect`: the first checkpoint at which a condition holds. */
+import { listOf, objectOf, text, whole } from '../declare/output-shapes.ts';
+import { resolveReference } from '../../history/read/references.ts';
+import { type Bisection, bisect } from '../../history/trace/bisect.ts';
+import type { HistoryContext, Operation } from '../declare/operation.ts';
+
+export interface BisectRunInput {
+  readonly checkpoint: string;
+  readonly when: string;
+}
+
+export type BisectRunOutput = Bisection;
+
+export const bisectRun: Operation<BisectRunInput, BisectRunOutput, HistoryContext> = {
+  name: 'bisect',
+  summary: 'find the first checkpoint at which a condition holds',
+  input: {
+    checkpoint: {
+      type: 'text',
+      description: 'the run, or the checkpoint up to which is looked: RUN, RUN@12, RUN@tag',
+      isRequired: true,
+      isPositional: true,
+    },
+    when: {
+      type: 'text',
+      description: 'the condition: scratch.total > 100, failures.size() > 0, status == "failed"',
+      isRequired: true,
+    },
+  },
+  output: 'the checkpoint, if there is one',
+  outputSchema: objectOf(
+    { runId: text, seq: whole, when: text, read: whole, asked: whole },
+    {
+      found: objectOf(
+        { runId: text, seq: whole, checkpointId: text, at: whole, change: listOf({ type: 'object' }) },
+        { within: objectOf({ upTo: whole }, { after: whole }) },
+      ),
+      unanswered: objectOf({ seq: whole, reason: text, count: whole }),
+    },
+  ),
+  isReadOnly: true,
+  async run({ store, blobs, tenant }, { checkpoint, when }) {
+    return bisect({ store, blobs }, await resolveReference(store, tenant, checkpoint), when);
+  },
+};
