@@ -94,11 +94,7 @@ class AgentLoop {
     this.#asked = asked;
     this.#options = options;
     const { head, rest } = this.#open();
-    const replies = new Set(kept?.replies);
-    const said = (kept?.messages ?? rest).map((message, place) =>
-      replies.has(place) ? ({ message, isReply: true } as const) : { message },
-    );
-    this.#conversation = new Conversation(head, said, options.history);
+    this.#conversation = new Conversation(head, kept?.messages ?? rest, options.history, kept?.replies);
     this.#tools = new ToolCalls(ctx, {
       box: options.offer,
       allow: options.allow,
@@ -174,13 +170,11 @@ class AgentLoop {
 
   /** What came before a summary leaves the live state; a repeated function begins here. */
   async #retire(): Promise<void> {
-    const { said } = this.#conversation;
     const { messages, ...opening } = this.#opening;
     const served = this.#options.offer.keep?.();
     const kept: KeptConversation = {
       opening: { ...opening, messages: messages.filter(({ role }) => role === 'system') },
-      messages: said.map(({ message }) => message),
-      replies: said.flatMap(({ isReply }, place) => (isReply === true ? [place] : [])),
+      ...this.#conversation.kept(),
       loop: this.number,
       faulty: this.#faulty,
       repairs: this.#repairs,

@@ -1,6 +1,7 @@
 /** The model calls of one conversation as they are on record: what is asked is found there by its content, and what cannot be is told apart (A2, A3). */
 import { CairnError } from '../errors.ts';
 import type { NodeContext } from '../graph/contracts/node-contract.ts';
+import { LastList } from '../ports/last-list.ts';
 import { MessageKeys } from '../ports/message-keys.ts';
 
 /** What is recorded of a call: the answer, and marks of the messages that its request was the first to hold. */
@@ -35,6 +36,8 @@ export class CallRecord<Message extends object> {
   readonly past: readonly RecordedCall[];
   /** Messages sent so far, each once, in order. */
   readonly #sent = new Set<Message>();
+  /** What the last call sent. */
+  readonly #last = new LastList<Message>();
   #madeCount = 0;
 
   /** @param name - tells conversations in one node apart */
@@ -63,7 +66,7 @@ export class CallRecord<Message extends object> {
     const left = this.#recorded.get(name) ?? 0;
     if (left > 0) this.#recorded.set(name, left - 1);
     else this.#refuseDivergence(messages);
-    const fresh = messages.filter((message) => !this.#sent.has(message));
+    const fresh = messages.slice(this.#last.take(messages)).filter((message) => !this.#sent.has(message));
     for (const message of fresh) this.#sent.add(message);
     return { name, key, marks: fresh.map((message) => this.#keys.markOf(message)), isRecorded: left > 0 };
   }

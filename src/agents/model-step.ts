@@ -41,6 +41,8 @@ export class ModelSteps {
   readonly #options: ModelStepOptions;
   readonly #record: CallRecord<ModelMessage>;
   readonly #span: TraceSpan | undefined;
+  /** One access for the whole conversation: it knows what of it was sent before. */
+  readonly #models: ModelAccess;
   /** The last call was on record. */
   #isRecorded = false;
 
@@ -49,6 +51,7 @@ export class ModelSteps {
     this.#ctx = ctx;
     this.#options = options;
     this.#span = span;
+    this.#models = ctx.models;
     this.#record = new CallRecord(ctx, options.name ?? 'model');
   }
 
@@ -114,11 +117,10 @@ export class ModelSteps {
   }
 
   async #generate(...[call, told]: Parameters<ModelAccess['generate']>): Promise<ModelResponse> {
-    const { models } = this.#ctx;
     const { counted = [] } = this.#options;
     const beganAt = this.#ctx.now();
     try {
-      const response = await models.generate(call, told);
+      const response = await this.#models.generate(call, told);
       const { inputTokens, outputTokens } = response.usage;
       if (counted.includes('tokens')) this.#ctx.spend({ tokens: inputTokens + outputTokens });
       return response;

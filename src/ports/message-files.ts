@@ -2,26 +2,25 @@
 import type { FilePart, ImagePart, MediaData, ModelMessage } from '../graph/contracts/model-contract.ts';
 import type { FileAccess } from '../graph/contracts/context-access.ts';
 import { FileRef } from '../graph/file-ref.ts';
+import { LastList } from './last-list.ts';
 
-/** The messages with the bytes of the files in them; each message that has none as it is. @throws BLOB_NOT_FOUND, BLOB_CORRUPT */
-export async function fillFiles(
-  messages: readonly ModelMessage[],
-  files: FileAccess,
-): Promise<readonly ModelMessage[]> {
-  if (!messages.some(holdsFile)) return messages;
-  return Promise.all(
-    messages.map(async (message) => (holdsFile(message) ? ((await fill(message, files)) as ModelMessage) : message)),
-  );
-}
+/** Fills the requests of a conversation. Each is mostly the one before with more at its end, so only what is new is looked at; no message is ever changed. */
+export class MessageFiles {
+  readonly #last = new LastList<ModelMessage>();
+  /** How many messages at the beginning of the last request hold no file. */
+  #plainCount = 0;
 
-/** Messages that were looked at and hold no file: a conversation is sent again and again, and none of its messages is ever changed. */
-const plain = new WeakSet<ModelMessage>();
-
-function holdsFile(message: ModelMessage): boolean {
-  if (plain.has(message)) return false;
-  const isFound = hasFile(message);
-  if (!isFound) plain.add(message);
-  return isFound;
+  /** The messages with the bytes of the files in them; each message that has none as it is. @throws BLOB_NOT_FOUND, BLOB_CORRUPT */
+  async fill(messages: readonly ModelMessage[], files: FileAccess): Promise<readonly ModelMessage[]> {
+    let plain = Math.min(this.#plainCount, this.#last.take(messages));
+    while (plain < messages.length && !hasFile(messages[plain])) plain += 1;
+    this.#plainCount = plain;
+    if (plain === messages.length) return messages;
+    const filled = messages
+      .slice(plain)
+      .map(async (message) => (hasFile(message) ? ((await fill(message, files)) as ModelMessage) : message));
+    return [...messages.slice(0, plain), ...(await Promise.all(filled))];
+  }
 }
 
 function hasFile(value: unknown): boolean {

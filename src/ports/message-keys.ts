@@ -1,6 +1,7 @@
 /** Keys of model calls and tool calls, by which steps and cassettes know them: equal ones have equal keys. Hashes are chained over messages, so a call costs what its conversation grew by. */
 import { encodeValue } from '../state/values/codec.ts';
 import { hashParts, hashText } from '../state/values/hash.ts';
+import { LastList } from './last-list.ts';
 
 /** Enough of a message's hash to see that it is another. */
 const markLength = 8;
@@ -8,10 +9,9 @@ const markLength = 8;
 /** Remembers hashes for one conversation, which grows at its end and may be cut at its beginning. */
 export class MessageKeys {
   readonly #hashes = new WeakMap<object, string>();
-  /** Of the messages up to each place. */
-  #chain: string[] = [];
-  #first: object | undefined;
-  #last: object | undefined;
+  readonly #last = new LastList<object>();
+  /** Of the messages of the last request up to each place. */
+  readonly #chain: string[] = [];
 
   /**
    * The key of a request.
@@ -34,13 +34,11 @@ export class MessageKeys {
   }
 
   #chained(messages: readonly object[]): string {
-    const known = this.#chain.length;
-    const isGrown = known > 0 && messages[0] === this.#first && messages[known - 1] === this.#last;
-    if (!isGrown) this.#chain = [];
-    for (let index = this.#chain.length; index < messages.length; index += 1)
-      this.#chain.push(hashParts([this.#chain[index - 1] ?? '', this.hashOf(messages[index] as object)]));
-    [this.#first, this.#last] = [messages[0], messages.at(-1)];
-    return this.#chain.at(-1) ?? '';
+    const chain = this.#chain;
+    chain.length = this.#last.take(messages);
+    for (let at = chain.length; at < messages.length; at += 1)
+      chain.push(hashParts([chain[at - 1] ?? '', this.hashOf(messages[at] as object)]));
+    return chain.at(-1) ?? '';
   }
 }
 

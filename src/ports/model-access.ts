@@ -8,7 +8,7 @@ import type { SecretReader } from '../graph/contracts/context-access.ts';
 import { NodeFailure, type NodeContext } from '../graph/contracts/node-contract.ts';
 import { TextMask } from '../state/secrecy/text-mask.ts';
 import { beginChat, endChat, endFailed } from './gen-ai-spans.ts';
-import { fillFiles } from './message-files.ts';
+import { MessageFiles } from './message-files.ts';
 import type { Models } from './model.ts';
 
 /** @param models - without them every call fails with MODEL_UNKNOWN */
@@ -16,6 +16,7 @@ export function accessModels(
   models: Models | undefined,
   attempt: Pick<NodeContext, 'idempotencyKey' | 'signal' | 'emit' | 'spend' | 'secrets' | 'files' | 'trace'>,
 ): ModelAccess {
+  const stored = new MessageFiles();
   return {
     async generate(call, { idempotencyKey = attempt.idempotencyKey, signal = attempt.signal, span = attempt } = {}) {
       if (models === undefined)
@@ -24,7 +25,7 @@ export function accessModels(
       try {
         const response = await models.generate({
           ...call,
-          messages: await fillFiles(withoutSecrets(call.messages, attempt.secrets), attempt.files),
+          messages: await stored.fill(withoutSecrets(call.messages, attempt.secrets), attempt.files),
           idempotencyKey,
           signal,
           onDelta: (delta) =>

@@ -1,7 +1,7 @@
 /** A history written through the store port, and beside it what every state must be: for tests of src/history. */
 import * as fc from 'fast-check';
 import type { Change } from '../../src/history/stored/change.ts';
-import { encodeCheckpoint, rootChecksum, runKeyOf } from '../../src/history/stored/checkpoint.ts';
+import { encodeCheckpoint, keptForm, rootChecksum, runKeyOf } from '../../src/history/stored/checkpoint.ts';
 import type { BlobStore } from '../../src/ports/blobs.ts';
 import type { Claim, RunRow, Store } from '../../src/ports/store.ts';
 import { createMemoryBlobs } from '../../src/blobs/memory-blobs.ts';
@@ -100,10 +100,16 @@ export class ModelRun {
     const seq = this.head + 1;
     const parent = this.links.get(this.head) as Uint8Array;
     const at = 1_000 + seq;
-    const encoded = encodeCheckpoint({ runKey: this.key, seq }, parent, at, JSON.stringify(change), delta);
-    await this.history.store.commit({ claim: this.claim, checkpoint: { seq, at, ...encoded }, durability: 'none' });
-    this.links.set(seq, encoded.checksum);
-    this.sizes.set(seq, encoded.body.length);
+    const changeJson = JSON.stringify(change);
+    const { body: text, checksum } = encodeCheckpoint({ runKey: this.key, seq }, parent, at, changeJson, delta);
+    const body = keptForm(seq, changeJson, text);
+    await this.history.store.commit({
+      claim: this.claim,
+      checkpoint: { seq, at, body, checksum },
+      durability: 'none',
+    });
+    this.links.set(seq, checksum);
+    this.sizes.set(seq, body.length);
     this.head = seq;
     return seq;
   }

@@ -141,3 +141,25 @@ test('E3.6 an acknowledged commit says nothing of later ones: an effect begins w
   expect((await handle.result()).status).toBe('completed');
   expect(calls).toEqual(['pay']);
 });
+
+test('K1a effects are packed for a store that outlives the process, and for one in memory they are not', async () => {
+  const text = 'the quick brown fox jumps over the lazy dog '.repeat(100);
+  const graph = graphOf(
+    'g',
+    [
+      node('calls', 'pure', async (ctx) => {
+        for (let call = 1; call <= 20; call += 1) await ctx.step(`call ${call}`, { effect: 'external' }, () => text);
+      }),
+    ],
+    edges('> calls', 'calls >'),
+  );
+  const packedOn = async (durability: Durability): Promise<number> => {
+    const store = { ...createMemoryStore({ now: () => 1_700_000_000_000 }), capabilities: { durability, isShared: false } };
+    const { engine } = createBench({ store });
+    expect((await runToRest(engine, graph, {}, 'r')).status).toBe('completed');
+    const rows = await store.readCheckpoints({ tenant: 'default', runId: 'r' }, { from: 0, to: 99 });
+    return rows.filter(({ body }) => body[0] !== '{'.charCodeAt(0)).length;
+  };
+  expect(await packedOn('none')).toBe(0);
+  expect(await packedOn('power')).toBeGreaterThan(10);
+});

@@ -1,7 +1,7 @@
 /** Turns what happened into checkpoints, pipelines their commits, and knows what is durable (E3, E4). */
 import { CairnError } from '../../errors.ts';
 import type { Change } from '../../history/stored/change.ts';
-import { encodeCheckpoint } from '../../history/stored/checkpoint.ts';
+import { encodeCheckpoint, keptForm } from '../../history/stored/checkpoint.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Claim, Commit, Durability, Store } from '../../ports/store.ts';
 import type { Limits } from '../limits.ts';
@@ -81,12 +81,22 @@ export class Committer {
   /** Makes the next checkpoint of all that gathered; see {@link settled} for when it is as durable as asked. */
   commit(durability: Durability): void {
     if (this.broken !== undefined) return;
-    const { draft, clock, runKey, claim } = this.#options;
+    const { draft, clock, runKey, claim, store } = this.#options;
     const at = clock.now();
     const { changeJson, ops, given, index } = draft.take();
     const seq = this.seq + 1;
     const pending = pendingOf(draft.root);
-    const { body, checksum } = encodeCheckpoint({ runKey, seq }, this.checksum, at, changeJson, ops, given, pending);
+    const { body: text, checksum } = encodeCheckpoint(
+      { runKey, seq },
+      this.checksum,
+      at,
+      changeJson,
+      ops,
+      given,
+      pending,
+    );
+    // Packing saves disk, of which a store in memory takes none.
+    const body = store.capabilities.durability === 'none' ? text : keptForm(seq, changeJson, text);
     const sizeBytes = changeJson.length + ops.length + (given?.length ?? 0);
     this.seq = seq;
     this.checksum = checksum;

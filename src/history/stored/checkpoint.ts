@@ -55,7 +55,7 @@ export interface DecodedCheckpoint {
   readonly link: Uint8Array;
 }
 
-/** What of a checkpoint's row is computed: its body as it is kept, and its checksum of 32 bytes. */
+/** What of a checkpoint's row is computed: its body as text, and its checksum of 32 bytes. {@link keptForm} says how the body is kept. */
 export type EncodedCheckpoint = Pick<CheckpointRow, 'body' | 'checksum'>;
 
 /** The parent of the checkpoint with seq 0: 32 zero bytes. */
@@ -77,11 +77,11 @@ function prefixOf({ runKey, seq }: CheckpointIdentity, at: number): string {
 }
 
 const packedFromBytes = 1024;
-const historyBytes = 512 * 1024;
+const historyBytes = 32 * 1024;
 
 /**
  * A body as it is kept. What tells of an `external` effect is packed: the call out took far longer than packing does. A history that would
- * stay below 1 MiB with checkpoints of this size is left as it is, so that a short run is read without a decompressor.
+ * stay below 64 KiB with checkpoints of this size is left as it is, so that a short run is read without a decompressor.
  * @param changeJson - JSON text of its Change
  */
 export function keptForm(seq: number, changeJson: string, text: Uint8Array): Uint8Array {
@@ -123,18 +123,7 @@ export function encodeCheckpoint(
 ): EncodedCheckpoint {
   const tail = (given === undefined ? '' : `,"given":${given}`) + (pending === 0 ? '' : `,"pending":${pending}`);
   const text = `{"v":${formatVersion},"change":${changeJson},"delta":${delta}${tail}}`;
-  return encodeText(identity, parentChecksum, at, changeJson, text);
-}
-
-function encodeText(
-  identity: CheckpointIdentity,
-  parentChecksum: Uint8Array,
-  at: number,
-  changeJson: string,
-  text: string,
-): EncodedCheckpoint {
-  const { body, checksum } = encodeWithChecksum(prefixOf(identity, at), parentChecksum, text);
-  return { body: keptForm(identity.seq, changeJson, body), checksum };
+  return encodeWithChecksum(prefixOf(identity, at), parentChecksum, text);
 }
 
 /** The like of {@link encodeCheckpoint} for a row that stands for a pruned span. */
@@ -147,7 +136,7 @@ export function encodeFold(
   const change = JSON.stringify(content.change);
   const mark = `"fold":{"after":${fold.after},"covers":"${toHex(fold.covers)}"}`;
   const text = `{"v":${formatVersion},"change":${change},"delta":${content.delta},${mark}}`;
-  return encodeText(identity, parentChecksum, content.at, change, text);
+  return encodeWithChecksum(prefixOf(identity, content.at), parentChecksum, text);
 }
 
 /** The checksum of a body that is there already, under another identity or parent: for imports. */
