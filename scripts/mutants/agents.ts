@@ -11,10 +11,17 @@ export const agentMutants: readonly Mutant[] = [
   },
   {
     name: 'a summary leaves out the message that it is',
-    file: 'src/agents/agent-loop.ts',
-    old: 'messages: said.map(({ message }) => message),',
-    new: 'messages: said.slice(1).map(({ message }) => message),',
+    file: 'src/agents/history/conversation.ts',
+    old: 'return { messages: [...this.#messages], replies',
+    new: 'return { messages: this.#messages.slice(1), replies',
     tests: ['src/agents/history/summary.test.ts'],
+  },
+  {
+    name: 'a file that takes the place of a text in a conversation is not filled in',
+    file: 'src/ports/message-files.ts',
+    old: 'let plain = Math.min(this.#plainCount, this.#last.take(messages));',
+    new: 'let plain = this.#last.take(messages) < 0 ? 0 : this.#plainCount;',
+    tests: ['src/ports/message-files.test.ts'],
   },
   {
     name: 'a provider that says when to come again is called before',

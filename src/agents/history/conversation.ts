@@ -36,7 +36,8 @@ export class Conversation {
 
   /** Takes what the provider counted of the messages that were sent last. Call it before anything is added. */
   report(tokens: number): void {
-    if (Number.isFinite(tokens) && tokens > 0) this.#reported = { tokens, from: this.#start, to: this.#messages.length };
+    if (Number.isFinite(tokens) && tokens > 0)
+      this.#reported = { tokens, from: this.#start, to: this.#messages.length };
   }
 
   /** Whether not all of it may be sent. */

@@ -154,7 +154,10 @@ test('K1a effects are packed for a store that outlives the process, and for one 
     edges('> calls', 'calls >'),
   );
   const packedOn = async (durability: Durability): Promise<number> => {
-    const store = { ...createMemoryStore({ now: () => 1_700_000_000_000 }), capabilities: { durability, isShared: false } };
+    const store = {
+      ...createMemoryStore({ now: () => 1_700_000_000_000 }),
+      capabilities: { durability, isShared: false },
+    };
     const { engine } = createBench({ store });
     expect((await runToRest(engine, graph, {}, 'r')).status).toBe('completed');
     const rows = await store.readCheckpoints({ tenant: 'default', runId: 'r' }, { from: 0, to: 99 });
