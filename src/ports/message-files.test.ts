@@ -17,7 +17,7 @@ const filled: ModelMessage = {
 test('L10 a file is filled in wherever it comes into a conversation: at its end, at its beginning, and in the place of another message', async () => {
   const stored = new MessageFiles();
   const [one, two, three] = [said('one'), said('two'), said('three')];
-  const fill = (...messages: ModelMessage[]): Promise<readonly ModelMessage[]> => stored.fill(messages, files);
+  const fill = (...messages: ModelMessage[]): Promise<readonly ModelMessage[]> => stored.withBytes(messages, files);
   expect(await fill(one, two)).toEqual([one, two]);
   expect(await fill(one, two, shown())).toEqual([one, two, filled]);
   expect(await fill(one, two, shown(), three)).toEqual([one, two, filled, three]);
@@ -30,7 +30,7 @@ test('L10 a file is filled in wherever it comes into a conversation: at its end,
 test('L10 a list that its owner lets grow is looked at anew from where it grew', async () => {
   const stored = new MessageFiles();
   const messages = [said('one')];
-  expect(await stored.fill(messages, files)).toEqual(messages);
+  expect(await stored.withBytes(messages, files)).toEqual(messages);
   messages.push(shown());
-  expect(await stored.fill(messages, files)).toEqual([said('one'), filled]);
+  expect(await stored.withBytes(messages, files)).toEqual([said('one'), filled]);
 });

@@ -11,7 +11,7 @@ export class MessageFiles {
   #plainCount = 0;
 
   /** The messages with the bytes of the files in them; each message that has none as it is. @throws BLOB_NOT_FOUND, BLOB_CORRUPT */
-  async fill(messages: readonly ModelMessage[], files: FileAccess): Promise<readonly ModelMessage[]> {
+  async withBytes(messages: readonly ModelMessage[], files: FileAccess): Promise<readonly ModelMessage[]> {
     let plain = Math.min(this.#plainCount, this.#last.take(messages));
     while (plain < messages.length && !hasFile(messages[plain])) plain += 1;
     this.#plainCount = plain;

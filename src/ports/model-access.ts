@@ -25,7 +25,7 @@ export function accessModels(
       try {
         const response = await models.generate({
           ...call,
-          messages: await stored.fill(withoutSecrets(call.messages, attempt.secrets), attempt.files),
+          messages: await stored.withBytes(withoutSecrets(call.messages, attempt.secrets), attempt.files),
           idempotencyKey,
           signal,
           onDelta: (delta) =>
