@@ -12,9 +12,10 @@ import { retryOf } from './compile/stage-policy.ts';
 import { lintPipeline } from './lint/lint-pipeline.ts';
 import { createReport } from './lint/report.ts';
 import { layOut, type Layout } from './model/layout.ts';
-import { typeOfShape, type Pipeline } from './model/pipeline.ts';
+import { kindOf, typeOfShape, type Pipeline, type Stage } from './model/pipeline.ts';
 import { readPipeline } from './model/read-pipeline.ts';
 import { codergenHandler } from './run/codergen.ts';
+import { commandAgentHandler } from './run/command-agent.ts';
 import { conditionalHandler } from './run/ends.ts';
 import { fanInHandler } from './run/fan-in.ts';
 import { humanHandler } from './run/human.ts';
@@ -140,8 +141,9 @@ function check(text: string, options: DotOptions): Checked {
   // A file that is cut short in the middle would be reported as one in which everything is missing.
   if (!isUnreadable) lintPipeline(createReport(faults, pipeline, layout, new Set(own.keys())));
   const withheld = withheldBy(options);
-  const handlers = new Map([...builtInHandlers(options.nodeTypes ?? []), ...own]);
-  if (withheld !== undefined) refuseNeeds(faults, pipeline, handlers, withheld);
+  const builtIn = builtInHandlers(options.nodeTypes ?? []);
+  const handlerOf = (stage: Stage): StageHandler | undefined => own.get(stage.type) ?? builtIn.get(kindOf(stage));
+  if (withheld !== undefined) refuseNeeds(faults, pipeline, handlerOf, withheld);
   if (faults.hasErrors) return done(isUnreadable);
   const inputs = inputsOf(pipeline);
   try {
@@ -149,7 +151,7 @@ function check(text: string, options: DotOptions): Checked {
       {
         pipeline,
         layout,
-        handlers,
+        handlerOf,
         builtIn: new Set(Object.values(typeOfShape).filter((type) => !own.has(type))),
         withheld,
         placeOf: (at) => faults.placeOf(at),
@@ -163,7 +165,7 @@ function check(text: string, options: DotOptions): Checked {
         }),
       },
     );
-    return done(false, describe(pipeline, layout, { graph, body, inputs, handlers, warnings: faults.violations }));
+    return done(false, describe(pipeline, layout, { graph, body, inputs, handlerOf, warnings: faults.violations }));
   } catch (error) {
     if (!CairnError.is(error, 'GRAPH_INVALID')) throw error;
     const violations = [...faults.violations, ...(error.data['violations'] as readonly Violation[])];
@@ -182,21 +184,18 @@ function builtInHandlers(nodeTypes: readonly NodeType[]): ReadonlyMap<string, St
     ['conditional', conditionalHandler],
     ['parallel.fan_in', fanInHandler],
     ['tool', shell === undefined ? noShell : toolHandler(shell)],
+    ['codergen.command', shell === undefined ? noShell : commandAgentHandler(shell)],
   ]);
 }
 
+type HandlerOf = (stage: Stage) => StageHandler | undefined;
 type Withheld = (need: Need) => string | undefined;
 
 function withheldBy({ origin = 'file', permissions = {} }: DotOptions): Withheld | undefined {
   return origin === 'file' ? undefined : (need) => refusalOf(need, permissions);
 }
 
-function refuseNeeds(
-  faults: DotFaults,
-  pipeline: Pipeline,
-  handlers: ReadonlyMap<string, StageHandler>,
-  withheld: Withheld,
-): void {
+function refuseNeeds(faults: DotFaults, pipeline: Pipeline, handlerOf: HandlerOf, withheld: Withheld): void {
   const refuse = (need: Need, at: number, what: string): void => {
     const refusal = withheld(need);
     const fix = 'grant it, or take it out';
@@ -204,7 +203,7 @@ function refuseNeeds(
       faults.add(at, { rule: permissionRule, message: `${what} is not allowed: ${refusal}`, fix });
   };
   for (const stage of pipeline.stages.values())
-    for (const need of handlers.get(stage.type)?.needs?.(stage) ?? []) refuse(need, stage.at, stage.id);
+    for (const need of handlerOf(stage)?.needs?.(stage) ?? []) refuse(need, stage.at, stage.id);
   const name = pipeline.attributes.text('summary_model');
   if (name !== '') refuse({ kind: 'model', name }, pipeline.placeOf('summary_model'), 'summary_model');
 }
@@ -227,14 +226,14 @@ interface Description {
   /** The graph that has the stages. */
   readonly body: Graph;
   readonly inputs: readonly WorkflowInput[];
-  readonly handlers: ReadonlyMap<string, StageHandler>;
+  readonly handlerOf: HandlerOf;
   readonly warnings: readonly Violation[];
 }
 
 function describe(
   pipeline: Pipeline,
   layout: Layout,
-  { graph, body, inputs, handlers, warnings }: Description,
+  { graph, body, inputs, handlerOf, warnings }: Description,
 ): TextWorkflow {
   const waves = wavesOf(body.structure, ({ id }) => pipeline.stages.has(String(id)));
   const waveOf = new Map(waves.flatMap((ids, wave) => ids.map((id) => [id, wave] as const)));
@@ -242,7 +241,7 @@ function describe(
   const blocks = [...layout.reachable].flatMap((id): WorkflowBlock[] => {
     const stage = pipeline.stages.get(id);
     if (stage === undefined) return [];
-    const handler = handlers.get(stage.type);
+    const handler = handlerOf(stage);
     const edges = incoming.get(id) ?? [];
     const conditions = edges.map(({ attributes }) => attributes.text('condition')).filter((text) => text !== '');
     return [

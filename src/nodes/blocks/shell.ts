@@ -59,6 +59,7 @@ export const shellBlock: NodeType = {
       description: 'Variables beside PATH, HOME and LANG. Lists and objects are given as JSON, null is left out.',
       takesSecrets: true,
     },
+    stdin: textField('Text on its standard input. Default: nothing.'),
     ...fieldsOf(options),
   },
   outputs: {
@@ -127,7 +128,9 @@ async function prepare({ inputs, fileOutputs, idempotencyKey, secrets, signal }:
   const { named, own } = value as { readonly named: Inputs; readonly own: Inputs };
   const folder = resolveLocalPath(readText(inputs, 'working_dir') || '.');
   const env = { ...writeVariables(named), ...own };
-  const request = createShellRequest({ command: command.script, env, cwd: folder }, idempotencyKey);
+  const input = readText(inputs, 'stdin');
+  const given = { command: command.script, env, cwd: folder, ...(input !== undefined && { input }) };
+  const request = createShellRequest(given, idempotencyKey);
   signal.throwIfAborted();
   await makeFolder(folder);
   return { request, folder, mask };

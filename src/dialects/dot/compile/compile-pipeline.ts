@@ -25,8 +25,8 @@ import { retryOf, tellings } from './stage-policy.ts';
 export interface Compiling {
   readonly pipeline: Pipeline;
   readonly layout: Layout;
-  /** By type: those of the language and those of the user. */
-  readonly handlers: ReadonlyMap<string, StageHandler>;
+  /** Those of the language and those of the user. */
+  readonly handlerOf: (stage: Stage) => StageHandler | undefined;
   /** Types whose handlers are the language's own. */
   readonly builtIn: ReadonlySet<string>;
   readonly withheld: ((need: Need) => string | undefined) | undefined;
@@ -193,7 +193,7 @@ class GraphParts {
   }
 
   #node(stage: Stage, parts: StageParts, branches: Branches | undefined): NodeDefinition {
-    const { handlers, builtIn, placeOf } = this.#compiling;
+    const { handlerOf, builtIn, placeOf } = this.#compiling;
     const graph = branches === undefined ? undefined : this.#branchGraph(branches);
     const handler = this.#handlerOf(stage, graph, branches);
     const visits = stage.attributes.integer('max_visits');
@@ -204,9 +204,7 @@ class GraphParts {
       effect: stage.type === 'wait.human' ? 'human' : graph === undefined ? 'pure' : 'read',
       implementation: stageImplementation(handler, parts, {
         isBuiltIn:
-          (builtIn.has(stage.type) && handlers.get(stage.type) === handler) ||
-          graph !== undefined ||
-          stage.type === 'start',
+          (builtIn.has(stage.type) && handlerOf(stage) === handler) || graph !== undefined || stage.type === 'start',
       }),
       place: placeOf(stage.at),
       ...(graph !== undefined && { subgraph: graph }),
@@ -215,7 +213,7 @@ class GraphParts {
   }
 
   #handlerOf(stage: Stage, graph: Graph | undefined, branches: Branches | undefined): StageHandler {
-    const { handlers, pipeline } = this.#compiling;
+    const { handlerOf, pipeline } = this.#compiling;
     if (graph !== undefined && branches !== undefined)
       return parallelHandler(
         graph,
@@ -225,7 +223,7 @@ class GraphParts {
           .filter((id) => branches.stages.has(id)),
       );
     if (stage.type === 'start') return startHandler(pipeline);
-    return handlers.get(stage.type) ?? conditionalHandler;
+    return handlerOf(stage) ?? conditionalHandler;
   }
 
   /** One graph of all branches; each is a child run that is entered at its first stage. */

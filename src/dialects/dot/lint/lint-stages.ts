@@ -14,8 +14,14 @@ const heeded: readonly (readonly [readonly string[], readonly string[]])[] = [
     ['llm_model', 'llm_provider', 'reasoning_effort'],
     ['codergen', 'parallel.fan_in'],
   ],
-  [['fidelity', 'thread_id', 'auto_status'], ['codergen']],
-  [['tool_command', 'idempotent'], ['tool']],
+  [['fidelity', 'thread_id'], ['codergen']],
+  [['auto_status'], ['codergen', 'tool']],
+  [['agent_command'], ['codergen']],
+  [['tool_command'], ['tool']],
+  [
+    ['idempotent', 'status_file'],
+    ['tool', 'codergen'],
+  ],
   [['human.default_choice'], ['wait.human']],
   [['join_policy', 'error_policy', 'max_parallel'], ['parallel']],
   [
@@ -30,6 +36,7 @@ export function lintStages(report: Report): void {
     lintType(report, stage);
     lintNeeds(report, stage);
     lintHeeded(report, stage);
+    lintCommand(report, stage);
     if (stage.type === 'wait.human') lintChoices(report, stage);
   }
 }
@@ -105,6 +112,19 @@ function lintHeeded({ warn }: Report, { id, type, attributes, placeOf, at }: Sta
       if (attributes.has(name) && placeOf(name) !== at)
         warn('inert_attribute', placeOf(name), `${name} has no effect on ${id}, a ${type} stage`, 'take it out');
   }
+}
+
+/** What only a stage that runs a command heeds, and what one does not. */
+function lintCommand({ warn }: Report, { id, type, attributes, placeOf, at }: Stage): void {
+  const own = type === 'tool' || attributes.text('agent_command') !== '';
+  const check = (name: string, isHeeded: boolean, why: string, fix: string): void => {
+    if (attributes.has(name) && placeOf(name) !== at && !isHeeded)
+      warn('inert_attribute', placeOf(name), `${name} of ${id} has no effect: ${why}`, fix);
+  };
+  if (type !== 'codergen' && type !== 'tool') return;
+  for (const name of ['idempotent', 'status_file'])
+    check(name, own, 'it runs no command', 'give it an agent_command, or take it out');
+  check('auto_status', attributes.text('status_file') !== '', 'it names no status_file', 'take it out');
 }
 
 function lintChoices({ layout, error, warn }: Report, { id, attributes, at, placeOf }: Stage): void {

@@ -82,6 +82,8 @@ const nodeRules: Rules = {
   error_policy: { kind: 'text', oneOf: ['continue', 'fail_fast', 'ignore'] },
   max_parallel: integer,
   tool_command: text,
+  agent_command: text,
+  status_file: text,
   'manager.poll_interval': noChildren,
   'manager.max_cycles': noChildren,
   'manager.stop_condition': noChildren,

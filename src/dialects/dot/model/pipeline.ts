@@ -47,6 +47,13 @@ export const typeOfShape: Readonly<Record<string, StageType>> = {
   house: 'stack.manager_loop',
 };
 
+/** Stages for models come in kinds, which handlers are found by: the model itself, an agent with tools, a program that is an agent. */
+export function kindOf({ type, attributes }: Pick<Stage, 'type' | 'attributes'>): string {
+  if (type !== 'codergen') return type;
+  if (attributes.text('agent_command') !== '') return 'codergen.command';
+  return attributes.text('tools') === '' ? type : 'codergen.agent';
+}
+
 export interface Stage {
   readonly id: string;
   readonly type: StageType;

@@ -14,17 +14,19 @@ const shownMax = 200;
 export const codergenHandler: StageHandler = {
   effect: 'external',
   isIdempotent: () => true,
-  needs: (stage) => [{ kind: 'model', name: modelOf(stage) }],
+  needs: (stage) => [{ kind: 'model', name: modelNameOf(stage) }],
   asks: askingOf,
   run: async (stage) => {
     const { earlier, prompt } = stage.asking as Asking;
     const answer = await askModel(stage, prompt, earlier);
-    return { ...outcomeOf(stage, answer), response: answer };
+    const outcome = outcomeOf(stage, answer);
+    const contextUpdates = { ...outcome.contextUpdates, last_response: shownHead(answer) };
+    return { ...outcome, contextUpdates, response: answer };
   },
 };
 
 /** `provider:name`, or a name that the configuration maps. */
-export function modelOf({ attributes }: Stage): string {
+export function modelNameOf({ attributes }: Stage): string {
   const model = attributes.text('llm_model');
   const provider = attributes.text('llm_provider');
   if (model === '') return 'default';
@@ -37,7 +39,7 @@ export async function askModel(
   earlier: readonly ModelMessage[] = [],
 ): Promise<string> {
   const effort = attributes.text('reasoning_effort');
-  const model = modelOf(parts.stage);
+  const model = modelNameOf(parts.stage);
   const [provider = ''] = model.includes(':') ? model.split(':') : [attributes.text('llm_provider')];
   const response = await ctx.models.generate(
     {
@@ -51,7 +53,7 @@ export async function askModel(
 }
 
 /** The whole prompt: what the run says so far, as much of it as the fidelity says, what the stage is for, and what it must report. */
-async function askingOf(stage: StageContext): Promise<Asking> {
+export async function askingOf(stage: StageContext): Promise<Asking> {
   const { ctx, parts, attributes } = stage;
   const edge = ctx.state.scratch['internal.edge'];
   const telling = parts.tellingOf(typeof edge === 'string' ? edge : undefined);
@@ -75,10 +77,12 @@ function mustReport({ parts, attributes }: StageContext): boolean {
   );
 }
 
-function reportRequest({ parts }: StageContext): string {
+function reportRequest({ parts, attributes }: StageContext): string {
   const labels = parts.ways.edges.map(({ caption }) => caption).filter((caption) => caption !== '');
   const lines = [
-    'End your answer with one JSON object that says how it went:',
+    attributes.text('agent_command') === ''
+      ? 'End your answer with one JSON object that says how it went:'
+      : 'Say how it went with one JSON object: write it to the file that the variable CAIRN_STATUS_FILE names, or end your answer with it.',
     `{"outcome": ${stageStatuses
       .slice(0, 4)
       .map((status) => JSON.stringify(status))
@@ -91,20 +95,19 @@ function reportRequest({ parts }: StageContext): string {
   return lines.join('\n');
 }
 
-function outcomeOf(stage: StageContext, answer: string): StageOutcome {
-  const contextUpdates = { last_response: answer.slice(0, shownMax) };
+/** How a stage ended by the report at the end of its answer. */
+export function outcomeOf({ attributes }: StageContext, answer: string): StageOutcome {
   const given = reportIn(answer);
   if (given === undefined) {
     // An answer that says nothing of how it went passes no gate.
-    if (!stage.attributes.flag('goal_gate')) return { status: 'success', contextUpdates };
-    return {
-      status: 'fail',
-      failureReason: 'the goal gate gave no verdict: no outcome ends its answer',
-      contextUpdates,
-    };
+    if (!attributes.flag('goal_gate')) return { status: 'success' };
+    return { status: 'fail', failureReason: 'the goal gate gave no verdict: no outcome ends its answer' };
   }
   const report = readReport(given);
-  if ('fault' in report)
-    return { status: 'fail', failureReason: `its report cannot be taken: ${report.fault}`, contextUpdates };
-  return { ...report, contextUpdates: { ...report.contextUpdates, ...contextUpdates } };
+  return 'fault' in report ? { status: 'fail', failureReason: `its report cannot be taken: ${report.fault}` } : report;
+}
+
+/** What the context keeps of an answer. */
+export function shownHead(answer: string): string {
+  return answer.slice(0, shownMax);
 }

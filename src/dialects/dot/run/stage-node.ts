@@ -67,9 +67,7 @@ async function perform(ctx: NodeContext, handler: StageHandler, parts: StagePart
     if (refusal !== undefined) throw new CairnError('PERMISSION_DENIED', { need: stage.id, reason: refusal });
   }
   const { effect } = handler;
-  if (effect === undefined) return guarded(ctx, async () => checkedOutcome(await handler.run(context)));
   const options = {
-    effect,
     retry: { ...retry, when: ({ code }: { readonly code: string }) => !final.has(code) },
     ...(handler.isIdempotent?.(stage) === true && { idempotent: true }),
     ...(timeoutMs !== undefined && { timeoutMs }),
@@ -79,8 +77,10 @@ async function perform(ctx: NodeContext, handler: StageHandler, parts: StagePart
     ctx,
     async () => {
       asking = await handler.asks?.(context);
-      return ctx.step('work', options, async (step) => {
-        const result = checkedOutcome(await handler.run({ ...context, step, ...(asking !== undefined && { asking }) }));
+      const full = { ...context, ...(asking !== undefined && { asking }) };
+      if (effect === undefined) return checkedOutcome(await handler.run(full));
+      return ctx.step('work', { ...options, effect }, async (step) => {
+        const result = checkedOutcome(await handler.run({ ...full, step }));
         if (result.status === 'fail') throw failed(result, verdictCode);
         if (result.status === 'retry') throw failed(result, retryCode);
         return result;
