@@ -1,18 +1,21 @@
-/** Amounts of what work costs, by unit: tokens, money, whatever its author counts. */
+/** Amounts of what work costs, by unit: tokens, money, or any unit that an author names. */
 
 /** Non-negative finite numbers by the name of their unit: `{ tokens: 1200, usd: 0.004 }`. */
 export type Amounts = Readonly<Record<string, number>>;
 
-/** The most that one attempt spends, by unit; of a unit that is not named nothing is known. `nothing`: it spends nothing at all, and meets no budget. */
+/**
+ * The most that one attempt spends, by unit. Nothing is known about units that are not named. `nothing` means that the attempt spends
+ * nothing at all, so no budget holds it back.
+ */
 export type AtMost = Amounts | 'nothing';
 
-/** A unit is named by a letter, then letters, digits, `_` and `-`; 64 characters at most. */
+/** Names of units: a letter, then letters, digits, `_` and `-`, at most 64 characters. */
 const unitName = /^\p{L}[\p{L}\p{N}_-]{0,63}$/u;
 
-/** So many units are told apart in one run. */
+/** The most units that one run may use. */
 const unitsMax = 64;
 
-/** Why a value is no amounts, or undefined if it is. */
+/** Why a value is not valid as amounts; undefined if it is. */
 export function amountsFault(amounts: unknown): string | undefined {
   if (typeof amounts !== 'object' || amounts === null || Array.isArray(amounts))
     return 'amounts are an object of numbers by unit, such as { tokens: 1200 }';
@@ -25,31 +28,31 @@ export function amountsFault(amounts: unknown): string | undefined {
   return undefined;
 }
 
-/** Why amounts cannot be added to others, or undefined if they can: a run does not tell ever more units apart. */
+/** Why amounts cannot be added to others; undefined if they can. The number of units in a run is limited. */
 export function unitsFault(known: Amounts | undefined, added: Amounts): string | undefined {
   const units = new Set([...Object.keys(known ?? {}), ...Object.keys(added)]);
   return units.size <= unitsMax ? undefined : `a run tells ${unitsMax} units apart at most`;
 }
 
-/** The amount of one unit; 0 if there is none. */
+/** The amount of one unit; 0 if it is absent. */
 export function amountOf(amounts: Amounts | undefined, unit: string): number {
   return amounts !== undefined && Object.hasOwn(amounts, unit) ? (amounts[unit] as number) : 0;
 }
 
 /**
- * The sum of two amounts. One that is no whole number has 15 significant digits, so that 0.1 and 0.2 are 0.3: what is stored is the sum
- * itself, so it is the same number for who adds to it now and for who has read it back.
+ * The sum of two amounts. A sum that is not a whole number is rounded to 15 significant digits, so that 0.1 + 0.2 is 0.3. The rounded sum
+ * is what is stored, so adding to it gives the same result before and after it was read back.
  */
 export function addAmounts(first: Amounts | undefined, second: Amounts | undefined): Amounts {
   return combine(first, second, (a, b) => a + b);
 }
 
-/** What of the first is not in the second, unit by unit; nothing is less than 0. */
+/** The first amounts minus the second, unit by unit, but never below 0. */
 export function lessAmounts(first: Amounts, second: Amounts | undefined): Amounts {
   return combine(first, second, (a, b) => Math.max(0, a - b));
 }
 
-/** Whether there is anything in them. */
+/** Whether any amount is above 0. */
 export function hasAmounts(amounts: Amounts | undefined): amounts is Amounts {
   return amounts !== undefined && Object.values(amounts).some((amount) => amount > 0);
 }

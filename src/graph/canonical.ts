@@ -1,10 +1,13 @@
-/** One text and one hash for equal data, on every process and machine (G1); and frozen copies, so that nobody changes a graph. */
+/**
+ * Canonical text and hashes of plain data, equal for equal data on every machine (G1), and frozen copies, so that nobody can change a
+ * graph.
+ */
 import { hash } from 'node:crypto';
 
-/** Data nested deeper than this is refused: it would overflow a stack somewhere. */
+/** The deepest nesting allowed. Deeper data would overflow the stack somewhere. */
 const maxDepth = 500;
 
-/** Thrown by {@link canonicalText} and {@link freezeCopy}: `path` says where the value is that is no data. */
+/** Thrown by {@link canonicalText} and {@link freezeCopy} for a value that is not plain data. `path` says where in the whole it is. */
 export class NotDataError extends Error {
   readonly path: string;
   constructor(path: string, reason: string) {
@@ -14,18 +17,18 @@ export class NotDataError extends Error {
   }
 }
 
-/** Whether an object is no more than its keys. */
+/** Whether an object is plain: its prototype is `Object.prototype` or null. */
 export const isPlainObject = (value: object): value is Record<string, unknown> => {
   const prototype: unknown = Object.getPrototypeOf(value);
   return prototype === null || prototype === Object.prototype;
 };
 
-/** Where a walk through a value is: the keys that led here and the values around it. */
+/** The position of a walk through a value: the keys that led here, and the objects around it. */
 class Trail {
   readonly #keys: (string | number)[] = [];
   readonly #around: object[] = [];
 
-  /** Goes into a value. */
+  /** Goes into an object. */
   enter(value: object): void {
     if (this.#around.includes(value)) this.refuse('the value contains itself');
     if (this.#around.length >= maxDepth) this.refuse(`the value is nested deeper than ${maxDepth}`);
@@ -36,7 +39,7 @@ class Trail {
     this.#around.pop();
   }
 
-  /** Names what is visited next of the value that the walk is in, until {@link passed}. */
+  /** Sets the key that is visited next in the current object, until {@link passed} is called. */
   at(key: string | number): void {
     this.#keys.push(key);
   }
@@ -70,7 +73,10 @@ function listText(items: Iterable<unknown>, trail: Trail): string {
   return texts.join(',');
 }
 
-/** Most objects have few keys, and those of a graph's description are in order already. */
+/**
+ * The keys in sorted order. Most objects have few keys, and those of a graph's description are sorted already, so this checks before it
+ * sorts.
+ */
 function sortedKeys(value: object): readonly string[] {
   const keys = Object.keys(value);
   for (let index = 1; index < keys.length; index += 1) if (keys[index - 1]! > keys[index]!) return keys.sort();
@@ -124,15 +130,15 @@ function textOf(value: unknown, trail: Trail): string {
 }
 
 /**
- * The canonical text of plain data: JSON with sorted keys, extended to the other values a state may hold. A property that is
- * undefined is the same as one that is absent.
+ * The canonical text of plain data: JSON with sorted keys, extended to the other values that a state may hold. A property that is undefined
+ * counts as absent.
  * @throws NotDataError the value holds a function, a symbol, a class instance or itself, or is nested too deep
  */
 export function canonicalText(value: unknown): string {
   return textOf(value, new Trail());
 }
 
-/** SHA-256 of a text, as 64 hex digits, or shorter as base64url. */
+/** SHA-256 of a text, as 64 hex digits or in the shorter base64url. */
 export function hashText(text: string, encoding: 'hex' | 'base64url' = 'hex'): string {
   return hash('sha256', text, encoding);
 }
@@ -163,7 +169,7 @@ function copyObject(value: object, trail: Trail): unknown {
   const target: Record<string, unknown> = {};
   for (const key of Object.keys(value)) {
     trail.at(key);
-    // Assigning to `__proto__` would not make a property.
+    // A plain assignment to `__proto__` would set the prototype in place of a property.
     Object.defineProperty(target, key, { value: copyOf(value[key], trail), enumerable: true });
     trail.passed();
   }
@@ -179,7 +185,7 @@ function copyOf(value: unknown, trail: Trail): unknown {
   return copy;
 }
 
-/** A deep copy of plain data, frozen as far as the language can. @throws NotDataError see {@link canonicalText} */
+/** A deep copy of plain data, frozen as far as JavaScript allows. @throws NotDataError see {@link canonicalText} */
 export function freezeCopy(value: unknown): unknown {
   return value === undefined ? undefined : copyOf(value, new Trail());
 }

@@ -1,17 +1,20 @@
-/** Conditions and choices written as functions (G6). Their text and version are hashed; their source is only a hint. */
+/**
+ * Conditions and choices written as functions (G6). Their name and version are part of the graph's hash; their source only hints that code
+ * changed.
+ */
 import { CairnError } from '../errors.ts';
 import type { Choice, Condition, ConditionScope } from './graph.ts';
 
 export interface FunctionNaming {
-  /** Names the function in messages and in the graph's hash. Default: the function's own name. */
+  /** Name of the function in messages and in the graph's hash. Default: the function's own name. */
   readonly text?: string;
-  /** Change it when the function's meaning changes: it is part of the graph's hash. */
+  /** Change this when the function's meaning changes; it is part of the graph's hash. */
   readonly version?: string;
 }
 
 const sources = new WeakMap<object, string>();
 
-/** The source of the function that a condition, choice or reducer was made from; a hint that code changed, never more. */
+/** The source of the function that a condition, choice or reducer was made from. Only a hint that code changed. */
 export function sourceOf(code: (...parameters: never[]) => unknown): string {
   return sources.get(code) ?? String(code);
 }
@@ -22,8 +25,8 @@ const naming = (code: { readonly name: string }, given: FunctionNaming): Functio
 });
 
 /**
- * A condition from a pure function that returns true or false (G6).
- * Its `evaluate` throws CONDITION_FAILED for any other value; what the function throws passes through.
+ * Makes a condition from a pure function that returns true or false (G6). Its `evaluate` throws CONDITION_FAILED for any other value, and
+ * passes on what the function throws.
  */
 export function functionCondition(fn: (scope: ConditionScope) => boolean, given: FunctionNaming = {}): Condition {
   const named = naming(fn, given);
@@ -32,7 +35,7 @@ export function functionCondition(fn: (scope: ConditionScope) => boolean, given:
   return { ...named, text: named.text ?? '', evaluate };
 }
 
-/** A choice from a pure function that returns the label, or labels, of the edges that fire (G5). */
+/** Makes a choice from a pure function that returns the label, or labels, of the edges that fire (G5). */
 export function functionChoice(
   fn: (scope: ConditionScope) => string | readonly string[],
   given: FunctionNaming = {},
@@ -43,7 +46,10 @@ export function functionChoice(
   return { ...named, text: named.text ?? '', choose };
 }
 
-/** Truthiness is refused: a condition that yields `0n` or `'no'` is a mistake, not an answer. @throws CONDITION_FAILED */
+/**
+ * Returns the value if it is a boolean. Other truthy or falsy values, such as `0n` or `'no'`, are mistakes in a condition. @throws
+ * CONDITION_FAILED
+ */
 export function requireBoolean(value: unknown, text: string): boolean {
   if (typeof value === 'boolean') return value;
   const found = value === null ? 'null' : value instanceof Promise ? 'a promise' : typeof value;

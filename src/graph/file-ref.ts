@@ -1,19 +1,22 @@
-/** A file as a value: its bytes are kept beside the state, once, and read when somebody asks for them. */
+/** A file as a value: a reference to bytes, which are stored once, outside of the state, and read on demand. */
 import { CairnError } from '../errors.ts';
 
 const fileBrand = Symbol.for('cairn.file');
 
-/** Refers to stored bytes. Made by `ctx.files.put` and `engine.files.put`; may stand anywhere in an input, an output, an update, an answer. */
+/**
+ * A reference to stored bytes, made by `ctx.files.put` and `engine.files.put`. It may stand anywhere in an input, an output, an update or
+ * an answer.
+ */
 export class FileRef {
-  /** sha-256 of the bytes, 64 hex digits. */
+  /** SHA-256 of the bytes, as 64 hex digits. */
   readonly hash: string;
-  /** As people call it; no path is made of it. */
+  /** Name of the file for people. It is never used as a path. */
   readonly name: string;
-  /** Media type: `image/png`. */
+  /** Media type, such as `image/png`. */
   readonly type: string;
   readonly sizeBytes: number;
 
-  /** @throws VALUE_UNSTORABLE a part that is something else than it must be */
+  /** @throws VALUE_UNSTORABLE a field has the wrong type or form */
   constructor({ hash, name, type, sizeBytes }: Pick<FileRef, 'hash' | 'name' | 'type' | 'sizeBytes'>) {
     const isSound =
       /^[0-9a-f]{64}$/u.test(hash) &&
@@ -34,7 +37,10 @@ export class FileRef {
     Object.defineProperty(this.prototype, fileBrand, { value: true });
   }
 
-  /** Known by its brand, so that a reference of one copy of the library is one for another (a bundled command, a user's module). */
+  /**
+   * Tests for a brand rather than the class, so that a reference made by another copy of the library is recognised (a bundled command
+   * running a user's module).
+   */
   static [Symbol.hasInstance](value: unknown): value is FileRef {
     return typeof value === 'object' && value !== null && fileBrand in value;
   }

@@ -1,13 +1,13 @@
-/** The graph model: WHAT a workflow is. Plain data plus node functions (G1, G2). */
+/** The graph model: what a workflow is. Plain data plus the functions of its nodes (G1, G2). */
 import type { Amounts, AtMost } from './amounts.ts';
 import type { EffectClass, NodeImplementation, RetryPolicy, StateView } from './contracts/node-contract.ts';
 
-/** The node every graph starts at; it has no incoming edges and no work. */
+/** Id of the node where every graph starts. It has no incoming edges and does no work. */
 export const START = '__start__';
-/** The sink: an edge into it says that a branch is over. It stops no sibling (G10). */
+/** Id of the node where branches end. An edge to it ends its branch and stops no other branch (G10). */
 export const END = '__end__';
 
-/** What a condition reads: how the activation settled, and the state after it. */
+/** What a condition receives: how the activation before the edge settled, and the state after it. */
 export interface ConditionScope {
   readonly outcome: {
     readonly status: 'completed' | 'failed';
@@ -17,7 +17,7 @@ export interface ConditionScope {
   readonly state: StateView;
 }
 
-/** A pure predicate. `text` and `version` are hashed; `evaluate` is code. */
+/** A pure predicate. `text` and `version` are part of the graph's hash; `evaluate` is code. */
 export interface Condition {
   /** The expression, or the name of the function. */
   readonly text: string;
@@ -25,27 +25,27 @@ export interface Condition {
   readonly evaluate: (scope: ConditionScope) => boolean;
 }
 
-/** A pure function that names targets; the edges that share it fire if their target is named. */
+/** A pure function that picks edges. Several edges share one choice, and those whose label it returns fire. */
 export interface Choice {
   readonly text: string;
   readonly version?: string;
-  /** Returns labels of edges of this choice. */
+  /** Returns labels of the edges that share this choice. */
   readonly choose: (scope: ConditionScope) => string | readonly string[];
 }
 
 export interface EdgeDefinition {
   readonly from: string;
   readonly to: string;
-  /** Which settling lets the edge fire. Default `completed`. */
+  /** How the source must settle for the edge to fire. Default `completed`. */
   readonly on?: 'completed' | 'failed' | 'any';
   readonly condition?: Condition;
   readonly choice?: Choice;
-  /** The name a choice (or goto) knows this edge by. Default: `to`. */
+  /** Name of the edge for choices and `goto`. Default: the id of its target. */
   readonly label?: string;
   readonly weight?: number;
-  /** Fires however its source settled, failed and skipped included (G3). */
+  /** The edge fires however its source settled, also when it failed or was skipped (G3). */
   readonly always?: boolean;
-  /** Where it was written, for messages: `file:line`. */
+  /** Where the edge was written, for messages: `file:line`. */
   readonly place?: string;
 }
 
@@ -58,12 +58,12 @@ export interface NodeDefinition {
   readonly id: string;
   /** Name of the node type: `function`, `shell`, `human`, … */
   readonly type: string;
-  /** The author's version of the code; part of the graph's hash. Default `1`. */
+  /** The author's version of the node's code; part of the graph's hash. Default `1`. */
   readonly version?: string;
-  /** Plain data, hashed. */
+  /** The node's settings: plain data, part of the graph's hash. */
   readonly config?: unknown;
   readonly effect: EffectClass;
-  /** Channels the node reads (`scratch.messages`, `outputs.draft`, `input.topic`); default: those its view records. */
+  /** Channels that the node reads: `scratch.messages`, `outputs.draft`, `input.topic`. Default: the channels that it is seen to read. */
   readonly reads?: readonly string[];
   readonly when?: Condition;
   readonly join?: Join;
@@ -72,30 +72,32 @@ export interface NodeDefinition {
   readonly onFailure?: OnFailure;
   readonly checkpoint?: NodeCheckpoint;
   readonly idempotent?: boolean;
-  /** What becomes of an effect in doubt that nothing else decides: a question (default), or a failure of the node (EFFECT_IN_DOUBT). */
+  /** What happens to an effect in doubt if nothing else decides: a person is asked (default), or the node fails with EFFECT_IN_DOUBT. */
   readonly onInDoubt?: 'ask' | 'fail';
-  /** What each visit may spend, by unit. Default: no bound but the run's. */
+  /** What each visit may spend, by unit. Default: no limit except the run's. */
   readonly budget?: Amounts;
-  /** What becomes of an attempt that would begin when the budget is spent: a question (default), or a failure (BUDGET_EXCEEDED). */
+  /**
+   * What happens to an attempt that would start after the budget is spent: a person is asked (default), or it fails with BUDGET_EXCEEDED.
+   */
   readonly onBudget?: OnBudget;
-  /** The most that one attempt spends: reserved before it begins, so that the budget is never passed. */
+  /** The most that one attempt spends, by unit. It is reserved before the attempt starts, so the budget is never exceeded. */
   readonly atMost?: AtMost;
   readonly maxVisits?: number;
-  /** Name under which the output is seen in `state.artifacts`. */
+  /** Name under which `state.artifacts` shows the node's output. */
   readonly outputAs?: string;
-  /** Child graph of a subgraph or map node; part of the hash. */
+  /** Child graph of a subgraph or map node; part of the graph's hash. */
   readonly subgraph?: Graph;
   readonly implementation: NodeImplementation;
   readonly place?: string;
 }
 
-/** A reducer: a name, or a pure function with a version. Names: see docs/spec/state.md. */
+/** A reducer: the name of a built-in one, or a pure function with a name and version. The built-in ones: docs/spec/state.md. */
 export type ReducerName = 'last' | 'first' | 'append' | 'merge' | 'union' | 'sum' | 'min' | 'max' | 'avg' | 'longest';
 export type CustomReducer = (current: unknown, update: unknown) => unknown;
 export type Reducer =
   ReducerName | { readonly name: string; readonly version?: string; readonly reduce: CustomReducer };
 
-/** The part of Standard Schema v1 that Cairn uses; Zod 4, Valibot and ArkType have it. */
+/** The part of Standard Schema v1 that Cairn uses. Zod 4, Valibot and ArkType implement it. */
 export interface StandardSchema<Output = unknown> {
   readonly '~standard': {
     readonly version: 1;
@@ -122,21 +124,29 @@ export interface GraphSchemas {
 export type CheckpointPolicy = 'every_node' | 'explicit' | 'none';
 
 export interface GraphPolicies {
-  /** `all`: every edge whose condition holds fires; `first`: at most one, the first in order of weight (higher first) then declaration (G5). Default `all`. */
+  /**
+   * Which of a node's edges fire. `all` (default): every edge whose condition holds. `first`: at most one, the first by weight (highest
+   * first), then by declaration (G5).
+   */
   readonly routing: 'all' | 'first';
-  /** Default `every_node`. */
+  /** Which activations get a checkpoint of their own. Default `every_node`. */
   readonly checkpoint: CheckpointPolicy;
-  /** Activations (and map items) that run at once. Default 64. */
+  /** How many activations and map items may run at once. Default 64. */
   readonly concurrency: number;
-  /** Bound of visits of each node, per frame. Default 1,000. */
+  /** How often each node may be visited in a run or child run. Default 1,000. */
   readonly maxVisits: number;
-  /** See E4. Default `barrier`. */
+  /** When commits become durable (E4). Default `barrier`. */
   readonly durability: 'barrier' | 'exit';
-  /** The most that one outcome may add to a run, encoded, blobs included; more is CHECKPOINT_TOO_LARGE. Default: no limit of the graph's own. */
+  /**
+   * The most bytes that one outcome may add to a run, encoded, with its blobs. A larger one fails with CHECKPOINT_TOO_LARGE. Default: no
+   * limit set by the graph.
+   */
   readonly checkpointBytes?: number;
-  /** What a run may spend, by unit; a start may say otherwise, and a resume raises it. Default: as much as it wants. */
+  /** What a run may spend, by unit. The options of a start override it; a resume can raise it. Default: no limit. */
   readonly budget?: Amounts;
-  /** What becomes of an attempt that would begin when the budget is spent: a question (default), or a failure (BUDGET_EXCEEDED). */
+  /**
+   * What happens to an attempt that would start after the budget is spent: a person is asked (default), or it fails with BUDGET_EXCEEDED.
+   */
   readonly onBudget?: OnBudget;
 }
 
@@ -144,13 +154,13 @@ export interface GraphPolicies {
 export interface GraphDefinition {
   readonly id: string;
   readonly nodes: readonly NodeDefinition[];
-  /** Edges from START name the entry nodes. */
+  /** The edges. The targets of edges from START are the entry nodes. */
   readonly edges: readonly EdgeDefinition[];
   /** Reducers by dotted path: `scratch.messages`, `artifacts.stats.count`. */
   readonly reducers?: Readonly<Record<string, Reducer>>;
   readonly schemas?: GraphSchemas;
   readonly policies?: Partial<GraphPolicies>;
-  /** The text that the graph was compiled from, if it can be compiled again from it alone: kept with each run (H3). Not hashed. */
+  /** The source text, if the graph can be compiled again from it alone; it is kept with each run (H3). Not part of the hash. */
   readonly text?: string;
 }
 
@@ -158,7 +168,7 @@ export interface GraphDefinition {
 export interface GraphEdge {
   /** Position in `Graph.edges`. */
   readonly index: number;
-  /** Names the edge among those of its source: the target's id, with `#2`, `#3` … for parallel edges. Kept in node records. */
+  /** Name of the edge among those of its source, used in node records: the target's id, with `#2`, `#3` … added for parallel edges. */
   readonly key: string;
   readonly from: number;
   readonly to: number;
@@ -168,9 +178,9 @@ export interface GraphEdge {
   readonly label: string;
   readonly weight: number;
   readonly always: boolean;
-  /** Index of the loop whose head this back edge leads to (G4). */
+  /** For a back edge: index of the loop whose head it leads to (G4). */
   readonly backOf: number | undefined;
-  /** Index of the outermost loop that this edge leaves; it settles when that loop is done. */
+  /** Index of the outermost loop that this edge leaves. The edge settles when that loop is done. */
   readonly exitOf: number | undefined;
 }
 
@@ -198,7 +208,9 @@ export interface GraphNode {
   readonly outputAs: string | undefined;
   readonly subgraph: Graph | undefined;
   readonly implementation: NodeImplementation;
-  /** Hash of type, version, config and subgraph, as base64url: the definition's part of an activation's input hash. */
+  /**
+   * Hash of type, version, config and subgraph, in base64url. It is the part of an activation's input hash that comes from the definition.
+   */
   readonly definitionHash: string;
   /** Indices of the loops the node is in, outermost first. */
   readonly loops: readonly number[];
@@ -208,7 +220,7 @@ export interface GraphNode {
 
 export interface Loop {
   readonly index: number;
-  /** Stable name: the sorted ids of its heads, joined by `,`. */
+  /** Stable name: the sorted ids of the loop's heads, joined by `,`. */
   readonly id: string;
   readonly nodes: readonly number[];
   readonly heads: readonly number[];
@@ -217,10 +229,10 @@ export interface Loop {
 }
 
 export interface Violation {
-  /** Rule id, as in docs/spec/graph.md. */
+  /** Id of the rule that is violated, as in docs/spec/graph.md. */
   readonly rule: string;
   readonly severity: 'error' | 'warning';
-  /** `file:line`, or the path of the node or edge. */
+  /** Where: `file:line`, or the path of the node or edge. */
   readonly place: string;
   readonly message: string;
   readonly fix: string;
@@ -229,9 +241,9 @@ export interface Violation {
 /** An immutable compiled workflow. `nodes[0]` is START, `nodes[1]` is END. */
 export interface Graph {
   readonly id: string;
-  /** Hash of all that is data; stable across processes and machines. */
+  /** Hash of all data in the graph; the same on every machine. */
   readonly hash: string;
-  /** Hash of the functions' text; a hint only. */
+  /** Hash of the functions' source; only a hint that code changed. */
   readonly codeHash: string;
   readonly nodes: readonly GraphNode[];
   readonly edges: readonly GraphEdge[];
@@ -241,13 +253,13 @@ export interface Graph {
   readonly schemas: GraphSchemas;
   readonly policies: GraphPolicies;
   readonly warnings: readonly Violation[];
-  /** See {@link GraphDefinition.text}. */
+  /** The source text: see {@link GraphDefinition.text}. */
   readonly text: string | undefined;
-  /** Everything hashed, as plain data: what is stored with a run and compared on resume (H3). */
+  /** Everything the hash covers, as plain data. Stored with a run, and compared when it is resumed (H3). */
   readonly structure: GraphStructure;
 }
 
-/** The data of a graph, as stored. */
+/** A graph's data in the form that is stored. */
 export interface GraphStructure {
   readonly id: string;
   readonly nodes: readonly Readonly<Record<string, unknown>>[];

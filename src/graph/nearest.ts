@@ -1,7 +1,7 @@
-/** Guesses what was meant by a mistyped word. */
+/** Finds the known word that is nearest to a mistyped one. */
 import { currentBudget } from './expression/expression-budget.ts';
 
-/** Edits (insert, delete, replace, swap of neighbours) from one word to another. */
+/** Number of edits (insert, delete, replace, swap neighbours) that turn one word into the other. */
 function distance(a: string, b: string): number {
   let beforeLast: number[] = [];
   let last = Array.from({ length: b.length + 1 }, (_, index) => index);
@@ -19,14 +19,14 @@ function distance(a: string, b: string): number {
   return last[b.length] ?? 0;
 }
 
-/** A word that begins as typed counts as one edit away. */
+/** The edits from what was typed to a name. A name that begins with it counts as one edit away. */
 function editsTo(typed: string, name: string): number {
   return name.startsWith(typed) && typed.length > 1 ? 1 : distance(typed, name);
 }
 
 const maxTyped = 40;
 
-/** All known words, the nearest to one that is not known first. */
+/** All known words, sorted by their distance to a word that is not known. */
 export function nearestFirst(word: string, known: readonly string[]): readonly string[] {
   const typed = word.slice(0, maxTyped);
   return known
@@ -36,8 +36,8 @@ export function nearestFirst(word: string, known: readonly string[]): readonly s
 }
 
 /**
- * The known word nearest to one that is not known, if any is near enough. A file may have many mistyped words and many known ones:
- * only the first are guessed at.
+ * The known word nearest to an unknown one, if it is near enough. The comparing draws on a budget, because a file may hold many mistyped
+ * and many known words; when the budget is spent, there are no more guesses.
  */
 export function nearest(word: string, ...lists: readonly Iterable<string>[]): string | undefined {
   const budget = currentBudget();

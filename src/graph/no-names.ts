@@ -1,5 +1,4 @@
-/** An object type in which no name is known, and to which names are added. */
+/** An object type with no known keys, to which keys are added. */
 
-// `object` would not do: it takes no part in types with an index signature.
-// oxlint-disable-next-line typescript/no-generated-empty-object-type
+// The type `object` would not do: it cannot be combined with types that have an index signature.
 export type NoNames = Readonly<Record<never, never>>;

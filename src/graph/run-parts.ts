@@ -1,20 +1,20 @@
-/** Parts of a node's work that go on side by side, like the items of a map. */
+/** Runs parts of a node's work in parallel, like the items of a map. */
 import type { NodeContext } from './contracts/node-contract.ts';
 
 export interface PartsOptions {
-  /** Parts at work at once. A part that waits is not at work. */
+  /** How many parts may work at once. A part that waits does not count. */
   readonly atOnce: number;
-  /** A part begins only when the one before it has ended, waits included. */
+  /** Whether each part begins only when the one before it has ended, including its waits. */
   readonly isSequential?: boolean;
-  /** What becomes of one part hangs on which ended first: see `PartOptions`. */
+  /** Whether the order in which parts end decides something: see `PartOptions`. */
   readonly isOrdered?: boolean;
 }
 
 /**
- * Does the work of each item, in their order, so many at once. A part that is left at a wait (its question is open, its child run
- * waits) gives its place to the next, so no part is kept from asking because others have asked.
+ * Does the work of each item, started in order, with a limit on how many run at once. A part that stops at a wait (an open question, a
+ * waiting child run) gives its place to the next one, so open questions do not keep other parts from asking theirs.
  *
- * @param work - says whether further parts are to begin; those that have begun end. It is called with a context of the part's own
+ * @param work - called with a context for the part. Returns whether further parts may begin; parts that have begun are finished.
  * @throws whatever `work` throws
  */
 export function runParts<Item>(

@@ -1,37 +1,37 @@
-/** A tool: a function that nodes call by what it is, or by a name under which the graph is given it. */
+/** Tools: functions that nodes call, either given directly or by a name that the graph resolves. */
 import type { EffectClass, Reconciliation } from './contracts/node-contract.ts';
 import type { StandardSchema } from './graph.ts';
 
-/** What a tool is told of the call. */
+/** What a tool is told about the call. */
 export interface ToolCall {
-  /** The same for every attempt: hand it to the receiver so that a repeated call is recognised (X1). */
+  /** The same for every attempt. Pass it on, so that the receiver recognises a repeated call (X1). */
   readonly idempotencyKey: string;
   readonly attempt: number;
   /** Aborted on cancel, timeout and lost claim. */
   readonly signal: AbortSignal;
 }
 
-/** What a tool's `reconcile` is told. */
+/** What a tool's `reconcile` is told about the call in doubt. */
 export interface ToolDoubt<Args> extends Omit<ToolCall, 'attempt'> {
-  /** Those of the call in doubt. */
+  /** The arguments of that call. */
   readonly args: Args;
 }
 
 export interface Tool<Args = unknown, Result = unknown> {
   readonly name: string;
   readonly execute: (args: Args, call: ToolCall) => Result;
-  /** Default `external`. */
+  /** The tool's effect class. Default `external`. */
   readonly effectClass?: EffectClass;
-  /** Checks and completes the arguments before the tool is called. */
+  /** Validates the arguments before the tool is called; may fill in defaults. */
   readonly schema?: StandardSchema<Args>;
-  /** Says whether the call under this key took effect, when that is in doubt. */
+  /** Finds out whether the call with this key took effect, when that is in doubt. */
   readonly reconcile?: (asked: ToolDoubt<Args>) => Promise<Reconciliation> | Reconciliation;
 }
 
-/** A tool under a name of the graph's. */
+/** A tool that nodes refer to by name. */
 export interface NamedTool extends Omit<Tool<never>, 'name' | 'schema'> {
   readonly schema?: StandardSchema;
 }
 
-/** Tools by the names that nodes call them by. Arguments are held against their schemas when they run: no type checker sees a name's. */
+/** Tools by the names that nodes use for them. Arguments are validated at run time, because the type checker cannot see through a name. */
 export type Tools = Readonly<Record<string, NamedTool>>;

@@ -1,42 +1,42 @@
-/** Whether a run may go on under a changed graph (H3). */
+/** Decides whether a run may go on under a changed graph (H3). */
 import { canonicalText } from '../canonical.ts';
 import type { Graph, GraphStructure } from '../graph.ts';
 import { passedNodes } from '../shape/passed-nodes.ts';
 
-/** From the mildest to the gravest. */
+/** Verdicts, from the mildest to the gravest. */
 const verdicts = ['unchanged', 'compatible', 'needs-migration', 'needs-consent', 'refused'] as const;
 export type GraphVerdict = (typeof verdicts)[number];
 
-/** Where a frame of the run stands. */
+/** Where a run, or child run, stands in its graph. */
 export interface LivePositions {
-  /** The nodes that have a record. */
+  /** The nodes that the run has visited. */
   readonly nodes: readonly LiveNode[];
   /** Ids of the loops that are past their first round. */
   readonly loops?: readonly string[];
-  /** Paths of channels that hold a value; an added reducer matters to these only. */
+  /** Paths of channels that hold a value. An added reducer matters only to these. */
   readonly channels?: readonly string[];
-  /** `codeHash` of the graph the run was last advanced under. */
+  /** `codeHash` of the graph under which the run was last advanced. */
   readonly codeHash?: string;
 }
 
 export interface LiveNode {
   readonly id: string;
-  /** A visit is started, waiting, or failed without being handled. */
+  /** Whether a visit is in progress: started, waiting, or failed without being handled. */
   readonly isOpen: boolean;
-  /** An effect was started and has no recorded result. */
+  /** Whether an effect was started and its result is not recorded. */
   readonly hasIntent: boolean;
   /** Keys of the edges that its last visit fired. */
   readonly fired?: readonly string[];
-  /** The child runs of an open visit (W6). */
+  /** The child runs of the visit in progress (W6). */
   readonly children?: readonly LivePositions[];
 }
 
 export interface GraphDifference {
-  /** What kind of difference, in a few words: `node removed`, `reducer changed`, … */
+  /** The kind of difference in a few words: `node removed`, `reducer changed`, … */
   readonly what: string;
-  /** Where, and for a refusal why. */
+  /** Where the difference is; for a refusal also why. */
   readonly detail: string;
-  /** What this difference alone would come to. */
+  /** The verdict if this were the only difference. */
   readonly verdict: GraphVerdict;
 }
 
@@ -55,7 +55,7 @@ function changedFields(a: Data, b: Data): readonly string[] {
   return [...new Set([...Object.keys(a), ...Object.keys(b)])].filter((field) => !isSame(a[field], b[field])).sort();
 }
 
-/** What a visit that is under way depends on; a change of anything else lets it go on. */
+/** Why a changed field is a problem for a visit in progress; undefined if the visit can go on. */
 function reasonAgainst(live: LiveNode, fields: readonly string[]): string | undefined {
   if (fields.includes('type')) return 'its node type changed';
   if (fields.includes('effect')) return 'its effect class changed';
@@ -68,7 +68,7 @@ function compareNode(add: Add, before: Data, after: Data, live: LiveNode | undef
   const id = String(before['id']);
   const fields = changedFields(before, after);
   const [old, now] = [before['subgraph'], after['subgraph']] as readonly (GraphStructure | undefined)[];
-  // The state of a child run that is under way must fit; a child graph that is not running may change at will.
+  // If the child run is in progress, its state must fit the changed child graph. Otherwise the child graph may change freely.
   const isNested =
     fields.includes('subgraph') && old !== undefined && now !== undefined && live?.children !== undefined;
   const own = isNested ? fields.filter((field) => field !== 'subgraph') : fields;
@@ -109,7 +109,7 @@ function compareNodes(add: Add, stored: GraphStructure, current: GraphStructure,
   }
 }
 
-/** Whether a node, or one in its subgraph, does something outside that would be missing. */
+/** Whether a node, or a node of its subgraph, has an effect on the outside. */
 function hasEffect({ effect, subgraph }: Data): boolean {
   if (effect !== 'pure' && effect !== 'read') return true;
   return (subgraph as GraphStructure | undefined)?.nodes.some(hasEffect) === true;
@@ -156,10 +156,12 @@ function compareData(add: Add, stored: GraphStructure, current: GraphStructure, 
 }
 
 /**
- * Compares the structure a run was advanced under with a graph, against the run's live positions (H3): `unchanged` and
- * `compatible` go on, `needs-migration` goes on with a migration of its state, `needs-consent` if the caller says that effects
- * which were added where the run is past may be left out, `refused` does not go on. Every difference is listed; the verdict is
- * that of the gravest.
+ * Compares the stored structure of a run's graph with a new graph, given how far the run has come (H3). Lists all differences; the verdict
+ * is that of the gravest.
+ * - `unchanged`, `compatible`: the run goes on.
+ * - `needs-migration`: it goes on after its state was migrated.
+ * - `needs-consent`: effects were added at places that the run has passed. It goes on if the caller agrees that they are left out.
+ * - `refused`: it cannot go on.
  */
 export function compareStructures(stored: GraphStructure, current: Graph, live: LivePositions): GraphComparison {
   const differences: GraphDifference[] = [];

@@ -1,4 +1,4 @@
-/** From an author's definition to an immutable graph: validated, linked, defaults filled in, hashed (G1, G2, G7). */
+/** Compiles an author's definition to an immutable graph: validated, linked, with defaults filled in, and hashed (G1, G2, G7). */
 import { CairnError } from '../../errors.ts';
 import type { Amounts } from '../amounts.ts';
 import { freezeCopy } from '../canonical.ts';
@@ -26,7 +26,7 @@ export const defaultPolicies: GraphPolicies = Object.freeze({
 
 const idle = { run: (): undefined => undefined, codeText: '' };
 
-/** START does nothing and settles like any node; END is reached when one edge into it fires. */
+/** Definitions of START, which settles like any node but does nothing, and of END, which is reached as soon as one edge to it fires. */
 const start: NodeDefinition = { id: START, type: 'start', effect: 'pure', implementation: idle };
 const end: NodeDefinition = { id: END, type: 'end', effect: 'pure', implementation: idle };
 
@@ -72,8 +72,9 @@ function completeNode(linked: LinkedNode, index: number, policies: GraphPolicies
 }
 
 /**
- * Compiles a definition into a graph. Warnings land in `graph.warnings`.
- * @throws GRAPH_INVALID with `{ graphId, violations }`: all violations at once, warnings included, each with rule, severity, place and fix (G7)
+ * Compiles a definition into a graph. Warnings are in `graph.warnings`.
+ * @throws GRAPH_INVALID with `{ graphId, violations }`: all violations at once, warnings included, each with rule, severity, place and fix
+ * (G7)
  */
 export function compileGraph(definition: GraphDefinition): Graph {
   const linked = linkGraph(definition);

@@ -1,4 +1,4 @@
-/** The data of a graph and its hashes (G1). */
+/** Describes a graph as plain data and computes its hashes (G1). */
 import { canonicalText, freezeCopy, hashText, hashValue } from '../canonical.ts';
 import { sourceOf } from '../condition.ts';
 import type { Condition, Graph, GraphEdge, GraphNode, GraphStructure, Reducer, StandardSchema } from '../graph.ts';
@@ -6,20 +6,20 @@ import type { Condition, Graph, GraphEdge, GraphNode, GraphStructure, Reducer, S
 type Described = Omit<Graph, 'hash' | 'codeHash' | 'structure'>;
 type Data = Readonly<Record<string, unknown>>;
 
-/** The data of a function: what it is called and the version its author gave it. */
+/** Describes a function: its name, and the version that its author gave it. */
 const named = (code: { readonly text: string; readonly version?: string } | undefined): Data | undefined =>
   code === undefined
     ? undefined
     : { text: code.text, ...(code.version === undefined ? {} : { version: code.version }) };
 
-/** Leaves out what is undefined, so that the data is the same after it was stored. */
+/** Removes undefined properties, which storing would drop anyway, so that data compares equal before and after it is stored. */
 function defined(data: Data): Data {
   const kept: Record<string, unknown> = {};
   for (const key of Object.keys(data)) if (data[key] !== undefined) kept[key] = data[key];
   return kept;
 }
 
-// Keys are in order, which spares the canonical text their sorting.
+// Keys are written in sorted order, which saves `canonicalText` from sorting them.
 const nodeData = (node: GraphNode): Data =>
   defined({
     atMost: node.atMost === 'nothing' ? undefined : node.atMost,
@@ -57,15 +57,15 @@ const edgeData = (edge: GraphEdge, nodes: readonly GraphNode[]): Data =>
     weight: edge.weight,
   });
 
-/** A reducer as it is hashed: its name, and the version of a custom one. */
+/** Describes a reducer for the hash: its name, and the version of a custom one. */
 export function reducerText(reducer: Reducer): string {
   if (typeof reducer === 'string') return reducer;
   return `custom ${reducer.name}${reducer.version === undefined ? '' : ` ${reducer.version}`}`;
 }
 
 /**
- * A schema as it is hashed: its vendor and, where the library can tell, its JSON Schema or the names of its fields.
- * A library that tells neither is hashed by vendor alone.
+ * Describes a schema for the hash: its vendor and, if the library can tell, its JSON Schema or the names of its fields. Otherwise the
+ * vendor alone.
  */
 export function schemaData(schema: StandardSchema): Data {
   const { vendor } = schema['~standard'];
@@ -74,17 +74,17 @@ export function schemaData(schema: StandardSchema): Data {
     try {
       return { vendor, json: freezeCopy(open.toJSONSchema({ io: 'input', unrepresentable: 'any' })) };
     } catch {
-      // What JSON Schema cannot say is described by its fields.
+      // JSON Schema cannot express this one; its field names are used instead.
     }
   }
   const fields = typeof open.shape === 'object' && open.shape !== null ? Object.keys(open.shape).sort() : undefined;
   return defined({ vendor, fields });
 }
 
-/** What a node's input hash covers of its definition: type, version, config and child graph. */
+/** Hashes what an activation's input hash covers of the node's definition: type, version, config and child graph. */
 export function hashNode(node: Pick<GraphNode, 'type' | 'version' | 'config' | 'subgraph'>): string {
   const { type, version, config, subgraph } = node;
-  // It stands in every checkpoint of a node that read nothing, where each byte is written once a node.
+  // Base64url is shorter, which counts: the hash is written in every checkpoint of a node that read nothing.
   return hashText(canonicalText({ type, version, config, subgraph: subgraph?.hash }), 'base64url');
 }
 
@@ -96,7 +96,7 @@ const bySource = (a: Data, b: Data): number => {
 
 function describeStructure(graph: Described): GraphStructure {
   const authored = graph.nodes.filter((node) => node.index > 1);
-  // Sorted, so that the order of declaration counts only where it has a meaning: among the edges of one node.
+  // Sorted, because the order of declaration means something only among the edges of one node.
   return Object.freeze({
     id: graph.id,
     nodes: authored.map(nodeData).sort(byId),
@@ -119,7 +119,7 @@ function describeStructure(graph: Described): GraphStructure {
 const conditionCode = (condition: Condition | undefined): string =>
   condition === undefined ? '' : sourceOf(condition.evaluate);
 
-/** The text of every function, in the order of the structure. */
+/** The source of all functions, in the order of the structure. */
 function codeText(graph: Described): string {
   const nodes = graph.nodes.map((node) => [
     node.id,
@@ -138,7 +138,7 @@ function codeText(graph: Described): string {
   return canonicalText([nodes.sort(byName), reducers.sort(byName)]);
 }
 
-/** Adds to a graph what is computed from all of it: its data and the two hashes. */
+/** Adds to a graph its description as data and its two hashes. */
 export function describeGraph(graph: Described): Graph {
   const structure = describeStructure(graph);
   return Object.freeze({ ...graph, structure, hash: hashValue(structure), codeHash: hashText(codeText(graph)) });

@@ -1,10 +1,10 @@
-/** What an answer is, to the type checker: one of the choices, or what the question's JSON Schema says. */
+/** Types of answers: one of the question's choices, or a value that fits its JSON Schema. */
 
 type Entry<T, Key extends string> = T extends { readonly [K in Key]: infer Value } ? Value : never;
 
 type RequiredOf<Schema> = Schema extends { readonly required: readonly (infer Key)[] } ? Key : never;
 
-/** Those of `properties` that `required` names must be there. */
+/** The type of an object schema. Properties listed in `required` are required, all others optional. */
 type ObjectValue<Schema> = Schema extends { readonly properties: infer Properties }
   ? {
       readonly [Key in keyof Properties as Key extends RequiredOf<Schema> ? Key : never]: SchemaValue<Properties[Key]>;
@@ -28,7 +28,7 @@ type TypedValue<Schema, Name> = Name extends readonly (infer One)[]
     ? ValueOfType<Schema>[Name]
     : unknown;
 
-/** The value that fits a JSON Schema, as far as its literal type says it; else unknown. */
+/** The type of the values that fit a JSON Schema, as far as its literal type tells; otherwise unknown. */
 export type SchemaValue<Schema> = [Schema] extends [never]
   ? unknown
   : Schema extends { readonly const: infer Value }
@@ -41,14 +41,17 @@ export type SchemaValue<Schema> = [Schema] extends [never]
           ? TypedValue<Schema, Name>
           : unknown;
 
-/** The value of one of a list of choices. */
+/** The type of the value of one of the choices. */
 export type ChoiceValue<Offered> = Offered extends readonly (infer Choice)[]
   ? Choice extends { readonly value: infer Value }
     ? Value
     : Choice
   : never;
 
-/** What answers a question: its choices, unless they are only suggestions, else its schema; and what stands for an answer that came too late. */
+/**
+ * The type of the answer to a question: one of its choices (unless they are only suggestions), or a value that fits its schema; or the
+ * default answer, which is used when the deadline passes.
+ */
 export type AnswerTo<Asked> =
   | (Asked extends { readonly matching: 'open' }
       ? SchemaValue<Entry<Asked, 'schema'>>

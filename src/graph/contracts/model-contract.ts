@@ -1,10 +1,13 @@
-/** What nodes and language models say to each other: messages and their parts, one call, one answer. Everything here can be stored. */
+/**
+ * The format in which nodes and language models talk: messages and their parts, one call, one answer. All of it is plain data that can be
+ * stored.
+ */
 import type { FileRef } from '../file-ref.ts';
 import type { TraceSpan } from './trace-contract.ts';
 
 type JsonSchema = Readonly<Record<string, unknown>>;
 
-/** What only the provider reads, by the provider's name: cache marks, signatures of reasoning. Handed back as it came. */
+/** Data that only one provider understands, by the provider's name: cache marks, signatures of reasoning. It is passed back unchanged. */
 export type ProviderData = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
 
 interface Part {
@@ -16,54 +19,60 @@ export interface TextPart extends Part {
   readonly text: string;
 }
 
-/** Bytes, a URL that the provider can read, or a stored file, whose bytes `ctx.models` fills in: so a conversation holds no bytes. */
+/**
+ * The bytes themselves, a URL that the provider can read, or a stored file. `ctx.models` replaces a stored file by its bytes when it calls
+ * the model, so a recorded conversation holds no bytes.
+ */
 export type MediaData = Uint8Array | string | FileRef;
 
 export interface ImagePart extends Part {
   readonly type: 'image';
   readonly data: MediaData;
-  /** `image/png`. Default: as the bytes say. */
+  /** Media type, such as `image/png`. Default: detected from the bytes. */
   readonly mediaType?: string;
-  /** For messages to people. */
+  /** Name of the file or image, used in messages to people. */
   readonly name?: string;
 }
 
 export interface FilePart extends Part {
   readonly type: 'file';
   readonly data: MediaData;
-  /** `application/pdf`. */
+  /** Media type, such as `application/pdf`. */
   readonly mediaType: string;
   readonly name?: string;
 }
 
-/** What a model thought before it answered. Some providers want it back, with its signature, beside the tool calls that came of it. */
+/**
+ * The model's reasoning before its answer. Some providers require it to be sent back, with its signature, together with the tool calls that
+ * followed it.
+ */
 export interface ReasoningPart extends Part {
   readonly type: 'reasoning';
   readonly text: string;
 }
 
-/** A tool that the model wants to be called. */
+/** A request by the model to call a tool. */
 export interface ToolCallPart extends Part {
   readonly type: 'tool-call';
-  /** The provider's, by which the result is matched to the call. */
+  /** The provider's id of the call; the result carries the same id. */
   readonly id: string;
   readonly tool: string;
-  /** The arguments; of a call that cannot be read, the text that came. */
+  /** The arguments. If they could not be parsed, the text as it came. */
   readonly input: unknown;
-  /** Why the call cannot be made: no such tool was offered, or its arguments are no JSON. */
+  /** Why the call cannot be made: the tool was not offered, or the arguments are not JSON. */
   readonly fault?: string;
-  /** The provider called the tool itself, inside the model call; its result stands beside it. */
+  /** True if the provider ran the tool itself during the model call. The result is then in the same message. */
   readonly isProviderExecuted?: boolean;
 }
 
 export interface ToolResultPart extends Part {
   readonly type: 'tool-result';
-  /** That of the call. */
+  /** The id of the call that this is the result of. */
   readonly id: string;
   readonly tool: string;
-  /** A text, or any JSON value. */
+  /** The result: a text or any JSON value. */
   readonly output?: unknown;
-  /** In place of `output`, for a provider that takes images and files. */
+  /** The result as text, images and files, in place of `output`, for providers that accept those. */
   readonly parts?: readonly (TextPart | ImagePart | FilePart)[];
   readonly isError?: boolean;
 }
@@ -71,26 +80,26 @@ export interface ToolResultPart extends Part {
 export type UserPart = TextPart | ImagePart | FilePart;
 export type AssistantPart = TextPart | ReasoningPart | FilePart | ToolCallPart | ToolResultPart;
 
-/** One message of a conversation; a string stands for one text part. */
+/** One message of a conversation. A string as content is short for one text part. */
 export type ModelMessage =
   | (Part & { readonly role: 'system'; readonly content: string })
   | (Part & { readonly role: 'user'; readonly content: string | readonly UserPart[] })
   | (Part & { readonly role: 'assistant'; readonly content: string | readonly AssistantPart[] })
   | (Part & { readonly role: 'tool'; readonly content: readonly ToolResultPart[] });
 
-/** A tool that the model may ask for. Who makes the call sees to it; a model call never runs one. */
+/** A tool offered to the model. A model call never runs it: the caller does, and sends the result. */
 export interface ModelTool {
   readonly name: string;
   readonly description?: string;
-  /** Of the arguments. */
+  /** JSON Schema of the arguments. */
   readonly inputSchema: JsonSchema;
   readonly provider?: ProviderData;
 }
 
-/** A tool that the provider runs inside the model call, such as a web search. A call that offers one may act on the world. */
+/** A tool that the provider runs during the model call, such as a web search. A call that offers one may act on the world. */
 export interface ProviderTool {
   readonly name: string;
-  /** `openai.web_search`. */
+  /** The provider's name of the tool, such as `openai.web_search`. */
   readonly providerTool: string;
   readonly settings?: Readonly<Record<string, unknown>>;
 }
@@ -101,72 +110,75 @@ export interface ModelCall {
   readonly model: string;
   readonly messages: readonly ModelMessage[];
   readonly tools?: readonly (ModelTool | ProviderTool)[];
-  /** Default `auto`: the model decides. `required`: some tool; `{ tool }`: that one. */
+  /**
+   * Whether the model must call a tool. `auto` (default): it decides. `none`: it must not. `required`: it must call some tool. `{ tool }`:
+   * it must call this one.
+   */
   readonly toolChoice?: 'auto' | 'none' | 'required' | { readonly tool: string };
   readonly temperature?: number;
-  /** Tokens of the answer. */
+  /** The most tokens that the answer may have. */
   readonly tokensMax?: number;
-  /** JSON Schema that the answer must fit; the adapter asks the provider for it where it can. */
+  /** JSON Schema that the answer must fit. The adapter passes it to providers that support it. */
   readonly schema?: JsonSchema;
   readonly provider?: ProviderData;
 }
 
-/** Counts of one call. Kinds of which there were none, or of which the provider does not tell, are absent. */
+/** Token counts of one call. A count that is zero or that the provider does not report is absent. */
 export interface ModelUsage {
-  /** All that were read, cached ones included. */
+  /** All tokens read, cached ones included. */
   readonly inputTokens: number;
-  /** All that were written, reasoning included. */
+  /** All tokens written, reasoning included. */
   readonly outputTokens: number;
-  /** Of the input: read from, and written into, the provider's cache. */
+  /** Input tokens read from the provider's cache, and written into it (`cacheWriteTokens`). */
   readonly cachedTokens?: number;
   readonly cacheWriteTokens?: number;
-  /** Of the output. */
+  /** Output tokens spent on reasoning. */
   readonly reasoningTokens?: number;
 }
 
 export type FinishReason = 'stop' | 'length' | 'content-filter' | 'tool-calls' | 'error' | 'other';
 
-/** What a model answered: all of it that is worth keeping, and nothing of the request or the transport. */
+/** A model's answer: everything worth keeping of it, and nothing about the request or the transport. */
 export interface ModelResponse {
-  /** In the order in which it came; {@link textOf} gives its text. */
+  /** The parts in the order in which they came; {@link textOf} gives their text. */
   readonly content: readonly AssistantPart[];
   readonly finishReason: FinishReason;
-  /** The model that answered. */
+  /** Name of the model that answered. */
   readonly model: string;
   readonly usage: ModelUsage;
-  /** In the currency of the prices that the adapter was given; absent without them. */
+  /** Price of the call, in the currency of the prices that the adapter was given. Absent without prices. */
   readonly cost?: number;
-  /** What the provider could not heed, in words. */
+  /** What the provider ignored of the request, in words. */
   readonly warnings?: readonly string[];
   /** The provider's id of the answer. */
   readonly id?: string;
-  /** Epoch ms, by the provider's clock. */
+  /** When the answer was made: epoch ms, by the provider's clock. */
   readonly at?: number;
   readonly provider?: ProviderData;
 }
 
-/** A piece of an answer as it comes. */
+/** A piece of a streamed answer. */
 export type ModelDelta =
   | { readonly type: 'text' | 'reasoning'; readonly text: string }
-  /** A piece of the JSON text of a tool call's arguments; the first may be empty, and names the tool. */
+  /** A piece of the JSON text of a tool call's arguments. The first piece may be empty; it announces the tool. */
   | { readonly type: 'tool-arguments'; readonly id: string; readonly tool: string; readonly text: string };
 
-/** A live event of a node that calls a model: a piece of the answer of the call under this key. */
+/** A live event of a node that calls a model: one piece of the answer. */
 export interface ModelDeltaEvent {
   readonly type: 'model-delta';
-  /** The key of the call: pieces of calls that go on side by side are told apart by it. */
+  /** Key of the call that the piece belongs to. It tells parallel calls apart. */
   readonly call: string;
   readonly delta: ModelDelta;
 }
 
-/** What a node's context offers: models by name, under the attempt's signal. */
+/** Models as a node's context offers them. A call is aborted when the attempt is. */
 export interface ModelAccess {
   /**
-   * Makes one call. Pieces of the answer are live events of the node ({@link ModelDeltaEvent}).
-   * @param options.idempotencyKey - default: that of the activation; give a step's where one activation makes several calls
-   * @param options.signal - default: the attempt's
-   * @param options.span - in which the call's own span is told (E10.5). Default: the attempt's
-   * @throws NodeFailure MODEL_UNAVAILABLE (may be tried again), MODEL_REFUSED and MODEL_UNKNOWN (`applied: 'no'`)
+   * Makes one call. Pieces of the answer are sent as live events of the node ({@link ModelDeltaEvent}).
+   * @param options.idempotencyKey - default: the activation's key. If one activation makes several calls, pass a step's key for each.
+   * @param options.signal - default: the attempt's signal
+   * @param options.span - the parent of the call's span in telemetry (E10.5). Default: the attempt's span
+   * @throws NodeFailure MODEL_UNAVAILABLE (may be retried), MODEL_REFUSED and MODEL_UNKNOWN (`applied: 'no'`)
    */
   generate(
     call: ModelCall,
@@ -176,17 +188,17 @@ export interface ModelAccess {
       readonly span?: Pick<TraceSpan, 'trace'> | undefined;
     },
   ): Promise<ModelResponse>;
-  /** What a call of a model costs that takes so much, where its price is known. */
+  /** The price of a call with this usage; undefined if the model's prices are not known. */
   costOf?(model: string, usage: ModelUsage): number | undefined;
 }
 
-/** The text of an answer or a message, its text parts joined. */
+/** The text of an answer or a message: its text parts, joined. */
 export function textOf(content: string | readonly (UserPart | AssistantPart)[]): string {
   if (typeof content === 'string') return content;
   return content.map((part) => (part.type === 'text' ? part.text : '')).join('');
 }
 
-/** The piece of an answer that a live event of a run brings, if it is such an event. */
+/** The piece of an answer that a run's live event carries; undefined for other events. */
 export function modelDeltaOf(event: object): ModelDelta | undefined {
   const { detail } = event as { readonly detail?: Partial<ModelDeltaEvent> };
   return detail?.type === 'model-delta' ? detail.delta : undefined;

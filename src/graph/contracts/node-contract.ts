@@ -1,4 +1,4 @@
-/** What a node may do and say: the contract between the engine and the code behind a node. */
+/** The contract between the engine and the code behind a node: what a node may do, and what it may return. */
 import type { Amounts, AtMost } from '../amounts.ts';
 import type { AnswerTo } from './answer-types.ts';
 import type { BlobAccess, FileAccess, SecretReader, VisitPast } from './context-access.ts';
@@ -6,59 +6,59 @@ import type { ModelAccess } from './model-contract.ts';
 import type { NoNames } from '../no-names.ts';
 import type { SpanParts, TraceSpan } from './trace-contract.ts';
 
-/** What recovery may do with an activation: see docs/spec/effects.md. */
+/** The effect class of a node or step. It says what recovery may do after a crash: see docs/spec/effects.md. */
 export type EffectClass = 'pure' | 'read' | 'write' | 'external' | 'human';
 
-/** The partitions of a frame's state that nodes may write. `input` is frozen, `outputs` are the nodes' recorded outputs. */
+/** The parts of the state that nodes may write. `input` is frozen, and `outputs` holds the recorded outputs of nodes. */
 export type Partition = 'scratch' | 'artifacts' | 'diagnostics';
 export const partitions: readonly Partition[] = ['scratch', 'artifacts', 'diagnostics'];
 
 type Keyed = Readonly<Record<string, unknown>>;
 
-/** The state as of the seq at which an activation started, frozen; what is read through it is recorded as the activation's input (E9). */
+/** The state at the checkpoint at which an activation started, frozen. All reads are recorded as the activation's input (E9). */
 export interface StateView {
   readonly input: unknown;
   readonly scratch: Keyed;
-  /** Written artifacts, and outputs of nodes under their `outputAs` name (default: none). */
+  /** Artifacts that nodes wrote, and outputs of nodes that have an `outputAs` name. */
   readonly artifacts: Keyed;
   readonly diagnostics: Keyed;
-  /** The last completed visit's output of each node, by node id. */
+  /** Output of each node's last completed visit, by node id. */
   readonly outputs: Keyed;
-  /** The error of each node whose last visit failed, by node id. A node that is in neither has not settled, or was skipped. */
+  /** Error of each node whose last visit failed, by node id. A node that is in neither map has not settled yet or was skipped. */
   readonly failures: Readonly<Record<string, Error>>;
 }
 
-/** Updates an outcome makes to the state, by partition and top-level key; reducers decide how they merge. */
+/** Changes of the state that an outcome makes, by partition and top-level key. Reducers decide how they are merged. */
 export interface StateUpdates {
   readonly scratch?: Keyed;
   readonly artifacts?: Keyed;
   readonly diagnostics?: Keyed;
 }
 
-/** What a node returns when it wants to say more than its output. */
+/** What a node returns when it has more to say than its output. */
 export interface OutcomeParts extends StateUpdates {
   readonly output?: unknown;
-  /** Node ids: of the outgoing edges, exactly those that lead there fire; their conditions are not read. */
+  /** Ids of target nodes. Exactly the outgoing edges that lead there fire; their conditions are ignored. */
   readonly goto?: string | readonly string[];
 }
 
 const outcomeBrand = Symbol.for('cairn.outcome');
 
-/** An outcome made by {@link outcome}; any other returned value is the node's output. Its type keeps what it updates and with what. */
+/** An outcome, made by {@link outcome}. A node's other return values are outputs. Its types are those of output and updates. */
 export class Outcome<Output = unknown, Scratch = unknown, Artifacts = unknown> {
   readonly parts: OutcomeParts;
-  /** Never there: for the type checker. */
+  /** Exists for the type checker only; never set. */
   declare readonly '~types'?: { readonly output: Output; readonly scratch: Scratch; readonly artifacts: Artifacts };
   constructor(parts: OutcomeParts) {
     this.parts = parts;
   }
 
   static {
-    // On the prototype: an outcome is made at many visits, and the brand is the same for all.
+    // The brand is on the prototype because outcomes are made often and all have the same brand.
     Object.defineProperty(this.prototype, outcomeBrand, { value: true });
   }
 
-  /** Known by its brand, so that an outcome of one copy of the library is one for another (a bundled command, a user's module). */
+  /** Tests for the brand, not the class, so that an outcome made by another copy of the library is recognised (a bundled command's). */
   static [Symbol.hasInstance](value: unknown): value is Outcome {
     return typeof value === 'object' && value !== null && outcomeBrand in value;
   }
@@ -71,7 +71,7 @@ interface TypedParts<Output, Scratch, Artifacts> extends Omit<OutcomeParts, 'out
   readonly artifacts?: Artifacts;
 }
 
-/** Returns an outcome with updates of the state and routing hints beside the output. */
+/** Makes an outcome: an output together with updates of the state and routing. */
 export function outcome<
   Output = undefined,
   const Scratch extends Keyed = NoNames,
@@ -80,24 +80,28 @@ export function outcome<
   return new Outcome(parts);
 }
 
-/** Given as the output of an {@link outcome}: the output is the list of the outputs of the node's steps, in the order in which it called them. So it is stored in one place only (C1). */
+/**
+ * Pass this as the output of an {@link outcome} to make the output the list of the outputs of the node's steps, in call order. The outputs
+ * are then stored only once, with the steps (C1).
+ */
 export const stepsOutput: unique symbol = Symbol.for('cairn.stepsOutput');
 
-/** How a failed attempt of an effect is to be read (X3). */
+/** What a failed attempt says about itself, for retries and for effects in doubt (X3). */
 export interface FailureHints {
   /**
-   * `no`: it certainly did not happen, so it may be tried again. `ended`: it came to its end and said itself that it failed, as a program
-   * does with an exit code; it may have done a part, so only its author's `retry` tries it again, and a resume asks. Default `unknown`.
+   * Whether the effect happened. `no`: certainly not, so it may be retried. `ended`: it ran to its end and reported failure, as a program
+   * does with an exit code. It may have done part of its work, so it is retried only if the author's `retry` says so, and a resume asks
+   * first. Default `unknown`.
    */
   readonly applied?: 'no' | 'ended' | 'unknown';
-  /** Wait at least this long before the next attempt. */
+  /** Wait at least this many milliseconds before the next attempt. */
   readonly retryAfterMs?: number;
-  /** Matched by `retry.on` and by failure conditions. */
+  /** Error code, matched by `retry.on` and by conditions on failure edges. */
   readonly code?: string;
   readonly data?: unknown;
 }
 
-/** An error to throw from a node: a failed outcome with hints for retries and in-doubt handling. */
+/** An error for nodes to throw. It carries hints for retries and for effects in doubt. */
 export class NodeFailure extends Error {
   readonly applied: 'no' | 'ended' | 'unknown';
   readonly retryAfterMs: number | undefined;
@@ -114,248 +118,251 @@ export class NodeFailure extends Error {
 }
 
 export interface RetryPolicy {
-  /** Attempts in all, counted from 1. Default 1: no retry. */
+  /** Number of attempts in all, the first included. Default 1: no retry. */
   readonly attempts: number;
-  /** Default `exponential`. */
+  /** How the delay grows from attempt to attempt. Default `exponential`. */
   readonly backoff?: 'fixed' | 'linear' | 'exponential';
-  /** What an exponential delay is multiplied by from one attempt to the next, 1 or more. Default 2. */
+  /** Factor by which an exponential delay grows with each attempt, at least 1. Default 2. */
   readonly factor?: number;
-  /** Delay before the second attempt. Default 1,000 ms. */
+  /** Delay before the second attempt, in milliseconds. Default 1,000. */
   readonly delayMs?: number;
-  /** Longest delay, before jitter. Default 60,000 ms. */
+  /** Longest delay in milliseconds, before jitter. Default 60,000. */
   readonly delayMsMax?: number;
-  /** By how much of itself a delay is made longer or shorter at random at most, 0 to 1, so that many that failed together do not come again together. Default 0. */
+  /** Largest random change of a delay, as a share of it: 0 to 1. It spreads out attempts that failed at the same moment. Default 0. */
   readonly jitter?: number;
-  /** Error codes that are retried. Default: all. */
+  /** Error codes to retry. Default: all. */
   readonly on?: readonly string[];
   /**
-   * Asked of a failure that the rest of the policy would retry; anything but true, and an error of its own, means no. It is code, so
-   * `codeHash` covers it; its yes is on record with the retry, and is not asked for again after a crash.
+   * Decides about a failure that the rest of the policy would retry. Anything but true means no retry, and so does an error that it throws.
+   * As code, it is covered by `codeHash`. A yes is recorded with the retry and not asked for again after a crash.
    */
   readonly when?: (failure: RetryFailure) => boolean;
 }
 
 /** A failed attempt, as a retry policy sees it. */
 export interface RetryFailure {
-  /** What was thrown. */
+  /** The value that was thrown. */
   readonly error: unknown;
-  /** Its code, else its name. */
+  /** The error's code; if it has none, its name. */
   readonly code: string;
   /** The attempt that failed, counted from 1. */
   readonly attempt: number;
 }
 
-/** A question: what is asked, and how an answer must look. An answer that does not fit is refused and the question stays open (W3). */
+/** A question, and what an answer must look like. An answer that does not fit is refused; the question stays open (W3). */
 export interface Question {
-  /** Names the question within its activation; the n-th of a name by call order. Default `question`. */
+  /** Name of the question within its activation. Several questions of one name are told apart by call order. Default `question`. */
   readonly name?: string;
   readonly prompt: string;
-  /** What is offered; a string stands for itself. */
+  /** The choices offered. A string is both value and label. */
   readonly choices?: readonly (string | { readonly value: unknown; readonly label: string })[];
   /**
-   * How an answer is held against the choices. `exact` (default): it must equal one `value`. `lenient`: also the number of a choice,
-   * counted from 1, or a text that contains a choice's label, letter case aside; the first that is contained is meant, and its value is
-   * what is recorded. `open`: the choices are suggestions, and anything that fits the schema is an answer.
+   * How an answer is matched with the choices. `exact` (default): it must equal the `value` of a choice. `lenient`: it may also be the
+   * number of a choice, counted from 1, or a text that contains a choice's label in any letter case; the first choice that matches is
+   * meant, and its value is recorded. `open`: the choices are suggestions, and any answer that fits the schema is accepted.
    */
   readonly matching?: 'exact' | 'lenient' | 'open';
-  /** JSON Schema the answer must fit (the subset of docs/spec/waits.md). */
+  /** JSON Schema that the answer must fit (the subset in docs/spec/waits.md). */
   readonly schema?: Readonly<Record<string, unknown>>;
   readonly metadata?: unknown;
-  /** Epoch ms. When it passes, `defaultAnswer` closes the wait, or it fails with NODE_TIMED_OUT if there is none. */
+  /** Deadline in epoch ms. When it passes, `defaultAnswer` answers the question. Without one, the call fails with NODE_TIMED_OUT. */
   readonly deadlineAt?: number;
   readonly defaultAnswer?: unknown;
 }
 
 export interface StepOptions {
-  /** Default `pure`. */
+  /** The step's effect class. Default `pure`. */
   readonly effect?: EffectClass;
-  /** What the step's input hash covers; default: its activation's input. */
+  /** The input that the step's input hash covers. Default: the activation's input. */
   readonly input?: unknown;
   readonly retry?: RetryPolicy;
   readonly timeoutMs?: number;
-  /** A repeated call with the same key has no second effect: an in-doubt step is retried rather than asked about. */
+  /** Whether a repeated call with the same key has no second effect. If so, a step in doubt is retried; otherwise a person is asked. */
   readonly idempotent?: boolean;
   readonly reconcile?: (asked: { readonly idempotencyKey: string }) => Promise<Reconciliation> | Reconciliation;
-  /** The most that one attempt spends, by unit: reserved before it begins, so that the budget is never passed. */
+  /** The most that one attempt spends, by unit. It is reserved before the attempt starts, so the budget is never exceeded. */
   readonly atMost?: AtMost;
   /**
-   * What the call does, for the person who is asked whether it happened: `mail to ada`. Kept while the effect is open, up to 500 characters;
-   * no part of what the step is known by.
+   * What the call does, such as `mail to ada`. Shown to the person who is asked whether it happened. Up to 500 characters, kept while the
+   * effect is open. It does not identify the step.
    */
   readonly about?: string;
 }
 
-/** How an event is told. */
+/** How `emit` handles an event. */
 export interface EmitOptions {
-  /** Whether it is kept with the history, as plain JSON, and told to subscribers once, also after the run ended. Default false. */
+  /** Whether the event is stored as part of the history and delivered once, also to those who subscribe later. Default false. */
   readonly recorded?: boolean;
-  /** Of a recorded event: names it within its activation; the n-th of a name by call order is told once. Default `event`. */
+  /** Name of a recorded event within its activation. Events of one name are told apart by call order. Default `event`. */
   readonly name?: string;
 }
 
-/** What a step's function is handed. */
+/** The argument of a step's function. */
 export interface StepContext {
   readonly idempotencyKey: string;
   readonly attempt: number;
   readonly signal: AbortSignal;
-  /** Says what the attempt has cost so far, on top of what it said before. Recorded with its end, however it ends. @throws NODE_CALL_REFUSED */
+  /** Adds to the cost of this attempt. The cost is recorded when the attempt ends, however it ends. @throws NODE_CALL_REFUSED */
   spend(amounts: Amounts): void;
 }
 
-/** Did the effect under this key happen, and with what output? */
+/** The answer to: did the effect with this key happen, and what was its output? */
 export type Reconciliation =
-  /** `output`: what the effect gave; of a node also an `outcome(…)`, with its updates of the state. */
+  /** `output` is what the effect returned. For a node it may also be an `outcome(…)` with updates of the state. */
   | { readonly happened: true; readonly output: unknown }
   | { readonly happened: false }
   | { readonly happened: 'unknown' };
 
 /** How a child run ended (W6). */
 export interface ChildResult {
-  /** `cancelled`: through its handle. */
+  /** `cancelled` means cancelled through its handle. */
   readonly status: 'completed' | 'failed' | 'cancelled';
   readonly state: StateView;
-  /** Why it failed, or that it was cancelled. */
+  /** Why the child failed, or that it was cancelled. */
   readonly error?: Error;
 }
 
-/** How a child run is begun. */
+/** Options of a child run. */
 export interface ChildRunOptions {
-  /** Names the child run within its activation; the n-th of a name by call order. Default `run`. */
+  /** Name of the child run within its activation. Several of one name are told apart by call order. Default `run`. */
   readonly name?: string;
   /**
-   * Id of the node to begin at in place of the graph's start. What comes before it never runs, unless a loop leads back there, and joins
-   * behind it do not wait for that.
+   * Id of the node to begin at, in place of the graph's start. Nodes before it do not run, unless a loop leads back to them, and joins
+   * behind it do not wait for them.
    */
   readonly entry?: string;
 }
 
 /**
- * A child run that goes on beside its parent. What is done through the handle is recorded with what it does: the n-th signal and the n-th
- * cancel of a child happen once, however often the parent's function is repeated. It is no promise: return it from functions as it is.
+ * A child run that goes on in parallel with its parent. Its signals and cancels are recorded, so each happens once, however often the
+ * parent's function is repeated. The handle is not a promise, so an async function may return it as it is.
  */
 export interface ChildHandle {
   readonly name: string;
   /** Resolves when the child has ended, however it ended. */
   result(): Promise<ChildResult>;
   /**
-   * Closes the oldest open wait for this signal in the child, or in a child of it; if there is none, it is kept there until one is asked
-   * for. Of a child that has ended nothing comes of it. Default value: null.
+   * Closes the oldest open wait for this signal in the child or in its own children. If there is none, the signal is kept until one is
+   * opened. No effect if the child has ended. Default value: null.
    * @throws VALUE_UNSTORABLE, NODE_CALL_REFUSED
    */
   signal(name: string, value?: unknown): Promise<void>;
-  /** Cancels what is open in the child, which ends as `cancelled`. One that has ended stays as it ended. @throws NODE_CALL_REFUSED */
+  /** Cancels the child's open work; the child ends as `cancelled`. No effect if the child has ended. @throws NODE_CALL_REFUSED */
   cancel(reason?: string): Promise<void>;
-  /** The child's state as it is now: a step of class `read`, so a repeated function sees what it saw. @throws NODE_CALL_REFUSED */
+  /** The child's current state, recorded as a step of class `read`: a repeated function sees the same. @throws NODE_CALL_REFUSED */
   state(): Promise<StateView>;
 }
 
-/** What the engine hands to a node's `run`. `Graph` is left open here to keep this file free of cycles. */
+/** The argument of a node's `run`. Graphs are typed as `object` here, to keep this file free of import cycles. */
 export interface NodeContext {
   readonly runId: string;
   readonly nodeId: string;
-  /** Node ids (and map item keys) from the run's root to this node. */
+  /** Node ids (and keys of map items) from the run's root to this node. */
   readonly nodePath: readonly string[];
   readonly visit: number;
   readonly attempt: number;
   readonly isResumed: boolean;
-  /** The frozen input of this node's run (or child run). */
+  /** The frozen input of the run, or child run, that the node belongs to. */
   readonly input: unknown;
   readonly state: StateView;
   readonly config: unknown;
   /** The same for every attempt of this activation (X1). */
   readonly idempotencyKey: string;
-  /** Aborted on cancel, timeout, lost claim, or when the attempt was left at a wait. */
+  /** Aborted on cancel and timeout, when the claim is lost, and when the attempt stops at a wait. */
   readonly signal: AbortSignal;
-  /** A recorded finer unit: on resume the recorded value is returned and `fn` is not called (X4). */
+  /** Runs `fn` as a recorded step. A repeated function gets the recorded value, and `fn` is not called again (X4). */
   step<T>(name: string, options: StepOptions, fn: (step: StepContext) => Promise<T> | T): Promise<T>;
-  /** Asks and leaves the function where it stands; on resume it runs again from its top and gets the answer here. */
+  /** Asks a question. The function stops here. When the answer has come, it runs again from its top and gets the answer here. */
   ask<const Asked extends Question>(question: Asked): Promise<AnswerTo<Asked>>;
   /** @param time - epoch ms, or a Date */
   sleepUntil(time: number | Date, name?: string): Promise<void>;
-  /** Waits for a signal of this name; one that came early is taken. */
+  /** Waits for a signal of this name. A signal that came earlier is taken. */
   receive(signal: string): Promise<unknown>;
-  /** Commits the node's inner state and retires what is recorded so far; child runs whose result was not taken stay, under their names. */
+  /**
+   * Saves the node's inner state and retires everything recorded so far, except child runs whose result was not taken yet; those stay
+   * available under their names.
+   */
   save(state: unknown): Promise<void>;
-  /** What the last `save` of this activation kept, if any. */
+  /** The state that the last `save` of this activation saved, if any. */
   readonly savedState: unknown;
   /**
-   * Retires the steps, answers and child runs recorded so far, except those of the names in `keep`: they leave the live state and stay in
-   * the history. `from` says where the function goes on from; when it is repeated, it gets that as `retired`, and makes the calls of the
-   * names it kept again. The calls that follow count on: the n-th of a name is the n-th of the visit, with the key that it would have had.
+   * Retires the steps, answers and child runs recorded so far, except those named in `keep`. They leave the live state and stay in the
+   * history. `from` tells where the function goes on: a repeated function finds it in `retired`, continues from there, and makes the calls
+   * named in `keep` again. Later calls are counted as if nothing had been retired, so they keep their keys.
    *
-   * @throws NODE_CALL_REFUSED calls are under way, a name in `keep` was never called, or `from` is undefined; VALUE_UNSTORABLE,
+   * @throws NODE_CALL_REFUSED calls are in progress, a name in `keep` was never called, or `from` is undefined; VALUE_UNSTORABLE,
    * VALUE_TOO_LARGE, CHECKPOINT_TOO_LARGE
    */
   retire(from: unknown, options?: { readonly keep?: readonly string[] }): Promise<void>;
   /**
-   * What the last `retire` of this activation said, if calls were retired since its last `save`. A function that is repeated after that must
-   * read it before its first call, which is NODE_CALL_REFUSED otherwise.
+   * The `from` of this activation's last `retire`, if there was one since its last `save`. A repeated function must read it before its
+   * first call; otherwise that call fails with NODE_CALL_REFUSED.
    */
   readonly retired: unknown;
   /**
-   * Appends items to a list of this visit, kept with it: a call costs its own items, however long the list is. The n-th call of a list
-   * that is repeated finds itself recorded and does nothing. It retires no steps, and `save` keeps the lists. Work that goes on side by
-   * side needs a list for each part, since the items stand in the order of the calls.
+   * Appends items to a list that is stored with this visit. A call costs as much as its own items, however long the list is. When the
+   * function is repeated, recorded calls do nothing. `retire` and `save` keep the lists. Items stand in call order, so parallel parts of
+   * the work need a list each.
    *
    * @throws NODE_CALL_REFUSED, ID_INVALID, RUN_LIMIT, VALUE_UNSTORABLE, VALUE_TOO_LARGE, CHECKPOINT_TOO_LARGE
    */
   append(list: string, items: readonly unknown[]): Promise<void>;
-  /** What the calls of `append` made so far have added to a list, frozen; empty before the first. */
+  /** The items appended to a list so far, frozen; empty before the first `append`. */
   list(name: string): readonly unknown[];
-  /** Runs a graph as a child, inside this run's history, to its end. @throws INPUT_INVALID, NODE_CALL_REFUSED, RUN_LIMIT */
+  /** Runs a graph as a child run inside this run's history, to its end. @throws INPUT_INVALID, NODE_CALL_REFUSED, RUN_LIMIT */
   run(graph: object, input: unknown, options?: ChildRunOptions): Promise<ChildResult>;
-  /** Begins a child run, or takes up the one recorded under this name, and goes on beside it. It stops when this node's function returns. */
+  /** Starts a child run, or takes up the recorded one of this name. The child stops when this node's function returns. */
   start(graph: object, input: unknown, options?: ChildRunOptions): Promise<ChildHandle>;
   /**
-   * The same context for one of several parts of the work that go on side by side. `onWaiting` is called, after the call, when a call
-   * made through it is left at a wait, or a child run that it started does nothing but wait: another part may have its place.
-   * Parts that do not heed each other go on as fast as they can; `isOrdered`: the child runs of such parts are told ended in the order in
-   * which they ended, also when the function is repeated, for what is decided by who was first.
+   * Makes a context for one of several parallel parts of the work. `onWaiting` is called when a call made through it stops at a wait, or
+   * when a child run that it started only waits: another part may then use its place. With `isOrdered`, child runs are reported as ended in
+   * the order in which they ended, also when the function is repeated. Use that if the order decides something; without it, parts run as
+   * fast as they can.
    */
   part?(onWaiting: () => void, options?: PartOptions): NodeContext;
   /**
-   * Says what the attempt has cost, on top of what it said before. Inside a step it is the step's; else it is recorded with the end of the
-   * attempt, or the next `save`: a function that runs again from its top says it again.
+   * Adds to the cost of this attempt. Inside a step the cost belongs to the step. Otherwise it is recorded with the attempt's end or the
+   * next `save`, and a function that runs again from its top has to report it again.
    * @throws NODE_CALL_REFUSED
    */
   spend(amounts: Amounts): void;
-  /** What this run (or child run) had spent in the state that this activation sees. */
+  /** What this run (or child run) had spent in the state that this activation sees, by unit. */
   readonly spent: Amounts;
   /**
-   * Tells an event to those who watch. Without options it is ephemeral (tokens, progress): told at once, to who listens in this process,
-   * and never stored. A recorded one becomes a part of the history, together with the node's next recorded call or its outcome.
+   * Sends an event to those who watch the run. By default it is ephemeral (tokens, progress): sent at once to listeners in this process and
+   * never stored. A recorded event becomes part of the history, together with the node's next recorded call or its outcome.
    *
-   * @throws of a recorded event: NODE_CALL_REFUSED, ID_INVALID, VALUE_UNSTORABLE, VALUE_TOO_LARGE, CHECKPOINT_TOO_LARGE
+   * @throws for a recorded event: NODE_CALL_REFUSED, ID_INVALID, VALUE_UNSTORABLE, VALUE_TOO_LARGE, CHECKPOINT_TOO_LARGE
    */
   emit(event: unknown, options?: EmitOptions): void;
   /**
-   * Begins a span within the attempt's, told to the engine's telemetry (E10.4); undefined: nobody is told. It is live and of this attempt:
-   * a function that is repeated tells what it does again. In a step's function, tell what happens there; what is on record does not.
+   * Starts a span below the attempt's in the engine's telemetry (E10.4); returns undefined without telemetry. Spans are not recorded, so a
+   * repeated function reports its work again. Inside a step's function only work that is really done is reported.
    */
   trace(name: string, parts?: SpanParts): TraceSpan | undefined;
   /**
-   * The attempt fails with this error, whatever its function returns or throws from now on. For code that calls others who catch what a
-   * call of this context threw, and would go on as if nothing was. The first error counts.
+   * Makes the attempt fail with this error, whatever its function returns or throws later; the first such error counts. For code that calls
+   * libraries that might catch an error of this context and go on as if nothing had happened.
    */
   fail(error: unknown): void;
   readonly secrets: SecretReader;
   readonly blobs: BlobAccess;
   readonly files: FileAccess;
-  /** Language models by name. Call one inside a step, so that its answer is recorded: `external`, idempotent. */
+  /** Language models by name. Call a model inside a step of class `external` with `idempotent: true`, so that its answer is recorded. */
   readonly models: ModelAccess;
-  /** What was on record of this visit when the attempt began, for code that checks that it repeats itself. */
+  /** What was recorded of this visit when the attempt began. For code that checks that it repeats itself. */
   readonly past: VisitPast;
   /** The engine's clock, epoch ms. */
   now(): number;
 }
 
-/** How a part of a node's work goes on beside the others. */
+/** How a part of a node's work runs beside the others. */
 export interface PartOptions {
   /** Default false. */
   readonly isOrdered?: boolean;
 }
 
-/** What `reconcile` is told of the activation in doubt: it sees the state that the attempt saw (E9). */
+/** What `reconcile` is told about the activation in doubt. Its state is the one that the attempt saw (E9). */
 export interface ReconcileContext {
   /** The key under which the attempt ran. */
   readonly idempotencyKey: string;
@@ -366,15 +373,15 @@ export interface ReconcileContext {
 
 /** The code behind a node. */
 export interface NodeImplementation {
-  /** Returns an output, or an {@link Outcome}. Functions are started directly: a plain return costs no promise. */
+  /** Does the work. Returns an output or an {@link Outcome}. A plain return creates no promise. */
   readonly run: (ctx: NodeContext) => unknown;
-  /** Did this effect happen? Asked for an effect in doubt before anything else. */
+  /** Finds out whether this effect happened. Called first of all for an effect in doubt. */
   readonly reconcile?: (asked: ReconcileContext) => Promise<Reconciliation> | Reconciliation;
   /**
-   * Why an output that somebody sets in a fork is none that this node gives, in a few words; undefined: it fits. May throw where the
-   * state does not tell yet: it is asked again when the outcome is taken. Default: any output fits.
+   * Checks an output that somebody sets in a fork. Returns in a few words why this node would not give it, or undefined if it fits. May
+   * throw if the state does not tell yet; it is called again when the outcome is taken. Default: any output fits.
    */
   readonly outputFault?: (output: unknown, state: StateView) => string | undefined;
-  /** Text hashed into `codeHash`, as a hint that code changed. Default: the source of `run`. */
+  /** Text covered by `codeHash`, as a hint that the code changed. Default: the source of `run`. */
   readonly codeText?: string;
 }

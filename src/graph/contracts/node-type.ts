@@ -1,69 +1,74 @@
-/** A node type that is used by its name and plain data: what a dialect written as text builds nodes from (section "Node types" of docs/spec/nodes.md). */
+/** Node types, which dialects written as text use by name with plain data (section "Node types" of docs/spec/nodes.md). */
 import type { EffectClass, NodeContext, Reconciliation } from './node-contract.ts';
 import type { SecretReference } from '../secret-reference.ts';
 
 /** A JSON Schema, in the subset of docs/spec/waits.md. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
-/** One input of a node type. */
+/** Describes one input of a node type. */
 export interface InputField {
-  /** What the value must be, once references are resolved. Checked at load where it is written out, else before the attempt. */
+  /**
+   * JSON Schema of the value, after references are resolved. A value written out in the file is checked when the file is loaded, any other
+   * before each attempt.
+   */
   readonly schema: JsonSchema;
-  /** One line. */
+  /** One line for readers. */
   readonly description: string;
-  /** Default false. */
+  /** Whether the input must be given. Default false. */
   readonly isRequired?: boolean;
-  /** Filled in by the node type itself; here for readers and editors. */
+  /** The value that the node type itself uses if the input is absent. Given here for readers and editors. */
   readonly default?: unknown;
   /**
-   * `command`: text for a shell. The type gets a {@link CommandText}; values in it are data, never syntax.
-   * `literal`: must be written out, since it is needed before anything runs. `template`: text with `{{ }}` in it, whose names are those of
-   * the input `variables`; it is read as text with references, and `variables` is handed to nobody.
+   * How the text of the input is read.
+   * - `command`: text for a shell. The node type receives a {@link CommandText}; values in it are data, never shell syntax.
+   * - `literal`: must be written out, because it is needed before anything runs.
+   * - `template`: text with `{{ }}`, whose names are those of the input `variables`. It is read as text with references, and the node type
+   *   does not receive `variables`.
    */
   readonly kind?: 'command' | 'literal' | 'template';
-  /** Whether `${secrets.NAME}` may stand in it; the type gets a {@link SecretReference} there. Default false. */
+  /** Whether `${secrets.NAME}` may stand in it; the node type then receives a {@link SecretReference}. Default false. */
   readonly takesSecrets?: boolean;
-  /** Other names that older files use. */
+  /** Other names of this input in older files. */
   readonly aliases?: readonly string[];
 }
 
-/** A command whose values arrive through variables of its environment. */
+/** A shell command. Its values reach it through environment variables. */
 export interface CommandText {
-  /** The author's text, with an expansion of a variable wherever a value stands. */
+  /** The author's text; wherever a value stood, it expands a variable. */
   readonly script: string;
-  /** The values, by variable. */
+  /** The values, by variable name. */
   readonly env: Readonly<Record<string, string | SecretReference>>;
 }
 
-/** One field of a node type's output. */
+/** Describes one field of a node type's output. */
 export interface OutputField {
   readonly schema: JsonSchema;
   readonly description: string;
-  /** Another name, in older files, for the field that is named here; it is read from that one and not returned by the type. */
+  /** If set, this field is an older name for another field and reads its value; the node type does not return it. */
   readonly aliasOf?: string;
 }
 
-/** A file that a node is told to read as an output once its work is done. */
+/** A file that the node reads as an output when its work is done. */
 export interface FileOutput {
   readonly name: string;
   readonly type: 'str' | 'num' | 'bool' | 'list' | 'dict' | 'json';
-  /** Resolved. */
+  /** The path, with references resolved. */
   readonly path: string;
   readonly isRequired: boolean;
-  /** May lie outside the working directory. */
+  /** Whether the path may lie outside the working directory. */
   readonly isUnsafe: boolean;
 }
 
-/** Something that a node type reaches for, and that whoever runs the process may withhold. */
+/** A resource that a node type uses, and that the operator of the process may withhold. */
 export type Need =
   | { readonly kind: 'shell' }
-  /** Undefined: not known before the run. */
+  /** A network host. Undefined: not known before the run. */
   | { readonly kind: 'net'; readonly host: string | undefined }
   | { readonly kind: 'fs'; readonly path: string | undefined }
   | { readonly kind: 'env'; readonly name: string }
-  /** A language model, by the name of its profile or as `provider:name`. Undefined: not known before the run. */
+  /** A language model, by its profile's name or as `provider:name`. Undefined: not known before the run. */
   | { readonly kind: 'model'; readonly name: string | undefined }
-  /** A database in memory: time and memory of the machine, and nothing else. */
+  /** An in-memory database. It uses time and memory of the machine, and nothing else. */
   | { readonly kind: 'sqlite' };
 
 export type Inputs = Readonly<Record<string, unknown>>;
@@ -72,59 +77,65 @@ export type Inputs = Readonly<Record<string, unknown>>;
 export interface CallableWorkflow {
   readonly description: string | undefined;
   readonly graph: object;
-  /** Of the graph's input. */
+  /** JSON Schema of the graph's input. */
   readonly inputSchema: JsonSchema;
-  /** The node whose output is what the workflow gives. */
+  /** Id of the node whose output is the workflow's result. */
   readonly resultNode: string;
-  /** Some node of it, or of a workflow it runs, acts on the world. */
+  /** Whether a node of it, or of a workflow that it runs, acts on the world. */
   readonly isActing: boolean;
 }
 
-/** What the code of a node type is handed: a node's context with the resolved inputs. */
+/** The context of a node type's code: a node's context with the resolved inputs. */
 export interface TypedNodeContext extends NodeContext {
-  /** Validated against the fields; what was not given is absent. */
+  /** The inputs, checked against the fields. Inputs that were not given are absent. */
   readonly inputs: Inputs;
   readonly fileOutputs: readonly FileOutput[];
-  /** Whether something that comes up only while it runs, such as the host of a redirect, is granted. Absent: it is not. */
+  /** Whether a need is granted that shows only at run time, such as the host of a redirect. Absent: nothing more is granted. */
   readonly isGranted?: (need: Need) => boolean;
   /**
-   * A workflow that `calls` of the type names. Absent: there is no catalog.
+   * Returns a workflow that `calls` of the type names. Absent if there is no catalog.
    * @throws WORKFLOW_NOT_FOUND, GRAPH_INVALID, RUN_LIMIT
    */
   readonly workflow?: (name: string) => CallableWorkflow;
 }
 
-/** The code behind nodes of one name. */
+/** The code behind all nodes of one type name. */
 export interface NodeType {
-  /** `Shell`, `HttpCall`, … */
+  /** The name in files: `Shell`, `HttpCall`, … */
   readonly name: string;
-  /** Part of the hash of every graph that uses it. Default `1`. */
+  /** The type's version; part of the hash of every graph that uses it. Default `1`. */
   readonly version?: string;
-  /** One line. */
+  /** One line for readers. */
   readonly description: string;
   readonly inputs: Readonly<Record<string, InputField>>;
-  /** Fields of the output, which is an object. */
+  /** Fields of the output; the output is an object. */
   readonly outputs: Readonly<Record<string, OutputField>>;
-  /** Whether a node of this type may name file outputs. Default false. */
+  /** Whether nodes of this type may have file outputs. Default false. */
   readonly takesFileOutputs?: boolean;
-  /** Depends on the inputs at most by those that are written out; a file may say otherwise with `effect`. */
+  /** Effect class. A function may choose it by the inputs that are written out in the file. A file may override it with `effect`. */
   readonly effect: EffectClass | ((literals: Inputs) => EffectClass);
-  /** A repeated call with the same key has no second effect. Default false. */
+  /** Whether a repeated call with the same key has no second effect. Default false. */
   readonly isIdempotent?: boolean | ((literals: Inputs) => boolean);
-  /** Milliseconds for one attempt, from the inputs that are written out. Default: none, or the engine's for effects. */
+  /** Timeout of one attempt in milliseconds, by the inputs that are written out. Default: none, or the engine's for effects. */
   readonly timeoutMs?: (literals: Inputs) => number | undefined;
   /**
-   * Asked at load with the inputs that are written out, and again before each attempt with all. `pending` names the inputs that are
-   * given but not known yet; the others that are absent were not given. Default: nothing.
+   * The resources that a node needs. Called at load with the inputs that are written out, and before each attempt with all of them.
+   * `pending` names the inputs that are given but not known yet. Default: none.
    */
   readonly needs?: (inputs: Inputs, pending?: readonly string[]) => readonly Need[];
-  /** Workflows that it may run, by name, from the inputs as they are written: they must be known when the file is read. Default: none. */
+  /** Names of the workflows that the node may run, by its inputs as written: they must be known when the file is loaded. Default: none. */
   readonly calls?: (inputs: Inputs) => readonly string[];
-  /** Faults of the inputs that the fields cannot say (`give path or patterns, not both`), by input name. Asked at load and before each attempt. */
+  /**
+   * Faults of the inputs that the field schemas cannot express (`give path or patterns, not both`), by input name. Called at load and
+   * before each attempt.
+   */
   readonly check?: (inputs: Inputs) => readonly InputFault[];
-  /** What the fields cannot say of an output that is set in a fork (`it is none of the choices`); undefined: it fits. Default: it does. */
+  /**
+   * Checks an output that is set in a fork, beyond the field schemas. Returns what is wrong (`it is none of the choices`), or undefined.
+   * Default: anything fits.
+   */
   readonly outputFault?: (output: Readonly<Record<string, unknown>>, inputs: Inputs) => string | undefined;
-  /** Returns the output. */
+  /** Does the work and returns the output. */
   readonly run: (ctx: TypedNodeContext) => unknown;
   readonly reconcile?: (asked: {
     readonly idempotencyKey: string;

@@ -1,28 +1,36 @@
-/** What one evaluation may cost. Steps and bytes are counted, no clock is read: what is too much here is too much on every machine (T13). */
+/**
+ * Limits what one evaluation of an expression may cost. It counts steps and bytes and reads no clock, so an expression that is too costly
+ * here is too costly on every machine (T13).
+ */
 
-/** A step is a node of the expression that is evaluated, or a value or sixteen characters that it looks at. About half a second. */
+/**
+ * The most steps. A step is one evaluated node of the expression, one value it looks at, or 16 characters of text. The limit takes about
+ * half a second.
+ */
 const maxSteps = 5_000_000;
 
-/** Of the texts, lists and maps that it makes. */
+/** The most bytes of the texts, lists and maps that an expression creates. */
 const maxBytes = 64 * 1024 * 1024;
 
-/** Comparisons of letters for guesses at what was meant: a courtesy, which is shown while there is time for it. */
+/**
+ * The most letter comparisons spent on guessing what a mistyped name was meant to be. Guesses are optional and stop when this is used up.
+ */
 const maxGuessing = 2_000_000;
 
-/** How much of a text costs as much as a step. */
+/** How many characters cost one step. */
 const charactersPerStep = 16;
 
-/** More was to be spent than there is. */
+/** Thrown when more is to be spent than is left. */
 export class Overdrawn extends Error {}
 
-/** What may still be spent. Once it is overdrawn, whatever is spent throws: nothing that catches errors goes on. */
+/** What an evaluation may still spend. Once overdrawn, every further spending throws, so an expression that catches errors cannot go on. */
 export class Budget {
   #steps = maxSteps;
   #bytes = maxBytes;
   #guessing = maxGuessing;
   #refusal: Overdrawn | undefined;
 
-  /** Why there is nothing left, if so. */
+  /** The error of the overdraft; undefined if there was none. */
   get refusal(): Overdrawn | undefined {
     return this.#refusal;
   }
@@ -33,18 +41,18 @@ export class Budget {
     if (this.#steps < 0) throw this.#overdrawn(`it takes over ${maxSteps.toLocaleString('en')} steps`);
   }
 
-  /** Pays for looking at a text. @throws Overdrawn */
+  /** Pays for looking at a text of this length. @throws Overdrawn */
   takeText(length: number): void {
     this.takeSteps(1 + Math.floor(length / charactersPerStep));
   }
 
-  /** Pays for what is made. @throws Overdrawn */
+  /** Pays for bytes of new values. @throws Overdrawn */
   takeBytes(count: number): void {
     this.#bytes -= count;
     if (this.#bytes < 0) throw this.#overdrawn(`it makes over ${maxBytes / 1024 / 1024} MiB`);
   }
 
-  /** Pays for a guess, which is nobody's right. @returns whether it may be made */
+  /** Pays for a guess at a mistyped name. @returns whether the guess may be made; it never throws */
   takeGuess(cost: number): boolean {
     this.#guessing -= cost;
     return this.#guessing >= 0;
@@ -58,12 +66,12 @@ export class Budget {
 
 let current: Budget | undefined;
 
-/** What the evaluation that is under way may still spend; outside of one, a budget of its own. */
+/** The budget of the evaluation in progress; outside of one, a new budget. */
 export function currentBudget(): Budget {
   return current ?? new Budget();
 }
 
-/** Lets all that is evaluated within a synchronous call share one budget: the whole call's, if it is within another. */
+/** Makes all evaluations within a synchronous call share one budget. A nested call uses the budget of the outer one. */
 export function shareBudget<T>(act: () => T): T {
   const outer = current;
   current = outer ?? new Budget();
@@ -74,7 +82,7 @@ export function shareBudget<T>(act: () => T): T {
   }
 }
 
-/** Shares a budget, as {@link shareBudget}. @throws Overdrawn it was too small, even if `act` caught that */
+/** Shares a budget like {@link shareBudget}. @throws Overdrawn the budget was too small, even if `act` caught the error */
 export function withBudget<T>(act: () => T): T {
   return shareBudget(() => {
     const value = act();

@@ -1,4 +1,4 @@
-/** Functions that expressions in texts know beside those of the language; see docs/spec/yaml-expressions.md. */
+/** Functions that expressions in texts have in addition to those of the language; see docs/spec/yaml-expressions.md. */
 import { fitsPattern } from './fits-pattern.ts';
 import { FieldReader, jsonText, renderText } from './expression-values.ts';
 
@@ -12,7 +12,7 @@ function range(count: number | bigint): readonly bigint[] {
   return Array.from({ length }, (_, index) => BigInt(index));
 }
 
-/** Dots alone would lead to another path, and nothing in a URL can say that they are a name. */
+/** Encodes a value as one part of a URL. `.` and `..` are refused: they would lead to another path, and a URL cannot mark them as names. */
 function urlPart(value: unknown): string {
   const text = renderText(value);
   if (text === '.' || text === '..') throw new Error(`${JSON.stringify(text)} can be no part of a URL`);
@@ -35,7 +35,7 @@ function readJson(text: string): unknown {
   }
 }
 
-/** Whether a value counts as true where a template asks: null, 0, and what is empty do not. */
+/** Whether a value counts as true in a template. Null, 0 and empty values do not. */
 export function isTruthy(value: unknown): boolean {
   if (value instanceof FieldReader) return true;
   if (Array.isArray(value)) return value.length > 0;
@@ -45,17 +45,17 @@ export function isTruthy(value: unknown): boolean {
   return Boolean(value);
 }
 
-/** Named so that it does not overlap with the language's own, in whose place it stands. */
+/** Signature of our replacement for the language's `matches`. The name differs so that the two do not clash. */
 export const matchSignature = 'string.matches_(string): bool';
 
 export function matchFunction(text: string, pattern: string): boolean {
   return fitsPattern(text, pattern, '');
 }
 
-/** Puts the pieces of a string with references in it together; written only by the code that reads such strings. */
+/** Name of the function that joins the pieces of a string with references. Only the code that parses such strings writes calls of it. */
 export const textFunction = 'text_';
 
-/** By signature. */
+/** The functions by their signature. */
 export const textFunctions: Readonly<Record<string, (...parameters: never[]) => unknown>> = {
   [`${textFunction}(list): string`]: (parts: readonly unknown[]) => parts.map(renderText).join(''),
   'json(dyn): string': (value: unknown) => jsonText(value),

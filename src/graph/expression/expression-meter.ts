@@ -1,6 +1,6 @@
 /**
- * Makes every node of a checked expression pay for what it does, before it does it (T13). The language evaluates a tree by
- * calling `evaluate` of its nodes and, for operators and functions, the `handle` that their check has bound: both are wrapped.
+ * Makes every node of a checked expression pay for its work before doing it (T13). The expression library evaluates a tree by calling
+ * `evaluate` of each node and, for operators and functions, the `handle` that the type check bound. Both are wrapped here.
  */
 import { currentBudget, type Budget } from './expression-budget.ts';
 import type { Tree } from './expression-references.ts';
@@ -27,14 +27,17 @@ interface MeteredTree extends Tree {
 const isMetered = (value: unknown): value is MeteredTree =>
   typeof value === 'object' && value !== null && 'op' in value && 'meta' in value;
 
-/** What a list's place and a map's entry take. */
+/** Estimated bytes of an item of a list, and of an entry of a map. */
 const bytesPerItem = 32;
 const bytesPerEntry = 64;
 
-/** The keys with which the language can make no map. */
+/** Keys that a map written in an expression must not have, because the library drops them. */
 const unwritable = ['__proto__', 'constructor', 'prototype'];
 
-/** Pays for a look at all that a value holds, as often as it holds it: what is shared is small in memory, and endless written out. */
+/**
+ * Pays for visiting everything inside a value. Shared parts are paid for each time: they take little memory, but may be endless when
+ * written out.
+ */
 export function payForWhole(value: unknown, budget: Budget): void {
   budget.takeSteps(1);
   if (typeof value === 'string') budget.takeText(value.length);
@@ -51,7 +54,7 @@ export function payForWhole(value: unknown, budget: Budget): void {
   } else budget.takeSteps(sizeOf(value));
 }
 
-/** Characters, items, entries or bytes. */
+/** The size of a value: its characters, items, entries or bytes. */
 function sizeOf(value: unknown): number {
   if (typeof value === 'string' || Array.isArray(value) || value instanceof Uint8Array) return value.length;
   if (value instanceof FieldReader) return sizeOf(value.plain());
@@ -59,10 +62,10 @@ function sizeOf(value: unknown): number {
   return typeof value === 'object' && value !== null && isPlainObject(value) ? Object.keys(value).length : 1;
 }
 
-/** The language counts the keys of a map by listing them. */
+/** Steps for each key of a map that is counted: the library lists all keys to count them. */
 const stepsPerKey = 4;
 
-/** Pays for a look at a text or at each item of a list, not at what those hold. */
+/** Pays for looking at texts and at the items of lists, but not into the items. */
 function payForParts(values: readonly unknown[], budget: Budget): void {
   for (const value of values) {
     if (typeof value === 'string') budget.takeText(value.length);
@@ -79,19 +82,19 @@ function payForResult<T>(value: T, budget: Budget): T {
   return value;
 }
 
-/** Functions that write out all that they are given. */
+/** Functions that write out everything in their arguments. */
 const writers: readonly string[] = ['json', 'text_', 'join', 'urlencode'];
 
-/** Functions that look for one text in another: at each place, at most so much of what is sought is looked at again. */
+/** Functions that search for one value in another. */
 const searches: readonly string[] = ['contains', 'indexOf', 'lastIndexOf', 'split', 'in'];
 
-/** What some functions cost beyond a look at what they are given. */
+/** Pays for what some functions cost in addition to looking at their arguments. */
 function payForFunction(name: string, [first, second]: readonly unknown[], budget: Budget): void {
   if (name === 'join' && typeof second === 'string') budget.takeBytes(sizeOf(first) * second.length);
   if (searches.includes(name) && typeof first === 'string' && typeof second === 'string') {
     budget.takeSteps(Math.floor((first.length * second.length) / 512));
   }
-  // The language reads durations by trying each place, and dates of a time zone by way of a text.
+  // The library parses durations by trying every position, and converts dates with a time zone by way of text.
   if (name === 'duration') budget.takeSteps(sizeOf(first) ** 3 / 100);
   if (name.startsWith('get') && second !== undefined) budget.takeSteps(1_000);
 }
@@ -112,7 +115,7 @@ const isWhole = (value: unknown): boolean => typeof value === 'object' && value 
 const isCall = (op: string): boolean => op === 'call' || op === 'rcall';
 const isAccess = (op: string): boolean => ['.', '.?', '[]', '[?]'].includes(op);
 
-/** A key `constructor` of a value is taken for its class by the language. */
+/** Whether a plain object has a key `constructor`. The library would mistake that key's value for the object's class. */
 const hidesClass = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && Object.hasOwn(value, 'constructor') && isPlainObject(value);
 
@@ -141,7 +144,7 @@ function meteredHandle(tree: MeteredTree, handle: Handle): Handle {
     };
   }
   return (left, right, ...others) => {
-    // Of an operator with one side, the second parameter is the tree.
+    // A unary operator gets the tree as its second argument, not a value.
     const budget = currentBudget();
     payForCall(name, isMetered(right) ? [left] : [left, right], budget);
     const value = handle(left, right, ...others);
@@ -149,7 +152,7 @@ function meteredHandle(tree: MeteredTree, handle: Handle): Handle {
   };
 }
 
-/** What a node makes, besides what a function or an operator gives. */
+/** Bytes of the list or map that a node itself creates. What functions and operators return is counted elsewhere. */
 function bytesOf({ op, args }: Tree): number {
   if (op === 'accuPush') return bytesPerItem;
   if (op === 'list') return bytesPerItem * (args as readonly unknown[]).length;
@@ -162,7 +165,7 @@ function withClasses(evaluator: Evaluator): void {
   evaluator.debugType = (value) => (hidesClass(value) ? evaluator.mapType : typeOf(value));
 }
 
-/** It passes through each node around it, and is paid for once. */
+/** The error that was paid for last. An error passes through every node around its origin, and is paid for once. */
 let lastError: unknown;
 
 function meteredEvaluate(tree: MeteredTree): Evaluate {
@@ -178,7 +181,7 @@ function meteredEvaluate(tree: MeteredTree): Evaluate {
     try {
       return next.evaluate(evaluator, subject, context);
     } catch (error) {
-      // An error shows its place in the text, and a condition may try the next item after it.
+      // Errors cost too: each one quotes its place in the text, and a condition may catch it and try the next item.
       if (error !== lastError && error !== budget.refusal) {
         lastError = error;
         budget.takeSteps(100 + Math.floor(input.length / 4));
@@ -196,8 +199,8 @@ function refuseUnwritable(tree: MeteredTree): void {
 }
 
 /**
- * Lets a checked tree pay for its evaluation, which is to stand within `withBudget`.
- * @throws Error it writes a map with a key that the language would drop
+ * Wraps a checked tree so that its evaluation is paid for. Evaluate it within `withBudget`.
+ * @throws Error the tree writes a map with a key that the library would drop
  */
 export function meter(root: unknown): void {
   const seen = new Set<unknown>();

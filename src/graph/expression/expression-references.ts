@@ -1,6 +1,6 @@
-/** Which names an expression uses, and which paths from them. */
+/** Finds the variables that an expression uses, and the paths that it reads from them. */
 
-/** The part of the language's syntax tree that is read here. */
+/** The part of the library's syntax tree that is read here. */
 export interface Tree {
   readonly op: string;
   readonly args: unknown;
@@ -8,15 +8,15 @@ export interface Tree {
   readonly end: number;
 }
 
-/** One step of a path: `.key`, `["key"]`, `[0]`; undefined: computed. */
+/** One step of a path: `.key`, `["key"]` or `[0]`. The key is undefined if it is computed. */
 export interface PathStep {
   readonly key: string | number | undefined;
   readonly isBracket: boolean;
-  /** Where the path ends that this is the last step of. */
+  /** Offset at which the path up to and including this step ends. */
   readonly end: number;
 }
 
-/** A name and the path that is read from it. Offsets are those of the expression's text. */
+/** A variable and the path that is read from it. Offsets count characters of the expression's text. */
 export interface ExpressionReference {
   readonly name: string;
   readonly path: readonly PathStep[];
@@ -24,7 +24,7 @@ export interface ExpressionReference {
   readonly end: number;
 }
 
-/** Operations whose first argument names a variable for the others. */
+/** Operations whose first argument declares a variable for the other arguments. */
 const binders: readonly string[] = ['all', 'exists', 'exists_one', 'map', 'filter'];
 
 const isTree = (value: unknown): value is Tree => typeof value === 'object' && value !== null && 'op' in value;
@@ -38,7 +38,7 @@ function stepOf(tree: Tree): PathStep {
   return { key: isKnown ? known : undefined, isBracket: true, end: tree.end };
 }
 
-/** The name and path that a tree is, if it is nothing but that. */
+/** The variable and path, if the tree is nothing but such a path; otherwise undefined. */
 export function pathOf(tree: Tree): ExpressionReference | undefined {
   const path: PathStep[] = [];
   let at = tree;
@@ -49,7 +49,7 @@ export function pathOf(tree: Tree): ExpressionReference | undefined {
   return at.op === 'id' ? { name: at.args as string, path, start: at.start, end: tree.end } : undefined;
 }
 
-/** Everything that an expression reads of its variables, in the order written; variables of its own are left out. */
+/** All references of an expression to its variables, in written order. Variables that the expression itself declares are left out. */
 export function referencesOf(root: Tree): readonly ExpressionReference[] {
   const found: ExpressionReference[] = [];
   const visitAll = (values: unknown, bound: ReadonlySet<string>): void => {
@@ -69,7 +69,7 @@ export function referencesOf(root: Tree): readonly ExpressionReference[] {
     } else if (reference === undefined) visitAll(tree.args, bound);
     else visitIndexes(tree, bound);
   };
-  /** Of a path only what is computed within its brackets is left to visit. */
+  /** Visits the parts of a path that are left: the computed expressions within its brackets. */
   const visitIndexes = (tree: Tree, bound: ReadonlySet<string>): void => {
     for (let at = tree; at.op === '.' || at.op === '[]'; at = (at.args as readonly [Tree])[0]) {
       if (at.op === '[]') visit((at.args as readonly [Tree, Tree])[1], bound);
@@ -79,7 +79,7 @@ export function referencesOf(root: Tree): readonly ExpressionReference[] {
   return found;
 }
 
-/** Gives a method another name wherever a tree calls it. To be done before the tree is checked, which binds its calls. */
+/** Renames a method in all calls of it. Must be done before the tree is checked, because the check binds the calls. */
 export function renameMethod(root: Tree, from: string, to: string): void {
   const visit = (value: unknown): void => {
     if (Array.isArray(value)) for (const item of value) visit(item);

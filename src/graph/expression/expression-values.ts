@@ -1,10 +1,10 @@
-/** Values on their way into an expression and out of it. */
+/** Converts values on their way into expressions and out of them. */
 import { isPlainObject } from '../canonical.ts';
 
-/** A map whose entries are read when an expression asks for them; an entry that is undefined is absent. */
+/** A map that reads an entry only when an expression asks for it. An undefined entry counts as absent. */
 export class FieldReader extends Map<unknown, unknown> {
   readonly #read: (key: string | number) => unknown;
-  /** What stands for the map where it leaves the expression. */
+  /** Returns the value that replaces the map when it leaves the expression. */
   readonly plain: () => unknown;
 
   constructor(read: (key: string | number) => unknown, plain: () => unknown) {
@@ -22,8 +22,9 @@ export class FieldReader extends Map<unknown, unknown> {
 const dataClasses = [Date, Uint8Array, Map, Set, URL, Error] as const;
 
 /**
- * What an expression computed, as data: its whole numbers become numbers where they are safe, readers what they stand for.
- * Shares what needs no change. @throws Error it is no data (a duration, a type)
+ * The result of an expression as plain data: bigints become numbers where that is safe, and readers become what they stand for. Parts that
+ * need no change are shared with the original.
+ * @throws Error the result is not data (a duration, a type)
  */
 export function plainValue(value: unknown): unknown {
   if (typeof value === 'bigint') return Number.isSafeInteger(Number(value)) ? Number(value) : value;
@@ -41,14 +42,14 @@ export function plainValue(value: unknown): unknown {
   throw new Error(`it gives a ${value.constructor.name}, which is no value of a workflow`);
 }
 
-/** An error as expressions see it, who know no classes; null for none. */
+/** An error as expressions see it: a map, since expressions know no classes; null if there is no error. */
 export function errorMap(error: Error | undefined): Readonly<Record<string, unknown>> | null {
   if (error === undefined) return null;
   const { code, data } = error as { readonly code?: unknown; readonly data?: unknown };
   return { name: error.name, message: error.message, code: code ?? null, data: data ?? null };
 }
 
-/** What JSON has no word for, in its terms. */
+/** Replacer for JSON.stringify: converts values that JSON cannot express. */
 function jsonItem(_key: string, value: unknown): unknown {
   if (typeof value === 'bigint') return Number.isSafeInteger(Number(value)) ? Number(value) : String(value);
   if (value instanceof FieldReader) return value.plain();
@@ -59,14 +60,14 @@ function jsonItem(_key: string, value: unknown): unknown {
   return value;
 }
 
-/** Compact JSON; dates in ISO form, maps as objects. @throws Error it holds bytes */
+/** Compact JSON of a value. Dates are written in ISO form, maps as objects. @throws Error it contains bytes */
 export function jsonText(value: unknown, indent?: number): string {
   return JSON.stringify(value, jsonItem, indent) ?? 'null';
 }
 
 /**
- * A value as it stands within a text: strings as they are, null as nothing, dates in ISO form, all else as compact JSON.
- * @throws Error it is or holds bytes
+ * A value as it appears inside a text: strings unchanged, null as nothing, dates in ISO form, everything else as compact JSON.
+ * @throws Error it is or contains bytes
  */
 export function renderText(value: unknown): string {
   if (typeof value === 'string') return value;

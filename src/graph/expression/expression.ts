@@ -1,4 +1,6 @@
-/** Conditions and other expressions written as text, in the Common Expression Language (G6). The only file that knows the expression library. */
+/**
+ * Conditions and other expressions written as text, in the Common Expression Language (CEL) (G6). No other file imports the CEL library.
+ */
 import { Environment } from '@marcbachmann/cel-js';
 import { CairnError } from '../../errors.ts';
 import { requireBoolean } from '../condition.ts';
@@ -19,10 +21,11 @@ const arithmetic: Readonly<Record<string, (a: number, b: number) => number>> = {
   '%': (a, b) => a % b,
 };
 
-/** The language of conditions and of texts: one way to reckon and compare. */
+/** Makes the language for conditions and texts, so that both calculate and compare alike. */
 function createLanguage(): Environment {
   const environment = new Environment({ homogeneousAggregateLiterals: false, enableOptionalTypes: true });
-  // Numbers of the state are doubles and whole numbers of an expression are ints; the language itself does not mix the two.
+  // Numbers in the state are doubles, and whole numbers in an expression are ints. CEL itself does not mix the two, so mixed operators are
+  // added.
   for (const [operator, compute] of Object.entries(arithmetic)) {
     const mixed = (a: number | bigint, b: number | bigint): number => compute(Number(a), Number(b));
     environment.registerOperator(`double ${operator} int: double`, mixed);
@@ -34,14 +37,17 @@ function createLanguage(): Environment {
   return environment;
 }
 
-/** The language's own `matches` may take ages, so ours stands in its place. */
+/** Parses an expression. Calls of CEL's own `matches`, which may take exponential time, are replaced by calls of ours. */
 function parseWith(parser: Environment, text: string): ReturnType<Environment['parse']> {
   const parsed = parser.parse(text);
   renameMethod(parsed.ast, 'matches', 'matches_');
   return parsed;
 }
 
-/** Nothing is evaluated that does not pay: the check binds what the meter wraps. */
+/**
+ * Type-checks a parsed expression, then wraps it so that its evaluation is paid for. In this order, because the check binds the functions
+ * that the meter wraps.
+ */
 function checkAndMeter(parsed: ReturnType<Environment['parse']>): ReturnType<Environment['check']> {
   const checked = parsed.check();
   if (checked.error !== undefined) return checked;
@@ -53,7 +59,7 @@ function checkAndMeter(parsed: ReturnType<Environment['parse']>): ReturnType<Env
   }
 }
 
-/** What the library says, with the names that the author wrote. */
+/** The library's message, with the names that the author wrote. */
 function messageOf({ summary, message }: LanguageError): string {
   return (summary ?? message).replaceAll('matches_(', 'matches(');
 }
@@ -62,7 +68,7 @@ const language = createLanguage();
 const environment = language.clone();
 for (const name of variables) environment.registerVariable(name, 'dyn');
 
-/** Read on demand, so that only what an expression names counts as read. */
+/** Values are read on demand, so that only what an expression names is recorded as read. */
 function contextOf({ outcome, state }: ConditionScope): Readonly<Record<(typeof variables)[number], unknown>> {
   return {
     get outcome() {
@@ -107,11 +113,12 @@ function syntaxError(text: string, place: string | undefined, cause: LanguageErr
 }
 
 /**
- * Parses an expression over `outcome`, `output`, `error`, `input`, `scratch`, `artifacts`, `diagnostics` and `outputs`.
- * Whole numbers and numbers of the state may be compared and reckoned with freely. The result must be true or false: `evaluate`
- * throws CONDITION_FAILED for anything else, and for a key that is missing (ask with `has(scratch.key)`).
- * @param place - where the expression was written, `file:line`, for messages
- * @throws CONDITION_SYNTAX with `{ condition, line, column, place }`: it cannot be parsed, names an unknown variable, or cannot yield true or false
+ * Parses an expression over `outcome`, `output`, `error`, `input`, `scratch`, `artifacts`, `diagnostics` and `outputs`. Whole numbers and
+ * numbers of the state may be mixed. The result must be true or false: `evaluate` throws CONDITION_FAILED for any other value, and for a
+ * key that is missing (test with `has(scratch.key)`).
+ * @param place - where the expression was written (`file:line`), for messages
+ * @throws CONDITION_SYNTAX with `{ condition, line, column, place }`: it cannot be parsed, uses an unknown variable, or cannot give true or
+ * false
  */
 export function compileExpression(text: string, place?: string): Condition {
   const parsed = parse(text, place, 'true or false', (type) => type === 'bool');
@@ -119,8 +126,8 @@ export function compileExpression(text: string, place?: string): Condition {
 }
 
 /**
- * Parses an expression over the same variables that yields the name of a target, or a list of names.
- * @throws CONDITION_SYNTAX as {@link compileExpression} does; `choose` throws CONDITION_FAILED for any other value
+ * Parses an expression over the same variables that gives the label of an edge, or a list of labels.
+ * @throws CONDITION_SYNTAX like {@link compileExpression}; `choose` throws CONDITION_FAILED for any other value
  */
 export function compileChoice(text: string, place?: string): Choice {
   const parsed = parse(
@@ -171,11 +178,11 @@ function run(parsed: ReturnType<Environment['parse']>, scope: ConditionScope, te
   }
 }
 
-/** What a question about a state may read: that state, by the names under which people see it. */
+/** Variables of a question about a run's state: its parts, by the names under which people see them. */
 const stateVariables = ['status', 'input', 'scratch', 'artifacts', 'diagnostics', 'outputs', 'failures'] as const;
 let stateEnvironment: Environment | undefined;
 
-/** Made when the first question is asked. */
+/** The environment for such questions, created at first use. */
 function openStateEnvironment(): Environment {
   if (stateEnvironment !== undefined) return stateEnvironment;
   stateEnvironment = language.clone();
@@ -183,11 +190,11 @@ function openStateEnvironment(): Environment {
   return stateEnvironment;
 }
 
-/** A condition over the state of a run at some checkpoint, in the language of conditions. */
+/** A condition over a run's state at a checkpoint, written in the language of conditions. */
 export interface StateQuestion {
-  /** What it reads: a variable, and the keys that lead on as far as the text tells them. */
+  /** The variables that it reads, each with the keys that follow it, as far as they are not computed. */
   readonly reads: readonly { readonly name: string; readonly path: readonly string[] }[];
-  /** @throws CONDITION_FAILED it gives neither true nor false; `isAbsent` in its data: it reads what is not there */
+  /** Whether it is true for these values. @throws CONDITION_FAILED the result is not a boolean, or, with `isAbsent` in the data, it reads an absent value */
   readonly holds: (values: Readonly<Record<string, unknown>>) => boolean;
 }
 
@@ -219,10 +226,10 @@ function knownKeys(path: ExpressionReference['path']): readonly string[] {
   return path.slice(0, end < 0 ? path.length : end).map(({ key }) => String(key));
 }
 
-/** Why an expression cannot be parsed or evaluated, and where in it. */
+/** Why an expression cannot be parsed or evaluated, and the offset of the fault in its text. */
 export class ExpressionError extends Error {
   readonly offset: number;
-  /** The path that leads to nothing, where that is why. */
+  /** The path that leads to an absent value, if that is the reason. */
   readonly absent: ExpressionReference | undefined;
 
   constructor(reason: string, offset: number, absent?: ExpressionReference, cause?: unknown) {
@@ -233,17 +240,17 @@ export class ExpressionError extends Error {
   }
 }
 
-/** Whether what a path leads to is data as it stands: the state's values are, but lists of readers stand for others. */
+/** Whether a value is plain data already. Values of the state are; readers, and lists of them, have to be converted. */
 function isPlain(value: unknown): boolean {
   return !(value instanceof FieldReader) && !(Array.isArray(value) && value[0] instanceof FieldReader);
 }
 
-/** An expression over variables that are only known by the names it uses. */
+/** An expression whose variables are not declared: they are the names that it uses. */
 export interface ParsedExpression {
   readonly references: readonly ExpressionReference[];
-  /** What it will give, as far as its text tells: `bool`, `string`, `int`, `double`, `list`, `map`, …, or `dyn`. */
+  /** The type of its result, as far as the text tells: `bool`, `string`, `int`, `double`, `list`, `map`, …, or `dyn`. */
   readonly type: string;
-  /** @throws ExpressionError */
+  /** Evaluates it with values for its variables. @throws ExpressionError */
   readonly evaluate: (values: Readonly<Record<string, unknown>>) => unknown;
 }
 
@@ -266,7 +273,7 @@ interface Evaluator {
   run(tree: Tree, context: unknown): unknown;
 }
 
-/** The value of a tree; null where it reads what is absent. */
+/** The value of a tree, or null if it reads something that is absent. */
 function readOrNull(evaluator: Evaluator, tree: Tree | undefined, context: unknown): unknown {
   try {
     return tree === undefined ? null : evaluator.run(tree, context);
@@ -287,7 +294,7 @@ const macro =
     async: false,
   });
 
-/** The name under which a text's `has(…)` is known: the language's own asks for keys of maps only. */
+/** Name that replaces `has(…)` in texts, because CEL's own works only on keys of maps. */
 export const presenceFunction = 'has_';
 
 function createTextEnvironment(): Environment {
@@ -311,7 +318,7 @@ function createTextEnvironment(): Environment {
     }),
     metadata,
   );
-  // With true, what is empty is replaced too.
+  // If the third argument is true, empty values are replaced too.
   texts.registerFunction(
     'default(ast, ast, ast): dyn',
     macro('dyn', (evaluator, context, [wanted, otherwise, isEmpty]) => {
@@ -326,7 +333,7 @@ function createTextEnvironment(): Environment {
 
 const texts = createTextEnvironment();
 
-/** Names of the functions that {@link parseExpression} knows, methods included. */
+/** Names of the functions and methods that {@link parseExpression} knows. */
 export const functionNames: readonly string[] = [
   ...new Set(texts.getDefinitions().functions.map(({ name }) => name)),
 ].filter((name) => !name.endsWith('_'));
@@ -337,9 +344,9 @@ const errorOf = (error: LibraryError): ExpressionError => {
 };
 
 /**
- * Parses an expression over any variables, with the functions of docs/spec/yaml-expressions.md beside those of the language.
- * What it computes is plain data; what it only reads is given as it is.
- * @throws ExpressionError it cannot be parsed, or can give no value
+ * Parses an expression over any variables, with the functions in docs/spec/yaml-expressions.md added to those of the language. Values that
+ * it computes are converted to plain data; values that it only reads are returned as they are.
+ * @throws ExpressionError it cannot be parsed, or cannot give a value
  */
 export function parseExpression(text: string): ParsedExpression {
   let parsed: ReturnType<Environment['parse']>;

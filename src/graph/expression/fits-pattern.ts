@@ -1,14 +1,17 @@
-/** Whether a text matches a pattern that anybody wrote, in bounded time: some patterns take ages on some texts. */
+/**
+ * Matches a text against a regular expression from an untrusted author in bounded time. Some patterns take exponential time with
+ * JavaScript's own engine.
+ */
 import { currentBudget, type Budget } from './expression-budget.ts';
 import { programOf, type Instruction, type PatternProgram } from './pattern-program.ts';
 
-/** Below this many tries at worst the language's own engine is asked: a few milliseconds. */
+/** JavaScript's own engine is used if the worst case needs at most this many tries, which takes a few milliseconds. */
 const quickTries = 1e6;
 
-/** How many of its tries cost as much as a step of an expression. */
+/** How many tries of JavaScript's engine cost one step of the budget. */
 const triesPerStep = 64;
 
-/** The programs of the patterns that were asked for last. */
+/** Cache of the programs of recent patterns. */
 const programs = new Map<string, PatternProgram | undefined>();
 const maxPrograms = 100;
 const stepsPerInstruction = 10;
@@ -25,8 +28,9 @@ function knownProgram(pattern: string, flags: string, budget: Budget): PatternPr
 }
 
 /**
- * @param flags - of the expression: `u`, `i` or none
- * @throws Error the pattern is none, or could take too long on this text
+ * Whether the text contains a match of the pattern.
+ * @param flags - of the regular expression: `u`, `i` or none
+ * @throws Error the pattern is invalid, or could take too long on this text
  */
 export function fitsPattern(text: string, pattern: string, flags: string): boolean {
   const budget = currentBudget();
@@ -45,8 +49,9 @@ export function fitsPattern(text: string, pattern: string, flags: string): boole
 }
 
 /**
- * Without a repeated group, each quantifier tries at most as many places as the text has, and so does the beginning of the match;
- * each alternative doubles the ways. What only looks like a repeated group, such as `\)+`, is merely looked at with care.
+ * Upper bound of the tries that a backtracking engine needs. Without a repeated group, each quantifier and the start of the match try at
+ * most as many places as the text has, and each alternative doubles the number of ways. Something that only looks like a repeated group,
+ * such as `\)+`, is treated as one, which is safe.
  */
 function triesAtWorst(text: string, pattern: string): number {
   if (/\)[*+?{]/.test(pattern)) return Infinity;
@@ -55,7 +60,7 @@ function triesAtWorst(text: string, pattern: string): number {
   return (text.length + 1) ** (quantifiers + 1) * 2 ** alternatives;
 }
 
-/** All ways of a program through a text, side by side. */
+/** Follows all paths of a program through a text at the same time. */
 class Walk {
   readonly #instructions: readonly Instruction[];
   readonly #start: number;
@@ -71,7 +76,7 @@ class Walk {
     this.#word = new RegExp(String.raw`^\w$`, flags);
   }
 
-  /** Whether the program fits anywhere. */
+  /** Whether the program matches anywhere in the text. */
   finds(): boolean {
     return this.#reachesEnd(this.#start, 0, true);
   }
@@ -94,7 +99,7 @@ class Walk {
     return false;
   }
 
-  /** Adds a place, and all that it leads to without a character. @returns whether the end is among them */
+  /** Adds a place, and all places that it leads to without reading a character. @returns whether the end is among them */
   #enter(start: number, at: number, places: Set<number>): boolean {
     const waiting = [start];
     for (let place = waiting.pop(); place !== undefined; place = waiting.pop()) {

@@ -1,9 +1,9 @@
 /**
- * Regular expressions as programs of small steps, which run in time proportional to the text: all ways through the pattern are
- * followed at once. The language's own engine tries one after another, and some patterns have more ways than there is time.
+ * Regular expressions as programs of small instructions, executed by following all paths at once, in time proportional to the text.
+ * JavaScript's own engine tries one path after another, which for some patterns takes exponential time.
  */
 
-/** One place in a program. `next` is the index of the place after it. */
+/** One instruction of a program. `next` is the index of the instruction after it. */
 export type Instruction =
   | { readonly kind: 'character'; readonly matches: (character: string) => boolean; next: number }
   | { readonly kind: 'split'; next: number; other: number }
@@ -11,19 +11,25 @@ export type Instruction =
   | { readonly kind: 'ahead'; readonly start: number; readonly isNegated: boolean; next: number }
   | { readonly kind: 'end' };
 
-/** `{1000}` within `{1000}` writes its inside out a million times. */
+/** The most instructions. Nested repetitions such as `{1000}` within `{1000}` would be unrolled a million times. */
 const maxInstructions = 5_000;
 
-/** How many characters of one kind are remembered. */
+/** The most characters whose answer is cached for each character class. */
 const maxAnswers = 1_000;
 
-/** Groups within groups. */
+/** The deepest nesting of groups. */
 const maxDepth = 200;
 
-/** What a program cannot say: back references, looking behind, and what is too long or too deep when written out. */
+/**
+ * Thrown for a pattern that cannot be a program: with back references or lookbehind, or too long or too deep when its repetitions are
+ * unrolled.
+ */
 class Unsupported extends Error {}
 
-/** Reads a pattern that the language has accepted. Its program is written from the end: each part is told what follows it. */
+/**
+ * Parses a pattern that JavaScript has accepted as valid. The program is written from its end: each part is told which instruction follows
+ * it.
+ */
 class Reader {
   readonly program: Instruction[] = [];
   readonly #pattern: string;
@@ -42,7 +48,10 @@ class Reader {
     return this.program.push(instruction) - 1;
   }
 
-  /** @returns what writes the program of a part, given what follows it, and tells where that begins */
+  /**
+   * Parses alternatives. @returns a function that writes their program, given the instruction that follows, and returns the index of its
+   * first instruction
+   */
   alternatives(): Part {
     const parts = [this.#sequence()];
     while (this.#take('|')) parts.push(this.#sequence());
@@ -109,7 +118,7 @@ class Reader {
     };
   }
 
-  /** One character, as written. */
+  /** Parses one literal character. */
   #character(): string {
     if (this.#match(/^\\(?:[1-9k]|0\d)/) !== undefined) throw new Unsupported();
     const isUnicode = this.#flags.includes('u');
@@ -121,7 +130,7 @@ class Reader {
     return character;
   }
 
-  /** Whether a character is one of those that a part of the pattern stands for: the language knows, and is asked once. */
+  /** A test for one character class. JavaScript's own engine answers; its answers are cached. */
   #test(source: string): (character: string) => boolean {
     const known = this.#tests.get(source);
     if (known !== undefined) return known;
@@ -160,7 +169,7 @@ export interface PatternProgram {
   readonly start: number;
 }
 
-/** The program of a pattern; undefined: it has a back reference, looks behind, or is too long when its repetitions are written out. */
+/** The program of a pattern; undefined if it has a back reference, looks behind, or is too long when its repetitions are unrolled. */
 export function programOf(pattern: string, flags: string): PatternProgram | undefined {
   const reader = new Reader(pattern, flags);
   try {

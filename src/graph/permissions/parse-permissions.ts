@@ -1,23 +1,23 @@
-/** Grants as an option writes them: `shell,net=host,fs=/path,env=NAME,model=NAME,sqlite,inline`. */
+/** Parses permissions given as text: `shell,net=host,fs=/path,env=NAME,model=NAME,sqlite,inline`. */
 import { CairnError } from '../../errors.ts';
 import { nearest } from '../nearest.ts';
 import type { Permissions } from './permissions.ts';
 
-/** What an option grants. */
+/** The permissions that an option grants. */
 export interface Grants {
   readonly permissions: Permissions;
-  /** Whether workflows that are given as texts are run at all. */
+  /** Whether workflows that are given as text may be run at all. */
   readonly inline: boolean;
 }
 
 const kinds = ['shell', 'net', 'fs', 'env', 'model', 'sqlite', 'inline'] as const;
-/** Grants that are all or nothing. */
+/** Grants that take no value. */
 const plain: readonly string[] = ['shell', 'sqlite', 'inline'];
 
 /**
- * Reads grants, separated by commas, each `shell`, `sqlite`, `inline`, `net`, `net=HOST`, `fs`, `fs=/FOLDER`, `env`, `env=NAME`, `model`
- * or `model=NAME`; without a value all of the kind is granted. Several texts add up.
- * @throws CONFIG_INVALID with the grant that cannot be read
+ * Parses grants, separated by commas: `shell`, `sqlite`, `inline`, `net`, `net=HOST`, `fs`, `fs=/FOLDER`, `env`, `env=NAME`, `model` or
+ * `model=NAME`. Without a value, everything of its kind is granted. Several texts are combined.
+ * @throws CONFIG_INVALID names the grant that cannot be parsed
  */
 export function parsePermissions(texts: readonly string[]): Grants {
   const lists = {

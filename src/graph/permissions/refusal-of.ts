@@ -1,10 +1,10 @@
-/** Whether a need is granted (rule Y6 of docs/spec/yaml.md). */
+/** Checks whether a need is granted (rule Y6 of docs/spec/yaml.md). */
 import type { Need } from '../contracts/node-type.ts';
 import type { Permissions } from './permissions.ts';
 
 /**
- * Why a need is not granted, with the option that would grant it; undefined: it is. A need that is not known before the run is
- * granted if any of its kind is.
+ * Why a need is not granted, with the option that would grant it; undefined if it is granted. A need that is not known before the run
+ * counts as granted if anything of its kind is.
  */
 export function refusalOf(need: Need, permissions: Permissions): string | undefined {
   switch (need.kind) {
@@ -32,7 +32,7 @@ function netRefusal(host: string | undefined, granted: Permissions['net']): stri
   return isGranted ? undefined : `it calls ${host} (--allow net=${host})`;
 }
 
-/** A pattern without a port means every port; one with a port means that one. */
+/** Whether a host fits a pattern. A pattern without a port allows every port, one with a port only that port. */
 function fitsHost(host: string, pattern: string): boolean {
   const [name, port] = splitPort(host);
   const [wanted, wantedPort] = splitPort(pattern);
@@ -57,7 +57,7 @@ function fsRefusal(path: string | undefined, granted: Permissions['fs']): string
   return isInside ? undefined : `it reads or writes ${path} (--allow fs=${path})`;
 }
 
-/** Parts of an absolute path without `.`, and with `..` worked off; undefined: it is not absolute. */
+/** The parts of an absolute path, with `.` and `..` resolved; undefined if the path is not absolute. */
 function partsOf(path: string): readonly string[] | undefined {
   const slashed = path.replaceAll('\\', '/');
   if (!slashed.startsWith('/') && !/^[A-Za-z]:\//.test(slashed)) return undefined;

@@ -1,4 +1,4 @@
-/** The shape of a graph: which node is linked to which, and the loops that makes. Faulty edges are left out; validation reports them. */
+/** Links nodes and edges and finds the loops. Faulty edges are left out here; validation reports them. */
 import {
   type EdgeDefinition,
   type GraphDefinition,
@@ -10,13 +10,13 @@ import {
 } from '../graph.ts';
 import { findLoops } from './loops.ts';
 
-/** A node with its edges. START is the first, END the second; they have no definition. */
+/** A node with its edges. START is the first and END the second; these two have no definition. */
 export interface LinkedNode {
   readonly id: string;
   readonly definition: NodeDefinition | undefined;
-  /** Outermost first. */
+  /** Indices of the loops that the node is in, outermost first. */
   readonly loops: readonly number[];
-  /** By weight, the highest first, then as declared: the order in which `first` routing tries them (G5). */
+  /** Sorted by weight, highest first, then by declaration. `first` routing tries them in this order (G5). */
   readonly outgoing: readonly GraphEdge[];
   readonly incoming: readonly GraphEdge[];
 }
@@ -26,27 +26,27 @@ export interface LinkedGraph {
   readonly nodeIndex: ReadonlyMap<string, number>;
   readonly edges: readonly GraphEdge[];
   readonly loops: readonly Loop[];
-  /** Where an edge was written, or its ends. */
+  /** For each edge, where it was written; if that is not known, its two ends. */
   readonly edgePlaces: readonly string[];
   readonly isTooDeep: boolean;
 }
 
-/** The place of an edge in messages: where it was written, else its ends. */
+/** The place of an edge in messages: `file:line` where it was written, else its two ends. */
 export function edgePlace(edge: EdgeDefinition): string {
   return edge.place ?? `edge ${edge.from} -> ${edge.to}`;
 }
 
-/** Whether an edge is one that a graph can have: between known nodes, not into START, not out of END. */
+/** Whether an edge is possible: between known nodes, not to START, not from END. */
 const isLinkable = (edge: EdgeDefinition, nodeIndex: ReadonlyMap<string, number>): boolean =>
   nodeIndex.has(edge.from) && nodeIndex.has(edge.to) && edge.to !== START && edge.from !== END;
 
-/** The key of each edge, its own among those of its source: the target's id, with a number where it is led to more than once. */
+/** The key of each edge, unique among those of its source: the target's id, with a number added for further edges to the same target. */
 function createKeys(definitions: readonly EdgeDefinition[], nodeIndex: ReadonlyMap<string, number>): readonly string[] {
   const taken = new Set<string>();
   return definitions.map(({ from, to }) => {
     const source = nodeIndex.get(from);
     let key = to;
-    // A node may itself be called `b#2`, so a key is tried until it is free.
+    // The id of a node may itself be `b#2`, so numbers are tried until the key is free.
     for (let count = 2; taken.has(`${source} ${key}`); count += 1) key = `${to}#${count}`;
     taken.add(`${source} ${key}`);
     return key;
@@ -59,7 +59,7 @@ const loopId = (heads: readonly number[], ids: readonly string[]): string =>
     .sort()
     .join(',');
 
-/** Loops in an order of their own, outer ones first, so that no position depends on the order of declaration. */
+/** Sorts loops by depth, then by id, so that no index depends on the order of declaration. */
 function orderLoops(forest: ReturnType<typeof findLoops>, ids: readonly string[]): { loops: Loop[]; place: number[] } {
   const named = forest.loops.map((loop, found) => ({ ...loop, found, id: loopId(loop.heads, ids) }));
   named.sort((a, b) => a.depth - b.depth || (a.id < b.id ? -1 : Number(a.id > b.id)));
@@ -79,7 +79,7 @@ function orderLoops(forest: ReturnType<typeof findLoops>, ids: readonly string[]
   return { loops, place };
 }
 
-/** Links the usable nodes and edges of a definition; the first of several nodes of one id counts. */
+/** Links the nodes and edges of a definition that can be linked. If several nodes have one id, the first is used. */
 export function linkGraph(definition: GraphDefinition): LinkedGraph {
   const nodeIndex = new Map<string, number>([
     [START, 0],

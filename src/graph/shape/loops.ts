@@ -1,17 +1,19 @@
-/** The loop forest of a graph (G4). It depends on the nodes and edges alone, not on the order they are declared in. */
+/**
+ * Finds the loops of a graph and how they nest (G4). The result depends only on the nodes and edges, not on the order of their declaration.
+ */
 
-/** An edge as far as loops are concerned. */
+/** An edge, as far as loops need it: the indices of its two nodes. */
 export interface Arrow {
   readonly from: number;
   readonly to: number;
 }
 
 export interface FoundLoop {
-  /** Ascending. */
+  /** Indices of all nodes of the loop, ascending. */
   readonly nodes: readonly number[];
-  /** Ascending: nodes of the loop with an edge from outside it. */
+  /** Nodes of the loop that an edge from outside leads to, ascending. */
   readonly heads: readonly number[];
-  /** Position of the loop around it. */
+  /** Index of the loop around this one. */
   readonly parent: number | undefined;
   readonly depth: number;
 }
@@ -19,17 +21,17 @@ export interface FoundLoop {
 export interface LoopForest {
   /** Outer loops come before the loops inside them. */
   readonly loops: readonly FoundLoop[];
-  /** For each node, positions of its loops, outermost first. */
+  /** For each node, the indices of its loops, outermost first. */
   readonly loopsOf: readonly (readonly number[])[];
-  /** For each edge, the loop it is a back edge of. */
+  /** For each back edge, the index of its loop. */
   readonly backOf: readonly (number | undefined)[];
-  /** For each edge that is no back edge, the outermost loop it leaves. */
+  /** For each other edge, the index of the outermost loop that it leaves. */
   readonly exitOf: readonly (number | undefined)[];
-  /** Whether loops nest deeper than {@link maxLoopDepth}; those below it are left out. */
+  /** Whether loops nest deeper than {@link maxLoopDepth}; the deeper ones are left out. */
   readonly isTooDeep: boolean;
 }
 
-/** Loops may nest this deep. Each level costs a pass over its nodes. */
+/** The deepest nesting of loops. Each level costs one pass over its nodes. */
 export const maxLoopDepth = 200;
 
 interface Region {
@@ -37,7 +39,10 @@ interface Region {
   readonly parent: number | undefined;
 }
 
-/** Finds the loops: strongly connected components, then what is left of each without its back edges, and so on. O(depth × (nodes + edges)). */
+/**
+ * Finds the loops: the strongly connected components, then those of each component without its back edges, and so on. O(depth × (nodes +
+ * edges)).
+ */
 export function findLoops(nodeCount: number, edges: readonly Arrow[]): LoopForest {
   const outgoing = Array.from({ length: nodeCount }, (): number[] => []);
   const incoming = Array.from({ length: nodeCount }, (): number[] => []);
@@ -71,7 +76,7 @@ export function findLoops(nodeCount: number, edges: readonly Arrow[]): LoopFores
       for (const head of heads) {
         for (const edge of incoming[head] ?? []) if (isMember(edges[edge]?.from ?? 0)) backOf[edge] = position;
       }
-      // A loop without heads cannot be entered; its nodes are reported as unreachable, and there is nothing to take off it.
+      // A loop without heads cannot be entered. Its nodes are reported as unreachable, and it has no back edges to remove.
       if (heads.length > 0) regions.push({ nodes: members, parent: position });
     }
   }
@@ -81,15 +86,15 @@ export function findLoops(nodeCount: number, edges: readonly Arrow[]): LoopFores
 
 function outermostLeft(loopsOf: readonly (readonly number[])[], edge: Arrow): number | undefined {
   const target = loopsOf[edge.to] ?? [];
-  // Loops are listed outermost first, so the first that the two do not share is the outermost that the edge leaves.
+  // Loops are listed outermost first, so the first loop that the two nodes do not share is the outermost one that the edge leaves.
   return loopsOf[edge.from]?.find((loop, depth) => target[depth] !== loop);
 }
 
-/** Tarjan's algorithm with a stack of its own: a chain of 10,000 nodes must not overflow the machine's. */
+/** Tarjan's algorithm with an explicit stack, because a chain of 10,000 nodes would overflow the call stack. */
 class ComponentSearch {
   readonly #edges: readonly Arrow[];
   readonly #outgoing: readonly (readonly number[])[];
-  /** Order of discovery from 1; 0: not yet seen; -1: in a finished component. */
+  /** Order of discovery from 1; 0: not seen yet; -1: in a finished component. */
   readonly #order: Int32Array;
   readonly #low: Int32Array;
   readonly #cursor: Int32Array;
@@ -102,7 +107,7 @@ class ComponentSearch {
     this.#cursor = new Int32Array(nodeCount);
   }
 
-  /** The cyclic components among these nodes over the edges that count, each ascending. */
+  /** The components with a cycle among these nodes, over the edges for which `counts` is true. Each is sorted ascending. */
   components(nodes: readonly number[], counts: (edge: number) => boolean): readonly (readonly number[])[] {
     for (const node of nodes) {
       this.#order[node] = 0;

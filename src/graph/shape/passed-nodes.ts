@@ -1,7 +1,10 @@
-/** Nodes that a changed graph has where a run has passed already: nothing that is still to come leads to them, so they are never run (H3). */
+/**
+ * Finds the nodes of a changed graph that a run has already passed and that nothing still to come leads to, so that they will never run
+ * (H3).
+ */
 import type { GraphStructure } from '../graph.ts';
 
-/** How far a run has come with a node. */
+/** How far a run has come at a node. */
 interface Position {
   readonly id: string;
   readonly isOpen: boolean;
@@ -9,7 +12,10 @@ interface Position {
   readonly fired?: readonly string[];
 }
 
-/** @param current - the graph that the run is to go on under. Returns those of its nodes that the run cannot come to, whether or not it was there before. */
+/**
+ * The nodes of `current` that the run can no longer reach, whether or not the run has visited them.
+ * @param current - the structure of the graph under which the run is to go on
+ */
 export function passedNodes(current: GraphStructure, positions: readonly Position[]): ReadonlySet<string> {
   const targets = targetsOf(current);
   const known = new Map(positions.map((position) => [position.id, position]));
@@ -17,7 +23,7 @@ export function passedNodes(current: GraphStructure, positions: readonly Positio
   for (const edge of current.edges) {
     const [from, to] = [String(edge['from']), String(edge['to'])];
     if (known.get(from)?.fired?.includes(String(edge['key'])) !== true) continue;
-    // It was led to and has not begun; in a loop, it may have been led to once more.
+    // The edge fired and its target has not begun. In a loop, the target may have to begin once more.
     if (!known.has(to) || reachedFrom([to], targets).has(from)) next.push(to);
   }
   const ahead = reachedFrom(next, targets);
@@ -34,10 +40,10 @@ function targetsOf({ edges }: GraphStructure): ReadonlyMap<string, readonly stri
   return targets;
 }
 
-/** The nodes themselves, and all that edges lead to from there. */
+/** The given nodes, and all that can be reached from them. */
 function reachedFrom(starts: readonly string[], targets: ReadonlyMap<string, readonly string[]>): ReadonlySet<string> {
   const reached = new Set(starts);
-  // A set visits what is added to it while it is walked.
+  // A set's iteration also visits items that are added meanwhile.
   for (const id of reached) for (const to of targets.get(id) ?? []) reached.add(to);
   return reached;
 }

@@ -1,8 +1,11 @@
-/** Waves: nodes that could start together, were each to wait for all before it. For display and progress only; nothing waits for a wave. */
+/**
+ * Groups nodes into waves: nodes that could start together if each wave waited for all earlier ones. For display and progress only; runs do
+ * not wait for waves.
+ */
 import { START, type GraphStructure } from '../graph.ts';
 import { findLoops, type Arrow } from './loops.ts';
 
-/** The wave of each node, counted from 0: the length of the longest way to it. Edges that lead back into a loop do not count. O(nodes + edges). */
+/** The wave of each node, counted from 0: the length of the longest path to it, without back edges. O(nodes + edges). */
 export function waveNumbers(nodeCount: number, edges: readonly Arrow[]): readonly number[] {
   const { backOf } = findLoops(nodeCount, edges);
   const forward = edges.filter((_, index) => backOf[index] === undefined);
@@ -26,14 +29,14 @@ export function waveNumbers(nodeCount: number, edges: readonly Arrow[]): readonl
 }
 
 /**
- * The waves of a stored graph, as lists of node ids in the order of the structure.
- * @param isShown - whether a node is in the lists
+ * The waves of a stored graph: lists of node ids, each in the order of the structure.
+ * @param isShown - whether a node appears in the lists
  */
 export function wavesOf(
   structure: GraphStructure,
   isShown: (node: Readonly<Record<string, unknown>>) => boolean,
 ): readonly (readonly string[])[] {
-  // All nodes take part, the start too: what is not shown may still be what a loop is entered from.
+  // Nodes that are not shown, the start included, take part too: a loop may be entered from them.
   const ids = [START, ...structure.nodes.map((node) => String(node['id']))];
   const indexOf = new Map(ids.map((id, index) => [id, index]));
   const edges = structure.edges.flatMap((edge): Arrow[] => {
@@ -49,7 +52,7 @@ export function wavesOf(
   );
 }
 
-/** Ids by the number of their wave; waves that no id is in are left out. */
+/** Groups ids by wave number; empty waves are left out. */
 export function groupByWave(ids: readonly string[], waves: readonly number[]): readonly (readonly string[])[] {
   const groups: string[][] = [];
   for (const [index, id] of ids.entries()) (groups[waves[index] ?? 0] ??= []).push(id);

@@ -1,4 +1,4 @@
-/** Checks of what a node asks of its context: options without effect are refused there as they are in a definition (G9). */
+/** Checks what a node passes to the calls of its context. As in a definition, an option that would have no effect is refused (G9). */
 import type { Question, StepOptions } from '../contracts/node-contract.ts';
 import { checkRetry, effects } from './validate-nodes.ts';
 import {
@@ -35,7 +35,10 @@ const questionFields = [
 const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null;
 const firstOf = ({ violations: [first] }: Report): string | undefined => first && `${first.message}; ${first.fix}`;
 
-/** What is wrong with the options of a step: an effect class under another name would make a pure step of an effect. */
+/**
+ * What is wrong with a step's options; undefined if nothing is. Unknown options matter: a misspelt effect class would turn an effect into a
+ * pure step.
+ */
 export function stepFault(options: StepOptions): string | undefined {
   if (!isObject(options)) return 'its options are no object';
   const report = createReport();
@@ -50,7 +53,7 @@ export function stepFault(options: StepOptions): string | undefined {
   return firstOf(report);
 }
 
-/** What is wrong with the fields of a question. */
+/** What is wrong with a question's fields; undefined if nothing is. */
 export function questionFault(question: Question): string | undefined {
   if (!isObject(question)) return 'it is no object';
   const report = createReport();

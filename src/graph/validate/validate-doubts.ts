@@ -1,4 +1,4 @@
-/** Warns where an effect in doubt may be answered without the updates that decide what follows it (X3). */
+/** Warns of effects in doubt that a person could confirm without giving the state updates that later decisions depend on (X3). */
 import type { GraphDefinition, NodeDefinition } from '../graph.ts';
 import { partitions } from '../contracts/node-contract.ts';
 import { edgePlace } from '../shape/link-graph.ts';
@@ -6,13 +6,16 @@ import type { Report } from './violations.ts';
 
 const channelRead = new RegExp(`\\b(?:state\\.)?(?:${partitions.join('|')})[.[]`);
 
-/** Whether a person is asked, when it is not known whether it happened. */
+/** Whether a person may be asked if the effect happened. */
 function mayBeAsked({ effect, idempotent, implementation }: NodeDefinition): boolean {
   const isEffect = effect === 'write' || effect === 'external';
   return isEffect && idempotent !== true && implementation.reconcile === undefined;
 }
 
-/** Conditions of code are not looked at: what they read is known when they run. */
+/**
+ * Reports edges whose condition reads such updates. Conditions written as functions are skipped, because what they read is known only when
+ * they run.
+ */
 export function validateDoubts(report: Report, { nodes, edges }: GraphDefinition): void {
   if (!Array.isArray(nodes) || !Array.isArray(edges)) return;
   const asked = new Set(nodes.filter(mayBeAsked).map(({ id }) => id));

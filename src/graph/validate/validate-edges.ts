@@ -1,4 +1,4 @@
-/** Checks of each edge by itself and among the edges of its source (G3, G5, G9). */
+/** Checks each edge, by itself and among the edges of the same source (G3, G5, G9). */
 import { type Choice, type EdgeDefinition, type GraphDefinition, END, START } from '../graph.ts';
 import { edgePlace } from '../shape/link-graph.ts';
 import { type Report, checkFields, checkOneOf } from './violations.ts';
@@ -42,7 +42,7 @@ function checkRouting(report: Report, edge: EdgeDefinition): void {
   }
 }
 
-/** A choice names edges by label, so each label of a choice must mean one edge. */
+/** Checks that each label of a choice stands for one edge, because a choice names edges by label. */
 function checkLabels(report: Report, edges: readonly EdgeDefinition[]): void {
   const bySource = new Map<string, Map<Choice, Set<string>>>();
   for (const edge of edges) {

@@ -1,4 +1,4 @@
-/** All that is wrong with a definition, at once (G7). */
+/** Validates a definition and collects everything that is wrong with it (G7). */
 import type { GraphDefinition, Violation } from '../graph.ts';
 import type { LinkedGraph } from '../shape/link-graph.ts';
 import { validateChannels } from './validate-channels.ts';
@@ -11,7 +11,7 @@ import { checkFields, createReport, idFault } from './violations.ts';
 
 const graphFields = ['id', 'nodes', 'edges', 'reducers', 'schemas', 'policies', 'text'];
 
-/** Reports every violation of a definition, errors and warnings; `linked` is what of it could be linked. */
+/** Reports every violation in a definition, errors and warnings. `linked` holds the part of it that could be linked. */
 export function validateGraph(definition: GraphDefinition, linked: LinkedGraph): readonly Violation[] {
   const report = createReport();
   checkFields(report, 'graph', definition, graphFields);

@@ -1,4 +1,4 @@
-/** Checks of each node by itself (G2, G9). */
+/** Checks each node by itself, and that ids and output names are unique (G2, G9). */
 import { canonicalText, NotDataError } from '../canonical.ts';
 import { type GraphDefinition, type NodeDefinition, END, START } from '../graph.ts';
 import type { EffectClass } from '../contracts/node-contract.ts';
@@ -12,7 +12,7 @@ const nodeFields =
   );
 const retryFields = ['attempts', 'backoff', 'factor', 'delayMs', 'delayMsMax', 'jitter', 'on', 'when'];
 
-/** The place of a node in messages: where it was written, else its id. */
+/** The place of a node in messages: `file:line` where it was written, else its id. */
 export function nodePlace(node: NodeDefinition): string {
   return node.place ?? `node ${node.id}`;
 }
@@ -41,7 +41,7 @@ function checkConfig(report: Report, node: NodeDefinition): void {
   }
 }
 
-/** Checks a retry policy, of a node or of a step. */
+/** Checks the retry policy of a node or step. */
 export function checkRetry(report: Report, place: string, retry: NodeDefinition['retry']): void {
   if (retry === undefined) return;
   checkFields(report, place, retry, retryFields);
@@ -120,7 +120,7 @@ function checkNode(report: Report, node: NodeDefinition): void {
   if (node.outputAs === '') report.error('G2', place, 'outputAs is empty', 'give the output a name, or leave it out');
 }
 
-/** Checks every node, and what they must not share: ids and names of outputs. */
+/** Checks every node, and that no two share an id or an output name. */
 export function validateNodes(report: Report, definition: GraphDefinition): void {
   const seen = new Set<string>();
   const outputs = new Map<string, NodeDefinition>();

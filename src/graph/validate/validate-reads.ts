@@ -1,10 +1,10 @@
-/** Checks of what nodes declare to read: that it exists, and that it is written before (G7). */
+/** Checks the reads that nodes declare: that each exists, and that it is written before the node runs (G7). */
 import type { GraphDefinition, NodeDefinition } from '../graph.ts';
 import type { LinkedGraph } from '../shape/link-graph.ts';
 import { nodePlace } from './validate-nodes.ts';
 import type { Report } from './violations.ts';
 
-/** What is told of nodes, by their ids. */
+/** State paths whose next part is a node id. */
 const nodeRoots = ['outputs', 'failures'];
 const roots = ['input', 'scratch', 'artifacts', 'diagnostics', ...nodeRoots];
 
@@ -14,7 +14,7 @@ interface Read {
   readonly channel: string;
 }
 
-/** The node whose output or failure a path names. Ids may hold dots, so every prefix is tried, the longest first. */
+/** The node whose output or failure a path names. Ids may contain dots, so prefixes are tried from the longest to the shortest. */
 function producerOf(path: string, known: ReadonlyMap<string, number>): number | undefined {
   for (let end = path.length; end > 0; end = path.lastIndexOf('.', end - 1)) {
     const found = known.get(path.slice(0, end));
@@ -60,7 +60,7 @@ function collectReads(report: Report, definition: GraphDefinition, linked: Linke
   return reads;
 }
 
-/** The nodes so that each edge that does not lead back goes from an earlier to a later one. */
+/** Node indices in topological order, without back edges: each edge leads from an earlier node to a later one. */
 function topologicalOrder(linked: LinkedGraph): readonly number[] {
   const pending = linked.nodes.map((node) => node.incoming.filter((edge) => edge.backOf === undefined).length);
   const order = linked.nodes.flatMap((_, index) => (pending[index] === 0 ? [index] : []));
@@ -74,7 +74,7 @@ function topologicalOrder(linked: LinkedGraph): readonly number[] {
   return order;
 }
 
-/** Warns of reads of what a side-by-side node writes. Thirty-two producers are followed at once, one bit each. */
+/** Warns of reads of what a parallel node writes. It follows 32 producers at once, one bit each. */
 function checkSideBySide(report: Report, linked: LinkedGraph, reads: readonly Read[]): void {
   const byProducer = Map.groupBy(reads, (read) => read.producer);
   const producers = [...byProducer.keys()];

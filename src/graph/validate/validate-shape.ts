@@ -1,4 +1,4 @@
-/** Checks of the whole shape: what can be reached, joins, loops (G3, G4, G7). */
+/** Checks the shape of the whole graph: reachability, joins and loops (G3, G4, G7). */
 import type { GraphDefinition, GraphEdge, Loop } from '../graph.ts';
 import type { LinkedGraph, LinkedNode } from '../shape/link-graph.ts';
 import { maxLoopDepth } from '../shape/loops.ts';
@@ -57,7 +57,7 @@ function checkLoop(report: Report, linked: LinkedGraph, loop: Loop): void {
 const isUnconditional = (edge: GraphEdge): boolean =>
   edge.condition === undefined && edge.choice === undefined && edge.on !== 'failed' && !edge.always;
 
-/** Checks what only the linked graph shows. */
+/** Checks what shows only in the linked graph. */
 export function validateShape(report: Report, definition: GraphDefinition, linked: LinkedGraph): void {
   checkReach(report, linked);
   for (const node of linked.nodes) checkFirstJoin(report, node);

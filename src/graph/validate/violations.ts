@@ -1,8 +1,8 @@
-/** How the parts of validation report what they find: all of it, never only the first (G7). */
+/** How the parts of validation report violations: all of them, not only the first (G7). */
 import { amountsFault } from '../amounts.ts';
 import type { Violation } from '../graph.ts';
 
-/** Collects violations. */
+/** Collects violations; one method for each severity. */
 export interface Report {
   error(rule: string, place: string, message: string, fix: string): void;
   warn(rule: string, place: string, message: string, fix: string): void;
@@ -17,7 +17,7 @@ export function createReport(): Report {
   return { error: add('error'), warn: add('warning'), violations };
 }
 
-/** Why a string cannot be an id, or undefined if it can: any text of 1 to 512 bytes of UTF-8 will do. */
+/** Why a value cannot be an id; undefined if it can. Any text of 1 to 512 bytes of UTF-8 is allowed. */
 export function idFault(id: unknown): string | undefined {
   if (typeof id !== 'string') return `is ${id === null ? 'null' : `of type ${typeof id}`}, not text`;
   if (id === '') return 'is empty';
@@ -26,14 +26,14 @@ export function idFault(id: unknown): string | undefined {
   return undefined;
 }
 
-/** A wrong value as a message shows it; JSON has no word for some of them. */
+/** A wrong value as messages show it. Some values cannot be written as JSON. */
 function shown(value: unknown): string {
   if (typeof value === 'number' || typeof value === 'bigint') return String(value);
   if (typeof value === 'function' || typeof value === 'symbol' || value === undefined) return `a ${typeof value}`;
   return JSON.stringify(value);
 }
 
-/** Reports fields that nothing reads: what is accepted has an effect (G9). */
+/** Reports unknown fields, because every accepted field must have an effect (G9). */
 export function checkFields(report: Report, place: string, value: object, known: readonly string[]): void {
   for (const field of Object.keys(value)) {
     if (known.includes(field)) continue;
@@ -46,13 +46,13 @@ export function checkFields(report: Report, place: string, value: object, known:
   }
 }
 
-/** Reports amounts that are none. */
+/** Reports a value that is not valid as amounts. */
 export function checkAmounts(report: Report, place: string, field: string, amounts: unknown): void {
   const fault = amounts === undefined ? undefined : amountsFault(amounts);
   if (fault !== undefined) report.error('Q1', place, `${field}: ${fault}`, 'give numbers by unit, or leave it out');
 }
 
-/** Reports a value that is none of those listed. */
+/** Reports a value that is not in the list of allowed ones. */
 export function checkOneOf(
   report: Report,
   rule: string,
@@ -65,7 +65,7 @@ export function checkOneOf(
   report.error(rule, place, `${field} is ${shown(value)}`, `use one of: ${allowed.join(', ')}`);
 }
 
-/** Reports a value of another type. */
+/** Reports a value of the wrong type. */
 export function checkType(
   report: Report,
   place: string,
@@ -78,7 +78,7 @@ export function checkType(
     report.error('G9', place, `${field} is ${shown(value)}`, `give ${name}`);
 }
 
-/** Reports a number outside its range; `isWhole` asks for an integer. */
+/** Reports a number outside its range. `isWhole` requires an integer. */
 export function checkRange(
   report: Report,
   place: string,
