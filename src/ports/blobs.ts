@@ -1,7 +1,7 @@
-/** The blob port: bytes stored once by content hash (C5). */
+/** The blob port: stores bytes, each content once, by its hash (C5). */
 import type { Page, RunKey } from './store.ts';
 
-/** A part of a blob. */
+/** Which part of a blob to read. */
 export interface BlobRange {
   /** The first byte. Default 0. */
   readonly offset?: number;
@@ -9,39 +9,46 @@ export interface BlobRange {
   readonly length?: number;
 }
 
-/** The tenant, and the run if they are put for one; a file may be there before the runs that are given it. */
+/** For whom a blob is stored: a tenant and, if it belongs to one, a run. A file may be stored before any run refers to it. */
 export type BlobOwner = Pick<RunKey, 'tenant'> & Partial<Pick<RunKey, 'runId'>>;
 
-/** A blob as a sweep finds it. */
+/** One blob in a listing. */
 export interface BlobRow {
   readonly hash: string;
-  /** Since it was put last. */
+  /** Milliseconds since it was last put. */
   readonly ageMs: number;
 }
 
 /**
- * Bytes by their hash, inside a tenant. The hash is that of the bytes as they were put, in whatever form they are stored.
- * Every method may throw STORE_UNAVAILABLE.
+ * Stores bytes by their hash, separately for each tenant. The hash is that of the bytes passed to `put`, however they are stored. Every
+ * method may throw STORE_UNAVAILABLE.
  */
 export interface BlobStore {
-  /** For messages: a URL without secrets. */
+  /** URL of the store without secrets, for messages. */
   readonly name: string;
   /**
-   * Stores bytes under their sha-256, 64 hex digits; durable before it resolves; bytes that are there are young again.
-   * @param owner - for whom: inside a tenant the same bytes are stored once, unless a store keeps those of each run apart
+   * Stores bytes; they are durable when the promise resolves. Putting bytes that are there already resets their age.
+   * @param owner - for whom. A store keeps the same bytes once per tenant, unless it separates the blobs of each run.
+   * @returns the SHA-256 of the bytes, as 64 hex digits
    * @throws STORE_UNAVAILABLE, STORE_FULL, STORE_READ_ONLY
    */
   put(owner: BlobOwner, bytes: Uint8Array): Promise<string>;
-  /** All bytes, or a part of them. Only the whole is held against its hash. @throws BLOB_NOT_FOUND, BLOB_CORRUPT */
+  /** Reads all bytes or a part. Only a whole blob is verified against its hash. @throws BLOB_NOT_FOUND, BLOB_CORRUPT */
   get(tenant: string, hash: string, range?: BlobRange): Promise<Uint8Array>;
-  /** The same piece by piece, for what need not fit into memory; damage is told at the end. @throws BLOB_NOT_FOUND, BLOB_CORRUPT */
+  /**
+   * Reads like `get`, piece by piece, for bytes that need not fit into memory. Damage is reported at the end. @throws BLOB_NOT_FOUND,
+   * BLOB_CORRUPT
+   */
   stream(tenant: string, hash: string, range?: BlobRange): AsyncIterable<Uint8Array>;
-  /** Whether the bytes of this hash are stored. */
+  /** Whether the bytes with this hash are stored. */
   has(tenant: string, hash: string): Promise<boolean>;
-  /** Whether the bytes are stored; if so their age begins anew, so that a collector spares them for whoever is about to name them. */
+  /**
+   * Whether the bytes are stored. If so, their age is reset, so that a clean-up spares them until whoever is about to refer to them has
+   * done so.
+   */
   touch(tenant: string, hash: string): Promise<boolean>;
-  /** All blobs of a tenant, in order of hash, page by page (default: 1,000 a page); what dead processes left half done is put in order on the way. */
+  /** Lists a tenant's blobs in order of hash, page by page (default: 1,000 a page). Also tidies up what dead processes left half done. */
   sweep(tenant: string, query?: { readonly limit?: number; readonly cursor?: string }): Promise<Page<BlobRow>>;
-  /** Removes a blob unless it was put again within the last `olderThanMs`; says whether it did. */
+  /** Removes a blob, unless it was put or touched within the last `olderThanMs`. Returns whether it was removed. */
   remove(tenant: string, hash: string, olderThanMs: number): Promise<boolean>;
 }

@@ -1,4 +1,7 @@
-/** A store of whole checkpoints, as people already have one: each checkpoint is saved alone and can be read alone. */
+/**
+ * The port of stores that keep each checkpoint whole: a checkpoint can be saved and read by itself. For projects that have such a store
+ * already.
+ */
 import type { EffectClass } from '../graph/contracts/node-contract.ts';
 
 /** The partitions of a run's state. */
@@ -9,11 +12,11 @@ export interface GraphState {
   readonly diagnostics: unknown;
 }
 
-/** What became of a node that has completed. */
+/** The recorded result of a node that has completed. */
 export interface NodeResult<Output = unknown> {
   readonly effectClass: EffectClass;
   readonly output: Output;
-  /** 0 where it was less than one, or is not known. */
+  /** How long the node ran; 0 if less than 1 ms or not known. */
   readonly durationMs: number;
 }
 
@@ -23,36 +26,36 @@ export interface MemorySnapshot {
   readonly pendingWrites: readonly { readonly type: string; readonly content: string; readonly scope: string }[];
 }
 
-/** A run at one of its checkpoints: all that is needed to go on from it. Plain JSON. */
+/** A run at one of its checkpoints: everything needed to go on from it, as plain JSON. */
 export interface Checkpoint {
   readonly id: string;
   readonly graphId: string;
   readonly runId: string;
-  /** The node at whose boundary it was made; `__start__` before any. */
+  /** Id of the node after which the checkpoint was made; `__start__` for the first. */
   readonly nodeId: string;
-  /** Epoch ms. */
+  /** When it was made, in epoch ms. */
   readonly timestamp: number;
   readonly state: GraphState;
   /** Of runtimes that take one; Cairn does not. */
   readonly memorySnapshot?: MemorySnapshot;
-  /** By node id. */
+  /** Results of the completed nodes, by node id. */
   readonly nodeResults: Readonly<Record<string, NodeResult>>;
   readonly visitedNodes: readonly string[];
   readonly skippedNodes?: readonly string[];
-  /** Edges that fired, `from->to`, to nodes that have not settled since. */
+  /** Edges that fired (`from->to`) and whose target has not settled since. */
   readonly pendingEdges: readonly string[];
-  /** The run's history up to here, as `cairn export` writes it. What a resume goes on from; kept as it is by a store's `fork`. */
+  /** The run's history up to this checkpoint, as `cairn export` writes it. A resume needs it; `fork` of a store must keep it unchanged. */
   readonly history?: string;
 }
 
-/** What a list shows of a checkpoint. */
+/** Description of a checkpoint in a list. */
 export interface CheckpointMetadata {
   readonly id: string;
   readonly graphId: string;
   readonly runId: string;
   readonly nodeId: string;
   readonly timestamp: number;
-  /** Of the state as JSON, in characters. */
+  /** Length of the state as JSON, in characters. */
   readonly stateSize: number;
   readonly hasMemorySnapshot: boolean;
 }
@@ -64,19 +67,22 @@ export interface CheckpointMetadata {
  * @typeParam Saved - what the checkpoints hold, where it is more than is named here
  */
 export interface ICheckpointStore<Saved extends Checkpoint = Checkpoint> {
-  /** Replaces one of the same id. A run goes on only when it has resolved. */
+  /** Saves a checkpoint; replaces one with the same id. The run goes on only after the promise has resolved. */
   save(checkpoint: Saved): Promise<void>;
-  /** Null: there is none of this id. */
+  /** The checkpoint with this id, or null. */
   get(checkpointId: string): Promise<Saved | null>;
-  /** The newest of a run, or of a run at a node. */
+  /** The newest checkpoint of a run, or of a run at one node; null if there is none. */
   load(runId: string, nodeId?: string): Promise<Saved | null>;
   latest(runId: string): Promise<Saved | null>;
-  /** Newest first. */
+  /** Checkpoints of a graph, newest first. */
   list(graphId: string, options?: { readonly limit?: number; readonly runId?: string }): Promise<CheckpointMetadata[]>;
   delete(checkpointId: string): Promise<void>;
-  /** Saves a copy under a new run id, which it returns, with other values in some partitions. Nothing else is changed. */
+  /**
+   * Saves a copy of a checkpoint under a new run id and returns that id. `patchState` replaces partitions of the state; all else is copied
+   * unchanged.
+   */
   fork(checkpointId: string, patchState?: Partial<GraphState>): Promise<string>;
 }
 
-/** What a graph asks of one. Without `get`, a process that does not have a run finds it by the run's id only. */
+/** The methods that a graph needs. Without `get`, a process can find a run of another process by the run's id only. */
 export type CheckpointKeeper = Pick<ICheckpointStore, 'save' | 'latest'> & Partial<Pick<ICheckpointStore, 'get'>>;

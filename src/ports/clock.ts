@@ -1,14 +1,14 @@
-/** The clock port: all time that the engine sees. Virtual in tests. */
+/** The clock port: the only source of time for the engine. Tests use a virtual clock. */
 
-/** Two clocks and two ways to be called back. Nothing here throws. */
+/** Wall-clock time, monotonic time, timers and deferred calls. Nothing here throws. */
 export interface Clock {
-  /** Epoch ms. Information, due times and deadlines; never an ordering. */
+  /** Wall-clock time in epoch ms. Used for information, due times and deadlines, never to order events. */
   now(): number;
-  /** Monotonic ms from an arbitrary start; leases are measured with it. */
+  /** Milliseconds since an arbitrary start; never goes back. Leases are measured with it. */
   monotonic(): number;
-  /** Calls back once after `delayMs`; the returned function cancels it. Pending timers do not keep a process alive. */
+  /** Calls back once after `delayMs`; the returned function cancels it. Pending timers do not keep the process alive. */
   setTimer(delayMs: number, callback: () => void): () => void;
-  /** Keeps the process alive until the returned function is called, for timers alone do not; a clock without a process leaves it out. */
+  /** Keeps the process alive until the returned function is called, since timers do not. Absent if the clock is not tied to a process. */
   stay?(): () => void;
   /** Calls back after pending I/O and promise callbacks have run. */
   defer(callback: () => void): void;

@@ -1,50 +1,50 @@
-/** The file store port: the files that an agent works on. What it writes is on record as references to stored bytes, each stored once. */
+/** The file store port: the files that an agent works on. Written files are recorded as references to stored bytes, each content once. */
 import type { FileRef } from '../graph/file-ref.ts';
 import type { NodeContext, Reconciliation } from '../graph/contracts/node-contract.ts';
 
-/** What a store is told of the attempt that opens it. */
+/** What a store receives from the attempt that opens it. */
 export type FileStoreContext = Pick<NodeContext, 'files' | 'state'>;
 
-/** A file as it was written. */
+/** A file that was written. */
 export interface WrittenFile {
-  /** As it was given: relative, with `/`. */
+  /** The path as it was given: relative, with `/`. */
   readonly path: string;
   readonly file: FileRef;
 }
 
-/** A write that is about to happen. */
+/** A write that is about to happen, as it is recorded before. */
 export interface PlannedWrite extends WrittenFile {
-  /** sha-256 of what is there now; null: nothing is. */
+  /** SHA-256 of the file that is there now; null if there is none. */
   readonly before: string | null;
 }
 
-/** Files as one attempt of a node sees them. Failures are NodeFailures that say that nothing happened, unless said otherwise. */
+/** The files as one attempt of a node sees them. Its NodeFailures say `applied: 'no'` unless stated otherwise. */
 export interface OpenFiles {
-  /** @throws NodeFailure FILE_NOT_FOUND, FILE_TOO_LARGE, NOT_A_FILE, PATH_REFUSED, or a code of the operating system */
+  /** Reads a file. @throws NodeFailure FILE_NOT_FOUND, FILE_TOO_LARGE, NOT_A_FILE, PATH_REFUSED, or a code of the operating system */
   read(path: string): Promise<Uint8Array>;
-  /** Paths that a pattern such as `src/*.ts` names, sorted. */
+  /** Sorted paths of the files that match patterns such as `src/*.ts`. */
   list(patterns: readonly string[], signal: AbortSignal): Promise<readonly string[]>;
-  /** Puts a file in its place, whole. @throws NodeFailure FILE_CHANGED it is no longer what it was when the write was planned */
+  /** Writes a whole file. @throws NodeFailure FILE_CHANGED the file has changed since the write was planned */
   write(planned: PlannedWrite, idempotencyKey: string): Promise<void>;
-  /** Whether a write in doubt happened. */
+  /** Finds out whether a write in doubt happened. */
   reconcile(planned: PlannedWrite, idempotencyKey: string): Promise<Reconciliation>;
-  /** Told of each write in order, also of those on record when a function is repeated. */
+  /** Called for each recorded write in order, also when a function is repeated, so that the store knows what was written. */
   take(written: WrittenFile): void;
-  /** Of files as they were written: those that are gone, and those that are others now. */
+  /** Compares written files with those that are there now. Returns the paths of files that are gone and of files that have changed. */
   verify(
     written: readonly WrittenFile[],
   ): Promise<{ readonly missing: readonly string[]; readonly changed: readonly string[] }>;
-  /** What the node's outcome writes into the artifacts. */
+  /** The artifacts that the node's outcome writes. */
   artifacts(): Readonly<Record<string, unknown>>;
 }
 
-/** Where an agent's files are. */
+/** The place where an agent's files are. */
 export interface FileStore {
   /** Whether others see what is written: then a person is asked before. */
   readonly isShared: boolean;
-  /** Whether nothing may be written. */
+  /** Whether writing is refused. */
   readonly isReadOnly: boolean;
-  /** Whether images that are read are shown to the model, which must be able to look at them. */
+  /** Whether an image that is read is shown to the model. The model must accept images. */
   readonly showsImages: boolean;
   open(ctx: FileStoreContext): OpenFiles;
 }

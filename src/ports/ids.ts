@@ -1,13 +1,16 @@
-/** The id port: fresh identities and randomness. Seeded in tests. */
+/** The id port: new ids and random numbers. Tests use a seeded one. */
 
-/** Identities of runs and workers, and randomness. Nothing here throws. */
+/** Ids of runs and workers, and random numbers. Nothing here throws. */
 export interface Ids {
-  /** A UUIDv7 at the given time, epoch ms. */
+  /** Makes a UUIDv7 for the given time in epoch ms. */
   createRunId(nowMs: number): string;
-  /** Unique per process start; names who holds a claim. */
+  /** Id of this process as a worker, unique for each process start. It says who holds a claim. */
   readonly workerId: string;
-  /** Uniform in [0, 1): retry jitter only. */
+  /** A random number, uniform in [0, 1). Used for retry jitter only. */
   random(): number;
-  /** Whether a worker of this name is known to have died; `undefined`: not known. Lets local commands take over a killed process's runs at once. */
+  /**
+   * Whether the worker with this id is known to be dead; `undefined` if not known. It lets a local command take over the runs of a killed
+   * process at once.
+   */
   isWorkerDead(workerId: string): boolean | undefined;
 }

@@ -1,6 +1,6 @@
-/** The memory port: what is remembered of a user over sessions, outside of any run. */
+/** The memory port: entries kept about a user from session to session, outside of any run. */
 
-/** Whose memory it is. Nobody sees that of another user, or of another session. */
+/** Owner of a memory. Entries of other users and of other sessions are never visible. */
 export interface MemoryOwner {
   readonly user: string;
   readonly session: string;
@@ -8,20 +8,25 @@ export interface MemoryOwner {
 
 export interface MemoryEntry {
   readonly content: string;
-  /** Epoch ms. */
+  /** When it was written, in epoch ms. */
   readonly at: number;
 }
 
-/** Every method may throw STORE_UNAVAILABLE. */
+/** Stores entries by owner. Every method may throw STORE_UNAVAILABLE. */
 export interface Memories {
-  /** The newest entries, oldest of them first. @param query.text - only those that hold it, letter case aside @param query.limit - default 20 */
+  /**
+   * The newest entries, in order from oldest to newest.
+   * @param query.text - only entries that contain this text, in any letter case
+   * @param query.limit - the most entries; default 20
+   */
   read(
     owner: MemoryOwner,
     query?: { readonly text?: string; readonly limit?: number },
   ): Promise<readonly MemoryEntry[]>;
   /**
-   * Adds entries, all or none; durable when it resolves. A second write under the same key changes nothing, whatever it holds.
-   * @param key - of the write, within its owner
+   * Adds entries, all or none; they are durable when the promise resolves. A second write with the same key has no effect, whatever it
+   * contains.
+   * @param key - identifies the write, within its owner
    */
   write(owner: MemoryOwner, contents: readonly string[], key: string): Promise<void>;
   /** Removes all entries of an owner. */
@@ -29,5 +34,5 @@ export interface Memories {
   close(): Promise<void>;
 }
 
-/** Entries that a read gives where nothing is said. */
+/** Number of entries that a read returns by default. */
 export const readLimit = 20;

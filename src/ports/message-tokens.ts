@@ -1,12 +1,12 @@
-/** How many tokens messages are, as far as that can be told without the provider: a quarter of their bytes. */
+/** Estimates the number of tokens in messages without asking the provider: a quarter of their bytes. */
 import type { ModelMessage } from '../graph/contracts/model-contract.ts';
 import { encodeValue } from '../state/values/codec.ts';
 
 const bytesPerToken = 4;
-/** An image or a file is not read as text: providers count some hundreds to some thousands for one. */
+/** Tokens counted for an image or file. Providers do not read it as text, and count some hundreds to some thousands. */
 const tokensPerFile = 1_600;
 
-/** Each message is measured once: it is never changed. */
+/** Cache of estimates. A message never changes, so each is measured once. */
 const known = new WeakMap<ModelMessage, number>();
 
 export function tokensOf(message: ModelMessage): number {

@@ -1,6 +1,6 @@
 /**
- * Models as the code of a node sees them: under its attempt's key and signal, with pieces of the answer as live events, and their cost as
- * its own (Q7). Secrets that the run knows are masked in what a model is asked (N6.4): whatever brought them into a prompt.
+ * Models as a node's code sees them: calls carry the attempt's key and signal, streamed pieces become live events, and the cost is added to
+ * the attempt's (Q7). All secrets that the run knows are masked in what a model is sent, whatever brought them there (N6.4).
  */
 import type { Amounts } from '../graph/amounts.ts';
 import type { ModelAccess, ModelDeltaEvent, ModelResponse } from '../graph/contracts/model-contract.ts';
@@ -11,7 +11,10 @@ import { beginChat, endChat, endFailed } from './gen-ai-spans.ts';
 import { MessageFiles } from './message-files.ts';
 import type { Models } from './model.ts';
 
-/** @param models - without them every call fails with MODEL_UNKNOWN */
+/**
+ * Makes the `models` of a node's context.
+ * @param models - if absent, every call fails with MODEL_UNKNOWN
+ */
 export function accessModels(
   models: Models | undefined,
   attempt: Pick<NodeContext, 'idempotencyKey' | 'signal' | 'emit' | 'spend' | 'secrets' | 'files' | 'trace'>,
@@ -43,13 +46,16 @@ export function accessModels(
   };
 }
 
-/** What a model is asked, with the secrets that the run knows masked. */
+/** The request with all secrets that the run knows masked. */
 export function withoutSecrets<Asked>(asked: Asked, reader: SecretReader): Asked {
   const secrets = [...(reader.known?.() ?? [])];
   return secrets.length === 0 ? asked : (new TextMask(secrets).all(asked) as Asked);
 }
 
-/** What a call has cost, by unit. What a provider counts wrongly is left out: it was bought, and the answer is worth more than the count. */
+/**
+ * The cost of a call, by unit. Counts that are invalid are left out and do not fail the call: it was paid for, and the answer is worth more
+ * than the count.
+ */
 export function costsOf({
   usage: { inputTokens, outputTokens },
   cost = 0,

@@ -1,22 +1,26 @@
-/** The model port: one call of a language model. A call is `external` and `idempotent`: one in flight may be paid twice, and is counted (X6). */
+/**
+ * The model port: one call of a language model. A call has class `external` and is `idempotent`: after a crash in the middle it is made
+ * again, so it may be paid twice, and both count as spent (X6).
+ */
 import type { ModelCall, ModelDelta, ModelResponse, ModelUsage } from '../graph/contracts/model-contract.ts';
 
-/** A call, and how it is made. */
+/** A call together with its key, signal and listener. */
 export interface ModelRequest extends ModelCall {
-  /** Handed to the provider where it has use for it. */
+  /** Passed to providers that support idempotency keys. */
   readonly idempotencyKey: string;
   readonly signal: AbortSignal;
-  /** Told of each piece of the answer as it comes. Without it the answer is asked for in one piece. */
+  /** Called with each piece of the answer as it arrives. If absent, the answer is requested in one piece. */
   readonly onDelta?: (delta: ModelDelta) => void;
 }
 
-/** A source of answers. */
+/** Answers model calls. */
 export interface Models {
   /**
-   * One turn of a model: tools are offered, never run. The response's text is whatever came, whether it fits the schema or not.
-   * @throws NodeFailure MODEL_UNAVAILABLE (may be tried again), MODEL_REFUSED (`applied: 'no'`), MODEL_UNKNOWN (`applied: 'no'`, names those there are)
+   * Makes one turn of a model. Tools are only offered, never run. The text is returned as it came, whether or not it fits the schema.
+   * @throws NodeFailure MODEL_UNAVAILABLE (may be retried), MODEL_REFUSED (`applied: 'no'`), MODEL_UNKNOWN (`applied: 'no'`, lists the
+   * known ones)
    */
   generate(request: ModelRequest): Promise<ModelResponse>;
-  /** What a call of a model costs that takes so much, where its price is known. */
+  /** The price of a call with this usage; undefined if the model's prices are not known. */
   costOf?(model: string, usage: ModelUsage): number | undefined;
 }

@@ -1,25 +1,25 @@
-/** When a run is to be taken up, and from which queue. A store orders by it; what a queue or a key stands for is for its users to say. */
+/** Says when a run is to be taken up, and from which queue. A store only sorts by it; what queues and keys mean is up to their users. */
 
-/** What is said of it at admission. */
+/** The schedule given when a run is started. */
 export interface Schedule {
-  /** The line it stands in: a worker may serve some and leave others. Default is the empty name. */
+  /** Name of the run's queue. A worker may serve only some queues. Default: the empty name. */
   readonly queue?: string;
-  /** Whom it is for, where the turns of a queue are shared out. A store only keeps it. */
+  /** Whose run it is, for sharing a queue fairly. A store only keeps it. */
   readonly key?: string;
-  /** A whole number: of the runs that are due, higher ones go first. Default 0. */
+  /** An integer. Among the runs that are due, higher priorities go first. Default 0. */
   readonly priority?: number;
-  /** Epoch ms: `claimNext` leaves it alone before. Default is the time of the run's first checkpoint. */
+  /** Epoch ms. `claimNext` does not claim the run earlier. Default: the time of the run's first checkpoint. */
   readonly dueAt?: number;
 }
 
-/** What holds for a run. */
+/** A run's schedule with defaults filled in. */
 export interface RunSchedule extends Schedule {
   readonly queue: string;
   readonly priority: number;
   readonly dueAt: number;
 }
 
-/** What holds for a run that is admitted so. */
+/** The schedule of a newly admitted run, with defaults filled in. */
 export function scheduleOf(admission: {
   readonly schedule?: Schedule;
   readonly checkpoint: { readonly at: number };
@@ -35,7 +35,7 @@ const parts: Readonly<Record<keyof Schedule, (part: unknown) => boolean>> = {
   dueAt: Number.isSafeInteger,
 };
 
-/** Whether a value from outside is a schedule and nothing else: a misspelt part would be passed over in silence. */
+/** Whether a value from outside is a schedule without unknown keys. A misspelt key would otherwise be ignored silently. */
 export function isSchedule(value: unknown): value is Schedule {
   if (typeof value !== 'object' || value === null) return false;
   return Object.entries(value).every(

@@ -1,71 +1,74 @@
-/** The store port: all the engine asks of a database. Bytes and indexes only; everything clever lives above it (S1). */
+/** The store port: everything the engine needs of a database. It handles bytes and indexes only; all logic is above it (S1). */
 
 import type { RunSchedule, Schedule } from './schedule.ts';
 
-/** Survives: nothing but this process / a killed process / a power cut. */
+/**
+ * What a commit survives. `none`: nothing but this process has it. `process`: it survives a killed process. `power`: it survives a power
+ * cut.
+ */
 export type Durability = 'none' | 'process' | 'power';
 
 /** What a store can do. */
 export interface StoreCapabilities {
-  /** The most a commit can ask for. */
+  /** The highest durability that a commit may ask for. */
   readonly durability: Durability;
-  /** Whether several processes may open the store at once. */
+  /** Whether several processes may open the store at the same time. */
   readonly isShared: boolean;
 }
 
-/** A run's status as the index knows it. */
+/** A run's status, as the index of runs stores it. */
 export type StoredStatus = 'running' | 'paused' | 'completed' | 'failed' | 'cancelled';
 
-/** Every call is inside a tenant; ids are not enough to reach another tenant's run. */
+/** Identifies a run. Every call is made within a tenant, and an id alone does not reach a run of another tenant. */
 export interface RunKey {
   readonly tenant: string;
   readonly runId: string;
 }
 
-/** A run as the index knows it. */
+/** A run's row in the index of runs. */
 export interface RunRow extends RunKey {
-  /** Short stable name of the run in checkpoint ids: 16 hex digits. */
+  /** Short stable name of the run, used in checkpoint ids: 16 hex digits. */
   readonly key: string;
   readonly graphId: string;
   readonly graphHash: string;
   readonly status: StoredStatus;
   /** Seq of the newest checkpoint. */
   readonly head: number;
-  /** Epoch ms, by the writer's clock; information only. */
+  /** Epoch ms by the writer's clock, for information only, as is `updatedAt`. */
   readonly createdAt: number;
   readonly updatedAt: number;
-  /** The checkpoint this run was forked from. */
+  /** The checkpoint that this run was forked from; absent if it is not a fork. */
   readonly parent?: { readonly runId: string; readonly seq: number };
-  /** Opaque to the store: where the graph came from, labels. */
+  /** Encoded meta, opaque to the store: where the graph came from, labels. */
   readonly meta: Uint8Array;
-  /** The current claim, if its lease has not run out. */
+  /** The current claim; absent if there is none or its lease has run out. */
   readonly claim?: { readonly workerId: string; readonly remainingMs: number };
-  /** Whether messages are waiting to be taken. */
+  /** Whether there are messages that no commit has taken yet. */
   readonly hasMessages: boolean;
-  /** Seqs below this one were pruned; 0: none. */
+  /** Checkpoints with lower seqs were pruned; 0 if none were. */
   readonly prunedBelow: number;
   readonly schedule: RunSchedule;
 }
 
-/** A checkpoint as it is stored. */
+/** A stored checkpoint. */
 export interface CheckpointRow {
   readonly seq: number;
-  /** Epoch ms; information only. */
+  /** Epoch ms, for information only. */
   readonly at: number;
   readonly body: Uint8Array;
-  /** 32 bytes. */
+  /** The checksum of the checkpoint: 32 bytes. */
   readonly checksum: Uint8Array;
 }
 
-/** A whole state, derived from checkpoints. */
+/** A stored snapshot: the whole state at a checkpoint, derived from the checkpoints up to it. */
 export interface SnapshotRow {
-  /** The checkpoint it stands for. */
+  /** Seq of its checkpoint. */
   readonly seq: number;
   readonly body: Uint8Array;
   readonly checksum: Uint8Array;
 }
 
-/** The admission of a run: the run and its first checkpoint, durable before the call resolves (E2). */
+/** A new run and its first checkpoint. Both are durable before `admitRun` resolves (E2). */
 export interface Admission extends RunKey {
   readonly key: string;
   readonly graphId: string;
@@ -73,121 +76,121 @@ export interface Admission extends RunKey {
   readonly status: StoredStatus;
   readonly meta: Uint8Array;
   readonly parent?: { readonly runId: string; readonly seq: number };
-  /** Its seq is 0, or the parent's seq + 1 for a fork. */
+  /** The first checkpoint. Its seq is 0; for a fork, the parent's seq + 1. */
   readonly checkpoint: CheckpointRow;
   readonly waits: readonly WaitRow[];
   readonly schedule?: Schedule;
-  /** If given, the new run is claimed at once, in the same write, due or not. */
+  /** If given, the new run is claimed in the same write, whether or not it is due. */
   readonly claim?: { readonly workerId: string; readonly leaseMs: number };
   readonly durability: Durability;
 }
 
-/** The run of this id, admitted now or before. */
+/** The run with this id, admitted by this call or an earlier one. */
 export interface AdmissionReply {
-  /** False: a run of this id existed already; `run` is that one and nothing was written. */
+  /** False if a run with this id existed already. Then `run` is that one, and nothing was written. */
   readonly created: boolean;
   readonly run: RunRow;
   readonly claim?: Claim;
 }
 
-/** The right to advance a run, as handed out by the store. */
+/** One worker's right to advance a run, granted by the store. */
 export interface Claim extends RunKey {
   readonly workerId: string;
-  /** Grows with each claim of this run; checked on every write. */
+  /** Fencing token: grows with each claim of the run and is checked on every write. */
   readonly token: number;
-  /** How long it holds from the moment the call was made, by the store's clock. */
+  /** How long the claim holds, in milliseconds from the start of the call, by the store's clock. */
   readonly leaseMs: number;
 }
 
-/** Who wants to advance a run, and for how long at first. */
+/** A request for a claim. */
 export interface ClaimRequest extends RunKey {
   readonly workerId: string;
   readonly leaseMs: number;
-  /** Take over even within the lease if the current owner is this worker (known to be dead). */
+  /** Take the claim over before its lease ends if this worker holds it. Used when that worker is known to be dead. */
   readonly takeFrom?: string;
 }
 
-/** A claim, or who holds the run. */
+/** The claim, or who holds the run and for how long. */
 export type ClaimReply =
   GrantedClaim | { readonly claim?: undefined; readonly owner: string; readonly remainingMs: number };
 
-/** A claim that was granted, and the run as it is now. */
+/** A granted claim, and the run's row at that moment. */
 export interface GrantedClaim {
   readonly claim: Claim;
   readonly run: RunRow;
 }
 
-/** Who looks for runs to advance, and which he can. Conditions hold together; an empty list allows nothing. */
+/** Which runs to claim. All conditions must hold; an empty list matches nothing. */
 export interface NextRequest {
   readonly tenant: string;
   readonly workerId: string;
   readonly leaseMs: number;
-  /** Epoch ms by the caller's clock: what counts as due. */
+  /** What counts as due: epoch ms by the caller's clock. */
   readonly at: number;
   /** Only runs of these graphs. */
   readonly graphs?: readonly string[];
   /** Only runs of these queues. */
   readonly queues?: readonly string[];
-  /** Ids of runs to pass over, such as those that could not be advanced a moment ago. */
+  /** Ids of runs to skip, such as those that could not be advanced a moment ago. */
   readonly except?: readonly string[];
-  /** The most to claim. */
+  /** The most runs to claim. */
   readonly limit: number;
 }
 
-/** An index row of an open wait: for the inbox and for due times. */
+/** An open wait's row in the index, for listing questions and for finding what is due. */
 export interface WaitRow {
   readonly waitId: string;
   readonly kind: 'question' | 'timer' | 'signal' | 'doubt' | 'retry';
-  /** Epoch ms. */
+  /** Epoch ms at which the wait is due; absent if it has no due time. */
   readonly dueAt?: number;
-  /** Opaque: what an inbox shows and an answer is checked against. */
+  /** Encoded wait, opaque to the store: what is shown to people and what answers are checked against. */
   readonly body: Uint8Array;
-  /** 32 bytes, by whoever made the row; a store only keeps them. Absent in rows from before there were any. */
+  /** Checksum of the row, 32 bytes, made by the writer; a store only keeps it. Absent in rows written before checksums existed. */
   readonly checksum?: Uint8Array;
 }
 
-/** One checkpoint with its index changes; atomic, refused alone (S3). */
+/** One checkpoint with its changes of the indexes. It is written whole or refused by itself (S3). */
 export interface Commit {
   readonly claim: Claim;
   readonly checkpoint: CheckpointRow;
-  /** Given only when it changes. */
+  /** The new status, if it changes. */
   readonly status?: StoredStatus;
   readonly graphHash?: string;
   readonly openWaits?: readonly WaitRow[];
   readonly closeWaits?: readonly string[];
-  /** Ids of messages this commit takes. */
+  /** Ids of the messages that this commit takes. */
   readonly takeMessages?: readonly number[];
   readonly durability: Durability;
 }
 
-/** The commit has landed. */
+/** Reply to a commit that was written. */
 export interface CommitReply {
-  /** Whether the claim still held when the reply was made (a retry of a landed commit may find it gone). */
+  /** Whether the claim still held at the time of the reply. A retry of a commit that was written before may find it gone. */
   readonly isHeld: boolean;
 }
 
-/** An answer, a signal or a cancel request: a row of its own that needs no claim (O1). */
+/** An answer, a signal or a cancel request, stored as a row. Posting one needs no claim (O1). */
 export interface Message extends RunKey {
   readonly kind: 'answer' | 'signal' | 'cancel';
-  /** Wait id of an answer, unique id of a signal, empty for cancel. The first of (kind, name) wins. */
+  /** The wait id of an answer, the unique id of a signal, empty for a cancel. Only the first message of each (kind, name) is accepted. */
   readonly name: string;
   readonly body: Uint8Array;
-  /** Epoch ms. */
+  /** When it was posted, in epoch ms. */
   readonly at: number;
-  /** As that of a wait. */
+  /** Checksum of the message, like that of a wait. */
   readonly checksum?: Uint8Array;
 }
 
-/** What became of a message. */
+/** What happened to a posted message. */
 export type MessageReply =
-  /** `equal`: the same body was there already. */
+  /** `equal`: an equal message was there already. */
   | { readonly status: 'accepted' | 'equal' }
-  /** Another body came first. */
+  /** Another message with this kind and name came first; `first` is its body. */
   | { readonly status: 'taken'; readonly first: Uint8Array }
-  /** An answer to a wait that is not open and has no answer on record. */
+  /** An answer whose wait is not open and was not answered either. */
   | { readonly status: 'closed' };
 
-/** A message not yet taken. */
+/** A message that no commit has taken yet. */
 export interface MessageRow {
   readonly id: number;
   readonly kind: 'answer' | 'signal' | 'cancel';
@@ -197,14 +200,14 @@ export interface MessageRow {
   readonly checksum?: Uint8Array;
 }
 
-/** A part of a listing. */
+/** One page of a listing. */
 export interface Page<Row> {
   readonly rows: readonly Row[];
-  /** Give it back to get what follows; absent at the end. */
+  /** Pass it in the next query to get the page after this one; absent on the last page. */
   readonly cursor?: string;
 }
 
-/** Which runs; conditions hold together. */
+/** Which runs to list; all conditions must hold. */
 export interface RunQuery {
   readonly tenant: string;
   readonly status?: readonly StoredStatus[];
@@ -214,17 +217,17 @@ export interface RunQuery {
   readonly cursor?: string;
 }
 
-/** An open wait, and the run it belongs to. */
+/** An open wait with its run. */
 export interface OpenWait extends RunKey, WaitRow {
   readonly graphId: string;
 }
 
-/** Which open waits; conditions hold together. */
+/** Which open waits to list; all conditions must hold. */
 export interface WaitQuery {
   readonly tenant: string;
   readonly runId?: string;
   readonly kinds?: readonly WaitRow['kind'][];
-  /** Only waits due at or before this time, epoch ms. */
+  /** Only waits that are due at or before this time, in epoch ms. */
   readonly dueBy?: number;
   readonly limit?: number;
   readonly cursor?: string;
@@ -236,10 +239,10 @@ export interface TagRow {
   readonly seq: number;
 }
 
-/** Folds checkpoints `from + 1 … upTo` into `folded`, which replaces the row at `upTo`; and the like for the oldest kept one (C8). */
+/** Shortens a history: removes checkpoints and replaces others, which then also hold the changes of the removed ones (C8). */
 export interface Prune extends RunKey {
   readonly token: number;
-  /** Rows to remove, by seq; none may be a fork point or tagged, which the store checks in the same transaction. */
+  /** Seqs of the rows to remove. The store checks in the same transaction that none is a fork point or tagged. */
   readonly remove: readonly number[];
   /** Rows that replace those of the same seq. */
   readonly replace: readonly CheckpointRow[];
@@ -248,90 +251,101 @@ export interface Prune extends RunKey {
 }
 
 /**
- * Where runs, checkpoints, waits and messages are kept.
+ * Stores runs, checkpoints, waits and messages.
  *
- * Every method may throw STORE_UNAVAILABLE, STORE_BUSY, STORE_FULL, STORE_READ_ONLY, STORE_CORRUPT or STORE_CLOSED, and nothing else
- * unless said. Nothing handed in or out is shared: byte arrays are copied by the store, or never changed by anyone.
+ * Every method may throw STORE_UNAVAILABLE, STORE_BUSY, STORE_FULL, STORE_READ_ONLY, STORE_CORRUPT or STORE_CLOSED, and no other error
+ * unless stated. Byte arrays passed in or returned are never changed afterwards by either side; a store copies them where it must.
  */
 export interface Store {
-  /** For messages: a URL without secrets. */
+  /** URL of the store without secrets, for messages. */
   readonly name: string;
   readonly capabilities: StoreCapabilities;
 
   /**
-   * Names the data to the outside: idempotency keys derive from it, so that two stores never send the same one. It is kept with the data and
-   * copied with it; empty where none was ever given.
+   * Identity of the data, from which idempotency keys are derived, so that two stores never send the same key. It is kept with the data and
+   * copied with it. Empty if none was ever set.
    */
   readIdentity(): Promise<string>;
-  /** Gives the data another identity, for the runs that are admitted from now on. */
+  /** Gives the data another identity. It applies to runs admitted from now on. */
   setIdentity(identity: string): Promise<void>;
 
-  /** Records a run before its id is returned (E2). Atomic with the check that a fork's parent checkpoint exists (C10). @throws CHECKPOINT_NOT_FOUND no such parent checkpoint */
+  /**
+   * Records a new run before its id is returned (E2). For a fork it checks, in the same transaction, that the parent checkpoint exists
+   * (C10). @throws CHECKPOINT_NOT_FOUND there is no such parent checkpoint
+   */
   admitRun(admission: Admission): Promise<AdmissionReply>;
-  /** The run as it is now. */
+  /** The run's current row; undefined if there is no such run. */
   readRun(key: RunKey): Promise<RunRow | undefined>;
-  /** Runs whose id or key begins with `prefix`, at most `limit`, in order of id. */
+  /** Runs whose id or key begins with `prefix`, at most `limit`, sorted by id. */
   findRuns(tenant: string, prefix: string, limit: number): Promise<readonly RunRow[]>;
-  /** Newest first. Indexed, paged by cursor (S4). */
+  /** Lists runs, newest first. Indexed, paged by cursor (S4). */
   listRuns(query: RunQuery): Promise<Page<RunRow>>;
-  /** Removes a run and all that belongs to it. @throws RUN_NOT_FOUND, HISTORY_HAS_FORKS, CLAIM_TAKEN */
+  /** Removes a run and everything that belongs to it. @throws RUN_NOT_FOUND, HISTORY_HAS_FORKS, CLAIM_TAKEN */
   removeRun(key: RunKey): Promise<void>;
 
-  /** @throws RUN_NOT_FOUND */
+  /** Claims one run. @throws RUN_NOT_FOUND */
   claimRun(request: ClaimRequest): Promise<ClaimReply>;
   /**
-   * Claims runs that can go on, in one act: running or paused, without a live claim, due, and with something to do (running, a message
-   * waiting, a wait due by then). Higher priority first, then longest due: since its due time, its oldest message or the time of its first
-   * due wait, whichever was first; then oldest.
+   * Finds runs that can go on and claims them, in one transaction. Such a run is running or paused, has no live claim, is due, and has
+   * something to do: it is running, or has a message, or has a wait that is due. Higher priorities come first. Within a priority, the run
+   * that could go on earliest comes first (counted from its due time, its oldest message or its first due wait), then the oldest run.
    */
   claimNext(request: NextRequest): Promise<readonly GrantedClaim[]>;
   /**
-   * Calls back when a run of the tenant may have become claimable through this store: admitted, messaged, given back. It may be called in
-   * vain, and times that come are not told. Left out: the store has no way to know, and its users look now and then. Returns what ends it.
+   * Calls `wake` when a run of the tenant may have become claimable through this store: it was admitted, got a message, or its claim was
+   * released. `wake` may be called without need, and is not called when a due time arrives. Absent if the store cannot know; its users then
+   * poll. @returns a function that stops watching
    */
   watch?(tenant: string, wake: () => void): () => void;
-  /** Extends the lease; says whether messages are waiting. @throws CLAIM_FENCED */
+  /** Extends a claim's lease. Returns whether messages are waiting. @throws CLAIM_FENCED */
   renewClaim(claim: Claim): Promise<{ readonly hasMessages: boolean }>;
-  /** Gives the run back; nothing happens if the claim is no longer the newest. */
+  /** Gives up a claim. No effect if the claim is no longer the newest. */
   releaseClaim(claim: Claim): Promise<void>;
 
   /**
-   * Appends one checkpoint. Resolves when it is as durable as asked for; a run's commits become durable in the order of their seqs.
-   * Concurrent commits share a transaction where the store can. A commit whose (seq, checksum) is already stored has landed.
-   * @throws CLAIM_FENCED the token is not the newest; COMMIT_CONFLICT seq is not head + 1
+   * Appends one checkpoint. Resolves when it is as durable as requested. A run's commits become durable in the order of their seqs.
+   * Concurrent commits share a transaction if the store can do that. A commit whose seq and checksum are stored already succeeds without
+   * writing.
+   * @throws CLAIM_FENCED the token is not the newest; COMMIT_CONFLICT the seq is not head + 1
    */
   commit(commit: Commit): Promise<CommitReply>;
 
-  /** Checkpoints of one run (not of its ancestors) with `from <= seq <= to`, ascending, at most `limit`. */
+  /** Checkpoints of one run, without its ancestors', with `from <= seq <= to`, ascending, at most `limit`. */
   readCheckpoints(
     key: RunKey,
     range: { readonly from: number; readonly to: number; readonly limit?: number },
   ): Promise<readonly CheckpointRow[]>;
-  /** The newest snapshot of this run at or before a seq. */
+  /** The newest snapshot of this run at or before a seq; undefined if there is none. */
   readSnapshot(key: RunKey, atOrBefore: number): Promise<SnapshotRow | undefined>;
-  /** Writes a derived snapshot, off the commit's path; one that exists is kept. @throws CHECKPOINT_NOT_FOUND */
+  /** Stores a snapshot, separately from commits. If there is one already, it is kept. @throws CHECKPOINT_NOT_FOUND */
   writeSnapshot(key: RunKey, snapshot: SnapshotRow): Promise<void>;
 
-  /** Durable (as far as the store can) before it resolves. @throws RUN_NOT_FOUND */
+  /** Stores a message, durably as far as the store can. @throws RUN_NOT_FOUND */
   postMessage(message: Message): Promise<MessageReply>;
-  /** Messages not yet taken, oldest first. */
+  /** Messages that no commit has taken yet, oldest first. */
   readMessages(key: RunKey): Promise<readonly MessageRow[]>;
-  /** Open waits, soonest due first, then oldest. Indexed, paged by cursor. */
+  /** Lists open waits, soonest due first, then oldest. Indexed, paged by cursor. */
   listWaits(query: WaitQuery): Promise<Page<OpenWait>>;
 
   /** Sets or moves a tag. @throws CHECKPOINT_NOT_FOUND */
   tagCheckpoint(key: RunKey, tag: TagRow): Promise<void>;
-  /** Nothing happens if there is no such tag. */
+  /** Removes a tag; no effect if there is none of this name. */
   removeTag(key: RunKey, name: string): Promise<void>;
-  /** All tags of a run, by name. */
+  /** All tags of a run, sorted by name. */
   readTags(key: RunKey): Promise<readonly TagRow[]>;
 
-  /** Atomic; nothing is removed unless all of it is. @throws CLAIM_FENCED, COMMIT_CONFLICT (a row to remove is needed by a fork or a tag) */
+  /**
+   * Shortens a history in one transaction: everything is done, or nothing. @throws CLAIM_FENCED, COMMIT_CONFLICT (a fork or a tag needs a
+   * row to be removed)
+   */
   pruneRun(prune: Prune): Promise<void>;
 
-  /** Reads all that the rows stand on, such as the pages of a file, and says what is wrong, a line each. Left out: there is no such thing. */
+  /**
+   * Checks the medium that the rows are stored on, such as the pages of a file. Returns one line for each fault. Absent if there is nothing
+   * to check.
+   */
   findDamage?(): Promise<readonly string[]>;
 
-  /** Later calls are STORE_CLOSED; a second close does nothing. */
+  /** Closes the store. Later calls throw STORE_CLOSED; a second `close` does nothing. */
   close(): Promise<void>;
 }

@@ -1,21 +1,27 @@
-/** The telemetry port: spans and counters, after the model of OpenTelemetry, and nothing of it. An engine without one tells nothing. */
+/** The telemetry port: spans and counters, modelled on OpenTelemetry but independent of it. Without one, the engine reports nothing. */
 import type { SpanAttributes } from '../graph/contracts/trace-contract.ts';
 
 export type Attributes = SpanAttributes;
 
-/** Something that takes time. */
+/** An operation with a duration. */
 export interface Span {
-  /** Ends it. `error`: it did not end well. */
+  /** Ends the span. `error` says that it failed, and why. */
   end(attributes?: Attributes & { readonly error?: string }): void;
 }
 
-/** Where the engine tells what it does. Calls return at once; what they throw is dropped, since no run may fail of being watched. */
+/** Receives what the engine does. Calls must return at once. What they throw is ignored, because no run may fail for being watched. */
 export interface Telemetry {
-  /** @param parent - the span it belongs to, or a W3C `traceparent` from another process */
+  /**
+   * Starts a span.
+   * @param parent - the span it belongs to, or a W3C `traceparent` from another process
+   */
   startSpan(name: string, attributes: Attributes, parent: Span | string | undefined): Span;
   /** Adds to a counter. */
   count(name: string, by: number, attributes: Attributes): void;
-  /** W3C `traceparent` of whatever the caller is doing now: recorded when a run is started or resumed, so that its trace goes on in other processes. */
+  /**
+   * W3C `traceparent` of the caller's current operation. It is recorded when a run is started or resumed, so that its trace continues in
+   * other processes.
+   */
   traceparent?(): string | undefined;
   /** Whether it is told contents, too: what models are asked and answer, arguments and results of tools, with secrets masked. Default false. */
   readonly contents?: boolean;

@@ -337,7 +337,7 @@ export interface NodeContext {
   emit(event: unknown, options?: EmitOptions): void;
   /**
    * Starts a span below the attempt's in the engine's telemetry (E10.4); returns undefined without telemetry. Spans are not recorded, so a
-   * repeated function reports its work again. Inside a step's function only work that is really done is reported.
+   * repeated function reports its spans again. To report only work that is really done, call this inside a step's function.
    */
   trace(name: string, parts?: SpanParts): TraceSpan | undefined;
   /**

@@ -1,22 +1,22 @@
-/** What code tells a telemetry of what it does that takes time: spans within an attempt, after the model of OpenTelemetry (E10). */
+/** Spans that code reports to telemetry: operations with a duration within an attempt, modelled on OpenTelemetry (E10). */
 
-/** Lists are texts, and mutable in type only, as OpenTelemetry has them. */
+/** Attributes of a span. Lists hold texts; their type is mutable because that of OpenTelemetry is. */
 export type SpanAttributes = Readonly<Record<string, string | number | boolean | string[]>>;
 
-/** What is told of a span. */
+/** Details of a span. */
 export interface SpanParts {
   readonly attributes?: SpanAttributes;
   /**
-   * What says what people, models and tools said. It is called only for a telemetry that was set to be told contents; values under names
-   * of secrets, and secrets that the run knows, are masked in it.
+   * Returns attributes with what people, models and tools said. Called only if the telemetry is configured to receive contents. Values
+   * under names of secrets, and secrets that the run knows, are masked in the result.
    */
   readonly contents?: () => SpanAttributes;
 }
 
-/** A span that was begun. One that nobody ends is ended with its attempt. */
+/** A span that has started. If nobody ends it, it ends with its attempt. */
 export interface TraceSpan {
-  /** Begins a span inside of this one. */
+  /** Starts a span inside this one. */
   trace(name: string, parts?: SpanParts): TraceSpan | undefined;
-  /** @param parts.error - a code or a name: it did not end well. Never a message, which may hold contents. */
+  /** Ends the span. @param parts.error - says that it failed: a code or name, never a message, which may hold contents */
   end(parts?: SpanParts & { readonly error?: string }): void;
 }

@@ -194,7 +194,7 @@ function openStateEnvironment(): Environment {
 export interface StateQuestion {
   /** The variables that it reads, each with the keys that follow it, as far as they are not computed. */
   readonly reads: readonly { readonly name: string; readonly path: readonly string[] }[];
-  /** Whether it is true for these values. @throws CONDITION_FAILED the result is not a boolean, or, with `isAbsent` in the data, it reads an absent value */
+  /** Whether it is true for these values. @throws CONDITION_FAILED no boolean; with `isAbsent` in the data: it reads an absent value */
   readonly holds: (values: Readonly<Record<string, unknown>>) => boolean;
 }
 
