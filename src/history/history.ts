@@ -1,4 +1,7 @@
-/** The history of runs, for programs: read, named, compared, checked, shortened, moved. Operations call the same functions. What few programs do is loaded when it is done. */
+/**
+ * The history of runs, as programs use it: read, name, compare, verify, shorten and move it. Commands call the same functions. Rarely used
+ * parts are loaded on first use.
+ */
 import type { RunRow } from '../ports/store.ts';
 import { readWait, type OpenQuestion } from './stored/open-waits.ts';
 import { readOwner } from './load/lineage.ts';
@@ -38,51 +41,54 @@ import type { RunGraph } from './trace/run-graph.ts';
 import type { Finding } from './verify/finding.ts';
 import type { Verification } from './verify/verify-place.ts';
 
-/** What a difference was looked for between. */
+/** The differences between two checkpoints. */
 export interface ComparedCheckpoints extends CheckpointDifference {
   readonly a: CheckpointPosition;
   readonly b: CheckpointPosition;
 }
 
-/** Which waits are listed. */
+/** Which waits to list. */
 export interface WaitsQuery {
-  /** Only those of this run. */
+  /** Only waits of this run. */
   readonly run?: CheckpointName;
-  /** Also what waits for a time or a signal. Default: only questions, and effects in doubt. */
+  /** Whether to include waits for a time or a signal. Default: only questions and effects in doubt. */
   readonly all?: boolean;
 }
 
 /**
- * The runs of a store and their histories. What may be long is given piece by piece, read as it is taken. Every method may throw
- * RUN_NOT_FOUND, CHECKPOINT_NOT_FOUND or CHECKPOINT_PRUNED for what it is asked about, CHECKPOINT_CORRUPT, CHECKPOINT_VERSION_UNKNOWN,
- * BLOB_NOT_FOUND or BLOB_CORRUPT for what is damaged, and what the store throws (STORE_UNAVAILABLE and its like).
+ * The runs of a store and their histories. Long results are async iterables, read piece by piece as they are consumed. Every method may
+ * throw RUN_NOT_FOUND, CHECKPOINT_NOT_FOUND or CHECKPOINT_PRUNED for its arguments; CHECKPOINT_CORRUPT, CHECKPOINT_VERSION_UNKNOWN,
+ * BLOB_NOT_FOUND or BLOB_CORRUPT for damaged data; and the errors of the store (STORE_UNAVAILABLE and the like).
  */
 export class History<State = StateAt> {
   readonly #place: WritePlace;
   readonly #naming: NamingOptions;
 
-  /** @param naming - whether beginnings of ids will do. Default: not, since those of a program's runs may begin alike */
+  /** @param naming - whether the beginning of an id may stand for it. Default: no, because a program's ids may begin alike */
   constructor(place: WritePlace, naming: NamingOptions = { byPrefix: false }) {
     this.#place = place;
     this.#naming = naming;
   }
 
-  /** Runs, newest first. */
+  /** Lists runs, newest first. */
   list(query: ListQuery = {}): AsyncIterable<ListedRun> {
     return listRuns(this.#place, query);
   }
 
-  /** One run as it stands in a list, by its id or its key. */
+  /** One run as `list` shows it, by its id or key. */
   async find(run: RunName): Promise<ListedRun> {
     return toListedRun(await this.#run(run), this.#place.isWorkerDead);
   }
 
-  /** Checkpoints of all runs together, newest first. */
+  /** Lists the checkpoints of all runs together, newest first. */
   checkpoints(query: CheckpointQuery = {}): AsyncIterable<ListedCheckpoint> {
     return listCheckpoints(this.#place, query);
   }
 
-  /** The checkpoints of a run from the one named, newest first, and why each was made. `ancestors`: past the point where the run was forked. */
+  /**
+   * The checkpoints of a run and why each was made, newest first, starting at the named one. With `ancestors`, goes on past the point where
+   * the run was forked.
+   */
   async *log(
     name: CheckpointName,
     { ancestors = false }: { readonly ancestors?: boolean } = {},
@@ -91,7 +97,7 @@ export class History<State = StateAt> {
     yield* walkLog(this.#place.store, run, { before: seq + 1, includeAncestors: ancestors });
   }
 
-  /** Where a name leads: the run, the seq, and the checkpoint's id, which stays what it is whatever is forked or pruned around it. */
+  /** The checkpoint that a name stands for. Its `checkpointId` never changes, whatever is forked or pruned later. */
   async locate(
     name: CheckpointName,
   ): Promise<CheckpointPosition & { readonly checkpointId: string; readonly isHead: boolean }> {
@@ -100,15 +106,18 @@ export class History<State = StateAt> {
     return { runId: run.runId, seq, checkpointId: checkpointId(key, seq), isHead: seq === run.head };
   }
 
-  /** All there is to say about one checkpoint. */
+  /** Everything about one checkpoint. */
   async show(name: CheckpointName): Promise<CheckpointDetails> {
     const { run, seq } = await this.#find(name);
     return showCheckpoint(this.#place, run, seq);
   }
 
-  /** The values of a run at a checkpoint. */
+  /** The state of a run at a checkpoint. */
   async state(name: CheckpointName): Promise<State>;
-  /** A part of them: `scratch.plan.0.title`, with `\.` for a dot within a key. @throws USAGE_INVALID there is no such part */
+  /**
+   * A part of the state. The path is dotted, as in `scratch.plan.0.title`; write `\.` for a dot within a key. @throws USAGE_INVALID there
+   * is no such part
+   */
   async state(name: CheckpointName, path: string): Promise<unknown>;
   async state(name: CheckpointName, path?: string): Promise<unknown> {
     const state = await readStateAt(this.#place, await this.#find(name));
@@ -116,16 +125,16 @@ export class History<State = StateAt> {
   }
 
   /**
-   * What is on record of the last visit of a node at a checkpoint, with its steps, questions and child runs.
-   * @param node - its id, or its path from the root, with the names of child runs between
-   * @throws USAGE_INVALID nothing is on record of it, or its outcome was taken over from another run
+   * The record of a node's last visit at a checkpoint, with its steps, questions and child runs.
+   * @param node - the node's id, or its path from the root: node ids and, between them, names of child runs
+   * @throws USAGE_INVALID the node has no record, or its outcome was taken over from another run
    */
   async visit(name: CheckpointName, node: string | readonly string[]): Promise<RecordedVisit> {
     const { readVisit } = await import('./read/read-visit.ts');
     return readVisit(this.#place, await this.#find(name), typeof node === 'string' ? [node] : node);
   }
 
-  /** What differs between two checkpoints, of one run or of two. */
+  /** The differences between two checkpoints, of one run or of two. */
   async diff(a: CheckpointName, b: CheckpointName): Promise<ComparedCheckpoints> {
     const [before, after] = [await this.#find(a), await this.#find(b)];
     return {
@@ -136,9 +145,9 @@ export class History<State = StateAt> {
   }
 
   /**
-   * Who last wrote each part of a value: the checkpoint, the node and the attempt; across forks, the ancestor's.
-   * @param path - as for {@link History.state}: `scratch.plan`. @param inside - the child run whose value it is: node ids and names of
-   *   child runs in turns. Default: the run itself
+   * Who last wrote each part of a value: the checkpoint, the node and the attempt. The search goes back through forks.
+   * @param path - dotted, as for {@link History.state}: `scratch.plan`
+   * @param inside - the child run that holds the value: node ids and names of child runs in turn. Default: the run itself
    * @throws USAGE_INVALID there is no such value
    */
   async blame(name: CheckpointName, path: string, inside: readonly string[] = []): Promise<Blame> {
@@ -146,96 +155,109 @@ export class History<State = StateAt> {
     return blameValue(this.#place, await this.#find(name), parsePath(path), inside);
   }
   /**
-   * The first checkpoint at which a condition holds, up to the one named; ancestors are looked through first.
-   * @param when - in the language of conditions, over `status`, `input`, `scratch`, `artifacts`, `diagnostics`, `outputs`, `failures`
+   * Finds the first checkpoint at which a condition holds. It searches from the oldest ancestor up to the named checkpoint.
+   * @param when - a condition over `status`, `input`, `scratch`, `artifacts`, `diagnostics`, `outputs` and `failures`
    * @throws CONDITION_SYNTAX with line and column, before anything is read
    */
   async bisect(name: CheckpointName, when: string): Promise<Bisection> {
     const { bisect } = await import('./trace/bisect.ts');
     return bisect(this.#place, await this.#find(name), when);
   }
-  /** The tree of a run and its forks, those of its ancestors included: where each left its original, and with what. */
+  /** The tree of a run, its ancestors and all their forks: where each fork left its original, and what was changed in it. */
   async graph(run: CheckpointName): Promise<RunGraph> {
     const { graphRuns } = await import('./trace/run-graph.ts');
     return graphRuns(this.#place, (await this.#find(run)).run);
   }
-  /** What runs wait for, soonest due first. */
+  /** Open waits, soonest due first. */
   async *waits({ run, all = false }: WaitsQuery = {}): AsyncGenerator<OpenQuestion, void, undefined> {
     const runId = run === undefined ? undefined : (await this.#find(run)).run.runId;
     const query = { ...(runId !== undefined && { runId }), ...(!all && { kinds: ['question', 'doubt'] as const }) };
     for await (const row of readAllWaits(this.#place, query)) yield readWait(row);
   }
 
-  /** Names a checkpoint: `RUN@tag` means it from then on, and pruning keeps it. @throws ID_INVALID the tag would be read as another checkpoint */
+  /**
+   * Tags a checkpoint. From then on `RUN@tag` names it, and pruning keeps it. @throws ID_INVALID the tag would be read as another
+   * checkpoint
+   */
   async tag(name: CheckpointName, tag: string): Promise<Tag> {
     checkTagName(tag);
     return tagCheckpoint(this.#place.store, await this.#find(name), tag);
   }
 
-  /** Takes a tag from a run, whichever of its checkpoints has it. @returns what it named. @throws CHECKPOINT_NOT_FOUND none has it */
+  /** Removes a tag from a run. @returns the checkpoint that had it. @throws CHECKPOINT_NOT_FOUND the run has no such tag */
   async untag(run: CheckpointName, tag: string): Promise<Tag> {
     return removeTag(this.#place.store, (await this.#find(run)).run, tag);
   }
 
-  /** Folds checkpoints of a run that nothing needs, to save room; no state that is kept changes. @throws CLAIM_TAKEN somebody works on it */
+  /**
+   * Prunes a run: removes checkpoints that nothing needs, to save space. The states of the remaining checkpoints do not change. @throws
+   * CLAIM_TAKEN another worker has the run
+   */
   async prune(run: RunName, options: KeepOptions = {}): Promise<PrunedRuns> {
     const { pruneOneRun } = await import('./shorten/prune-runs.ts');
     return pruneOneRun(this.#place, await this.#run(run), options);
   }
 
-  /** The same for every run of the store but those that somebody works on, and removes large values that nothing refers to. */
+  /** Prunes every run, except those that a worker has claimed, and removes large values that nothing refers to. */
   async pruneAll(options: KeepOptions = {}): Promise<PrunedRuns> {
     const { pruneAllRuns } = await import('./shorten/prune-runs.ts');
     return pruneAllRuns(this.#place, options);
   }
 
   /**
-   * Keeps of the runs of each graph what settings say, and no more: as `cairn cleanup` does by the settings of files. The head of a run
-   * that is not over stays, and so does what forks, tags and open work need.
+   * Removes what the settings of each graph do not keep, like `cairn cleanup`. The newest checkpoint of an unfinished run is always kept,
+   * and so is what forks, tags and open work need.
    */
   async cleanUp(settings: SettingsFor, options: CleanUpOptions = {}): Promise<CleanUpReport> {
     const { cleanUpPlace } = await import('./shorten/clean-up.ts');
     return cleanUpPlace(this.#place, settings, options);
   }
 
-  /** Removes a run with its history. @throws CLAIM_TAKEN; HISTORY_HAS_FORKS runs were forked from it, and `withForks` was not said */
+  /** Removes a run with its history. @throws CLAIM_TAKEN; HISTORY_HAS_FORKS the run has forks and `withForks` is not set */
   async remove(run: RunName, options: { readonly withForks?: boolean } = {}): Promise<RemovedRuns> {
     const { removeRun } = await import('./shorten/remove-run.ts');
     return removeRun(this.#place, (await this.#run(run)).runId, options);
   }
 
-  /** Removes one checkpoint that nothing needs; the newest of a run removes the run. @throws CHECKPOINT_NEEDED, HISTORY_HAS_FORKS, CLAIM_TAKEN */
+  /**
+   * Removes one checkpoint that nothing needs. Removing a run's newest checkpoint removes the run. @throws CHECKPOINT_NEEDED,
+   * HISTORY_HAS_FORKS, CLAIM_TAKEN
+   */
   async removeCheckpoint(name: CheckpointName): Promise<RemovedCheckpoint> {
     const { removeCheckpoint } = await import('./shorten/remove-checkpoint.ts');
     return removeCheckpoint(this.#place, await this.#find(name));
   }
 
-  /** Lets a run go on that was restored from a backup and held since. @throws USAGE_INVALID it is not held */
+  /** Releases a run that was restored from a backup and is held, so that it can go on. @throws USAGE_INVALID the run is not held */
   async release(run: RunName): Promise<ReleasedRun> {
     return releaseRun(this.#place, await this.#run(run));
   }
 
-  /** The same for every run that is held. */
+  /** Releases every run that is held. */
   async releaseAll(): Promise<readonly ReleasedRun[]> {
     return releaseAllRuns(this.#place);
   }
 
-  /** Whether a run's history is whole: checksums, the chain, snapshots, blobs, open waits. Without a run: every run, and what the store stands on. */
+  /**
+   * Verifies a run's history: checksums, the chain of checkpoints, snapshots, blobs, open waits. Without a run: all runs, and the medium
+   * that the store uses.
+   */
   async verify(run?: CheckpointName): Promise<Verification> {
     const { verifyPlace } = await import('./verify/verify-place.ts');
     return verifyPlace(this.#place, run === undefined ? undefined : (await this.#find(run)).run);
   }
 
-  /** Which runs need a person, and whether those that are not over can be taken up again. */
+  /** Which runs need a person, and whether unfinished runs could be resumed. */
   async examine(): Promise<readonly Finding[]> {
     const { examinePlace } = await import('./verify/examine-place.ts');
     return examinePlace(this.#place);
   }
 
   /**
-   * A run's history up to a checkpoint as text, in pieces, with its blobs, tags and messages; the report comes at the end. Values are
-   * as they are stored, unless they are masked to be read.
-   * @throws CLAIM_TAKEN to move what somebody works on; USAGE_INVALID it is to be moved and masked
+   * Exports a run's history up to a checkpoint as text, piece by piece, with its blobs, tags and messages. Values are written as they are
+   * stored; `masked` hides secrets, and the result can then only be read.
+   * @returns a report, after the last piece
+   * @throws CLAIM_TAKEN to move a run that another worker has; USAGE_INVALID both `move` and `masked`
    */
   async *export(name: CheckpointName, options: ExportAs = {}): AsyncGenerator<string, ExportReport, undefined> {
     const { exportFrom } = await import('./move/export-from.ts');
@@ -243,20 +265,23 @@ export class History<State = StateAt> {
   }
 
   /**
-   * Takes in what {@link History.export} gave, in any pieces; one that was cut off can be repeated.
-   * @throws INPUT_INVALID it is no export, or its end is missing; RUN_EXISTS another run has the id; CLAIM_TAKEN
+   * Imports the text of {@link History.export}, in pieces of any size. An import that was interrupted can be repeated.
+   * @throws INPUT_INVALID the text is not an export, or its end is missing; RUN_EXISTS another run has this id; CLAIM_TAKEN
    */
   async import(text: AsyncIterable<string>, options: ImportAs = {}): Promise<ImportReport> {
     const { importInto } = await import('./move/import-into.ts');
     return importInto(this.#place, text, options);
   }
 
-  /** The name of the store's data to the outside, which idempotency keys derive from; empty: it has none. */
+  /** The identity of the store's data, from which idempotency keys are derived; empty if it has none. */
   async identity(): Promise<string> {
     return this.#place.store.readIdentity();
   }
 
-  /** Gives the store's data another identity, by default a random one, for runs from now on. @throws USAGE_INVALID it is empty */
+  /**
+   * Sets the identity of the store's data, by default to a random one. It applies to runs started from now on. @throws USAGE_INVALID it is
+   * empty
+   */
   async setIdentity(identity?: string): Promise<string> {
     return giveIdentity(this.#place.store, identity);
   }

@@ -61,10 +61,10 @@ export interface CheckpointMetadata {
 }
 
 /**
- * Where whole checkpoints are kept. It knows no claims and no messages: two processes that go on with one run at the same time are not
- * kept apart, and an answer is safe only when the run has taken it in.
+ * Stores whole checkpoints. It knows neither claims nor messages: it does not stop two processes from advancing one run at the same time,
+ * and an answer is safe only when the run has taken it in.
  *
- * @typeParam Saved - what the checkpoints hold, where it is more than is named here
+ * @typeParam Saved - the type of the checkpoints, if they hold more than {@link Checkpoint}
  */
 export interface ICheckpointStore<Saved extends Checkpoint = Checkpoint> {
   /** Saves a checkpoint; replaces one with the same id. The run goes on only after the promise has resolved. */

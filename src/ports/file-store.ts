@@ -40,7 +40,7 @@ export interface OpenFiles {
 
 /** The place where an agent's files are. */
 export interface FileStore {
-  /** Whether others see what is written: then a person is asked before. */
+  /** Whether others see what is written. If so, a person is asked before each write. */
   readonly isShared: boolean;
   /** Whether writing is refused. */
   readonly isReadOnly: boolean;

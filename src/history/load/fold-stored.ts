@@ -9,7 +9,7 @@ import { readOwner, readRows } from './lineage.ts';
 import { planLoad, prunedError, type LoadPlan } from './load-plan.ts';
 
 /**
- * Values stay in their stored form. Everything read is verified, from the snapshot on.
+ * Builds the state at a checkpoint, with values in their stored form. Everything read is verified, from the snapshot on.
  * @throws CHECKPOINT_NOT_FOUND, CHECKPOINT_PRUNED, CHECKPOINT_CORRUPT with the newest intact ancestor, CHECKPOINT_VERSION_UNKNOWN,
  * RUN_NOT_FOUND an ancestor is gone, BLOB_NOT_FOUND, BLOB_CORRUPT
  */
@@ -26,7 +26,7 @@ export async function foldStored(store: Store, blobs: BlobStore, run: RunRow, se
   }
 }
 
-/** What was pruned between two reads looks like damage, so what looks like damage is read twice. */
+/** Reads a second time before damage is reported, because pruning that happens between two reads looks like damage. */
 async function foldAgain(store: Store, blobs: BlobStore, known: RunRow, seq: number): Promise<FoldedState> {
   const run = (await store.readRun(known)) ?? known;
   const plan = await planLoad(store, run, seq);
@@ -57,7 +57,7 @@ async function nameIntact(
   if (!CairnError.is(error, 'CHECKPOINT_CORRUPT') || error.data['intact'] !== undefined) return error;
   const first = plan.spans[0]!;
   if (plan.base === undefined) {
-    // Without what was pruned there is nothing to begin from but the snapshot that was passed over.
+    // The earlier checkpoints were pruned, so the only start was the snapshot that could not be used: report its damage.
     return plan.damage !== undefined && first.run.prunedBelow > 0 ? plan.damage : error;
   }
   const before = plan.base.seq - 1;
@@ -74,7 +74,7 @@ function withIntact(error: CairnError, intact: unknown): CairnError {
   return new CairnError('CHECKPOINT_CORRUPT', { ...error.data, intact }, { cause: error.cause });
 }
 
-/** Why the last row read is not the one asked for: a pruned span covers it, or it is lost. */
+/** Explains why the last row read is not the one asked for: it was pruned, or it is lost. */
 async function explainMissing(
   store: Store,
   { run, from, to }: LoadPlan['spans'][number],

@@ -1,4 +1,6 @@
-/** A state as a load builds it: from a snapshot and the rows after it, each verified, with what that cost. */
+/**
+ * A state while it is being loaded: it starts from a snapshot, and each verified row after it is applied. It also counts what that costs.
+ */
 import type { BlobStore } from '../../ports/blobs.ts';
 import type { CheckpointRow, RunRow } from '../../ports/store.ts';
 import { Chain } from '../stored/chain.ts';
@@ -15,10 +17,10 @@ export class FoldedState {
   #rows = 0;
   #ownCost = 0;
   readonly state: StoredState;
-  /** Undefined until the first row. */
+  /** Undefined until the first row is applied. */
   chain: Chain | undefined;
 
-  /** @param base - the snapshot to begin with; its own checkpoint's row comes first, to be verified */
+  /** @param base - the snapshot to start with. The row of its own checkpoint must come first; it is verified but not applied */
   constructor(run: RunRow, blobs: BlobStore, base: DecodedSnapshot | undefined) {
     this.#run = run;
     this.#blobs = blobs;
@@ -26,7 +28,7 @@ export class FoldedState {
     this.state = new StoredState(base?.parseTree() ?? {}, base?.hasTags ?? false);
   }
 
-  /** What the next checkpoint has as its parent. */
+  /** Checksum that the next checkpoint names as its parent. */
   get link(): Uint8Array {
     return this.chain?.link ?? rootChecksum;
   }

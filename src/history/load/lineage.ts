@@ -1,4 +1,4 @@
-/** The line of runs a history goes back through, and its checkpoints in order, page by page (H2, C6). */
+/** The lineage of a run: the run and the ancestors it was forked from. Reads their checkpoints in order, page by page (H2, C6). */
 import { CairnError } from '../../errors.ts';
 import type { CheckpointRow, RunRow, Store } from '../../ports/store.ts';
 import { decodeCheckpoint, rootChecksum, type DecodedCheckpoint } from '../stored/checkpoint.ts';
@@ -11,7 +11,7 @@ export interface LineagePart {
   readonly upTo: number;
 }
 
-/** One verified checkpoint of a history, and the run whose own it is. */
+/** One verified checkpoint and the run that it belongs to, which may be an ancestor. */
 export interface HistoryEntry {
   readonly run: RunRow;
   readonly checkpoint: DecodedCheckpoint;
@@ -26,7 +26,7 @@ export function firstSeqOf(run: RunRow): number {
   return run.parent === undefined ? 0 : run.parent.seq + 1;
 }
 
-/** @throws RUN_NOT_FOUND the run a fork came from is gone */
+/** The run that a fork came from, up to the fork point; undefined for an original. @throws RUN_NOT_FOUND that run is gone */
 export async function readParent(store: Store, run: RunRow): Promise<LineagePart | undefined> {
   if (run.parent === undefined) return undefined;
   const { runId, seq } = run.parent;
@@ -42,7 +42,7 @@ export async function readParent(store: Store, run: RunRow): Promise<LineagePart
 export async function readLineage(store: Store, run: RunRow): Promise<readonly LineagePart[]> {
   const parts: LineagePart[] = [{ run, upTo: run.head }];
   for (let part = await readParent(store, run); part !== undefined; part = await readParent(store, part.run)) {
-    // A fork of an ancestor below that ancestor's own fork point takes nothing of it.
+    // If a fork was made below its ancestor's own fork point, nothing of that ancestor belongs to its history.
     const upTo = Math.min(part.upTo, parts[0]!.upTo);
     parts.unshift({ run: part.run, upTo });
   }
@@ -50,7 +50,7 @@ export async function readLineage(store: Store, run: RunRow): Promise<readonly L
 }
 
 /**
- * The run of a lineage whose own checkpoint a seq is: the parent that a fork from there names.
+ * The run in a lineage that a seq belongs to. A fork at that seq has it as its parent.
  * @throws RUN_NOT_FOUND
  */
 export async function readOwner(store: Store, run: RunRow, seq: number): Promise<RunRow> {
@@ -74,7 +74,10 @@ export async function* readRows(
   }
 }
 
-/** What a checkpoint's successor has as its parent; undefined if nothing tells any more. Not verified: the successor's checksum does that. */
+/**
+ * The checksum that the checkpoint after `seq` names as its parent; undefined if that is no longer known. It is not verified here: the
+ * checksum of that checkpoint covers it.
+ */
 export async function readLink(store: Store, run: RunRow, seq: number): Promise<Uint8Array | undefined> {
   if (seq < 0) return rootChecksum;
   if (seq < firstSeqOf(run)) {
@@ -84,14 +87,14 @@ export async function readLink(store: Store, run: RunRow, seq: number): Promise<
   const [row] = await store.readCheckpoints(run, { from: seq, to: seq, limit: 1 });
   if (row !== undefined) return decodeCheckpoint({ runKey: run.key, seq }, undefined, row).link;
   if (seq >= run.prunedBelow) return undefined;
-  // Where everything before was pruned, the oldest kept checkpoint's snapshot remembers its parent.
+  // If all earlier checkpoints were pruned, the snapshot of the oldest one kept holds this checksum.
   const snapshot = await store.readSnapshot(run, run.prunedBelow);
   return snapshot?.seq === run.prunedBelow ? decodeSnapshot(run.key, snapshot).parent : undefined;
 }
 
 /**
- * The checkpoints of a history with `from <= seq <= to`, ascending through the lineage, each verified against the one before it.
- * What was pruned is left out.
+ * The checkpoints of a history with `from <= seq <= to`, ascending, ancestors first. Each is verified against the one before it. Pruned
+ * checkpoints are left out.
  * @throws CHECKPOINT_CORRUPT, CHECKPOINT_VERSION_UNKNOWN, RUN_NOT_FOUND
  */
 export async function* readHistory(
@@ -109,13 +112,16 @@ export async function* readHistory(
         yield { run: part.run, checkpoint: chain.verify(part.run, row), sizeBytes: row.body.length };
       }
     }
-    // Fork points and heads are never pruned.
+    // Fork points and heads are never pruned, so a missing one is a loss.
     const isWhole = to < part.upTo || to < from || chain?.seq === to;
     if (!isWhole) throw missingError(part.run, Math.max(from, (chain?.seq ?? -1) + 1), chain?.intact);
   }
 }
 
-/** The chain that a row is to continue: the one before it, or a new one at the start and where a fork's first checkpoints were pruned. */
+/**
+ * The chain that a row must continue: from the row before it. A new chain is begun at the start of a history, and where the first
+ * checkpoints of a fork were pruned.
+ */
 async function continueChain(
   store: Store,
   run: RunRow,
@@ -125,7 +131,7 @@ async function continueChain(
 ): Promise<Chain> {
   if (chain !== undefined && row.seq !== run.prunedBelow) return chain;
   const first = Math.max(from, run.prunedBelow);
-  // A fold may begin before the range asked for; any other gap before the first row is a loss.
+  // A folded row may begin before the requested range. Any other gap before the first row is a loss.
   const before = Math.min(decodeOrNothing(run, row)?.fold?.after ?? row.seq - 1, first - 1);
   return new Chain(before, await readLink(store, run, before));
 }

@@ -1,4 +1,4 @@
-/** What a load reads: the newest sound snapshot at or before a checkpoint, and the rows from there (C4, P3). */
+/** Plans what to read for a state: the newest usable snapshot at or before its checkpoint, and the rows after it (C4, P3). */
 import { CairnError } from '../../errors.ts';
 import type { RunRow, Store } from '../../ports/store.ts';
 import { checkpointId } from '../stored/checkpoint.ts';
@@ -12,12 +12,12 @@ export interface Span {
   readonly to: number;
 }
 
-/** What a load reads. */
+/** What to read to load a state. */
 export interface LoadPlan {
   readonly base?: DecodedSnapshot;
-  /** The oldest first; the first begins with the base's own row. */
+  /** Oldest first. The first span begins with the row of the snapshot's own checkpoint. */
   readonly spans: readonly Span[];
-  /** Why a newer snapshot was passed over. */
+  /** Why a newer snapshot could not be used; undefined if none was skipped. */
   readonly damage?: CairnError;
 }
 

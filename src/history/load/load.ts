@@ -11,17 +11,17 @@ export type { LoadCost } from './snapshot-policy.ts';
 export { writeSnapshotOf } from './write-snapshot.ts';
 
 export interface LoadedState {
-  /** Plain, mutable, the caller's own; values revived, blobs resolved. */
+  /** The state as a plain mutable tree that belongs to the caller, with values decoded and blobs read. */
   readonly root: RunTree;
   readonly seq: number;
-  /** What the next checkpoint has as its parent. */
+  /** Checksum that the next checkpoint names as its parent. */
   readonly checksum: Uint8Array;
   readonly cost: LoadCost;
 }
 
 /**
- * Loads the state of a checkpoint, the head by default. Everything read is verified, from the snapshot on.
- * A damaged snapshot is passed over while the deltas it was made from are there.
+ * Loads the state at a checkpoint, by default the head. Everything read is verified, from the snapshot on. A damaged snapshot is skipped if
+ * the deltas that it was made from still exist.
  * @throws CHECKPOINT_NOT_FOUND, CHECKPOINT_PRUNED, CHECKPOINT_CORRUPT with the newest intact ancestor, CHECKPOINT_VERSION_UNKNOWN,
  * RUN_NOT_FOUND an ancestor is gone, BLOB_NOT_FOUND, BLOB_CORRUPT
  */

@@ -1,16 +1,16 @@
-/** When a snapshot is worth its bytes (C4). */
+/** Decides when writing a snapshot pays off (C4). */
 
-/** What reading a checkpoint cost, as far as a snapshot could make it cheaper. */
+/** The cost of reading a checkpoint, as far as a snapshot could reduce it. */
 export interface LoadCost {
   /** Bytes of the rows since the newest snapshot at or before it. */
   readonly deltaBytes: number;
   /** Rows since that snapshot. */
   readonly rows: number;
-  /** Of these, what the run's own rows count for; the rest are its ancestors'. */
+  /** The part of that cost caused by the run's own rows; the rest is caused by its ancestors'. */
   readonly ownCost: number;
-  /** Bytes of the live state, encoded, as of the last time it was known; 0: never. */
+  /** Bytes of the encoded state when it was last measured; 0 if it never was. */
   readonly stateBytes: number;
-  /** The checkpoint of that snapshot; undefined: there is none. */
+  /** Seq of that snapshot; undefined if there is none. */
   readonly snapshotSeq: number | undefined;
 }
 
@@ -20,7 +20,7 @@ export const rowBytes = 1024;
 const dueFactor = 3;
 const dueBytes = 64 * 1024;
 
-/** The cost of reading rows, in bytes of state. */
+/** The cost of reading rows, expressed in bytes of state. */
 export function costOf(deltaBytes: number, rows: number): number {
   return deltaBytes + rows * rowBytes;
 }
@@ -28,8 +28,9 @@ export function costOf(deltaBytes: number, rows: number): number {
 /**
  * Decides for one run when the engine writes a snapshot.
  *
- * A due snapshot takes less than a third of what was read since the one before. So half of it is earned with each commit, and what
- * due snapshots leave over may go into snapshots at pauses: all snapshots together stay within half of the deltas plus 0.5 KiB a row.
+ * A snapshot is due when it is smaller than a third of what was read since the previous one. Each commit earns half of its own cost for
+ * snapshots, so due snapshots leave some of it over, which is spent on snapshots at pauses. In all, snapshots take at most half the bytes
+ * of the deltas plus 0.5 KiB for each row.
  */
 export class SnapshotPolicy {
   #deltaBytes: number;
@@ -46,7 +47,7 @@ export class SnapshotPolicy {
     this.#earnedBytes = cost.ownCost / 2;
   }
 
-  /** After each commit; `deltaBytes` is the size of the row's body. */
+  /** Call after each commit. `deltaBytes` is the size of the row's body. */
   onCommit(deltaBytes: number): void {
     this.#deltaBytes += deltaBytes;
     this.#rows += 1;
@@ -54,25 +55,25 @@ export class SnapshotPolicy {
   }
 
   /**
-   * Whether reading the head costs more than three times the live state plus 64 KiB, by the size last known. Since the state may have
-   * grown since, measure it, tell the policy with `onMeasure`, and ask again before writing.
+   * Whether reading the head costs more than three times the state's last known size plus 64 KiB. The state may have grown since it was
+   * measured: measure it, call `onMeasure`, and ask again before writing.
    */
   get isDue(): boolean {
     return costOf(this.#deltaBytes, this.#rows) > dueFactor * this.#stateBytes + dueBytes;
   }
 
-  /** Whether a snapshot of that size makes a paused run's head cheaper to read, and stays within what was earned. */
+  /** Whether a snapshot of this size makes the head of a paused run cheaper to read and can be paid from what was earned. */
   isWorthAtPause(stateBytes: number): boolean {
     const costNow = this.#snapshotBytes + costOf(this.#deltaBytes, this.#rows);
     return this.#rows > 0 && stateBytes < costNow && stateBytes <= this.#earnedBytes;
   }
 
-  /** The live state was encoded and found to take that many bytes. */
+  /** Call after the state was encoded, with its size in bytes. */
   onMeasure(stateBytes: number): void {
     this.#stateBytes = stateBytes;
   }
 
-  /** A snapshot of that size was written. */
+  /** Call after a snapshot of this size was written. */
   onSnapshot(stateBytes: number): void {
     this.#deltaBytes = 0;
     this.#rows = 0;

@@ -1,4 +1,4 @@
-/** Writes snapshots, off the commit's path (C4). */
+/** Writes snapshots, outside of commits (C4). */
 import { CairnError } from '../../errors.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
 import type { RunKey, RunRow, Store } from '../../ports/store.ts';
@@ -11,10 +11,10 @@ import { tagMarker } from '../stored/resolve-values.ts';
 import { encodeSnapshot } from '../stored/snapshot.ts';
 
 /**
- * Writes a snapshot of a checkpoint whose commit has landed; one that exists is kept.
- * @param checksum - the checkpoint's link, as the chain has it
- * @param root - the state as of that checkpoint; encoded before the first await
- * @returns the size of the encoded state, bytes
+ * Writes a snapshot of a checkpoint that is committed. A snapshot that exists already is kept.
+ * @param checksum - the checkpoint's link in the chain
+ * @param root - the state at that checkpoint; it is encoded before the first await, so it may change afterwards
+ * @returns the size of the encoded state in bytes
  * @throws RUN_NOT_FOUND, CHECKPOINT_NOT_FOUND
  */
 export async function writeSnapshotOf(
@@ -27,7 +27,7 @@ export async function writeSnapshotOf(
   return writeSnapshotText(store, key, seq, checksum, encodeValue(root));
 }
 
-/** The like for a state already encoded. @param treeJson - as `encodeValue` makes it */
+/** Writes a snapshot of a state that is encoded already. @param treeJson - the text made by `encodeValue` */
 export async function writeSnapshotText(
   store: Store,
   key: RunKey,
@@ -41,8 +41,8 @@ export async function writeSnapshotText(
 }
 
 /**
- * The like for a state put together again from what is stored. Values kept as blobs stay blobs, which a live tree does not tell: this is
- * for states that are large enough to hold one (C5).
+ * Writes a snapshot of a state that is first loaded from the store. Values kept in blobs stay in blobs; a live tree no longer shows which
+ * those are. Used for states large enough to hold one (C5).
  * @throws what loading the checkpoint throws
  */
 export async function writeStoredSnapshot(store: Store, blobs: BlobStore, run: RunRow, seq: number): Promise<number> {

@@ -5,7 +5,7 @@ import type { MessageRow, StoredStatus, WaitRow } from '../../ports/store.ts';
 
 export const exportVersion = 1;
 
-/** A run of the exported history's lineage, the oldest first. */
+/** A run in the lineage of the exported history. Runs are listed oldest first. */
 export interface ExportedRun {
   readonly runId: string;
   readonly key: string;
@@ -16,21 +16,21 @@ export interface ExportedRun {
 export interface HeaderLine {
   readonly cairn: 'export';
   readonly v: number;
-  /** Present in one that is masked: it is for reading, and holds no run. */
+  /** Present in a masked export, which is only for reading and cannot be imported. */
   readonly masked?: true;
   readonly runId: string;
   readonly graphId: string;
   readonly graphHash: string;
-  /** As of the last checkpoint exported. */
+  /** The run's status at the last exported checkpoint. */
   readonly status: StoredStatus;
   readonly head: number;
-  /** Seq of the first checkpoint; over 0: what was before it was pruned, and its snapshot comes first. */
+  /** Seq of the first checkpoint. If it is above 0, earlier checkpoints were pruned, and a snapshot of this one comes first. */
   readonly first: number;
   readonly lineage: readonly ExportedRun[];
-  /** Base64. */
+  /** Encoded meta, in base64. */
   readonly meta: string;
   readonly waits: readonly (Omit<WaitRow, 'body'> & { readonly body: string })[];
-  /** Absent in exports from before runs had one. */
+  /** Absent in exports made before runs had schedules. */
   readonly schedule?: Schedule;
 }
 
@@ -49,7 +49,7 @@ export interface BlobLine {
 
 export interface CheckpointLine {
   readonly checkpoint: number;
-  /** Index into the lineage. */
+  /** Index of the checkpoint's run in the lineage. */
   readonly run: number;
   readonly at: number;
   /** 64 hex digits. */
@@ -62,7 +62,7 @@ export interface TagLine {
   readonly seq: number;
 }
 
-/** An answer or a signal that had come and was not yet taken. */
+/** An answer or a signal that no commit had taken yet. */
 export interface MessageLine {
   readonly message: MessageRow['kind'];
   readonly name: string;
@@ -71,14 +71,14 @@ export interface MessageLine {
   readonly at: number;
 }
 
-/** The last line: without it the text was cut off. */
+/** The last line. If it is missing, the text was cut off. */
 export interface EndLine {
   readonly end: number;
 }
 
 export type ExportLine = HeaderLine | SnapshotLine | BlobLine | CheckpointLine | TagLine | MessageLine | EndLine;
 
-/** @throws INPUT_INVALID with the line's number */
+/** Parses one line. @throws INPUT_INVALID with the line's number */
 export function parseLine(text: string, number: number): ExportLine {
   try {
     const line: unknown = JSON.parse(text);
@@ -93,7 +93,7 @@ export function invalidLine(number: number, reason: string, cause?: unknown): Ca
   return new CairnError('INPUT_INVALID', { path: `line ${number}`, reason }, cause === undefined ? {} : { cause });
 }
 
-/** @throws INPUT_INVALID it is no text */
+/** Returns a value that must be a text. @throws INPUT_INVALID */
 export function textOf(value: unknown, number: number): string {
   if (typeof value === 'string') return value;
   throw invalidLine(number, 'a field that must be text is not');

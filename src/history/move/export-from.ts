@@ -1,4 +1,4 @@
-/** Exports a run from a place; to move it, it is closed there as its owner (H4). */
+/** Exports a run from a store. To move a run, it is first closed there, under a claim (H4). */
 import { CairnError } from '../../errors.ts';
 import type { WritePlace } from '../place/place.ts';
 import { takeClaim } from '../place/with-claim.ts';
@@ -6,27 +6,27 @@ import type { ResolvedReference } from '../read/references.ts';
 import { exportMasked } from './export-masked.ts';
 import { exportRun } from './export.ts';
 
-/** What was exported. */
+/** Report of an export. */
 export interface ExportReport {
   readonly runId: string;
   /** The last checkpoint exported. */
   readonly seq: number;
   readonly isMoved: boolean;
-  /** False: values stand there as they are stored, whatever they are called. */
+  /** Whether secrets were masked. If false, values were written as they are stored. */
   readonly isMasked: boolean;
 }
 
-/** How a run is exported. */
+/** Options of an export. */
 export interface ExportAs {
-  /** Closes the run here, so that it goes on only where it is imported: all of it is exported then. */
+  /** Closes the run here, so that it can go on only where it is imported. The whole run is exported then. */
   readonly move?: boolean;
-  /** To be read only: values under names of secrets are masked, and it cannot be imported. */
+  /** Masks values under the names of secrets. The result can be read but not imported. */
   readonly masked?: boolean;
 }
 
 /**
- * The lines of an export, in pieces, and at its end the report.
- * @throws USAGE_INVALID it is to be moved and masked; CLAIM_TAKEN to move a run that somebody works on; as {@link exportRun}
+ * Yields the text of an export in pieces, and returns a report.
+ * @throws USAGE_INVALID both `move` and `masked`; CLAIM_TAKEN to move a run that another worker has; and the errors of {@link exportRun}
  */
 export async function* exportFrom(
   place: WritePlace,

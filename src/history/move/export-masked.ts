@@ -1,4 +1,4 @@
-/** Writes a run as text to be read, and not to be imported: what stands under the name of a secret is masked (H4.1). */
+/** Writes a run as text for reading, with values under the names of secrets masked. It cannot be imported (H4.1). */
 import type { BlobStore } from '../../ports/blobs.ts';
 import type { RunRow, Store } from '../../ports/store.ts';
 import { shown } from '../../state/secrecy/shown.ts';
@@ -13,8 +13,8 @@ const opNames = { s: 'set', d: 'delete', a: 'append', t: 'text' } as const;
 type StoredOp = readonly [kind: keyof typeof opNames, path: readonly string[], value?: unknown];
 
 /**
- * A header, a line for each checkpoint that is kept (why it was made, and what it changed), and the state at the last one.
- * @param upTo - the last checkpoint
+ * Writes a header, one line for each kept checkpoint (why it was made, what it changed), and the state at the last one.
+ * @param upTo - seq of the last checkpoint
  * @throws what loading the checkpoint throws
  */
 export async function* exportMasked(

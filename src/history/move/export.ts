@@ -18,15 +18,15 @@ import { openWaitRows } from '../stored/open-waits.ts';
 export interface ExportOptions {
   /** The last checkpoint to export. Default: the head. */
   readonly upTo?: number;
-  /** Closes the run here, so that it goes on only where it is moved to. Its head is exported, whatever `upTo` says. */
+  /** Close the run here, so that it can go on only where it is moved to. The head is then exported, whatever `upTo` says. */
   readonly close?: { readonly claim: Claim; /** Epoch ms. */ readonly at: number };
 }
 
 /**
- * A run's history up to a checkpoint, its ancestors' part included, with the blobs it names, its tags, and messages not yet taken.
+ * Writes a run's history up to a checkpoint, its ancestors' part included, with its blobs, its tags and the messages not yet taken.
  *
- * To move a run: with `close`, it is closed after its checkpoints are written and before its messages are, so nothing is acknowledged
- * here that does not go along. Until the text is kept safe, the source holds everything: exporting a closed run again gives the same.
+ * With `close`, the run is closed after its checkpoints are written and before its messages are, so no message is accepted here that is not
+ * exported. The store keeps everything until the text is safe: exporting a closed run again gives the same text.
  * @throws what loading the checkpoint throws, BLOB_NOT_FOUND, CLAIM_FENCED
  */
 export async function* exportRun(
@@ -70,7 +70,7 @@ async function* exportLines(
   }
 }
 
-/** What lies before a pruned checkpoint is gone, so a lineage counts from the newest one that has been pruned. */
+/** The runs to export. What lies before a pruned checkpoint is gone, so the lineage starts at the newest run that was pruned. */
 function exportedParts(parts: readonly LineagePart[], head: number): readonly LineagePart[] {
   const within = parts.filter(({ run }) => firstSeqOf(run) <= head);
   const cut = within.findLastIndex(({ run }) => run.prunedBelow > 0);
@@ -96,12 +96,12 @@ function headerOf(run: RunRow, head: number, parts: readonly LineagePart[], root
   };
 }
 
-/** Checksums are of one place and are computed anew where it is written. */
+/** A wait without its checksum: checksums depend on the store, so an import computes new ones. */
 function toWaitLine({ waitId, kind, dueAt, body }: WaitRow): HeaderLine['waits'][number] {
   return { waitId, kind, body: toBase64(body), ...(dueAt === undefined ? {} : { dueAt }) };
 }
 
-/** What was pruned before the first checkpoint is in its snapshot. */
+/** Writes the snapshot of the first checkpoint, which holds what was pruned before it. */
 async function* exportSnapshot(
   store: Store,
   blobs: BlobStore,
@@ -132,7 +132,7 @@ async function* exportCheckpoints(
   }
 }
 
-/** Blobs come before what names them, so that an import never names one it does not have. */
+/** Writes the blobs that a line refers to, before that line, so that an import never refers to a blob it does not have. */
 async function* exportBlobs(
   blobs: BlobStore,
   tenant: string,

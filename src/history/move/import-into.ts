@@ -2,15 +2,15 @@
 import type { WritePlace } from '../place/place.ts';
 import { importRun, type ImportReport } from './import.ts';
 
-/** Whether an import is the run itself or a copy of it. */
+/** Options of an import. */
 export interface ImportAs {
-  /** Keeps its id: it was exported to be moved. */
+  /** Keep the run's id; for an export made with `move`. Default false: import a copy. */
   readonly move?: boolean;
   /** Id of the copy. Default: a new one. */
   readonly runId?: string;
 }
 
-/** @param text - what {@link exportRun} gave, in any pieces. @throws as {@link importRun} */
+/** Imports a run. @param text - the text of {@link exportRun}, in pieces of any size. @throws the errors of {@link importRun} */
 export function importInto(
   { store, blobs, tenant, ids, now }: WritePlace,
   text: AsyncIterable<string>,

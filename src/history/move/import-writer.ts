@@ -1,4 +1,4 @@
-/** Puts the checkpoints of an imported run into a store, under a claim, so that it can be cut off anywhere and repeated (H4). */
+/** Writes the checkpoints of an imported run to a store, under a claim, so that an interrupted import can be repeated (H4). */
 import { CairnError } from '../../errors.ts';
 import type { CheckpointRow, Claim, Commit, SnapshotRow, Store } from '../../ports/store.ts';
 import { encodeCheckpoint, rootChecksum, runKeyOf } from '../stored/checkpoint.ts';
@@ -15,11 +15,11 @@ export interface ImportWriterOptions {
   readonly leaseMs: number;
 }
 
-/** What a run comes alive with. */
+/** What the last commit adds. Until it is written, the run shows as cancelled. */
 type LastWrite = Required<Pick<Commit, 'status' | 'graphHash' | 'openWaits'>>;
 
 const renewEvery = 256;
-/** Nobody goes on with a cancelled run, so this stands until the last checkpoint is there. */
+/** Status of a run whose import is not complete. No worker advances a cancelled run. */
 const unfinished = 'cancelled';
 
 export class ImportWriter {
@@ -33,7 +33,7 @@ export class ImportWriter {
   #last = -1;
   readonly #placeholders: number[] = [];
   #isCreated = false;
-  /** Head of what was there before: written by an import that was cut off, or the same run imported before. */
+  /** Seq up to which checkpoints were there before: from an interrupted import, or an earlier import of the same run. */
   #known = -1;
 
   constructor(store: Store, header: HeaderLine, options: ImportWriterOptions) {
@@ -43,23 +43,23 @@ export class ImportWriter {
     this.runKey = runKeyOf(options.tenant, options.runId);
   }
 
-  /** Before the first checkpoint, if it is the oldest kept of a pruned history. */
+  /** Sets the snapshot of the first checkpoint, if earlier ones were pruned. Call before writing any. */
   beginAt(oldest: SnapshotRow): void {
     this.#oldest = oldest;
   }
 
-  /** @throws RUN_EXISTS, CLAIM_TAKEN */
+  /** Writes one checkpoint. @throws RUN_EXISTS, CLAIM_TAKEN */
   write(row: CheckpointRow): Promise<void> {
     return this.#write(row);
   }
 
-  /** The checkpoint with which the run comes alive: its status and its waits. */
+  /** Writes the last checkpoint, together with the run's real status and its open waits. */
   async writeLast(row: CheckpointRow, { status, graphHash, waits }: Standing): Promise<void> {
     if (row.seq > this.#known) await this.#removePlaceholders();
     await this.#write(row, { status, graphHash, openWaits: waits });
   }
 
-  /** Sets tags, hands over messages, and gives the run free. */
+  /** Sets the tags, posts the messages, and releases the claim. */
   async finish(tags: readonly TagLine[], messages: readonly MessageLine[]): Promise<void> {
     for (const { tag, seq } of tags) await this.#store.tagCheckpoint(this.#runId, { name: tag, seq });
     for (const { message, name, body, at } of messages) {
@@ -69,7 +69,7 @@ export class ImportWriter {
     if (this.#claim !== undefined) await this.#store.releaseClaim(this.#claim);
   }
 
-  /** After a failure: takes away what this import has begun. What a store refuses now, the next try finds. */
+  /** Cleans up after a failure. If the store refuses that now, the next try of the import does it. */
   async abandon(): Promise<void> {
     try {
       if (this.#claim !== undefined) await this.#store.releaseClaim(this.#claim);
@@ -97,7 +97,7 @@ export class ImportWriter {
     });
   }
 
-  /** A store takes a run's checkpoints without gaps; where a span was folded, empty ones stand in until all are there. */
+  /** Writes empty checkpoints for the seqs of a folded span. A store requires gapless seqs; the empty ones are removed at the end. */
   async #fillGap({ seq, at }: CheckpointRow): Promise<void> {
     for (let missing = this.#last + 1; missing < seq; missing++) {
       this.#placeholders.push(missing);
@@ -117,7 +117,9 @@ export class ImportWriter {
     await this.#store.pruneRun({ ...this.#runId, ...nothing, token, remove: this.#placeholders });
   }
 
-  /** A run that moves keeps the seed of its keys; a copy under another id gets its own, so that it sends no key of the original's. */
+  /**
+   * The run's meta. A moved run keeps the seed of its idempotency keys. A copy gets its own, so that it never sends a key of the original.
+   */
   async #metaOf(meta: string): Promise<Uint8Array> {
     const bytes = Buffer.from(meta, 'base64');
     const { tenant, runId } = this.#options;
@@ -159,7 +161,7 @@ export class ImportWriter {
     await this.#store.pruneRun({ ...this.#runId, ...nothing, token, snapshots: [oldest], prunedBelow: oldest.seq });
   }
 
-  /** @throws RUN_EXISTS another history is under this id */
+  /** Checks that a checkpoint that exists already is the same one. @throws RUN_EXISTS another history has this id */
   async #compare(row: CheckpointRow): Promise<void> {
     const [there] = await this.#store.readCheckpoints(this.#runId, { from: row.seq, to: row.seq, limit: 1 });
     if (there !== undefined && Buffer.compare(there.checksum, row.checksum) === 0) return;
@@ -172,7 +174,7 @@ export class ImportWriter {
     return claim;
   }
 
-  /** @throws CLAIM_TAKEN */
+  /** Claims the run if this import has not yet. @throws CLAIM_TAKEN */
   async #requireClaim(): Promise<Claim> {
     if (this.#claim !== undefined) return this.#claim;
     const { workerId, leaseMs } = this.#options;

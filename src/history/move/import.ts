@@ -1,4 +1,4 @@
-/** Reads a run that was exported, into this store (H4). */
+/** Imports an exported run into a store (H4). */
 import { CairnError } from '../../errors.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
 import { isSchedule } from '../../ports/schedule.ts';
@@ -10,11 +10,11 @@ import { headerMeta, ImportedState } from './imported-state.ts';
 
 export interface ImportOptions {
   readonly tenant: string;
-  /** `copy`: a fork with a new id; `move`: the same run, under its own id. */
+  /** `copy`: a fork with a new id. `move`: the same run under its own id. */
   readonly as: 'copy' | 'move';
-  /** For a copy. */
+  /** Id of the copy; required for `copy`. */
   readonly newRunId?: string;
-  /** Who writes: the run is claimed until all of it is there. */
+  /** Id of this worker. It holds a claim on the run until the import is complete. */
   readonly workerId: string;
   /** Default 60,000 ms. */
   readonly leaseMs?: number;
@@ -24,17 +24,17 @@ const defaultLeaseMs = 60_000;
 
 export interface ImportReport {
   readonly runId: string;
-  /** Checkpoints of the run as imported. */
+  /** Number of checkpoints of the imported run. */
   readonly checkpoints: number;
   readonly head: number;
 }
 
 /**
- * Every line is verified before it is written. The run shows as cancelled until its last checkpoint is durable, so nobody goes on with a
- * part of it; an import that was cut off goes on where it stopped when it is repeated.
+ * Imports an exported run. Every line is verified before it is written. The run shows as cancelled until its last checkpoint is durable, so
+ * nobody advances an incomplete run. Repeating an interrupted import continues where it stopped.
  * @param lines - lines of {@link exportRun}, or pieces of them in order
- * @throws INPUT_INVALID a line is no line of an export, the end is missing, or the header says other than the checkpoints; CHECKPOINT_CORRUPT; CHECKPOINT_VERSION_UNKNOWN;
- * RUN_EXISTS another run has the id; CLAIM_TAKEN; USAGE_INVALID a copy without an id
+ * @throws INPUT_INVALID a line is not part of an export, the end is missing, or the header contradicts the checkpoints; CHECKPOINT_CORRUPT;
+ * CHECKPOINT_VERSION_UNKNOWN; RUN_EXISTS another run has this id; CLAIM_TAKEN; USAGE_INVALID a copy without an id
  */
 export async function importRun(
   store: Store,
@@ -74,7 +74,7 @@ export async function importRun(
   }
 }
 
-/** Pieces of text to lines, wherever they were cut. */
+/** Turns pieces of text into lines, wherever the pieces were cut. */
 async function* splitLines(pieces: AsyncIterable<string>): AsyncGenerator<string> {
   let rest = '';
   for await (const piece of pieces) {

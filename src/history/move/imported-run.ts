@@ -1,4 +1,4 @@
-/** A run as an import writes it: verified by the identities it had, sealed under the one it gets (H4, C6). */
+/** A run while it is being imported. Its checkpoints are verified under their old identity and get checksums for the new one (H4, C6). */
 import type { CheckpointRow, SnapshotRow } from '../../ports/store.ts';
 import { decodeJson } from '../../state/values/codec.ts';
 import { Chain } from '../stored/chain.ts';
@@ -32,10 +32,12 @@ export class ImportedRun {
   readonly #state: ImportedState;
   #chain: Chain | undefined;
   #snapshot: DecodedSnapshot | undefined;
-  /** Link of the last checkpoint as it is written here. */
+  /** Link of the last checkpoint under its new identity. */
   #link: Uint8Array = rootChecksum;
   #count = 0;
-  /** Held back until the whole text has been read: with it the run comes alive. */
+  /**
+   * The latest checkpoint, not written yet. The last one is written only after the whole text was read, because it makes the run usable.
+   */
   #held: CheckpointRow | undefined;
   readonly #tags: TagLine[] = [];
   readonly #messages: MessageLine[] = [];
@@ -46,7 +48,7 @@ export class ImportedRun {
     this.#state = state;
   }
 
-  /** @throws INPUT_INVALID, CHECKPOINT_CORRUPT, CHECKPOINT_VERSION_UNKNOWN, RUN_EXISTS, CLAIM_TAKEN */
+  /** Takes the next line. @throws INPUT_INVALID, CHECKPOINT_CORRUPT, CHECKPOINT_VERSION_UNKNOWN, RUN_EXISTS, CLAIM_TAKEN */
   async take(line: ExportLine, number: number): Promise<void> {
     if ('checkpoint' in line) await this.#takeCheckpoint(line, number);
     else if ('snapshot' in line) this.#takeSnapshot(line, number);
@@ -57,7 +59,7 @@ export class ImportedRun {
     } else throw invalidLine(number, 'it is of no known kind');
   }
 
-  /** A copy says in a checkpoint of its own where it came from. Returns how many checkpoints there are. */
+  /** Writes the last checkpoint. A copy gets one more, which records where it came from. @returns the number of checkpoints and the head */
   async finish(isCopy: boolean, number: number): Promise<{ readonly checkpoints: number; readonly head: number }> {
     const held = this.#held;
     const { head, runId } = this.#header;
@@ -112,7 +114,7 @@ export class ImportedRun {
     return encodeSnapshot({ runKey: this.#writer.runKey, seq }, { link: this.#link, parent }, treeJson, hasTags);
   }
 
-  /** The last checkpoint of a copy: where it came from. */
+  /** Makes the last checkpoint of a copy, which records where it came from. */
   #markCopy(held: CheckpointRow, from: { readonly runId: string; readonly seq: number }): CheckpointRow {
     const seq = held.seq + 1;
     const change = JSON.stringify([{ kind: 'fork', from }]);
@@ -121,7 +123,7 @@ export class ImportedRun {
   }
 }
 
-/** Whoever resumes the run reads it: what could not be read would stop it. */
+/** Decodes and checks a message's body. One that cannot be read would stop every resume of the run. */
 function messageBodyOf({ message, body }: MessageLine, number: number): string {
   const base64 = textOf(body, number);
   try {

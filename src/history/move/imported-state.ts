@@ -1,4 +1,7 @@
-/** The state that imported checkpoints make: what the index is told of a run, since no checksum covers an export's header (H4, C6). */
+/**
+ * The state of an imported run, built from its checkpoints. The index rows are derived from it and not from the export's header, which no
+ * checksum covers (H4, C6).
+ */
 import { isDeepStrictEqual } from 'node:util';
 import type { BlobStore } from '../../ports/blobs.ts';
 import type { RunKey } from '../../ports/store.ts';
@@ -12,7 +15,7 @@ import { metaOf, type StoredMeta } from '../stored/stored-meta.ts';
 import { StoredState } from '../stored/stored-state.ts';
 import { openWaitRows } from '../stored/open-waits.ts';
 
-/** How a run stands at its last checkpoint, as the index has it. */
+/** What the index says about a run at its last checkpoint. */
 export interface Standing {
   readonly status: StoredStatus;
   readonly graphHash: string;
@@ -24,24 +27,24 @@ export class ImportedState {
   readonly #run: RunKey;
   #state: StoredState | undefined;
 
-  /** @param run - as it is called here */
+  /** @param run - the run under its new identity */
   constructor(blobs: BlobStore, run: RunKey) {
     this.#blobs = blobs;
     this.#run = run;
   }
 
-  /** @throws CHECKPOINT_CORRUPT the delta does not apply; BLOB_NOT_FOUND, BLOB_CORRUPT */
+  /** Applies one checkpoint. @throws CHECKPOINT_CORRUPT the delta does not apply; BLOB_NOT_FOUND, BLOB_CORRUPT */
   async apply({ key }: { readonly key: string }, checkpoint: DecodedCheckpoint): Promise<void> {
     this.#state ??= new StoredState({}, false);
     await this.#state.apply(this.#blobs, { key, tenant: this.#run.tenant }, checkpoint);
   }
 
-  /** The state at the first checkpoint of a pruned history. @throws CHECKPOINT_CORRUPT */
+  /** Starts with the snapshot of the first checkpoint of a pruned history. @throws CHECKPOINT_CORRUPT */
   beginAt(snapshot: DecodedSnapshot): void {
     this.#state = new StoredState(snapshot.parseTree(), snapshot.hasTags);
   }
 
-  /** @throws INPUT_INVALID the header says otherwise; BLOB_NOT_FOUND, BLOB_CORRUPT */
+  /** What the index is to say. @throws INPUT_INVALID the header says something else; BLOB_NOT_FOUND, BLOB_CORRUPT */
   async standing(header: HeaderLine): Promise<Standing> {
     const { status, graphHash, waits, definition } = this.#state!.root;
     const part = await resolveValues(this.#blobs, this.#run.tenant, structuredClone({ status, graphHash, waits }));
@@ -60,7 +63,7 @@ export class ImportedState {
     return { status: root.status, graphHash: root.graphHash, waits: rows };
   }
 
-  /** Whether the definition that goes along, if one does, is of that graph. */
+  /** Whether the exported definition, if there is one, belongs to the graph with this hash. */
   async #isGraph(header: HeaderLine): Promise<boolean> {
     const { structure } = headerMeta(header);
     if (structure === undefined) return true;
@@ -71,7 +74,7 @@ export class ImportedState {
   }
 }
 
-/** What the header says is kept beside the run. @throws INPUT_INVALID */
+/** The run's meta from the header. @throws INPUT_INVALID */
 export function headerMeta({ meta }: Pick<HeaderLine, 'meta'>): StoredMeta {
   try {
     return metaOf({ key: '', meta: Buffer.from(meta, 'base64') });

@@ -1,4 +1,4 @@
-/** All runs and all waits of a place, page by page. */
+/** Reads all runs and all waits of a store, page by page. */
 import type { OpenWait, RunQuery, RunRow, Store, WaitQuery } from '../../ports/store.ts';
 
 interface Where {
@@ -8,7 +8,7 @@ interface Where {
 
 const pageSize = 200;
 
-/** Runs, newest first. @param query - which of them; default: all. `limit` is the size of a page */
+/** Runs, newest first. @param query - which runs; default: all. `limit` is the page size */
 export async function* readAllRuns(
   { store, tenant }: Where,
   query: Omit<RunQuery, 'tenant' | 'cursor'> = {},
@@ -21,7 +21,7 @@ export async function* readAllRuns(
   } while (cursor !== undefined);
 }
 
-/** Those of a graph, or all, newest first; for what changes runs, which moves them in the list. */
+/** All runs, or those of one graph, newest first, as an array. For code that changes runs, since a change moves a run within the list. */
 export async function collectRuns(place: Where, graphId?: string): Promise<readonly RunRow[]> {
   const runs: RunRow[] = [];
   for await (const run of readAllRuns(place, graphId === undefined ? {} : { graphId })) runs.push(run);

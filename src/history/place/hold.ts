@@ -1,30 +1,31 @@
 /**
- * Runs that nobody goes on with until a person says so: those of a restored copy, of which it is unknown what they did after it was made.
- * To the store a held run is one that somebody has claimed for good, so every store can hold runs, and no worker takes them.
+ * Holds runs: nobody can advance a held run until a person releases it. Runs of a restored backup are held, because it is not known what
+ * they did after the backup was made. To a store, a held run is one with a claim that lasts practically forever, so every store can hold
+ * runs and no worker takes them.
  */
 import { CairnError } from '../../errors.ts';
 import type { RunRow, Store } from '../../ports/store.ts';
 
-/** Who owns held runs. No worker is called so. */
+/** Worker id in the claim of a held run. No real worker has it. */
 const holder = 'held';
-/** A hundred years. */
+/** Lease of a held run: a hundred years, in milliseconds. */
 const heldMs = 100 * 365 * 24 * 3_600_000;
 
-/** Statuses of runs that may go on, or be taken up again by a person. */
+/** Statuses of runs that are not finished for good: they may go on, or a person may resume them. */
 export const openStatuses = ['running', 'paused', 'failed'] as const;
 
 export function isHeld({ claim }: Pick<RunRow, 'claim'>): boolean {
   return claim?.workerId === holder;
 }
 
-/** What a claim of this run is refused with, given who owns it. */
+/** The error for a claim that was refused because `owner` has the run. */
 export function refusalOf(runId: string, owner: string, remainingMs: number): CairnError {
   return owner === holder
     ? new CairnError('RUN_HELD', { runId })
     : new CairnError('CLAIM_TAKEN', { runId, owner, remainingMs });
 }
 
-/** Takes a run from whoever has it, for good. */
+/** Takes a run over from its owner, if any, and holds it. */
 export async function holdRun(store: Store, { tenant, runId, claim }: RunRow): Promise<void> {
   await store.claimRun({
     tenant,
@@ -35,7 +36,7 @@ export async function holdRun(store: Store, { tenant, runId, claim }: RunRow): P
   });
 }
 
-/** Lets a held run go on, for whoever takes it. @returns whether it was held */
+/** Releases a held run, so that anyone may advance it. @returns whether it was held */
 export async function letGo(store: Store, run: RunRow): Promise<boolean> {
   if (!isHeld(run)) return false;
   const { tenant, runId } = run;

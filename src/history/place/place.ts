@@ -1,25 +1,25 @@
-/** Where histories are kept, as those who read and change them are given it. */
+/** A place: the store where histories are kept, with what is needed to read or change them. */
 import type { BlobStore } from '../../ports/blobs.ts';
 import type { Ids } from '../../ports/ids.ts';
 import type { Store } from '../../ports/store.ts';
 
-/** Enough for what only lists. */
+/** A place for code that only lists runs. */
 export interface ReadPlace {
   readonly tenant: string;
   readonly store: Store;
-  /** Whether a worker of this name is known to have died; undefined: not known. */
+  /** Whether the worker with this id is known to be dead; undefined if not known. */
   readonly isWorkerDead: (workerId: string) => boolean | undefined;
-  /** Epoch ms, for ages. */
+  /** The current time in epoch ms, for computing ages. */
   readonly now: () => number;
 }
 
-/** Enough for what reads states: large values are blobs. */
+/** A place for code that reads states: their large values are blobs. */
 export interface StatePlace extends ReadPlace {
   readonly blobs: BlobStore;
 }
 
-/** Enough for what changes histories: it is done as a worker that claims the run. */
+/** A place for code that changes histories. It acts as a worker and claims the run first. */
 export interface WritePlace extends StatePlace {
-  /** Names the worker, and tells whether another has died. */
+  /** Id of that worker, and whether others are dead. */
   readonly ids: Ids;
 }

@@ -1,11 +1,11 @@
-/** Does something to a run as its owner. */
+/** Does something to a run under a claim. */
 import type { Claim, GrantedClaim, RunRow } from '../../ports/store.ts';
 import { refusalOf } from './hold.ts';
 import type { WritePlace } from './place.ts';
 
 const leaseMs = 60_000;
 
-/** Claims a run, taking it over from a worker known to be dead. Whoever calls gives it back. @throws CLAIM_TAKEN, RUN_HELD */
+/** Claims a run; takes it over from a worker that is known to be dead. The caller must release the claim. @throws CLAIM_TAKEN, RUN_HELD */
 export async function takeClaim({ store, ids, isWorkerDead }: WritePlace, run: RunRow): Promise<GrantedClaim> {
   const { tenant, runId } = run;
   const owner = run.claim?.workerId;
@@ -21,7 +21,7 @@ export async function takeClaim({ store, ids, isWorkerDead }: WritePlace, run: R
   return reply;
 }
 
-/** Does something under a claim, and gives it back whatever happens. @throws CLAIM_TAKEN, RUN_HELD */
+/** Calls a function under a claim, and always releases the claim. @throws CLAIM_TAKEN, RUN_HELD */
 export async function withClaim<Result>(
   place: WritePlace,
   row: RunRow,

@@ -1,23 +1,23 @@
-/** The checkpoints of many runs together, newest first. */
+/** Walks through the checkpoints of many runs together, newest first. */
 import { type LogEntry, walkLog } from './log.ts';
 import type { RunRow } from '../../ports/store.ts';
 import type { ReadPlace } from '../place/place.ts';
 
-/** A run's log is read so many at a time: of most runs only the first few are looked at. */
+/** Page size for a run's log. It is small, because of most runs only the first few checkpoints are needed. */
 const pageSize = 20;
 
-/** A place among the checkpoints of all runs, newest first. */
+/** A position in the list of all runs' checkpoints, newest first. */
 export interface Position {
   readonly at: number;
   readonly runId: string;
   readonly seq: number;
 }
 
-/** A checkpoint where it stands among those of all runs. */
+/** A checkpoint in that list. */
 export interface WalkedCheckpoint {
   readonly run: RunRow;
   readonly entry: LogEntry;
-  /** Its time; where clocks went back between checkpoints, an older one counts as no newer than the one after it. */
+  /** Its time for sorting: its own, but never later than that of the run's next checkpoint, since clocks may have gone back in between. */
   readonly at: number;
 }
 
@@ -44,9 +44,9 @@ interface OpenWalk {
   next: WalkedCheckpoint;
 }
 
-/** Checkpoints of all these runs, newest first: the next is always that of the run whose own next is newest. */
+/** Checkpoints of all these runs, newest first. In each step it takes the newest of the runs' next checkpoints. */
 export async function* newestFirst(place: ReadPlace, runs: readonly RunRow[]): AsyncGenerator<WalkedCheckpoint> {
-  // A run says when it was last written to, so its history is read only when its turn comes.
+  // The row of a run says when it was last written, so the run's log need not be opened before that time is reached.
   const waiting = [...runs].sort((a, b) => b.updatedAt - a.updatedAt);
   const open: OpenWalk[] = [];
   for (;;) {

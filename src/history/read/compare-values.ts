@@ -1,10 +1,10 @@
-/** Which values differ between two states, each with its path and both sides. */
+/** Finds the values that differ between two states. */
 import { isDeepStrictEqual } from 'node:util';
 import { isPlainObject } from '../../state/values/plain.ts';
 
-/** A value that differs; a side without the value has no field for it. */
+/** A value that differs, with both sides. A side that lacks the value lacks the field. */
 export interface ValueDifference {
-  /** From the partition on: `scratch`, `artifacts`, `diagnostics`, `input`, `outputs`, `failures`. List items stand under their index. */
+  /** Path from the partition: `scratch`, `artifacts`, `diagnostics`, `input`, `outputs` or `failures`. List items are keyed by index. */
   readonly path: readonly string[];
   readonly before?: unknown;
   readonly after?: unknown;
@@ -12,7 +12,7 @@ export interface ValueDifference {
 
 type Keyed = Readonly<Record<string, unknown>>;
 
-/** Goes into objects and lists, and tells the smallest parts that differ. @param path - where the two stand; default: at the top */
+/** Compares two states recursively and returns the smallest parts that differ. @param path - path of the two values; default: the root */
 export function compareValues(before: Keyed, after: Keyed, path: readonly string[] = []): readonly ValueDifference[] {
   const found: ValueDifference[] = [];
   compareKeyed(before, after, path, found);

@@ -1,4 +1,4 @@
-/** What differs between two checkpoints, of one run or of two (H1). */
+/** Computes the difference between two checkpoints, of one run or of two (H1). */
 import { isDeepStrictEqual } from 'node:util';
 import type { BlobStore } from '../../ports/blobs.ts';
 import type { RunRow, Store } from '../../ports/store.ts';
@@ -11,7 +11,7 @@ export interface CheckpointPlace {
   readonly seq: number;
 }
 
-/** A node whose standing differs; a side where it was not started has no field. */
+/** A node whose state differs. A side on which it was not started lacks the field. */
 export interface NodeDifference {
   readonly path: readonly string[];
   readonly before?: NodeRow;
@@ -22,7 +22,7 @@ export interface CheckpointDifference {
   readonly status?: { readonly before: string; readonly after: string };
   readonly values: readonly ValueDifference[];
   readonly nodes: readonly NodeDifference[];
-  /** Ids of waits open on one side only. */
+  /** Ids of waits that are open on one side only. */
   readonly waits: { readonly closed: readonly string[]; readonly opened: readonly string[] };
 }
 

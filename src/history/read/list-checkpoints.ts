@@ -1,4 +1,4 @@
-/** The checkpoints of all runs as people are shown them, newest first. */
+/** Lists the checkpoints of all runs for people, newest first. */
 import { checkpointId } from '../stored/checkpoint.ts';
 import { isAnswerable } from '../stored/open-waits.ts';
 import { loadState } from '../load/load.ts';
@@ -6,7 +6,7 @@ import { collectRuns } from '../place/all-rows.ts';
 import type { StatePlace } from '../place/place.ts';
 import { isAfter, newestFirst, type Position, type WalkedCheckpoint } from './checkpoint-walk.ts';
 
-/** A checkpoint in a list of those of many runs. */
+/** One checkpoint in this list. */
 export interface ListedCheckpoint {
   readonly checkpointId: string;
   readonly runId: string;
@@ -14,25 +14,25 @@ export interface ListedCheckpoint {
   readonly graphId: string;
   /** Epoch ms. */
   readonly createdAt: number;
-  /** Whether the run was paused there. */
+  /** Whether the run was paused at this checkpoint. */
   readonly isPaused: boolean;
-  /** What was asked there, of a checkpoint at which the run was paused: the first of the questions open. */
+  /** If the run was paused here: the first of its open questions. */
   readonly prompt?: string;
-  /** Whether it is the run's newest. */
+  /** Whether it is its run's newest checkpoint. */
   readonly isHead: boolean;
 }
 
-/** Which checkpoints are listed; conditions hold together. */
+/** Which checkpoints to list; all conditions must hold. */
 export interface CheckpointQuery {
-  /** Only those of runs of this graph. */
+  /** Only checkpoints of this graph's runs. */
   readonly graphId?: string;
-  /** Only those at which a run was paused. */
+  /** Only checkpoints at which a run was paused. */
   readonly isPaused?: boolean;
-  /** Only those that follow this one in the list. */
+  /** Only checkpoints that come after this position in the list. */
   readonly after?: Position;
 }
 
-/** Checkpoints of all runs, newest first, read as they are taken. @throws CHECKPOINT_CORRUPT, BLOB_NOT_FOUND and the like */
+/** Lists checkpoints of all runs, newest first, reading as it goes. @throws CHECKPOINT_CORRUPT, BLOB_NOT_FOUND and the like */
 export async function* listCheckpoints(
   place: StatePlace,
   { graphId, isPaused = false, after }: CheckpointQuery = {},

@@ -1,69 +1,72 @@
-/** The runs of a place as people are shown them, newest first. */
+/** Lists the runs of a store for people, newest first. */
 import type { RunRow, StoredStatus } from '../../ports/store.ts';
 import { readAllRuns } from '../place/all-rows.ts';
 import { isHeld, openStatuses } from '../place/hold.ts';
 import type { ReadPlace } from '../place/place.ts';
 
-/** A run in a list: what its row says, its state unread. */
+/** One run in a list. It is made from the run's row alone, without reading its state. */
 export interface ListedRun {
   readonly runId: string;
   readonly graphId: string;
   readonly status: StoredStatus;
-  /** Seq of its newest checkpoint. */
+  /** Seq of the run's newest checkpoint. */
   readonly head: number;
   /** Epoch ms. */
   readonly createdAt: number;
   /** Epoch ms. */
   readonly updatedAt: number;
-  /** Of a fork: where it goes on from. */
+  /** For a fork: the checkpoint that it was forked from. */
   readonly parent?: { readonly runId: string; readonly seq: number };
-  /** Who works on it now. */
+  /** Id of the worker that has claimed the run; absent if none has. */
   readonly claimedBy?: string;
-  /** It is running by its record, but nobody works on it: its process has died. */
+  /** Whether the run is recorded as running although no live process works on it. */
   readonly isStopped: boolean;
-  /** It was restored from a backup, and nobody goes on with it until it is released. */
+  /** Whether the run was restored from a backup and is held until it is released. */
   readonly isHeld: boolean;
-  /** Whether an answer, a signal or a request to cancel is waiting to be taken. */
+  /** Whether an answer, a signal or a cancel request has not been taken yet. */
   readonly hasMessages: boolean;
 }
 
-/** What a run is shown as: more than its record says. `stopped`: its process has died. `answered`: an answer waits to be taken. `held`: restored, and not released. */
+/**
+ * The status shown to people, which adds to the recorded one. `stopped`: the run's process has died. `answered`: an answer has not been
+ * taken yet. `held`: restored from a backup and not released.
+ */
 export type ShownStatus = StoredStatus | 'stopped' | 'answered' | 'held';
 
-/** Which runs are listed; conditions hold together. */
+/** Which runs to list; all conditions must hold. */
 export interface ListQuery {
-  /** Only runs that are recorded, or shown, as one of these. */
+  /** Only runs with one of these statuses, recorded or shown. */
   readonly status?: readonly ShownStatus[];
   /** Only runs of this graph. */
   readonly graphId?: string;
-  /** Only forks of the run of this id. */
+  /** Only forks of this run. */
   readonly forksOf?: string;
 }
 
-/** What the record may say of those that are shown as something. */
+/** The recorded statuses that a run with this shown status can have. */
 function recordedAs(shown: ShownStatus): readonly StoredStatus[] {
   if (shown === 'held') return openStatuses;
   return [shown === 'stopped' ? 'running' : shown === 'answered' ? 'paused' : shown];
 }
 
-/** Whether nobody works on a run: no lease holds, or its holder has died. */
+/** Whether no live worker has the run: there is no valid claim, or its holder is dead. */
 export function isUnowned({ claim }: RunRow, isWorkerDead: ReadPlace['isWorkerDead']): boolean {
   return claim === undefined || isWorkerDead(claim.workerId) === true;
 }
 
-/** Whether a run is running by its record while nobody works on it. */
+/** Whether a run is recorded as running although no live worker has it. */
 export function isStopped(run: RunRow, isWorkerDead: ReadPlace['isWorkerDead']): boolean {
   return run.status === 'running' && isUnowned(run, isWorkerDead);
 }
 
-/** As people are told it. */
+/** The status shown to people. */
 export function shownStatusOf({ status, isStopped, isHeld, hasMessages }: ListedRun): ShownStatus {
   if (isHeld) return 'held';
   if (isStopped) return 'stopped';
   return status === 'paused' && hasMessages ? 'answered' : status;
 }
 
-/** A run as it stands in a list. */
+/** Makes a list entry from a run's row. */
 export function toListedRun(run: RunRow, isWorkerDead: ReadPlace['isWorkerDead']): ListedRun {
   const { runId, graphId, status, head, createdAt, updatedAt, parent, claim, hasMessages } = run;
   return {
@@ -81,7 +84,7 @@ export function toListedRun(run: RunRow, isWorkerDead: ReadPlace['isWorkerDead']
   };
 }
 
-/** Runs, newest first, read as they are taken. @param pageSize - how many are read at once */
+/** Runs, newest first, reading as it goes. @param pageSize - how many to read at once */
 export async function* listRuns(
   place: ReadPlace,
   { status, graphId, forksOf }: ListQuery = {},

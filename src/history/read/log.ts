@@ -1,4 +1,4 @@
-/** The readable history of a run, newest first, and one checkpoint of it in full (H1, C3). */
+/** The log of a run, newest first, and the details of one checkpoint (H1, C3). */
 import { CairnError } from '../../errors.ts';
 import type { RunRow, Store } from '../../ports/store.ts';
 import type { Change } from '../stored/change.ts';
@@ -15,7 +15,7 @@ import { walkBack } from './walk-back.ts';
 
 export interface LogEntry {
   readonly checkpointId: string;
-  /** The run the checkpoint belongs to: an ancestor, before a fork point. */
+  /** The run that the checkpoint belongs to. Before a fork point it is an ancestor. */
   readonly runId: string;
   readonly seq: number;
   /** Epoch ms; information only. */
@@ -26,18 +26,18 @@ export interface LogEntry {
   readonly sizeBytes: number;
 }
 
-/** Which checkpoints of a run are walked. */
+/** Which checkpoints of a run to walk through. */
 export interface LogOptions {
   /** Only checkpoints with a lower seq. */
   readonly before?: number;
-  /** Goes on past the fork point. */
+  /** Whether to go on past the fork point into the ancestors. */
   readonly includeAncestors?: boolean;
-  /** How many are read at once. Default 200. */
+  /** How many checkpoints to read at once. Default 200. */
   readonly pageSize?: number;
 }
 
 /**
- * Checkpoints of a run, newest first, read as they are taken; what was pruned is left out.
+ * Checkpoints of a run, newest first, reading as it goes. Pruned checkpoints are left out.
  * @throws CHECKPOINT_CORRUPT, CHECKPOINT_VERSION_UNKNOWN, RUN_NOT_FOUND
  */
 export async function* walkLog(store: Store, run: RunRow, options: LogOptions = {}): AsyncGenerator<LogEntry> {
@@ -65,25 +65,25 @@ async function readTagNames(store: Store, run: RunRow): Promise<ReadonlyMap<stri
 }
 
 export interface CheckpointDetails extends LogEntry {
-  /** Id of the checkpoint before it; absent for the first, and where everything before was pruned. */
+  /** Id of the checkpoint before it. Absent for the first, and if everything before it was pruned. */
   readonly parent?: string;
   readonly graphHash: string;
   readonly schemaVersion: number;
   readonly encoding: 'delta' | 'delta and snapshot';
   /** 64 hex digits. */
   readonly checksum: string;
-  /** What it recorded. Where everything before was pruned: all there is. */
+  /** The values that this checkpoint recorded. If everything before it was pruned, that is the whole state. */
   readonly recorded: RecordedValues;
   /**
-   * Whether effects without a result (`hasOpenEffect`) are in doubt: it is the newest checkpoint, and whoever may still have been in
-   * them is gone.
+   * Whether effects without a result (`hasOpenEffect`) are in doubt. They are if this is the newest checkpoint and no process can still be
+   * running them.
    */
   readonly isInDoubt: boolean;
   readonly view: CheckpointView;
 }
 
 /**
- * All there is to say about one checkpoint.
+ * Everything about one checkpoint.
  * @throws CHECKPOINT_NOT_FOUND, CHECKPOINT_PRUNED, CHECKPOINT_CORRUPT, CHECKPOINT_VERSION_UNKNOWN, RUN_NOT_FOUND, BLOB_NOT_FOUND
  */
 export async function showCheckpoint(place: StatePlace, run: RunRow, seq: number): Promise<CheckpointDetails> {
@@ -120,7 +120,7 @@ async function readOne(store: Store, run: RunRow, seq: number): Promise<HistoryE
   return undefined;
 }
 
-/** The checkpoint before one; undefined: it is the first, or everything before it was pruned. */
+/** Seq of the checkpoint before this one; undefined if it is the first or everything before it was pruned. */
 function seqBefore(owner: RunRow, { fold, seq }: DecodedCheckpoint): number | undefined {
   const before = fold?.after ?? seq - 1;
   return before < 0 || seq === owner.prunedBelow ? undefined : before;

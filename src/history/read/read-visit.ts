@@ -1,4 +1,7 @@
-/** What is on record of the last visit of a node: as it stands, or as it stood when the visit ended, for what a visit has inside leaves the live state then. */
+/**
+ * Reads the record of a node's last visit. If the visit has ended, its steps have left the live state, so they are read from just before
+ * its end.
+ */
 import { CairnError } from '../../errors.ts';
 import { applyDelta, type Op } from '../../state/delta.ts';
 import type { FrameTree, NodeRecord, RunTree } from '../../state/tree.ts';
@@ -10,21 +13,22 @@ import type { ResolvedReference } from './references.ts';
 
 export interface RecordedVisit {
   readonly runId: string;
-  /** The checkpoint at which it stood so. */
+  /** Seq of the checkpoint that the record is from. */
   readonly seq: number;
-  /** Node ids from the root, with the names of child runs between them. */
+  /** Node ids from the root and, between them, names of child runs. */
   readonly path: readonly string[];
-  /** What the node's run, or child run, was given. */
+  /** The input of the node's run or child run. */
   readonly input: unknown;
-  /** With the steps, questions and child runs of the visit. */
+  /** The node's record, with the steps, questions and child runs of the visit. */
   readonly record: NodeRecord;
 }
 
 type ReadPlace = Pick<StatePlace, 'store' | 'blobs'>;
 
 /**
- * @param path - of the node
- * @throws USAGE_INVALID nothing is on record of the node, or its outcome was taken over from another run; what {@link loadState} throws
+ * Reads the record of a node's last visit at a checkpoint.
+ * @param path - path of the node
+ * @throws USAGE_INVALID the node has no record, or its outcome was taken over from another run; what {@link loadState} throws
  */
 export async function readVisit(
   place: ReadPlace,
@@ -44,7 +48,7 @@ export async function readVisit(
   const visit = findVisit(before, path);
   if (visit === undefined) return { runId, seq, path, input, record };
   const { status, output, spent } = record;
-  // What it ended with is told of beside what it had inside.
+  // The outcome is added to what the visit held just before its end.
   return {
     runId,
     seq: end,
@@ -62,7 +66,7 @@ function findVisit({ frame }: RunTree, path: readonly string[]): Pick<RecordedVi
   return at === undefined || record === undefined ? undefined : { input: at.input, record };
 }
 
-/** The checkpoint in which a visit ended. */
+/** Finds the checkpoint in which a visit ended. */
 async function findEnd(
   { store }: ReadPlace,
   { run, seq }: ResolvedReference,
@@ -85,7 +89,7 @@ async function findEnd(
   return undefined;
 }
 
-/** The state just before a visit ended, in the midst of the checkpoint in which it did. */
+/** The state just before a visit ended. That is in the middle of a checkpoint's ops. */
 async function stateBefore(
   { store, blobs }: ReadPlace,
   run: ResolvedReference['run'],
@@ -102,7 +106,7 @@ async function stateBefore(
   return root;
 }
 
-/** `frame.nodes.ID`, with `children.NAME.nodes.ID` for each child run below it. */
+/** Whether an op's path leads to this node's record: `frame.nodes.ID`, with `children.NAME.nodes.ID` for each child run. */
 function isRecordOf(at: readonly unknown[], path: readonly string[]): boolean {
   const expected = path.flatMap((part, index) => [index % 2 === 0 ? 'nodes' : 'children', part]);
   return (

@@ -1,33 +1,37 @@
-/** What a checkpoint recorded: the values that came of it, and the results of the steps that ended in it. */
+/** Finds what a checkpoint recorded: changed values, and results of steps. */
 import { isDeepStrictEqual } from 'node:util';
 import type { Amounts } from '../../graph/amounts.ts';
 import type { FrameTree, StepRecord } from '../../state/tree.ts';
 import { compareValues, type ValueDifference } from './compare-values.ts';
 import { viewValues } from './state-view.ts';
 
-/** A step, a question or another call of a node whose record is new or another. */
+/** A step, question or other call of a node whose record is new or has changed. */
 export interface RecordedStep {
-  /** Node ids from the root, with the names of child runs between them, and the step's key last. */
+  /** Node ids from the root and, between them, names of child runs; last, the key of the step. */
   readonly path: readonly string[];
   readonly kind: StepRecord['kind'];
   readonly status: StepRecord['status'];
-  /** Its result. Absent: it has none yet, or it failed. */
+  /** The result. Absent if there is none yet or the step failed. */
   readonly value?: unknown;
   readonly error?: unknown;
-  /** Absent: it cost nothing. */
+  /** The cost by unit. Absent if there was none. */
   readonly spent?: Amounts;
 }
 
 export interface RecordedValues {
-  /** Values that are new, gone or others: from the partition on, or behind the path of a child run. */
+  /** Values that were added, removed or changed. The path begins with the partition, after the path of a child run if there is one. */
   readonly values: readonly ValueDifference[];
   readonly steps: readonly RecordedStep[];
 }
 
-/** Before anything was recorded. */
+/** The state before the first checkpoint. */
 const nothing: FrameTree = { input: undefined, channels: {}, nodes: {} };
 
-/** @param before - the frame at the checkpoint before; undefined: there was none, or it was pruned, so all there is was recorded */
+/**
+ * What was recorded between two states.
+ * @param before - the frame at the previous checkpoint. Undefined if there is none or it was pruned; then the whole state counts as
+ * recorded.
+ */
 export function recordedValues(before: FrameTree | undefined, after: FrameTree): RecordedValues {
   const values: ValueDifference[] = [];
   const steps: RecordedStep[] = [];

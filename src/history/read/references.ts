@@ -1,4 +1,4 @@
-/** Finds runs and checkpoints by the names people give them, like commits: an id, a prefix, `RUN@12`, `RUN@tag`, `RUN@head~2` (H1). */
+/** Resolves names of runs and checkpoints, which work like those of commits: an id, a prefix, `RUN@12`, `RUN@tag`, `RUN@head~2` (H1). */
 import { CairnError } from '../../errors.ts';
 import type { RunRow, Store } from '../../ports/store.ts';
 import { decodeOrNothing } from '../stored/chain.ts';
@@ -6,38 +6,38 @@ import { checkpointId } from '../stored/checkpoint.ts';
 import { readLineage, readOwner } from '../load/lineage.ts';
 
 export interface ResolvedReference {
-  /** As it is while its position is looked up: `run.head` tells whether `seq` is its newest checkpoint. */
+  /** The run's row when the name was resolved. `run.head` tells whether `seq` is its newest checkpoint. */
   readonly run: RunRow;
   readonly seq: number;
 }
 
-/** A checkpoint by run and seq; the seq may be an ancestor's. */
+/** A checkpoint, by run and seq. The seq may belong to an ancestor of the run. */
 export interface CheckpointPosition {
   readonly runId: string;
   readonly seq: number;
 }
 
 /**
- * A checkpoint, or its run: `{ runId, seq }`, which every entry of a list or a log is (without a seq: the newest), or a name: a run's id
- * or its key (the newest checkpoint), `RUN@12`, `RUN@tag`, `RUN@head~2`, or a checkpoint's id.
+ * Names a checkpoint or a run. Either `{ runId, seq }`, as in entries of lists and logs (without a seq it means the newest checkpoint), or
+ * a text: a run's id or key (its newest checkpoint), `RUN@12`, `RUN@tag`, `RUN@head~2`, or a checkpoint's id.
  */
 export type CheckpointName = string | { readonly runId: string; readonly seq?: number };
 
-/** A run by its own name: its id or its key, or as it stands in a list. */
+/** Names a run: its id or key, or an entry of a list. */
 export type RunName = string | { readonly runId: string };
 
-/** How freely a run may be named. */
+/** How a run may be named. */
 export interface NamingOptions {
-  /** Whether the beginning of an id or a key will do. Default true; programs, whose ids may begin alike, say no. */
+  /** Whether the beginning of an id or key is enough. Default true. Programs use false, because their ids may begin alike. */
   readonly byPrefix?: boolean;
 }
 
-/** As many matches as an error lists. */
+/** The most matches that an error lists. */
 const listedMatches = 8;
 
 /**
- * Finds the one run that goes by a name: its id, its key, or a unique prefix of either. An id wins over a key, both over a prefix.
- * @throws RUN_NOT_FOUND, CHECKPOINT_AMBIGUOUS several runs begin like this
+ * Finds the run with this id, this key, or this prefix of either if it is unique. Ids win over keys, and both over prefixes.
+ * @throws RUN_NOT_FOUND, CHECKPOINT_AMBIGUOUS several runs begin with the prefix
  */
 export async function findRun(
   store: Store,
@@ -51,9 +51,9 @@ export async function findRun(
 }
 
 /**
- * Resolves `RUN`, `RUN@SEQ`, `RUN@TAG`, `RUN@head`, any of these with `~N`, and `RUN.SEQ`, where RUN is a name of a run.
- * Ids may hold `@`, `.` and `~` themselves: the longest reading as a run wins, and an exact id before a prefix.
- * The run is the one asked for even where the checkpoint belongs to an ancestor.
+ * Resolves `RUN`, `RUN@SEQ`, `RUN@TAG`, `RUN@head`, each optionally followed by `~N`, and `RUN.SEQ`. RUN is the name of a run. Ids may
+ * contain `@`, `.` and `~`, so the longest part that names a run wins, and an exact id wins over a prefix. The result has the run that was
+ * asked for, even if the checkpoint belongs to an ancestor.
  * @throws RUN_NOT_FOUND, CHECKPOINT_AMBIGUOUS, CHECKPOINT_NOT_FOUND, CHECKPOINT_PRUNED
  */
 export async function resolveReference(
@@ -67,7 +67,7 @@ export async function resolveReference(
   return locate(store, found.run, found.position, text);
 }
 
-/** The same for whatever a program names a checkpoint by. @throws CONFIG_INVALID it is no name; as {@link resolveReference} */
+/** Resolves any form of a checkpoint's name. @throws CONFIG_INVALID it is not a name; and the errors of {@link resolveReference} */
 export async function resolveName(
   store: Store,
   tenant: string,
@@ -83,7 +83,7 @@ export async function resolveName(
   return locate(store, run, seq?.toString(), nameOf(name));
 }
 
-/** The same for a run that is named by itself, not by one of its checkpoints. @throws RUN_NOT_FOUND, CHECKPOINT_AMBIGUOUS */
+/** Resolves the name of a run; names of checkpoints are refused. @throws RUN_NOT_FOUND, CHECKPOINT_AMBIGUOUS */
 export async function resolveRun(
   store: Store,
   tenant: string,
@@ -94,7 +94,7 @@ export async function resolveRun(
   return (await resolveName(store, tenant, { runId: name.runId }, options)).run;
 }
 
-/** As people write it. */
+/** The name as people write it. */
 export function nameOf(name: CheckpointName): string {
   if (typeof name === 'string') return name;
   return name.seq === undefined ? name.runId : `${name.runId}@${name.seq}`;
@@ -105,7 +105,7 @@ interface Found {
   readonly position: string | undefined;
 }
 
-/** Tries all readings as ids before any as a key or a prefix. */
+/** Tries every reading as an id first, then every reading as a key or prefix. */
 async function findByName(
   store: Store,
   tenant: string,
@@ -126,11 +126,11 @@ async function findByName(
 
 interface Reading {
   readonly name: string;
-  /** What follows the `@` or `.`; undefined: the head. */
+  /** The part after the `@` or `.`; undefined means the head. */
   readonly position: string | undefined;
 }
 
-/** All ways to read a reference as a run and a position, the longest run first. */
+/** All ways to split a reference into a run and a position, the longest run first. */
 function readingsOf(text: string): readonly Reading[] {
   const readings: Reading[] = [{ name: text, position: undefined }];
   for (let end = text.length - 1; end > 0; end--) {
@@ -163,7 +163,7 @@ async function locate(
   position: string | undefined,
   reference: string,
 ): Promise<ResolvedReference> {
-  // The newest is always kept.
+  // The newest checkpoint is never pruned.
   if (position === undefined) return { run, seq: run.head };
   const [start = 'head', ...steps] = position.split('~');
   const back = steps.reduce((sum, step) => sum + (step === '' ? 1 : Number(step)), 0);
@@ -176,7 +176,7 @@ async function locate(
   return { run, seq };
 }
 
-/** A tag of the run or of an ancestor within its history; the name `head`; a number. A tag comes before a number of the same name. */
+/** The seq of the word `head`, of a tag of the run or of an ancestor, or of a number. A tag wins over a number. */
 async function findStart(store: Store, run: RunRow, name: string): Promise<number | undefined> {
   if (name === 'head') return run.head;
   for (const part of [...(await readLineage(store, run))].reverse()) {
@@ -186,7 +186,7 @@ async function findStart(store: Store, run: RunRow, name: string): Promise<numbe
   return /^\d{1,15}$/.test(name) ? Number(name) : undefined;
 }
 
-/** @throws CHECKPOINT_PRUNED naming what remains, CHECKPOINT_NOT_FOUND */
+/** Checks that a checkpoint was not pruned. @throws CHECKPOINT_PRUNED names what is kept, CHECKPOINT_NOT_FOUND */
 async function requireKept(store: Store, run: RunRow, seq: number): Promise<void> {
   const owner = await readOwner(store, run, seq);
   const [row] = await store.readCheckpoints(owner, { from: seq, to: owner.head, limit: 1 });

@@ -1,4 +1,4 @@
-/** Lets runs go on that were restored from a backup, and says what is open in them. */
+/** Releases runs that were restored from a backup, and reports which of their effects are in doubt. */
 import { CairnError } from '../../errors.ts';
 import type { RunRow } from '../../ports/store.ts';
 import { loadState } from '../load/load.ts';
@@ -7,18 +7,21 @@ import { isHeld, letGo } from '../place/hold.ts';
 import type { StatePlace } from '../place/place.ts';
 import { viewState } from './state-view.ts';
 
-/** A run that may go on again. */
+/** A run that was released. */
 export interface ReleasedRun {
   readonly runId: string;
   readonly graphId: string;
   readonly status: string;
-  /** Seq of its newest checkpoint: what it did after that, before the store was lost, may be done again, under the same keys. */
+  /**
+   * Seq of the newest checkpoint. What the run did after it, before the original store was lost, may be done again with the same
+   * idempotency keys.
+   */
   readonly head: number;
-  /** Nodes whose effect had begun by then and has no result: they are in doubt, as after a crash. */
+  /** Nodes whose effect had begun and has no result. They are in doubt, as after a crash. */
   readonly inDoubt: readonly string[];
 }
 
-/** @throws USAGE_INVALID it is not held */
+/** Releases a run. @throws USAGE_INVALID the run is not held */
 export async function releaseRun(place: StatePlace, run: RunRow): Promise<ReleasedRun> {
   const { runId, graphId, status, head } = run;
   const { store, blobs } = place;

@@ -1,4 +1,4 @@
-/** The values of a run at a checkpoint, or a part of them. */
+/** Reads the values of a run at a checkpoint, or a part of them. */
 import { CairnError } from '../../errors.ts';
 import type { RunTree } from '../../state/tree.ts';
 import { loadState } from '../load/load.ts';
@@ -7,10 +7,10 @@ import type { ResolvedReference } from './references.ts';
 import { formatPath } from './state-path.ts';
 import { viewState, type CheckpointView, type StateValues } from './state-view.ts';
 
-/** What a run holds at a checkpoint: its values, and what it had cost by then, where that was told. */
+/** The values of a run at a checkpoint, and its cost up to there if any was reported. */
 export type StateAt = StateValues & Pick<CheckpointView, 'spent' | 'saved'>;
 
-/** @throws what {@link loadState} throws */
+/** Reads the values at a checkpoint. @throws what {@link loadState} throws */
 export async function readStateAt(
   { store, blobs }: Pick<StatePlace, 'store' | 'blobs'>,
   { run, seq }: ResolvedReference,
@@ -18,13 +18,13 @@ export async function readStateAt(
   return stateOf((await loadState(store, blobs, run, seq)).root);
 }
 
-/** The like of a tree that is at hand. */
+/** The values of a state that is already loaded. */
 export function stateOf(root: RunTree): StateAt {
   const { state, spent, saved } = viewState(root);
   return { ...state, ...(spent && { spent }), ...(saved && { saved }) };
 }
 
-/** A part of a value: a key of an object, a place in a list (from its end if negative). */
+/** The part of a value under a key: a property of an object, or an item of a list (counted from the end if negative). */
 function partOf(value: unknown, key: string): { readonly value: unknown } | undefined {
   if (Array.isArray(value))
     return /^-?\d+$/.test(key) && Math.abs(Number(key)) <= value.length
@@ -35,7 +35,10 @@ function partOf(value: unknown, key: string): { readonly value: unknown } | unde
   return { value: (value as Readonly<Record<string, unknown>>)[key] };
 }
 
-/** The part of a state under these keys. @param reference - for the message. @throws USAGE_INVALID there is none, and what there is */
+/**
+ * The part of a state under these keys. @param reference - the path, for the message. @throws USAGE_INVALID there is no such part; lists
+ * those there are
+ */
 export function pickPart(state: unknown, keys: readonly string[], reference: string): unknown {
   let value = state;
   for (const [index, key] of keys.entries()) {

@@ -1,7 +1,7 @@
-/** Dotted paths into the state, as people write them: `scratch.plan.title`, with `\.` for a dot within a key. */
+/** Dotted paths into a state as people write them: `scratch.plan.title`, with `\.` for a dot within a key. */
 import { CairnError } from '../../errors.ts';
 
-/** Reads `scratch.plan.title` into its keys. @throws USAGE_INVALID a key is empty */
+/** Splits `scratch.plan.title` into its keys. @throws USAGE_INVALID a key is empty */
 export function parsePath(text: string): readonly string[] {
   const keys = [''];
   for (const [, escaped, plain] of text.matchAll(/\\(.)|(.)/gsu)) {

@@ -1,4 +1,4 @@
-/** What a user sees as "the checkpoint": a view computed from the tree, the same for every dialect (C9). */
+/** What users see of a checkpoint: a view computed from the stored tree, the same for every dialect (C9). */
 import type { Amounts } from '../../graph/amounts.ts';
 import { outputsOfSteps } from '../../state/channels/channels.ts';
 import type {
@@ -14,34 +14,34 @@ import type {
 
 type Keyed = Readonly<Record<string, unknown>>;
 
-/** The values of a run by partition. */
+/** The values of a run, by partition. */
 export interface StateValues {
   readonly input: unknown;
   readonly scratch: Keyed;
   readonly artifacts: Keyed;
   readonly diagnostics: Keyed;
-  /** The last recorded output of each node of the run's own graph, by node id. */
+  /** Output of each node's last completed visit, by node id. Only nodes of the run's own graph, not of child runs. */
   readonly outputs: Keyed;
-  /** The error of each node of the run's own graph whose last visit failed, by node id. */
+  /** Error of each node whose last visit failed, by node id. Only nodes of the run's own graph. */
   readonly failures: Keyed;
 }
 
 export interface NodeRow {
-  /** Node ids from the root, with the name of the child run between them. */
+  /** Node ids from the root and, between them, names of child runs. */
   readonly path: readonly string[];
   readonly status: NodeStatus;
   readonly visits: number;
   readonly attempt: number;
   readonly error?: unknown;
-  /** Its effect was started and has no result on record: whoever started it is in it, or it is in doubt. */
+  /** Whether its effect was started and has no recorded result. It is either still running or in doubt. */
   readonly hasOpenEffect: boolean;
-  /** Its recorded steps by status; absent: it has none. */
+  /** Number of its recorded steps, by status; absent if there are none. */
   readonly steps?: Readonly<Partial<Record<StepRecord['status'], number>>>;
-  /** How many of its calls were retired from the state. Absent: none. */
+  /** Number of its calls that were retired from the state; absent if there are none. */
   readonly retired?: number;
-  /** How many items each of its lists holds; absent: it has none. */
+  /** Number of items in each of its lists; absent if it has none. */
   readonly lists?: Readonly<Record<string, number>>;
-  /** What its last visit has cost, and what of that a fork took over. Absent: nothing. */
+  /** Cost of its last visit, and (`saved`) the part of it that a fork took over; absent if there was none. */
   readonly spent?: Amounts;
   readonly saved?: Amounts;
 }
@@ -50,17 +50,17 @@ export interface CheckpointView {
   readonly status: RunStatus;
   readonly graphHash: string;
   readonly state: StateValues;
-  /** Every node that was started, children's after their parent. */
+  /** Every node that was started. Nodes of a child run come after their parent. */
   readonly nodes: readonly NodeRow[];
   readonly waits: readonly (WaitRecord & { readonly waitId: string })[];
-  /** Errors that failed the run, by node path joined with `/`. */
+  /** Errors that made the run fail, by the node's path joined with `/`. */
   readonly failures: Keyed;
-  /** What the run has cost, and what a fork took over. Absent: nothing. */
+  /** Cost of the run, and (`saved`) what a fork took over; absent if there was none. */
   readonly spent?: Amounts;
   readonly saved?: Amounts;
 }
 
-/** Computes the view. Values are those of the tree, not copies. */
+/** Computes the view. It shares values with the tree and does not copy them. */
 export function viewState(root: RunTree): CheckpointView {
   return {
     status: root.status,
@@ -87,7 +87,7 @@ export function viewValues({ input, channels, nodes }: FrameTree): StateValues {
   return {
     input,
     scratch: channels['scratch'] ?? {},
-    // What a node wrote under a name stands before an output that is to be seen under it.
+    // An artifact that a node wrote wins over an output shown under the same name.
     artifacts: { ...Object.fromEntries(named), ...channels['artifacts'] },
     diagnostics: channels['diagnostics'] ?? {},
     outputs: Object.fromEntries(outputs),

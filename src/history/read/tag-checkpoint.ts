@@ -1,16 +1,16 @@
-/** Names of checkpoints, as people give them; pruning keeps what has one. */
+/** Tags: names that people give to checkpoints. Pruning keeps tagged checkpoints. */
 import { CairnError } from '../../errors.ts';
 import type { RunRow, Store } from '../../ports/store.ts';
 import type { ResolvedReference } from './references.ts';
 
-/** A name that a checkpoint has. */
+/** A tag and the checkpoint that has it. */
 export interface Tag {
   readonly runId: string;
   readonly name: string;
   readonly seq: number;
 }
 
-/** Names that would be read as something else in `RUN@name`. */
+/** Names that would mean something else in `RUN@name`. */
 const reserved = /^(?:head|\d+)$|[@~.]/;
 const longestName = 200;
 
@@ -20,7 +20,7 @@ function faultOf(name: string): string | undefined {
   return reserved.test(name) ? 'it would be read as another checkpoint' : undefined;
 }
 
-/** Before anything is looked for. @throws ID_INVALID it would be read as another checkpoint */
+/** Checks a name before anything is looked up. @throws ID_INVALID it would be read as another checkpoint */
 export function checkTagName(name: string): void {
   const reason = faultOf(name);
   if (reason !== undefined)
@@ -32,13 +32,13 @@ export function checkTagName(name: string): void {
     });
 }
 
-/** Sets or moves a name that was checked. @throws CHECKPOINT_NOT_FOUND */
+/** Sets or moves a tag whose name was checked. @throws CHECKPOINT_NOT_FOUND */
 export async function tagCheckpoint(store: Store, { run, seq }: ResolvedReference, name: string): Promise<Tag> {
   await store.tagCheckpoint(run, { name, seq });
   return { runId: run.runId, name, seq };
 }
 
-/** Takes a name from the run, whichever of its checkpoints has it. @throws CHECKPOINT_NOT_FOUND none has */
+/** Removes a tag from a run. @throws CHECKPOINT_NOT_FOUND the run has no such tag */
 export async function removeTag(store: Store, run: RunRow, name: string): Promise<Tag> {
   const tag = (await store.readTags(run)).find((each) => each.name === name);
   if (tag === undefined) throw new CairnError('CHECKPOINT_NOT_FOUND', { checkpoint: `${run.runId}@${name}` });

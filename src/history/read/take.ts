@@ -1,6 +1,6 @@
-/** The beginning of something long, for doors that show a page of it. */
+/** Takes the first items of a long sequence, for commands that show one page. */
 
-/** At most so many of the items, and whether there are more. No more than one is read beyond them. */
+/** The first `limit` items, and whether there are more. At most one item is read beyond the limit. */
 export async function takeSome<Item>(
   items: AsyncIterable<Item>,
   limit: number,

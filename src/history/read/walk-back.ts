@@ -1,4 +1,4 @@
-/** The checkpoints of a history, newest first, read in windows: how logs and searches for the newest of something go through it. */
+/** Reads the checkpoints of a history newest first, in windows. Logs and searches for the newest match use it. */
 import type { RunRow, Store } from '../../ports/store.ts';
 import { readHistory, type HistoryEntry } from '../load/lineage.ts';
 
@@ -6,15 +6,15 @@ import { readHistory, type HistoryEntry } from '../load/lineage.ts';
 export interface WalkRange {
   readonly from: number;
   readonly to: number;
-  /** How many are read at once. Default 200. */
+  /** How many checkpoints to read at once. Default 200. */
   readonly pageSize?: number;
 }
 
-/** So many seqs are looked through at once, at most, where most of their checkpoints were pruned. */
+/** The most seqs to look through at once where most checkpoints were pruned. */
 const widestWindow = 10_000;
 
 /**
- * Checkpoints from `to` down to `from`, through the lineage, read as they are taken; what was pruned is left out.
+ * Checkpoints from `to` down to `from`, through the ancestors, reading as it goes. Pruned checkpoints are left out.
  * @throws CHECKPOINT_CORRUPT, CHECKPOINT_VERSION_UNKNOWN, RUN_NOT_FOUND
  */
 export async function* walkBack(
@@ -29,7 +29,7 @@ export async function* walkBack(
     const window: HistoryEntry[] = [];
     for await (const entry of readHistory(store, run, { from, to })) window.push(entry);
     yield* window.reverse();
-    // Where spans were pruned a window holds fewer rows than seqs, so the next one is wider.
+    // Where checkpoints were pruned, a window holds fewer rows than seqs, so the next one is made wider.
     width = window.length < width / 2 ? Math.min(width * 2, widestWindow) : pageSize;
     to = from - 1;
   }

@@ -1,4 +1,4 @@
-/** Keeps of each graph's runs what settings say, and no more (D17 to D22). */
+/** Removes runs and checkpoints that the settings of their graph do not keep (D17 to D22). */
 import { CairnError } from '../../errors.ts';
 import type { RunRow } from '../../ports/store.ts';
 import { firstSeqOf } from '../load/lineage.ts';
@@ -9,13 +9,13 @@ import { newestFirst } from '../read/checkpoint-walk.ts';
 import { addNamed, collectBlobs } from './collect-blobs.ts';
 import { pruneRun } from './prune.ts';
 
-/** What is kept of the runs of a graph, and how long: as in the section `checkpoint` of a workflow or the configuration. */
+/** What to keep of a graph's runs, and how long: the section `checkpoint` of a workflow or of the configuration. */
 export interface CleanUpSettings {
-  /** Over all runs of the graph the newest so many checkpoints are kept. Default 10. */
+  /** How many checkpoints to keep, the newest over all runs of the graph. Default 10. */
   readonly max_per_workflow?: number;
-  /** A run that ended longer ago is removed whole. Default 86,400. */
+  /** A run that ended longer ago than this is removed. Default 86,400. */
   readonly ttl_seconds?: number;
-  /** false: older checkpoints of paused runs are pruned too. Default true. */
+  /** Whether to keep all checkpoints of paused runs. If false, their older ones are pruned too. Default true. */
   readonly keep_paused?: boolean;
 }
 
@@ -25,25 +25,25 @@ export const cleanUpDefaults: Required<CleanUpSettings> = {
   keep_paused: true,
 };
 
-/** The settings of all graphs, or those of the graph of a run; undefined: nobody has said that any of its runs should go. */
+/** The settings for all graphs, or a function that gives those of a run's graph. Undefined means that nothing may be removed. */
 export type SettingsFor = CleanUpSettings | ((run: RunRow) => Promise<CleanUpSettings | undefined>);
 
 export interface CleanUpOptions {
   /** Only runs of this graph. */
   readonly graphId?: string;
-  /** Only tells what would go. */
+  /** Only report what would be removed. */
   readonly dryRun?: boolean;
 }
 
-/** What a clean-up did; in a dry run, what it would do. */
+/** Report of a clean-up; in a dry run, of what it would do. */
 export interface CleanUpReport {
-  /** Runs that ended longer ago than their settings keep them. */
+  /** Runs that ended longer ago than their settings allow. */
   readonly removed: readonly { readonly runId: string; readonly graphId: string; readonly endedAt: number }[];
-  /** Runs whose older checkpoints were pruned; in a dry run, how many would be at most. */
+  /** Runs whose older checkpoints were pruned. In a dry run, `checkpoints` is an upper bound. */
   readonly pruned: readonly { readonly runId: string; readonly graphId: string; readonly checkpoints: number }[];
-  /** How many large values went that nothing refers to any more, and that are older than a day. */
+  /** Number of large values removed: nothing refers to them, and they are older than a day. */
   readonly blobs: number;
-  /** Runs that somebody works on, or that others were forked from: they were left as they are. */
+  /** Runs that were left alone because a worker has them or because they have forks. */
   readonly left: readonly { readonly runId: string; readonly because: 'busy' | 'forked' }[];
 }
 
@@ -53,7 +53,7 @@ function hasEnded({ status }: RunRow): boolean {
   return status !== 'running' && status !== 'paused';
 }
 
-/** How many of each run's newest checkpoints are among the newest of all. */
+/** For each run, how many of its checkpoints are among the newest of all. */
 async function countNewest(
   place: WritePlace,
   runs: readonly RunRow[],
@@ -74,7 +74,7 @@ class CleanUp {
   readonly #place: WritePlace;
   readonly #settingsFor: SettingsFor;
   readonly #isDry: boolean;
-  /** What removed rows named: blobs that may be needed no more. */
+  /** Hashes in removed rows: blobs that may not be needed any more. */
   readonly #named = new Set<string>();
 
   constructor(place: WritePlace, settingsFor: SettingsFor, isDry: boolean) {
@@ -83,7 +83,7 @@ class CleanUp {
     this.#isDry = isDry;
   }
 
-  /** @param runs - all runs of one graph, newest first: so a fork comes before what it was forked from */
+  /** Cleans up the runs of one graph. @param runs - all of them, newest first, so that forks come before their originals */
   async clean(runs: readonly RunRow[]): Promise<void> {
     const [newest] = runs;
     if (newest === undefined) return;
@@ -103,13 +103,13 @@ class CleanUp {
       if (run.status !== 'running') await this.#prune(run, Math.max(1, counts.get(run.runId) ?? 0));
   }
 
-  /** Removes what only removed rows named. @returns how many blobs */
+  /** Removes blobs that only removed rows referred to. @returns their number */
   async collect(): Promise<number> {
     const { store, blobs, tenant } = this.#place;
     return this.#named.size === 0 ? 0 : collectBlobs(store, blobs, tenant, this.#named);
   }
 
-  /** @returns whether the run is gone */
+  /** Removes a run. @returns whether it is gone */
   async #remove(run: RunRow): Promise<boolean> {
     const { runId, graphId, updatedAt: endedAt, tenant } = run;
     const { store } = this.#place;
@@ -139,13 +139,13 @@ class CleanUp {
     if (isDone && checkpoints > 0) this.report.pruned.push({ runId, graphId, checkpoints });
   }
 
-  /** @returns whether it was done: a run that is busy or forked from is left alone */
+  /** Calls `act`; a run that a worker has, or that has forks, is left alone. @returns whether it was done */
   async #attempt(runId: string, act: () => Promise<void>): Promise<boolean> {
     try {
       await act();
       return true;
     } catch (error) {
-      // Somebody else may have removed it meanwhile.
+      // Another process may have removed the run meanwhile.
       if (CairnError.is(error, 'RUN_NOT_FOUND')) return false;
       const isForked = CairnError.is(error, 'HISTORY_HAS_FORKS');
       if (!isForked && !CairnError.is(error, 'CLAIM_TAKEN', 'RUN_HELD')) throw error;
@@ -155,7 +155,7 @@ class CleanUp {
   }
 }
 
-/** @throws STORE_* as the store; CHECKPOINT_CORRUPT a history is damaged: it is left as it is */
+/** Cleans up a store. @throws STORE_* as the store; CHECKPOINT_CORRUPT a history is damaged, and is left as it is */
 export async function cleanUpPlace(
   place: WritePlace,
   settingsFor: SettingsFor,

@@ -8,16 +8,14 @@ import { asBuffer } from '../stored/checksum.ts';
 import { firstSeqOf } from '../load/lineage.ts';
 import { readSnapshotText } from '../stored/snapshot.ts';
 
-/** Young blobs are spared: a run puts one before it commits what names it. */
+/** Blobs younger than this are spared, because a run stores a blob before it commits the reference to it. */
 const sparedMs = 24 * 3_600_000;
 const pageRows = 256;
 
-/** Whatever stands for a blob in a stored text, its hash is in it: as a value, as a file, in a node's own output. */
+/** Matches the hashes in a stored text. However a blob is referred to (as a value, a file or a node's output), its hash is in the text. */
 const hashes = /(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])/g;
 
-/**
- * Every text that a run has stored: its row, checkpoints, snapshots, open waits and messages. Those of its ancestors are their own.
- */
+/** Every text stored for a run: its row, checkpoints, snapshots, open waits and messages. Its ancestors' texts belong to them. */
 async function* textsOf(store: Store, run: RunRow): AsyncGenerator<string> {
   const text = (bytes: Uint8Array): string => asBuffer(bytes).toString('latin1');
   yield text(run.meta);
@@ -37,8 +35,8 @@ async function* textsOf(store: Store, run: RunRow): AsyncGenerator<string> {
 }
 
 /**
- * Adds the hashes that a run's own rows name, those of blobs among them: to be asked before the run, or a part of it, is removed. Where its
- * history is too damaged to be read, what could be read is added.
+ * Adds the hashes in a run's own rows, which include those of its blobs. Call before the run, or a part of it, is removed. If the history
+ * is damaged, what can be read of it is added.
  */
 export async function addNamed(store: Store, key: RunKey, named: Set<string>): Promise<void> {
   const run = await store.readRun(key);
@@ -50,7 +48,7 @@ export async function addNamed(store: Store, key: RunKey, named: Set<string>): P
   }
 }
 
-/** Blobs old enough to go, page by page. */
+/** Lists the blobs that are old enough to be removed. */
 async function listOld(blobs: BlobStore, tenant: string, among: ReadonlySet<string> | undefined): Promise<Set<string>> {
   const old = new Set<string>();
   let cursor: string | undefined;
@@ -63,11 +61,11 @@ async function listOld(blobs: BlobStore, tenant: string, among: ReadonlySet<stri
 }
 
 /**
- * Removes blobs of a tenant that are older than a day and that no run names. What runs store is read until each of them was found, or all
- * is read; where nothing is old enough, nothing is.
+ * Removes blobs of a tenant that are older than a day and that no run refers to. It reads runs until each of these blobs was found or all
+ * runs were read. If no blob is old enough, no run is read.
  *
- * @param among - only these; default: all
- * @returns how many were removed
+ * @param among - only these blobs; default: all
+ * @returns the number removed
  */
 export async function collectBlobs(
   store: Store,
@@ -76,7 +74,7 @@ export async function collectBlobs(
   among?: ReadonlySet<string>,
 ): Promise<number> {
   const old = await listOld(blobs, tenant, among);
-  // Rows first: what most runs share stands there, and they are quick to read.
+  // Rows are read first: they are quick to read and hold the blobs that most runs share.
   for await (const { meta } of readAllRuns({ store, tenant })) {
     if (old.size === 0) return 0;
     for (const [hash] of asBuffer(meta).toString('latin1').matchAll(hashes)) old.delete(hash);

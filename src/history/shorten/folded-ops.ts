@@ -1,4 +1,4 @@
-/** The ops of several checkpoints made into those of one, in which nothing is written that is overwritten later (C8). */
+/** Combines the ops of several checkpoints into those of one, without values that are overwritten later (C8). */
 import type { BlobStore } from '../../ports/blobs.ts';
 import { applyDelta } from '../../state/delta.ts';
 import { isPlainObject } from '../../state/values/plain.ts';
@@ -8,11 +8,11 @@ type Path = readonly string[];
 type Kind = 's' | 'd' | 'a' | 't';
 type AnyOp = readonly [Kind, Path, unknown?];
 
-/** What the span did to one place of the tree. */
+/** What a span of checkpoints did to one place of the tree. */
 interface Place {
-  /** The value that replaced what was there, under `v`. */
+  /** The value that replaced the old one, wrapped as `{ v }`. */
   set?: { v: unknown };
-  /** Whether what was there before the span was deleted. */
+  /** Whether the value from before the span was deleted. */
   isDeleted?: boolean;
   items?: unknown[];
   text?: string;
@@ -21,14 +21,14 @@ interface Place {
 
 const createPlace = (): Place => ({ children: new Map() });
 
-/** Gathers ops in order. The tree they are based on must stay what it is until the result is taken. */
+/** Collects ops in order. The tree passed to the constructor must not change until `take` is called. */
 export class FoldedOps {
   readonly #before: object;
   readonly #blobs: BlobStore;
   readonly #tenant: string;
   readonly #root: Place = createPlace();
 
-  /** @param before - the stored state before the span; only asked what keys it has */
+  /** @param before - the stored state before the span; only its keys are used */
   constructor(before: object, blobs: BlobStore, tenant: string) {
     this.#before = before;
     this.#blobs = blobs;
@@ -55,14 +55,14 @@ export class FoldedOps {
     else place.text = (place.text ?? '') + (value as string);
   }
 
-  /** The ops of the whole span. */
+  /** The combined ops of the whole span. */
   take(): readonly AnyOp[] {
     const ops: AnyOp[] = [];
     emit(this.#root, [], ops);
     return ops;
   }
 
-  /** An op inside a value that the span itself has written. */
+  /** Applies an op inside a value that the span itself has written. */
   async #change(holder: { v: unknown }, [kind, rest, value]: AnyOp): Promise<void> {
     const op: AnyOp = kind === 'd' ? ['d', ['v', ...rest]] : [kind, ['v', ...rest], value];
     await inlineGrownBlob(holder, this.#blobs, this.#tenant, op);
@@ -83,7 +83,7 @@ function childOf(holder: Place, key: string): Place {
   return place;
 }
 
-/** A key that was deleted and set again stands at the end of its object, so it is taken out and put in again here too. */
+/** Sets a key. If the span deleted the key before, it must end up last in its object, so it is removed and added again here. */
 function replace(holder: Place, key: string, value: unknown): void {
   const known = holder.children.get(key);
   const isDeleted = known?.isDeleted === true;

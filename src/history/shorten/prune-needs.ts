@@ -1,4 +1,4 @@
-/** Which checkpoints of a run pruning must keep (C8). */
+/** Finds the checkpoints of a run that pruning must keep (C8). */
 import type { BlobStore } from '../../ports/blobs.ts';
 import type { RunRow, Store } from '../../ports/store.ts';
 import type { FrameTree, RunTree } from '../../state/tree.ts';
@@ -8,18 +8,18 @@ import { loadState } from '../load/load.ts';
 import { viewState } from '../read/state-view.ts';
 
 export interface PruneOptions {
-  /** Keeps each checkpoint whose seq is a multiple of it. */
+  /** Keep each checkpoint whose seq is a multiple of this number. */
   readonly keepEvery?: number;
-  /** Keeps so many of the newest. Default 1: the head. */
+  /** Keep this many of the newest checkpoints. Default 1: the head. */
   readonly keepLast?: number;
-  /** Of what nothing needs, only these may go. Default: all of it. */
+  /** Of the checkpoints that nothing needs, remove only these. Default: all. */
   readonly only?: readonly number[];
 }
 
 export interface PruneNeeds {
-  /** Everything before it goes. */
+  /** Seq of the oldest checkpoint to keep. */
   readonly oldest: number;
-  /** Seqs of the run's own checkpoints from the oldest on that stay as they are, ascending. */
+  /** Seqs of the run's own checkpoints that stay unchanged, from the oldest on, ascending. */
   readonly kept: readonly number[];
 }
 
@@ -28,8 +28,9 @@ const outcomeKinds = new Set(['settle', 'retry', 'step', 'replay']);
 const forkPage = 500;
 
 /**
- * Chosen checkpoints are the head, the newest ones, tags, fork points and every k-th; and, since they may be forked from, the states
- * that what is open in them sees. Of the others, what holds an effect's outcome or opened what is still open stays too.
+ * Which checkpoints to keep. Chosen are the head, the newest ones, tagged ones, fork points and every k-th. A chosen checkpoint can be
+ * forked from, so the states that its open activations see are chosen too. Of the others, those stay that hold an effect's outcome or
+ * opened something that is still open.
  */
 export async function readPruneNeeds(
   store: Store,
@@ -68,7 +69,7 @@ async function choose(
     const droppable = new Set(only);
     for (let seq = first; seq <= run.head; seq++) if (!droppable.has(seq)) chosen.add(seq);
   }
-  // What an earlier pruning folded away cannot be chosen any more.
+  // A checkpoint that earlier pruning removed can no longer be chosen.
   return existing(store, run, chosen);
 }
 
@@ -81,16 +82,16 @@ async function existing(store: Store, run: RunRow, seqs: ReadonlySet<number>): P
   return found;
 }
 
-/** Adds the checkpoints whose states are seen by what is open in chosen ones, and so on back. */
+/** Adds the checkpoints whose states the open activations of chosen ones see, and so on backwards. */
 async function addSeen(store: Store, blobs: BlobStore, run: RunRow, first: number, chosen: Set<number>): Promise<void> {
   for (const seq of chosen) {
-    // A set visits what is added to it while it is walked.
+    // A set's iteration also visits items that are added meanwhile.
     const { root } = await loadState(store, blobs, run, seq);
     for (const seen of viewsOf(root.frame)) if (seen >= first && seen <= run.head) chosen.add(seen);
   }
 }
 
-/** Seqs whose states open activations see (E9). */
+/** Seqs of the checkpoints whose state an open activation sees (E9). */
 function viewsOf(frame: FrameTree): number[] {
   return Object.values(frame.nodes).flatMap(({ view, children, fired }) => [
     ...(view === undefined || fired !== undefined ? [] : [view]),
@@ -98,7 +99,7 @@ function viewsOf(frame: FrameTree): number[] {
   ]);
 }
 
-/** Whether a part of a change opened a wait or an intent that is still open. */
+/** Returns a test: did a part of a change open a wait or an intent that is still open? */
 function openPartsOf(root: RunTree): (part: Change[number]) => boolean {
   const view = viewState(root);
   const waits = new Set(view.waits.map(({ waitId }) => waitId));
@@ -110,7 +111,7 @@ function openPartsOf(root: RunTree): (part: Change[number]) => boolean {
     (kind === 'intent' && intents.has(JSON.stringify(node)));
 }
 
-/** Whether a fork from before it would take something over from it (X2). */
+/** Whether a fork from an earlier checkpoint would take over something from this one (X2). */
 function holdsOutcome(change: Change): boolean {
   return change.some(
     ({ kind, effect = '' }) => kind === 'answer' || (outcomeKinds.has(kind) && effectClasses.has(effect)),
@@ -127,7 +128,7 @@ async function* readForks(store: Store, run: RunRow): AsyncGenerator<RunRow> {
   } while (cursor !== undefined);
 }
 
-/** All runs that go back to this one, forks of forks included. */
+/** All forks of a run, forks of forks included. */
 async function listForks(store: Store, run: RunRow): Promise<readonly RunRow[]> {
   const found: RunRow[] = [];
   for await (const fork of readForks(store, run)) found.push(fork, ...(await listForks(store, fork)));

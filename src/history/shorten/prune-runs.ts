@@ -1,4 +1,4 @@
-/** Prunes runs as their owner, and removes what nothing refers to any more (C8, C5). */
+/** Prunes runs under a claim, and removes blobs that nothing refers to any more (C8, C5). */
 import { CairnError } from '../../errors.ts';
 import type { RunRow } from '../../ports/store.ts';
 import { collectRuns } from '../place/all-rows.ts';
@@ -9,13 +9,13 @@ import { isUnowned } from '../read/list-runs.ts';
 import { addNamed, collectBlobs } from './collect-blobs.ts';
 import { planPrune, pruneRun, type PruneReport } from './prune.ts';
 
-/** Which checkpoints stay besides those that are needed. */
+/** Which checkpoints to keep besides those that are needed. */
 export interface KeepOptions {
-  /** Keeps each checkpoint whose seq is a multiple of it. */
+  /** Keep each checkpoint whose seq is a multiple of this number. */
   readonly keepEvery?: number;
-  /** Keeps so many of the newest. Default 1: the head. */
+  /** Keep this many of the newest checkpoints. Default 1: the head. */
   readonly keepLast?: number;
-  /** Only tells what would go, but for large values: nothing is changed. */
+  /** Only report which checkpoints would be removed. Large values are not reported. */
   readonly dryRun?: boolean;
 }
 
@@ -24,12 +24,12 @@ export interface PrunedRun extends PruneReport {
   readonly runId: string;
 }
 
-/** What pruning did. */
+/** Report of pruning. */
 export interface PrunedRuns {
   readonly pruned: readonly PrunedRun[];
-  /** Runs that somebody works on: they were left as they are. */
+  /** Runs that were left alone because a worker has them. */
   readonly busy: readonly string[];
-  /** How many large values went that nothing refers to any more, and that are older than a day; in a dry run 0. */
+  /** Number of large values removed: nothing refers to them, and they are older than a day. 0 in a dry run. */
   readonly blobs: number;
 }
 
@@ -48,7 +48,7 @@ async function pruneOne(
   return { runId: row.runId, ...report };
 }
 
-/** Prunes one run, with the large values that only it named. @throws CLAIM_TAKEN, CHECKPOINT_CORRUPT */
+/** Prunes one run, and removes large values that only it referred to. @throws CLAIM_TAKEN, CHECKPOINT_CORRUPT */
 export async function pruneOneRun(place: WritePlace, run: RunRow, options: KeepOptions = {}): Promise<PrunedRuns> {
   const { store, blobs, tenant } = place;
   const named = new Set<string>();
@@ -58,7 +58,7 @@ export async function pruneOneRun(place: WritePlace, run: RunRow, options: KeepO
   return { pruned: [pruned], busy: [], blobs: collected };
 }
 
-/** Prunes every run, and removes every large value that nothing refers to, left by whomever. @throws CHECKPOINT_CORRUPT */
+/** Prunes every run, and removes every large value that nothing refers to. @throws CHECKPOINT_CORRUPT */
 export async function pruneAllRuns(place: WritePlace, options: KeepOptions = {}): Promise<PrunedRuns> {
   const pruned: PrunedRun[] = [];
   const busy: string[] = [];

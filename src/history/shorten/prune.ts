@@ -1,4 +1,4 @@
-/** Makes a history shorter without changing any state that is kept (C8). */
+/** Shortens a history without changing any state that is kept (C8). */
 import { CairnError } from '../../errors.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
 import type { CheckpointRow, Claim, RunRow, SnapshotRow, Store } from '../../ports/store.ts';
@@ -15,22 +15,22 @@ import type { StoredState } from '../stored/stored-state.ts';
 export type { PruneOptions } from './prune-needs.ts';
 
 export interface PruneReport {
-  /** Checkpoints that are gone. */
+  /** Number of checkpoints removed. */
   readonly removed: number;
-  /** Which those are: first and last seq of each stretch of them, ascending. */
+  /** First and last seq of each removed stretch, ascending. */
   readonly spans: readonly { readonly from: number; readonly to: number }[];
-  /** Seq of the oldest checkpoint kept. */
+  /** Seq of the oldest checkpoint that is kept. */
   readonly oldest: number;
 }
 
 const conflictRetries = 3;
 
 /**
- * Removes what is before the oldest needed checkpoint, and folds each span of unneeded ones after it into one row, the last of the span.
- * All of it happens in one atomic write, under the caller's claim; a fork registered meanwhile makes it start again.
+ * Removes the checkpoints before the oldest one needed, and combines each later span of unneeded ones with the checkpoint after it into one
+ * row. It is one atomic write, under the caller's claim. If a fork is made meanwhile, it starts again.
  *
- * Needed are the head, the newest `keepLast`, each `keepEvery`-th, tags, fork points, what opened open waits and intents and the
- * states they see, and outcomes of `write`, `external` and `human` work after the oldest.
+ * Needed are: the head, the newest `keepLast`, each `keepEvery`-th, tagged ones, fork points, those that opened waits or intents that are
+ * still open, those whose state such open work sees, and those with outcomes of `write`, `external` and `human` work.
  * @throws CLAIM_FENCED, CHECKPOINT_CORRUPT: a damaged history is left as it is
  */
 export async function pruneRun(
@@ -53,7 +53,7 @@ export async function pruneRun(
   }
 }
 
-/** What pruning a run would do; nothing is changed. @throws CHECKPOINT_CORRUPT */
+/** Reports what pruning a run would do, without doing it. @throws CHECKPOINT_CORRUPT */
 export async function planPrune(
   store: Store,
   blobs: BlobStore,
@@ -123,16 +123,16 @@ async function snapshotOldest(
   return encodeSnapshot({ runKey: run.key, seq }, { link, parent }, treeJson, treeJson.includes(tagMarker));
 }
 
-/** Walks the checkpoints after the oldest kept one and gathers spans of unneeded ones. */
+/** Walks through the checkpoints after the oldest one kept, and collects spans of unneeded ones. */
 class SpanWalk {
   readonly removed: number[] = [];
   readonly folds: CheckpointRow[] = [];
   readonly #blobs: BlobStore;
   readonly #run: RunRow;
   readonly #kept: ReadonlySet<number>;
-  /** The state before the span at hand. */
+  /** The state before the current span. */
   readonly #state: StoredState;
-  /** The checkpoint before the span. */
+  /** The checkpoint before the current span. */
   #before: { readonly seq: number; readonly link: Uint8Array };
   #span: DecodedCheckpoint[] = [];
 
@@ -160,7 +160,7 @@ class SpanWalk {
     this.#before = checkpoint;
   }
 
-  /** The head is always kept, so every span is closed by a kept checkpoint. */
+  /** Ends the current span. The head is always kept, so a kept checkpoint ends every span. */
   async #closeSpan(): Promise<void> {
     const span = this.#span.splice(0);
     const last = span.at(-1);

@@ -1,4 +1,4 @@
-/** Removes one checkpoint: the newest with its whole run, another by folding it into the one after it (C8). */
+/** Removes one checkpoint. The newest is removed with its whole run; another is combined with the one after it (C8). */
 import { CairnError } from '../../errors.ts';
 import type { RunRow } from '../../ports/store.ts';
 import { checkpointId } from '../stored/checkpoint.ts';
@@ -12,20 +12,20 @@ import { readPruneNeeds } from './prune-needs.ts';
 import { pruneRun } from './prune.ts';
 import { removeRun } from './remove-run.ts';
 
-/** What went. */
+/** What was removed. */
 export interface RemovedCheckpoint {
   readonly checkpointId: string;
   readonly runId: string;
-  /** `run`: it was the newest, and the run is gone with its history. `checkpoint`: only it. */
+  /** `run`: it was the newest checkpoint, so the whole run was removed. `checkpoint`: only this checkpoint was. */
   readonly removed: 'run' | 'checkpoint';
 }
 
-/** Seqs that go together: an inner checkpoint is pruned into the one after it; the oldest just goes. */
+/** Seqs to combine: an inner checkpoint is combined with the one after it; the oldest is removed by itself. */
 function spanOf(run: RunRow, seq: number): readonly number[] {
   return seq === Math.max(firstSeqOf(run), run.prunedBelow) ? [seq] : [seq, seq + 1];
 }
 
-/** Why a checkpoint must stay; undefined: it need not. */
+/** Why a checkpoint must be kept; undefined if it may be removed. */
 async function findNeed(place: WritePlace, run: RunRow, seq: number): Promise<string | undefined> {
   const { store, blobs } = place;
   const tag = (await store.readTags(run)).find((each) => each.seq === seq);
@@ -40,7 +40,7 @@ async function findNeed(place: WritePlace, run: RunRow, seq: number): Promise<st
   return isNextKept ? `checkpoint ${seq + 1}, which it would be pruned into, is needed as it is` : undefined;
 }
 
-/** @throws CHECKPOINT_NEEDED, HISTORY_HAS_FORKS, CLAIM_TAKEN, CHECKPOINT_CORRUPT */
+/** Removes a checkpoint. @throws CHECKPOINT_NEEDED, HISTORY_HAS_FORKS, CLAIM_TAKEN, CHECKPOINT_CORRUPT */
 export async function removeCheckpoint(place: WritePlace, { run, seq }: ResolvedReference): Promise<RemovedCheckpoint> {
   const { store, blobs, tenant } = place;
   const owner = await readOwner(store, run, seq);

@@ -1,19 +1,19 @@
-/** Removes runs with all that belongs to them. */
+/** Removes runs with everything that belongs to them. */
 import { CairnError } from '../../errors.ts';
 import { readAllRuns } from '../place/all-rows.ts';
 import { isHeld } from '../place/hold.ts';
 import type { StatePlace } from '../place/place.ts';
 import { addNamed, collectBlobs } from './collect-blobs.ts';
 
-/** What went with a run. */
+/** What was removed with a run. */
 export interface RemovedRuns {
   /** Ids of the runs removed, forks first. */
   readonly removed: readonly string[];
-  /** How many large values went with them: those that no other run has, and that are older than a day. */
+  /** Number of large values removed: no other run refers to them, and they are older than a day. */
   readonly blobs: number;
 }
 
-/** The run and its forks at any depth, those that nothing is forked from first. */
+/** The run and all its forks at any depth, those without forks of their own first. */
 async function readFamily(place: StatePlace, runId: string): Promise<readonly string[]> {
   const families: (readonly string[])[] = [];
   for await (const fork of readAllRuns(place, { parentRunId: runId }))
@@ -21,7 +21,7 @@ async function readFamily(place: StatePlace, runId: string): Promise<readonly st
   return [...families.flat(), runId];
 }
 
-/** @param runId - its id. @throws RUN_NOT_FOUND, CLAIM_TAKEN, RUN_HELD; HISTORY_HAS_FORKS runs were forked from it, and they are to stay */
+/** Removes a run. @param runId - its id. @throws RUN_NOT_FOUND, CLAIM_TAKEN, RUN_HELD; HISTORY_HAS_FORKS it has forks that are to stay */
 export async function removeRun(
   place: StatePlace,
   runId: string,

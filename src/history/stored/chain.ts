@@ -1,10 +1,10 @@
-/** The chain of checksums that ties each checkpoint to the one before it (C6). */
+/** Verifies the chain of checksums that links each checkpoint to the one before it (C6). */
 import { CairnError } from '../../errors.ts';
 import type { CheckpointRow } from '../../ports/store.ts';
 import { checkpointId, decodeCheckpoint, type DecodedCheckpoint } from './checkpoint.ts';
 import type { DecodedSnapshot } from './snapshot.ts';
 
-/** The run a row belongs to, as far as its identity goes. */
+/** The part of a run's row that checksums depend on. */
 export interface KeyedRun {
   readonly key: string;
 }
@@ -15,23 +15,23 @@ export class Chain {
   #link: Uint8Array | undefined;
   #runKey: string | undefined;
 
-  /** @param seq - the checkpoint before the first row; @param link - its link; undefined: the first row cannot be verified */
+  /** @param seq - the checkpoint before the first row. @param link - its link; if undefined, the first row cannot be verified */
   constructor(seq: number, link: Uint8Array | undefined) {
     this.#seq = seq;
     this.#link = link;
   }
 
-  /** The last checkpoint that passed. */
+  /** Seq of the last verified checkpoint. */
   get seq(): number {
     return this.#seq;
   }
 
-  /** Its link. */
+  /** Link of the last verified checkpoint. */
   get link(): Uint8Array | undefined {
     return this.#link;
   }
 
-  /** The id of the newest checkpoint that passed; undefined: none did. */
+  /** Id of the last verified checkpoint; undefined if there is none. */
   get intact(): string | undefined {
     return this.#runKey === undefined ? undefined : checkpointId(this.#runKey, this.#seq);
   }
@@ -51,8 +51,8 @@ export class Chain {
   }
 
   /**
-   * Begins at the checkpoint a verified snapshot stands for, whose row is verified by what the snapshot remembers of its parent. A
-   * folded row has another parent by now; that it covers what the snapshot stands for is all that is asked of it here.
+   * Starts a chain at the checkpoint of a verified snapshot. The snapshot holds the link of that checkpoint's parent, so the row can be
+   * verified without reading the parent. A folded row has another parent by now; of it, only its range is checked.
    * @throws CHECKPOINT_CORRUPT, CHECKPOINT_VERSION_UNKNOWN
    */
   static from(run: KeyedRun, row: CheckpointRow, snapshot: DecodedSnapshot): Chain {
@@ -71,7 +71,7 @@ export class Chain {
       return decodeCheckpoint({ runKey: run.key, seq: row.seq }, this.#link, row);
     } catch (error) {
       if (!CairnError.is(error, 'CHECKPOINT_CORRUPT')) throw error;
-      // A row that follows a gap cannot fit either; what is missing is the better news.
+      // A row after a gap does not fit either. The missing checkpoint is then the better explanation.
       const isGap = row.seq > this.#seq + 1 && decodeOrNothing(run, row)?.fold?.after !== this.#seq;
       if (isGap) throw missingError(run, this.#seq + 1, this.intact);
       throw this.#corrupt(run, row.seq, String(error.data['reason']), error.cause);
@@ -89,13 +89,13 @@ export class Chain {
   }
 }
 
-/** A checkpoint that must be there is not. */
+/** The error for a checkpoint that must exist but does not. */
 export function missingError(run: KeyedRun, seq: number, intact: string | undefined): CairnError {
   const data = { checkpoint: checkpointId(run.key, seq), reason: 'it is missing' };
   return new CairnError('CHECKPOINT_CORRUPT', intact === undefined ? data : { ...data, intact });
 }
 
-/** A row as far as it can be read without its parent. */
+/** Decodes a row without verifying it against its parent; undefined if it cannot be read. */
 export function decodeOrNothing(run: KeyedRun, row: CheckpointRow): DecodedCheckpoint | undefined {
   try {
     return decodeCheckpoint({ runKey: run.key, seq: row.seq }, undefined, row);

@@ -1,16 +1,16 @@
-/** The small readable reason of a checkpoint (C3): one event with parts. */
+/** The reason why a checkpoint was made: an event with one or more parts, small and readable (C3). */
 import type { Amounts } from '../../graph/amounts.ts';
 
 export type ChangeKind =
   /** A run was admitted. */
   | 'start'
-  /** An attempt settled; the visit is over. */
+  /** An attempt settled and its visit is over. */
   | 'settle'
   /** An attempt failed and will be tried again. */
   | 'retry'
   /** A write or external activation or step is about to start. */
   | 'intent'
-  /** An intent was given back unused (SIGTERM). */
+  /** An intent was withdrawn unused, as on SIGTERM. */
   | 'withdraw'
   /** A step's result was recorded. */
   | 'step'
@@ -18,40 +18,40 @@ export type ChangeKind =
   | 'wait'
   /** A wait was closed: by an answer, a due time, a signal, or the run's end. */
   | 'answer'
-  /** A signal came before it was asked for, and is kept. */
+  /** A signal came before any node waited for it, and is kept. */
   | 'signal'
-  /** ctx.save. */
+  /** `ctx.save` was called. */
   | 'save'
-  /** ctx.retire took earlier calls out of the live state. */
+  /** `ctx.retire` removed earlier calls from the live state. */
   | 'retire'
-  /** ctx.append added items to a list of a composed node. */
+  /** `ctx.append` added items to a list. */
   | 'append'
-  /** A recorded event that a node told. */
+  /** A node emitted a recorded event. */
   | 'event'
-  /** A recorded outcome of an ancestor was taken over (X2). */
+  /** The recorded outcome of an ancestor was taken over (X2). */
   | 'replay'
   | 'fork'
-  /** A failed or cancelled run goes on, or a run goes on under another graph. */
+  /** A failed or cancelled run was resumed, or a run was resumed under another graph. */
   | 'resume'
   | 'pause'
   | 'cancel'
   /** The run ended. */
   | 'end'
-  /** Several checkpoints pruned into one. */
+  /** Pruning combined several checkpoints into this one. */
   | 'fold';
 
 export interface ChangePart {
   readonly kind: ChangeKind;
-  /** Node ids from the root; child frames and map items included. */
+  /** Node ids from the root. Names of child runs and keys of map items are included. */
   readonly node?: readonly string[];
-  /** Absent: the first. */
+  /** Number of the visit. Absent: the first. */
   readonly visit?: number;
-  /** Visits of the nodes above it, outermost first. Absent: first visits. */
+  /** Visits of the nodes that contain this one, outermost first. Absent if all are first visits. */
   readonly outer?: readonly number[];
-  /** Of a step: after how many saves. Absent: none. */
+  /** For a step: how many saves came before it. Absent if none. */
   readonly saves?: number;
   readonly attempt?: number;
-  /** Effect class. Absent from a `settle`: pure. */
+  /** Effect class. Absent in a `settle` of a pure node. */
   readonly effect?: string;
   readonly status?: string;
   /** Key of a step. */
@@ -62,26 +62,28 @@ export interface ChangePart {
   readonly name?: string;
   /** Hash of the activation's or step's input. */
   readonly hash?: string;
-  /** Channels read, when the node does not declare them. */
+  /** Channels that were read, if the node does not declare its reads. */
   readonly reads?: readonly string[];
-  /** Absent from a `settle` of a pure node that ran: less than one. */
+  /** Duration in milliseconds. Absent in the `settle` of a pure node that took less than 1 ms. */
   readonly durationMs?: number;
-  /** Of a `settle`, `replay` or `step`: what the visit or step has cost, all its attempts together; and where that was recorded that a fork took over. */
+  /**
+   * For `settle`, `replay` and `step`: the cost by unit of all attempts of the visit or step; and (`spared`) what of it a fork took over.
+   */
   readonly spent?: Amounts;
   readonly spared?: Amounts;
-  /** Of a `resume`: the budgets that it set. */
+  /** For `resume`: the budgets that it set. */
   readonly budget?: Amounts;
   readonly wait?: string;
-  /** Who answered, settled or resumed. Of a `retry`: `when`, if the policy's function was asked. */
+  /** Who answered, settled or resumed. For `retry`: `when` if the function of the policy decided. */
   readonly by?: string;
   /** For `replay`: where the outcome was recorded. For `fork`: the fork point. */
   readonly from?: { readonly runId: string; readonly seq: number };
   readonly graphHash?: string;
-  /** For `start` and `resume`: the library's version, and the W3C trace context of whoever called. */
+  /** For `start` and `resume`: the library's version, and the caller's W3C trace context. */
   readonly version?: string;
   readonly traceparent?: string;
   readonly error?: { readonly code: string; readonly message: string };
-  /** For `resume` and `fork`: what differs, human readable. For `event`: the event, as plain JSON. */
+  /** For `resume` and `fork`: what differs, in words. For `event`: the event, as plain JSON. */
   readonly detail?: unknown;
 }
 

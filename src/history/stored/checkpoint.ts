@@ -9,29 +9,29 @@ import { tagMarker } from './resolve-values.ts';
 
 export const formatVersion = 1;
 
-/** What one checkpoint holds, besides its place in the chain. */
+/** The content of one checkpoint, without its position in the chain. */
 export interface CheckpointContent {
   /** Epoch ms; information only. */
   readonly at: number;
   readonly change: Change;
-  /** JSON text of the ops that lead from the state of the checkpoint before to this one's. */
+  /** JSON text of the ops that turn the previous checkpoint's state into this one's. */
   readonly delta: string;
-  /** JSON text of updates as given, by node path, where a reducer made something else of them (X2). */
+  /** JSON text of updates as the node gave them, by node path. Only updates that a reducer changed are listed (X2). */
   readonly given?: string;
 }
 
-/** Who a checkpoint is: the short stable name of its run, and its number. */
+/** Identifies a checkpoint: the run's short stable name, and the seq. */
 export interface CheckpointIdentity {
   /** 16 hex digits. */
   readonly runKey: string;
   readonly seq: number;
 }
 
-/** What pruning left of a span of checkpoints (C8): this row stands for all of `after + 1 … seq`. */
+/** Marks a row that pruning made of a span of checkpoints: it stands for `after + 1 … seq` (C8). */
 export interface Fold {
   /** The kept checkpoint that the delta is based on. */
   readonly after: number;
-  /** The checksum of the checkpoint that stood here, which the next one has as its parent. */
+  /** Checksum of the checkpoint that stood here before, which the next checkpoint names as its parent. */
   readonly covers: Uint8Array;
 }
 
@@ -40,18 +40,18 @@ export interface DecodedCheckpoint {
   /** Epoch ms; information only. */
   readonly at: number;
   readonly change: Change;
-  /** The delta's ops, values still in their stored form. */
+  /** The ops of the delta, with values in their stored form. */
   readonly ops: readonly unknown[];
-  /** Updates as given by node path, in their stored form; undefined if there are none. */
+  /** Updates as the node gave them, by node path, in stored form; undefined if there are none. */
   readonly given: unknown;
-  /** How much a fork from here must look at: open waits, failures, what a fork brought and is not used yet. Undefined: not known. */
+  /** How many open waits, failures and unused recorded outcomes a fork from here must consider; undefined if not known. */
   readonly pending?: number;
-  /** Whether stored values may hold type tags; if not, they are what they stand for. */
+  /** Whether stored values may contain type tags. If not, they need no decoding. */
   readonly hasTags: boolean;
   readonly fold?: Fold;
   /** Size of the body's text. */
   readonly sizeBytes: number;
-  /** What the next checkpoint has as its parent: the row's checksum, or what a fold covers. */
+  /** What the next checkpoint names as its parent: the row's checksum, or the one that a fold covers. */
   readonly link: Uint8Array;
 }
 
@@ -61,17 +61,17 @@ export type EncodedCheckpoint = Pick<CheckpointRow, 'body' | 'checksum'>;
 /** The parent of the checkpoint with seq 0: 32 zero bytes. */
 export const rootChecksum: Uint8Array = new Uint8Array(32);
 
-/** The short stable name of a run in checkpoint ids: 16 hex digits, from its tenant and id, each part length-prefixed. */
+/** The short stable name of a run in checkpoint ids: 16 hex digits of a hash over tenant and id, each prefixed with its length. */
 export function runKeyOf(tenant: string, runId: string): string {
   return hash('sha256', `${tenant.length}:${tenant}${runId.length}:${runId}`, 'hex').slice(0, 16);
 }
 
-/** The name of a checkpoint for people: `<run key>.<seq>`. */
+/** A checkpoint's id: `<run key>.<seq>`. */
 export function checkpointId(runKey: string, seq: number): string {
   return `${runKey}.${seq}`;
 }
 
-/** What the checksum covers besides the parent's checksum and the body. It is the same for every format version. */
+/** What the checksum covers besides the parent's checksum and the body; the same in every format version. */
 function prefixOf({ runKey, seq }: CheckpointIdentity, at: number): string {
   return `checkpoint.${runKey}.${seq}.${at}.`;
 }
@@ -104,8 +104,8 @@ function unpackOf(identity: CheckpointIdentity, body: Uint8Array): Buffer {
 }
 
 /**
- * Makes a row's body and checksum; the body is put together as text, so a delta is encoded once and never again.
- * @param parentChecksum - 32 bytes: the `link` of the checkpoint before, {@link rootChecksum} for the first
+ * Makes a row's body and checksum. The body is assembled as text, so a delta is encoded only once.
+ * @param parentChecksum - 32 bytes: the `link` of the checkpoint before, or {@link rootChecksum} for the first
  * @param at - epoch ms
  * @param changeJson - JSON text of a Change
  * @param delta - JSON text of the delta's ops
@@ -126,7 +126,7 @@ export function encodeCheckpoint(
   return encodeWithChecksum(prefixOf(identity, at), parentChecksum, text);
 }
 
-/** The like of {@link encodeCheckpoint} for a row that stands for a pruned span. */
+/** Like {@link encodeCheckpoint}, for a row that stands for a pruned span. */
 export function encodeFold(
   identity: CheckpointIdentity,
   parentChecksum: Uint8Array,
@@ -139,7 +139,7 @@ export function encodeFold(
   return encodeWithChecksum(prefixOf(identity, content.at), parentChecksum, text);
 }
 
-/** The checksum of a body that is there already, under another identity or parent: for imports. */
+/** Computes the checksum of an existing body for another identity or parent; used by imports. */
 export function sealBody(
   identity: CheckpointIdentity,
   parentChecksum: Uint8Array,
@@ -150,8 +150,8 @@ export function sealBody(
 }
 
 /**
- * Verifies and reads a row.
- * @param parentChecksum - the `link` of the checkpoint before; undefined: the checksum is not verified
+ * Verifies and decodes a row.
+ * @param parentChecksum - the `link` of the checkpoint before; if undefined, the checksum is not verified
  * @throws CHECKPOINT_CORRUPT, CHECKPOINT_VERSION_UNKNOWN
  */
 export function decodeCheckpoint(

@@ -1,15 +1,15 @@
-/** Integrity of history (C6): what a checksum covers, computed without copying more than once. */
+/** Computes and verifies checksums of stored history, with as little copying as possible (C6). */
 import { createHash, hash } from 'node:crypto';
 
 const checksumBytes = 32;
 const headerRoom = 256;
-/** From this size on, copying bytes beside their header costs more than a streamed hash. */
+/** From this size on, hashing piece by piece is cheaper than copying the body next to its header. */
 const streamedBytes = 32 * 1024;
 
-/** Reused between calls, all of which are synchronous: a fresh buffer for each row costs as much as its hash. */
+/** Reused by all calls, which are synchronous. Allocating a buffer for each row would cost as much as hashing it. */
 const scratch = Buffer.allocUnsafeSlow(headerRoom + streamedBytes);
 
-/** What is hashed before a body: the prefix, which is ASCII, and the parent's checksum in hex. */
+/** The bytes hashed before a body: the prefix, which is ASCII, and the parent's checksum in hex. */
 const headerOf = (prefix: string, parent: Uint8Array): string => `${prefix}${toHex(parent)}.`;
 
 /** Encodes a text and computes its checksum over one buffer. */
@@ -23,7 +23,7 @@ export function encodeWithChecksum(
   return { body: bytes.subarray(header.length), checksum: Buffer.from(hash('sha256', bytes, 'hex'), 'hex') };
 }
 
-/** The checksum of bytes that are there already. */
+/** The checksum of an existing body. */
 export function computeChecksum(prefix: string, parent: Uint8Array, body: Uint8Array): Uint8Array {
   return Buffer.from(hashBody(prefix, parent, body), 'hex');
 }
@@ -43,18 +43,18 @@ function hashBody(prefix: string, parent: Uint8Array, body: Uint8Array): string 
   return hash('sha256', scratch.subarray(0, start + body.length), 'hex');
 }
 
-/** The checksum of a row beside the checkpoints: 32 bytes over what it is, in a fixed order, and its body. */
+/** The checksum of a row other than a checkpoint: 32 bytes over its identifying values, in fixed order, and its body. */
 export function checksumOfRow(place: readonly (string | number | null)[], body: Uint8Array): Uint8Array {
   return createHash('sha256').update(JSON.stringify(place)).update(body).digest();
 }
 
-/** A view on the same bytes with Buffer's fast decoders. */
+/** The same bytes as a Buffer, which has fast decoders. */
 export function asBuffer(bytes: Uint8Array): Buffer {
   if (bytes instanceof Buffer) return bytes;
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
 }
 
-/** 64 hex digits of a checksum. */
+/** A checksum as 64 hex digits. */
 export function toHex(checksum: Uint8Array): string {
   return asBuffer(checksum).toString('hex');
 }

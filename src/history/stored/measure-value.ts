@@ -1,11 +1,14 @@
-/** Estimates how many bytes a value's encoding takes, without encoding it (C4). */
+/** Estimates the encoded size of a value in bytes without encoding it (C4). */
 import { isPlainObject } from '../../state/values/plain.ts';
 
-/** Brackets, or what a number, a boolean or null takes on average. */
+/** Size of brackets, and average size of a number, a boolean or null. */
 const smallBytes = 4;
 const quotedBytes = 3;
 
-/** Exact for plain ASCII text but for escapes; a guess for numbers and for what is kept as a type tag. Costs much less than encoding. */
+/**
+ * The estimated size in bytes. Exact for ASCII text without escapes; an approximation for numbers and for values stored with a type tag.
+ * Much cheaper than encoding.
+ */
 export function measureValue(value: unknown): number {
   if (typeof value === 'string') return value.length + quotedBytes;
   if (typeof value !== 'object' || value === null) return smallBytes;

@@ -1,4 +1,4 @@
-/** Answers, signals and cancel requests on their way into a run: each carries a checksum of its own (C6). */
+/** Messages to a run (answers, signals and cancel requests), each with its own checksum (C6). */
 import { CairnError } from '../../errors.ts';
 import type { Message, MessageReply, MessageRow, RunKey, Store } from '../../ports/store.ts';
 import { asBuffer, checksumOfRow } from './checksum.ts';
@@ -14,19 +14,19 @@ export function postSealed(store: Store, message: Omit<Message, 'checksum'>): Pr
   return store.postMessage({ ...message, checksum: checksumOfMessage(message, message) });
 }
 
-/** Whether a message is as it was written. Those from before there were checksums are taken as they are. */
+/** Whether a message matches its checksum. Messages from before checksums existed are accepted. */
 export function isSoundMessage(run: RunKey, row: MessageRow): boolean {
   return row.checksum === undefined || asBuffer(row.checksum).equals(checksumOfMessage(run, row));
 }
 
-/** The messages that a run has not taken. @throws STORE_CORRUPT one of them is not as it was written: nobody knows what it said */
+/** The messages that no commit has taken yet. @throws STORE_CORRUPT one does not match its checksum, so its content is unknown */
 export async function readSound(store: Store, run: RunKey): Promise<readonly MessageRow[]> {
   const rows = await store.readMessages(run);
   for (const row of rows) if (!isSoundMessage(run, row)) throw damagedMessage(store.name, run, row);
   return rows;
 }
 
-/** What is told of a damaged message. */
+/** The error for a damaged message. */
 export function damagedMessage(store: string, { runId }: RunKey, { kind, name }: MessageRow): CairnError {
   const reason = `a message of run ${runId}, its ${kind} ${name}, does not fit its checksum`;
   return new CairnError('STORE_CORRUPT', { store, reason });

@@ -1,4 +1,4 @@
-/** The index rows of open waits: what an inbox shows and an answer is checked against (W1, W2). Each carries a checksum of its own (C6). */
+/** The index rows of open waits: what is shown to people, and what answers are checked against (W1, W2). Each has its own checksum (C6). */
 import type { OpenWait, RunKey, WaitRow } from '../../ports/store.ts';
 import type { RunTree, WaitRecord } from '../../state/tree.ts';
 import { decodeJson, encodeValue } from '../../state/values/codec.ts';
@@ -6,17 +6,17 @@ import { asBuffer, checksumOfRow } from './checksum.ts';
 
 const encoder = new TextEncoder();
 
-/** An open wait with its id and its run: what is shown, and what an answer is given to. */
+/** An open wait with its id and its run, as it is shown to whoever may answer it. */
 export interface OpenQuestion extends WaitRecord {
   readonly waitId: string;
   readonly runId: string;
-  /** Of the run. */
+  /** Id of the run's graph. */
   readonly graphId: string;
-  /** Its row does not fit its checksum: nothing of it is shown but the id, and it takes no answer. */
+  /** True if the row does not match its checksum. Then only its id is shown, and it cannot be answered. */
   readonly isDamaged?: true;
 }
 
-/** Waits that a value from outside can close. */
+/** Whether a value from outside can close the wait. */
 export function isAnswerable({ kind }: Pick<WaitRecord, 'kind'>): boolean {
   return kind === 'question' || kind === 'doubt';
 }
@@ -33,18 +33,18 @@ function checksumOfWait({ tenant, runId }: RunKey, { waitId, kind, dueAt, body }
   return checksumOfRow(['wait', tenant, runId, waitId, kind, dueAt ?? null], body);
 }
 
-/** The rows that stand in the index when a run is in this state: those of a run that has ended are closed until it is resumed (G10). */
+/** The index rows for a run in this state. A run that has ended has none until it is resumed (G10). */
 export function openWaitRows(run: RunKey, { status, waits }: Pick<RunTree, 'status' | 'waits'>): readonly WaitRow[] {
   if (status !== 'running' && status !== 'paused') return [];
   return Object.entries(waits).map(([waitId, wait]) => waitRowOf(run, waitId, wait));
 }
 
-/** Whether a row is as it was written. Those from before there were checksums are taken as they are. */
+/** Whether a row matches its checksum. Rows from before checksums existed are accepted. */
 export function isSoundWait(row: OpenWait): boolean {
   return row.checksum === undefined || asBuffer(row.checksum).equals(checksumOfWait(row, row));
 }
 
-/** What a row says. */
+/** Decodes a row. */
 export function readWait(row: OpenWait): OpenQuestion {
   const { runId, waitId, graphId, kind, body } = row;
   const wait = isSoundWait(row) ? decodeOrNothing(body) : undefined;
@@ -52,7 +52,7 @@ export function readWait(row: OpenWait): OpenQuestion {
   return { ...wait, runId, waitId, graphId };
 }
 
-/** Rows without a checksum may be damaged, too. */
+/** Decodes a body; undefined if it is damaged, which a row without a checksum may be. */
 function decodeOrNothing(body: Uint8Array): WaitRecord | undefined {
   try {
     const value = decodeJson(asBuffer(body).toString());

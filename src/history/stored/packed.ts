@@ -1,25 +1,27 @@
 /**
- * Bodies as they are kept: their text, or its compressed form where that saves a tenth. A checksum is always that of the text, so how a
- * body is packed changes nothing but its size.
+ * Stored bodies: plain text, or compressed if that saves at least a tenth. A checksum always covers the plain text, so compression affects
+ * only the size.
  */
 import { asBuffer } from './checksum.ts';
 
-/** The first bytes of what zstd makes. A text begins with a brace. */
+/** First bytes of zstd data. A plain body begins with a brace, so the two can be told apart. */
 const zstdMark = Buffer.from([0x28, 0xb5, 0x2f, 0xfd]);
-/** Stands before what Brotli makes, which has no mark of its own. */
+/** Written before Brotli data, which has no mark of its own. */
 const brotliMark = Buffer.from('B');
 const smallQuality = 2;
 const savedShare = 0.1;
 
-/** Loaded when first needed: most runs never are so large. */
+/** Loaded on first use, because most runs never have bodies that large. */
 const zlib = () => process.getBuiltinModule('node:zlib');
 
-/** For large bodies. */
+/** Compresses a large body with zstd. */
 export function packLarge(text: Uint8Array): Uint8Array {
   return smaller(zlib().zstdCompressSync(text), text);
 }
 
-/** For bodies of few KiB, on which Brotli takes half of zstd's time, to write and to read: some 20 and 13 µs for 2 KiB. */
+/**
+ * Compresses a body of a few KiB with Brotli, which at that size takes half of zstd's time: about 20 µs to write and 13 µs to read 2 KiB.
+ */
 export function packSmall(text: Uint8Array): Uint8Array {
   const { brotliCompressSync, constants } = zlib();
   const packed = brotliCompressSync(text, { params: { [constants.BROTLI_PARAM_QUALITY]: smallQuality } });
@@ -30,7 +32,7 @@ function smaller(packed: Uint8Array, text: Uint8Array): Uint8Array {
   return packed.length < text.length * (1 - savedShare) ? packed : text;
 }
 
-/** The text, also of a body that was never packed. @throws Error it is damaged */
+/** The plain text of a body, compressed or not. @throws Error it is damaged */
 export function unpack(body: Uint8Array): Buffer {
   const bytes = asBuffer(body);
   if (bytes[0] === brotliMark[0]) return zlib().brotliDecompressSync(bytes.subarray(brotliMark.length));

@@ -1,20 +1,20 @@
-/** Stored values to values: type tags revived, blobs read (C2, C5). */
+/** Decodes stored values: type tags are converted, and blobs are read (C2, C5). */
 import type { BlobStore } from '../../ports/blobs.ts';
 import { BlobRef, decodeJson, reviveValue } from '../../state/values/codec.ts';
 import { isPlainObject, setOwn } from '../../state/values/plain.ts';
 
-/** What the text of a stored value holds if any type tag is in it. */
+/** Occurs in the text of every stored value that contains a type tag. */
 export const tagMarker = '"$":';
 
 const decoder = new TextDecoder();
 
-/** A blob's bytes: the JSON text of the value that stands there. @throws BLOB_NOT_FOUND, BLOB_CORRUPT */
+/** The content of a blob: the JSON text of a value. @throws BLOB_NOT_FOUND, BLOB_CORRUPT */
 export async function readBlobText(blobs: BlobStore, tenant: string, hash: string): Promise<string> {
   return decoder.decode(await blobs.get(tenant, hash));
 }
 
 /**
- * Revives a stored value in place and puts values in the place of the blobs it names; each place gets its own copy.
+ * Decodes a stored value in place, and replaces references to blobs by the blobs' values. Each place gets its own copy.
  * @throws VALUE_UNSTORABLE, BLOB_NOT_FOUND, BLOB_CORRUPT
  */
 export async function resolveValues(blobs: BlobStore, tenant: string, stored: unknown): Promise<unknown> {
@@ -30,7 +30,7 @@ export async function resolveValues(blobs: BlobStore, tenant: string, stored: un
   return revived;
 }
 
-/** The hashes of all blobs a stored value names, those of its files included. */
+/** The hashes of all blobs that a stored value refers to, those of files included. */
 export function listBlobs(stored: unknown, hashes: Set<string> = new Set()): Set<string> {
   if (typeof stored !== 'object' || stored === null) return hashes;
   if (Array.isArray(stored)) {
@@ -46,12 +46,12 @@ export function listBlobs(stored: unknown, hashes: Set<string> = new Set()): Set
   return hashes;
 }
 
-/** The hash a stored value names if it is a blob. */
+/** The hash, if a stored value is a reference to a blob. */
 export function blobHash(stored: unknown): string | undefined {
   return hashOfTag('blob', stored);
 }
 
-/** The hash a stored value names if it is a file. Its bytes are never read for the state. */
+/** The hash, if a stored value is a reference to a file. The file's bytes are not part of the state. */
 function fileHash(stored: unknown): string | undefined {
   return hashOfTag('file', stored);
 }
@@ -62,7 +62,7 @@ function hashOfTag(name: string, stored: unknown): string | undefined {
   return tag === name && typeof hash === 'string' ? hash : undefined;
 }
 
-/** Files inside a value that is kept as a blob. */
+/** Hashes of files inside a value that is stored as a blob. */
 function listFiles(stored: object): readonly string[] {
   const { files } = stored as { readonly files?: readonly string[] };
   return files ?? [];
@@ -74,7 +74,7 @@ interface BlobPlace {
   readonly blob: BlobRef;
 }
 
-/** Only whole values of the tree go to blobs, so they stand in objects and lists and nowhere else. */
+/** Finds references to blobs. They occur only in objects and lists, because only whole values of the tree are stored as blobs. */
 function findBlobs(value: unknown, places: BlobPlace[]): void {
   if (!Array.isArray(value) && !isPlainObject(value)) return;
   for (const [key, item] of Object.entries(value)) {

@@ -1,4 +1,4 @@
-/** The stored form of a snapshot: a derived encoding of a checkpoint's whole state, beside its delta (C4, C6). */
+/** The stored form of a snapshot: the whole state of a checkpoint, kept in addition to its delta (C4, C6). */
 import type { SnapshotRow } from '../../ports/store.ts';
 import { encodeWithChecksum, isChecksumRight, toHex } from './checksum.ts';
 import { checkpointId, type CheckpointIdentity } from './checkpoint.ts';
@@ -8,11 +8,11 @@ import { parseTreeLines, toTreeLines } from './tree-lines.ts';
 
 export const snapshotVersion = 1;
 
-/** What a snapshot says of the checkpoint it stands for. */
+/** What a snapshot holds about its checkpoint. */
 export interface SnapshotOf {
-  /** What the next checkpoint has as its parent; the snapshot's checksum covers it. */
+  /** What the next checkpoint names as its parent. The snapshot's checksum covers it. */
   readonly link: Uint8Array;
-  /** What that checkpoint has as its own parent, so that its row can be verified without the one before it. */
+  /** What the snapshot's own checkpoint names as its parent, so that its row can be verified without the row before it. */
   readonly parent: Uint8Array;
 }
 
@@ -20,21 +20,21 @@ export interface DecodedSnapshot extends SnapshotOf {
   readonly seq: number;
   /** Size of the tree's JSON text. */
   readonly treeBytes: number;
-  /** Whether stored values may hold type tags. */
+  /** Whether stored values may contain type tags. */
   readonly hasTags: boolean;
-  /** The caller's own copy, values in their stored form. @throws CHECKPOINT_CORRUPT */
+  /** Parses the tree into a new copy, with values in their stored form. @throws CHECKPOINT_CORRUPT */
   parseTree(): Record<string, unknown>;
 }
 
 const newline = 10;
 const prefixOf = ({ runKey, seq }: CheckpointIdentity): string => `snapshot.${runKey}.${seq}.`;
 
-/** From this size on a snapshot is compressed: small ones cost more time than they save room. */
+/** Snapshots of at least this size are compressed. For smaller ones the time would cost more than the space saved is worth. */
 const packedFromBytes = 64 * 1024;
 
 /**
- * Makes the row of a snapshot. The body is one line of JSON about it and the lines of the tree, compressed where that saves a tenth; the
- * checksum is that of the body as it was before.
+ * Makes a snapshot's row. The body is one line of JSON with its metadata, followed by the lines of the tree, compressed if that saves at
+ * least a tenth. The checksum covers the uncompressed body.
  */
 export function encodeSnapshot(
   identity: CheckpointIdentity,
@@ -48,7 +48,7 @@ export function encodeSnapshot(
   return { seq: identity.seq, body: body.length < packedFromBytes ? body : packLarge(body), checksum };
 }
 
-/** The text of a snapshot. @throws CHECKPOINT_CORRUPT */
+/** The uncompressed text of a snapshot. @throws CHECKPOINT_CORRUPT */
 export function readSnapshotText(runKey: string, { seq, body }: SnapshotRow): string {
   return unpackOf({ runKey, seq }, body).toString();
 }
@@ -63,7 +63,7 @@ function unpackOf(identity: CheckpointIdentity, body: Uint8Array): Buffer {
 }
 
 /**
- * Verifies and reads a snapshot; parsing the tree is left to the caller, who does it once.
+ * Verifies and decodes a snapshot. The tree is parsed later, once, by the caller.
  * @throws CHECKPOINT_CORRUPT, CHECKPOINT_VERSION_UNKNOWN
  */
 export function decodeSnapshot(runKey: string, row: SnapshotRow): DecodedSnapshot {
@@ -116,7 +116,7 @@ function readHeader(identity: CheckpointIdentity, line: string): Readonly<Record
     const header: unknown = JSON.parse(line);
     if (typeof header === 'object' && header !== null) return header as Readonly<Record<string, unknown>>;
   } catch {
-    // Reported below, as any other damage.
+    // Reported below, like any other damage.
   }
   throw corrupt(identity, 'its first line is not readable');
 }

@@ -1,25 +1,25 @@
-/** What a run's row keeps beside the run, for those who must find its graph again and compare it (H3). */
+/** The meta of a run's row: what is needed to find the run's graph again and to compare it (H3). */
 import { CairnError } from '../../errors.ts';
 import type { RunRow } from '../../ports/store.ts';
 
 export interface StoredMeta {
-  /** Path or URL of the module or file, and the export in it. */
+  /** Path or URL of the module or file that exports the graph. The name of the export is in `exportName`. */
   readonly source?: string;
   readonly exportName?: string;
   readonly labels?: Readonly<Record<string, string>>;
-  /** What its idempotency keys derive from: see key-seed.ts. */
+  /** Seed of the run's idempotency keys: see key-seed.ts. */
   readonly keySeed?: string;
-  /** Hash of the graph that the run was admitted under: of what `structure` and `text` tell. */
+  /** Hash of the graph that the run was started with, which `structure` and `text` describe. */
   readonly graphHash?: string;
-  /** Blob of the graph's structure, as JSON. */
+  /** Hash of a blob with the graph's structure, as JSON. */
   readonly structure?: string;
-  /** Blob of the text that the graph was compiled from, as a JSON string. */
+  /** Hash of a blob with the graph's source text, as a JSON string. */
   readonly text?: string;
 }
 
 const decoder = new TextDecoder();
 
-/** What a run's row keeps beside the run. @throws CHECKPOINT_CORRUPT it cannot be read */
+/** Decodes the meta of a run's row. @throws CHECKPOINT_CORRUPT it cannot be decoded */
 export function metaOf({ key, meta }: Pick<RunRow, 'key' | 'meta'>): StoredMeta {
   if (meta.byteLength === 0) return {};
   try {
@@ -30,7 +30,7 @@ export function metaOf({ key, meta }: Pick<RunRow, 'key' | 'meta'>): StoredMeta 
   }
 }
 
-/** The blobs that a run's row names: they belong to the run as those that its checkpoints name do. */
+/** The blobs that a run's row refers to. They belong to the run like those of its checkpoints. */
 export function listMetaBlobs(run: Pick<RunRow, 'key' | 'meta'>): ReadonlySet<string> {
   const { structure, text } = metaOf(run);
   return new Set([structure, text].filter((hash) => hash !== undefined));

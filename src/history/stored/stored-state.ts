@@ -1,4 +1,4 @@
-/** A state with values in their stored form, and how ops change it. */
+/** A state with values in their stored form, to which checkpoints are applied. */
 import { CairnError } from '../../errors.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
 import type { RunRow } from '../../ports/store.ts';
@@ -7,7 +7,7 @@ import { getOwn, setOwn } from '../../state/values/plain.ts';
 import { checkpointId, type DecodedCheckpoint } from './checkpoint.ts';
 import { blobHash, readBlobText } from './resolve-values.ts';
 
-/** The run whose state it is, as far as it is read. */
+/** The run that the state belongs to. */
 export type StateOwner = Pick<RunRow, 'key' | 'tenant'>;
 
 export class StoredState {
@@ -20,7 +20,10 @@ export class StoredState {
     this.hasTags = hasTags;
   }
 
-  /** Applies a checkpoint's ops; returns a promise only where a blob may have to be read. @throws CHECKPOINT_CORRUPT, BLOB_NOT_FOUND, BLOB_CORRUPT */
+  /**
+   * Applies a checkpoint's ops. Returns a promise only if a blob may have to be read. @throws CHECKPOINT_CORRUPT, BLOB_NOT_FOUND,
+   * BLOB_CORRUPT
+   */
   apply(blobs: BlobStore, run: StateOwner, checkpoint: DecodedCheckpoint): Promise<void> | undefined {
     if (checkpoint.hasTags) this.hasTags = true;
     if (this.hasTags) return this.#applyWithBlobs(blobs, run, checkpoint);
@@ -36,7 +39,10 @@ export class StoredState {
   }
 }
 
-/** An op that goes on from a value kept as a blob needs the value itself in the tree; it is read when that happens, and not before. */
+/**
+ * If an op changes a value that is stored as a blob, reads the blob and puts the value itself into the tree. Blobs are not read before
+ * that.
+ */
 export async function inlineGrownBlob(root: object, blobs: BlobStore, tenant: string, op: unknown): Promise<void> {
   const place = findGrownBlob(root, op);
   if (place === undefined) return;
@@ -49,7 +55,7 @@ interface BlobPlace {
   readonly hash: string;
 }
 
-/** The blob that an op appends to or reaches into, if there is one on its path. */
+/** The blob on an op's path that the op appends to or reaches into; undefined if there is none. */
 function findGrownBlob(root: object, op: unknown): BlobPlace | undefined {
   const [kind, path] = Array.isArray(op) ? (op as readonly unknown[]) : [];
   if (!Array.isArray(path)) return undefined;

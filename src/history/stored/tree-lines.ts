@@ -1,14 +1,17 @@
-/** A tree as lines of JSON: its small parts on the first, its large ones as deltas on those after it (C4). */
+/** Writes a tree as lines of JSON: small parts in the first line, large parts as ops in the lines after it (C4). */
 import { applyDelta } from '../../state/delta.ts';
 import { isPlainObject } from '../../state/values/plain.ts';
 import { measureValue } from './measure-value.ts';
 
-/** V8 keeps strings over 128 KiB apart, and making one costs twenty times as much as several that are smaller. */
+/**
+ * Target length of a line. Strings above 128 KiB are handled separately by V8, and creating one takes twenty times as long as creating
+ * several smaller ones.
+ */
 const lineBytes = 64 * 1024;
 
 type Path = readonly string[];
 
-/** The lines of a tree whose encoding is given. */
+/** The lines of a tree, given its JSON text. */
 export function toTreeLines(treeJson: string): readonly string[] {
   if (treeJson.length <= lineBytes) return [treeJson];
   const lines = new OpLines();
@@ -18,7 +21,7 @@ export function toTreeLines(treeJson: string): readonly string[] {
   return ['{}', ...lines.end()];
 }
 
-/** The tree of its lines, the caller's own. @throws SyntaxError, TypeError the lines are not those of a tree */
+/** Parses lines into a new tree. @throws SyntaxError, TypeError the lines are not those of a tree */
 export function parseTreeLines(lines: Iterable<string>): Record<string, unknown> {
   let root: Record<string, unknown> | undefined;
   for (const line of lines) {
@@ -29,7 +32,7 @@ export function parseTreeLines(lines: Iterable<string>): Record<string, unknown>
   return root;
 }
 
-/** Gathers ops into lines of about the size wanted. */
+/** Collects ops into lines of about the target length. */
 class OpLines {
   readonly #lines: string[] = [];
   #ops: string[] = [];
@@ -54,7 +57,7 @@ class OpLines {
   }
 }
 
-/** Keys are put in their order, so that the object read back has it too. */
+/** Writes keys in their order, so that the parsed object has them in the same order. */
 function putObject(object: Readonly<Record<string, unknown>>, path: Path, lines: OpLines): void {
   for (const key of Object.keys(object)) {
     const value = object[key];
@@ -71,7 +74,7 @@ function putObject(object: Readonly<Record<string, unknown>>, path: Path, lines:
   }
 }
 
-/** What is inside a list has no path of its own, so a large item stays whole. */
+/** Writes a list. Items of a list have no path of their own, so a large item stays in one line. */
 function putList(items: readonly unknown[], path: Path, lines: OpLines): void {
   lines.add(['s', path, []]);
   let batch: unknown[] = [];

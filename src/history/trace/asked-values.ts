@@ -1,4 +1,4 @@
-/** The values that a condition reads of a state, and which ops may change them. */
+/** The values of a state that a condition reads, and a test for the ops that may change them. */
 import type { StateQuestion } from '../../graph/expression/expression.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
 import type { Op } from '../../state/delta.ts';
@@ -9,14 +9,14 @@ import { resolveValues } from '../stored/resolve-values.ts';
 
 type Keyed = Readonly<Record<string, unknown>>;
 
-/** What is read of one variable: all of it, or what stands under these keys. */
+/** What is read of one variable: all of it, or only the values under these keys. */
 type Asked = 'all' | ReadonlySet<string>;
 
 export class AskedValues {
   readonly #blobs: BlobStore;
   readonly #tenant: string;
   readonly #asked: ReadonlyMap<string, Asked>;
-  /** Paths of the tree below or above which an op changes what is read. */
+  /** Paths in the tree. An op above or below one of them changes what the condition reads. */
   readonly #paths: readonly (readonly string[])[];
 
   constructor({ reads }: StateQuestion, blobs: BlobStore, tenant: string) {
@@ -35,14 +35,14 @@ export class AskedValues {
 
   areTouchedBy([kind, path, value]: Op): boolean {
     if (this.#paths.some((read) => overlap(read, path))) return true;
-    // An output may be seen among the artifacts, by the name that stands in its node's record.
+    // An output may also be read as an artifact, by the name in its node's record.
     const names = this.#asked.get('artifacts');
     if (names === undefined || kind !== 's' || path[0] !== 'frame' || path[1] !== 'nodes') return false;
     const as = (value as { readonly as?: unknown } | null)?.as;
     return path.length > 3 || (typeof as === 'string' && (names === 'all' || names.has(as)));
   }
 
-  /** By variable. The values belong to the state: nothing may change them. */
+  /** The values by variable. They are shared with the state and must not be changed. */
   async read({ status, frame }: RunTree, hasTags: boolean): Promise<Keyed> {
     const values = this.#valuesOf(frame);
     const plain = hasTags
@@ -53,7 +53,7 @@ export class AskedValues {
 
   #valuesOf(frame: FrameTree): Record<string, unknown> {
     const values: Record<string, unknown> = {};
-    // All of a state is put together only for those who ask for all outputs, or all artifacts.
+    // The complete state is assembled only if the condition needs all outputs or all artifacts.
     let whole: StateValues | undefined;
     for (const [name, asked] of this.#asked) {
       const isPlain = name === 'input' || name === 'scratch' || name === 'diagnostics';
@@ -87,7 +87,7 @@ function treePaths(name: string, path: readonly string[]): readonly (readonly st
   return [['frame', 'channels', name, ...path]];
 }
 
-/** Whether one of two paths leads to the other. */
+/** Whether one of the two paths is a prefix of the other. */
 function overlap(a: readonly string[], b: readonly string[]): boolean {
   const shared = Math.min(a.length, b.length);
   for (let index = 0; index < shared; index++) if (a[index] !== b[index]) return false;

@@ -1,4 +1,7 @@
-/** Finds the first checkpoint at which a condition holds: deltas are applied in order, and it is asked only where one touches what it reads. */
+/**
+ * Finds the first checkpoint at which a condition holds. Deltas are applied in order, and the condition is evaluated only after a delta
+ * that changes something it reads.
+ */
 import { CairnError } from '../../errors.ts';
 import { compileQuestion, type StateQuestion } from '../../graph/expression/expression.ts';
 import type { Op } from '../../state/delta.ts';
@@ -14,34 +17,41 @@ import { AskedValues } from './asked-values.ts';
 
 /** The first checkpoint at which a condition holds. */
 export interface FoundCheckpoint {
-  /** An ancestor, where it held before the run was forked. */
+  /** The run of the checkpoint: an ancestor if the condition held before the run was forked. */
   readonly runId: string;
   readonly seq: number;
   readonly checkpointId: string;
   /** Epoch ms. */
   readonly at: number;
   readonly change: Change;
-  /** It may have held before: in one of the checkpoints that were pruned into this one; without `after`, in any before it. */
+  /**
+   * Set if the condition may have held earlier, in a checkpoint that was pruned: one of those with `after < seq <= upTo`; without `after`,
+   * any before.
+   */
   readonly within?: { readonly after?: number; readonly upTo: number };
 }
 
 export interface Bisection {
   readonly runId: string;
-  /** The checkpoint up to which was looked. */
+  /** Seq of the checkpoint up to which the search went. */
   readonly seq: number;
   readonly when: string;
-  /** Absent: it holds nowhere. */
+  /** Absent if the condition holds at no checkpoint. */
   readonly found?: FoundCheckpoint;
-  /** How many checkpoints were read, and at how many the condition was asked. */
+  /** How many checkpoints were read, and at how many the condition was evaluated. */
   readonly read: number;
   readonly asked: number;
-  /** Where the condition could not be answered, and why, the first of them: there it counts as not holding. */
+  /**
+   * The first checkpoint at which the condition could not be evaluated, the reason, and the number of such checkpoints. They count as not
+   * holding.
+   */
   readonly unanswered?: { readonly seq: number; readonly reason: string; readonly count: number };
 }
 
 /**
- * @param when - over `status`, `input`, `scratch`, `artifacts`, `diagnostics`, `outputs` and `failures`. A key that is not there yet counts
- *   as not holding
+ * Searches a history for the first checkpoint at which a condition holds.
+ * @param when - a condition over `status`, `input`, `scratch`, `artifacts`, `diagnostics`, `outputs` and `failures`. While a key is absent,
+ * it counts as not holding.
  * @throws CONDITION_SYNTAX with line and column, before anything is read; what loading a checkpoint throws
  */
 export async function bisect(
@@ -57,7 +67,7 @@ export async function bisect(
   for await (const entry of readHistory(store, run, { from: 0, to: seq })) {
     const { run: owner, checkpoint } = entry;
     read += 1;
-    // Where the first checkpoints of a run were pruned, the oldest that is kept has the state as a whole.
+    // If the first checkpoints of a run were pruned, the whole state is loaded at the oldest one kept.
     const isCut = checkpoint.seq === owner.prunedBelow && checkpoint.seq > firstSeqOf(owner);
     if (isCut) ({ state } = await foldStored(store, blobs, owner, checkpoint.seq));
     else await state.apply(blobs, owner, checkpoint);
@@ -90,7 +100,7 @@ class Search {
 
   async holdsAt({ checkpoint }: HistoryEntry, state: StoredState, isCut: boolean): Promise<boolean> {
     const ops = checkpoint.ops as readonly Op[];
-    // One that reads nothing says the same everywhere.
+    // A condition that reads nothing has the same value at every checkpoint.
     if (!isCut && this.asked > 0 && !ops.some((op) => this.#values.areTouchedBy(op))) return false;
     this.asked += 1;
     const values = await this.#values.read(state.root as unknown as RunTree, state.hasTags);

@@ -1,4 +1,4 @@
-/** Who last wrote each part of a value: read from the deltas, newest first, until nothing is left to ask for. */
+/** Finds who last wrote each part of a value. Deltas are read newest first until every part is explained. */
 import type { RunRow } from '../../ports/store.ts';
 import type { Op } from '../../state/delta.ts';
 import { loadState, readOwner } from '../load/load.ts';
@@ -12,36 +12,39 @@ import { findPlaces, type TreeValue } from './blamed-places.ts';
 import { Claims } from './claims.ts';
 import { authorsOf } from './op-authors.ts';
 
-/** Where and by whom a part was last written. */
+/** Where a part was last written, and by what. */
 export interface Origin {
-  /** Of an ancestor, where it was written before the run was forked. */
+  /** The run that wrote it: an ancestor if it was written before the run was forked. */
   readonly runId: string;
   readonly seq: number;
   readonly checkpointId: string;
   /** Epoch ms. */
   readonly at: number;
-  /** Why the checkpoint was made, as far as this part goes: `settle`, `start`, `fork`, `answer`, … */
+  /** What the checkpoint did to write this part: `settle`, `start`, `fork`, `answer`, … */
   readonly kind: ChangeKind;
-  /** Node ids from the root, with the names of child runs between them. Absent: no node wrote it. */
+  /** The node that wrote it: node ids from the root and, between them, names of child runs. Absent if no node did. */
   readonly node?: readonly string[];
-  /** Absent: it is not known of which visit, or attempt, it is. */
+  /** Number of the visit. It and `attempt` are absent if they are not known. */
   readonly visit?: number;
   readonly attempt?: number;
-  /** Key of a step, a question or another call. */
+  /** Key of the step, question or other call that wrote it. */
   readonly step?: string;
-  /** Who answered, or settled it from outside. */
+  /** Who answered, or settled the node from outside. */
   readonly by?: string;
-  /** Where the outcome was recorded that a fork took over. */
+  /** If a fork took over the outcome: where it was recorded. */
   readonly takenFrom?: { readonly runId: string; readonly seq: number };
-  /** Checkpoints that were pruned into this one, and it is not known in which of them it was written; without `after`: or before. */
+  /**
+   * Set if the exact checkpoint was pruned: the part was written in one of those with `after < seq <= upTo`; without `after`, in any up to
+   * `upTo`.
+   */
   readonly within?: { readonly after?: number; readonly upTo: number };
 }
 
-/** A part of the value, and who wrote it. */
+/** A part of the value and its origin. */
 export interface BlamedPart extends Origin {
-  /** From the state on. */
+  /** Path of the part, from the state's root. */
   readonly path: readonly string[];
-  /** These items of a list, or characters of a text, the last not included. */
+  /** The items of a list, or the characters of a text, that are meant; `to` is not included. */
   readonly range?: { readonly from: number; readonly to: number };
   readonly value: unknown;
 }
@@ -49,11 +52,11 @@ export interface BlamedPart extends Origin {
 export interface Blame {
   readonly runId: string;
   readonly seq: number;
-  /** In the order of the value. */
+  /** In the order in which they occur in the value. */
   readonly parts: readonly BlamedPart[];
 }
 
-/** A place that is asked about: its claims begin at the innermost value above it that is no list. */
+/** A value whose origin is wanted. Ops never lead into lists, so the search uses the nearest value around it that ops can lead to. */
 class Target {
   readonly #given: TreeValue;
   readonly #tree: readonly string[];
@@ -98,7 +101,7 @@ class Target {
   }
 }
 
-/** Ops lead to lists, and never into them. */
+/** The list that holds a value, if there is one. Ops lead to lists, never into them. */
 function listAbove(
   { tree, value }: TreeValue,
   root: object,
@@ -106,7 +109,7 @@ function listAbove(
   let at: unknown = root;
   for (const [index, key] of tree.entries()) {
     if (Array.isArray(at)) return { tree: tree.slice(0, index), item: itemIndex(at, key), value: at };
-    // What is no plain value was written as a whole.
+    // A value that is not a plain object was written as a whole.
     if (typeof at !== 'object' || at === null || !Object.hasOwn(at, key)) break;
     at = (at as Readonly<Record<string, unknown>>)[key];
   }
@@ -119,8 +122,9 @@ function itemIndex(list: readonly unknown[], key: string): number {
 }
 
 /**
- * @param keys - of the value, from the state on: `['scratch', 'plan']`
- * @param inside - the child run whose value it is: node ids and names of child runs in turns
+ * Finds the origins of a value's parts.
+ * @param keys - path of the value from the state's root: `['scratch', 'plan']`
+ * @param inside - the child run that holds the value: node ids and names of child runs in turn
  * @throws USAGE_INVALID there is no such value; what {@link loadState} throws
  */
 export async function blameValue(
@@ -139,7 +143,7 @@ export async function blameValue(
     open = open.filter(({ isWhole }) => !isWhole);
     const { run: owner, checkpoint } = entry;
     oldest = { ...originOf(entry, undefined, undefined), within: { upTo: checkpoint.seq } };
-    // What came before was pruned: nothing tells more of what is left.
+    // Everything earlier was pruned, so the remaining parts cannot be explained further.
     if (open.length === 0 || (owner.prunedBelow === checkpoint.seq && checkpoint.seq > firstSeqOf(owner))) break;
   }
   const rest = oldest ?? (await unread(store, run, seq));
@@ -160,7 +164,7 @@ function takeEntry(entry: HistoryEntry, targets: readonly Target[]): void {
     const op = ops[index] as Op;
     const origin = (): Origin => {
       authors ??= authorsOf(ops);
-      // Of several checkpoints pruned into one the order of ops tells nothing of who wrote into a channel.
+      // If several checkpoints were pruned into this one, the order of its ops no longer shows which node wrote to a channel.
       const isTold = !isFold || op[1].includes('nodes');
       return originOf(entry, isTold ? authors[index] : undefined, op[1]);
     };
@@ -199,7 +203,7 @@ function stepIn(path: readonly string[]): string | undefined {
   return at > 0 && path[at - 2] === 'nodes' ? path[at + 1] : undefined;
 }
 
-/** The part of a change that tells of a node, or of a step of it; without a node the one that is of none. */
+/** The part of a change that is about a node, or about a step of it. Without a node, the part that is about no node. */
 function partOf(
   change: readonly ChangePart[],
   node: readonly string[] | undefined,

@@ -1,4 +1,4 @@
-/** Where in the tree the values stand that people name by `scratch.plan`, `outputs.check`, `failures.pay` and the like. */
+/** Finds the places in the stored tree that hold a value with a name such as `scratch.plan`, `outputs.check` or `failures.pay`. */
 import { CairnError } from '../../errors.ts';
 import type { FrameTree, NodeRecord, RunTree } from '../../state/tree.ts';
 import { pickPart } from '../read/state-at.ts';
@@ -8,19 +8,21 @@ import { treePathOf } from './op-authors.ts';
 
 /** One place of the tree that a named value is made of. */
 export interface TreeValue {
-  /** Below the value that was asked for. */
+  /** Path of this part within the named value. */
   readonly path: readonly string[];
   readonly tree: readonly string[];
   readonly value: unknown;
 }
 
-/** A named value, as it is found. */
+/** A named value and the places that it is made of. */
 export interface NamedValue {
   readonly value: unknown;
   readonly places: readonly TreeValue[];
 }
 
-/** The frame of a child run. @param path - node ids and names of child runs in turns. @throws USAGE_INVALID there is none under way */
+/**
+ * The frame of a child run. @param path - node ids and names of child runs in turn. @throws USAGE_INVALID no such child run is in progress
+ */
 export function frameAt({ frame }: RunTree, path: readonly string[]): FrameTree {
   let at: FrameTree | undefined = frame;
   for (let index = 0; index < path.length; index += 2)
@@ -32,7 +34,7 @@ export function frameAt({ frame }: RunTree, path: readonly string[]): FrameTree 
   });
 }
 
-/** @throws USAGE_INVALID there is no such value */
+/** Finds a named value. @throws USAGE_INVALID there is no such value */
 export function findPlaces(
   root: RunTree,
   framePath: readonly string[],
@@ -84,7 +86,7 @@ interface PlaceMakers {
   readonly node: (id: string, inner: readonly string[], path: readonly string[]) => readonly TreeValue[];
 }
 
-/** Artifacts are channels, and outputs that are seen under a name. */
+/** The places of artifacts: channels, and outputs that are shown under a name. */
 function artifactPlaces(
   frame: FrameTree,
   keys: readonly string[],
@@ -104,7 +106,7 @@ function artifactPlaces(
   ];
 }
 
-/** An output, or the steps that it is made of. Paths are below the node's record. */
+/** The places of an output, or of the step outputs that it is made of. Paths are relative to the node's record. */
 function outputPlaces(record: NodeRecord, inner: readonly string[]): readonly TreeValue[] {
   const { output, outputOfSteps: order, steps = {} } = record;
   if (order === undefined) return [{ path: [], tree: ['output', ...inner], value: pickPart(output, inner, 'output') }];

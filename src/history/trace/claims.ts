@@ -1,15 +1,15 @@
 /**
- * Who wrote which part of one value, found by going through its ops from the newest back: what a newer op wrote is not claimed again by
- * an older one, and all that is left at an op which sets the whole is of that op.
+ * Records who wrote which part of one value, given its ops from the newest to the oldest. A part that a newer op wrote is not assigned to
+ * an older one. An op that sets the whole value gets all that is left.
  */
 import { getOwn, isPlainObject } from '../../state/values/plain.ts';
 
-/** A part of a value, and what claimed it; `range`: these items of a list, or characters of a text. */
+/** A part of a value and the op that wrote it. With `range`, only these items of a list or characters of a text. */
 export interface ClaimedPart<Origin> {
   readonly path: readonly string[];
   readonly range?: { readonly from: number; readonly to: number };
   readonly value: unknown;
-  /** Undefined: nothing that was read did. */
+  /** Undefined if none of the ops read wrote it. */
   readonly origin: Origin | undefined;
 }
 
@@ -22,11 +22,11 @@ interface Tail<Origin> {
 export class Claims<Origin> {
   readonly #value: unknown;
   readonly #parts = new Map<string, Claims<Origin>>();
-  /** What was appended, the last first. */
+  /** What was appended, newest first. */
   readonly #tails: Tail<Origin>[] = [];
-  /** Items or characters that no append has claimed: those before this place. */
+  /** Number of items or characters, from the start, that no append accounts for. */
   #open: number;
-  /** Keys whose whole value is claimed. */
+  /** Number of keys whose whole value is explained. */
   #closed = 0;
   #origin: { readonly is: Origin } | undefined;
 
@@ -35,7 +35,7 @@ export class Claims<Origin> {
     this.#open = Array.isArray(value) || typeof value === 'string' ? value.length : 0;
   }
 
-  /** Whether every part is claimed: older ops change nothing. */
+  /** Whether every part is explained, so that older ops no longer matter. */
   get isWhole(): boolean {
     if (this.#origin !== undefined) return true;
     const value = this.#value;
@@ -48,12 +48,12 @@ export class Claims<Origin> {
     return this.isWhole || index >= this.#open;
   }
 
-  /** An older op set the place below the value; an empty path: the value itself. */
+  /** Records an op that set the value at this path; an empty path means the whole value. */
   set(path: readonly string[], origin: Origin): void {
     this.#at(path, (claims) => (claims.#origin ??= { is: origin }));
   }
 
-  /** An older op appended so many items or characters there. */
+  /** Records an op that appended this many items or characters at this path. */
   append(path: readonly string[], count: number, origin: Origin): void {
     this.#at(path, (claims) => {
       const value = claims.#value;
@@ -65,7 +65,7 @@ export class Claims<Origin> {
     });
   }
 
-  /** The parts in the order of the value; a part with parts of other origins within is told by these. */
+  /** The parts in the order of the value. If parts inside a part have other origins, these are listed in its place. */
   parts(path: readonly string[] = []): readonly ClaimedPart<Origin>[] {
     const value = this.#value;
     const rest = this.#origin?.is;
@@ -97,7 +97,7 @@ export class Claims<Origin> {
     if (this.isWhole) return;
     const [key, ...rest] = path;
     if (key === undefined) return claim(this);
-    // What is not there any more was deleted since.
+    // The op wrote something that was deleted later.
     if (!isPlainObject(this.#value) || !Object.hasOwn(this.#value, key)) return;
     let part = this.#parts.get(key);
     if (part === undefined) this.#parts.set(key, (part = new Claims(getOwn(this.#value, key))));

@@ -1,15 +1,15 @@
 /**
- * Which node an op of a checkpoint is of. What lies below a node's record says so by its path. What a visit wrote into channels stands
- * in the delta before the op that writes down how the visit ended, so a channel's op is of the next node that ends in the same frame.
+ * Finds the node that each op of a checkpoint belongs to. An op below a node's record shows it in its path. What a visit wrote to channels
+ * comes before the op that records the visit's end, so an op on a channel belongs to the next node that ends in the same frame.
  */
 import type { Op } from '../../state/delta.ts';
 import type { NodeStatus } from '../../state/tree.ts';
 
-/** A path of the tree, divided where its innermost frame begins. */
+/** A path in the tree, split at its innermost frame. */
 export interface TreePlace {
-  /** Node ids and names of child runs in turns, down to the frame; empty: the run's own. */
+  /** Node ids and names of child runs in turn, down to the frame; empty for the run's own frame. */
   readonly frame: readonly string[];
-  /** Within the frame: `nodes`, `channels`, `input`, …; undefined: the path is not below any frame. */
+  /** The path within the frame, beginning with `nodes`, `channels`, `input`, …; undefined if the path is outside of all frames. */
   readonly rest: readonly string[] | undefined;
 }
 
@@ -32,7 +32,7 @@ export function treePathOf(frame: readonly string[]): readonly string[] {
 
 const ended: ReadonlySet<unknown> = new Set<NodeStatus>(['completed', 'failed', 'skipped', 'cancelled']);
 
-/** The node whose visit, or attempt, an op writes the end of. */
+/** The node whose visit or attempt ends with this op; undefined for other ops. */
 export function endedNode([kind, path, value]: Op): readonly string[] | undefined {
   if (kind !== 's') return undefined;
   const { frame, rest } = placeInTree(path);
@@ -42,7 +42,7 @@ export function endedNode([kind, path, value]: Op): readonly string[] | undefine
   return isEnd ? [...frame, rest[1] as string] : undefined;
 }
 
-/** The node of each op of a delta, by its path from the root; undefined: no node wrote it. */
+/** For each op of a delta, the node that it belongs to, as its path from the root; undefined if no node wrote it. */
 export function authorsOf(ops: readonly Op[]): readonly (readonly string[] | undefined)[] {
   const next = new Map<string, readonly string[]>();
   return ops

@@ -1,4 +1,4 @@
-/** The runs that go back to one: an original, its forks and theirs, and what each was given when it was forked. */
+/** The tree of runs around one: its oldest ancestor, all forks of that, and what was changed in each fork. */
 import type { RunRow, Store } from '../../ports/store.ts';
 import type { Op } from '../../state/delta.ts';
 import { firstSeqOf } from '../load/lineage.ts';
@@ -10,45 +10,45 @@ import { readPath } from '../../state/values/path.ts';
 import { decodeOrNothing } from '../stored/chain.ts';
 import { blobHash, resolveValues } from '../stored/resolve-values.ts';
 
-/** What a fork was given that its original had not. */
+/** How a fork differs from its original. */
 export interface ForkChange {
-  /** Paths of values that were set, with the value where it is not a large one. */
+  /** Paths of values that were set; with the value, unless it is large. */
   readonly set: readonly { readonly path: string; readonly value?: unknown }[];
-  /** Questions that were answered otherwise. */
+  /** Questions that got another answer. */
   readonly answers: readonly string[];
-  /** Who answered. */
+  /** Who gave these answers. */
   readonly by?: string;
-  /** Whether it goes on under another graph. */
+  /** Whether the fork uses another graph. */
   readonly isOtherGraph: boolean;
 }
 
-/** A run of the tree. */
+/** One run of the tree. */
 export interface GraphedRun {
   readonly runId: string;
   readonly graphId: string;
   readonly status: ShownStatus;
-  /** Seq of its newest checkpoint. */
+  /** Seq of the run's newest checkpoint. */
   readonly head: number;
   /** Epoch ms. */
   readonly createdAt: number;
   readonly updatedAt: number;
-  /** The checkpoint that it was forked from. */
+  /** The checkpoint that it was forked from; absent for the original. */
   readonly parent?: { readonly runId: string; readonly seq: number };
-  /** Absent of an original, and where its first checkpoint was pruned. */
+  /** Absent for the original, and if the fork's first checkpoint was pruned. */
   readonly changed?: ForkChange;
   readonly tags: readonly Omit<Tag, 'runId'>[];
-  /** Whether it is the one that was asked about. */
+  /** Whether this is the run that was asked about. */
   readonly isCurrent: boolean;
 }
 
 export interface RunGraph {
   /** The run that was asked about. */
   readonly runId: string;
-  /** The oldest ancestor first, each run before its forks; forks of one run by where they leave it. */
+  /** The oldest ancestor first. Each run comes before its forks, and forks of one run are sorted by their fork points. */
   readonly runs: readonly GraphedRun[];
 }
 
-/** Reads one row and at most one checkpoint of each run, however long they are. */
+/** Reads the tree. For each run it reads one row and at most one checkpoint, however long the run is. */
 export async function graphRuns(place: StatePlace, current: RunRow): Promise<RunGraph> {
   const root = await findRoot(place.store, current);
   const runs: GraphedRun[] = [];
@@ -62,7 +62,7 @@ export async function graphRuns(place: StatePlace, current: RunRow): Promise<Run
   return { runId: current.runId, runs };
 }
 
-/** An ancestor that is not in this store is where the tree begins. */
+/** The oldest ancestor that is in this store. The tree begins there. */
 async function findRoot(store: Store, run: RunRow): Promise<RunRow> {
   let root = run;
   for (;;) {
@@ -120,7 +120,7 @@ async function readChange({ store, blobs }: StatePlace, run: RunRow): Promise<Fo
   };
 }
 
-/** What was set at a path of the state, as people write it: by an op there, or within what an op set above it. */
+/** The value that the ops set at a path of the state, either directly or within a value set above it. */
 function setValue(ops: readonly Op[], path: string): { readonly value: unknown } | undefined {
   for (const [kind, at, value] of ops.toReversed()) {
     if (kind !== 's' || at[0] !== 'frame') continue;

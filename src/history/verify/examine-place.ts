@@ -1,4 +1,4 @@
-/** Which runs of a place need a person, and whether those that are not over can be taken up: what `doctor` says of a store. */
+/** Examines a store for `cairn doctor`: which runs need a person, and whether unfinished runs could be resumed. */
 import type { Store, StoredStatus } from '../../ports/store.ts';
 import { isHeld, openStatuses } from '../place/hold.ts';
 import type { StatePlace } from '../place/place.ts';
@@ -42,7 +42,7 @@ async function findDoubts(store: Store, tenant: string): Promise<Finding> {
   };
 }
 
-/** Undefined: none is, as in every store that was never restored. */
+/** Reports runs that are held. Undefined if there are none, as in every store that was never restored from a backup. */
 async function findHeld({ store, tenant }: StatePlace): Promise<Finding | undefined> {
   const { rows } = await store.listRuns({ tenant, status: openStatuses, limit: countedRuns });
   const held = rows.filter(isHeld).map(({ runId }) => runId);
@@ -55,7 +55,7 @@ async function findHeld({ store, tenant }: StatePlace): Promise<Finding | undefi
   };
 }
 
-/** The findings, one a thing that was looked at. @throws STORE_* as the store */
+/** Examines a store and returns one finding for each thing examined. @throws STORE_* as the store */
 export async function examinePlace(place: StatePlace): Promise<readonly Finding[]> {
   const { store, blobs, tenant } = place;
   const { durability, isShared } = store.capabilities;

@@ -1,4 +1,4 @@
-/** Whether the runs that are not over can be taken up again: what a resume would read of each is read (C6). */
+/** Checks that unfinished runs could be resumed, by reading of each what a resume would read (C6). */
 import { CairnError } from '../../errors.ts';
 import { loadState } from '../load/load.ts';
 import { listMetaBlobs } from '../stored/stored-meta.ts';
@@ -6,10 +6,10 @@ import type { BlobStore } from '../../ports/blobs.ts';
 import type { RunRow, Store } from '../../ports/store.ts';
 import type { Finding } from './finding.ts';
 
-/** So many of the newest are looked at: each state is read whole. */
+/** How many runs to examine, the newest first. The limit exists because each state is read completely. */
 const examinedRuns = 1_000;
 
-/** One finding; `bad` names the first run that a resume would refuse as damaged. @throws STORE_* as the store */
+/** Returns one finding. If it is `bad`, it names the first run whose damage would make a resume fail. @throws STORE_* as the store */
 export async function examineRuns(store: Store, blobs: BlobStore, tenant: string): Promise<Finding> {
   const { rows } = await store.listRuns({ tenant, status: ['running', 'paused', 'failed'], limit: examinedRuns });
   const damaged: { readonly run: RunRow; readonly error: CairnError }[] = [];
@@ -31,7 +31,7 @@ export async function examineRuns(store: Store, blobs: BlobStore, tenant: string
 
 async function damageOf(store: Store, blobs: BlobStore, run: RunRow): Promise<CairnError | undefined> {
   if ((await readAll(store, blobs, run)) === undefined) return undefined;
-  // What somebody writes or prunes between two reads looks like damage, which is there the second time too.
+  // A write or a pruning between two reads looks like damage, so it is damage only if it shows a second time.
   const now = await store.readRun(run);
   return now === undefined ? undefined : readAll(store, blobs, now);
 }

@@ -1,12 +1,12 @@
-/** What `doctor` says of one thing. */
+/** What `cairn doctor` reports about one thing. */
 
-/** One thing that was looked at. */
+/** One thing that was examined. */
 export interface Finding {
   readonly name: string;
   readonly verdict: 'ok' | 'warning' | 'bad';
   readonly detail: string;
   /** What to do about it. */
   readonly fix?: string;
-  /** The code of the error behind it. */
+  /** Code of the error that was found. */
   readonly code?: string;
 }

@@ -1,4 +1,4 @@
-/** Compares what the index says of a run with what its history says: its row, its open waits, its messages (C6). */
+/** Compares a run's index rows (the run, its open waits, its messages) with its history (C6). */
 import { isDeepStrictEqual } from 'node:util';
 import type { BlobStore } from '../../ports/blobs.ts';
 import type { OpenWait, RunRow, Store } from '../../ports/store.ts';
@@ -11,8 +11,8 @@ import { isSoundWait, openWaitRows } from '../stored/open-waits.ts';
 import { resolveValues } from '../stored/resolve-values.ts';
 
 /**
- * What is wrong with the index, in words; none of it concerns the history, which stands.
- * @param stored - the state at the run's head, values in their stored form; undefined: it is not known
+ * What is wrong with the index, one text each. The history itself is not affected by these faults.
+ * @param stored - the state at the run's head, with values in stored form; undefined if not known
  */
 export async function findIndexFaults(
   store: Store,
@@ -23,7 +23,7 @@ export async function findIndexFaults(
   const waits = await readWaits(store, run);
   const messages = await store.readMessages(run);
   const now = await store.readRun(run);
-  // Somebody works on it: what was read belongs to different moments.
+  // A worker has advanced the run meanwhile, so rows and history were read at different moments.
   if (now?.head !== run.head || now.status !== run.status) return [];
   const damaged = messages.filter((message) => !isSoundMessage(run, message));
   const faults = damaged.map(({ kind, name }) => `its ${kind} ${name} does not fit its checksum`);
@@ -54,7 +54,7 @@ function findWaitFaults(run: RunRow, rows: readonly OpenWait[], root: RunTree): 
   ];
 }
 
-/** Rows from before there were checksums are compared by what they say. */
+/** Compares rows from before checksums existed by their content. */
 function isSameBody(row: Uint8Array, expected: Uint8Array): boolean {
   const read = (body: Uint8Array): unknown => decodeJson(asBuffer(body).toString());
   try {

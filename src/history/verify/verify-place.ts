@@ -1,21 +1,21 @@
-/** Whether all that is kept in a place is whole: each history, and what the store itself stands on (C6). */
+/** Verifies everything in a store: each run's history, and the medium below them (C6). */
 import { CairnError } from '../../errors.ts';
 import type { RunRow } from '../../ports/store.ts';
 import { readAllRuns } from '../place/all-rows.ts';
 import type { StatePlace } from '../place/place.ts';
 import { verifyRun, type VerifyReport } from './verify.ts';
 
-/** What was looked at, and every fault. */
+/** The reports of all runs, and every fault found. */
 export interface Verification {
-  /** One a run. */
+  /** One report for each run. */
   readonly reports: readonly VerifyReport[];
-  /** What is wrong with the store below its runs, a line each; looked at only where all runs are. */
+  /** Damage of the store's medium, one line each. It is examined only when all runs are verified. */
   readonly damage: readonly string[];
-  /** Nothing is at fault. */
+  /** Whether no fault was found. */
   readonly isSound: boolean;
 }
 
-/** @param run - only this one; default: all, and the store. @throws STORE_* as the store */
+/** Verifies a store. @param run - only this run; default: all runs and the medium. @throws STORE_* as the store */
 export async function verifyPlace(place: StatePlace, run?: RunRow): Promise<Verification> {
   const { store, blobs } = place;
   const reports: VerifyReport[] = [];
@@ -26,7 +26,7 @@ export async function verifyPlace(place: StatePlace, run?: RunRow): Promise<Veri
       damage.push(...((await store.findDamage?.()) ?? []));
       for await (const row of readAllRuns(place)) reports.push(await verifyRun(store, blobs, row));
     } catch (error) {
-      // What can still be read has been looked at; the rest cannot be listed.
+      // What could be read has been verified. The remaining runs cannot be listed.
       if (!CairnError.is(error, 'STORE_CORRUPT')) throw error;
       damage.push(error.message);
     }

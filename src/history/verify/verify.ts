@@ -1,4 +1,4 @@
-/** Verifies a whole history: each checksum, the chain, snapshots against the deltas, and the blobs it names (C6). */
+/** Verifies a whole history: every checksum, the chain, snapshots against deltas, and blobs (C6). */
 import { isDeepStrictEqual } from 'node:util';
 import { CairnError, type ErrorCode } from '../../errors.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
@@ -13,7 +13,7 @@ import { listMetaBlobs } from '../stored/stored-meta.ts';
 import { StoredState } from '../stored/stored-state.ts';
 
 export interface Fault {
-  /** Id of the checkpoint at fault; the run's id where the run as a whole is. */
+  /** Id of the damaged checkpoint, or the run's id if the run as a whole is at fault. */
   readonly checkpoint: string;
   readonly code: ErrorCode;
   readonly message: string;
@@ -21,19 +21,22 @@ export interface Fault {
 
 export interface VerifyReport {
   readonly runId: string;
-  /** Checkpoints, snapshots and blobs looked at, ancestors' included. */
+  /** Number of checkpoints verified, those of ancestors included; likewise for snapshots and blobs. */
   readonly checkpoints: number;
   readonly snapshots: number;
   readonly blobs: number;
-  /** In order; empty: the history is sound. */
+  /** The faults in order; empty if the history is sound. */
   readonly faults: readonly Fault[];
 }
 
-/** Looks at everything a run's history is made of, back through its fork points, and goes on past what is damaged. @throws only what the store itself throws */
+/**
+ * Verifies everything that a run's history consists of, back through its fork points. It does not stop at damage. @throws only the errors
+ * of the store itself
+ */
 export async function verifyRun(store: Store, blobs: BlobStore, run: RunRow): Promise<VerifyReport> {
   const report = await verifyOnce(store, blobs, run);
   if (report.faults.length === 0) return report;
-  // What is pruned between two reads looks like damage, which is there the second time too.
+  // A pruning between two reads looks like damage, so it is damage only if it shows a second time.
   return verifyOnce(store, blobs, (await store.readRun(run)) ?? run);
 }
 
@@ -52,7 +55,7 @@ class Verification {
   #checkpoints = 0;
   #snapshots = 0;
   #chain: Chain = new Chain(-1, rootChecksum);
-  /** Undefined behind a damaged checkpoint, until a sound snapshot. */
+  /** The state so far. Undefined after a damaged checkpoint, until the next sound snapshot. */
   #state: StoredState | undefined = new StoredState({}, false);
 
   constructor(store: Store, blobs: BlobStore, run: RunRow) {
@@ -82,7 +85,7 @@ class Verification {
     await this.#verifyIndex();
   }
 
-  /** Where the history itself is damaged, nothing can be held against it. */
+  /** Compares the index with the history. If the history is damaged, there is nothing to compare with. */
   async #verifyIndex(): Promise<void> {
     const run = this.#run;
     const isKnown = this.#faults.length === 0 && this.#chain.seq === run.head;
@@ -113,7 +116,7 @@ class Verification {
     if (this.#chain.seq < upTo) this.#noteMissing(run, Math.max(from, this.#chain.seq + 1), upTo);
   }
 
-  /** Seqs of a run's snapshots, found backwards, as a load finds them. */
+  /** Seqs of a run's snapshots, searched backwards, as a load searches for them. */
   async #listSnapshots(run: RunRow, upTo: number): Promise<ReadonlySet<number>> {
     const seqs = new Set<number>();
     for (let seq = upTo; seq >= 0;) {
@@ -125,7 +128,7 @@ class Verification {
     return seqs;
   }
 
-  /** What lies before the oldest kept checkpoint is in its snapshot. */
+  /** Starts after the pruned part, whose state is in the snapshot of the oldest checkpoint kept. */
   async #startAfterPruned(run: RunRow, row: CheckpointRow): Promise<void> {
     const before = decodeOrNothing(run, row)?.fold?.after ?? row.seq - 1;
     const link = await readLink(this.#store, run, before).catch(() => undefined);
