@@ -1,4 +1,4 @@
-/** The loop: the model is asked, its tools are called, and so on until it answers. The conversation is folded from what steps gave. */
+/** The agent loop: ask the model, run the tools it calls, and repeat until it answers. The conversation is rebuilt from recorded steps. */
 import type { ModelMessage, ModelResponse, ToolCallPart } from '../graph/contracts/model-contract.ts';
 import type { TraceSpan } from '../graph/contracts/trace-contract.ts';
 import { NodeFailure, type NodeContext } from '../graph/contracts/node-contract.ts';
@@ -20,33 +20,33 @@ import type { ToolBox, ToolOffer } from './tool-box.ts';
 import type { KeptConversation, OpeningNote, TurnNote } from './turn-note.ts';
 
 export interface LoopOptions {
-  /** All of a request but messages, tools and the form of the answer. */
+  /** All of a request except messages, tools and answer format. */
   readonly settings: ModelSettings;
   readonly box: ToolBox;
-  /** MCP servers whose tools are offered, too. */
+  /** MCP servers whose tools are offered as well. */
   readonly servers: readonly McpTools[];
   readonly allow: readonly string[] | true;
   readonly form: FinalForm | undefined;
-  /** Default: native. */
+  /** How model and tools communicate. Default `native`. */
   readonly mode?: ModeName;
   readonly loopsMax: number;
   readonly history: HistoryLimit;
   readonly steps: ModelStepOptions;
-  /** For whom it is done: recorded, for those who look at the agent. */
+  /** For whom the agent works; recorded for those who look at the agent. */
   readonly context?: unknown;
-  /** In which its model and tool calls are told. Default: the attempt's. */
+  /** Parent span of the model and tool calls in telemetry. Default: the attempt's span. */
   readonly span?: TraceSpan | undefined;
 }
 
-/** Calls and answers in a row of which nothing can be made, after which the model is taken to be lost. */
+/** After this many unusable calls or answers in a row, the model is considered lost and the agent fails. */
 const faultyCallsMax = 8;
-/** Answers that do not fit the schema and are asked for again. */
+/** How often an answer that does not fit the schema is asked for again. */
 const repairsMax = 2;
 
 /**
  * Runs a conversation to its end.
  * @returns the final answer: a text, or a value that fits the schema
- * @throws AGENT_DIVERGED; NodeFailure AGENT_LOOPS_EXCEEDED, AGENT_LOST, OUTPUT_INVALID; what models and tools throw
+ * @throws AGENT_DIVERGED; NodeFailure AGENT_LOOPS_EXCEEDED, AGENT_LOST, OUTPUT_INVALID; the errors of models and tools
  */
 export async function converse(
   ctx: NodeContext,
@@ -54,7 +54,7 @@ export async function converse(
   options: LoopOptions,
 ): Promise<unknown> {
   const { box, servers } = options;
-  // Read before the first call: where the function goes on from.
+  // Must be read before the first call: it says where a repeated function goes on from.
   const kept = ctx.retired as KeptConversation | undefined;
   const offer = servers.length === 0 ? box : await ServedBox.open(ctx, box, servers, kept?.served);
   const loop = new AgentLoop(ctx, asked, { ...options, offer }, kept);
@@ -78,7 +78,7 @@ class AgentLoop {
   readonly #conversation: Conversation;
   readonly #tools: ToolCalls;
   #models: ModelSteps;
-  /** What the model was told since its last answer. */
+  /** Everything the model was told since its last answer; recorded with the next model call. */
   #note: TurnNote;
   #faulty: number;
   #repairs: number;
@@ -109,7 +109,7 @@ class AgentLoop {
     this.number = kept?.loop ?? 1;
   }
 
-  /** How the conversation opens with what is offered now. */
+  /** The beginning of the conversation, given the tools that are offered now. */
   #open(): OpenedConversation {
     const { offer, form, mode = 'native', context, settings } = this.#options;
     this.#mode = createMode(mode, { tools: offer.offered, answer: form?.json });
@@ -121,7 +121,10 @@ class AgentLoop {
     return opened;
   }
 
-  /** Before anything new: are the tools those that were agreed to? What is agreed to now is offered from here on. */
+  /**
+   * Before new calls, checks that the tools are still those that were agreed to. If a person accepts changes, the new tools are offered
+   * from here on.
+   */
   async #checkOffer(): Promise<void> {
     const { offer } = this.#options;
     const { offered } = offer;
@@ -131,7 +134,7 @@ class AgentLoop {
     if (this.#note.opening !== undefined) this.#note = { opening: this.#opening };
   }
 
-  /** One model call, and the calls of tools that it wants. @returns the final answer, once there is one */
+  /** Makes one model call, and the tool calls that it requests. @returns the final answer, if this was it */
   async turn(): Promise<{ readonly value: unknown } | undefined> {
     await this.#checkOffer();
     const response = await this.#ask();
@@ -168,7 +171,7 @@ class AgentLoop {
     return response;
   }
 
-  /** What came before a summary leaves the live state; a repeated function begins here. */
+  /** Retires everything before a summary from the live state. A repeated function begins here. */
   async #retire(): Promise<void> {
     const { messages, ...opening } = this.#opening;
     const served = this.#options.offer.keep?.();
@@ -230,7 +233,10 @@ class AgentLoop {
   }
 }
 
-/** Makes the calls of one answer side by side; results stand in the order of the calls. @param next - what is on record of what the model was told then */
+/**
+ * Makes the calls of one answer in parallel; the results are in the order of the calls.
+ * @param next - the record of what the model was told then, if there is one
+ */
 async function callSideBySide(
   tools: ToolCalls,
   calls: readonly ToolCallPart[],
@@ -243,7 +249,7 @@ async function callSideBySide(
   });
   const settled = await Promise.allSettled(made);
   const failed = settled.filter((one) => one.status === 'rejected');
-  // Ours before any other: it says that the attempt is over.
+  // Throw our own error first: it says that the attempt is over, and must not be hidden by a tool's failure.
   const first = failed.find(({ reason }) => CairnError.is(reason)) ?? failed[0];
   if (first !== undefined) throw first.reason;
   const results = settled.map((one) => (one as PromiseFulfilledResult<Observation>).value);

@@ -1,4 +1,4 @@
-/** What an agent may use: functions with a schema of their arguments. Nodes, graphs and other agents are tools as they are. */
+/** Tools of an agent: functions with a schema for their arguments. Nodes, graphs and other agents can be tools as they are. */
 import { CairnError } from '../errors.ts';
 import type { EffectClass, NodeContext, Reconciliation, RetryPolicy } from '../graph/contracts/node-contract.ts';
 import type { SecretReader, FileAccess } from '../graph/contracts/context-access.ts';
@@ -7,55 +7,58 @@ import { refuseUnknownKeys } from '../nodes/draft/known-keys.ts';
 import type { NodeDraft } from '../nodes/draft/node-draft.ts';
 import { isStandardSchema, type AnySchema, type SchemaValue } from '../schema/standard-schema.ts';
 
-/** What a tool's function is told of the call. */
+/** The second argument of a tool's function. */
 export interface ToolCallContext {
-  /** The same for every attempt of the call: hand it to the receiver, so that a repeated call is recognised (X1). */
+  /** The same for every attempt of the call. Pass it on, so that the receiver recognises a repeated call (X1). */
   readonly idempotencyKey: string;
   readonly attempt: number;
-  /** Aborted on cancel, timeout and lost claim. */
+  /** Aborted on cancel and timeout, and when the claim is lost. */
   readonly signal: AbortSignal;
   readonly secrets: SecretReader;
   readonly files: FileAccess;
-  /** A live event of the agent's node: progress, a partial result. */
+  /** Sends a live event of the agent's node, such as progress or a partial result. */
   readonly emit: (event: unknown) => void;
-  /** The agent's node, as it stood when the attempt began. */
+  /** The agent's node as it was when the attempt began. */
   readonly node: AgentNode;
 }
 
-/** What tools may know of the node that calls them. */
+/** What a tool may know about the node that calls it. */
 export type AgentNode = Pick<NodeContext, 'nodePath' | 'state' | 'signal' | 'files' | 'past' | 'retired' | 'emit'>;
 
-/** When a person is asked before a call is made. */
+/** When to ask a person before a call. */
 export type Approval<Args> = 'always' | 'never' | ((args: Args) => boolean | Promise<boolean>);
 
 interface ToolParts<Schema extends AnySchema> {
-  /** What the model is told: what the tool does, and when to use it. */
+  /** What the model is told about the tool: what it does and when to use it. */
   readonly description: string;
-  /** Of the arguments, an object: JSON Schema, or a schema that can tell it (Zod 4.2 and later). */
+  /** Schema of the arguments, which are an object: JSON Schema, or a schema library that can produce it (Zod 4.2 and later). */
   readonly input: Schema;
-  /** Default: `always` for the classes `write` and `external`, unless the agent's `allow` names the tool; else `never`. */
+  /**
+   * When to ask a person. Default: `always` for the classes `write` and `external`, unless the agent's `allow` names the tool; else
+   * `never`.
+   */
   readonly approval?: Approval<SchemaValue<Schema>>;
-  /** Calls with equal arguments take the first one's result, within one visit of the agent. Default false. */
+  /** Whether a call gets the result of an earlier call with equal arguments in the same visit of the agent. Default false. */
   readonly cacheable?: boolean;
-  /** How often it may be called in one visit of the agent; the model is told when there are no calls left. */
+  /** The most calls in one visit of the agent. When they are used up, the model is told. */
   readonly callsMax?: number;
-  /** Images that it returns are shown to the model, which must be able to look at them. Default false: it is told their names. */
+  /** Whether images that the tool returns are shown to the model. The model must accept images. Default false: it is told their names. */
   readonly showsImages?: boolean;
-  /** What a failure does: the model is told of it, or the agent fails. Default `tell`. */
+  /** What a failure does. `tell` (default): the model is told about it. `fail`: the agent fails. */
   readonly onFailure?: 'tell' | 'fail';
 }
 
-/** A tool whose function is one step: it runs once, and what it returned is on record. */
+/** A tool whose function runs as one step: it runs once, and its result is recorded. */
 export interface FunctionTool<Schema extends AnySchema = AnySchema> extends ToolParts<Schema> {
   readonly composed?: false;
-  /** What recovery may do with a call. Default `external`. */
+  /** Effect class of a call: what recovery may do with it. Default `external`. */
   readonly effect?: EffectClass;
-  /** A repeated call with the same key has no second effect. Default false. */
+  /** Whether a repeated call with the same key has no second effect. Default false. */
   readonly idempotent?: boolean;
   readonly retry?: RetryPolicy;
-  /** Of one attempt. */
+  /** Timeout of one attempt in milliseconds. */
   readonly timeoutMs?: number;
-  /** Did the call under this key happen, and with what result? */
+  /** Finds out whether the call with this key happened, and its result. */
   readonly reconcile?: (asked: {
     readonly idempotencyKey: string;
     readonly args: SchemaValue<Schema>;
@@ -63,18 +66,27 @@ export interface FunctionTool<Schema extends AnySchema = AnySchema> extends Tool
   readonly run: (args: SchemaValue<Schema>, call: ToolCallContext) => unknown;
 }
 
-/** A tool that asks, waits or has steps of its own. It is no step: its function is repeated, and its calls are on record. */
+/**
+ * A tool that asks questions, waits, or has steps of its own. Its function is not a step: it is repeated on resume, and the calls that it
+ * makes are recorded.
+ */
 export interface ComposedTool<Schema extends AnySchema = AnySchema> extends ToolParts<Schema> {
   readonly composed: true;
-  /** What its calls do at most: whether a person is asked before it. Default `pure`: its own calls ask where they must. */
+  /**
+   * The strongest effect class of the calls inside. It decides whether a person is asked before the tool runs. Default `pure`: the calls
+   * inside ask where they must.
+   */
   readonly effect?: EffectClass;
   readonly run: (args: SchemaValue<Schema>, ctx: NodeContext) => unknown;
 }
 
-/** A tool that runs a node or a graph as a child run: its arguments are the child's input, and its result is what the node gave, or the graph's artifacts. */
+/**
+ * A tool that runs a node or a graph as a child run. The arguments are the child's input. The result is the node's output, or the graph's
+ * artifacts.
+ */
 export interface NodeTool<Schema extends AnySchema = AnySchema> extends ToolParts<Schema> {
   readonly node: NodeDraft | Graph;
-  /** Of a graph: the node whose output is the result. Default: its artifacts are. */
+  /** For a graph: id of the node whose output is the result. Default: the graph's artifacts are the result. */
   readonly result?: string;
 }
 
@@ -104,8 +116,8 @@ export type AgentTool<Schema extends AnySchema = AnySchema> =
   FunctionTool<Schema> | ComposedTool<Schema> | NodeTool<Schema>;
 
 /**
- * Makes a tool of a function; the types of its arguments follow from the schema.
- * @throws CONFIG_INVALID no description, no schema, no function, or an option that such a tool does not have
+ * Makes a tool of a function. The type of its arguments follows from the schema.
+ * @throws CONFIG_INVALID the description, schema or function is missing, or the tool does not have this option
  */
 export function tool<Schema extends AnySchema>(definition: FunctionTool<Schema>): FunctionTool;
 export function tool<Schema extends AnySchema>(definition: ComposedTool<Schema>): ComposedTool;
@@ -134,7 +146,10 @@ export function tool<Schema extends AnySchema>(definition: AgentTool<Schema>): A
 
 const isAct = (effect: EffectClass): boolean => effect === 'write' || effect === 'external';
 
-/** Whether a call may change the world outside: itself, or by a node that it runs. What steps inside of a function do is not known here. */
+/**
+ * Whether a call may change the outside world, either directly or through the node that it runs. Steps inside a composed tool's function
+ * are not known here.
+ */
 export function actsOutside(definition: AgentTool): boolean {
   if ('run' in definition) return isAct(definition.effect ?? (definition.composed === true ? 'pure' : 'external'));
   return 'nodeIndex' in definition.node ? hasActs(definition.node) : isActing(definition.node);

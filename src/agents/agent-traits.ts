@@ -1,4 +1,4 @@
-/** What an agent tells those that use it as a tool, by the code of its node. */
+/** What agents declare to other agents that use them as tools. Found by the implementation of the agent's node. */
 import type { NodeImplementation } from '../graph/contracts/node-contract.ts';
 import type { JsonSchema } from '../graph/contracts/node-type.ts';
 

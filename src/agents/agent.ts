@@ -1,4 +1,4 @@
-/** The agent node: a model, its instructions and its tools, as one node of any graph. */
+/** The agent node: a model with instructions and tools, as one node of any graph. */
 import { CairnError } from '../errors.ts';
 import type { Amounts } from '../graph/amounts.ts';
 import { outcome, type NodeContext, type StateView } from '../graph/contracts/node-contract.ts';
@@ -27,35 +27,41 @@ export interface AgentConfig<
   S extends StateView = StateView,
   Schema extends AnySchema | undefined = AnySchema | undefined,
 > extends Opening<S> {
-  /** As models are named: `anthropic:claude-…`, or a name of the configuration. Of several, each is asked where the ones before give no answer. */
+  /**
+   * Name of the model: `anthropic:claude-…`, or a name from the configuration. In a list, each model is tried if those before it give no
+   * answer.
+   */
   readonly model: string | readonly string[];
   readonly tools?: Readonly<Record<string, ToolEntry>>;
-  /** MCP servers whose tools it may use, as `server__tool`. */
+  /** MCP servers. Their tools are offered as `server__tool`. */
   readonly servers?: readonly McpTools[];
-  /** Files that it may list, search, read, write and edit: `localFiles`, `memoryFiles`. Their tools are added to `tools`. */
+  /** Files that the agent may list, search, read, write and edit: `localFiles` or `memoryFiles`. Adds the tools for that to `tools`. */
   readonly files?: FileStore;
-  /** Schema of the final answer, which is then a value. Default: a text. */
+  /** Schema of the final answer, which is then a value that fits it. Default: the answer is a text. */
   readonly output?: Schema;
-  /** How model and tools understand each other. Default `native`, the provider's own tool calls; the others are for models that have none. */
+  /** How model and tools communicate. Default `native`: the provider's own tool calls. The other modes are for models without those. */
   readonly mode?: ModeName;
-  /** Model calls, at most. Default 15. */
+  /** The most model calls. Default 15. */
   readonly maxLoops?: number;
-  /** Tools that act on the world and may be called without asking a person; true: all of them. */
+  /** Tools that may act on the world without asking a person first; `true` for all. */
   readonly allow?: readonly string[] | true;
-  /** What the model is sent of a long conversation. */
+  /** Limits how much of a long conversation the model is sent. */
   readonly history?: HistoryLimit;
   readonly settings?: Omit<ModelSettings, 'model' | 'tools' | 'schema'>;
-  /** How model calls are made: retries, timeouts. */
+  /** Retries and timeouts of model calls. */
   readonly calls?: Omit<ModelStepOptions, 'name' | 'fallbacks' | 'counted'>;
-  /** What one visit may spend: `inputTokens`, `outputTokens`, `tokens` (both together), `cost`, `seconds` (of its own model and tool calls). */
+  /**
+   * What one visit may spend: `inputTokens`, `outputTokens`, `tokens` (the sum of both), `cost`, `seconds` (duration of its own model and
+   * tool calls).
+   */
   readonly budget?: Amounts;
-  /** What becomes of a call for which too little is left: a question (default), or a failure. */
+  /** What happens to a call when too little of the budget is left: a person is asked (default), or the agent fails. */
   readonly onBudget?: OnBudget;
-  /** For whom it works, recorded for those who look at the agent: user, session, what else belongs to them. */
+  /** For whom the agent works, recorded for those who look at the agent: user, session and anything else. */
   readonly context?: Computed<CallContext, S>;
-  /** What other agents are told that use this one as a tool. */
+  /** Description for other agents that use this one as a tool. */
   readonly description?: string;
-  /** How often another agent may use it as a tool, in one visit of that agent. */
+  /** How often another agent may call it as a tool, in one visit of that agent. */
   readonly callsMax?: number;
 }
 
@@ -66,7 +72,7 @@ export interface CallContext {
   readonly metadata?: unknown;
 }
 
-/** What an agent gives: what its schema says, else a text. */
+/** Type of an agent's answer: the type of its schema, else text. */
 export type Answer<Schema> = [Schema] extends [AnySchema] ? SchemaValue<Schema> : string;
 
 const configKeys = [
@@ -99,8 +105,9 @@ const promptInput = {
 } as const;
 
 /**
- * A node that lets a model work with tools until it answers; the answer is the node's output. Each model call is bought once, and each
- * tool call is made once, whatever is killed: both are steps. Effect class `pure`: its steps say what may be repeated.
+ * Makes a node in which a model works with tools until it answers. The answer is the node's output. Model calls and tool calls are steps:
+ * each is recorded, so after a crash none is paid for or made twice. The node's effect class is `pure`; its steps have classes of their
+ * own.
  * @throws CONFIG_INVALID
  */
 export function agent<S extends StateView = StateView, Schema extends AnySchema | undefined = undefined>(
@@ -185,7 +192,7 @@ function refuse(reason: string): never {
   throw new CairnError('CONFIG_INVALID', { reason: `agent: ${reason}` });
 }
 
-/** What a server offers is not known yet, but under which names: they must be free. */
+/** Checks that the names of servers and tools do not clash. The servers' tools are not known yet, only the prefix of their names. */
 function checkServers(servers: readonly McpTools[], names: readonly string[]): void {
   const known = new Set<string>();
   for (const { config } of servers) {

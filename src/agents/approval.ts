@@ -1,4 +1,4 @@
-/** A person's word before a tool acts: let it, with other arguments, or not. */
+/** Asks a person before a tool acts. The person may approve the call, change its arguments, or refuse it. */
 import type { NodeContext } from '../graph/contracts/node-contract.ts';
 import type { JsonSchema } from '../graph/contracts/node-type.ts';
 import { schemaDefect } from '../schema/json-schema.ts';
@@ -7,17 +7,17 @@ import { isPlainObject } from '../state/values/plain.ts';
 import { actsOutside, type AgentTool } from './agent-tool.ts';
 import type { NamedTool } from './tool-box.ts';
 
-/** What a person is asked about. */
+/** The tool that a person is asked about. */
 export interface AskedTool extends Pick<NamedTool, 'name' | 'inputSchema'> {
   readonly definition: Pick<AgentTool, 'input'>;
 }
 
-/** What was decided about a call. */
+/** The person's decision about a call. */
 export type Decision =
   | { readonly kind: 'approved'; readonly args: unknown }
   | { readonly kind: 'refused'; readonly reason: string | undefined };
 
-/** How an answer must look: arguments that a person gives must fit as those of the model must, or the answer is refused. */
+/** JSON Schema of the answer. Arguments given by a person must fit the tool's schema, like the model's; else the answer is refused. */
 function answerSchema(args: JsonSchema): JsonSchema {
   const { $defs, ...own } = args;
   const schema = {
@@ -30,14 +30,14 @@ function answerSchema(args: JsonSchema): JsonSchema {
         properties: { decision: { enum: ['approve', 'edit', 'refuse'] }, args: own, reason: { type: 'string' } },
       },
     ],
-    // References are read from the root.
+    // References in a schema are resolved from its root, so definitions are moved there.
     ...($defs !== undefined && { $defs }),
   };
   const isWhole = schemaDefect(args) === undefined && schemaDefect(schema) === undefined && !refersToRoot(args);
   return isWhole ? schema : answerSchema({ type: 'object' });
 }
 
-/** Whether a schema refers to places in it that are elsewhere once it is a part of another one. */
+/** Whether a schema contains references that would break when it becomes part of another schema. */
 function refersToRoot(schema: unknown): boolean {
   if (typeof schema !== 'object' || schema === null) return false;
   return Object.entries(schema).some(
@@ -46,7 +46,10 @@ function refersToRoot(schema: unknown): boolean {
   );
 }
 
-/** Whether a person is asked before this call. Tools that act on the world ask, unless the agent's `allow` names them. */
+/**
+ * Whether a person must be asked before this call. By default that is so for tools that act on the world, unless the agent's `allow` names
+ * them.
+ */
 export async function needsApproval(
   { name, definition }: NamedTool,
   args: unknown,
@@ -59,8 +62,9 @@ export async function needsApproval(
 }
 
 /**
- * Asks, or finds what was answered. Arguments that only the tool's own check finds wrong are asked for again, with the reason.
- * @param key - the call's, so that the question is the same one after a restart
+ * Asks, or returns the recorded answer. If only the tool's own check finds the person's arguments wrong, it asks again and gives the
+ * reason.
+ * @param key - key of the call, so that after a restart the question is recognised as the same
  */
 export async function askApproval(
   ctx: NodeContext,

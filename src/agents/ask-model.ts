@@ -1,22 +1,22 @@
-/** One model call of a conversation: the model, or those that stand in for it when it gives no answer. */
+/** Makes one model call of a conversation. If the model gives no answer, fallback models are tried. */
 import type { ModelCall, ModelMessage, ModelResponse } from '../graph/contracts/model-contract.ts';
 import { textOf } from '../graph/contracts/model-contract.ts';
 import { NodeFailure } from '../graph/contracts/node-contract.ts';
 
-/** After these another model may do better. */
+/** Error codes after which the next fallback model is tried. */
 const passedOn: readonly string[] = ['MODEL_UNAVAILABLE', 'MODEL_REFUSED', 'MODEL_UNKNOWN'];
 
 export interface AnsweredCall {
   readonly response: ModelResponse;
-  /** The model that stood in. */
+  /** Name of the fallback model that answered, if one did. */
   readonly by?: string;
 }
 
 /**
- * Asks one model after the other until one answers.
- * @param fallbacks - models that are asked in turn where the one before gives no answer
- * @param onFallback - told before another is asked: what came of the one before is void
- * @throws NodeFailure of the one that may pass, if any of them may; else of the last
+ * Tries one model after another until one answers.
+ * @param fallbacks - models to try in order
+ * @param onFallback - called before a fallback is tried: pieces of the earlier answer are void
+ * @throws NodeFailure an error that may be temporary, if there was one; else the last model's error
  */
 export async function askModel(
   settings: Omit<ModelCall, 'messages'>,
@@ -42,7 +42,7 @@ export async function askModel(
   throw failure as NodeFailure;
 }
 
-/** A provider that let its model say nothing gave no answer: it is not recorded as one, so the run can go on with another. */
+/** Throws if the provider blocked the answer. A blocked answer is not recorded as an answer, so the run can go on with another model. */
 function refuseRefusal({ content, finishReason, model }: ModelResponse): void {
   if (finishReason !== 'content-filter') return;
   const text = textOf(content);

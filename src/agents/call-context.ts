@@ -1,8 +1,8 @@
-/** What a tool's function is told of its call. */
+/** Makes the second argument of a tool's function. */
 import type { NodeContext, StepContext } from '../graph/contracts/node-contract.ts';
 import type { ToolCallContext } from './agent-tool.ts';
 
-/** @param step - in which the call is made */
+/** @param step - the step in which the call is made */
 export function callContext(
   ctx: NodeContext,
   { idempotencyKey, attempt, signal }: Pick<StepContext, 'idempotencyKey' | 'attempt' | 'signal'>,

@@ -1,46 +1,49 @@
-/** The model calls of one conversation as they are on record: what is asked is found there by its content, and what cannot be is told apart (A2, A3). */
+/**
+ * The recorded model calls of one conversation. A request is found by its content, and one that differs from what was recorded is detected
+ * (A2, A3).
+ */
 import { CairnError } from '../errors.ts';
 import type { NodeContext } from '../graph/contracts/node-contract.ts';
 import { LastList } from '../ports/last-list.ts';
 import { MessageKeys } from '../ports/message-keys.ts';
 
-/** What is recorded of a call: the answer, and marks of the messages that its request was the first to hold. */
+/** What is recorded of a call: the answer, and a short mark of each message that was sent for the first time. */
 export interface RecordedCall<Response = unknown> {
   readonly response: Response;
   readonly marks: readonly string[];
-  /** The model that stood in for the one that was asked. */
+  /** Name of the fallback model that answered, if one did. */
   readonly by?: string;
-  /** What the caller noted beside it. */
+  /** Data that the caller added. */
   readonly note?: unknown;
 }
 
-/** A call that is about to be made, or taken from the record. */
+/** A call that is about to be made, or whose answer is recorded. */
 export interface EnteredCall {
-  /** Of its step: equal requests have equal names. */
+  /** Name of the step. Equal requests have equal names. */
   readonly name: string;
-  /** The hash of the request. */
+  /** Hash of the request. */
   readonly key: string;
   readonly marks: readonly string[];
   readonly isRecorded: boolean;
 }
 
-/** One conversation in one visit of a node; `Message` is whatever it is made of. */
+/** The calls of one conversation in one visit of a node. `Message` is the type of its messages. */
 export class CallRecord<Message extends object> {
   readonly #ctx: NodeContext;
   readonly #name: string;
   readonly #keys = new MessageKeys();
-  /** What was on record of this conversation when the attempt began, by step name: how often. */
+  /** The recorded calls of this conversation when the attempt began: their number by step name. */
   readonly #recorded = new Map<string, number>();
   readonly #pastMarks: readonly string[];
-  /** The answers that were on record when the attempt began. */
+  /** The answers that were recorded when the attempt began. */
   readonly past: readonly RecordedCall[];
-  /** Messages sent so far, each once, in order. */
+  /** All messages sent so far, each once, in order. */
   readonly #sent = new Set<Message>();
   /** What the last call sent. */
   readonly #last = new LastList<Message>();
   #madeCount = 0;
 
-  /** @param name - tells conversations in one node apart */
+  /** @param name - name of the conversation, unique within the node */
   constructor(ctx: NodeContext, name: string) {
     this.#ctx = ctx;
     this.#name = name;
@@ -50,15 +53,15 @@ export class CallRecord<Message extends object> {
     this.#pastMarks = this.past.flatMap(({ marks }) => marks);
   }
 
-  /** Calls that were given their answer in this attempt. */
+  /** Number of calls that got their answer in this attempt. */
   get madeCount(): number {
     return this.#madeCount;
   }
 
   /**
-   * Takes a call up.
-   * @param settings - all of the request but its messages
-   * @throws AGENT_DIVERGED the request is none of those on record at this point, and the run is no fork
+   * Begins a call.
+   * @param settings - the request without its messages
+   * @throws AGENT_DIVERGED recorded answers are left, but none is for this request, and the run is not a fork
    */
   enter(settings: object, messages: readonly Message[]): EnteredCall {
     const key = this.#keys.keyOf(settings, messages);
@@ -71,23 +74,23 @@ export class CallRecord<Message extends object> {
     return { name, key, marks: fresh.map((message) => this.#keys.markOf(message)), isRecorded: left > 0 };
   }
 
-  /** A call that was taken up has its answer. */
+  /** Ends a call that was begun: it has its answer. */
   leave(): void {
     this.#madeCount += 1;
   }
 
-  /** Whether a request is none of those on record while some of them are unused. */
+  /** Whether recorded answers are left, but none is for this request. */
   isDivergent(settings: object, messages: readonly Message[]): boolean {
     if (this.#isFree) return false;
     return (this.#recorded.get(`${this.#name} ${this.#keys.keyOf(settings, messages)}`) ?? 0) === 0;
   }
 
-  /** Any call may be made: all that is on record was used, or the run is a fork. */
+  /** Whether any request may be made: every recorded answer was used, or the run is a fork. */
   get #isFree(): boolean {
     return this.#ctx.past.isFork || this.#madeCount >= this.past.length;
   }
 
-  /** A new request while answers on record are unused: prompt, tools or code have changed under a run that had begun. */
+  /** Refuses a new request while recorded answers are left. It means that the prompt, the tools or the code changed after the run began. */
   #refuseDivergence(messages: readonly Message[]): void {
     if (this.#isFree) return;
     const own = [...new Set([...this.#sent, ...messages])];

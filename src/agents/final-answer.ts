@@ -1,11 +1,11 @@
-/** The model's last word as a value: a text, or JSON that fits a schema. */
+/** Reads a model's final answer: a text, or JSON that fits a schema. */
 import type { JsonSchema } from '../graph/contracts/node-type.ts';
 import { readAnswer } from '../schema/read-answer.ts';
 import { checkAgainst, jsonSchemaOf, type AnySchema, type Checked } from '../schema/standard-schema.ts';
 import { encodeValue } from '../state/values/codec.ts';
 import type { LastWord } from './modes/mode.ts';
 
-/** The form of a final answer. */
+/** The required form of a final answer. */
 export interface FinalForm {
   readonly schema: AnySchema;
   readonly json: JsonSchema;
@@ -15,12 +15,12 @@ export function finalForm(schema: AnySchema, place: string): FinalForm {
   return { schema, json: jsonSchemaOf(schema, 'output', place) };
 }
 
-/** What a last word gives, or why it gives nothing. */
+/** The value of a final answer, or why it has none. */
 export async function readFinal(last: LastWord, form: FinalForm | undefined): Promise<Checked> {
   if ('text' in last) return form === undefined ? { value: last.text } : readAnswer(last.text, form.schema);
   const { value } = last;
   if (form === undefined) return { value: typeof value === 'string' ? value : encodeValue(value) };
   const checked = await checkAgainst(form.schema, value, 'answer');
-  // Models put JSON into JSON, as a text.
+  // Models sometimes put JSON into a JSON string.
   return checked.fault !== undefined && typeof value === 'string' ? readAnswer(value, form.schema) : checked;
 }

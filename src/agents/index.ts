@@ -1,4 +1,4 @@
-/** Agents: the door `cairn-workflows/agents`. */
+/** Agents: the entry point `cairn-workflows/agents`. */
 export { agent, type AgentConfig, type CallContext } from './agent.ts';
 export {
   tool,

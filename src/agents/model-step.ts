@@ -1,4 +1,4 @@
-/** The calls of a model that a conversation makes, each a step of the node: bought once, known by what was asked (X4, X6). */
+/** The model calls of a conversation, each a step of the node. A call is paid for once, and identified by its request (X4, X6). */
 import type { Amounts } from '../graph/amounts.ts';
 import type { ModelAccess, ModelCall, ModelMessage, ModelResponse } from '../graph/contracts/model-contract.ts';
 import type { NodeContext, RetryPolicy } from '../graph/contracts/node-contract.ts';
@@ -6,30 +6,30 @@ import type { TraceSpan } from '../graph/contracts/trace-contract.ts';
 import { askModel } from './ask-model.ts';
 import { CallRecord, type RecordedCall } from './call-record.ts';
 
-/** All of a request but its messages: it stays the same while a conversation grows. */
+/** A request without its messages. It stays the same while a conversation grows. */
 export type ModelSettings = Omit<ModelCall, 'messages'>;
 
-/** How calls are made, beside what is asked. */
+/** How calls are made. */
 export interface ModelStepOptions {
-  /** Tells the calls of several conversations in one node apart. Default `model`. */
+  /** Name of the conversation, unique within the node. Default `model`. */
   readonly name?: string;
-  /** Default: three attempts where the model is not available. */
+  /** Default: three attempts if the model is not available. */
   readonly retry?: RetryPolicy;
-  /** Of one attempt. */
+  /** Timeout of one attempt in milliseconds. */
   readonly timeoutMs?: number;
-  /** A call that offers tools which the provider runs may be repeated without harm. Default false. */
+  /** Whether it does no harm to repeat a call that offers tools run by the provider. Default false. */
   readonly idempotent?: boolean;
-  /** Models that are asked in turn where the one before gives no answer. */
+  /** Models to try in order if the model gives no answer. */
   readonly fallbacks?: readonly string[];
-  /** Units that a call spends beside those of Q7.1: `tokens`, read and written together, and `seconds`, as long as it takes. */
+  /** Further units that calls spend, beside those of Q7.1: `tokens` (input and output together) and `seconds` (the duration). */
   readonly counted?: readonly string[];
 }
 
-/** What goes with one call. */
+/** Details of one call. */
 export interface CallNotes {
-  /** Recorded with the answer. */
+  /** Data recorded with the answer. */
   readonly note?: unknown;
-  /** The most that it spends, by unit. */
+  /** The most that the call may spend, by unit. */
   readonly atMost?: Amounts;
 }
 
@@ -43,10 +43,10 @@ export class ModelSteps {
   readonly #span: TraceSpan | undefined;
   /** One access for the whole conversation: it knows what of it was sent before. */
   readonly #models: ModelAccess;
-  /** The last call was on record. */
+  /** Whether the answer to the last call was recorded before. */
   #isRecorded = false;
 
-  /** @param span - in which the calls are told. Default: the attempt's */
+  /** @param span - parent of the calls' spans. Default: the attempt's span */
   constructor(ctx: NodeContext, options: ModelStepOptions = {}, span?: TraceSpan) {
     this.#ctx = ctx;
     this.#options = options;
@@ -55,14 +55,14 @@ export class ModelSteps {
     this.#record = new CallRecord(ctx, options.name ?? 'model');
   }
 
-  /** What was noted of the call after the last one, if both are on record: what happened between them is known. */
+  /** The note of the next recorded call, if the last call was recorded too. It tells what happened between the two. */
   noteOfNext(): unknown {
     return this.#isRecorded ? this.#record.past[this.#record.madeCount]?.note : undefined;
   }
 
   /**
-   * Makes the call, or returns what is recorded of it.
-   * @throws AGENT_DIVERGED the request is none of those on record at this point, and the run is no fork; what the models throw
+   * Makes the call, or returns its recorded answer.
+   * @throws AGENT_DIVERGED recorded answers are left, but none is for this request, and the run is not a fork; the models' errors
    */
   async call(
     settings: ModelSettings,
@@ -74,7 +74,7 @@ export class ModelSteps {
     const { name, key, marks, isRecorded } = this.#record.enter(settings, messages);
     const options = {
       effect: 'external',
-      // The provider acts on the world in a call that offers tools of its own.
+      // A call that offers the provider's own tools may act on the world.
       idempotent: idempotent || settings.tools?.some((tool) => 'providerTool' in tool) !== true,
       input: key,
       retry,
@@ -85,7 +85,7 @@ export class ModelSteps {
       name,
       options,
       async ({ idempotencyKey, signal, attempt }): Promise<RecordedCall<ModelResponse>> => {
-        // Pieces of an attempt that is over are void: a page that shows them drops them.
+        // Announces that pieces of an earlier attempt are void, so that a page showing them removes them.
         if (isRecorded || attempt > 1) ctx.emit({ type: 'model-restarted', call: idempotencyKey });
         const told = { idempotencyKey, signal, span: this.#span };
         const answered = await askModel(
@@ -106,12 +106,12 @@ export class ModelSteps {
     return recorded.response;
   }
 
-  /** Answers that were given in this attempt. */
+  /** Number of answers given in this attempt. */
   get madeCount(): number {
     return this.#record.madeCount;
   }
 
-  /** All answers on record were given: the next call is a new one. */
+  /** Whether every recorded answer was given, so that the next call is new. */
   get isCaughtUp(): boolean {
     return this.#record.madeCount >= this.#record.past.length;
   }

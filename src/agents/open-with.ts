@@ -1,11 +1,11 @@
-/** How a conversation opens: what a mode has to say of tools and form is a part of the system message. */
+/** The opening messages of a conversation. What the mode says about tools and answer format is added to the system message. */
 import type { ModelMessage } from '../graph/contracts/model-contract.ts';
 
 export interface OpenedConversation {
   /** The system messages at the beginning. */
   readonly head: readonly ModelMessage[];
   readonly rest: readonly ModelMessage[];
-  /** Where in the first message the guide begins; 0: it is all of it, or there is none. */
+  /** Index in the first message's text at which the mode's part begins; 0 if that is all of it, or if there is none. */
   readonly guideFrom: number;
 }
 

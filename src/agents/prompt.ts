@@ -1,22 +1,22 @@
-/** What a model is asked: the messages with which a conversation begins, from a node's configuration and the state. */
+/** The messages with which a conversation begins, computed from a node's configuration and the state. */
 import { CairnError } from '../errors.ts';
 import type { ModelMessage } from '../graph/contracts/model-contract.ts';
 import type { StateView } from '../graph/contracts/node-contract.ts';
 import type { Computed } from '../nodes/draft/typed-context.ts';
 import { isPlainObject } from '../state/values/plain.ts';
 
-/** A text, or messages. */
+/** A text, or a list of messages. */
 export type Prompt = string | readonly ModelMessage[];
 
-/** What a node that asks a model is told of it. */
+/** The part of a node's configuration that gives the opening messages. */
 export interface Opening<S extends StateView = StateView> {
   /** The system message. */
   readonly instructions?: Computed<string, S>;
-  /** Default: the run's input, where that is a text, or its field `prompt`. */
+  /** Default: the run's input if it is a text, else its field `prompt`. */
   readonly prompt?: Computed<Prompt, S>;
 }
 
-/** The messages with which the conversation begins. @throws CONFIG_INVALID there is no prompt */
+/** Computes the opening messages. @throws CONFIG_INVALID there is no prompt */
 export function openingOf(
   { instructions, prompt }: Opening,
   { state }: { readonly state: StateView },

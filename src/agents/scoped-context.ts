@@ -1,4 +1,4 @@
-/** A node's context whose calls are named under a prefix, so that several parts of one function cannot meet under a name. */
+/** A node's context that prefixes all names of calls, so that several parts of one function do not clash. */
 import { CairnError } from '../errors.ts';
 import type { NodeContext } from '../graph/contracts/node-contract.ts';
 import type { VisitPast } from '../graph/contracts/context-access.ts';
@@ -6,8 +6,9 @@ import type { VisitPast } from '../graph/contracts/context-access.ts';
 const named = ['step', 'append', 'list'] as const;
 
 /**
- * The same context; steps, questions, timers, lists, recorded events and child runs are those of `prefix`. Signals are the run's, whoever waits for them.
- * What takes the calls of the whole function out of the live state is refused: the other parts would make theirs again.
+ * The same context with prefixed names of steps, questions, timers, lists, recorded events and child runs. Names of signals are not
+ * prefixed, because signals are sent to the run. Calls that retire all records of the function are refused, because the other parts would
+ * then repeat their calls.
  */
 export function scopeContext(ctx: NodeContext, prefix: string): NodeContext {
   const under = (name: string): string => `${prefix} ${name}`;

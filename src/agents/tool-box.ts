@@ -1,4 +1,4 @@
-/** The tools of one agent by their names: what the model is told of them, and what stands behind each. */
+/** The tools of one agent by name: what the model is told about each, and what a call runs. */
 import { CairnError } from '../errors.ts';
 import { compileGraph } from '../graph/compile/compile-graph.ts';
 import { END, START, type Graph } from '../graph/graph.ts';
@@ -10,46 +10,47 @@ import type { AgentTool } from './agent-tool.ts';
 import { agentTraits } from './agent-traits.ts';
 import type { KeptOffer } from './turn-note.ts';
 
-/** What may stand under a name: a tool, another agent, or a tool that the provider runs. */
+/** What may be given as a tool: a tool, another agent, or a tool run by the provider. */
 export type ToolEntry = AgentTool | NodeDraft | ProviderTool;
 
-/** A tool under its name. */
+/** A tool with its name. */
 export interface NamedTool {
   readonly name: string;
   readonly definition: AgentTool;
-  /** Of its arguments. */
+  /** JSON Schema of the arguments. */
   readonly inputSchema: JsonSchema;
-  /** Of a tool that runs a node or a graph. */
+  /** Graph that the tool runs; undefined for functions. */
   readonly graph: Graph | undefined;
-  /** The node whose output is the result; undefined: the graph's artifacts are. */
+  /** Id of the node whose output is the result; undefined if the graph's artifacts are the result. */
   readonly nodeId: string | undefined;
 }
 
-/** What a model is offered, as it stands now. */
+/** The tools offered to the model at the moment. */
 export interface ToolOffer {
-  /** In the order in which they were given. The same list as long as nothing has changed. */
+  /** In the order in which they were given. The list is the same object until something changes. */
   readonly offered: readonly (ModelTool | ProviderTool)[];
   find(name: string): NamedTool | undefined;
   readonly names: readonly string[];
   /**
-   * Called before each request and before the calls of each answer, where tools may change.
-   * @param place - answers so far @param isCaughtUp - none is on record that was not taken up
+   * Checks for changed tools. Called before each request, and before the calls of each answer.
+   * @param place - number of the model's answers so far
+   * @param isCaughtUp - whether every recorded answer was used
    */
   check?(place: number, isCaughtUp: boolean): Promise<void>;
-  /** What a repeated function needs to offer the same, once the records of it have left the live state. */
+  /** What a repeated function needs to offer the same tools after their records were retired. */
   keep?(): KeptOffer;
 }
 
 /** The tools that an agent was given. */
 export interface ToolBox extends ToolOffer {
-  /** What is hashed of their code. */
+  /** The tools' code, as text to hash. */
   readonly codeText: string;
 }
 
-/** What models accept as a name. */
+/** Names that models accept for tools. */
 const namePattern = /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/u;
 
-/** @throws CONFIG_INVALID a name that models do not accept, or something that is no tool */
+/** @throws CONFIG_INVALID a name that models do not accept, or a value that is not a tool */
 export function createToolBox(tools: Readonly<Record<string, ToolEntry>>): ToolBox {
   const named = new Map<string, NamedTool>();
   const offered: (ModelTool | ProviderTool)[] = [];

@@ -1,4 +1,4 @@
-/** The tool calls of one conversation: each is made once, known by its tool and its arguments; what fails is told to the model. */
+/** The tool calls of one conversation. Each is made once, identified by its tool and arguments. Failures are reported to the model. */
 import type { ToolCallPart } from '../graph/contracts/model-contract.ts';
 import { NodeFailure, type NodeContext, type StepOptions } from '../graph/contracts/node-contract.ts';
 import { checkAgainst } from '../schema/standard-schema.ts';
@@ -22,14 +22,14 @@ export class ToolCalls {
   readonly #ctx: NodeContext;
   readonly #box: ToolOffer;
   readonly #allow: readonly string[] | true;
-  /** Calls made of each tool, and equal calls of it since the conversation began or was told in short. */
+  /** Number of calls of each tool; and (`#nths`) of equal calls, since the conversation began or was last summarized. */
   readonly #counts: Map<string, number>;
   #nths = new Map<string, number>();
   readonly #cache: Map<string, Promise<Observation>>;
-  /** What of the cache has been given. */
+  /** Results of cacheable tools, by call name. Kept so that an equal call later in the conversation gets the same result. */
   readonly #cached: Map<string, unknown>;
 
-  /** Whether tools that are functions spend the seconds that they take. */
+  /** Whether function tools spend seconds while they run. */
   readonly #isTimed: boolean;
   readonly #spans: SpanSource;
 
@@ -59,7 +59,7 @@ export class ToolCalls {
     this.#cache = new Map(Array.from(this.#cached, ([key, output]) => [key, Promise.resolve({ output })]));
   }
 
-  /** What later calls need to know of these, whose records are about to leave the live state. */
+  /** What later calls need to know about the calls so far, whose records are about to be retired. */
   keep(): KeptTools {
     this.#nths = new Map();
     for (const [key, output] of this.#cached) this.#cache.set(key, Promise.resolve({ output }));
@@ -70,7 +70,7 @@ export class ToolCalls {
     };
   }
 
-  /** Whether the model may make this call at all; else what it is told. */
+  /** Checks whether the model may make this call. @returns what to tell the model if not; undefined if it may */
   async check(call: ToolCallPart): Promise<Observation | undefined> {
     if (call.fault !== undefined) return refusal(`this call cannot be read: ${call.fault}`);
     const tool = this.#box.find(call.tool);
@@ -83,8 +83,9 @@ export class ToolCalls {
   }
 
   /**
-   * Makes a call that was checked. Call it for a batch in order and without waiting between: equal calls are told apart by that.
-   * @param told - what is on record of it: a failure that the model was told is not tried again
+   * Makes a call that was checked. For several calls, call this in order and without awaiting in between, because equal calls are numbered
+   * in this order.
+   * @param told - the recorded result of the call, if any. A failure that the model was told about is not retried.
    */
   make(call: ToolCallPart, told?: ResultNote): Promise<Observation> {
     const tool = this.#box.find(call.tool) as NamedTool;
@@ -103,7 +104,7 @@ export class ToolCalls {
     return cacheable ? this.#remember(key, made) : made;
   }
 
-  /** Failures are not remembered: an equal call may fare better. */
+  /** Caches a result. Failures are not kept, because an equal call may succeed. */
   #remember(key: string, made: Promise<Observation>): Promise<Observation> {
     const remembered = made.then((observation) => {
       if (observation.isError === true) this.#cache.delete(key);
@@ -124,7 +125,7 @@ export class ToolCalls {
     if (told?.isError === true) return { output: told.output, isError: true };
     try {
       const observed = observation(await this.#perform(tool, key, args, call, told), tool.definition.showsImages);
-      // What a composed tool returns is on no record of its own.
+      // The result of a composed tool is not recorded by itself.
       return { ...observed, isHeld: isRecorded(tool) };
     } catch (error) {
       if (tool.definition.onFailure === 'fail' || !isOfTool(error, this.#ctx)) throw error;
@@ -142,7 +143,7 @@ export class ToolCalls {
     const { definition, graph, name } = tool;
     const ctx = this.#ctx;
     const traced = { name, call: id, args };
-    // What is over is on record, and only folded again: it takes no time of this attempt.
+    // A recorded call is only read again and takes no time in this attempt, so it gets no span.
     const tell = <T>(run: () => Promise<T> | T): Promise<T> | T =>
       told === undefined ? traceTool(this.#spans, traced, run) : run();
     if (graph !== undefined) return tell(() => runAsChild(ctx, tool, key, args));
@@ -186,7 +187,7 @@ function isRecorded({ definition }: NamedTool): boolean {
   return !('composed' in definition && definition.composed);
 }
 
-/** The arguments as the schema gives them back, with its defaults. */
+/** The arguments as validated by the schema, with its defaults. */
 async function argumentsOf({ name, definition }: NamedTool, input: unknown): Promise<unknown> {
   const checked = await checkAgainst(definition.input, input, 'arguments');
   if (checked.fault === undefined) return checked.value;
@@ -209,7 +210,10 @@ async function runAsChild(
 
 const refusal = (output: string): Observation => ({ output, isError: true });
 
-/** Of an effect that failed it is not known whether it happened, unless the failure says so: the model must not take it for undone. */
+/**
+ * What the model is told about a failure. If an effect may have happened, the text says so, so that the model does not assume it was
+ * undone.
+ */
 function failureText({ name, definition }: NamedTool, error: Error): string {
   const { applied } = error as Partial<NodeFailure>;
   const isOpen = actsOutside(definition) && applied !== 'no';

@@ -1,64 +1,64 @@
-/** What a model call's record holds beside the answer: what the model was told before it, as far as no other record of the node holds that. */
+/** The note recorded with each model call: what the model was told before it, as far as no other record of the node holds it. */
 import type { ModelMessage } from '../graph/contracts/model-contract.ts';
 import type { WrittenFile } from '../ports/file-store.ts';
 import type { ModeName } from './modes/mode.ts';
 
-/** How a conversation began, or from where it goes on after a summary. */
+/** How a conversation began, or where it goes on after a summary. */
 export interface OpeningNote {
   readonly mode: ModeName;
   readonly messages: readonly ModelMessage[];
-  /** Where in the first system message the part begins that tells of tools and form. */
+  /** Index in the first system message at which the mode's part about tools and answer format begins. */
   readonly guideFrom?: number;
   readonly context?: unknown;
 }
 
-/** What a call gave: it is here, or the record of this name holds it. */
+/** The result of a call: either here, or in the record named `from`. */
 export interface ResultNote {
   readonly call: string;
-  /** The step, the question or the child run that the call is. Absent: nothing was begun for it. */
+  /** Name of the step, question or child run that the call was recorded as. Absent if none was begun for it. */
   readonly from?: string;
   readonly output?: unknown;
   readonly isError?: true;
-  /** The model was shown the image that it is. */
+  /** Whether the result is an image that the model was shown. */
   readonly isShown?: true;
-  /** Equal calls take it. */
+  /** Whether equal calls get this result. */
   readonly isKept?: true;
-  /** It was taken from an equal call. */
+  /** Whether it is the result of an earlier equal call. */
   readonly isCached?: true;
 }
 
 export interface TurnNote {
   readonly opening?: OpeningNote;
   readonly results?: readonly ResultNote[];
-  /** What the loop said to the model: that its answer does not do. */
+  /** What the loop itself told the model: why its answer could not be used. */
   readonly text?: string;
   /** How many messages after the system messages were not sent. */
   readonly left?: number;
 }
 
-/** What `retire` keeps of a conversation that was told in short. */
+/** What `retire` keeps of a conversation that was summarized. */
 export interface KeptConversation {
   readonly opening: OpeningNote;
-  /** What comes after the system messages; `replies` are the places of those that answer the one before. */
+  /** The messages after the system messages. `replies` holds the indices of those that are replies to the message before them. */
   readonly messages: readonly ModelMessage[];
   readonly replies: readonly number[];
   readonly loop: number;
   readonly faulty: number;
   readonly repairs: number;
   readonly tools: KeptTools;
-  /** What servers offered, as it was agreed to. */
+  /** The servers' tools that were agreed to. */
   readonly served?: KeptOffer;
 }
 
-/** The lists of tools of MCP servers, by server. */
+/** Tools of MCP servers, by server. */
 export type KeptOffer = Readonly<Record<string, readonly unknown[]>>;
 
-/** What is known of tools that later calls need. */
+/** What later tool calls need to know about earlier ones. */
 export interface KeptTools {
-  /** Calls made, of tools that have a bound. */
+  /** Number of calls, for tools with a limit. */
   readonly counts: Readonly<Record<string, number>>;
-  /** Results of tools whose equal calls take the first one's, by the call's name. */
+  /** Results of cacheable tools, by call name. */
   readonly cache: Readonly<Record<string, unknown>>;
-  /** Files written, the newest of each path. */
+  /** Files written: the newest version of each path. */
   readonly files?: readonly WrittenFile[];
 }

@@ -1,8 +1,8 @@
-/** The tool calls that models of a conversation asked for: each may be made once, and equal ones are told apart by the order in which they were asked for (A4). */
+/** The tool calls that the models of a conversation requested. Each may be made once. Equal calls are told apart by their order (A4). */
 import type { RecordedAnswer } from './recorded-answer.ts';
 
 export class AskedCalls {
-  /** How many equal calls came before it, itself included; by the provider's id of the call. */
+  /** For each call, by the provider's id: its number among the equal calls, counted from 1. */
   readonly #ordinals = new Map<string, number>();
   readonly #decided = new Set<string>();
   readonly #counts = new Map<string, number>();
@@ -17,12 +17,12 @@ export class AskedCalls {
     }
   }
 
-  /** Which of the equal calls this is. Undefined: no model of the conversation asked for it. */
+  /** The number of this call among equal ones; undefined if no model of the conversation requested it. */
   ordinalOf(id: string): number | undefined {
     return this.#ordinals.get(id);
   }
 
-  /** Whether a person is asked about the call was decided outside of its tool. */
+  /** Notes that whether to ask a person about this call was decided already, outside of the tool. */
   decide(id: string): void {
     this.#decided.add(id);
   }
@@ -31,7 +31,7 @@ export class AskedCalls {
     return this.#decided.has(id);
   }
 
-  /** Takes the call: nobody can take it again. */
+  /** Marks the call as made, so that it cannot be made again. @returns its number among equal calls */
   take(id: string): number | undefined {
     const ordinal = this.#ordinals.get(id);
     this.#ordinals.delete(id);

@@ -1,4 +1,4 @@
-/** A tool of the SDK as a person is asked about it: its schema in any of the forms that the SDK takes. */
+/** Describes a tool of the SDK in a question to a person. The tool's schema may have any form that the SDK accepts. */
 import type { Tool } from 'ai';
 import type { AskedTool } from '../agents/approval.ts';
 import type { JsonSchema } from '../graph/contracts/node-type.ts';
@@ -7,7 +7,7 @@ import { isStandardSchema, jsonSchemaOf, type AnySchema } from '../schema/standa
 type Validated =
   { readonly success: true; readonly value: unknown } | { readonly success: false; readonly error: Error };
 
-/** What the SDK's `jsonSchema` and `zodSchema` make. */
+/** The result of the SDK's `jsonSchema` and `zodSchema`. */
 interface SdkSchema {
   readonly validate?: (value: unknown) => PromiseLike<Validated> | Validated;
   readonly jsonSchema: JsonSchema | PromiseLike<JsonSchema>;

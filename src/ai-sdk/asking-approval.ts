@@ -1,4 +1,7 @@
-/** The SDK's `toolApproval`, with a person of the run in place of a caller that comes back later: what it leaves to the user is a question. */
+/**
+ * Implements the SDK's `toolApproval` with questions. Where the SDK would return to its caller for the user's approval, a person is asked
+ * through the run.
+ */
 import type { Tool, ToolApprovalConfiguration, ToolSet } from 'ai';
 import { askApproval, refusedText } from '../agents/approval.ts';
 import { CairnError } from '../errors.ts';
@@ -12,7 +15,7 @@ type Decide<Tools extends ToolSet> = Extract<Configuration<Tools>, (...given: ne
 type Given = Parameters<Decide<ToolSet>>[0];
 type Status = Awaited<ReturnType<Decide<ToolSet>>>;
 
-/** @param keyOf - of the call, so that the question is the same one after a restart */
+/** @param keyOf - key of the call, so that after a restart the question is recognised as the same */
 export function askingApproval(
   config: Configuration<ToolSet>,
   attempt: Attempt,
@@ -24,7 +27,7 @@ export function askingApproval(
     const { toolName: name, toolCallId } = toolCall;
     const input: unknown = toolCall.input;
     const status = await statusOf(config, given);
-    // A tool of which it says nothing says itself when it is called.
+    // The configuration has no entry for this tool, so the tool itself decides when it is called.
     if (status === undefined) return 'not-applicable';
     asked.decide(toolCallId);
     if ((typeof status === 'string' ? status : status.type) !== 'user-approval') return status;

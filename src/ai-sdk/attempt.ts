@@ -1,9 +1,12 @@
-/** What the parts of one conversation share in an attempt: the error that has ended it, the calls that are open, and whether they are inside a step. */
+/**
+ * State that the parts of a conversation share within one attempt: the error that ended it, the calls in progress, and whether code runs
+ * inside a step.
+ */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { CairnError } from '../errors.ts';
 import type { NodeContext } from '../graph/contracts/node-contract.ts';
 
-/** Set while the function of a tool or a repair runs that is one step: what is called there is a part of it. */
+/** Set while the function of a tool or of a repair runs as one step. Calls made in it are part of that step. */
 const insideStep = new AsyncLocalStorage<'tool' | 'repair'>();
 
 export class Attempt {
@@ -11,7 +14,7 @@ export class Attempt {
   #failure: { readonly error: unknown } | undefined;
   #openCount = 0;
   #changeCount = 0;
-  /** Who waits for a change. */
+  /** Callbacks of those who wait for a call to begin or end. */
   #waiting: (() => void)[] = [];
 
   constructor(ctx: NodeContext) {
@@ -27,25 +30,25 @@ export class Attempt {
     return insideStep.getStore();
   }
 
-  /** @throws the error that has ended this attempt: the SDK may have caught it where it came from */
+  /** @throws the error that ended this attempt. The SDK may have caught it where it was thrown, so it is thrown again */
   check(): void {
     if (this.#failure !== undefined) throw this.#failure.error;
   }
 
-  /** An error of ours ends the attempt, whoever catches it. Returns it. */
+  /** Ends the attempt with one of our errors, even if somebody catches it. @returns the error */
   end(error: unknown): unknown {
     this.#failure ??= { error };
     this.ctx.fail(error);
     return error;
   }
 
-  /** @throws NODE_CALL_REFUSED, and ends the attempt */
+  /** Ends the attempt. @throws NODE_CALL_REFUSED */
   refuse(call: string, reason: string): never {
     const node = this.ctx.nodePath.join('/');
     throw this.end(new CairnError('NODE_CALL_REFUSED', { call, node, reason }));
   }
 
-  /** Makes a call that is open until it has its result. */
+  /** Makes a call that counts as in progress until it has its result. */
   async during<T>(call: () => Promise<T>): Promise<T> {
     this.#openCount += 1;
     this.#tell();
@@ -57,7 +60,7 @@ export class Attempt {
     }
   }
 
-  /** Waits until a call begins or ends. False: none is open, and none has begun in a whole turn of the event loop. */
+  /** Waits until a call begins or ends. @returns false if no call is in progress and none began within one turn of the event loop */
   async progress(): Promise<boolean> {
     const before = this.#changeCount;
     if (this.#openCount > 0) await new Promise<void>((resolve) => this.#waiting.push(resolve));

@@ -1,4 +1,4 @@
-/** Models of earlier versions of the SDK's interface, as those of the version that is wrapped here. */
+/** Adapts models that implement an earlier version of the SDK's interface to the current one. */
 import type { LanguageModel, wrapLanguageModel } from 'ai';
 import { importPeer } from '../models/ai-sdk-providers.ts';
 import type { SdkModel } from './sdk-types.ts';
@@ -7,7 +7,7 @@ interface AiSdk {
   readonly wrapLanguageModel: typeof wrapLanguageModel;
 }
 
-/** The SDK translates them itself, at the first call. */
+/** Returns the model in the current version. Older ones are converted by the SDK itself at the first call. */
 export function currentModel(given: Exclude<LanguageModel, string>): SdkModel {
   if (given.specificationVersion === 'v4') return given;
   let translated: Promise<SdkModel> | undefined;

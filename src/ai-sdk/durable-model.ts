@@ -1,4 +1,4 @@
-/** A model whose calls are steps: to the SDK a model like any other. */
+/** Makes a model whose calls are recorded as steps. To the SDK it is an ordinary model. */
 import type { ModelDelta } from '../graph/contracts/model-contract.ts';
 import type { Attempt } from './attempt.ts';
 import { InterruptedCall, spendOn, type CallAttempt, type ModelCalls, type ModelOptions } from './model-calls.ts';
@@ -19,7 +19,7 @@ export function durableModel(model: SdkModel, attempt: Attempt, calls: ModelCall
       return model.supportedUrls;
     },
     async doGenerate(options) {
-      // What a repair asks is a part of the repair, which is recorded whole.
+      // A model call made during a repair is part of the repair, which is recorded as a whole.
       if (attempt.stepKind === 'repair') return model.doGenerate(options);
       return resultOf(
         await calls.call(model, options, how, (made) =>
@@ -48,22 +48,22 @@ async function generate(
   }
 }
 
-/** How far the pieces of an answer were handed on as they came. */
+/** How much of the answer was passed on while it was streamed. */
 interface HandedOn {
   readonly queue: PartQueue<SdkStreamPart>;
-  /** Ids of texts that were begun: the rest of them follows as it comes. */
+  /** Ids of texts that have begun; their further pieces are passed on as they come. */
   readonly ids: Set<string>;
-  /** Parts of the content that were begun, and are complete in what was handed on. */
+  /** Number of parts that have begun; these are passed on completely. */
   count: number;
-  /** What the provider warns of: told before the first piece. */
+  /** The provider's warnings, passed on before the first piece. */
   start: SdkStreamPart | undefined;
-  /** The rest waits until the answer is recorded: a tool is not called before that, and order is kept. */
+  /** Whether the rest must wait until the answer is recorded. This keeps the order, and no tool is called before its call is recorded. */
   isHeld: boolean;
 }
 
 /**
- * Texts reach the SDK as they come, until something follows that it acts upon: that, and the end, it is told when the answer is on record.
- * A call that is on record is told whole.
+ * Streams a model call. Texts are passed to the SDK as they come, up to the first part that the SDK acts on. That part, everything after
+ * it, and the end are passed on once the answer is recorded. A recorded call is passed on as a whole.
  */
 async function stream(
   model: SdkModel,
@@ -72,7 +72,7 @@ async function stream(
   { options, how }: { readonly options: SdkCallOptions; readonly how: ModelOptions },
 ): Promise<SdkStreamResult> {
   const queue = new PartQueue<SdkStreamPart>();
-  // A text that is recorded with a secret masked must not be another than the one that was told.
+  // If the run has resolved secrets, the recorded text may differ from the streamed one by its masks. So nothing is passed on early.
   const isHeld = hasSecrets(attempt);
   const told: HandedOn = { queue, ids: new Set(), count: 0, start: undefined, isHeld };
   const answer = calls
@@ -139,7 +139,7 @@ function handOn(told: HandedOn, part: SdkStreamPart, length: number): void {
     case 'tool-input-end':
     case 'ping':
     case 'raw':
-      // They are no part of the answer, and say nothing of a place in it.
+      // Raw chunks are not part of the answer and have no place in it.
       if (!told.isHeld) push(told, part);
       return;
     case 'text-start':

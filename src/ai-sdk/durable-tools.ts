@@ -1,4 +1,4 @@
-/** The SDK's tools, each call of which is a step that is known by its tool and its arguments (A4). */
+/** Wraps the SDK's tools so that each call is a step, identified by the tool and its arguments (A4). */
 import type { Tool, ToolSet } from 'ai';
 import { askApproval, refusedText } from '../agents/approval.ts';
 import type { Approval, FunctionTool } from '../agents/agent-tool.ts';
@@ -18,11 +18,14 @@ import { noteToolCall } from './tool-call.ts';
 import { plainCopy } from './plain-copy.ts';
 import type { SdkToolOptions } from './sdk-types.ts';
 
-/** What recovery may do with a tool's calls. */
+/** Options of a tool: what recovery may do with its calls, and when a person is asked. */
 export interface ToolOptions extends Pick<FunctionTool, 'effect' | 'idempotent' | 'retry' | 'timeoutMs' | 'reconcile'> {
-  /** The tool asks, waits, or has steps of its own: its function is repeated, and what it calls through `contextOf` is on record. */
+  /**
+   * Whether the tool asks questions, waits, or has steps of its own. Its function is then repeated on resume, and records the calls it
+   * makes through `contextOf`.
+   */
   readonly composed?: boolean;
-  /** When a person is asked before a call. Default: as the tool's `needsApproval` says. */
+  /** When to ask a person before a call. Default: the tool's `needsApproval` decides. */
   readonly approval?: Approval<unknown>;
 }
 
@@ -56,7 +59,7 @@ export class DurableTools {
   }
 
   #wrap(name: string, tool: Tool, how: ToolOptions): Tool {
-    // Without a function it is the provider's, or somebody's outside.
+    // A tool without a function is run by the provider, or outside of this process.
     if (typeof tool.execute !== 'function') return tool;
     const execute: Execute = (input, options) => this.#call({ name, tool, how, input, options });
     return { ...tool, needsApproval: false, execute };
@@ -78,13 +81,13 @@ export class DurableTools {
     });
   }
 
-  /** The key of a call, by which its step and its question are known. */
+  /** The key of a call, which identifies its step and its question. */
   keyOf(name: string, input: unknown, ordinal: number): string {
     const key = `${this.#name} ${toolCallKey(name, plainCopy(input))}`;
     return ordinal === 1 ? key : `${key} ${ordinal}`;
   }
 
-  /** The arguments with which the call is made: those that a person gave, if one was asked. */
+  /** The arguments to make the call with. If a person was asked, they may have changed them. */
   async #approved(key: string, { name, tool, how, input, options }: ToolCall): Promise<unknown> {
     if (this.#asked.isDecided(options.toolCallId)) return input;
     if (!(await needsApproval(tool, how, input, options))) return input;
@@ -93,7 +96,7 @@ export class DurableTools {
     const decision = await askApproval(this.#attempt.ctx, asked, key, args);
     if (decision.kind === 'refused') throw new Error(refusedText(name, decision.reason));
     if (decision.args === args) return input;
-    // It fits, and is as the schema gives it back: with its defaults.
+    // Validate again: the schema may fill in defaults.
     const checked = await checkAgainst(asked.definition.input, decision.args, 'arguments');
     return checked.fault === undefined ? checked.value : decision.args;
   }

@@ -1,4 +1,7 @@
-/** `durable(ctx)`: an agent written with the AI SDK, inside a node. Its code stays as it is; its models and tools become steps. */
+/**
+ * `durable(ctx)`: makes an agent written with the AI SDK durable inside a node. Its code stays as it is; its model calls and tool calls
+ * become steps.
+ */
 import type {
   LanguageModel,
   PrepareStepFunction,
@@ -23,39 +26,44 @@ import type { SdkModel, SdkToolCall } from './sdk-types.ts';
 import { currentModel } from './current-model.ts';
 
 export interface DurableOptions {
-  /** Tells the conversations of one node apart: letters, digits, `_`, `-` and `.`. */
+  /** Name of the conversation, unique within the node: letters, digits, `_`, `-` and `.`. */
   readonly name: string;
 }
 
-/** What the SDK is given beside models and tools: it retries nothing by itself, and its ids are the same ones after a restart. */
+/** Settings for the SDK, beside models and tools. They turn off the SDK's own retries, and make its ids the same after a restart. */
 export interface DurableSettings {
   readonly maxRetries: 0;
   readonly _internal: { readonly generateId: () => string; readonly generateCallId: () => string };
 }
 
-/** The durable parts of one conversation. They belong to one attempt of a node: make them in its function. */
+/** The durable parts of one conversation. They are valid for one attempt, so make them in the node's function. */
 export interface Durable {
-  /** Spread it into `generateText`, `streamText` and the settings of an agent. */
+  /** Spread these into the options of `generateText` and `streamText` and the settings of an agent. */
   readonly settings: DurableSettings;
-  /** Aborted when the run is cancelled, the node's time is up or its claim is lost; never because the node waits. */
+  /** Aborted when the run is cancelled, the node times out or its claim is lost. Not aborted when the node waits. */
   readonly signal: AbortSignal;
   /**
-   * A model whose calls are bought once. A text names one of those that the engine has, such as `openai:gpt-…`.
-   * Calls throw what the provider said, and AGENT_DIVERGED.
+   * A model whose calls are recorded, so that each is paid for once. A text names a model of the engine, such as `openai:gpt-…`. Calls
+   * throw the provider's errors, and AGENT_DIVERGED.
    */
   model(model: LanguageModel, options?: ModelOptions): SdkModel;
-  /** Tools whose calls are made once. A tool without options is of class `external`: a call in flight at a crash is asked about. */
+  /**
+   * Tools whose calls are recorded, so that each is made once. A tool without options has class `external`: if the process dies during a
+   * call, a person is asked whether it happened.
+   */
   tools<Tools extends ToolSet>(tools: Tools, options?: { readonly [Name in keyof Tools]?: ToolOptions }): Tools;
-  /** For `toolApproval`: what it leaves to the user is a question of the run, and the agent goes on with the answer. */
+  /**
+   * For `toolApproval`. Where the configuration requires the user's approval, a question is asked, and the agent goes on with the answer.
+   */
   approval<Tools extends ToolSet>(
     config: ToolApprovalConfiguration<Tools, Record<string, unknown>>,
   ): ToolApprovalConfiguration<Tools, Record<string, unknown>>;
-  /** For `prepareStep`: the model that it chooses is wrapped. */
+  /** For `prepareStep`. The model that it chooses is made durable. */
   prepareStep<Tools extends ToolSet>(
     prepare: PrepareStepFunction<Tools>,
     options?: ModelOptions,
   ): PrepareStepFunction<Tools>;
-  /** For `repairToolCall`: what it made of a call is recorded, whatever models it asked. */
+  /** For `repairToolCall`. The repaired call is recorded, together with whatever models were asked for it. */
   repair<Tools extends ToolSet>(repair: ToolCallRepairFunction<Tools>): ToolCallRepairFunction<Tools>;
 }
 
@@ -63,9 +71,9 @@ const namePattern = /^[\w.-]{1,64}$/u;
 const taken = new WeakMap<NodeContext, Set<string>>();
 
 /**
- * Makes the durable parts of a conversation that the AI SDK holds.
- * @param ctx - of the attempt that holds it: a node's, or that of a composed tool
- * @throws CONFIG_INVALID the name is none, or another conversation of this attempt has it
+ * Makes the durable parts of a conversation held by the AI SDK.
+ * @param ctx - the context of the node's attempt, or of a composed tool
+ * @throws CONFIG_INVALID the name is invalid, or another conversation of this attempt has it
  */
 export function durable(ctx: NodeContext, { name }: DurableOptions): Durable {
   claimName(ctx, name);
@@ -132,7 +140,7 @@ function claimName(ctx: NodeContext, name: string): void {
   names.add(name);
 }
 
-/** The attempt's signal, but for waits: a function that is left at a wait is not told, and nothing is thrown into it. */
+/** A signal like the attempt's, but not aborted when the function stops at a wait, so that the SDK does not throw then. */
 function cancelSignal({ signal }: NodeContext): AbortSignal {
   const own = new AbortController();
   const tell = (): void => {

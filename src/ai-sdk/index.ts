@@ -1,4 +1,4 @@
-/** For agents that are written with the AI SDK: the door `cairn-workflows/ai-sdk`. */
+/** Durable agents written with the AI SDK: the entry point `cairn-workflows/ai-sdk`. */
 export { durable, type Durable, type DurableOptions, type DurableSettings } from './durable.ts';
 export type { ToolOptions } from './durable-tools.ts';
 export type { ModelOptions } from './model-calls.ts';

@@ -1,4 +1,4 @@
-/** The model calls of one conversation, each a step that is known by what was asked (A2, A3). */
+/** The model calls of one conversation. Each is a step, identified by its request (A2, A3). */
 import { CallRecord, type RecordedCall } from '../agents/call-record.ts';
 import { CairnError } from '../errors.ts';
 import type { SecretReader } from '../graph/contracts/context-access.ts';
@@ -11,25 +11,25 @@ import type { AnswerDefaults, RecordedAnswer } from './recorded-answer.ts';
 import { RequestCopies } from './request-copies.ts';
 import type { SdkCallOptions, SdkModel, SdkUsage } from './sdk-types.ts';
 
-/** How the calls of a model are made. */
+/** How a model's calls are made. */
 export interface ModelOptions {
-  /** Default: three attempts where the provider says that it may pass. */
+  /** Default: three attempts, if the provider's error may be temporary. */
   readonly retry?: RetryPolicy;
-  /** Of one attempt. */
+  /** Timeout of one attempt in milliseconds. */
   readonly timeoutMs?: number;
-  /** A call that offers tools which the provider runs may be repeated without harm. Default false. */
+  /** Whether it does no harm to repeat a call that offers tools run by the provider. Default false. */
   readonly idempotent?: boolean;
 }
 
-/** What one attempt of a call is made with. */
+/** What one attempt of a call is given. */
 export interface CallAttempt {
-  /** The request, under the signals of the attempt and of the caller, with the step's key for the provider. */
+  /** The request with the signals of the attempt and of the caller, and the step's idempotency key for the provider. */
   readonly options: SdkCallOptions;
   readonly step: StepContext;
   readonly defaults: AnswerDefaults;
 }
 
-/** A call that failed with what the provider said, when pieces of its answer had been handed on. */
+/** Thrown when a call failed with a provider's error after pieces of its answer had been passed on. */
 export class InterruptedCall extends Error {
   constructor(cause: Error) {
     super(cause.message, { cause });
@@ -44,7 +44,7 @@ export class ModelCalls {
   readonly #copies = new RequestCopies();
   readonly #asked: AskedCalls;
   readonly #createId: () => string;
-  /** Tools that look like the provider's and are run here. */
+  /** Tools that look like the provider's but are run here. */
   readonly #ownTools: ReadonlySet<string>;
 
   constructor(
@@ -60,8 +60,8 @@ export class ModelCalls {
   }
 
   /**
-   * Makes the call, or returns what is recorded of it.
-   * @throws AGENT_DIVERGED, and ends the attempt; InterruptedCall; what the provider said
+   * Makes the call, or returns its recorded answer.
+   * @throws AGENT_DIVERGED, which also ends the attempt; InterruptedCall; the provider's errors
    */
   async call(
     model: Pick<SdkModel, 'provider' | 'modelId'>,
@@ -81,7 +81,7 @@ export class ModelCalls {
       const stepOptions = { ...this.#optionsOf(request, how), input: key };
       const { response } = await attempt.during(() =>
         attempt.ctx.step(name, stepOptions, async (step): Promise<RecordedCall<RecordedAnswer>> => {
-          // Pieces of an attempt that is over are void: a page that shows them drops them.
+          // Announces that pieces of an earlier attempt are void, so that a page showing them removes them.
           if (isRecorded || step.attempt > 1) attempt.ctx.emit({ type: 'model-restarted', call: step.idempotencyKey });
           const made = await make({ options: optionsFor(request, step, attempt.ctx.secrets), step, defaults });
           return { response: made, marks };
@@ -99,14 +99,14 @@ export class ModelCalls {
     const isActing = tools.some(({ type, name }) => type === 'provider' && !this.#ownTools.has(name));
     return {
       effect: 'external' as const,
-      // The provider acts on the world in a call that offers tools of its own.
+      // A call that offers the provider's own tools may act on the world.
       idempotent: idempotent || !isActing,
       retry,
       ...(timeoutMs !== undefined && { timeoutMs }),
     };
   }
 
-  /** What a provider said is the SDK's to handle; all else ends the attempt. */
+  /** Errors of a provider are passed to the SDK; all others end the attempt. */
   #judge(error: unknown): unknown {
     const said = providerErrorOf(error);
     if (said !== undefined) return said.isInterrupted ? new InterruptedCall(said.error) : said.error;
@@ -128,7 +128,7 @@ function optionsFor(
   };
 }
 
-/** Says what a call has cost. */
+/** Reports the cost of a call. */
 export function spendOn(step: StepContext, { inputTokens, outputTokens }: SdkUsage): void {
   const usage = { inputTokens: inputTokens.total ?? 0, outputTokens: outputTokens.total ?? 0 };
   step.spend(costsOf({ usage }));

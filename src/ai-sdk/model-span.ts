@@ -1,4 +1,4 @@
-/** The span of a model call that the SDK makes: as the model port tells of its own (E10.5). */
+/** The telemetry span of a model call made by the SDK. It has the form that the model port uses for its own calls (E10.5). */
 import type { AssistantPart } from '../graph/contracts/model-contract.ts';
 import { beginChat, endChat, endFailed, type SpanSource } from '../ports/gen-ai-spans.ts';
 import { messageOf } from './named-call.ts';
@@ -6,7 +6,7 @@ import { isNamed } from './named-model.ts';
 import type { RecordedAnswer } from './recorded-answer.ts';
 import type { SdkCallOptions, SdkContent, SdkModel } from './sdk-types.ts';
 
-/** Makes a call inside its span. */
+/** Makes a call inside a span. */
 export async function traceCall(
   source: SpanSource,
   model: SdkModel,

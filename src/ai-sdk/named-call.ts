@@ -1,4 +1,4 @@
-/** A request of the SDK in the words of the model port. */
+/** Converts a request of the SDK to one of the model port. */
 import type {
   AssistantPart,
   FilePart,
@@ -35,7 +35,7 @@ export function namedCall(model: string, options: SdkCallOptions): ModelCall {
   };
 }
 
-/** What the port has no word for: said, not left out in silence. */
+/** Warnings for settings that the model port does not have, so that they are not ignored silently. */
 export function unheeded(options: SdkCallOptions): SdkResult['warnings'] {
   const settings = [
     'topP',

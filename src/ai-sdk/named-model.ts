@@ -1,4 +1,4 @@
-/** A model by its name: one of those that the engine has, spoken to through the model port, as a model of the SDK. */
+/** Makes an SDK model of one of the engine's models, given by name. Its calls go through the model port. */
 import type { AssistantPart, FinishReason, ModelCall, ModelResponse } from '../graph/contracts/model-contract.ts';
 import type { NodeContext } from '../graph/contracts/node-contract.ts';
 import { namedCall, unheeded } from './named-call.ts';
@@ -7,10 +7,10 @@ import { answerOf, partsOf } from './recorded-answer.ts';
 
 const named = new WeakSet<object>();
 
-/** Whether calls of a model go through the model port, which tells of them itself. */
+/** Whether calls of this model go through the model port, which then reports them to telemetry. */
 export const isNamed = (model: object): boolean => named.has(model);
 
-/** Pieces of an answer are live events of the node; to the SDK it comes whole. */
+/** Makes such a model. Pieces of an answer are live events of the node; the SDK gets the answer as a whole. */
 export function namedModel(name: string, ctx: NodeContext): SdkModel {
   const colon = name.indexOf(':');
   const generate = async (options: SdkCallOptions): Promise<SdkResult> => {
@@ -26,7 +26,7 @@ export function namedModel(name: string, ctx: NodeContext): SdkModel {
     specificationVersion: 'v4',
     provider: colon > 0 ? name.slice(0, colon) : 'cairn',
     modelId: colon > 0 ? name.slice(colon + 1) : name,
-    // Addresses are handed on: this process fetches none.
+    // URLs are passed on; this process fetches none.
     supportedUrls: { '*/*': [/^.*$/u] },
     doGenerate: generate,
     async doStream(options) {
@@ -83,7 +83,7 @@ function bareContent(part: AssistantPart): object {
     }
     case 'tool-call': {
       const { id, tool, input, isProviderExecuted } = part;
-      // The text of a call that could not be read is the SDK's to judge.
+      // If the arguments could not be parsed, their text is passed on, and the SDK decides what to do.
       const text = part.fault !== undefined && typeof input === 'string' ? input : JSON.stringify(input);
       const executed = isProviderExecuted === true ? { providerExecuted: true } : {};
       return { type: 'tool-call', toolCallId: id, toolName: tool, input: text, ...executed };

@@ -1,10 +1,12 @@
-/** Pieces on their way from a step to who reads them outside: what reads is not called by what writes, so it is not inside the step. */
+/**
+ * A queue of pieces from a step to a reader outside of it. The reader does not run inside the writer's calls, so it is not inside the step.
+ */
 
 export class PartQueue<Part> {
   readonly #parts: Part[] = [];
   #wake = Promise.withResolvers<void>();
   #isOver = false;
-  /** Whether anything was ever put in. */
+  /** Whether anything was ever added. */
   hasBegun = false;
 
   push(part: Part): void {
@@ -18,7 +20,7 @@ export class PartQueue<Part> {
     this.#wake.resolve();
   }
 
-  /** Resolves when there is something to read, or nothing more will come. */
+  /** Resolves when there is something to read, or when nothing more will come. */
   ready(): Promise<void> {
     return this.#wake.promise;
   }
@@ -27,7 +29,7 @@ export class PartQueue<Part> {
     for (;;) {
       await this.#wake.promise;
       this.#wake = Promise.withResolvers();
-      // What comes while a part is read is read in the same go.
+      // Parts added while another is being read are yielded in the same pass.
       while (this.#parts.length > 0) yield this.#parts.shift() as Part;
       if (this.#isOver) return;
     }

@@ -1,6 +1,6 @@
-/** What the SDK hands over, as values that can be hashed and stored: properties without a value are left out, as if they were not there. */
+/** Copies the SDK's objects as plain values that can be hashed and stored. Properties that are undefined are left out. */
 
-/** A copy of plain data. Functions and symbols are left out; bytes of any kind become a Uint8Array. */
+/** Copies data. Functions and symbols are left out; bytes of any kind become a Uint8Array. */
 export function plainCopy(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value;
   if (value instanceof Uint8Array) return new Uint8Array(value);
@@ -12,11 +12,14 @@ export function plainCopy(value: unknown): unknown {
   return copy;
 }
 
-/** Whether data is what a copy of it was made of. Texts are mostly the same object, so this costs far less than to copy and hash. */
+/**
+ * Whether `copy` equals what `plainCopy(value)` would give. Texts are mostly the same object as before, so this is much cheaper than
+ * copying and hashing.
+ */
 export function isCopyOf(copy: unknown, value: unknown): boolean {
   if (copy === value) return true;
   if (typeof copy !== 'object' || copy === null || typeof value !== 'object' || value === null) return false;
-  // Most are plain, and asking for the class of an object is dear.
+  // Most objects are plain, and this check is cheaper than looking up an object's class.
   if (Object.getPrototypeOf(copy) === Object.prototype)
     return isCopyOfProperties(copy as Record<string, unknown>, value as Record<string, unknown>);
   if (Array.isArray(copy)) return Array.isArray(value) && isCopyOfList(copy, value);
@@ -37,7 +40,7 @@ function isCopyOfProperties(
 ): boolean {
   let left = 0;
   for (const _ in copy) left += 1;
-  // Called for every part of every message at each turn: neither lists of keys nor closures are made.
+  // Runs for every part of every message in each turn, so it allocates neither key lists nor closures.
   for (const key in value) {
     const given = value[key];
     if (!isValue(given)) continue;

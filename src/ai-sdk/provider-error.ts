@@ -1,16 +1,19 @@
-/** Errors of providers on their way through a step: told to the engine in words of the model port, and given back with the SDK's own marks. */
+/**
+ * Carries errors of providers through a step: they are recorded as failures of the model port, and turned back into errors that the SDK
+ * recognises.
+ */
 import { CairnError } from '../errors.ts';
 import { NodeFailure } from '../graph/contracts/node-contract.ts';
 import { modelFailure } from '../models/ai-sdk-failure.ts';
 
-/** What is recorded of an error. Bodies, headers and requests are left behind. */
+/** What is recorded of an error, without bodies, headers and requests. */
 interface ErrorNote {
   readonly name: string;
   readonly message: string;
-  /** By which the SDK knows its own: keys of registered symbols. */
+  /** Keys of the registered symbols by which the SDK recognises its errors. */
   readonly markers: readonly string[];
   readonly fields: Readonly<Record<string, string | number | boolean>>;
-  /** Pieces of the answer had been handed on when it came. */
+  /** Whether pieces of the answer had been passed on before the error. */
   readonly isInterrupted?: boolean;
 }
 
@@ -18,9 +21,9 @@ const left: ReadonlySet<string> = new Set(['name', 'message', 'stack', 'cause', 
 const fieldCharactersMax = 300;
 
 /**
- * The failure of an attempt of a model call, as it is recorded.
- * @param how.isInterrupted - pieces of the answer were handed on: another attempt would send them again
- * @param how.isAborted - the caller has given the call up
+ * Makes the failure that is recorded for an attempt of a model call.
+ * @param how.isInterrupted - pieces of the answer were passed on, so another attempt would send them again
+ * @param how.isAborted - the caller has given up the call
  */
 export function callFailure(
   error: unknown,
@@ -57,11 +60,11 @@ function noteOf(error: unknown, isInterrupted: boolean): ErrorNote {
 function fieldOf(key: string, value: unknown): string | number | boolean | undefined {
   if (typeof value === 'number' || typeof value === 'boolean') return value;
   if (typeof value !== 'string' || value.length > fieldCharactersMax) return undefined;
-  // Some providers take the key in the address.
+  // Some providers take the API key in the URL's query, so the query is removed.
   return key === 'url' ? value.split('?')[0] : value;
 }
 
-/** The error of a provider that a failed step holds, as the SDK knows it: `isInstance` of its classes says what it said. */
+/** Rebuilds the provider's error from a failed step. The SDK's `isInstance` recognises it. */
 export function providerErrorOf(
   failure: unknown,
 ): { readonly error: Error; readonly isInterrupted: boolean } | undefined {

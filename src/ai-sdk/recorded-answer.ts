@@ -1,19 +1,19 @@
-/** What is kept of a model's answer, and the answer made of it again: never a request, a body or a header. */
+/** What is recorded of a model's answer, and how the answer is rebuilt from it. Requests, bodies and headers are never recorded. */
 import type { SdkContent, SdkResult, SdkStreamPart } from './sdk-types.ts';
 import { plainCopy } from './plain-copy.ts';
 
-/** An answer as it is recorded. */
+/** An answer in the form in which it is recorded. */
 export interface RecordedAnswer extends Pick<
   SdkResult,
   'content' | 'finishReason' | 'usage' | 'warnings' | 'providerMetadata' | 'structuredOutputText'
 > {
   readonly id: string;
   readonly modelId: string;
-  /** Epoch ms, by the provider's clock where it tells. */
+  /** Epoch ms, by the provider's clock if it reports the time. */
   readonly at: number;
 }
 
-/** What stands for what a provider does not tell of its answer. */
+/** Values for what a provider does not report. */
 export interface AnswerDefaults {
   readonly id: string;
   readonly modelId: string;
@@ -32,7 +32,7 @@ export function resultOf({ id, modelId, at, ...answer }: RecordedAnswer): SdkRes
   return { ...answer, response: { id, modelId, timestamp: new Date(at) } };
 }
 
-/** The answer as a stream tells it: from the part of the content at `from` on. */
+/** The answer as stream parts, beginning with the content's part at index `from`. */
 export function* partsOf(answer: RecordedAnswer, from = 0): Generator<SdkStreamPart> {
   const { content, finishReason, usage, providerMetadata, id, modelId, at } = answer;
   for (const [index, part] of content.entries()) if (index >= from) yield* partsOfContent(part, `recorded-${index}`);

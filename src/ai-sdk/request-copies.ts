@@ -1,14 +1,17 @@
-/** The SDK puts each request together anew. What was in the one before is taken for the same object, so that only what is new is hashed. */
+/**
+ * Copies of the SDK's requests. The SDK builds each request anew; parts equal to those of the request before keep their earlier copy, so
+ * that only new parts are hashed.
+ */
 import type { SdkCallOptions, SdkModel } from './sdk-types.ts';
 import { isCopyOf, plainCopy } from './plain-copy.ts';
 
-/** A request as it is hashed: what is asked, and nothing of how. */
+/** The parts of a request that are hashed. */
 export interface PlainRequest {
   readonly settings: object;
   readonly messages: readonly object[];
 }
 
-/** Remembers the requests of one conversation. */
+/** Keeps the copies of one conversation. */
 export class RequestCopies {
   #settings: object = {};
   #messages: readonly object[] = [];

@@ -1,7 +1,7 @@
-/** The AI SDK's own types of a language model, taken from its door: nothing of it is loaded. */
+/** Types of the AI SDK's models, derived from its public types. Only types are imported, so nothing is loaded. */
 import type { LanguageModel, Tool } from 'ai';
 
-/** A model as providers of the AI SDK make it. */
+/** A model as the AI SDK's providers make it. */
 export type SdkModel = Extract<LanguageModel, { readonly specificationVersion: 'v4' }>;
 export type SdkCallOptions = Parameters<SdkModel['doGenerate']>[0];
 export type SdkResult = Awaited<ReturnType<SdkModel['doGenerate']>>;
@@ -12,5 +12,5 @@ export type SdkMessage = SdkCallOptions['prompt'][number];
 export type SdkUsage = SdkResult['usage'];
 export type SdkToolCall = Extract<SdkContent, { readonly type: 'tool-call' }>;
 
-/** What a tool's function is told of the call. */
+/** The second argument of a tool's function. */
 export type SdkToolOptions = Parameters<NonNullable<Tool['execute']>>[1];

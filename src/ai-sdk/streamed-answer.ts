@@ -1,4 +1,4 @@
-/** Puts an answer together from the pieces of its stream, as the SDK does, so that what is recorded is what the SDK has seen. */
+/** Assembles an answer from the pieces of its stream in the same way as the SDK, so that the recorded answer is what the SDK saw. */
 import { answerOf, type AnswerDefaults, type RecordedAnswer } from './recorded-answer.ts';
 import type { SdkContent, SdkResult, SdkStreamPart } from './sdk-types.ts';
 
@@ -16,12 +16,12 @@ export class StreamedAnswer {
   #metadata: Partial<Metadata> = {};
   #finish: Finish | undefined;
 
-  /** Parts of the content that have begun. */
+  /** Number of parts that have begun. */
   get length(): number {
     return this.#content.length;
   }
 
-  /** @throws what the provider says that went wrong */
+  /** Adds a piece. @throws the error that the provider sent in the stream */
   take(part: SdkStreamPart): void {
     switch (part.type) {
       case 'stream-start':
@@ -53,7 +53,7 @@ export class StreamedAnswer {
     }
   }
 
-  /** The whole answer. @throws Error the stream ended before the answer did */
+  /** The complete answer. @throws Error the stream ended before the answer did */
   end(defaults: AnswerDefaults): RecordedAnswer {
     if (this.#finish === undefined) throw new Error('the stream ended before the answer did');
     const { finishReason, usage, providerMetadata } = this.#finish;

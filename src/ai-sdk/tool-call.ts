@@ -1,4 +1,4 @@
-/** What a tool's function finds out about its call, by the options that the SDK's signature gives it. */
+/** Gives a tool's function information about its call, found through the SDK's second argument. */
 import type { ToolCallContext } from '../agents/agent-tool.ts';
 import type { NodeContext } from '../graph/contracts/node-contract.ts';
 
@@ -14,8 +14,8 @@ export function noteToolCall(options: object, call: NotedCall): void {
 }
 
 /**
- * The call that a tool's function was made for: its idempotency key, for the receiver, its signal, live events, secrets and files.
- * Undefined where the tool is not durable, or composed.
+ * The call that a tool's function runs for: its idempotency key, signal, live events, secrets and files. Undefined if the tool is not
+ * durable, or is composed.
  * @param options - the second argument of the tool's function
  */
 export function callOf(options: object): ToolCallContext | undefined {
@@ -23,7 +23,7 @@ export function callOf(options: object): ToolCallContext | undefined {
 }
 
 /**
- * The node's context for a composed tool's own steps, questions and child runs. Undefined in other tools.
+ * The node's context for a composed tool, to make its own steps, questions and child runs. Undefined in other tools.
  * @param options - the second argument of the tool's function
  */
 export function contextOf(options: object): NodeContext | undefined {

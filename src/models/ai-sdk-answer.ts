@@ -1,4 +1,4 @@
-/** What the AI SDK says of an answer, in the words of the model port. Requests, bodies and headers are left behind. */
+/** Converts answers of the AI SDK to those of the model port. Requests, bodies and headers are not kept. */
 import type * as aiSdk from 'ai';
 import type {
   AssistantPart,
@@ -11,7 +11,7 @@ import type {
 
 type SdkPart = aiSdk.ContentPart<aiSdk.ToolSet>;
 
-/** What generateText and a finished stream both have. */
+/** The fields that results of generateText and finished streams have in common. */
 export interface SdkAnswer {
   readonly content: readonly SdkPart[];
   readonly finishReason: aiSdk.FinishReason;
@@ -43,13 +43,13 @@ export function answerOf({
 
 const reasons: ReadonlySet<string> = new Set(['stop', 'length', 'content-filter', 'tool-calls', 'error']);
 
-/** Providers fill in empty data of their own where there is nothing to say. */
+/** Data of the provider. Empty objects, which providers add where they have nothing to say, are dropped. */
 function providerOf(given: aiSdk.ProviderMetadata | undefined): { readonly provider?: ProviderData } {
   const said = Object.entries(given ?? {}).filter(([, data]) => Object.keys(data).length > 0);
   return said.length === 0 ? {} : { provider: Object.fromEntries(said) };
 }
 
-/** Kinds that no prompt takes back (sources, approvals) are left out. */
+/** Converts one part. Kinds that cannot be sent back in a prompt (sources, approvals) are dropped. */
 function partOf(part: SdkPart): readonly AssistantPart[] {
   switch (part.type) {
     case 'text':
@@ -123,7 +123,7 @@ function warningText(warning: aiSdk.CallWarning): string {
   return [`${warning.type}: ${feature ?? ''}`, ...(details === undefined ? [] : [details])].join(', ');
 }
 
-/** Tells each piece of a stream's answer. @throws what the stream failed of */
+/** Passes on each piece of a streamed answer. @throws the error of the stream */
 export async function followStream(
   stream: AsyncIterable<aiSdk.TextStreamPart<aiSdk.ToolSet>>,
   onDelta: (delta: ModelDelta) => void,

@@ -1,11 +1,13 @@
-/** What a call of the AI SDK failed of, in the words of the model port. */
+/** Converts failures of AI SDK calls to those of the model port. */
 import type { APICallError } from 'ai';
 import { CairnError } from '../errors.ts';
 import { NodeFailure } from '../graph/contracts/node-contract.ts';
 
 const neverConnected = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH']);
 
-/** A failure of a call: MODEL_UNAVAILABLE, MODEL_REFUSED or MODEL_UNKNOWN. Answers of the provider are cut short; its key is not told. */
+/**
+ * The failure of a call: MODEL_UNAVAILABLE, MODEL_REFUSED or MODEL_UNKNOWN. The provider's text is shortened, and keys in it are masked.
+ */
 export function modelFailure(error: unknown, model: string, secrets: readonly string[]): unknown {
   if (error instanceof NodeFailure || CairnError.is(error)) return error;
   const { name = '' } = error as { readonly name?: string };
@@ -13,7 +15,7 @@ export function modelFailure(error: unknown, model: string, secrets: readonly st
   if (name === 'AI_APICallError') return callFailure(error as APICallError, model, reason);
   if (name === 'AI_NoSuchModelError')
     return new NodeFailure(`no model ${model}: ${reason}`, { code: 'MODEL_UNKNOWN', applied: 'no' });
-  // The settings are wrong: no key, or nothing the provider can do.
+  // The request could not be made: there is no API key, or the provider lacks the feature.
   if (/^AI_(LoadAPIKey|LoadSetting|UnsupportedFunctionality|InvalidPrompt|InvalidArgument)Error$/u.test(name))
     return new NodeFailure(`${model} was not called: ${reason}`, { code: 'MODEL_REFUSED', applied: 'no' });
   return new NodeFailure(`${model} gave no answer: ${reason}`, { code: 'MODEL_UNAVAILABLE' });

@@ -1,4 +1,4 @@
-/** Messages, tools and settings of a call, in the words of the AI SDK. */
+/** Converts messages, tools and settings of a call to those of the AI SDK. */
 import type * as aiSdk from 'ai';
 import { CairnError } from '../errors.ts';
 import { FileRef } from '../graph/file-ref.ts';
@@ -20,7 +20,7 @@ type SdkToolOutput = aiSdk.ToolResultPart['output'];
 type SdkUserPart = Exclude<aiSdk.UserContent, string>[number];
 type SdkAssistantPart = Exclude<aiSdk.AssistantContent, string>[number];
 
-/** What a provider gave with an answer is handed back to it as an option. */
+/** Data that a provider returned with an answer is sent back to it as provider options. */
 function optionsOf(provider: ProviderData | undefined): { readonly providerOptions?: ProviderOptions } {
   return provider === undefined ? {} : { providerOptions: provider as ProviderOptions };
 }
@@ -50,7 +50,7 @@ function assistantPart(part: AssistantPart): SdkAssistantPart {
     type: 'tool-call',
     toolCallId: id,
     toolName: tool,
-    // Providers take objects only; the text of a call that could not be read is told by its result.
+    // Providers accept only objects here. If the arguments could not be parsed, their text is in the call's result.
     input: fault !== undefined && typeof input !== 'object' ? {} : input,
     ...(isProviderExecuted !== undefined && { providerExecuted: isProviderExecuted }),
     ...options,
@@ -100,7 +100,7 @@ function resultPart(part: UserPart): Extract<SdkToolOutput, { type: 'content' }>
   };
 }
 
-/** What a call says beside its model and messages. */
+/** The settings of a call, without its model and messages. */
 export function settingsOf(sdk: AiSdk, call: ModelCall): object {
   const { temperature, tokensMax, schema, tools, provider } = call;
   return {
@@ -108,7 +108,7 @@ export function settingsOf(sdk: AiSdk, call: ModelCall): object {
     ...(tokensMax !== undefined && { maxOutputTokens: tokensMax }),
     ...optionsOf(provider),
     ...(tools !== undefined && tools.length > 0 && { tools: toolsOf(sdk, tools) }),
-    // The provider is asked for JSON; what comes is handed on as text, whether it fits or not.
+    // Asks the provider for JSON. The answer is returned as text, whether it fits the schema or not.
     ...(schema !== undefined && {
       output: {
         ...sdk.Output.text(),
@@ -119,8 +119,8 @@ export function settingsOf(sdk: AiSdk, call: ModelCall): object {
 }
 
 /**
- * The model, told which tool to choose. The SDK itself is not: it would throw away a bought answer that does not keep to the choice,
- * and what comes is the caller's to judge.
+ * Wraps the model so that it gets the tool choice directly. If the SDK got it, the SDK would discard an answer that ignores the choice,
+ * although it was paid for. The caller decides what to do with such an answer.
  */
 export function choosing(sdk: AiSdk, model: aiSdk.LanguageModel, { toolChoice }: ModelCall): aiSdk.LanguageModel {
   if (toolChoice === undefined || typeof model === 'string') return model;
@@ -132,7 +132,7 @@ export function choosing(sdk: AiSdk, model: aiSdk.LanguageModel, { toolChoice }:
   });
 }
 
-/** Tools without a function: the SDK hands their calls on, and makes no second turn. */
+/** Tools without a function. The SDK then returns their calls instead of running them, and makes no second request. */
 function toolsOf(sdk: AiSdk, tools: NonNullable<ModelCall['tools']>): aiSdk.ToolSet {
   return Object.fromEntries(
     tools.map((given): [string, aiSdk.ToolSet[string]] => {

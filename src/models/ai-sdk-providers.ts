@@ -1,10 +1,10 @@
-/** Which package of the AI SDK answers under a provider's name, and how it is set up. */
+/** Finds and opens the AI SDK package for a provider's name. */
 import type { LanguageModel } from 'ai';
 import { CairnError } from '../errors.ts';
 import { NodeFailure } from '../graph/contracts/node-contract.ts';
 import type { ProviderSettings } from './ai-sdk-settings.ts';
 
-/** Packages whose name is not that of the provider, and what else they need. */
+/** Providers whose package has another name, or that need further settings. */
 const known: Readonly<Record<string, ProviderSettings>> = {
   gemini: { package: '@ai-sdk/google' },
   ollama: {
@@ -17,7 +17,7 @@ const known: Readonly<Record<string, ProviderSettings>> = {
 type Provider = (model: string) => LanguageModel;
 type CreateProvider = (settings: Readonly<Record<string, unknown>>) => Provider;
 
-/** Providers as they are set up: each once, and anew when its key has changed. */
+/** Opened providers. Each is opened once, and again when its key changes. */
 export class OpenProviders {
   readonly #settings: Readonly<Record<string, ProviderSettings>>;
   readonly #opened = new Map<string, { readonly apiKey: string | undefined; readonly provider: Promise<Provider> }>();
@@ -28,12 +28,12 @@ export class OpenProviders {
     for (const { apiKey } of Object.values(settings)) if (typeof apiKey === 'string') this.#keys.add(apiKey);
   }
 
-  /** Every key that was used: no message may hold one. */
+  /** Every key used so far. Messages are checked against them, because no message may contain one. */
   get keys(): readonly string[] {
     return [...this.#keys];
   }
 
-  /** @throws CairnError CONFIG_MISSING_PEER, CONFIG_INVALID; what a function that gives a key throws */
+  /** Opens a provider. @throws CairnError CONFIG_MISSING_PEER, CONFIG_INVALID; the errors of a function that supplies the key */
   async open(name: string): Promise<Provider> {
     const { apiKey: given, ...settings } = (Object.hasOwn(this.#settings, name) && this.#settings[name]) || {};
     const apiKey = typeof given === 'function' ? await given() : given;
@@ -49,7 +49,7 @@ export class OpenProviders {
 async function openProvider(name: string, given: ProviderSettings): Promise<Provider> {
   const { package: packageName = `@ai-sdk/${name}`, ...settings } = { ...known[name], ...given };
   const module = (await importPeer(packageName)) as Readonly<Record<string, unknown>>;
-  // Each package has one function of this kind: createOpenAI, createAnthropic, createGoogleGenerativeAI …
+  // Each package exports one function of this kind: createOpenAI, createAnthropic, createGoogleGenerativeAI …
   const create = Object.entries(module).find(
     ([key, value]) => /^create[A-Z]/u.test(key) && typeof value === 'function',
   );
@@ -58,23 +58,23 @@ async function openProvider(name: string, given: ProviderSettings): Promise<Prov
       path: `models.providers.${name}`,
       reason: `${packageName} is no provider of the AI SDK`,
     });
-  // Servers that speak the protocol of OpenAI count the tokens of a stream only if they are asked to.
+  // Servers that imitate OpenAI's protocol count the tokens of a stream only on request.
   return (create[1] as CreateProvider)({ name, includeUsage: true, ...settings });
 }
 
-/** Imports an optional package of the user. @throws CairnError CONFIG_MISSING_PEER */
+/** Imports an optional package, which the user has to install. @throws CairnError CONFIG_MISSING_PEER */
 export async function importPeer(packageName: string): Promise<object> {
   try {
     return (await import(packageName)) as object;
   } catch (error) {
-    // A bundle of the command line requires what it imports.
+    // The second code is that of `require`, which bundles of the command line use.
     if (!/^(ERR_)?MODULE_NOT_FOUND$/u.test(String((error as { readonly code?: unknown }).code))) throw error;
     const needed = packageName === 'ai' ? packageName : `ai ${packageName}`;
     throw new CairnError('CONFIG_MISSING_PEER', { package: needed }, { cause: error });
   }
 }
 
-/** The two halves of `provider:model`. @throws NodeFailure MODEL_UNKNOWN */
+/** Splits `provider:model`. @throws NodeFailure MODEL_UNKNOWN */
 export function splitModel(model: string, profiles: readonly string[]): readonly [provider: string, name: string] {
   const colon = model.indexOf(':');
   if (colon > 0 && colon < model.length - 1) return [model.slice(0, colon), model.slice(colon + 1)];

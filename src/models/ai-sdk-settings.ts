@@ -1,22 +1,22 @@
-/** What the models of the AI SDK are told beforehand. */
+/** Settings of the AI SDK's providers and models. */
 
-/** How a provider is reached. What is not given, its package takes from the environment. */
+/** How to reach a provider. For what is not given, its package reads the environment. */
 export interface ProviderSettings {
-  /** Default: that of a known provider, else `@ai-sdk/NAME`. */
+  /** npm package of the provider. Default: that of a known provider, else `@ai-sdk/NAME`. */
   readonly package?: string;
-  /** A function is asked at each call, so that a key may change while a process runs. */
+  /** API key. A function is called for each request, so that a key may change while the process runs. */
   readonly apiKey?: string | (() => string | Promise<string>);
   readonly baseURL?: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Of an OpenAI-compatible server: it can be asked for answers that fit a schema, and not for any JSON only. */
+  /** For OpenAI-compatible servers: whether the server accepts a schema for the answer. If not, it is only asked for JSON. */
   readonly supportsStructuredOutputs?: boolean;
-  /** Bytes of the largest image that it takes. Default: what is known of the provider. */
+  /** Size limit of images in bytes. Default: the known limit of the provider. */
   readonly imageBytesMax?: number;
 }
 
-/** A model by another name, with settings that hold where a request has none. */
+/** An alias for a model, with default settings for requests that give none. */
 export interface ModelProfile {
-  /** `provider:model`. */
+  /** The model, as `provider:model`. */
   readonly model: string;
   readonly temperature?: number;
   readonly tokensMax?: number;

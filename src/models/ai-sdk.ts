@@ -1,4 +1,4 @@
-/** Models of the AI SDK's providers. Its packages are the user's to install. */
+/** Models of the AI SDK's providers. The user installs the packages. */
 import type * as aiSdk from 'ai';
 import type { LanguageModel } from 'ai';
 import type { ModelResponse } from '../graph/contracts/model-contract.ts';
@@ -13,21 +13,24 @@ import { checkImages } from './image-limits.ts';
 import { costOf, type ModelPrices } from './prices.ts';
 
 export interface AiSdkOptions {
-  /** By the name that stands before the colon of a model. A provider without settings gets them from the environment. */
+  /**
+   * Settings by provider, which is the part of a model's name before the colon. A provider without settings is configured from the
+   * environment.
+   */
   readonly providers?: Readonly<Record<string, ProviderSettings>>;
-  /** Models by other names. */
+  /** Aliases of models. */
   readonly profiles?: Readonly<Record<string, ModelProfile>>;
-  /** What tokens cost, by `provider:model`. Default: no cost is told. */
+  /** Prices of tokens by `provider:model`. Default: costs are not reported. */
   readonly prices?: ModelPrices;
-  /** What each provider allows this process, by its name; shared by all models of the process, and what was given last holds. Default: no bounds. */
+  /** Rate limits by provider. They are shared by all models of the process; the limits set last apply. Default: no limits. */
   readonly limits?: LimitsByProvider;
 }
 
 type AiSdk = typeof aiSdk;
 
 /**
- * Makes models that are called through the AI SDK (`ai` 7, and a package for each provider, both loaded at the first call).
- * Calls throw CairnError CONFIG_MISSING_PEER, CONFIG_INVALID, and what the port says.
+ * Makes models that are called through the AI SDK. It needs the package `ai` (version 7) and one package for each provider, which are
+ * loaded at the first call. Calls throw CairnError CONFIG_MISSING_PEER, CONFIG_INVALID, and the errors of the model port.
  */
 export function createAiSdkModels({
   providers = {},
@@ -74,9 +77,9 @@ async function call(sdk: AiSdk, model: LanguageModel, request: ModelRequest): Pr
     messages: messagesOf(messages),
     allowSystemInMessages: true,
     abortSignal: signal,
-    // Who calls decides about retries, since each is paid for.
+    // Retries are left to the caller, because each one costs money.
     maxRetries: 0,
-    // Addresses in a prompt are the provider's to fetch: this process may see more of the network than the provider does.
+    // URLs in a prompt are fetched by the provider, not here: this process may reach more of the network than the provider can.
     experimental_download: (wanted: readonly unknown[]) => Promise.resolve(wanted.map(() => null)),
     headers: { 'Idempotency-Key': idempotencyKey },
     ...settingsOf(sdk, request),

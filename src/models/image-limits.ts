@@ -1,15 +1,19 @@
-/** The largest images that providers take. A larger one would be refused after it was sent, in words that do not say which it was. */
+/** Size limits of images. A provider would refuse a larger image only after it was sent, and without saying which image it was. */
 import type { ModelMessage } from '../graph/contracts/model-contract.ts';
 import { NodeFailure } from '../graph/contracts/node-contract.ts';
 
-/** By the name of the provider; bytes of one image. Of others nothing is known. */
+/** Known limits in bytes for one image, by provider. */
 const knownLimits: Readonly<Record<string, number>> = {
   anthropic: 5 * 1024 * 1024,
   google: 20 * 1024 * 1024,
   openai: 50 * 1024 * 1024,
 };
 
-/** @param limitBytes - default: what is known of the provider @throws NodeFailure MODEL_REFUSED, `applied: 'no'`: names the image */
+/**
+ * Checks the images of a request.
+ * @param limitBytes - default: the known limit of the provider
+ * @throws NodeFailure MODEL_REFUSED, `applied: 'no'`: names the image
+ */
 export function checkImages(
   messages: readonly ModelMessage[],
   provider: string,

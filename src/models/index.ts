@@ -1,4 +1,4 @@
-/** Sources of answers for nodes and blocks that call a language model: the door `cairn-workflows/models`. */
+/** Language models for nodes and blocks: the entry point `cairn-workflows/models`. */
 export { createAiSdkModels, type AiSdkOptions } from './ai-sdk.ts';
 export { createCassetteModels, type CassetteOptions } from './cassette/cassette.ts';
 export type { ModelProfile, ProviderSettings } from './ai-sdk-settings.ts';

@@ -1,20 +1,20 @@
-/** What a call cost, by a table of prices that the user gives. Without one, no cost is told. */
+/** Computes the cost of a call from the user's table of prices. Without one, no cost is reported. */
 import type { ModelUsage } from '../graph/contracts/model-contract.ts';
 
-/** Prices of a million tokens, in whatever currency the table is kept. */
+/** Prices per million tokens, in any currency. */
 export interface ModelPrice {
   readonly input: number;
   readonly output: number;
-  /** Of input read from the provider's cache. Default: as `input`. */
+  /** Price of input read from the provider's cache. Default: `input`. */
   readonly cached?: number;
-  /** Of input written into the provider's cache. Default: as `input`. */
+  /** Price of input written to the provider's cache. Default: `input`. */
   readonly cacheWrite?: number;
 }
 
-/** By the name of the model as it is called: `openai:gpt-5-mini`. */
+/** Prices by the model's full name, such as `openai:gpt-5-mini`. */
 export type ModelPrices = Readonly<Record<string, ModelPrice>>;
 
-/** The cost of one call, or nothing where the table has no price for the model. */
+/** The cost of one call; empty if the table has no price for the model. */
 export function costOf(prices: ModelPrices, model: string, usage: ModelUsage): { readonly cost?: number } {
   const price = Object.hasOwn(prices, model) ? prices[model] : undefined;
   if (price === undefined) return {};

@@ -1,4 +1,4 @@
-/** A model whose answers are given beforehand: for tests and demos. */
+/** A model with predefined answers, for tests and demos. */
 import {
   textOf,
   type AssistantPart,
@@ -10,48 +10,48 @@ import { NodeFailure } from '../graph/contracts/node-contract.ts';
 import type { ModelRequest, Models } from '../ports/model.ts';
 import { tellAnswer } from './tell-answer.ts';
 
-/** A tool that a scripted answer asks for. */
+/** A tool call in a scripted answer. */
 export interface ScriptedCall {
   readonly tool: string;
   readonly input?: unknown;
-  /** Default: the number of the answer and of the call in it, such as `call-2-1`. */
+  /** Id of the call. Default: made from the numbers of the answer and of the call in it, such as `call-2-1`. */
   readonly id?: string;
 }
 
-/** One answer: parts of a response, with short forms for what it says and does. */
+/** One answer: parts of a response, with short forms for texts and tool calls. */
 export interface ScriptedTurn extends Partial<ModelResponse> {
-  /** Before everything else. */
+  /** Reasoning, which comes before everything else. */
   readonly reasoning?: string;
   readonly text?: string;
-  /** After the text; then the finish reason is `tool-calls`. */
+  /** Tool calls, which come after the text. The finish reason is then `tool-calls`. */
   readonly calls?: readonly ScriptedCall[];
-  /** How the text comes where somebody follows it. Default: in one piece. */
+  /** The text in pieces, for callers that stream the answer. Default: in one piece. */
   readonly pieces?: readonly string[];
 }
 
-/** A text, an answer, or an error that is thrown. */
+/** A text, an answer, or an error to throw. */
 export type ScriptedAnswer = string | Error | ScriptedTurn;
 
 /**
- * Answers in the order of the calls, or a function of the request and the number of calls before it. In a new process a list goes on
- * behind the last of its answers that the conversation holds, as far as the ids of tool calls tell that.
+ * Answers in the order of the calls, or a function of the request and the number of earlier calls. If a conversation is resumed in a new
+ * process, a list continues after its last answer found in the conversation, which is recognised by the ids of tool calls.
  */
 export type Script =
   readonly ScriptedAnswer[] | ((request: ModelRequest, index: number) => ScriptedAnswer | Promise<ScriptedAnswer>);
 
 export interface ScriptedModels extends Models {
-  /** What was asked for, in order. */
+  /** All requests received, in order. */
   readonly requests: readonly ModelRequest[];
 }
 
 /**
- * Makes models that answer by a script. Four characters count as one token. Nothing is checked: an answer may call tools that were not
- * offered, as models do.
+ * Makes models that answer by a script. Four characters count as one token. Nothing is checked: as with real models, an answer may call
+ * tools that were not offered.
  * @throws NodeFailure MODEL_REFUSED at a call for which the script has no answer
  */
 export function createScriptedModels(script: Script): ScriptedModels {
   const requests: ModelRequest[] = [];
-  /** Answers of a list that were given, here or in an earlier process. */
+  /** Number of answers given from the list, in this process or an earlier one. */
   let given = 0;
   const nextIndex = (request: ModelRequest): number => {
     if (typeof script === 'function') return requests.length - 1;
@@ -74,7 +74,7 @@ export function createScriptedModels(script: Script): ScriptedModels {
   };
 }
 
-/** The number of the last answer in a conversation that called tools; 0 where none did. */
+/** The number of the last scripted answer in a conversation that called tools; 0 if there is none. */
 function lastNumber(messages: readonly ModelMessage[]): number {
   const ids = messages.flatMap(({ role, content }) =>
     role !== 'assistant' || typeof content === 'string' ? [] : content.map((part) => ('id' in part ? part.id : '')),
@@ -104,7 +104,7 @@ function ranOut(count: number): never {
   throw new NodeFailure(`the script has answers for ${count} calls only`, { code: 'MODEL_REFUSED', applied: 'no' });
 }
 
-/** Texts count by their characters, other parts by those of their JSON. */
+/** Estimated tokens. Texts count by their characters, other parts by the length of their JSON. */
 function tokensOf(messages: readonly ModelMessage[]): number {
   const characters = messages.reduce((sum, { content }) => {
     const others = typeof content === 'string' ? [] : content.filter(({ type }) => type !== 'text');

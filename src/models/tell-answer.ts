@@ -1,8 +1,8 @@
-/** Tells an answer that is there whole as if it came in pieces, for those who follow it. */
+/** Streams an answer that is already complete, for callers that expect pieces. */
 import type { AssistantPart } from '../graph/contracts/model-contract.ts';
 import type { ModelRequest } from '../ports/model.ts';
 
-/** Part by part. @param pieces - of the text. Default: in one piece */
+/** Passes on an answer part by part. @param pieces - the text in pieces. Default: in one piece */
 export function tellAnswer(
   content: readonly AssistantPart[],
   onDelta: ModelRequest['onDelta'],

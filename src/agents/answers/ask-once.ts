@@ -1,4 +1,4 @@
-/** One question to a model, and its answer: the conversation of an agent that has no tools. */
+/** Asks a model one question: a conversation without tools. */
 import { CairnError } from '../../errors.ts';
 import type { NodeContext } from '../../graph/contracts/node-contract.ts';
 import { converse, type LoopOptions } from '../agent-loop.ts';
@@ -6,10 +6,13 @@ import { openingOf, type Opening } from '../prompt.ts';
 import { createToolBox } from '../tool-box.ts';
 
 const noTools = createToolBox({});
-/** An answer, and two repairs of it. */
+/** The most model calls: the answer, and two repairs of it. */
 const callsMax = 3;
 
-/** @returns the answer: a text, or a value that fits the form @throws what `converse` throws */
+/**
+ * @returns the answer: a text, or a value that fits the form
+ * @throws the errors of `converse`
+ */
 export function askOnce(
   ctx: NodeContext,
   opening: Opening,
@@ -25,7 +28,7 @@ export function askOnce(
   });
 }
 
-/** @throws CONFIG_INVALID it is no name */
+/** @throws CONFIG_INVALID `model` is not a name */
 export function checkModel(builder: string, model: unknown): void {
   if (typeof model !== 'string' || model === '')
     throw new CairnError('CONFIG_INVALID', { reason: `${builder}: model must be the name of a model` });

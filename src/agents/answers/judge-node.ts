@@ -1,4 +1,7 @@
-/** The node that has a model judge something: a verdict by a schema, a score held against a threshold, and where the run goes on. */
+/**
+ * A node in which a model judges something. It returns a verdict that fits a schema, compares a score with a threshold, and may choose
+ * where the run goes on.
+ */
 import { CairnError } from '../../errors.ts';
 import { NodeFailure, outcome, type NodeContext, type StateView } from '../../graph/contracts/node-contract.ts';
 import type { JsonSchema } from '../../graph/contracts/node-type.ts';
@@ -13,19 +16,19 @@ import type { ModelSettings, ModelStepOptions } from '../model-step.ts';
 import type { Opening, Prompt } from '../prompt.ts';
 import { askOnce, checkModel } from './ask-once.ts';
 
-/** The verdict where no schema is given. */
+/** The verdict, if no schema is given. */
 export interface ScoredVerdict {
-  /** From 0 to 1. */
+  /** A number from 0 to 1. */
   readonly score: number;
   readonly reason: string;
 }
 
-/** What a judge says, by its schema. */
+/** Type of a verdict: that of the schema, if there is one. */
 export type Verdict<Schema> = [Schema] extends [AnySchema] ? SchemaValue<Schema> : ScoredVerdict;
 
 /** The output of a judge. */
 export interface Judgement<Said> {
-  /** The score reaches the threshold. */
+  /** Whether the score is at least the threshold. */
   readonly passed: boolean;
   readonly score: number;
   readonly verdict: Said;
@@ -35,26 +38,26 @@ export interface JudgeNodeConfig<
   S extends StateView = StateView,
   Schema extends AnySchema | undefined = AnySchema | undefined,
 > {
-  /** As models are named: `anthropic:claude-…`, or a name of the configuration. */
+  /** Name of the model: `anthropic:claude-…`, or a name from the configuration. */
   readonly model: string;
-  /** By what it judges: the system message. */
+  /** The criteria, sent as the system message. */
   readonly rubric: Computed<string, S>;
-  /** What is judged. Default: the run's input, where that is a text, or its field `prompt`. */
+  /** What to judge. Default: the run's input if it is a text, else its field `prompt`. */
   readonly prompt?: Computed<Prompt, S>;
-  /** Of the verdict, an object. Default: `{ score, reason }`, the score from 0 to 1. */
+  /** Schema of the verdict, which is an object. Default: `{ score, reason }` with a score from 0 to 1. */
   readonly schema?: Schema;
-  /** The score of a verdict; true counts as 1 and false as 0. Default: its field `score`, which the schema must have. */
+  /** Computes the score of a verdict; true counts as 1 and false as 0. Default: its field `score`, which the schema must then have. */
   readonly score?: (scope: { readonly verdict: Verdict<Schema> }) => number | boolean;
-  /** The least score that passes. Default 0.5. */
+  /** The lowest score that passes. Default 0.5. */
   readonly threshold?: number;
-  /** Nodes to go on to: of the outgoing edges exactly those fire. Default: all edges fire whose conditions hold. */
+  /** Ids of the nodes to go on to. Exactly the outgoing edges to these fire. Default: all edges whose conditions hold. */
   readonly routes?: { readonly pass: string | readonly string[]; readonly fail: string | readonly string[] };
   readonly settings?: Omit<ModelSettings, 'model' | 'tools' | 'toolChoice' | 'schema'>;
-  /** How the call is made: retries, timeouts. */
+  /** Retries and timeouts of the call. */
   readonly calls?: Omit<ModelStepOptions, 'name'>;
 }
 
-/** The same, whatever its state and its verdicts are. */
+/** The configuration of any judge, whatever the types of its state and verdicts. */
 type AnyJudge = Omit<JudgeNodeConfig, 'score'> & {
   readonly score?: (scope: { readonly verdict: unknown }) => number | boolean;
 };
@@ -79,8 +82,9 @@ const scoredVerdict: JsonSchema = {
 };
 
 /**
- * A node that asks a model for a verdict; the output is `{ passed, score, verdict }`. A verdict that does not fit the schema is asked for
- * again twice, and then the node fails with OUTPUT_INVALID: nothing passes for want of a verdict. Effect class `pure`: each call is a step.
+ * Makes a node that asks a model for a verdict. Its output is `{ passed, score, verdict }`. A verdict that does not fit the schema is asked
+ * for again, twice at most. Then the node fails with OUTPUT_INVALID, so nothing passes without a verdict. The effect class is `pure`; each
+ * call is a step.
  * @throws CONFIG_INVALID
  */
 export function judgeNode<S extends StateView = StateView, Schema extends AnySchema | undefined = undefined>(
@@ -119,7 +123,7 @@ function fieldOf({ verdict }: { readonly verdict: unknown }): number {
   return (verdict as ScoredVerdict).score;
 }
 
-/** A score that is no number must not pass, nor fail in silence. */
+/** The score as a number. Anything else is an error: it must neither pass nor fail silently. */
 function numberOf(score: unknown): number {
   const number = typeof score === 'boolean' ? Number(score) : score;
   if (typeof number === 'number' && Number.isFinite(number)) return number;

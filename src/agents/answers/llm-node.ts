@@ -1,4 +1,4 @@
-/** The node that asks a model once: for a text, or for a value that fits a schema. It is a conversation without tools. */
+/** A node that asks a model once, for a text or for a value that fits a schema. It is a conversation without tools. */
 import type { NodeContext, StateView } from '../../graph/contracts/node-contract.ts';
 import { describeConfig } from '../../nodes/draft/computed.ts';
 import { refuseUnknownKeys } from '../../nodes/draft/known-keys.ts';
@@ -14,12 +14,12 @@ export interface LlmNodeConfig<
   S extends StateView = StateView,
   Schema extends AnySchema | undefined = AnySchema | undefined,
 > extends Opening<S> {
-  /** As models are named: `anthropic:claude-…`, or a name of the configuration. */
+  /** Name of the model: `anthropic:claude-…`, or a name from the configuration. */
   readonly model: string;
-  /** Schema of the answer, which is then a value. Default: a text. */
+  /** Schema of the answer, which is then a value that fits it. Default: the answer is a text. */
   readonly output?: Schema;
   readonly settings?: Omit<ModelSettings, 'model' | 'tools' | 'toolChoice' | 'schema'>;
-  /** How the call is made: retries, timeouts. */
+  /** Retries and timeouts of the call. */
   readonly calls?: Omit<ModelStepOptions, 'name'>;
 }
 
@@ -33,8 +33,9 @@ const configKeys = [
 ] as const satisfies readonly (keyof LlmNodeConfig)[];
 
 /**
- * A node that asks a model; the answer is the node's output. An answer that does not fit `output` is asked for again twice, and then the
- * node fails with OUTPUT_INVALID. Pieces of the answer are live events as they come. Effect class `pure`: each call is a step, bought once.
+ * Makes a node that asks a model. The answer is the node's output. An answer that does not fit `output` is asked for again, twice at most;
+ * then the node fails with OUTPUT_INVALID. Pieces of the answer are live events. The effect class is `pure`; each call is a recorded step,
+ * paid for once.
  * @throws CONFIG_INVALID
  */
 export function llmNode<S extends StateView = StateView, Schema extends AnySchema | undefined = undefined>(

@@ -1,4 +1,4 @@
-/** The `Agent` block: an agent written in a file, with what the file names as tools and no more than the process grants. */
+/** The `Agent` block: an agent written in a file. Its tools are those that the file names, within the permissions of the process. */
 import type { InputFault, Inputs, Need, NodeType } from '../../graph/contracts/node-type.ts';
 import { fieldsOf, optionFaults, outputField, readText, textField } from '../../nodes/blocks/fields.ts';
 import { schemaDefect } from '../../schema/json-schema.ts';
@@ -10,7 +10,7 @@ const names = (description: string): NodeType['inputs'][string] => ({
   description,
 });
 
-/** @param nodeTypes - the blocks that a file may name as tools */
+/** Makes the block. @param nodeTypes - the blocks that a file may name as tools */
 export function agentBlock(nodeTypes: readonly NodeType[]): NodeType {
   const blocks = new Map(nodeTypes.map((type) => [type.name, type]));
   return {
@@ -47,20 +47,20 @@ export function agentBlock(nodeTypes: readonly NodeType[]): NodeType {
       response: { schema: {}, description: 'The value that fits the schema, or without one `{ content }`.' },
       success: outputField('boolean', 'True: an agent that gives no fitting answer fails the block.'),
     },
-    // It may ask: whoever reads the plan must know.
+    // The agent may ask a person. The effect class tells readers of the plan.
     effect: 'human',
     calls: ({ workflows }) => listOf(workflows),
     needs: (inputs, pending = []) => needsOf(blocks, inputs, pending),
     check: (inputs) => faultsOf(blocks, inputs),
     run: async (ctx) => {
-      // Most files have no agent: what works for one is loaded when it is needed.
+      // Loaded on demand, because most files have no agent.
       const { runAgent } = await import('./run-agent.ts');
       return runAgent(blocks, ctx);
     },
   };
 }
 
-/** The model, whatever a program is that serves tools, whom it calls, and of a block what its inputs may come to. */
+/** What the agent needs: its model, the programs and hosts of its MCP servers, and whatever the blocks that are its tools might need. */
 function needsOf(blocks: ReadonlyMap<string, NodeType>, inputs: Inputs, pending: readonly string[]): readonly Need[] {
   const model = pending.includes('model') ? undefined : (readText(inputs, 'model') ?? 'default');
   const servers = pending.includes('servers') ? [] : serversOf(inputs);

@@ -1,4 +1,4 @@
-/** The inputs of an `Agent` block as they are read, when the file is checked and when it runs. */
+/** Reads the inputs of an `Agent` block, when the file is checked and when the block runs. */
 import type { Inputs, JsonSchema } from '../../graph/contracts/node-type.ts';
 import { literal, numberOption, type Option } from '../../nodes/blocks/fields.ts';
 import { isPlainObject } from '../../state/values/plain.ts';
@@ -13,7 +13,7 @@ export const maxLoops: Option<number> = numberOption(
 export const listOf = (value: unknown): readonly string[] =>
   Array.isArray(value) ? value.filter((name) => typeof name === 'string') : [];
 
-/** The MCP servers; as everywhere in files, words of a name are joined by `_`, and a timeout is in seconds. @throws CONFIG_INVALID */
+/** The MCP servers. As in all files, words in names are joined by `_` and timeouts are in seconds. @throws CONFIG_INVALID */
 export function serversOf({ servers }: Inputs): readonly McpTools[] {
   return ((servers ?? []) as readonly Inputs[]).map(({ trusts_annotations: trusts, timeout, ...config }) =>
     mcpTools({

@@ -1,9 +1,9 @@
-/** A block as a tool of a model: its inputs are the arguments, and it may do what the process grants, no more. */
+/** Makes a block a tool for a model. The block's inputs are the tool's arguments, and it has the permissions of the process, no more. */
 import { NodeFailure, type NodeContext } from '../../graph/contracts/node-contract.ts';
 import type { CommandText, Inputs, JsonSchema, NodeType, TypedNodeContext } from '../../graph/contracts/node-type.ts';
 import type { FunctionTool } from '../agent-tool.ts';
 
-/** What a model is told of the inputs; a shell's command is a text to it. */
+/** JSON Schema of the arguments. A shell command is a text here. */
 export function argumentsOf({ inputs }: NodeType): JsonSchema {
   const fields = Object.entries(inputs);
   return {
@@ -19,7 +19,7 @@ export function argumentsOf({ inputs }: NodeType): JsonSchema {
   };
 }
 
-/** One step for each call, of the class that the block has where nothing is known of its inputs. */
+/** Makes the tool. Each call is one step, of the effect class that the block has when its inputs are not known. */
 export function blockTool(type: NodeType, ctx: TypedNodeContext): FunctionTool {
   const { effect, isIdempotent = false } = type;
   return {
@@ -45,7 +45,7 @@ function withCommands({ inputs }: NodeType, args: Inputs): Inputs {
   return Object.fromEntries(entries);
 }
 
-/** @throws NodeFailure INPUT_INVALID, PERMISSION_DENIED: nothing was done, and the model is told */
+/** Refuses bad or forbidden inputs before anything is done; the model is told. @throws NodeFailure INPUT_INVALID, PERMISSION_DENIED */
 function refuse(type: NodeType, inputs: Inputs, { isGranted }: TypedNodeContext): void {
   const [fault] = type.check?.(inputs) ?? [];
   if (fault !== undefined)
@@ -58,7 +58,7 @@ function refuse(type: NodeType, inputs: Inputs, { isGranted }: TypedNodeContext)
     });
 }
 
-/** The block's context under the key and the signal of one call. */
+/** The block's context with the key and the signal of one call. */
 function contextWith(ctx: TypedNodeContext, own: Partial<TypedNodeContext>): TypedNodeContext {
   return new Proxy(ctx, {
     get(target, key) {

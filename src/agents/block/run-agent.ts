@@ -1,4 +1,4 @@
-/** An `Agent` block at work: the agent that its inputs describe. */
+/** Runs an `Agent` block: builds the agent that its inputs describe, and runs it. */
 import { CairnError } from '../../errors.ts';
 import type { NodeType, TypedNodeContext } from '../../graph/contracts/node-type.ts';
 import { readText, requireText } from '../../nodes/blocks/fields.ts';
@@ -8,7 +8,7 @@ import { askPerson } from '../people/ask-person.ts';
 import { listOf, maxLoops, schemaOf, serversOf } from './agent-inputs.ts';
 import { blockTool } from './block-tool.ts';
 
-/** Works as the block says. @returns its fields */
+/** Runs the block. @returns its output fields */
 export async function runAgent(blocks: ReadonlyMap<string, NodeType>, ctx: TypedNodeContext): Promise<unknown> {
   const config = configOf(blocks, ctx);
   const answer: unknown = await agent(config).implementation.run(ctx);
@@ -47,7 +47,7 @@ function toolsOf(blocks: ReadonlyMap<string, NodeType>, ctx: TypedNodeContext): 
   return Object.fromEntries(tools);
 }
 
-/** One that acts on the world asks first, as any tool that does. */
+/** Makes a workflow a tool. Like any tool, it asks a person first if it acts on the world. */
 function workflowTool(name: string, asksIfActing: boolean, { workflow }: TypedNodeContext): AgentTool {
   if (workflow === undefined) throw new CairnError('WORKFLOW_NOT_FOUND', { name });
   const { graph, description, inputSchema, resultNode, isActing } = workflow(name);

@@ -1,4 +1,4 @@
-/** The tools by which a model works with files: it lists, searches, reads, writes and edits them. */
+/** Tools with which a model lists, searches, reads, writes and edits files. */
 import { basename, extname } from 'node:path';
 import { NodeFailure } from '../../graph/contracts/node-contract.ts';
 import { applyOperation } from '../../nodes/blocks/files/edit-operations.ts';
@@ -9,7 +9,7 @@ import { openFiles } from './open-files.ts';
 import { searchFiles } from './search-files.ts';
 import { writeTool } from './write-tool.ts';
 
-/** Paths that a model is told at once. */
+/** The most paths returned at once. */
 const pathsMax = 1_000;
 const linesMax = 2_000;
 
@@ -24,7 +24,7 @@ function input(properties: Readonly<Record<string, object>>, required: readonly 
   return { type: 'object', properties, required, additionalProperties: false } as const;
 }
 
-/** The tools for a store, by their names; none that write where nothing may be written. */
+/** The tools for a store, by name. A read-only store gets no tools that write. */
 export function fileTools(store: FileStore): Readonly<Record<string, AgentTool>> {
   return { ...readingTools(store), ...(!store.isReadOnly && writingTools(store)) };
 }
@@ -107,7 +107,7 @@ function edit(
   return applyOperation(before, { type: 'replace_text', old_text: old, new_text: rest['new_text'] });
 }
 
-/** Undefined: the bytes are no text. */
+/** The bytes as text; undefined if they are not text. */
 function textOf(bytes: Buffer): string | undefined {
   if (bytes.includes(0)) return undefined;
   try {

@@ -1,4 +1,7 @@
-/** Files of a folder of this machine. Nothing outside is read or written, whatever links are in it, and nothing of git's own. */
+/**
+ * A file store over a folder of this machine. Files outside of the folder and git's own files are never read or written, whatever links the
+ * folder contains.
+ */
 import { createHash } from 'node:crypto';
 import { relative, sep } from 'node:path';
 import { NodeFailure, type Reconciliation, type StateView } from '../../graph/contracts/node-contract.ts';
@@ -14,15 +17,15 @@ import { removeLeftovers } from '../../nodes/file/write-atomically.ts';
 import type { FileStore, FileStoreContext, OpenFiles, PlannedWrite, WrittenFile } from '../../ports/file-store.ts';
 
 export interface LocalFilesOptions {
-  /** The folder; relative to where the process was started. */
+  /** Path of the folder, relative to the working directory of the process. */
   readonly root: string | ((given: { readonly state: StateView }) => string);
-  /** Offer no tools that write. Default false. */
+  /** Whether to leave out the tools that write. Default false. */
   readonly isReadOnly?: boolean;
-  /** Images that are read are shown to the model. Default false: it is told of them. */
+  /** Whether images that are read are shown to the model. Default false: it is only told about them. */
   readonly showsImages?: boolean;
 }
 
-/** Makes a store of the files of a folder. Whoever writes there is asked first, unless the agent's `allow` says otherwise. */
+/** Makes a file store over a folder. A person is asked before each write, unless the agent's `allow` says otherwise. */
 export function localFiles({ root, isReadOnly = false, showsImages = false }: LocalFilesOptions): FileStore {
   return {
     isShared: true,
@@ -93,7 +96,7 @@ class LocalFiles implements OpenFiles {
     return {};
   }
 
-  /** Where a path leads. @throws NodeFailure PATH_REFUSED */
+  /** Resolves a path within the folder. @throws NodeFailure PATH_REFUSED */
   async #place(path: string): Promise<ConfinedPath> {
     const place = await confinePath(path, this.#root);
     const way = relative(resolveLinks(this.#root), place.path).split(sep);
@@ -105,7 +108,7 @@ class LocalFiles implements OpenFiles {
     return readRegularFile(path, { limitBytes: fileLimitBytes, isGranted });
   }
 
-  /** Null: nothing is there. */
+  /** SHA-256 of the file at this place; null if there is none. */
   async #hashAt(place: ConfinedPath): Promise<string | null> {
     try {
       return createHash('sha256')
@@ -118,7 +121,7 @@ class LocalFiles implements OpenFiles {
   }
 }
 
-/** A failure that names the file as the model did: where the folder is, is nobody's business, and no two machines have it in one place. */
+/** The failure with the path as the model wrote it. The folder's real path is private, and differs from machine to machine. */
 function named(error: unknown, place: string, path: string): unknown {
   if (!(error instanceof NodeFailure)) return error;
   const { message, code, applied } = error;

@@ -1,4 +1,4 @@
-/** Files that are nowhere but in the run: their bytes are stored once, beside its history, and forks, exports and resumes have them. */
+/** A file store inside the run: the bytes are kept once, with the run's history, so that forks, exports and resumes have them. */
 import { FileRef } from '../../graph/file-ref.ts';
 import type { StateView } from '../../graph/contracts/node-contract.ts';
 import { matchPaths } from '../../nodes/blocks/files/find-files.ts';
@@ -10,15 +10,15 @@ import { isPlainObject } from '../../state/values/plain.ts';
 export type GivenFiles = Readonly<Record<string, FileRef | string | Uint8Array>>;
 
 export interface MemoryFilesOptions {
-  /** The artifact in which the files are: the agent begins with those that it finds there, and leaves them there. Default: none. */
+  /** Name of the artifact that holds the files. The agent starts with the files in it and saves its files to it. Default: none. */
   readonly as?: string;
-  /** Files to begin with, beside those of `as`. */
+  /** Further files to start with. */
   readonly from?: GivenFiles | ((given: { readonly state: StateView }) => GivenFiles);
-  /** Images that are read are shown to the model. Default false: it is told of them. */
+  /** Whether images that are read are shown to the model. Default false: it is only told about them. */
   readonly showsImages?: boolean;
 }
 
-/** Makes a store of files that are kept with the run. Writing there asks nobody. */
+/** Makes a file store inside the run. No person is asked before writes. */
 export function memoryFiles({ as, from = {}, showsImages = false }: MemoryFilesOptions = {}): FileStore {
   return {
     isShared: false,
@@ -54,7 +54,7 @@ class MemoryFiles implements OpenFiles {
     return matchPaths([...this.#files.keys()], patterns, signal).toSorted();
   }
 
-  /** The bytes are stored already; the file is there as soon as the write is on record. */
+  /** Nothing to do: the bytes are stored already, and the recorded write is what makes the file exist. */
   async write({ path }: WrittenFile): Promise<void> {
     plainPath(path);
   }
@@ -76,7 +76,7 @@ class MemoryFiles implements OpenFiles {
   }
 }
 
-/** One name for a file, however it is written. @throws NodeFailure PATH_REFUSED a path that would lead elsewhere */
+/** Normalizes a path, so that each file has one name. @throws NodeFailure PATH_REFUSED the path would lead outside */
 function plainPath(path: string): string {
   const parts = path.split('/').filter((part) => part !== '' && part !== '.');
   if (parts.length === 0 || path.startsWith('/') || parts.includes('..'))

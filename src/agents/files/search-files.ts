@@ -1,15 +1,15 @@
-/** Looks for lines in files. */
+/** Searches files for lines that match a pattern. */
 import { NodeFailure } from '../../graph/contracts/node-contract.ts';
 import { findMatches } from '../../nodes/blocks/files/find-matches.ts';
 import type { OpenFiles } from '../../ports/file-store.ts';
 
 const hitsMax = 200;
 const lineCharacters = 200;
-/** Of one file: larger ones are passed over. */
+/** Files larger than this are skipped. */
 const searchedBytesMax = 1024 * 1024;
 const matchMs = 1_000;
 
-/** Lines with a match, as `path:line: text`, and what was left out. @throws NodeFailure PATTERN_INVALID */
+/** The matching lines as `path:line: text`, and what was left out. @throws NodeFailure PATTERN_INVALID */
 export async function searchFiles(
   files: OpenFiles,
   { pattern, patterns = ['**'] }: { readonly pattern: string; readonly patterns?: readonly string[] },
@@ -19,7 +19,7 @@ export async function searchFiles(
   for (const path of await files.list(patterns, signal)) {
     signal.throwIfAborted();
     const bytes = await files.read(path).catch((error: unknown) => {
-      // It went, or is too large, or may not be read: others may still be found.
+      // Files that are gone, too large or not readable are skipped.
       if (error instanceof NodeFailure) return undefined;
       throw error;
     });

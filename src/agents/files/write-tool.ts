@@ -1,4 +1,4 @@
-/** Tools that write: what is to be written is put on record first, so that a write in doubt can be told by what is there. */
+/** Tools that write files. The planned write is recorded first, so that a write in doubt can be checked by comparing it with the file. */
 import { createHash } from 'node:crypto';
 import { basename } from 'node:path';
 import type { NodeContext, StepContext } from '../../graph/contracts/node-contract.ts';
@@ -7,10 +7,10 @@ import { tool, type ComposedTool } from '../agent-tool.ts';
 import { openFiles } from './open-files.ts';
 import { noteWritten, planStep, writeStep } from './written-files.ts';
 
-/** What the file is to hold, of what it holds now; undefined: there is none yet. */
+/** Computes the new content from the current one, which is undefined if the file does not exist. */
 type Change = (before: string | undefined) => string;
 
-/** Makes a tool that changes one file by what its arguments say. */
+/** Makes a tool that changes one file, as its arguments say. */
 export function writeTool(
   store: FileStore,
   about: Pick<ComposedTool, 'description' | 'input'>,
@@ -19,7 +19,7 @@ export function writeTool(
   return tool({
     ...about,
     composed: true,
-    // Whether a person is asked first.
+    // A shared store has class `write`, so a person is asked first.
     effect: store.isShared ? 'write' : 'pure',
     run: async (args, ctx) => {
       const given = args as Readonly<Record<string, unknown>> & { readonly path: string };

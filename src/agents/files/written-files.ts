@@ -1,15 +1,18 @@
-/** What an agent has written, as its records have it: found again when its function is repeated, and kept when older records are retired. */
+/**
+ * Keeps track of the files that an agent has written. They are found again when its function is repeated, also after older records were
+ * retired.
+ */
 import { FileRef } from '../../graph/file-ref.ts';
 import type { WrittenFile } from '../../ports/file-store.ts';
 import { isPlainObject } from '../../state/values/plain.ts';
 import type { AgentNode } from '../agent-tool.ts';
 import type { KeptConversation } from '../turn-note.ts';
 
-/** The steps of a write: what is to be written, and the write itself. */
+/** Names of the two steps of a write: the plan, and the write itself. */
 export const planStep = 'plan';
 export const writeStep = 'write';
 
-/** By the attempt's signal, which is the attempt's own: what is kept by it ends with it. */
+/** Written files by the attempt's signal. Each attempt has a signal of its own, so entries disappear with their attempt. */
 const byAttempt = new WeakMap<AbortSignal, Map<string, WrittenFile>>();
 
 function filesOf(node: Pick<AgentNode, 'signal' | 'retired'>): Map<string, WrittenFile> {
@@ -21,22 +24,25 @@ function filesOf(node: Pick<AgentNode, 'signal' | 'retired'>): Map<string, Writt
   return files;
 }
 
-/** Of calls whose records were retired. */
+/** Files written by calls whose records were retired. */
 function keptFiles({ retired }: Pick<AgentNode, 'retired'>): readonly WrittenFile[] {
   return (retired as Partial<KeptConversation> | undefined)?.tools?.files ?? [];
 }
 
-/** Told of each write in turn, also of those on record when a function is repeated. */
+/** Notes a write. Called for each write in order, also for recorded ones when a function is repeated. */
 export function noteWritten(node: Pick<AgentNode, 'signal' | 'retired'>, written: WrittenFile): void {
   filesOf(node).set(written.path, written);
 }
 
-/** What was written up to here in this attempt and in what it repeats: the newest of each path. */
+/** Files written so far in this attempt, and in what it repeats: the newest version of each path. */
 export function writtenIn(node: Pick<AgentNode, 'signal' | 'retired'>): readonly WrittenFile[] {
   return [...filesOf(node).values()];
 }
 
-/** What was on record as written when the attempt began. A file whose last write is in doubt is left out: that one is judged by itself. */
+/**
+ * Files whose writes were recorded when the attempt began. A file whose last write is in doubt is left out, because that write is checked
+ * separately.
+ */
 export function recordedWrites(node: Pick<AgentNode, 'past' | 'retired'>): readonly WrittenFile[] {
   const written = new Map(keptFiles(node).map((each) => [each.path, each]));
   const steps = node.past.steps().filter(({ status }) => status === 'done');

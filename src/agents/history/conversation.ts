@@ -1,19 +1,19 @@
-/** A conversation that grows: all of it is kept, and what fits is sent. */
+/** A conversation that grows. All of it is kept; of a long one, only the part that fits is sent. */
 import type { ModelMessage } from '../../graph/contracts/model-contract.ts';
 import type { HistoryLimit } from './history-limit.ts';
 import { tokensOf, tokensOfAll } from '../../ports/message-tokens.ts';
 
 export class Conversation {
   readonly #limit: HistoryLimit;
-  /** The system messages, which are always sent. */
+  /** The system messages at the beginning, which are always sent. */
   head: readonly ModelMessage[];
-  /** All that was said after the head, as far as it was not replaced. */
+  /** All messages after the head that were not replaced. */
   #messages: ModelMessage[];
   /** Places of messages that answer the one before, without which they mean nothing. */
   #replies: Set<number>;
-  /** The first message after the head that is sent. */
+  /** Index of the first message after the head that is sent. */
   #start = 0;
-  /** What the provider counted last, for the head and the messages between. */
+  /** The provider's last token count, and the range of messages it covers, beside the head. */
   #reported: { readonly tokens: number; readonly from: number; readonly to: number } | undefined;
 
   /** @param replies - places of those of the messages that answer the one before */
@@ -34,18 +34,18 @@ export class Conversation {
     this.#messages.push(message);
   }
 
-  /** Takes what the provider counted of the messages that were sent last. Call it before anything is added. */
+  /** Takes the provider's token count of the messages sent last. Call it before messages are added. */
   report(tokens: number): void {
     if (Number.isFinite(tokens) && tokens > 0)
       this.#reported = { tokens, from: this.#start, to: this.#messages.length };
   }
 
-  /** Whether not all of it may be sent. */
+  /** Whether some messages must be left out. */
   get isLong(): boolean {
     return this.#firstThatFits() > this.#start;
   }
 
-  /** What is sent, and how many messages are left out. */
+  /** The messages to send, and the number of those left out. */
   take(): { readonly messages: readonly ModelMessage[]; readonly left: number } {
     this.#start = this.#firstThatFits();
     return { messages: this.#request(this.#start), left: this.#start };
@@ -56,12 +56,12 @@ export class Conversation {
     return this.#tokensFrom(this.#start);
   }
 
-  /** The messages that a summary stands for, which leaves at least so many as they are. */
+  /** The oldest messages, for a summary. At least `messagesKept` newer ones are left. */
   older(messagesKept: number): readonly ModelMessage[] {
     return this.#messages.slice(0, this.#beginningAt(this.#messages.length - messagesKept, true));
   }
 
-  /** Puts one message in the place of the oldest. */
+  /** Replaces the oldest `count` messages by one. */
   replace(count: number, message: ModelMessage): void {
     this.#messages.splice(0, count, message);
     this.#replies = new Set([...this.#replies].filter((place) => place >= count).map((place) => place - count + 1));
@@ -91,7 +91,9 @@ export class Conversation {
     return this.#beginningAt(start, false);
   }
 
-  /** The next place at which a conversation may begin: not with a reply. @param isOpenEnded - there need be nothing after it */
+  /**
+   * The next index at which a conversation may begin: one that is not a reply. @param isOpenEnded - whether the end of the list is allowed
+   */
   #beginningAt(start: number, isOpenEnded: boolean): number {
     let at = Math.max(0, start);
     while (at < this.#messages.length && this.#replies.has(at)) at += 1;

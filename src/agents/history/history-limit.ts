@@ -1,24 +1,26 @@
-/** How much of a long conversation a model is sent. */
+/** Limits how much of a long conversation a model is sent. */
 import type { ModelMessage } from '../../graph/contracts/model-contract.ts';
 
-/** Default: all of it. The system messages at the beginning stay, and no result is sent without its call. */
+/**
+ * The limits. Default: everything is sent. The system messages at the beginning are always sent, and no result is sent without its call.
+ */
 export interface HistoryLimit {
-  /** Messages, beside the system messages at the beginning. */
+  /** The most messages, in addition to the system messages at the beginning. */
   readonly messagesMax?: number;
-  /** Tokens of a request: those that the provider counted last, and a quarter of the bytes that came since. */
+  /** The most tokens of a request: the provider's last count, plus a quarter of the bytes added since. */
   readonly tokensMax?: number;
-  /** Counts the tokens of a request in place of that. It must be repeatable: equal messages, equal count. */
+  /** Counts tokens in place of that estimate. It must be deterministic: equal messages give equal counts. */
   readonly countTokens?: (messages: readonly ModelMessage[]) => number;
-  /** What is too much is told by a model in short, where it is left out otherwise. */
+  /** Whether a model summarizes what does not fit. If not, it is left out. */
   readonly summary?: boolean | SummaryOptions;
 }
 
 export interface SummaryOptions {
-  /** Default: the agent's model. */
+  /** The model that writes summaries. Default: the agent's. */
   readonly model?: string;
-  /** What the summary must hold, in place of the default. */
+  /** What the summary must contain. Replaces the default instructions. */
   readonly instructions?: string;
-  /** The newest messages, which stay as they are. Default 4. */
+  /** Number of newest messages that are never summarized. Default 4. */
   readonly messagesKept?: number;
 }
 

@@ -1,4 +1,4 @@
-/** The one place that speaks to MCP servers: a connection is opened for one piece of work, and closed with it. */
+/** The only place that talks to MCP servers. A connection is opened for one piece of work and closed with it. */
 import type { Client, CallToolResult, Transport } from '@modelcontextprotocol/client';
 import { CairnError } from '../../errors.ts';
 import { NodeFailure } from '../../graph/contracts/node-contract.ts';
@@ -8,7 +8,7 @@ import { maskFailure } from '../../nodes/secrets/mask.ts';
 import { resolveSecrets } from '../../nodes/secrets/secret.ts';
 import type { McpTools } from './mcp-tools.ts';
 
-/** A tool as its server tells of it. All of it is the server's word. */
+/** A tool as its server describes it. Nothing of it is verified. */
 export interface ListedTool {
   readonly name: string;
   readonly description: string;
@@ -17,7 +17,7 @@ export interface ListedTool {
   readonly idempotent: boolean;
 }
 
-/** What a call gave, in the server's parts. */
+/** The result of a call, in the format of MCP. */
 export type McpResult = Pick<CallToolResult, 'content' | 'structuredContent' | 'isError'>;
 
 /** An open connection. */
@@ -26,18 +26,18 @@ export interface McpSession {
   call(tool: string, args: unknown): Promise<McpResult>;
 }
 
-/** Under what a connection is used. */
+/** What a connection needs from its user. */
 export interface McpUse {
   readonly secrets: SecretReader;
   readonly signal: AbortSignal;
 }
 
-/** How much of what a server wrote to standard error is shown if it cannot be used. */
+/** How many characters of a server's standard error are shown if the server fails. */
 const errorCharacters = 500;
 
 /**
- * Connects, does the work, and closes. Secrets of the settings are masked in what comes back.
- * @throws NodeFailure MCP_UNAVAILABLE (`applied: 'no'`) no connection, or no list of tools; MCP_CALL_FAILED; CairnError
+ * Connects, does the work, and closes the connection. Secrets in the settings are masked in everything that comes back.
+ * @throws NodeFailure MCP_UNAVAILABLE (`applied: 'no'`) there is no connection or no list of tools; MCP_CALL_FAILED; CairnError
  * CONFIG_MISSING_PEER; the signal's reason
  */
 export async function withMcpServer<T>(
@@ -48,7 +48,7 @@ export async function withMcpServer<T>(
   const { value, mask } = await resolveSecrets(config, secrets);
   const settings = value as McpTools['config'];
   const sdk = await load(() => import('@modelcontextprotocol/client'));
-  // Which protocol a program speaks is found out by starting it twice; the older one is what programs speak.
+  // Negotiating the protocol with a program would start it twice, so programs get the older protocol, which they all speak.
   const mode = 'url' in settings ? 'auto' : 'legacy';
   const client = new sdk.Client({ name: 'cairn', version: '1' }, { versionNegotiation: { mode } });
   const said = { text: '' };
@@ -103,7 +103,7 @@ async function transportOf(
   return transport;
 }
 
-/** What comes before a call had no effect, so it may be tried again. */
+/** Runs what comes before a call. A failure here had no effect, so it may be retried. */
 async function tryFirst<T>(server: string, said: { readonly text: string }, act: () => Promise<T>): Promise<T> {
   try {
     return await act();
@@ -118,7 +118,7 @@ async function tryFirst<T>(server: string, said: { readonly text: string }, act:
   }
 }
 
-/** Codes of JSON-RPC that refuse a call before anything is done: no such method, parameters that do not fit. */
+/** Error codes of JSON-RPC that mean that nothing was done: unknown method, invalid parameters. */
 const refusals: ReadonlySet<unknown> = new Set([-32_601, -32_602]);
 
 async function callTool(

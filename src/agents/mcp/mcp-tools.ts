@@ -1,38 +1,38 @@
-/** Which MCP server an agent may use, how it is reached, and what is believed of it. */
+/** Describes an MCP server for an agent: how it is reached, which of its tools are used, and what of its claims is trusted. */
 import { CairnError } from '../../errors.ts';
 import type { SecretReference } from '../../graph/secret-reference.ts';
 import { describeConfig } from '../../nodes/draft/computed.ts';
 import { refuseUnknownKeys } from '../../nodes/draft/known-keys.ts';
 
-/** A text, or a secret that is resolved whenever the server is reached. */
+/** A text, or a secret that is resolved each time the server is reached. */
 type Setting = string | SecretReference;
 
 interface McpCommonConfig {
-  /** Its name here: its tools are known as `server__tool`. Letters, digits, `-` and single `_`, 32 at most. */
+  /** Name of the server here; its tools are called `server__tool`. Letters, digits, `-` and single `_`, at most 32 characters. */
   readonly server: string;
-  /** Tools that the model is offered, by the server's names. Default: all. */
+  /** Tools to offer to the model, by the server's names. Default: all. */
   readonly only?: readonly string[];
-  /** Tools that may be called without asking a person, by the server's names; true: all that are offered. Default: none. */
+  /** Tools that may be called without asking a person, by the server's names; `true` for all. Default: none. */
   readonly allow?: readonly string[] | true;
   /**
-   * Whether what the server says of its tools is believed: one that it calls read-only is of class `read` and does not ask, one that it
-   * calls idempotent is repeated when it is in doubt. Default false: every tool is `external`.
+   * Whether to trust the server's annotations. A tool marked read-only then gets class `read` and asks nobody, and one marked idempotent is
+   * repeated when in doubt. Default false: every tool is `external`.
    */
   readonly trustsAnnotations?: boolean;
-  /** Of one request, connecting included. Default 60,000. */
+  /** Timeout of one request, with connecting, in milliseconds. Default 60,000. */
   readonly timeoutMs?: number;
 }
 
-/** A server that is started for each use, and spoken to over its standard input and output. */
+/** A server that is started as a program for each use, and spoken to over standard input and output. */
 export interface McpCommandConfig extends McpCommonConfig {
   readonly command: string;
   readonly args?: readonly string[];
-  /** On top of PATH, HOME and the like. */
+  /** Environment variables, in addition to PATH, HOME and the like. */
   readonly env?: Readonly<Record<string, Setting>>;
   readonly cwd?: string;
 }
 
-/** A server that is reached by HTTP. */
+/** A server that is reached over HTTP. */
 export interface McpUrlConfig extends McpCommonConfig {
   readonly url: string;
   readonly headers?: Readonly<Record<string, Setting>>;
@@ -40,11 +40,11 @@ export interface McpUrlConfig extends McpCommonConfig {
 
 export type McpConfig = McpCommandConfig | McpUrlConfig;
 
-/** The tools of one MCP server, for `servers` of an agent. */
+/** The tools of one MCP server, for an agent's `servers`. */
 export interface McpTools {
-  /** A copy of what was given, with defaults. */
+  /** A copy of the configuration with defaults filled in. */
   readonly config: McpConfig & Required<Pick<McpCommonConfig, 'allow' | 'trustsAnnotations' | 'timeoutMs'>>;
-  /** What is hashed of it: secrets stand as their names. */
+  /** The part that is hashed; secrets are represented by their names. */
   readonly data: unknown;
 }
 
@@ -52,8 +52,8 @@ const configKeys = 'server only allow trustsAnnotations timeoutMs command args e
 const timeoutMsDefault = 60_000;
 
 /**
- * The tools of an MCP server. Nothing is reached here: an agent asks for the tools when it begins, and whether they are the same when it
- * is taken up again. Needs the package `@modelcontextprotocol/client`.
+ * Describes the tools of an MCP server. It does not connect yet: an agent lists the tools when it begins, and checks that they are the same
+ * when it is resumed. Needs the package `@modelcontextprotocol/client`.
  * @throws CONFIG_INVALID
  */
 export function mcpTools(config: McpConfig): McpTools {

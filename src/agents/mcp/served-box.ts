@@ -1,6 +1,6 @@
 /**
- * The tools of an agent that uses MCP servers: its own, and those that the servers offer. The lists are steps, so that a repeated function
- * offers what was offered; whenever the agent is taken up again, the servers are asked anew, and a person is asked about what has changed.
+ * The tools of an agent that uses MCP servers: its own, and those of the servers. The servers' lists are recorded as steps, so that a
+ * repeated function offers the same tools. Whenever the agent is resumed, the servers are asked again, and a person is asked about changes.
  */
 import { CairnError } from '../../errors.ts';
 import type { NodeContext } from '../../graph/contracts/node-contract.ts';
@@ -10,17 +10,17 @@ import { withMcpServer, type ListedTool } from './mcp-connection.ts';
 import type { McpTools } from './mcp-tools.ts';
 import { changed, differences, fingerprint, offeredOf, servedName, servedTool } from './served-tools.ts';
 
-/** What is recorded of a look at a server. `tools` is left out where they are those that were agreed to. */
+/** The recorded result of listing a server's tools. `tools` is absent if they are those already agreed to. */
 interface Look {
   readonly mark: string;
   readonly tools?: readonly ListedTool[];
 }
 
-/** One server, as far as this attempt has come. */
+/** A server and the tools agreed to so far. */
 interface Agreed {
   readonly source: McpTools;
   tools: readonly ListedTool[];
-  /** It was asked in this attempt. */
+  /** Whether the server was asked in this attempt. */
   isFresh: boolean;
 }
 
@@ -33,7 +33,7 @@ export class ServedBox implements ToolOffer {
   readonly #servers: readonly Agreed[];
   #served = new Map<string, NamedTool>();
   #offered: ToolOffer['offered'] = [];
-  /** Where it was checked last. */
+  /** The place in the conversation at which the tools were last checked. */
   #place: number | undefined;
 
   private constructor(ctx: NodeContext, own: ToolBox, servers: readonly Agreed[]) {
@@ -42,7 +42,10 @@ export class ServedBox implements ToolOffer {
     this.#servers = servers;
   }
 
-  /** @throws NodeFailure MCP_UNAVAILABLE; CairnError CONFIG_INVALID two tools under one name, or one that is missing */
+  /**
+   * Lists the tools of all servers. @throws NodeFailure MCP_UNAVAILABLE; CairnError CONFIG_INVALID two tools have one name, or a tool is
+   * missing
+   */
   static async open(
     ctx: NodeContext,
     own: ToolBox,
@@ -75,9 +78,10 @@ export class ServedBox implements ToolOffer {
   }
 
   /**
-   * Takes up what was found and agreed to at this place of the conversation; where all that is on record has been taken up, looks at the
-   * servers once, since this is where new calls begin.
-   * @param place - answers of the model so far @param isCaughtUp - none is on record that was not taken up
+   * Applies the checks that were recorded at this place of the conversation. Where the recorded part ends and new calls begin, asks the
+   * servers once.
+   * @param place - number of the model's answers so far
+   * @param isCaughtUp - whether every recorded answer was used
    * @throws NodeFailure MCP_UNAVAILABLE, MCP_CHANGED
    */
   async check(place: number, isCaughtUp: boolean): Promise<void> {
@@ -109,7 +113,7 @@ export class ServedBox implements ToolOffer {
     }
   }
 
-  /** Whether the agent may go on with what has changed. */
+  /** Asks a person whether the agent may go on with changed tools. */
   async #ask({ source }: Agreed, name: string, what: readonly string[]): Promise<boolean> {
     const { server } = source.config;
     const answer = await this.#ctx.ask({
@@ -150,12 +154,12 @@ function nameOf({ config }: McpTools): string {
   return `mcp ${config.server}`;
 }
 
-/** How often a server was looked at under this name when the attempt began. */
+/** How many checks of a server were recorded under this name when the attempt began. */
 function recordedLooks({ past }: NodeContext, name: string): number {
   return past.steps().filter((step) => step.name === name && step.status === 'done').length;
 }
 
-/** Asks a server for its tools, as a step. @param agreed - the mark of those that are known already */
+/** Asks a server for its tools, as a step. @param agreed - mark of the tools known so far */
 function look(ctx: NodeContext, source: McpTools, name: string, agreed?: string): Promise<Look> {
   return ctx.step(name, { effect: 'read', input: null, retry }, ({ signal }) =>
     withMcpServer(source, { secrets: ctx.secrets, signal }, async (session): Promise<Look> => {

@@ -1,4 +1,4 @@
-/** The tools of an MCP server as tools of an agent: under names of their own, each a step, marked so that a change is seen. */
+/** Makes the tools of an MCP server tools of an agent: with names of their own, each call a step, and a fingerprint to notice changes. */
 import { CairnError } from '../../errors.ts';
 import { NodeFailure } from '../../graph/contracts/node-contract.ts';
 import type { FileAccess } from '../../graph/contracts/context-access.ts';
@@ -9,12 +9,12 @@ import type { FunctionTool } from '../agent-tool.ts';
 import { withMcpServer, type ListedTool, type McpResult } from './mcp-connection.ts';
 import type { McpTools } from './mcp-tools.ts';
 
-/** All that a model is told of a tool, and what is believed of it, as one mark. */
+/** A hash of everything a model is told about a tool and everything we rely on. */
 export function fingerprint(tool: ListedTool | readonly ListedTool[]): string {
   return hashText(canonicalText(tool)).slice(0, 22);
 }
 
-/** What differs between two lists, in words for the person who is asked about it. */
+/** The differences between two lists of tools, in words for the person who is asked. */
 export function differences(before: readonly ListedTool[], now: readonly ListedTool[]): readonly string[] {
   const named = (tools: readonly ListedTool[]): ReadonlyMap<string, ListedTool> =>
     new Map(tools.map((tool) => [tool.name, tool]));
@@ -31,7 +31,7 @@ export function differences(before: readonly ListedTool[], now: readonly ListedT
   return [...changed, ...before.filter(({ name }) => !fresh.has(name)).map(({ name }) => `gone: ${name}`)];
 }
 
-/** Those of a server's tools that the agent is offered, in the order of their names: which comes first is nothing that they say. */
+/** The server's tools that the agent offers, sorted by name, because the order in which a server lists them means nothing. */
 export function offeredOf({ config }: McpTools, tools: readonly ListedTool[]): readonly ListedTool[] {
   const { server, only } = config;
   const missing = only?.find((name) => !tools.some((tool) => tool.name === name));
@@ -45,12 +45,12 @@ export function offeredOf({ config }: McpTools, tools: readonly ListedTool[]): r
     .toSorted((a, b) => (a.name < b.name ? -1 : Number(a.name > b.name)));
 }
 
-/** The name under which a model knows it: what models do not accept in a name becomes `_`. */
+/** The tool's name for the model. Characters that models do not accept become `_`. */
 export function servedName({ config }: McpTools, tool: string): string {
   return `${config.server}__${tool.replaceAll(/[^A-Za-z0-9_-]/gu, '_')}`;
 }
 
-/** A tool of the server. Of class `external`, and asks, unless its server is trusted or the user allows it. */
+/** Makes an agent's tool. It has class `external` and asks a person, unless the server is trusted or the user allows the tool. */
 export function servedTool(source: McpTools, listed: ListedTool): FunctionTool {
   const { server, allow, trustsAnnotations } = source.config;
   const { name, description, inputSchema } = listed;
@@ -65,7 +65,7 @@ export function servedTool(source: McpTools, listed: ListedTool): FunctionTool {
     retry: { attempts: 3, on: ['MCP_UNAVAILABLE'] },
     run: (args, { secrets, signal, files }) =>
       withMcpServer(source, { secrets, signal }, async (session) => {
-        // Another tool under the name that was agreed to is not the one that was agreed to.
+        // If the tool has changed since it was agreed to, it must not be called.
         const now = (await session.list()).find((tool) => tool.name === name);
         if (now === undefined || fingerprint(now) !== mark) throw changed(server, [name]);
         return resultOf(await session.call(name, args), files, name);
@@ -80,7 +80,7 @@ export function changed(server: string, what: readonly string[]): NodeFailure {
   );
 }
 
-/** A result as it is recorded: data if the server gives data, else its text; bytes are files. */
+/** The result in the form that is recorded: data if the server returns data, else text. Bytes become files. */
 async function resultOf(
   { content, structuredContent, isError }: McpResult,
   files: FileAccess,

@@ -1,17 +1,17 @@
-/** Tools by which a model recalls what it knows of its user, and remembers more. */
+/** Tools with which a model recalls what is known about its user, and remembers more. */
 import type { NodeContext, StateView } from '../../graph/contracts/node-contract.ts';
 import type { MemoryOwner } from '../../ports/memories.ts';
 import { tool, type AgentTool } from '../agent-tool.ts';
 import type { MemorySource, SessionMemory } from './session-memory.ts';
 
 export interface MemoryToolsOptions {
-  /** Whose memory it is, of the run's state: never what a model says. */
+  /** Owner of the memory, determined by the run's state and never by the model. */
   readonly owner: (given: { readonly state: StateView }) => MemoryOwner;
 }
 
 /**
- * The tools `recall` and `remember`. What a model was told is a part of its conversation, so both are on record, whatever the graph's
- * mode. They ask nobody: what is remembered is seen by this user's session alone.
+ * Makes the tools `recall` and `remember`. Both are always recorded, whatever the graph's mode, because what a model was told is part of
+ * its conversation. They ask nobody, because only this user's session sees what is remembered.
  */
 export function memoryTools(
   source: MemorySource,

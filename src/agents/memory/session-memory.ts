@@ -1,39 +1,42 @@
-/** What a node remembers of its user over sessions, and how that goes together with a run that is killed and resumed. */
+/** The memory of a user across sessions, and how it stays consistent when a run is killed and resumed. */
 import { CairnError } from '../../errors.ts';
 import type { NodeContext } from '../../graph/contracts/node-contract.ts';
 import type { Memories, MemoryEntry, MemoryOwner } from '../../ports/memories.ts';
 
 /**
- * How reads and writes of a run meet its memory. `live`: each attempt reads what is there now. `snapshot`: what was read is on record, so
- * that a resume and a fork see what the run saw; writes are made again by who repeats them, so a fork writes anew. `journaled`: writes are
- * on record too, and a fork takes them over. In each mode a write of a run happens once, however often it is killed.
+ * How a run's reads and writes relate to its history. In every mode a run's write happens once, however often the run is killed.
+ * - `live`: each attempt reads the current memory.
+ * - `snapshot`: reads are recorded, so a resume and a fork see what the run saw. Writes are not recorded, so a fork makes them again.
+ * - `journaled`: writes are recorded too, and a fork takes them over.
  */
 export type MemoryConsistency = 'live' | 'snapshot' | 'journaled';
 
 const modes: readonly MemoryConsistency[] = ['live', 'snapshot', 'journaled'];
 
 export interface SessionMemoryOptions {
-  /** Default: that of the {@link MemorySource}. */
+  /** Default: the setting of the {@link MemorySource}. */
   readonly consistency?: MemoryConsistency;
-  /** Tells the memories of several parts of one node apart. Default `memory`. */
+  /** Name that tells the memories of several parts of one node apart. Default `memory`. */
   readonly name?: string;
 }
 
 /** The memory of one user and session, for one visit of a node. */
 export interface SessionMemory {
-  /** The newest entries, oldest of them first. */
+  /** The newest entries, in order from oldest to newest. */
   recall(query?: { readonly text?: string; readonly limit?: number }): Promise<readonly MemoryEntry[]>;
-  /** Adds entries, all or none, once. */
+  /** Adds entries, all or none, exactly once. */
   remember(...contents: readonly string[]): Promise<void>;
 }
 
-/** Where a graph's nodes remember, and how unless they say otherwise. */
+/** The memories of a graph's nodes. */
 export interface MemorySource {
-  /** @throws CONFIG_INVALID */
+  /** Opens the memory of an owner. @throws CONFIG_INVALID */
   open(ctx: NodeContext, owner: MemoryOwner, options?: SessionMemoryOptions): SessionMemory;
 }
 
-/** Makes the memory of a graph. @param options.consistency - for nodes that say nothing. Default `snapshot` @throws CONFIG_INVALID */
+/**
+ * Makes the memories of a graph. @param options.consistency - for nodes that do not choose one. Default `snapshot`. @throws CONFIG_INVALID
+ */
 export function sessionMemory(
   memories: Memories,
   { consistency: ofGraph = 'snapshot' }: { readonly consistency?: MemoryConsistency } = {},
@@ -81,14 +84,14 @@ class NodeMemory implements SessionMemory {
   async remember(...contents: readonly string[]): Promise<void> {
     this.#writes += 1;
     if (this.#consistency === 'snapshot')
-      // What was read is durable before anything is written, or a run that is killed in between would read its own words.
+      // The reads must be durable before anything is written. Otherwise a run killed in between would read its own writes.
       await this.#ctx.step(
         `${this.#name} write`,
         { effect: 'write', idempotent: true, input: this.#writes },
         () => null,
       );
     if (this.#consistency !== 'journaled') {
-      // The same for every attempt, so that a repeated function writes nothing twice.
+      // The key is the same in every attempt, so a repeated function writes nothing twice.
       const key = `${this.#ctx.idempotencyKey} ${this.#name} ${this.#writes}`;
       return this.#memories.write(this.#owner, contents, key);
     }

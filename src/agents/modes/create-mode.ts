@@ -1,4 +1,4 @@
-/** The modes by their names. */
+/** Makes a mode by its name. */
 import { jsonMode } from './json.ts';
 import type { Mode, ModeName, Offer } from './mode.ts';
 import { nativeMode } from './native.ts';

@@ -1,4 +1,4 @@
-/** JSON that fits a schema: each answer is one object, with the calls or the last word in it. */
+/** The mode `json`: each answer of the model is one JSON object that fits a schema, with tool calls or the final answer in it. */
 import type { ToolCallPart } from '../../graph/contracts/model-contract.ts';
 import type { JsonSchema } from '../../graph/contracts/node-type.ts';
 import { isPlainObject } from '../../state/values/plain.ts';
@@ -14,7 +14,7 @@ import {
   spokenText,
 } from './spoken.ts';
 
-/** What models call the same thing; the first is what they are told. */
+/** Names of fields that models use for the same thing. The model is told the first of each list. */
 const names = {
   calls: ['calls', 'tool_calls', 'actions'],
   tool: ['tool', 'name', 'action'],
@@ -45,7 +45,7 @@ export function jsonMode(offer: Offer): Mode {
   };
 }
 
-/** What JSON can hold stands as it is; all else as text. */
+/** A result as a JSON value, or as text if JSON cannot express it. */
 function resultValue(output: unknown): unknown {
   return typeof output === 'string' ? output : (JSON.parse(resultText({ output })) as unknown);
 }
@@ -73,7 +73,7 @@ function readEnvelope(text: string, loop: number, { answer }: Offer): Turn {
   const message = spokenMessage(text);
   if (text === '') return { message, calls: [], fault: 'it is empty' };
   const read = readLooseJson(text);
-  // One that is begun as JSON and is none is no last word; other words are.
+  // An answer that begins like JSON but cannot be parsed is a fault. Any other text counts as the final answer.
   if ('fault' in read) {
     const isBegun = /^(?:```[a-z]*\s*)?[[{]/iu.test(text);
     return isBegun ? { message, calls: [], fault: read.fault } : { message, calls: [], last: { text } };
@@ -86,7 +86,7 @@ function readEnvelope(text: string, loop: number, { answer }: Offer): Turn {
   const said = pick(envelope, names.answer);
   if (said !== undefined && said !== null) return { message, calls, last: { value: said } };
   const isEnvelope = [...names.calls, ...names.answer, 'thought'].some((name) => Object.hasOwn(envelope, name));
-  // A model that forgets the form around it gives the answer itself.
+  // Without the expected fields, the object is taken as the final answer itself.
   if (!isEnvelope) return { message, calls, last: answer === undefined ? { text } : { value: envelope } };
   return { message, calls, fault: 'it has neither calls nor an answer' };
 }

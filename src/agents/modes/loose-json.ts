@@ -1,9 +1,9 @@
-/** JSON as models write it: in a fence, within other words, with line ends inside of texts, with a comma too many. */
+/** Parses JSON as models write it: in a code fence, inside other text, with line ends inside strings, with trailing commas. */
 
 /** The value of a text, or why it has none. */
 export type LooseJson = { readonly value: unknown } | { readonly fault: string };
 
-/** Reads the JSON of a text. Nothing is guessed but what stands around it and what cannot mean anything else. */
+/** Finds and parses the JSON in a text. Only text around it and unambiguous mistakes are corrected. */
 export function readLooseJson(text: string): LooseJson {
   const exact = parse(text);
   if ('value' in exact) return exact;
@@ -25,7 +25,7 @@ function parse(text: string): LooseJson {
   }
 }
 
-/** The first object or list that is closed again, with its braces. */
+/** The text of the first complete object or list. */
 function valueIn(text: string): string | undefined {
   const start = text.search(/[[{]/u);
   if (start < 0) return undefined;
@@ -41,7 +41,7 @@ function valueIn(text: string): string | undefined {
 
 const escapes: Readonly<Record<string, string>> = { '\n': String.raw`\n`, '\r': String.raw`\r`, '\t': String.raw`\t` };
 
-/** Line ends within texts are written as JSON wants them; commas before a closing brace are left out. */
+/** Escapes line ends inside strings, and removes trailing commas. */
 function mend(text: string): string {
   const closing = /\s*[}\]]/uy;
   const mended: string[] = [];
@@ -53,7 +53,7 @@ function mend(text: string): string {
   return mended.join('');
 }
 
-/** The characters of a text that holds JSON, and whether each stands within a quoted text. */
+/** Yields the characters of a JSON text, each with whether it is inside a string. */
 function* charactersOf(
   text: string,
   start: number,

@@ -1,4 +1,7 @@
-/** How the loop and a model understand each other: what a request holds, and what an answer means. Everything else of the loop is the same in each mode. */
+/**
+ * How the agent loop and a model communicate: what a request contains, and how an answer is read. The rest of the loop is the same in every
+ * mode.
+ */
 import type {
   ModelCall,
   ModelMessage,
@@ -10,44 +13,47 @@ import type {
 } from '../../graph/contracts/model-contract.ts';
 import type { JsonSchema } from '../../graph/contracts/node-type.ts';
 
-/** `native`: the provider's own tool calls. The others are for models that have none: JSON that fits a schema, tags in a text, or lines of a text. */
+/**
+ * `native`: the provider's own tool calls. The others are for models without those: JSON that fits a schema (`json`), tags in a text
+ * (`xml`), lines of a text (`react`).
+ */
 export type ModeName = 'native' | 'json' | 'xml' | 'react';
 
-/** What the model may call, and what its last word must look like. */
+/** The tools that the model may call, and the form of its final answer. */
 export interface Offer {
   readonly tools: readonly (ModelTool | ProviderTool)[];
-  /** Of the last word; undefined: it is a text. */
+  /** JSON Schema of the final answer; undefined if it is a text. */
   readonly answer: JsonSchema | undefined;
 }
 
-/** The model's last word. `value`: the mode has read it as JSON; it may still be a text that holds the value asked for. */
+/** The model's final answer. `value` is set if the mode has parsed it; it may still be a text that contains the requested JSON. */
 export type LastWord = { readonly text: string } | { readonly value: unknown };
 
-/** One answer of a model, as the loop takes it: calls, or a last word, or neither and why. */
+/** An answer of a model as the loop sees it: tool calls, or a final answer, or a fault. */
 export interface Turn {
-  /** The answer as it stands in the conversation from now on: what the model made up of results is not in it. */
+  /** The answer as it is kept in the conversation, without results that the model invented. */
   readonly message: ModelMessage;
   readonly calls: readonly ToolCallPart[];
   readonly last?: LastWord;
-  /** What cannot be read of it: the model is told. */
+  /** Why the answer cannot be used. The model is told. */
   readonly fault?: string;
 }
 
-/** What a call gave, as the model is told. */
+/** The result of a call in the form that the model is told. */
 export interface ToldResult {
   readonly output: unknown;
-  /** With images, for a provider that takes them. */
+  /** The result with images, for providers that accept them. */
   readonly parts?: NonNullable<ToolResultPart['parts']>;
   readonly isError?: true;
 }
 
 export interface Mode {
-  /** What every request holds beside model, messages and settings. */
+  /** What each request contains in addition to model, messages and settings. */
   readonly request: Pick<ModelCall, 'tools' | 'schema'>;
-  /** What the system message says of tools and form; undefined: the provider tells the model itself. */
+  /** What the system message says about tools and answer format; undefined if the provider tells the model. */
   readonly guide: string | undefined;
-  /** @param loop - numbers the calls of a mode in which the model gives them no id */
+  /** Reads an answer. @param loop - used to number calls, in modes where the model gives them no id */
   readonly read: (response: ModelResponse, loop: number) => Turn;
-  /** The message that tells the results, in the order of the calls. */
+  /** Makes the message with the results, in the order of the calls. */
   readonly tell: (calls: readonly ToolCallPart[], results: readonly ToldResult[]) => ModelMessage;
 }

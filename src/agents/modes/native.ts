@@ -1,4 +1,4 @@
-/** The provider's own tool calls: it is told of the tools, and its answer holds the calls. */
+/** The mode `native`: the provider's own tool calls. The request lists the tools, and the answer contains the calls. */
 import { textOf, type ToolCallPart, type ToolResultPart } from '../../graph/contracts/model-contract.ts';
 import type { Mode, Offer, ToldResult } from './mode.ts';
 
@@ -9,14 +9,14 @@ export function nativeMode({ tools, answer }: Offer): Mode {
     request: { ...(tools.length > 0 && { tools }), ...(answer !== undefined && { schema: answer }) },
     guide: undefined,
     read: ({ content }) => {
-      // Calls that the provider has made itself need nothing more.
+      // Calls that the provider has made itself need no further work.
       const calls = content.filter(
         (part): part is ToolCallPart => part.type === 'tool-call' && part.isProviderExecuted !== true,
       );
       const message = { role: 'assistant', content: content.length === 0 ? '(nothing)' : content } as const;
       if (calls.length > 0) return { message, calls };
       const text = textOf(content);
-      // Models at work with tools fall silent at times; one that has none may have nothing to say.
+      // A model with tools sometimes returns an empty answer by mistake. Without tools, an empty answer may be meant.
       const isSilent = tools.length > 0 && text.trim() === '';
       return isSilent ? { message, calls, fault: 'it is empty' } : { message, calls, last: { text } };
     },

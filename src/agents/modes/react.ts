@@ -1,4 +1,4 @@
-/** Lines of a text: Thought, Action, Action Input, and the Observation that follows; or the Final Answer. */
+/** The mode `react`: lines of text with Thought, Action and Action Input, followed by an Observation; or a Final Answer. */
 import type { ModelTool, ToolCallPart } from '../../graph/contracts/model-contract.ts';
 import { readLooseJson } from './loose-json.ts';
 import type { Mode, Offer, Turn } from './mode.ts';
@@ -37,7 +37,7 @@ export function reactMode(offer: Offer): Mode {
   };
 }
 
-/** A mark at the beginning of a line, bold or not. */
+/** Matches a keyword at the beginning of a line, bold or not. */
 const mark = (words: string): RegExp => new RegExp(String.raw`^[ \t>*_#-]*(?:${words})[ \t*_]*:[ \t*_]*`, 'imu');
 const observation = mark(String.raw`Observation(?:\s*\([^)\n]*\))?`);
 const finalAnswer = mark('Final[ _]?Answer');
@@ -46,7 +46,7 @@ const actionInput = mark('Action[ _]?Input');
 const thought = mark('Thought');
 
 function readLines(whole: string, loop: number, tools: readonly ModelTool[]): Turn {
-  // What a model says of results that nobody gave it is made up, and so is all that follows.
+  // Drop everything from the first Observation on: the model made it up, since no tool was called yet.
   const seen = whole.slice(0, startOf(whole, observation)).trim();
   const firstAction = startOf(seen, action);
   const firstAnswer = startOf(seen, finalAnswer);
@@ -71,7 +71,7 @@ function startOf(text: string, pattern: RegExp): number {
   return at < 0 ? text.length : at;
 }
 
-/** The calls of a text that begins with an Action. */
+/** The calls in a text that begins with an Action. */
 function callsOf(text: string, loop: number, tools: readonly ModelTool[]): readonly ToolCallPart[] {
   const calls: ToolCallPart[] = [];
   for (let rest = text; rest !== '';) {
@@ -88,7 +88,7 @@ function callOf(text: string, place: Parameters<typeof spokenCall>[2], tools: re
   const head = text.slice(0, at).trim().split('\n')[0] as string;
   const given = text.slice(at).replace(actionInput, '');
   const end = startOf(given, thought);
-  // `Action: search({"q": "x"})` is what some models make of it.
+  // Some models write `Action: search({"q": "x"})`.
   const inline = at < text.length ? null : /^([\w-]+)\s*\(([\s\S]*)\)$/u.exec(text.trim());
   const name = (inline?.[1] ?? head).replaceAll(/[`*"'[\]]/gu, '').trim();
   return spokenCall(
@@ -101,7 +101,7 @@ function callOf(text: string, place: Parameters<typeof spokenCall>[2], tools: re
   );
 }
 
-/** Plain words are the one text that a tool takes, if it takes no more. */
+/** The arguments. Plain words become the value of the tool's only property, if it has exactly one. */
 function inputOf(text: string, tool: ModelTool | undefined): unknown {
   const properties = Object.entries((tool?.inputSchema['properties'] ?? {}) as Readonly<Record<string, unknown>>);
   const [only] = properties;

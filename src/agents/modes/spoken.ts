@@ -1,4 +1,4 @@
-/** What the modes share that speak in texts: what the model said, how tools are described to it, and calls that are read from a text. */
+/** Shared by the modes that communicate in text: reading the model's text, describing tools, and making calls from parsed text. */
 import type {
   ModelMessage,
   ModelResponse,
@@ -11,19 +11,19 @@ import { encodeValue } from '../../state/values/codec.ts';
 import { readLooseJson } from './loose-json.ts';
 import type { Mode, Offer, ToldResult } from './mode.ts';
 
-/** What a model said, without what it thought aloud: open models write that into the text. */
+/** The text of an answer without its reasoning, which open models write into the text. */
 export function spokenText({ content }: ModelResponse): string {
   return textOf(content)
     .replace(/<think>[\s\S]*?(?:<\/think>|$)/giu, '')
     .trim();
 }
 
-/** An answer as it stands in the conversation. Providers take no empty one. */
+/** An answer as a message of the conversation. Providers accept no empty message. */
 export function spokenMessage(text: string): ModelMessage {
   return { role: 'assistant', content: text === '' ? '(nothing)' : text };
 }
 
-/** The tools that the provider runs are the only ones a request offers. */
+/** The part of a request that offers tools: only those that the provider runs. */
 export function offeredByProvider({ tools }: Offer): Mode['request'] {
   const own = tools.filter((tool): tool is ProviderTool => 'providerTool' in tool);
   return own.length === 0 ? {} : { tools: own };
@@ -33,7 +33,7 @@ export function ownTools({ tools }: Offer): readonly ModelTool[] {
   return tools.filter((tool): tool is ModelTool => !('providerTool' in tool));
 }
 
-/** One line a tool: its name, what it is for, and the schema of its arguments. */
+/** One line for each tool: name, purpose, and schema of the arguments. */
 export function describeTools(tools: readonly ModelTool[]): string {
   return tools
     .map(
@@ -42,12 +42,12 @@ export function describeTools(tools: readonly ModelTool[]): string {
     .join('\n');
 }
 
-/** What is said of a last word that must fit a schema. */
+/** Instruction for a final answer that must fit a schema; empty for a text. */
 export function describeAnswer({ answer }: Offer): string {
   return answer === undefined ? '' : ` It is JSON that fits this schema: ${JSON.stringify(answer)}`;
 }
 
-/** A call as it was read, its arguments given as a value or as the text of one. Arguments that are no JSON are a fault of the call. */
+/** Makes a call from parsed text. The arguments are a value, or a JSON text. If they are not JSON, the call has a fault. */
 export function spokenCall(
   tool: string,
   given: unknown,

@@ -1,4 +1,4 @@
-/** Tags in a text: calls with their arguments as JSON, or the answer. */
+/** The mode `xml`: tags in a text, with calls whose arguments are JSON, or the final answer. */
 import type { ToolCallPart } from '../../graph/contracts/model-contract.ts';
 import { isPlainObject } from '../../state/values/plain.ts';
 import { readLooseJson } from './loose-json.ts';
@@ -27,7 +27,7 @@ export function xmlMode(offer: Offer): Mode {
     tell: (calls, results) => ({
       role: 'user',
       content: calls
-        // A result stays between its tags, whatever is in it.
+        // Escapes tags, so that a result cannot end its own tag.
         .map(({ tool }, index) => {
           const text = resultText(results[index] ?? { output: null }).replaceAll(/<(?=\/?result\b)/giu, '&lt;');
           return `<result tool="${tool.replaceAll(/[^\w-]/gu, '')}">${text}</result>`;
@@ -38,14 +38,17 @@ export function xmlMode(offer: Offer): Mode {
 }
 
 const answerTag = /<(answer|final_answer)>([\s\S]*?)(?:<\/\1\s*>|$)/iu;
-/** `tool_call`, with name and arguments in its JSON, is what some open models were taught. One that is not closed goes to the end. */
+/**
+ * Matches calls. Some open models were trained to write `tool_call` with name and arguments in its JSON. A tag without an end extends to
+ * the end of the text.
+ */
 const callTag = /<(call|tool_call)\b([^>]*)>([\s\S]*?)(?:<\/\1\s*>|$)/giu;
 
 function readTags(text: string, loop: number): Turn {
   const answer = answerTag.exec(text);
   const calls = [...text.matchAll(callTag)];
   const first = calls[0]?.index ?? Infinity;
-  // What follows the first calls, before anything is known of them, is made up.
+  // Only what comes first counts: text after the first calls was written without knowing their results.
   if (answer !== null && answer.index < first)
     return { message: spokenMessage(text), calls: [], last: { text: (answer[2] as string).trim() } };
   const made = answer === null ? calls : calls.filter(({ index }) => index < answer.index);
@@ -79,7 +82,7 @@ function callOf(
 
 const entities: Readonly<Record<string, string>> = { lt: '<', gt: '>', quot: '"', apos: "'", amp: '&' };
 
-/** JSON as it stands, or with its marks written as entities. */
+/** The text if it is JSON as it stands; otherwise with XML entities decoded. */
 function inputOf(text: string): string {
   if ('value' in readLooseJson(text)) return text;
   const plain = text.replaceAll(/&(lt|gt|quot|apos|amp);/gu, (_, entity: string) => entities[entity] as string);

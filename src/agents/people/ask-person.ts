@@ -1,9 +1,9 @@
-/** A tool by which a model asks the person it works for, or tells them something. */
+/** A tool with which a model asks the person it works for, or informs them. */
 import { NodeFailure, type NodeContext } from '../../graph/contracts/node-contract.ts';
 import type { JsonSchema } from '../../graph/contracts/node-type.ts';
 import { tool, type ComposedTool } from '../agent-tool.ts';
 
-/** One of several things that are asked at once. */
+/** One of several questions that are asked together. */
 interface PersonQuestion {
   readonly id?: string;
   readonly question: string;
@@ -53,9 +53,9 @@ const input: JsonSchema = {
 };
 
 /**
- * A tool for asking a person: free text, or up to four questions with options. The question is durable: it is the same one after a
- * restart, it is asked once, and the model's call is not made again. Live events `person-asked` (with `isResumed`) go along; what the
- * model tells without asking is an event `person-informed`, kept with the history.
+ * Makes a tool for asking a person: one open question, or up to four questions with options. The question is durable: it is asked once,
+ * stays the same after a restart, and the model's call is not repeated. The live event `person-asked` (with `isResumed`) is sent along. A
+ * message without a question becomes a recorded event `person-informed`.
  */
 export function askPerson(): ComposedTool {
   return tool({
@@ -104,7 +104,7 @@ function schemaOf({ options, several, own_words: ownWords }: PersonQuestion): Js
   return several === true ? { type: 'array', minItems: 1, uniqueItems: true, items: one } : one;
 }
 
-/** What was said, apart from what was chosen. */
+/** The answer to one question, with the person's own words separate from chosen options. */
 function answerTo({ id, options }: PersonQuestion, given: string | readonly string[]): object {
   const said = typeof given === 'string' ? [given] : given;
   const own = said.filter((text) => !options.includes(text));

@@ -1,4 +1,4 @@
-/** A tool that lets a model run programs. A person is asked before each, unless the agent's `allow` says otherwise. */
+/** A tool with which a model runs programs. A person is asked before each call, unless the agent's `allow` names the tool. */
 import { NodeFailure, type EffectClass, type StateView } from '../../graph/contracts/node-contract.ts';
 import type { SecretReference } from '../../graph/secret-reference.ts';
 import { beforeEffect } from '../../nodes/draft/before-effect.ts';
@@ -6,23 +6,25 @@ import { resolveSecrets } from '../../nodes/secrets/secret.ts';
 import { createShellRequest, runCommand } from '../../nodes/shell/run-command.ts';
 import { tool, type Approval, type FunctionTool } from '../agent-tool.ts';
 
-/** A program and its arguments; no shell reads them. */
+/** A program and its arguments. They are not interpreted by a shell. */
 export type Command = readonly string[];
 
 export interface ShellToolOptions {
-  /** Where programs run. Default: where the process was started. */
+  /** Working directory of the programs. Default: that of this process. */
   readonly cwd?: string | ((given: { readonly state: StateView }) => string);
-  /** Beside PATH, HOME and LANG, the whole environment. CAIRN_IDEMPOTENCY_KEY is added. */
+  /** Environment variables. Beside PATH, HOME, LANG and CAIRN_IDEMPOTENCY_KEY, the program sees only these. */
   readonly env?: Readonly<Record<string, string | SecretReference>>;
-  /** Why a command is not run at all, which the model is told; undefined: it may be. Default: any may be. */
+  /** Returns why a command must not be run, which the model is told; undefined if it may. Default: every command may be run. */
   readonly refuses?: (command: Command) => string | undefined;
-  /** What recovery may do with a command. Default `external`; give less only where `refuses` sees to it. */
+  /**
+   * Effect class of the commands: what recovery may do. Default `external`. Choose a weaker one only if `refuses` excludes other commands.
+   */
   readonly effect?: EffectClass;
-  /** Default: a person is asked, unless the class says that nothing is changed or `allow` names the tool. */
+  /** When to ask a person. Default: always, unless the effect class says that nothing is changed or `allow` names the tool. */
   readonly approval?: Approval<{ readonly command: Command }>;
-  /** Of one command; its process group is killed then. Default 120,000 ms. */
+  /** Timeout of one command in milliseconds, after which its process group is killed. Default 120,000. */
   readonly timeoutMs?: number;
-  /** Kept of stdout and of stderr each: the head and the tail. Default 32 KiB. */
+  /** The most bytes kept of stdout, and of stderr: beginning and end. Default 32 KiB. */
   readonly outputBytesMax?: number;
 }
 
@@ -41,7 +43,10 @@ const input = {
   },
 } as const;
 
-/** Makes the tool. What a program says of secrets that the run knows is masked; an exit code other than 0 is told, and is no failure. */
+/**
+ * Makes the tool. Secrets that the run knows are masked in the output. An exit code other than 0 is reported to the model and is not a
+ * failure.
+ */
 export function shellTool(options: ShellToolOptions = {}): FunctionTool {
   const {
     cwd,

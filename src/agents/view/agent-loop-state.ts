@@ -1,27 +1,27 @@
-/** One loop of an agent, as it stands. */
+/** One loop of an agent, for views of the agent's state. */
 import type { ModelUsage } from '../../graph/contracts/model-contract.ts';
 
-/** A call of a tool, as it stands. */
+/** A tool call and its status. */
 export interface AgentCall {
   /** The provider's id of the call. */
   readonly id: string;
   readonly tool: string;
   readonly input: unknown;
-  /** `waiting`: for a person's answer; `started`: made, and nothing is known of its end; `due`: not made yet. */
+  /** `waiting`: for a person's answer. `started`: begun, and its end is not recorded. `due`: not begun yet. */
   readonly status: 'done' | 'failed' | 'waiting' | 'started' | 'due';
-  /** The step or child run that it is, by its name. */
+  /** Name of the step or child run that the call was recorded as. */
   readonly step?: string;
   readonly output?: unknown;
-  /** It took the result of an equal call. */
+  /** Whether it got the result of an earlier equal call. */
   readonly isCached?: true;
 }
 
-/** One loop: what the model said, and what it called. */
+/** One loop: an answer of the model and the calls it made. */
 export interface AgentLoopState {
   readonly loop: number;
-  /** The model that answered. */
+  /** Name of the model that answered. */
   readonly model: string;
-  /** What it said beside its calls. */
+  /** The text of the answer. */
   readonly text: string;
   readonly usage: ModelUsage;
   readonly calls: readonly AgentCall[];

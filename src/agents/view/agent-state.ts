@@ -1,4 +1,4 @@
-/** An agent as it stands: its conversation, its loops, what is under way. A view, computed from what is on record of its node's visit. */
+/** The state of an agent: its conversation, its loops and its open calls. It is computed from what the node's visit has recorded. */
 import type { Amounts } from '../../graph/amounts.ts';
 import type { ModelMessage } from '../../graph/contracts/model-contract.ts';
 import type { FrameTree, NodeRecord, NodeStatus } from '../../state/tree.ts';
@@ -8,47 +8,50 @@ import type { AgentCall, AgentLoopState } from './agent-loop-state.ts';
 import { foldVisit } from './fold-visit.ts';
 
 export interface AgentState {
-  /** Node ids from the root, with the names of child runs between them. */
+  /** Node ids from the root and, between them, names of child runs. */
   readonly node: readonly string[];
   readonly status: NodeStatus;
   readonly visit: number;
   readonly mode: ModeName;
-  /** The conversation since it began, or from the summary that stands for its beginning. */
+  /** The conversation since it began or since its last summary. */
   readonly messages: readonly ModelMessage[];
-  /** The place in it of the first message after the system messages that the model was sent last. */
+  /** Index of the first message after the system messages that was sent in the last request. */
   readonly historyOffset: number;
-  /** Answers of the model so far. */
+  /** Number of the model's answers so far. */
   readonly loop: number;
-  /** The loops that are on record in the state; those before a summary are in the history. */
+  /** The loops recorded in the state. Those before a summary are only in the history. */
   readonly intermediateSteps: readonly AgentLoopState[];
-  /** Results that equal calls take, by the call's name. */
+  /** Results of cacheable tools, by call name. */
   readonly toolCache: Readonly<Record<string, unknown>>;
-  /** What it is told from the beginning: its instructions, and what its mode says of tools and form; and the input that both were made from. */
+  /**
+   * What the agent was told at the beginning: its instructions, and what its mode says about tools and answer format; and the input that
+   * these were computed from.
+   */
   readonly prompt: {
     readonly blocks: { readonly instructions?: string; readonly tools?: string };
     readonly variables: unknown;
   };
   /** For whom it works. */
   readonly callContext?: CallContext;
-  /** Calls of tools that are not over. */
+  /** Tool calls that have not ended. */
   readonly pendingCalls: readonly AgentCall[];
-  /** A model is being asked, or was when the process died. */
+  /** Whether a model call is in progress, or was when the process died. */
   readonly isAsking: boolean;
-  /** Agents that it uses as tools and that are at work, by the name of the child run. */
+  /** Agents used as tools that are at work, by the name of their child run. */
   readonly nested: Readonly<Record<string, AgentState>>;
-  /** Its last word; absent: it has not ended. */
+  /** The final answer; absent if the agent has not ended. */
   readonly answer?: unknown;
   readonly spent?: Amounts;
 }
 
-/** A visit of an agent's node as it is on record. */
+/** The recorded visit of an agent's node. */
 export interface AgentVisit {
   readonly path: readonly string[];
   readonly input: unknown;
   readonly record: NodeRecord;
 }
 
-/** @returns undefined: no model was asked in this visit, as far as its record tells */
+/** @returns undefined if, as far as the record tells, no model was asked in this visit */
 export function agentStateOf({ path, input, record }: AgentVisit): AgentState | undefined {
   const folded = foldVisit(record);
   if (folded === undefined) return undefined;
@@ -95,7 +98,7 @@ function nestedOf(path: readonly string[], { children = {} }: NodeRecord): Reado
   return Object.fromEntries(found);
 }
 
-/** The first agent of a child run. */
+/** The first agent found in a child run. */
 function agentIn(path: readonly string[], { nodes, input }: FrameTree): AgentState | undefined {
   for (const [id, record] of Object.entries(nodes)) {
     const state = agentStateOf({ path: [...path, id], input, record });
@@ -104,17 +107,17 @@ function agentIn(path: readonly string[], { nodes, input }: FrameTree): AgentSta
   return undefined;
 }
 
-/** Where visits of nodes are read: a `History`. */
+/** Where visits of nodes can be read: a `History`. */
 export interface VisitSource<Name> {
   visit(name: Name, node: string | readonly string[]): Promise<AgentVisit>;
 }
 
 /**
- * The state of an agent at a checkpoint.
- * @param history - `engine.history`, or what `openHistory` gives
- * @param node - the agent's node: its id, or its path from the root with the names of child runs between
- * @returns undefined: the node has asked no model, so it is no agent
- * @throws what `history.visit` throws
+ * Reads the state of an agent at a checkpoint.
+ * @param history - `engine.history`, or the result of `openHistory`
+ * @param node - the agent's node: its id, or its path from the root with the names of child runs in between
+ * @returns undefined if the node has asked no model, so that it is not an agent
+ * @throws the errors of `history.visit`
  */
 export async function readAgentState<Name>(
   history: VisitSource<Name>,

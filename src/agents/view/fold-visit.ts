@@ -1,4 +1,4 @@
-/** A conversation folded again from what its steps gave, without the code of its agent. */
+/** Rebuilds a conversation from the records of its steps, without running the agent's code. */
 import {
   textOf,
   type ModelMessage,
@@ -17,9 +17,9 @@ import type { AgentCall, AgentLoopState } from './agent-loop-state.ts';
 export interface FoldedVisit {
   readonly opening: OpeningNote;
   readonly messages: readonly ModelMessage[];
-  /** System messages at the beginning. */
+  /** Number of system messages at the beginning. */
   readonly headCount: number;
-  /** Messages after them that were not sent last. */
+  /** Number of messages after them that were not sent in the last request. */
   readonly left: number;
   readonly loop: number;
   readonly loops: readonly AgentLoopState[];
@@ -78,12 +78,12 @@ function modelCallsOf({ steps = {} }: NodeRecord): readonly StepRecord[] {
   return Object.entries(steps).flatMap(([key, step]) => (modelName.test(key) ? [step] : []));
 }
 
-/** A step or child run under the name of a call, which none of those before a summary has any more. */
+/** The step or child run that a call was recorded as. Those from before a summary are not in the table any more. */
 function under<Value>(table: Readonly<Record<string, Value>> | undefined, name: string): Value | undefined {
   return Object.entries(table ?? {}).find(([key]) => key === name || key.startsWith(`${name}\0`))?.[1];
 }
 
-/** What the model was told of a call. */
+/** What the model was told as the result of a call. */
 function resultOf(record: NodeRecord, note: ResultNote): Pick<Observation, 'output' | 'parts'> {
   const { from, output } = note;
   if (from === undefined || 'output' in note) return { output };
@@ -98,7 +98,7 @@ function resultOf(record: NodeRecord, note: ResultNote): Pick<Observation, 'outp
 interface Folding {
   readonly record: NodeRecord;
   readonly mode: Mode;
-  /** Names of calls that were told of. */
+  /** Names of the calls whose result the model was told. */
   readonly used: Set<string>;
   readonly cache: Readonly<Record<string, unknown>>;
 }
@@ -127,7 +127,7 @@ function loopOf(
   };
 }
 
-/** How a call stands that the model was told nothing of yet. */
+/** The status of a call whose result the model has not been told. */
 function standingOf(record: NodeRecord, name: string): Pick<AgentCall, 'status' | 'step'> {
   const step = under(record.steps, name);
   const statuses = { open: 'waiting', started: 'started', done: 'done', failed: 'failed' } as const;
@@ -140,7 +140,7 @@ function standingOf(record: NodeRecord, name: string): Pick<AgentCall, 'status' 
   return { status: isWaiting ? 'waiting' : own.length > 0 ? 'started' : 'due', ...(own.length > 0 && { step: name }) };
 }
 
-/** The calls of the last loop have given what the model was told. */
+/** Enters the results that the model was told into the calls of the last loop. */
 function settle(
   loops: AgentLoopState[],
   asked: readonly ToolCallPart[],

@@ -1,6 +1,6 @@
 /**
- * The file of a cassette: recorded calls and their answers, one JSON record a line. Settings and messages, which many calls share, stand
- * in it once and are named by their hashes. Lines are only ever added, so several processes may record into one file.
+ * The file of a cassette: recorded calls and their answers, one JSON record per line. Settings and messages are shared by many calls, so
+ * each is written once and referred to by its hash. Lines are only appended, so several processes may record into one file.
  */
 import { appendFileSync, chmodSync, existsSync, mkdirSync, readFileSync, truncateSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -9,24 +9,27 @@ import type { ModelResponse } from '../../graph/contracts/model-contract.ts';
 import { decodeJson, encodeValue } from '../../state/values/codec.ts';
 import { isPlainObject } from '../../state/values/plain.ts';
 
-/** A call on record: hashes of what was asked, and what came. */
+/** A recorded call: hashes of the request's parts, and the answer. */
 export interface RecordedCall {
   readonly settings: string;
   readonly messages: readonly string[];
   readonly response: ModelResponse;
 }
 
-/** Settings and messages are there to be shown beside a request that is not on record; a call is found by its key. */
+/** The contents of a file. Calls are found by key; settings and messages are needed only to explain why a request was not found. */
 export interface CassetteContents {
   readonly parts: Map<string, unknown>;
   readonly calls: Map<string, RecordedCall>;
 }
 
-/** The lines of a file: `{ part, value }`, or `{ call, settings, messages, response }`. No file is an empty one. @throws CONFIG_INVALID a line is none of these */
+/**
+ * Reads a file of lines `{ part, value }` and `{ call, settings, messages, response }`. A missing file counts as empty. @throws
+ * CONFIG_INVALID a line is neither
+ */
 export function readCassette(path: string): CassetteContents {
   const contents: CassetteContents = { parts: new Map(), calls: new Map() };
   const lines = existsSync(path) ? readFileSync(path, 'utf8').split('\n') : [];
-  // Behind the last line end is nothing, or the piece that a killed process was writing.
+  // The text after the last line end is empty, or a partial line of a killed process.
   for (const [index, line] of lines.slice(0, -1).entries()) take(contents, line, `${path}:${index + 1}`);
   return contents;
 }
@@ -48,7 +51,7 @@ function parse(line: string): Readonly<Record<string, unknown>> {
   }
 }
 
-/** Adds lines at once, in place of a piece that a killed process left behind the last; only the owner may read the file. */
+/** Appends lines in one write. A partial line left by a killed process is removed. The file is readable by its owner only. */
 export function addToCassette(path: string, records: readonly object[]): void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   if (existsSync(path)) {

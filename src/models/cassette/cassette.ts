@@ -1,4 +1,4 @@
-/** A model whose answers are on record: made once with another model, then played back to equal requests, without an account. */
+/** A model that plays back recorded answers. They are recorded once with another model; then equal requests need no account. */
 import { CairnError } from '../../errors.ts';
 import type { ModelMessage } from '../../graph/contracts/model-contract.ts';
 import { MessageKeys } from '../../ports/message-keys.ts';
@@ -13,24 +13,24 @@ import { addToCassette, readCassette, type CassetteContents } from './cassette-f
 import { tellNearest, type AskedCall } from './nearest-call.ts';
 
 export interface CassetteOptions {
-  /** The file: one JSON record a line. It is made when the first call is recorded. */
+  /** Path of the file, which has one JSON record per line. Created when the first call is recorded. */
   readonly path: string;
-  /** What answers requests that are not on record; the answers are then put on record. Default: such a request fails. */
+  /** The models that answer requests that are not recorded; their answers are then recorded. Default: such a request fails. */
   readonly record?: Models;
-  /** Names and values of what must not stand in the file. Default: variables of the environment that are named like secrets. */
+  /** Names and values that must not be written to the file. Default: environment variables with names like those of secrets. */
   readonly secrets?: Readonly<Record<string, string>>;
 }
 
-/** Shorter ones stand in too much innocent text. */
+/** Shorter values are not masked, because they also occur in ordinary text. */
 const secretLengthMin = 8;
 
 /**
- * Makes models that play recorded answers back. A request is known by its hash, as a model step is: settings, tools, form of the answer and
- * messages; the same request gets the same answer, in any order and however often. To record all of it anew, remove the file first.
- * What is secret is taken out of requests before they are hashed, and of what is written.
+ * Makes models that play back recorded answers. A request is identified by a hash of its settings, tools, answer format and messages. Equal
+ * requests get the same answer, in any order and any number of times. To record everything again, delete the file. Secrets are masked in
+ * requests before they are hashed, and in everything written.
  *
- * Calls throw CASSETTE_MISSING (with the nearest call on record and what differs from it), CONFIG_INVALID (the file is damaged), and what
- * `record` throws.
+ * Calls throw CASSETTE_MISSING (with the nearest recorded call and the first difference), CONFIG_INVALID (the file is damaged), and the
+ * errors of `record`.
  */
 export function createCassetteModels({ path, record, secrets = secretsOf(process.env) }: CassetteOptions): Models {
   const mask = new TextMask(Object.entries(secrets));
@@ -66,7 +66,7 @@ function secretsOf(environment: NodeJS.ProcessEnv): Readonly<Record<string, stri
   return Object.fromEntries(Object.entries(environment).filter(isSecret));
 }
 
-/** All that is asked, without how. */
+/** The content of a request, without its key, signal and listener. */
 function questionOf({ idempotencyKey: _key, signal: _signal, onDelta: _onDelta, ...question }: ModelRequest) {
   return question;
 }
@@ -85,7 +85,7 @@ function describe({ messages, ...settings }: ReturnType<typeof questionOf>): {
   };
 }
 
-/** Images and files are told by size and hash: nobody reads them in a cassette. */
+/** Replaces bytes of images and files by their size and hash, which is all a reader of the file needs. */
 function withoutBytes(value: unknown): unknown {
   if (value instanceof Uint8Array)
     return `[${value.length} bytes, ${hashText(Buffer.from(value).toString('base64')).slice(0, 12)}]`;

@@ -1,9 +1,9 @@
-/** Which recorded call a request is most like, and what of it is another: for who has to find out why it is not on record. */
+/** Finds the recorded call that is most like a request, and the difference, to help find out why a request is not recorded. */
 import type { ErrorData } from '../../errors.ts';
 import { isPlainObject } from '../../state/values/plain.ts';
 import type { CassetteContents, RecordedCall } from './cassette-file.ts';
 
-/** A request by the hashes of its parts, and the parts. */
+/** A request: the hashes of its parts, and the parts themselves. */
 export interface AskedCall {
   readonly settings: string;
   readonly messages: readonly string[];
@@ -11,8 +11,8 @@ export interface AskedCall {
 }
 
 /**
- * What differs from the nearest call: the one that begins with the most equal messages, of those one with equal settings.
- * @returns data for CASSETTE_MISSING: `differs`, and there `text` and `recorded`; nothing where nothing is on record
+ * Finds the nearest recorded call: the one with the most equal messages at its beginning and, among those, one with equal settings.
+ * @returns data for CASSETTE_MISSING: what `differs`, with both versions as `text` and `recorded`; empty if nothing is recorded
  */
 export function tellNearest({ calls, parts }: CassetteContents, asked: AskedCall): ErrorData {
   let nearest: RecordedCall | undefined;
@@ -55,7 +55,7 @@ function at(value: unknown, key: string): unknown {
 const shownCharacters = 80;
 const charactersBefore = 20;
 
-/** Both texts from shortly before they differ. */
+/** Both texts, each from shortly before the first difference. */
 function differing(now: unknown, before: unknown): { readonly text: string; readonly recorded: string } {
   const [own, other] = [textOf(now), textOf(before)];
   let place = 0;

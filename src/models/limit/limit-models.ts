@@ -1,11 +1,11 @@
-/** One limit for each provider and process, whoever calls it (L9). */
+/** Rate limits of providers, one for each provider in a process, shared by all callers (L9). */
 import { NodeFailure } from '../../graph/contracts/node-contract.ts';
 import type { ModelResponse } from '../../graph/contracts/model-contract.ts';
 import type { ModelRequest, Models } from '../../ports/model.ts';
 import { tokensOfAll, tokensOfText } from '../../ports/message-tokens.ts';
 import { ProviderLimit, type LimitClock, type ModelLimits } from './provider-limit.ts';
 
-/** By the name of the provider, which stands before the colon of a model. */
+/** Limits by provider, which is the part of a model's name before the colon. */
 export type LimitsByProvider = Readonly<Record<string, ModelLimits>>;
 
 const systemClock: LimitClock = {
@@ -16,7 +16,7 @@ const systemClock: LimitClock = {
   },
 };
 
-/** Of this process, for each clock that is used in it. */
+/** The limits of this process, for each clock in use. */
 const known = new WeakMap<LimitClock, Map<string, ProviderLimit>>();
 
 function limitOf(provider: string, limits: ModelLimits | undefined, clock: LimitClock): ProviderLimit {
@@ -29,9 +29,9 @@ function limitOf(provider: string, limits: ModelLimits | undefined, clock: Limit
 }
 
 /**
- * Models that ask a provider no more than it allows: all calls of this process to one provider share its limits, whichever models they
- * were made with; what was given last holds. Where a provider says when to come again, nobody calls it before then.
- * @param options.clock - default: the machine's
+ * Makes models that keep within the limits of their providers. All calls of this process to a provider share its limits, whichever object
+ * they are made through; the limits set last apply. If a provider says when to retry, no call is made to it before then.
+ * @param options.clock - default: the system clock
  */
 export function limitModels(
   models: Models,

@@ -1,12 +1,15 @@
-/** What one provider lets a process ask: who comes when there is no room waits, in the order of coming. */
+/** The rate limits of one provider in one process. Calls that must wait are let in in the order in which they came. */
 import type { Clock } from '../../ports/clock.ts';
 
-/** What a provider allows. What is not given is not bounded. */
+/** The limits of a provider. What is absent is not limited. */
 export interface ModelLimits {
-  /** Calls at the same time. */
+  /** The most calls in progress at the same time. */
   readonly concurrency?: number;
   readonly requestsPerMinute?: number;
-  /** Of requests and answers. A request counts a quarter of its bytes and the longest answer it allows, until it is known what it took. */
+  /**
+   * The most tokens of requests and answers in a minute. Until its usage is known, a call counts as a quarter of its bytes plus the longest
+   * answer it allows.
+   */
   readonly tokensPerMinute?: number;
 }
 
@@ -14,7 +17,7 @@ export type LimitClock = Pick<Clock, 'now' | 'setTimer'>;
 
 /** A call that was let in. */
 export interface Permit {
-  /** The call is over. @param tokens - what it took; undefined: not known, so it counts what it was let in with */
+  /** Call when the call has ended. @param tokens - the tokens it used; if undefined, the estimate from its start counts */
   leave(tokens?: number): void;
 }
 
@@ -35,7 +38,7 @@ export class ProviderLimit {
   #limits: ModelLimits = {};
   #waiting: Waiting[] = [];
   #running = 0;
-  /** Calls of the last minute, oldest first. */
+  /** Calls that began in the last minute, oldest first. */
   #begun: Begun[] = [];
   #heldUntil = 0;
   #stopTimer: (() => void) | undefined;
@@ -48,18 +51,18 @@ export class ProviderLimit {
     return this.#limits.tokensPerMinute !== undefined;
   }
 
-  /** Sets what holds from now on. */
+  /** Sets the limits that apply from now on. */
   configure(limits: ModelLimits): void {
     this.#limits = limits;
     this.#letIn();
   }
 
-  /** Lets nobody in for so long: the provider said so. */
+  /** Lets no call begin for this long, because the provider said so. */
   hold(forMs: number): void {
     this.#heldUntil = Math.max(this.#heldUntil, this.#clock.now() + forMs);
   }
 
-  /** Waits for room. @param tokens - what the call takes at most, as far as is known @throws the signal's reason */
+  /** Waits until the call may begin. @param tokens - the most that it may use, as far as is known. @throws the signal's reason */
   enter(tokens: number, signal: AbortSignal): Promise<Permit> {
     const { promise, resolve, reject } = Promise.withResolvers<Permit>();
     const stop = (): void => {
@@ -100,7 +103,7 @@ export class ProviderLimit {
     for (let [next] = this.#waiting; next !== undefined; [next] = this.#waiting) {
       const waitMs = this.#waitMs(next.tokens);
       if (waitMs > 0) {
-        // Without a time it waits for a call to end.
+        // If the wait is infinite, the end of a running call triggers the next check, so no timer is needed.
         if (waitMs < Infinity) this.#stopTimer = this.#clock.setTimer(waitMs, () => this.#letIn());
         return;
       }
@@ -109,7 +112,7 @@ export class ProviderLimit {
     }
   }
 
-  /** How long until a call of so many tokens may begin; Infinity: until one that runs has ended. */
+  /** Milliseconds until a call with this many tokens may begin; Infinity if a running call must end first. */
   #waitMs(tokens: number): number {
     const { concurrency = Infinity, requestsPerMinute = Infinity, tokensPerMinute = Infinity } = this.#limits;
     if (this.#running >= concurrency) return Infinity;
@@ -124,7 +127,7 @@ export class ProviderLimit {
     return until - now;
   }
 
-  /** When so many calls of the last minute are past that the tokens fit. One that never fits waits until it is alone. */
+  /** When enough calls will be older than a minute for the tokens to fit. A call that never fits waits until no other is counted. */
   #roomForTokens(tokens: number, tokensPerMinute: number): number {
     let used = this.#begun.reduce((sum, begun) => sum + begun.tokens, 0);
     let until = 0;
