@@ -11,11 +11,14 @@ import { follow } from '../live/follow.ts';
 import { readInput, withTypedTexts } from '../read-input.ts';
 import { storeOptions, type Session } from '../session.ts';
 import { printable } from '../text/printable.ts';
+import { dryRunPipeline } from './dry-run.ts';
 
 interface RunArguments extends Omit<StartRunInput, 'input'> {
   readonly input?: Readonly<Record<string, unknown>>;
   readonly inputFile?: string;
   readonly workflows?: readonly string[];
+  readonly dryRun?: boolean;
+  readonly simulate?: readonly string[];
 }
 
 const fields: FieldsOf<RunArguments> = {
@@ -26,6 +29,8 @@ const fields: FieldsOf<RunArguments> = {
   },
   inputFile: { type: 'text', description: 'the input as JSON in a file; - is standard input' },
   workflows: workflowsField,
+  dryRun: { type: 'flag', description: 'of a pipeline: run nothing; say which ways there are through it' },
+  simulate: { type: 'texts', description: 'of a dry run: files of scenarios that say how stages end' },
   detach: { type: 'flag', description: 'record the run, let a process of its own advance it, and return' },
 };
 
@@ -66,10 +71,18 @@ export const runRunCommand: Command<RunArguments> = {
       does: 'run a graph with some input',
     },
     { line: 'cairn run release.ts --run-id release-1.2.0', does: 'run it once, however often the command is called' },
+    {
+      line: 'cairn run release.dot --dry-run --simulate outcomes.yaml',
+      does: 'what a pipeline would do, and what that covers',
+    },
     { line: 'cat input.json | cairn run release.ts --input-file - --json', does: 'for programs' },
   ],
   execute(session, args) {
-    const { input: _parts, inputFile: _file, workflows, ...rest } = args;
+    const { input: _parts, inputFile: _file, workflows, dryRun, simulate, ...rest } = args;
+    if (dryRun === true || simulate !== undefined) {
+      const input = (readInput(args) ?? {}) as Readonly<Record<string, unknown>>;
+      return dryRunPipeline(session, { file: args.file, scenarioFiles: simulate, input }, workflows);
+    }
     const start = async (app: App): Promise<RunStanding | undefined> => {
       const { loadGraph, input } = await load(app, session, args);
       const { runId, isNew, result } = await perform(

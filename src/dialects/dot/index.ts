@@ -10,5 +10,5 @@ export {
 } from './read-dot.ts';
 export type { AttributeSyntax, DotSyntax, Syntax } from './text/syntax.ts';
 export type { PipelineResult } from './run/ends.ts';
-export type { StageContext, StageHandler } from './run/stage-parts.ts';
+export type { StageContext, StageEnding, StageHandler } from './run/stage-parts.ts';
 export type { StageOutcome, StageStatus } from './run/stage-outcome.ts';

@@ -19,7 +19,7 @@ import { commandAgentHandler } from './run/command-agent.ts';
 import { conditionalHandler } from './run/ends.ts';
 import { fanInHandler } from './run/fan-in.ts';
 import { humanHandler } from './run/human.ts';
-import type { StageHandler } from './run/stage-parts.ts';
+import type { StageEnding, StageHandler } from './run/stage-parts.ts';
 import { toolHandler } from './run/tool.ts';
 import { DotFaults } from './text/faults.ts';
 import { parseDot } from './text/parse-dot.ts';
@@ -34,6 +34,8 @@ export interface DotOptions {
   readonly handlers?: Readonly<Record<string, StageHandler>>;
   /** Change a file before anything is said of it, in order; each is given what the one before made. A run keeps what they made. */
   readonly transforms?: readonly DotTransform[];
+  /** Told of each stage that ends, and the way that is taken from it: for simulations and displays. */
+  readonly watch?: (ending: StageEnding) => void;
   /** Path of the file. Default `inline`. */
   readonly source?: string;
   /** `file` (default): the operator's own, which may do everything. `inline`: held to `permissions`. */
@@ -154,6 +156,7 @@ function check(text: string, options: DotOptions): Checked {
         handlerOf,
         builtIn: new Set(Object.values(typeOfShape).filter((type) => !own.has(type))),
         withheld,
+        watch: options.watch,
         placeOf: (at) => faults.placeOf(at),
       },
       {

@@ -14,7 +14,7 @@ import { gatesOf, gateTargets, reach, retryTargets, type Branches, type Layout }
 import { parseCondition } from '../model/condition.ts';
 import type { Pipeline, PipelineEdge, Stage } from '../model/pipeline.ts';
 import { beginningOf, conditionalHandler, exitImplementation, startHandler, type PipelineResult } from '../run/ends.ts';
-import type { Way, Ways } from '../run/choose-edge.ts';
+import { wayLabel, type Way, type Ways } from '../run/choose-edge.ts';
 import { parallelHandler } from '../run/parallel.ts';
 import { restartId, restartsImplementation } from '../run/restarts.ts';
 import { jumpLabel, routeOf, stageImplementation } from '../run/stage-node.ts';
@@ -30,6 +30,7 @@ export interface Compiling {
   /** Types whose handlers are the language's own. */
   readonly builtIn: ReadonlySet<string>;
   readonly withheld: ((need: Need) => string | undefined) | undefined;
+  readonly watch: StageParts['watch'];
   readonly placeOf: (at: number) => string;
 }
 
@@ -182,6 +183,7 @@ class GraphParts {
         timeoutMs: stage.attributes.durationMs('timeout'),
         tellingOf: tellings(pipeline, stage, this.#tellingEdges.get(stage.id) ?? []),
         withheld: this.#compiling.withheld,
+        watch: this.#compiling.watch,
       };
       this.nodes.push(this.#node(stage, parts, branches));
       this.#connect(parts, branches === undefined ? edges : []);
@@ -254,7 +256,7 @@ class GraphParts {
   #way({ index, to, attributes }: PipelineEdge): Way {
     const target = this.#compiling.pipeline.stages.get(to);
     return {
-      label: `edge ${index}`,
+      label: wayLabel(index),
       to,
       caption: attributes.text('label'),
       clauses: parseCondition(attributes.text('condition')).clauses ?? [],
@@ -304,6 +306,7 @@ class GraphParts {
         gates,
         parallels: [...layout.branches.keys()],
         jumpsMax: this.#jumpsMax,
+        watch: this.#compiling.watch,
       }),
       place: placeOf(stage.at),
     });

@@ -2,6 +2,7 @@
 import type { RetryPolicy } from '../../../graph/contracts/node-contract.ts';
 import type { Pipeline, PipelineEdge, Stage } from '../model/pipeline.ts';
 import type { StageParts, Telling } from '../run/stage-parts.ts';
+import { wayLabel } from '../run/choose-edge.ts';
 
 interface Preset {
   readonly attempts: number;
@@ -52,7 +53,7 @@ export function tellings(
       summaryModel,
     };
   };
-  const named = new Map(edges.map((edge) => [`edge ${edge.index}`, telling(edge)]));
+  const named = new Map(edges.map((edge) => [wayLabel(edge.index), telling(edge)]));
   const plain = telling(undefined);
   return (edge) => named.get(edge ?? '') ?? plain;
 }

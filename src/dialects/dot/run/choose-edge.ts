@@ -17,6 +17,17 @@ export interface Way {
   readonly takesFailures: boolean;
 }
 
+/** The label of the way that an edge of the file is. */
+export function wayLabel(index: number): string {
+  return `edge ${index}`;
+}
+
+/** The edge of the file that a way is; undefined: it is the join of branches. */
+export function edgeIndexOf(label: string): number | undefined {
+  const [, index] = /^edge (\d+)$/.exec(label) ?? [];
+  return index === undefined ? undefined : Number(index);
+}
+
 /** All ways out of a stage, in the order of the file. */
 export interface Ways {
   readonly edges: readonly Way[];

@@ -9,7 +9,7 @@ import { gateTargets } from '../model/layout.ts';
 import type { Pipeline, Stage } from '../model/pipeline.ts';
 import { asText, contextValue } from './context-keys.ts';
 import { jumpKey, jumpLabel, jumpsMade } from './stage-node.ts';
-import type { StageHandler } from './stage-parts.ts';
+import type { StageEnding, StageHandler } from './stage-parts.ts';
 import { isSuccess, type StageOutcome, type StageOutput, type StageStatus } from './stage-outcome.ts';
 
 /** Writes the attributes of the graph and the parameters into the context. */
@@ -66,6 +66,7 @@ export interface ExitParts {
   /** Parallel stages, whose outputs tell of the gates in their branches. */
   readonly parallels: readonly string[];
   readonly jumpsMax: number;
+  readonly watch: ((ending: StageEnding) => void) | undefined;
 }
 
 export function exitImplementation(parts: ExitParts): NodeImplementation {
@@ -73,15 +74,26 @@ export function exitImplementation(parts: ExitParts): NodeImplementation {
     run: ({ state }) => {
       const statuses = gateStatuses(state, parts);
       const open = parts.gates.find(({ id }) => statuses[id] !== undefined && !isSuccess(statuses[id]));
-      if (open === undefined)
+      const tell = (to: string | undefined, reason?: string): void =>
+        parts.watch?.({
+          stage: parts.id,
+          outcome: reason === undefined ? 'success' : 'fail',
+          ...(reason !== undefined && { reason }),
+          edge: undefined,
+          to,
+        });
+      if (open === undefined) {
+        tell(undefined);
         return outcome({
           output: { outcome: 'success', result: resultOf(state, parts, statuses) } satisfies ExitOutput,
         });
+      }
       const target = gateTargets(parts.pipeline, open).find(
         (one) => parts.pipeline.stages.has(one) && jumpsMade(state, parts.id, `${open.id}.${one}`) < parts.jumpsMax,
       );
       const reason = (state.outputs[open.id] as StageOutput | undefined)?.failure_reason;
       const why = `the goal gate ${open.id} ended with ${String(statuses[open.id])}${reason === undefined ? '' : `: ${reason}`}`;
+      tell(target, why);
       if (target === undefined)
         throw new NodeFailure(why, {
           code: 'GATE_UNSATISFIED',

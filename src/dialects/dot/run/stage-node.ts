@@ -8,7 +8,7 @@ import {
   type StateView,
 } from '../../../graph/contracts/node-contract.ts';
 import { contextValue, isReserved } from './context-keys.ts';
-import { chooseEdge } from './choose-edge.ts';
+import { chooseEdge, edgeIndexOf } from './choose-edge.ts';
 import type { Turn } from './conversation.ts';
 import { historyOf } from './preamble.ts';
 import type { Asking, StageHandler, StageParts } from './stage-parts.ts';
@@ -162,6 +162,13 @@ function settle(ctx: NodeContext, parts: StageParts, result: StageEnd): unknown 
   );
   const isFailure = result.status === 'fail';
   const jump = way === undefined && isFailure ? nextJump(ctx.state, parts) : undefined;
+  parts.watch?.({
+    stage: stage.id,
+    outcome: result.status,
+    ...(isFailure && { reason: result.failureReason ?? '' }),
+    edge: way === undefined ? undefined : edgeIndexOf(way.label),
+    to: way?.to ?? jump,
+  });
   if (way === undefined && isFailure && jump === undefined) {
     const reason = result.failureReason ?? 'the stage failed';
     throw new NodeFailure(reason, { code: verdictCode, applied: 'ended', data: { stage: stage.id, outcome: ending } });

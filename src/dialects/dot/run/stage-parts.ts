@@ -4,7 +4,19 @@ import type { ModelMessage } from '../../../graph/contracts/model-contract.ts';
 import type { Need } from '../../../graph/contracts/node-type.ts';
 import type { Stage } from '../model/pipeline.ts';
 import type { Ways } from './choose-edge.ts';
-import type { StageOutcome } from './stage-outcome.ts';
+import type { StageOutcome, StageStatus } from './stage-outcome.ts';
+
+/** A stage that ended, and where the run went on. */
+export interface StageEnding {
+  readonly stage: string;
+  readonly outcome: StageStatus;
+  /** Of a failure. */
+  readonly reason?: string;
+  /** Position among the edges of the file; undefined: none was taken. */
+  readonly edge: number | undefined;
+  /** The stage that it led to, by an edge, a jump, or as the join of branches; undefined: nowhere. */
+  readonly to: string | undefined;
+}
 
 /** How much of the run a prompt is told. */
 export interface Telling {
@@ -39,6 +51,8 @@ export interface StageParts {
   readonly timeoutMs: number | undefined;
   /** How much of the run its prompt is told, by the edge that led to it. */
   readonly tellingOf: (edge: string | undefined) => Telling;
+  /** Told of each stage that ended; in a run that goes on after a crash, of some of them again. */
+  readonly watch: ((ending: StageEnding) => void) | undefined;
   /** Why something it reaches for is not granted; undefined: it is. */
   readonly withheld: ((need: Need) => string | undefined) | undefined;
 }

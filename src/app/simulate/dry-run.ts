@@ -1,0 +1,32 @@
+/** A pipeline of a file, or one that is known by name, simulated with scenarios from files. */
+import { CairnError } from '../../errors.ts';
+import { dialectOf } from '../../dialects/text-workflow.ts';
+import type { WorkContext } from '../../operations/declare/operation.ts';
+import { readScenarioFile } from './read-scenario-file.ts';
+import { simulatePipeline, type SimulationReport } from './simulate-pipeline.ts';
+
+export interface DryRun {
+  /** A pipeline in DOT, or the name of one that is known. */
+  readonly file: string;
+  /** Files of scenarios; undefined: ways are looked for. */
+  readonly scenarioFiles: readonly string[] | undefined;
+  readonly input: Readonly<Record<string, unknown>>;
+}
+
+/** @throws as `loadWorkflow` and `simulatePipeline`; USAGE_INVALID it is no pipeline, or a file of scenarios cannot be read */
+export async function dryRun(
+  { loadWorkflow }: Pick<WorkContext, 'loadWorkflow'>,
+  cwd: string,
+  { file, scenarioFiles, input }: DryRun,
+): Promise<SimulationReport> {
+  const { graph } = (await loadWorkflow(file)).workflow;
+  const kept = graph.text ?? '';
+  if (dialectOf(kept) !== 'dot')
+    throw new CairnError('USAGE_INVALID', {
+      reason: `${file} is no pipeline: a dry run is for workflows in DOT`,
+      hint: '`cairn plan` shows what a workflow in YAML would do.',
+    });
+  const { text, source } = JSON.parse(kept) as { readonly text: string; readonly source: string };
+  const scenarios = scenarioFiles?.flatMap((one) => readScenarioFile(cwd, one));
+  return simulatePipeline(text, { source, input, ...(scenarios !== undefined && { scenarios }) });
+}

@@ -1,0 +1,109 @@
+/** One run of a simulation: an engine in memory on virtual time, brought to where nothing more is said. */
+import { createMemoryBlobs } from '../../blobs/memory-blobs.ts';
+import type { StageEnding } from '../../dialects/dot/index.ts';
+import type { Scenario } from '../../dialects/dot/simulate/scenario.ts';
+import type { ScriptedStages } from '../../dialects/dot/simulate/scripted-stages.ts';
+import type { Engine, RunHandle, RunResult } from '../../engine/api.ts';
+import { createEngine } from '../../engine/engine.ts';
+import type { Graph } from '../../graph/graph.ts';
+import { createScriptedModels } from '../../models/scripted.ts';
+import type { Models } from '../../ports/model.ts';
+import { createMemoryStore } from '../../stores/memory/index.ts';
+import { createVirtualClock, type VirtualClock } from '../../testing/virtual-clock.ts';
+
+/** How a scenario ended. */
+export interface SimulatedRun {
+  readonly name: string;
+  /** `waiting`: a person is asked, and the scenario does not say what is answered. */
+  readonly status: 'success' | 'partial_success' | 'failed' | 'waiting';
+  /** Stages in the order in which they ended, and where the run went on. */
+  readonly path: readonly StageEnding[];
+  /** Why it failed, or what is asked. */
+  readonly reason?: string;
+  /** The stage that asks. */
+  readonly waitsAt?: string;
+  /** Stages for which more was scripted than was asked for. */
+  readonly unused: readonly string[];
+}
+
+/** A fan-in that asks for the best of its branches is left to find it by rank. */
+const undecided: Models = createScriptedModels(() => '');
+
+/** Answers and waiting times of one run; a pipeline that goes on asking is not followed for ever. */
+const turnsMax = 200;
+
+/** @param path - where the graph tells of stages that ended */
+export async function runScenario(
+  graph: Graph,
+  { name, input = {} }: Scenario,
+  script: ScriptedStages,
+  path: readonly StageEnding[],
+): Promise<SimulatedRun> {
+  const clock = createVirtualClock({ isAutomatic: true });
+  const engine = createEngine({
+    store: createMemoryStore({ now: clock.now }),
+    blobs: createMemoryBlobs(),
+    clock,
+    ids: { createRunId: () => 'simulation', workerId: 'simulation', random: () => 0.5, isWorkerDead: () => undefined },
+    limits: { holdTimersMs: 0 },
+    models: undecided,
+    findGraph: () => Promise.resolve(graph),
+  });
+  try {
+    const result = await bringToRest(engine, clock, await engine.start(graph, input), script);
+    const told = path.map((ending) => ending);
+    return { name, ...endOf(result), path: told, unused: script.unused() };
+  } finally {
+    await engine.close();
+  }
+}
+
+async function bringToRest(
+  engine: Engine,
+  clock: VirtualClock,
+  begun: RunHandle,
+  script: ScriptedStages,
+): Promise<RunResult> {
+  let handle = begun;
+  let result = await handle.result();
+  for (let turn = 0; turn < turnsMax && result.status === 'paused'; turn += 1) {
+    if (!(await attend(engine, clock, result, script))) return result;
+    handle = await engine.resume(result.runId, { retryFailed: false });
+    result = await handle.result();
+  }
+  return result;
+}
+
+/** Gives an answer, or lets time pass to the next deadline. False: neither is possible. */
+async function attend(
+  engine: Engine,
+  clock: VirtualClock,
+  { runId, waits }: RunResult,
+  script: ScriptedStages,
+): Promise<boolean> {
+  for (const { kind, node, waitId } of waits) {
+    const answer = kind === 'question' ? script.nextAnswer(node.at(-1) ?? '') : undefined;
+    if (typeof answer !== 'string') continue;
+    await engine.answer(runId, waitId, answer);
+    return true;
+  }
+  const due = waits.flatMap(({ dueAt }) => (dueAt === undefined ? [] : [dueAt]));
+  if (due.length === 0) return false;
+  clock.timeMs = Math.max(clock.timeMs + 1, Math.min(...due));
+  return true;
+}
+
+function endOf({ status, state, error, waits }: RunResult): Pick<SimulatedRun, 'status' | 'reason' | 'waitsAt'> {
+  if (status === 'paused') {
+    const [wait] = waits;
+    const at = wait?.node.at(-1);
+    return {
+      status: 'waiting',
+      ...(wait?.prompt !== undefined && { reason: wait.prompt }),
+      ...(at !== undefined && { waitsAt: at }),
+    };
+  }
+  if (status !== 'completed') return { status: 'failed', reason: error?.message ?? status };
+  const { status: said } = state.outputs['outputs'] as { readonly status: 'success' | 'partial_success' };
+  return { status: said };
+}

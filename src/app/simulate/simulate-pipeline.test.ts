@@ -1,0 +1,155 @@
+/** Simulations of pipelines: scenarios, ways that are looked for, and what they cover. */
+import { readFileSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { box, digraph } from '../../../test/dot-kit.ts';
+import { readScenarios } from '../../dialects/dot/simulate/scenario.ts';
+import { simulatePipeline, type SimulationReport } from './simulate-pipeline.ts';
+
+const text = digraph(
+  `start -> write -> check -> ok
+ok -> gate [condition="outcome=success"]
+ok -> write [condition="outcome!=success"]
+gate -> exit [label="[Y] Yes"]
+gate -> write [label="[N] No"]
+write -> exit [condition="context.skip=yes"]
+check [shape=parallelogram, tool_command="touch /must-not-be-run; exit 1"]
+ok [shape=diamond]
+gate [shape=hexagon, label="Ship it?"]
+${box('write')}`,
+);
+
+const pathsOf = ({ runs }: SimulationReport): readonly string[] =>
+  runs.map(({ name, status, path }) => `${name}: ${path.map(({ stage }) => stage).join(' ')}: ${status}`);
+
+test('DOT20 a scenario says how stages end and what is answered; the path is that of a run, and nothing is done outside', async () => {
+  const scenarios = readScenarios(
+    [
+      { name: 'at once', stages: { gate: ['Yes'] } },
+      { name: 'twice', stages: { check: ['fail', 'success'], gate: ['n', 'y'] } },
+      { name: 'skipped', stages: { write: [{ outcome: 'success', context_updates: { skip: 'yes' } }] } },
+      { name: 'asked' },
+    ],
+    'outcomes.yaml',
+  );
+  const report = await simulatePipeline(text, { scenarios, source: 'p.dot' });
+  expect(pathsOf(report)).toEqual([
+    'at once: start write check ok gate exit: success',
+    'twice: start write check ok write check ok gate write check ok gate exit: partial_success',
+    'skipped: start write exit: success',
+    'asked: start write check ok: waiting',
+  ]);
+  expect(report.runs[3]?.reason).toBe('Ship it?');
+  expect(report.runs[1]?.path[2]).toEqual({
+    stage: 'check',
+    outcome: 'fail',
+    reason: 'the scenario says fail',
+    edge: 2,
+    to: 'ok',
+  });
+  expect(report.coverage).toEqual({ stages: { count: 6, missed: [] }, edges: { count: 8, missed: [] } });
+});
+
+test('DOT20 what a suite does not come to is told: stages, and edges with their places', async () => {
+  const report = await simulatePipeline(text, {
+    scenarios: readScenarios({ stages: { gate: 'Yes' } }, 's'),
+    source: 'p.dot',
+  });
+  expect(report.coverage.stages.missed).toEqual([]);
+  expect(report.coverage.edges.missed).toEqual([
+    { from: 'ok', to: 'write', label: '', condition: 'outcome!=success', place: 'p.dot:7:1' },
+    { from: 'gate', to: 'write', label: '[N] No', condition: '', place: 'p.dot:9:1' },
+    { from: 'write', to: 'exit', label: '', condition: 'context.skip=yes', place: 'p.dot:10:1' },
+  ]);
+});
+
+test('DOT20 without scenarios ways are looked for until nothing new is found', async () => {
+  const report = await simulatePipeline(text);
+  expect(report.coverage.edges.missed).toEqual([]);
+  expect(report.runs.length).toBeLessThan(8);
+  expect(report.runs[0]?.name).toBe('all succeed');
+});
+
+test('DOT20 branches, gates, retries, restarts and failed commands are those of a run', async () => {
+  const wide = digraph(
+    `start -> p\np [shape=component]\np -> a -> j\np -> b -> j\nj [shape=tripleoctagon]\nj -> judge\njudge -> a2 [label=again, loop_restart=true]\njudge -> exit [label=done]\na2 -> judge\njudge [prompt=x, goal_gate=true, retry_target=fix, max_retries=1]\nfix -> judge\n${box('a', 'b', 'a2', 'fix')}`,
+  );
+  const scenarios = readScenarios(
+    [
+      {
+        name: 'retried',
+        stages: { b: 'fail', judge: [{ error: 'down' }, { outcome: 'success', preferred_label: 'done' }] },
+      },
+      {
+        name: 'restarted',
+        stages: {
+          judge: [
+            { outcome: 'success', preferred_label: 'again' },
+            { outcome: 'success', preferred_label: 'done' },
+          ],
+        },
+      },
+      { name: 'jumps', stages: { judge: ['fail', { outcome: 'success', preferred_label: 'done' }] } },
+    ],
+    's',
+  );
+  const report = await simulatePipeline(wide, { scenarios });
+  expect(pathsOf(report)).toEqual([
+    'retried: start b a p j judge exit: partial_success',
+    'restarted: start a b p j judge a2 judge exit: success',
+    'jumps: start a b p j judge fix judge exit: partial_success',
+  ]);
+  expect(report.coverage.edges.missed).toEqual([]);
+  expect((await simulatePipeline(wide)).coverage.edges.missed).toEqual([]);
+});
+
+test('DOT20 a question that nobody answers takes its default choice once its time is over, which is not waited for', async () => {
+  const timed = digraph(
+    `start -> gate\ngate [shape=hexagon, timeout=30d, human.default_choice=b]\ngate -> a\ngate -> b\na -> exit\nb -> exit\n${box('a', 'b')}`,
+  );
+  const scenarios = readScenarios(
+    [
+      { name: 'late', stages: { gate: [{ answer: null }] } },
+      { name: 'said', stages: { gate: 'a' } },
+    ],
+    's',
+  );
+  expect(pathsOf(await simulatePipeline(timed, { scenarios }))).toEqual([
+    'late: start gate b exit: success',
+    'said: start gate a exit: success',
+  ]);
+});
+
+test.each([
+  [{ stages: { gate: [{ outcome: 'great' }] } }, 's, gate: its outcome is "great"'],
+  [{ outcomes: {} }, 's: outcomes is none of name, input, stages'],
+  [[1], 's: a scenario has a name and stages'],
+  [{ stages: [] }, 's: stages must be a mapping'],
+])('DOT20 the scenarios %j are refused: %s', (data, reason) => {
+  expect(() => readScenarios(data, 's')).toThrow(
+    expect.objectContaining({ code: 'USAGE_INVALID', message: expect.stringContaining(reason) as unknown }),
+  );
+});
+
+test('DOT20 a scenario for a stage that there is not is refused, with the one that is meant', async () => {
+  await expect(simulatePipeline(text, { scenarios: [{ name: 'x', stages: { gat: [] } }] })).rejects.toMatchObject({
+    code: 'USAGE_INVALID',
+    data: { hint: 'Did you mean gate?' },
+  });
+});
+
+test('DOT20 what is scripted and never asked for is told', async () => {
+  const scenarios = readScenarios({ stages: { gate: ['Yes', 'No'], write: 'success' } }, 's');
+  expect((await simulatePipeline(text, { scenarios })).runs[0]?.unused).toEqual(['gate']);
+});
+
+const examples = join(import.meta.dirname, '../../../examples/pipelines');
+
+test.each(readdirSync(examples).filter((name) => name.endsWith('.dot')))(
+  'DOT20 ways through all stages and edges of the example %s are found',
+  async (name) => {
+    const { coverage } = await simulatePipeline(readFileSync(join(examples, name), 'utf8'), { source: name });
+    expect(coverage.stages.missed).toEqual([]);
+    expect(coverage.edges.missed).toEqual([]);
+  },
+);

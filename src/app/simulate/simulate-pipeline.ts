@@ -1,0 +1,114 @@
+/** Runs of a pipeline in which every stage ends as a scenario says: nothing outside is touched, nothing is stored, and no time passes. */
+import { readDot, type DotTransform, type StageEnding } from '../../dialects/dot/index.ts';
+import { Covered, coverageOf, type Coverage } from '../../dialects/dot/simulate/coverage.ts';
+import { ideasFrom, type Idea } from '../../dialects/dot/simulate/explore.ts';
+import { outlineOf, type Outline } from '../../dialects/dot/simulate/outline.ts';
+import type { Scenario } from '../../dialects/dot/simulate/scenario.ts';
+import { isScripted, scriptStages } from '../../dialects/dot/simulate/scripted-stages.ts';
+import { CairnError } from '../../errors.ts';
+import { nearest } from '../../graph/nearest.ts';
+import { runScenario, type SimulatedRun } from './run-scenario.ts';
+
+export interface SimulateOptions {
+  /** What stages do, run by run. Default: ways are looked for, one that takes something new after another. */
+  readonly scenarios?: readonly Scenario[];
+  /** What each run is given, where its scenario does not say otherwise. */
+  readonly input?: Readonly<Record<string, unknown>>;
+  /** Types of stages beside those of the language; they end as scenarios say, too. */
+  readonly types?: readonly string[];
+  readonly transforms?: readonly DotTransform[];
+  /** Path of the file, for places. Default `inline`. */
+  readonly source?: string;
+  /** How many runs are made at most where ways are looked for. Default 200. */
+  readonly runsMax?: number;
+}
+
+export interface SimulationReport {
+  readonly runs: readonly SimulatedRun[];
+  /** What all of them came to, together. */
+  readonly coverage: Coverage;
+}
+
+const runsMaxDefault = 200;
+
+/**
+ * Simulates a pipeline: the rules are those of a run, since it is one, in memory.
+ * @throws GRAPH_PARSE, GRAPH_INVALID; USAGE_INVALID a scenario names a stage that there is not; INPUT_INVALID its input does not fit
+ */
+export async function simulatePipeline(text: string, options: SimulateOptions = {}): Promise<SimulationReport> {
+  const { source = 'inline', scenarios } = options;
+  // What is wrong with the text is said before anything is run.
+  readScripted(text, { name: '', stages: {} }, options, []);
+  const outline = outlineOf(text, source);
+  for (const scenario of scenarios ?? []) refuseUnknown(scenario, outline);
+  const covered = new Covered(outline.layout);
+  const simulate = async (scenario: Scenario): Promise<SimulatedRun> => {
+    const path: StageEnding[] = [];
+    const { graph, script } = readScripted(text, scenario, options, path);
+    const input = { ...options.input, ...scenario.input };
+    const run = await runScenario(graph, { ...scenario, input }, script, path);
+    covered.add(path);
+    return run;
+  };
+  const runs: SimulatedRun[] = [];
+  if (scenarios === undefined) await explore(outline, simulate, options.runsMax ?? runsMaxDefault, covered, runs);
+  else for (const scenario of scenarios) runs.push(await simulate(scenario));
+  return { runs, coverage: coverageOf(outline.pipeline, covered, outline.placeOf) };
+}
+
+function readScripted(
+  text: string,
+  scenario: Scenario,
+  { types = [], transforms = [], source }: SimulateOptions,
+  path: StageEnding[],
+) {
+  const script = scriptStages(scenario, types);
+  const { graph } = readDot(text, {
+    handlers: script.handlers,
+    transforms,
+    watch: (ending) => void path.push(ending),
+    ...(source !== undefined && { source }),
+  });
+  return { graph, script };
+}
+
+function refuseUnknown({ name, stages }: Scenario, { pipeline }: Outline): void {
+  for (const id of Object.keys(stages)) {
+    const stage = pipeline.stages.get(id);
+    if (stage !== undefined && isScripted(stage.type)) continue;
+    const guess = nearest(id, pipeline.stages.keys());
+    throw new CairnError('USAGE_INVALID', {
+      reason:
+        stage === undefined
+          ? `the scenario ${name} names ${id}, which is no stage of ${pipeline.name}`
+          : `the scenario ${name} says how ${id} ends, a ${stage.type} stage, which ends as those before it did`,
+      ...(stage === undefined && guess !== undefined && { hint: `Did you mean ${guess}?` }),
+    });
+  }
+}
+
+/** Runs in which all succeeds first, and from each run those that it suggests, each aim once; those that come to nothing new are left out. */
+async function explore(
+  { pipeline, layout }: Outline,
+  simulate: (scenario: Scenario) => Promise<SimulatedRun>,
+  runsMax: number,
+  covered: Covered,
+  runs: SimulatedRun[],
+): Promise<void> {
+  const ideas: Idea[] = [{ aim: 'all succeed', scenario: { name: 'all succeed', stages: {} } }];
+  const tried = new Set<string>();
+  for (let count = 0; count < runsMax;) {
+    const idea = ideas.shift();
+    if (idea === undefined) return;
+    if (tried.has(idea.aim)) continue;
+    tried.add(idea.aim);
+    count += 1;
+    const before = covered.edges.size + covered.stages.size;
+    const run = await simulate(idea.scenario);
+    if (covered.edges.size + covered.stages.size > before || runs.length === 0) runs.push({ ...run, unused: [] });
+    const { path, waitsAt: stage } = run;
+    const open: readonly StageEnding[] =
+      stage === undefined ? [] : [{ stage, outcome: 'skipped', edge: undefined, to: undefined }];
+    ideas.push(...ideasFrom(pipeline, layout, idea.scenario, [...path, ...open]));
+  }
+}

@@ -1,0 +1,46 @@
+/** The command line as a process: pipelines before they run. */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test, vi } from 'vitest';
+import { openFolder } from '../../test/cli/cairn.ts';
+
+// Processes of a loaded machine start slowly.
+vi.setConfig({ testTimeout: 60_000 });
+
+const folder = openFolder();
+const write = (name: string, text: string): void => folder.write(name, text);
+write(
+  'p.dot',
+  'digraph p {\n graph [params="who"]\n start [shape=Mdiamond]\n exit [shape=Msquare]\n t [shape=parallelogram, tool_command="touch done.txt", retry_target=fix]\n fix [prompt=x]\n fix -> t\n start -> t -> exit\n}\n',
+);
+
+test('DOT20 a dry run does nothing, stores nothing, and tells the ways of several files and what they cover', () => {
+  write('one.yaml', 'name: at once\nstages: { t: success }\n');
+  write('two.json', '{ "scenarios": [{ "name": "mended", "stages": { "t": ["fail", "success"] } }] }');
+  const args = ['run', 'p.dot', '--dry-run', '--input', 'who=me', '--simulate', 'one.yaml', '--simulate', 'two.json'];
+  const { out, code } = folder.cairn(...args);
+  expect(code).toBe(0);
+  expect(out).toBe(
+    'at once: success\n  start -> t -> exit\nmended: partial_success\n  start -> t (fail) -> fix -> t -> exit\n\nstages: 4 of 4\nedges:  3 of 3\n',
+  );
+  expect(folder.json(...args)).toMatchObject({
+    runs: [{ name: 'at once', status: 'success' }, { path: [{}, { stage: 't', to: 'fix' }, {}, {}, {}] }],
+    coverage: { stages: { count: 4, missed: [] }, edges: { count: 3, missed: [] } },
+  });
+  expect(['done.txt', '.cairn'].map((name) => existsSync(join(folder.path, name)))).toEqual([false, false]);
+});
+
+test('DOT20 a dry run of something else, scenarios that cannot be read and inputs that are missing are refused with what to do', () => {
+  write('w.yaml', 'name: w\nblocks:\n  - id: a\n    type: Shell\n    inputs: { command: "true" }\n');
+  write('odd.yaml', 'stages: { nobody: fail }\n');
+  for (const [args, said] of [
+    [['w.yaml', '--dry-run'], 'a dry run is for workflows in DOT'],
+    [['p.dot', '--dry-run', '--input', 'who=me', '--simulate', 'odd.yaml'], 'names nobody, which is no stage of p'],
+    [['p.dot', '--simulate', 'gone.yaml'], 'cannot read gone.yaml'],
+    [['p.dot', '--dry-run'], 'who'],
+  ] as const) {
+    const { err, code } = folder.cairn('run', ...args);
+    expect(err).toContain(said);
+    expect(code).toBeGreaterThan(0);
+  }
+});

@@ -1,0 +1,56 @@
+/** Which stages and edges of a pipeline the runs of a simulation came to. */
+import type { Layout } from '../model/layout.ts';
+import type { Pipeline, PipelineEdge } from '../model/pipeline.ts';
+import type { StageEnding } from '../run/stage-parts.ts';
+
+export interface UncoveredEdge {
+  readonly from: string;
+  readonly to: string;
+  readonly label: string;
+  readonly condition: string;
+  /** `file:line:column`. */
+  readonly place: string;
+}
+
+export interface Coverage {
+  readonly stages: { readonly count: number; readonly missed: readonly string[] };
+  readonly edges: { readonly count: number; readonly missed: readonly UncoveredEdge[] };
+}
+
+/** What the runs so far came to. */
+export class Covered {
+  readonly #layout: Layout;
+  readonly stages: Set<string> = new Set();
+  readonly edges: Set<number> = new Set();
+
+  constructor(layout: Layout) {
+    this.#layout = layout;
+  }
+
+  /** @param endings - of one run */
+  add(endings: readonly StageEnding[]): void {
+    const ended = new Set(endings.map(({ stage }) => stage));
+    for (const { stage, edge } of endings) {
+      this.stages.add(stage);
+      if (edge !== undefined) this.edges.add(edge);
+      // Branches are begun rather than chosen.
+      const branches = this.#layout.branches.get(stage);
+      for (const { index, to } of branches === undefined ? [] : (this.#layout.outgoing.get(stage) ?? []))
+        if (to === branches?.join || ended.has(to)) this.edges.add(index);
+    }
+  }
+}
+
+export function coverageOf({ stages, edges }: Pipeline, covered: Covered, placeOf: (at: number) => string): Coverage {
+  const missed = ({ from, to, attributes, at }: PipelineEdge): UncoveredEdge => ({
+    from,
+    to,
+    label: attributes.text('label'),
+    condition: attributes.text('condition'),
+    place: placeOf(at),
+  });
+  return {
+    stages: { count: stages.size, missed: [...stages.keys()].filter((id) => !covered.stages.has(id)) },
+    edges: { count: edges.length, missed: edges.filter(({ index }) => !covered.edges.has(index)).map(missed) },
+  };
+}

@@ -1,0 +1,87 @@
+/** Makes scenarios that take ways which the ones before did not: each is a run so far, with another end of one of its stages. */
+import { parseCondition } from '../model/condition.ts';
+import { normalLabel, sayingOf } from '../model/labels.ts';
+import { retryTargets, type Layout } from '../model/layout.ts';
+import type { Pipeline, PipelineEdge } from '../model/pipeline.ts';
+import type { StageOutcome, StageStatus } from '../run/stage-outcome.ts';
+import type { StageEnding } from '../run/stage-parts.ts';
+import type { Scenario, ScriptedEnd } from './scenario.ts';
+import { isScripted } from './scripted-stages.ts';
+
+/** One more scenario, and what it is for: tried once. */
+export interface Idea {
+  readonly aim: string;
+  readonly scenario: Scenario;
+}
+
+/** What a run suggests to try: of each stage that it came to, every way out that it did not take, and a failure. */
+export function ideasFrom(
+  pipeline: Pipeline,
+  { outgoing }: Layout,
+  { stages: told }: Scenario,
+  endings: readonly StageEnding[],
+): readonly Idea[] {
+  const ideas: Idea[] = [];
+  const visits = new Map<string, number>();
+  for (const { stage: id, edge: taken } of endings) {
+    const visit = visits.get(id) ?? 0;
+    visits.set(id, visit + 1);
+    const stage = pipeline.stages.get(id);
+    if (stage === undefined || (!isScripted(stage.type) && stage.type !== 'conditional')) continue;
+    // A diamond passes on how the stage before it ended.
+    const actor = stage.type === 'conditional' ? actorBefore(pipeline, endings, id) : id;
+    if (actor === undefined) continue;
+    const before = (told[actor] ?? []).slice(0, visit);
+    // What comes round again succeeds, or is answered otherwise, so that the run can end.
+    const add = (aim: string, end: ScriptedEnd, after: readonly ScriptedEnd[] = [success]): void => {
+      const lead = [...before, ...Array.from({ length: visit - before.length }, () => success)];
+      ideas.push({ aim, scenario: { name: aim, stages: { ...told, [actor]: [...lead, end, ...after] } } });
+    };
+    const edges = outgoing.get(id) ?? [];
+    const isAsking = stage.type === 'wait.human';
+    for (const edge of edges) {
+      if (edge.index === taken) continue;
+      const others = isAsking ? edges.filter((other) => other !== edge).map((other) => endFor(other, stage.type)) : [];
+      add(`${edge.from} -> ${edge.to}${captionOf(edge)}`, endFor(edge, stage.type), isAsking ? others : [success]);
+    }
+    if (retryTargets(stage).length > 0 || stage.attributes.flag('goal_gate'))
+      add(`${id} fails`, { outcome: { status: 'fail', failureReason: `${id} fails` } });
+  }
+  return ideas;
+}
+
+const success: ScriptedEnd = { outcome: { status: 'success' } };
+
+function captionOf({ attributes }: PipelineEdge): string {
+  const text = attributes.text('condition') || attributes.text('label');
+  return text === '' ? '' : ` [${text}]`;
+}
+
+function actorBefore({ stages }: Pipeline, endings: readonly StageEnding[], diamond: string): string | undefined {
+  const index = endings.findIndex(({ stage }) => stage === diamond);
+  const before = endings.slice(0, index).findLast(({ stage }) => stages.get(stage)?.type !== 'conditional');
+  return before !== undefined && isScripted(stages.get(before.stage)?.type ?? 'start') ? before.stage : undefined;
+}
+
+/** What a stage must say for an edge to be taken, as far as one clause after another tells. */
+function endFor({ to, attributes }: PipelineEdge, type: string): ScriptedEnd {
+  const label = attributes.text('label');
+  if (type === 'wait.human') return { answer: label === '' ? to : sayingOf(label) };
+  let status: StageStatus = 'success';
+  let preferred = label;
+  const updates: Record<string, unknown> = {};
+  for (const { key, operator, value } of parseCondition(attributes.text('condition')).clauses ?? []) {
+    const isEqual = operator === '=';
+    if (key === 'outcome') status = isEqual ? (value as StageStatus) : value === 'success' ? 'fail' : 'success';
+    else if (key === 'preferred_label') preferred = isEqual ? value : normalLabel(value) === '' ? 'any' : '';
+    else updates[key.replace(/^context\./, '')] = isEqual ? value : operator === 'set' ? 'yes' : `not ${value}`;
+  }
+  const outcome: StageOutcome = {
+    status,
+    suggestedNextIds: [to],
+    ...(preferred !== '' && { preferredLabel: preferred }),
+    ...(Object.keys(updates).length > 0 && { contextUpdates: updates }),
+    ...(status === 'fail' && { failureReason: `it fails, to go to ${to}` }),
+  };
+  return { outcome };
+}

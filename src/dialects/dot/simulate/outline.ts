@@ -1,0 +1,19 @@
+/** A pipeline's stages and edges, for whoever compares runs with them. */
+import { layOut, type Layout } from '../model/layout.ts';
+import type { Pipeline } from '../model/pipeline.ts';
+import { readPipeline } from '../model/read-pipeline.ts';
+import { DotFaults } from '../text/faults.ts';
+import { parseDot } from '../text/parse-dot.ts';
+
+export interface Outline {
+  readonly pipeline: Pipeline;
+  readonly layout: Layout;
+  readonly placeOf: (at: number) => string;
+}
+
+/** What is wrong with the text is not said here. */
+export function outlineOf(text: string, source: string): Outline {
+  const faults = new DotFaults(text, source);
+  const pipeline = readPipeline(parseDot(text, faults), faults);
+  return { pipeline, layout: layOut(pipeline), placeOf: (at) => faults.placeOf(at) };
+}

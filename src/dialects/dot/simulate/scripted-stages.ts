@@ -1,0 +1,60 @@
+/** Handlers that end as a scenario says, in place of those that would reach outside. */
+import { NodeFailure } from '../../../graph/contracts/node-contract.ts';
+import { typeOfShape } from '../model/pipeline.ts';
+import type { StageHandler } from '../run/stage-parts.ts';
+import type { StageOutcome } from '../run/stage-outcome.ts';
+import type { Scenario, ScriptedEnd } from './scenario.ts';
+
+/** Types whose stages end as those around them say. */
+const derived: ReadonlySet<string> = new Set(['start', 'exit', 'conditional', 'parallel', 'parallel.fan_in']);
+
+/** Whether a scenario says how stages of a type end. */
+export function isScripted(type: string): boolean {
+  return !derived.has(type);
+}
+
+export interface ScriptedStages {
+  readonly handlers: Readonly<Record<string, StageHandler>>;
+  /** What is answered to a stage's next question. Undefined: the scenario says nothing of it; null: nobody answers in time. */
+  readonly nextAnswer: (stage: string) => string | null | undefined;
+  /** Stages with ends that no attempt came to. */
+  readonly unused: () => readonly string[];
+}
+
+/** @param types - of handlers of the user's own */
+export function scriptStages({ stages }: Scenario, types: readonly string[]): ScriptedStages {
+  const counts = new Map<string, number>();
+  const next = (stage: string): ScriptedEnd | undefined => {
+    const count = counts.get(stage) ?? 0;
+    counts.set(stage, count + 1);
+    const ends = stages[stage] ?? [];
+    return ends[count] ?? ends.at(-1);
+  };
+  const scripted: StageHandler = {
+    effect: 'read',
+    isIdempotent: () => true,
+    run: ({ parts: { stage } }) => outcomeOf(next(stage.id)),
+  };
+  const replaced = [...new Set([...Object.values(typeOfShape), ...types])].filter(
+    (type) => isScripted(type) && type !== 'wait.human',
+  );
+  return {
+    handlers: Object.fromEntries(replaced.map((type) => [type, scripted])),
+    nextAnswer: (stage) => {
+      const end = next(stage);
+      if (end === undefined || 'answer' in end) return end?.answer;
+      return 'outcome' in end ? (end.outcome.preferredLabel ?? null) : null;
+    },
+    unused: () =>
+      Object.entries(stages).flatMap(([stage, ends]) => ((counts.get(stage) ?? 0) < ends.length ? [stage] : [])),
+  };
+}
+
+function outcomeOf(end: ScriptedEnd | undefined): StageOutcome {
+  if (end === undefined) return { status: 'success' };
+  if ('outcome' in end) return end.outcome;
+  if ('error' in end) throw new NodeFailure(end.error, { code: 'SIMULATED', applied: 'ended' });
+  return end.answer === null
+    ? { status: 'fail', failureReason: 'nobody answers' }
+    : { status: 'success', preferredLabel: end.answer };
+}
