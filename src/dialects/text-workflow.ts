@@ -1,6 +1,6 @@
 /** A workflow read from a text, of whatever dialect: what every door knows of it. */
 import type { Graph, Violation } from '../graph/graph.ts';
-import type { JsonSchema } from '../graph/contracts/node-type.ts';
+import type { JsonSchema, PlannedTool } from '../graph/contracts/node-type.ts';
 
 export interface WorkflowInput {
   readonly name: string;
@@ -36,6 +36,8 @@ export interface WorkflowBlock {
   readonly asks: boolean;
   /** The workflow it runs, where that is written out. */
   readonly workflow: string | undefined;
+  /** What models may call that it lets work, as far as it is known before anything runs. Absent: nothing. */
+  readonly tools?: readonly PlannedTool[];
   /** Counted from 0. */
   readonly wave: number;
 }

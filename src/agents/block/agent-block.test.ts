@@ -1,10 +1,12 @@
 /** The `Agent` block: what a file may name as tools, what asks, and what is not granted. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { afterCrash, createBench, resumeToRest, runToRest } from '../../../test/engine-kit.ts';
 import { faultsOf, journal, read, types, type More } from '../../../test/yaml-kit.ts';
+import { systemClock } from '../../app/process/system-clock.ts';
+import { NodeFailure } from '../../graph/contracts/node-contract.ts';
 import type { RunResult } from '../../engine/api.ts';
 import type { Permissions } from '../../graph/permissions/permissions.ts';
 import type { TextWorkflow } from '../../dialects/text-workflow.ts';
@@ -34,9 +36,15 @@ interface Ran {
   readonly goOn: (answer: unknown) => Promise<RunResult>;
 }
 
-async function run(script: Script, inputs: object, given: More = {}): Promise<Ran> {
+/** @param options - of the engine */
+async function run(
+  script: Script,
+  inputs: object,
+  given: More = {},
+  options: Parameters<typeof createBench>[0] = {},
+): Promise<Ran> {
   const models = createScriptedModels(script);
-  const bench = createBench({ models });
+  const bench = createBench({ models, ...options });
   const compile = (): TextWorkflow => read(textOf(inputs), more(given));
   const result = await runToRest(bench.engine, compile().graph, {}, 'r');
   return {
@@ -108,6 +116,11 @@ test('B82 an agent of a text is held to the grants: the model, programs, hosts, 
   expect(refusal({ blocks: ['Shell'] }, { model: ['m'] })).toMatch(/--allow shell/u);
   expect(refusal({ blocks: ['ReadFiles'] }, { model: ['m'] })).toMatch(/--allow fs/u);
   expect(refusal({ blocks: ['ReadFiles'] }, { model: ['m'], fs: ['/x'] })).toBeUndefined();
+  expect(refusal({ fallbacks: ['n'] }, { model: ['m'] })).toMatch(/--allow model=n/u);
+  expect(refusal({ history: { messages_max: 9, summary: { model: 'n' } } }, { model: ['m'] })).toMatch(/model=n/u);
+  expect(refusal({ shell: true }, { model: ['m'] })).toMatch(/--allow shell/u);
+  expect(refusal({ files: '/y' }, { model: ['m'], fs: ['/x'] })).toMatch(/--allow fs=\/y/u);
+  expect(refusal({ files: '/x/y' }, { model: ['m'], fs: ['/x'] })).toBeUndefined();
 });
 
 test('B82 a model gets at no file outside the grants by a block, and is told so', async () => {
@@ -127,14 +140,134 @@ test('B82 a model gets at no file outside the grants by a block, and is told so'
   }
 });
 
+test('B80 mode, settings, history and fallbacks of the block are those of the agent', async () => {
+  const down = new NodeFailure('down', { code: 'MODEL_REFUSED', applied: 'no' });
+  const one = await run(
+    [down, '{ "calls": [{ "tool": "double", "arguments": { "n": 4 } }] }', 'It is four.', '{ "answer": "8" }'],
+    {
+      model: 'a',
+      fallbacks: ['b'],
+      mode: 'json',
+      temperature: 0,
+      max_tokens: 50,
+      history: { messages_max: 1, summary: { model: 'c', messages_kept: 1 } },
+      workflows: ['double'],
+    },
+  );
+  expect(said(one.result)).toEqual({ content: '8' });
+  expect(one.models.requests.map(({ model }) => model)).toEqual(['a', 'b', 'c', 'a']);
+  expect(one.models.requests[1]).toMatchObject({ temperature: 0, tokensMax: 50, schema: expect.anything() });
+  expect(one.models.requests[1]?.tools).toBeUndefined();
+});
+
+test('B80 a budget of the block bounds tokens and seconds of its agent', async () => {
+  const text = (amount: number): string =>
+    textOf({ workflows: ['double'] }).replace(
+      '    inputs:',
+      `    budget: { tokens: ${amount} }\n    on_budget: fail\n    inputs:`,
+    );
+  const spend = async (amount: number): Promise<unknown> => {
+    const usage = { inputTokens: 50, outputTokens: 50 };
+    const models = createScriptedModels([{ calls: [{ tool: 'double', input: { n: 1 } }], usage }, 'Done.']);
+    const { graph } = read(text(amount), more());
+    const { status, error } = await runToRest(createBench({ models }).engine, graph, {}, 'r');
+    return [status, (error?.cause as { readonly code?: unknown } | undefined)?.code];
+  };
+  expect(await spend(1_000)).toEqual(['completed', undefined]);
+  expect(await spend(99)).toEqual(['failed', 'BUDGET_EXCEEDED']);
+});
+
+test('B84 files of a folder: the model reads them, and writing asks unless it is allowed; a shell runs there', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'cairn-agent-'));
+  try {
+    writeFileSync(join(folder, 'a.txt'), 'inside');
+    const calls: Script = [
+      {
+        calls: [
+          { tool: 'read_file', input: { path: 'a.txt' } },
+          { tool: 'shell', input: { command: ['cat', 'a.txt'] } },
+          { tool: 'write_file', input: { path: 'b.txt', content: 'new' } },
+        ],
+      },
+      'Done.',
+    ];
+    // A program takes time of this machine.
+    const one = await run(
+      calls,
+      { model: 'm', files: folder, shell: true, allow: ['shell'] },
+      {},
+      { clock: systemClock },
+    );
+    expect(one.result.waits.map(({ metadata }) => (metadata as { readonly tool: string }).tool)).toEqual([
+      'write_file',
+    ]);
+    expect(existsSync(join(folder, 'b.txt'))).toBe(false);
+    const done = await one.goOn('approve');
+    expect(done.status).toBe('completed');
+    expect(readFileSync(join(folder, 'b.txt'), 'utf8')).toBe('new');
+    expect(one.models.requests[1]?.messages.at(-1)?.content).toMatchObject([
+      { output: 'inside' },
+      { output: expect.objectContaining({ stdout: 'inside' }) },
+      {},
+    ]);
+    const reading = await run(['Done.'], { model: 'm', files: folder, files_read_only: true });
+    expect(reading.models.requests[0]?.tools?.map(({ name }) => name)).toEqual([
+      'list_files',
+      'search_files',
+      'read_file',
+      'ask_person',
+    ]);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
+
+test('B85 a plan names what the model may call, of which class each is, and before which a person is asked', () => {
+  const { blocks } = read(
+    textOf({
+      workflows: ['double', 'act'],
+      blocks: ['Note', 'Effect'],
+      files: 'docs',
+      shell: true,
+      servers: [{ server: 's', command: 'x' }],
+      allow: ['Effect'],
+    }),
+    more(),
+  );
+  const shown = blocks[0]?.tools?.map(({ name, effect, asks }) => `${name} ${effect}${asks ? ' asks' : ''}`);
+  expect(shown).toEqual([
+    'double pure',
+    'act write asks',
+    'Note pure',
+    'Effect write',
+    'list_files read',
+    'search_files read',
+    'read_file read',
+    'write_file write asks',
+    'edit_file write asks',
+    'shell external asks',
+    's__* external asks',
+    'ask_person human asks',
+  ]);
+});
+
 test('B83 what an agent cannot use is a fault of the file, with what there is', () => {
   expect(faultsOf(textOf({ workflows: ['doubel'] }), more())).toEqual([
     expect.stringMatching(/there is no workflow doubel \| did you mean double\?/u),
   ]);
   expect(faultsOf(textOf({ blocks: ['Shel'] }), more())).toEqual([expect.stringMatching(/there is no block Shel \|/u)]);
-  expect(faultsOf(textOf({ blocks: ['Ask'] }), more())).toEqual([expect.stringMatching(/Ask asks, and is no tool/u)]);
+  expect(faultsOf(textOf({ blocks: ['Ask'] }), more())).toEqual([
+    expect.stringMatching(/Ask asks or has steps of its own, and is no tool/u),
+  ]);
   expect(faultsOf(textOf({ servers: [{ server: 's' }] }), more())).toEqual([
     expect.stringMatching(/s needs a command, or a url/u),
   ]);
   expect(faultsOf(textOf({ max_loops: 0 }), more())).toHaveLength(1);
+  expect(faultsOf(textOf({ mode: 'yell' }), more())).toEqual([expect.stringMatching(/mode/u)]);
+  expect(faultsOf(textOf({ history: { summary: true } }), more())).toEqual([
+    expect.stringMatching(/summary needs messagesMax or tokensMax/u),
+  ]);
+  expect(faultsOf(textOf({ allow: ['shell', 'Effect'], blocks: ['Effect'] }), more())).toEqual([
+    expect.stringMatching(/allow names shell, which is none of its tools \| there are: Effect, ask_person/u),
+  ]);
 });

@@ -1,8 +1,27 @@
 /** The `Agent` block: an agent written in a file. Its tools are those that the file names, within the permissions of the process. */
 import type { InputFault, Inputs, Need, NodeType } from '../../graph/contracts/node-type.ts';
 import { fieldsOf, optionFaults, outputField, readText, textField } from '../../nodes/blocks/fields.ts';
-import { schemaDefect } from '../../schema/json-schema.ts';
-import { listOf, maxLoops, schemaOf, serversOf } from './agent-inputs.ts';
+import { pathNeeds } from '../../nodes/file/local-path.ts';
+import { isPlainObject } from '../../state/values/plain.ts';
+import { historyFault } from '../history/history-limit.ts';
+import {
+  callOptions,
+  historyField,
+  historyOf,
+  isReadOnly,
+  listOf,
+  maxLoops,
+  mode,
+  modelField,
+  schemaField,
+  serversOf,
+  showsImages,
+  usesShell,
+} from './agent-inputs.ts';
+import { checkSchema } from './check-schema.ts';
+import { plannedTools } from './planned-tools.ts';
+
+const options = [maxLoops, mode, usesShell, isReadOnly, showsImages, ...callOptions];
 
 const names = (description: string): NodeType['inputs'][string] => ({
   schema: { type: 'array', uniqueItems: true, items: { type: 'string', minLength: 1 } },
@@ -19,9 +38,8 @@ export function agentBlock(nodeTypes: readonly NodeType[]): NodeType {
     inputs: {
       prompt: textField('What it is asked.', { isRequired: true }),
       instructions: textField('Who it is and what it is to do.'),
-      model: textField('A model as `provider:name`, or by the name that the configuration gives it.', {
-        default: 'default',
-      }),
+      model: modelField,
+      fallbacks: names('Models that are asked in turn where the ones before give no answer.'),
       workflows: names('Workflows that it may run, by name.'),
       blocks: names('Blocks that it may run, by type, such as ReadFiles; with what the process grants.'),
       servers: {
@@ -37,11 +55,10 @@ export function agentBlock(nodeTypes: readonly NodeType[]): NodeType {
         description: 'Whether it may ask a person.',
       },
       allow: names('Tools that act on the world and are called without asking a person first.'),
-      output_schema: {
-        schema: { type: ['object', 'string'] },
-        description: 'The JSON Schema that the answer must fit, or its text.',
-      },
-      ...fieldsOf([maxLoops]),
+      files: textField('A folder whose files it may list, search, read, write and edit; writing asks first.'),
+      history: historyField,
+      output_schema: schemaField('The JSON Schema that the answer must fit, or its text.'),
+      ...fieldsOf(options),
     },
     outputs: {
       response: { schema: {}, description: 'The value that fits the schema, or without one `{ content }`.' },
@@ -50,6 +67,7 @@ export function agentBlock(nodeTypes: readonly NodeType[]): NodeType {
     // The agent may ask a person. The effect class tells readers of the plan.
     effect: 'human',
     calls: ({ workflows }) => listOf(workflows),
+    tools: (literals, workflow) => plannedTools(blocks, literals, workflow),
     needs: (inputs, pending = []) => needsOf(blocks, inputs, pending),
     check: (inputs) => faultsOf(blocks, inputs),
     run: async (ctx) => {
@@ -66,6 +84,10 @@ function needsOf(blocks: ReadonlyMap<string, NodeType>, inputs: Inputs, pending:
   const servers = pending.includes('servers') ? [] : serversOf(inputs);
   return [
     { kind: 'model', name: model },
+    ...listOf(inputs['fallbacks']).map((name): Need => ({ kind: 'model', name })),
+    ...summaryNeeds(inputs),
+    ...(inputs['files'] === undefined && !pending.includes('files') ? [] : pathNeeds(inputs['files'])),
+    ...(usesShell.read(inputs) ? [{ kind: 'shell' } as const] : []),
     ...servers.map(({ config }): Need =>
       'url' in config ? { kind: 'net', host: new URL(config.url).host } : { kind: 'shell' },
     ),
@@ -76,19 +98,35 @@ function needsOf(blocks: ReadonlyMap<string, NodeType>, inputs: Inputs, pending:
   ];
 }
 
+/** A model of its own that tells older messages in short. */
+function summaryNeeds({ history }: Inputs): readonly Need[] {
+  const { summary } = (history ?? {}) as { readonly summary?: unknown };
+  return isPlainObject(summary) && typeof summary['model'] === 'string'
+    ? [{ kind: 'model', name: summary['model'] }]
+    : [];
+}
+
+/** A call of a block is one step. */
+function isTool({ effect, isComposed }: NodeType): boolean {
+  return effect !== 'human' && isComposed !== true;
+}
+
 function faultsOf(blocks: ReadonlyMap<string, NodeType>, inputs: Inputs): readonly InputFault[] {
-  const faults = [...optionFaults([maxLoops], inputs)];
+  const faults = [...optionFaults(options, inputs)];
+  if (faults.length === 0) faults.push(...allowFaults(blocks, inputs));
   for (const name of listOf(inputs['blocks'])) {
     const type = blocks.get(name);
-    if (type === undefined || type.effect === 'human') {
-      const known = [...blocks.values()].filter(({ effect }) => effect !== 'human').map((one) => one.name);
-      const message = type === undefined ? `there is no block ${name}` : `${name} asks, and is no tool`;
+    if (type === undefined || !isTool(type)) {
+      const known = [...blocks.values()].filter(isTool).map((one) => one.name);
+      const message =
+        type === undefined ? `there is no block ${name}` : `${name} asks or has steps of its own, and is no tool`;
       faults.push({ input: 'blocks', message, fix: `there are: ${known.join(', ')}` });
     }
   }
   for (const [input, read] of [
     ['servers', () => serversOf(inputs)],
-    ['output_schema', () => checkSchema(inputs)],
+    ['output_schema', () => checkSchema(inputs, 'output_schema')],
+    ['history', () => checkHistory(inputs)],
   ] as const)
     try {
       read();
@@ -98,8 +136,20 @@ function faultsOf(blocks: ReadonlyMap<string, NodeType>, inputs: Inputs): readon
   return faults;
 }
 
-function checkSchema(inputs: Inputs): void {
-  const schema = schemaOf(inputs);
-  const defect = schema === undefined ? undefined : schemaDefect(schema);
-  if (defect !== undefined) throw new Error(defect);
+function checkHistory(inputs: Inputs): void {
+  const fault = historyFault(historyOf(inputs));
+  if (fault !== undefined) throw new Error(fault);
+}
+
+/** A name in `allow` that is no tool would allow nothing, and nobody would know. */
+function allowFaults(blocks: ReadonlyMap<string, NodeType>, inputs: Inputs): readonly InputFault[] {
+  if (inputs['allow'] === undefined) return [];
+  const { servers: _, ...own } = inputs;
+  const known = plannedTools(blocks, own, () => undefined).map(({ name }) => name);
+  const unknown = listOf(inputs['allow']).filter((name) => !known.includes(name));
+  return unknown.map((name) => ({
+    input: 'allow',
+    message: `allow names ${name}, which is none of its tools`,
+    fix: `there are: ${known.join(', ') || 'none'}; tools of a server are allowed by its own \`allow\``,
+  }));
 }

@@ -1,5 +1,5 @@
 /** Makes a block a tool for a model. The block's inputs are the tool's arguments, and it has the permissions of the process, no more. */
-import { NodeFailure, type NodeContext } from '../../graph/contracts/node-contract.ts';
+import { NodeFailure, type EffectClass, type NodeContext } from '../../graph/contracts/node-contract.ts';
 import type { CommandText, Inputs, JsonSchema, NodeType, TypedNodeContext } from '../../graph/contracts/node-type.ts';
 import type { FunctionTool } from '../agent-tool.ts';
 
@@ -19,13 +19,18 @@ export function argumentsOf({ inputs }: NodeType): JsonSchema {
   };
 }
 
+/** The effect class that a block has when its inputs are not known. */
+export function effectOfBlock({ effect }: NodeType): EffectClass {
+  return typeof effect === 'function' ? effect({}) : effect;
+}
+
 /** Makes the tool. Each call is one step, of the effect class that the block has when its inputs are not known. */
 export function blockTool(type: NodeType, ctx: TypedNodeContext): FunctionTool {
-  const { effect, isIdempotent = false } = type;
+  const { isIdempotent = false } = type;
   return {
     description: type.description,
     input: argumentsOf(type),
-    effect: typeof effect === 'function' ? effect({}) : effect,
+    effect: effectOfBlock(type),
     idempotent: typeof isIdempotent === 'function' ? isIdempotent({}) : isIdempotent,
     run: (args, { idempotencyKey, attempt, signal }) => {
       const given = withCommands(type, args as Inputs);

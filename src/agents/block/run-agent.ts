@@ -1,31 +1,59 @@
 /** Runs an `Agent` block: builds the agent that its inputs describe, and runs it. */
 import { CairnError } from '../../errors.ts';
+import { Outcome } from '../../graph/contracts/node-contract.ts';
 import type { NodeType, TypedNodeContext } from '../../graph/contracts/node-type.ts';
 import { readText, requireText } from '../../nodes/blocks/fields.ts';
 import { agent, type AgentConfig } from '../agent.ts';
 import type { AgentTool } from '../agent-tool.ts';
+import { localFiles } from '../files/local-files.ts';
 import { askPerson } from '../people/ask-person.ts';
-import { listOf, maxLoops, schemaOf, serversOf } from './agent-inputs.ts';
+import { shellTool } from '../shell/shell-tool.ts';
+import {
+  historyOf,
+  isReadOnly,
+  listOf,
+  maxLoops,
+  mode,
+  schemaOf,
+  serversOf,
+  settingsOf,
+  showsImages,
+  usesShell,
+} from './agent-inputs.ts';
 import { blockTool } from './block-tool.ts';
+import { workflowToolName } from './planned-tools.ts';
+
+/** Units that its block, its workflow or its run may have a budget of; how much is theirs to say. */
+const counted = { tokens: 0, seconds: 0 };
 
 /** Runs the block. @returns its output fields */
 export async function runAgent(blocks: ReadonlyMap<string, NodeType>, ctx: TypedNodeContext): Promise<unknown> {
   const config = configOf(blocks, ctx);
-  const answer: unknown = await agent(config).implementation.run(ctx);
+  const given: unknown = await agent(config).implementation.run(ctx);
+  // Files of a folder leave nothing in the state.
+  const answer = given instanceof Outcome ? given.parts.output : given;
   return { response: config.output === undefined ? { content: answer } : answer, success: true };
 }
 
 function configOf(blocks: ReadonlyMap<string, NodeType>, ctx: TypedNodeContext): AgentConfig {
   const { inputs } = ctx;
   const instructions = readText(inputs, 'instructions');
-  const output = schemaOf(inputs);
+  const output = schemaOf(inputs, 'output_schema');
+  const root = readText(inputs, 'files');
   return {
-    model: readText(inputs, 'model') ?? 'default',
+    model: [readText(inputs, 'model') ?? 'default', ...listOf(inputs['fallbacks'])],
     prompt: requireText(inputs, 'prompt'),
     tools: toolsOf(blocks, ctx),
     servers: serversOf(inputs),
     allow: listOf(inputs['allow']),
     maxLoops: maxLoops.read(inputs),
+    mode: mode.read(inputs),
+    history: historyOf(inputs),
+    settings: settingsOf(inputs),
+    budget: counted,
+    ...(root !== undefined && {
+      files: localFiles({ root, isReadOnly: isReadOnly.read(inputs), showsImages: showsImages.read(inputs) }),
+    }),
     ...(instructions !== undefined && { instructions }),
     ...(output !== undefined && { output }),
   };
@@ -39,10 +67,11 @@ function toolsOf(blocks: ReadonlyMap<string, NodeType>, ctx: TypedNodeContext): 
     tools.set(name, tool);
   };
   for (const name of listOf(workflows)) {
-    const known = name.replaceAll(/[^A-Za-z0-9_-]/gu, '_');
+    const known = workflowToolName(name);
     add(known, workflowTool(name, !listOf(allow).includes(known), ctx));
   }
   for (const name of listOf(named)) add(name, blockTool(blocks.get(name) as NodeType, ctx));
+  if (usesShell.read(ctx.inputs)) add('shell', shellTool({ cwd: readText(ctx.inputs, 'files') ?? '.' }));
   if (asksPerson === true) add('ask_person', askPerson());
   return Object.fromEntries(tools);
 }
@@ -50,7 +79,8 @@ function toolsOf(blocks: ReadonlyMap<string, NodeType>, ctx: TypedNodeContext): 
 /** Makes a workflow a tool. Like any tool, it asks a person first if it acts on the world. */
 function workflowTool(name: string, asksIfActing: boolean, { workflow }: TypedNodeContext): AgentTool {
   if (workflow === undefined) throw new CairnError('WORKFLOW_NOT_FOUND', { name });
-  const { graph, description, inputSchema, resultNode, isActing } = workflow(name);
+  const { graph, description, inputSchema, resultNode, effect } = workflow(name);
+  const isActing = effect === 'write' || effect === 'external';
   return {
     description: description ?? `Runs the workflow ${name}.`,
     input: inputSchema,

@@ -21,16 +21,18 @@ export interface FileDialects extends TextReader, Pick<Dialect, 'convertWorkflow
 
 /** @throws CONFIG_INVALID a grant that cannot be read */
 export async function loadFileDialects(config: FoundConfig, allow: readonly string[]): Promise<FileDialects> {
-  const [dialect, dot, { createNodeTypes }, { agentBlock }] = await Promise.all([
+  const [dialect, dot, { createNodeTypes }, { agentBlock }, { judgeBlock }] = await Promise.all([
     import('../../dialects/yaml/index.ts'),
     import('../../dialects/dot/index.ts'),
     import('../../nodes/blocks/index.ts'),
     import('../../agents/block/agent-block.ts'),
+    import('../../agents/block/judge-block.ts'),
   ]);
   const { checkpoint, redact, nodeTypes: own = [] } = config;
   const ownNames = new Set(own.map(({ name }) => name));
   // A block of the user's own stands before the built-in one of its name.
-  const working = [...createNodeTypes().filter(({ name }) => !ownNames.has(name)), ...own];
+  const builtIn = [...createNodeTypes(), judgeBlock];
+  const working = [...builtIn.filter(({ name }) => !ownNames.has(name)), ...own];
   const nodeTypes = ownNames.has('Agent') ? working : [...working, agentBlock(working)];
   const { permissions, inline } = parsePermissions(allow);
   return {

@@ -30,7 +30,7 @@ function describeAttempts({ attempts, effect, isIdempotent }: Block): string | u
 
 /** What there is to say of a block beside its type, a sentence each. */
 function describeBlock(block: Block): readonly string[] {
-  const { description, dependsOn, condition, forEach, workflow } = block;
+  const { description, dependsOn, condition, forEach, workflow, tools = [] } = block;
   const attempts = describeAttempts(block);
   const names = dependsOn.map(({ block, isRequired }) => (isRequired ? block : `${block} (however it ends)`));
   return [
@@ -40,6 +40,10 @@ function describeBlock(block: Block): readonly string[] {
     ...(forEach === undefined ? [] : [`for each of ${printable(forEach)}`]),
     ...(attempts === undefined ? [] : [attempts]),
     ...(workflow === undefined ? [] : [`runs workflow ${printable(workflow)}`]),
+    ...tools.map(
+      ({ name, effect, asks }) =>
+        `tool ${printable(name)}, ${effect === 'human' ? 'asks a person' : `${effect}${asks ? ', asks a person first' : ''}`}`,
+    ),
   ];
 }
 

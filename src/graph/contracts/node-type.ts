@@ -81,8 +81,17 @@ export interface CallableWorkflow {
   readonly inputSchema: JsonSchema;
   /** Id of the node whose output is the workflow's result. */
   readonly resultNode: string;
-  /** Whether a node of it, or of a workflow that it runs, acts on the world. */
-  readonly isActing: boolean;
+  /** The strongest effect class of its nodes and of the workflows that it runs. Questions to people do not count. */
+  readonly effect: EffectClass;
+}
+
+/** A tool that a node lets a model call, as far as it is known before the run. */
+export interface PlannedTool {
+  /** The name that the model uses. `server__*` stands for the tools of an MCP server, which are not known before the run. */
+  readonly name: string;
+  readonly effect: EffectClass;
+  /** Whether a call asks a person: before it acts, or because that is what the tool does. */
+  readonly asks: boolean;
 }
 
 /** The context of a node type's code: a node's context with the resolved inputs. */
@@ -125,6 +134,16 @@ export interface NodeType {
   readonly needs?: (inputs: Inputs, pending?: readonly string[]) => readonly Need[];
   /** Names of the workflows that the node may run, by its inputs as written: they must be known when the file is loaded. Default: none. */
   readonly calls?: (inputs: Inputs) => readonly string[];
+  /**
+   * The tools that the node lets models call, by the inputs that are written out. Default: none.
+   * @param workflow - returns a workflow that the node may run, or undefined if it is not there or is still being read
+   */
+  readonly tools?: (
+    literals: Inputs,
+    workflow: (name: string) => CallableWorkflow | undefined,
+  ) => readonly PlannedTool[];
+  /** Whether its function has steps of its own, so that it cannot run as a single step for each item. Class `human` implies it. Default false. */
+  readonly isComposed?: boolean;
   /**
    * Faults of the inputs that the field schemas cannot express (`give path or patterns, not both`), by input name. Called at load and
    * before each attempt.

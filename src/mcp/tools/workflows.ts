@@ -99,18 +99,21 @@ function showOutputs({ outputs }: WorkflowDescription): object {
 }
 
 function showBlocks({ blocks }: WorkflowDescription): readonly object[] {
-  return blocks.map(({ id, type, description, dependsOn, condition, forEach, effect, asks, workflow, wave }) => ({
-    id,
-    type,
-    ...(description !== undefined && { description }),
-    depends_on: dependsOn.map(({ block }) => block),
-    ...(condition !== undefined && { condition }),
-    ...(forEach !== undefined && { for_each: forEach }),
-    effect,
-    asks,
-    ...(workflow !== undefined && { workflow }),
-    wave,
-  }));
+  return blocks.map(
+    ({ id, type, description, dependsOn, condition, forEach, effect, asks, workflow, tools, wave }) => ({
+      id,
+      type,
+      ...(description !== undefined && { description }),
+      depends_on: dependsOn.map(({ block }) => block),
+      ...(condition !== undefined && { condition }),
+      ...(forEach !== undefined && { for_each: forEach }),
+      effect,
+      asks,
+      ...(workflow !== undefined && { workflow }),
+      ...(tools !== undefined && { tools }),
+      wave,
+    }),
+  );
 }
 
 export const getWorkflowInfo: Tool<{ readonly workflow: string }> = {
@@ -171,6 +174,10 @@ export const validateWorkflow: Tool<{ readonly workflow_yaml: string }> = {
       errors: { type: 'array', items: violationSchema },
       warnings: { type: 'array', items: violationSchema },
       block_types_used: { type: 'array', items: { type: 'string' } },
+      agent_tools: {
+        type: 'object',
+        description: 'What models may call, by the block that lets them: name, effect, and whether a person is asked.',
+      },
       name: { type: 'string' },
     },
     required: ['valid', 'errors', 'warnings', 'block_types_used'],
@@ -179,11 +186,15 @@ export const validateWorkflow: Tool<{ readonly workflow_yaml: string }> = {
   async run({ context }, { workflow_yaml: yaml }) {
     const { isValid, workflow, violations } = await perform(checkWorkflow, context, { text: yaml });
     const types = new Set(workflow?.blocks.map(({ type }) => type));
+    const tools = (workflow?.blocks ?? []).flatMap(({ id, tools }) =>
+      tools === undefined ? [] : [[id, tools] as const],
+    );
     const content = {
       valid: isValid,
       errors: violations.filter(({ severity }) => severity === 'error').map(showViolation),
       warnings: violations.filter(({ severity }) => severity !== 'error').map(showViolation),
       block_types_used: [...types].sort(),
+      ...(tools.length > 0 && { agent_tools: Object.fromEntries(tools) }),
       ...(workflow !== undefined && { name: workflow.name }),
     };
     return { content };

@@ -1,7 +1,7 @@
 /** From a block of a file to the node of a graph. */
 import type { NodeDefinition } from '../../../graph/graph.ts';
 import type { EffectClass, NodeImplementation } from '../../../graph/contracts/node-contract.ts';
-import type { NodeType } from '../../../graph/contracts/node-type.ts';
+import type { CallableWorkflow, NodeType, PlannedTool } from '../../../graph/contracts/node-type.ts';
 import { blockImplementation } from '../run/block-node.ts';
 import { scopeOfState, type BlockParts, type LinkedWorkflow, type WorkflowParts } from '../run/block-parts.ts';
 import { callImplementation } from '../run/call-node.ts';
@@ -23,6 +23,8 @@ export interface BlockSurroundings {
   readonly outerReader: TemplateReader;
   readonly workflow: WorkflowParts;
   readonly call: LinkedWorkflow | undefined;
+  /** The workflows that blocks may choose among, by name. */
+  readonly callable: (name: string) => CallableWorkflow | undefined;
   /** A workflow that it finds in the run may be one that called this one. */
   readonly isRecursive: boolean;
   readonly place: string;
@@ -34,6 +36,8 @@ export interface CompiledBlock {
   readonly effect: EffectClass;
   /** A repetition under its key has no second effect. */
   readonly isIdempotent: boolean;
+  /** What models may call that it lets work. Asked of a block without faults. */
+  readonly tools: () => readonly PlannedTool[];
 }
 
 /** Reads the texts of a block, checks all that can be known of it, and makes its node. Every fault is reported. */
@@ -58,6 +62,7 @@ export function compileBlock(file: BlockFile, type: NodeType, around: BlockSurro
     node: defineNode(parts, effect, timeoutMs, around.place),
     effect,
     isIdempotent: isIdempotent(parts, effect),
+    tools: () => type.tools?.(inputs.literals, around.callable) ?? [],
   };
 }
 
@@ -105,14 +110,19 @@ function readOver(faults: Faults, reader: TemplateReader, file: BlockFile): Temp
 
 function effectOf({ file, type, inputs }: BlockParts): EffectClass {
   const ofType = typeof type.effect === 'function' ? type.effect(inputs.literals) : type.effect;
-  return ofType === 'human' || isCall(type) ? ofType : (file.effect ?? ofType);
+  return isFixed(type, ofType) ? ofType : (file.effect ?? ofType);
+}
+
+/** What it asks, runs, or has as steps says what recovery may do with it. */
+function isFixed(type: NodeType, effect: EffectClass): boolean {
+  return effect === 'human' || isCall(type) || type.isComposed === true;
 }
 
 /** What is said of an effect must say something (G9). */
 function checkEffect(faults: Faults, { file, type }: BlockParts, effect: EffectClass): void {
   const refuse = (field: string, message: string, fix: string): void =>
     faults.add([...file.at, field], { rule: 'Y5', atKey: true, message, fix });
-  if (file.effect !== undefined && (effect === 'human' || isCall(type)))
+  if (file.effect !== undefined && isFixed(type, effect))
     refuse('effect', `the effect of ${type.name} is that of what it asks or runs`, 'remove it');
   if (effect === 'write' || effect === 'external') {
     if (

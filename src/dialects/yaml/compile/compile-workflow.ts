@@ -11,7 +11,7 @@ import {
   type Violation,
 } from '../../../graph/graph.ts';
 import { nearest } from '../../../graph/nearest.ts';
-import type { NodeType } from '../../../graph/contracts/node-type.ts';
+import type { CallableWorkflow, NodeType } from '../../../graph/contracts/node-type.ts';
 import { translateDocument } from '../braces/translate-document.ts';
 import { orderBlocks, type BlockOrder } from './block-order.ts';
 import { callableOf } from '../run/callable-workflow.ts';
@@ -84,7 +84,7 @@ function compileDocument(document: YamlDocument, found: readonly Violation[], ar
   around.onRead(file);
   const order = orderBlocks(faults, file.blocks);
   const inputs = inputsOf(faults, file, around.types);
-  const children = linkChildren(faults, order, around);
+  const { children, callable } = linkChildren(faults, order, around);
   const workflow: WorkflowParts = {
     name: file.name,
     shapes: new Map(
@@ -113,6 +113,7 @@ function compileDocument(document: YamlDocument, found: readonly Violation[], ar
       outerReader,
       workflow,
       call: child === undefined ? undefined : linked(child),
+      callable: (name) => callable.get(name),
       isRecursive: !isComputed(block) || order.isSkippable(block.id),
       place: document.placeOf(block.at),
     });
@@ -165,13 +166,23 @@ function inputsOf(faults: Faults, file: WorkflowFile, types: ReadonlyMap<string,
   }));
 }
 
-function linkChildren(faults: Faults, order: BlockOrder, around: Surroundings): ReadonlyMap<string, TextWorkflow> {
+interface Linked {
+  /** By the block that runs it. */
+  readonly children: ReadonlyMap<string, TextWorkflow>;
+  /** Those that blocks may choose among, by name. */
+  readonly callable: ReadonlyMap<string, CallableWorkflow>;
+}
+
+function linkChildren(faults: Faults, order: BlockOrder, around: Surroundings): Linked {
   const children = new Map<string, TextWorkflow>();
+  const callable = new Map<string, CallableWorkflow>();
   for (const block of order.blocks.values()) {
     const type = around.types.get(block.type);
     // Whoever chooses among them need not run any.
-    for (const called of type?.calls?.(block.inputs) ?? [])
-      around.linkLiteral(called, faults, { block, isSkippable: true, input: 'workflows' });
+    for (const called of type?.calls?.(block.inputs) ?? []) {
+      const found = around.linkLiteral(called, faults, { block, isSkippable: true, input: 'workflows' });
+      if (found !== undefined) callable.set(called, callableOf(linked(found)));
+    }
     const name = block.inputs['workflow'];
     if (!isCall(type) || typeof name !== 'string') continue;
     if (isComputed(block)) {
@@ -181,7 +192,7 @@ function linkChildren(faults: Faults, order: BlockOrder, around: Surroundings): 
     const child = around.linkLiteral(name, faults, { block, isSkippable: order.isSkippable(block.id) });
     if (child !== undefined) children.set(block.id, child);
   }
-  return children;
+  return { children, callable };
 }
 
 /** Whether the name of the workflow that a block runs is computed. */

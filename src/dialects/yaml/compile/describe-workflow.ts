@@ -50,10 +50,11 @@ export function describeWorkflow(file: WorkflowFile, graph: Graph, parts: Parts)
 
 function describeBlock(
   file: BlockFile,
-  { effect, isIdempotent }: CompiledBlock,
+  { effect, isIdempotent, tools: toolsOf }: CompiledBlock,
   child: TextWorkflow | undefined,
   wave: number,
 ): WorkflowBlock {
+  const tools = toolsOf();
   return {
     id: file.id,
     type: file.type,
@@ -66,6 +67,7 @@ function describeBlock(
     isIdempotent,
     asks: effect === 'human' || (child?.blocks.some(({ asks }) => asks) ?? false),
     workflow: child?.name,
+    ...(tools.length > 0 && { tools }),
     wave,
   };
 }

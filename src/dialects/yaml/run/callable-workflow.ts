@@ -1,4 +1,5 @@
 /** A workflow as the code of a block is handed it that may run several. */
+import type { EffectClass } from '../../../graph/contracts/node-contract.ts';
 import type { CallableWorkflow } from '../../../graph/contracts/node-type.ts';
 import type { Graph } from '../../../graph/graph.ts';
 import { jsonSchemaOf } from '../file/input-schema.ts';
@@ -6,12 +7,15 @@ import type { LinkedWorkflow } from './block-parts.ts';
 import { outputsId } from './outputs-node.ts';
 
 export function callableOf({ graph, description, inputs }: LinkedWorkflow): CallableWorkflow {
-  return { description, graph, inputSchema: jsonSchemaOf(inputs), resultNode: outputsId, isActing: isActing(graph) };
+  return { description, graph, inputSchema: jsonSchemaOf(inputs), resultNode: outputsId, effect: strongest(graph) };
 }
 
-function isActing({ nodes }: Graph): boolean {
-  return nodes.some(
-    ({ effect, subgraph }) =>
-      effect === 'write' || effect === 'external' || (subgraph !== undefined && isActing(subgraph)),
-  );
+const byStrength: readonly EffectClass[] = ['pure', 'read', 'write', 'external'];
+
+function strongest({ nodes }: Graph): EffectClass {
+  const strengths = nodes.flatMap(({ effect, subgraph }) => [
+    effect,
+    ...(subgraph === undefined ? [] : [strongest(subgraph)]),
+  ]);
+  return byStrength.findLast((effect) => strengths.includes(effect)) ?? 'pure';
 }

@@ -99,7 +99,7 @@ function chooseWork(parts: BlockParts, effect: EffectClass, timeoutMs: number | 
     inputs,
     fileOutputs: resolveFileOutputs(fileOutputs, scope),
   });
-  if (effect === 'human') {
+  if (effect === 'human' || type.isComposed === true) {
     return async (ctx, scope, key, inputs) => {
       const outputs = await orEmpty(type.run(new ItemContext(partsOf(ctx, scope, inputs), key)));
       return { iteration: completed(key, outputs), isStep: false };
