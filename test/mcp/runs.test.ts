@@ -142,6 +142,21 @@ describe('workflows', () => {
     });
   });
 
+  test('B85 M2 validate_workflow names what the models of a workflow may call, and before which a person is asked', async () => {
+    const inputs = '{ prompt: Go., workflows: [greet], blocks: [Shell, ReadFiles], ask_person: false, allow: [greet] }';
+    const text = `name: x\nblocks:\n  - { id: a, type: Agent, inputs: ${inputs} }\n`;
+    const checked = await tools.call('validate_workflow', { workflow_yaml: text });
+    expect(checked).toMatchObject({
+      agent_tools: {
+        a: [
+          { name: 'greet', asks: false },
+          { name: 'Shell', effect: 'external', asks: true },
+          { name: 'ReadFiles', effect: 'read', asks: false },
+        ],
+      },
+    });
+  });
+
   test.each([{ era: 'legacy' as const }, { era: 'modern' as const }])(
     'M3 reload_workflows forgets deleted files and says that the resources are others ($era)',
     async ({ era }) => {

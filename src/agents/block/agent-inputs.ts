@@ -5,6 +5,7 @@ import { isPlainObject } from '../../state/values/plain.ts';
 import type { HistoryLimit, SummaryOptions } from '../history/history-limit.ts';
 import { mcpTools, type McpConfig, type McpTools } from '../mcp/mcp-tools.ts';
 import type { ModelSettings } from '../model-step.ts';
+import type { ModeName } from '../modes/mode.ts';
 
 export const maxLoops: Option<number> = numberOption(
   'max_loops',
@@ -12,7 +13,7 @@ export const maxLoops: Option<number> = numberOption(
   { default: 15, min: 1, max: 1_000 },
   literal,
 );
-export const mode = choiceOption(
+export const mode: Option<ModeName> = choiceOption(
   'mode',
   'How model and tools understand each other: native, or for models without tool calls of their own json, xml or react.',
   ['native', 'json', 'xml', 'react'],

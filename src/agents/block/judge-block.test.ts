@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { createBench, runToRest } from '../../../test/engine-kit.ts';
 import { faultsOf, read, types, type More } from '../../../test/yaml-kit.ts';
 import type { RunResult } from '../../engine/api.ts';
+import { textOf as messageText, type ModelMessage } from '../../graph/contracts/model-contract.ts';
 import { createScriptedModels, type Script } from '../../models/scripted.ts';
 import { judgeBlock } from './judge-block.ts';
 
@@ -15,6 +16,8 @@ blocks:
   - { id: send, type: Note, depends_on: [judge], condition: '\${blocks.judge.outputs.passed}', inputs: { value: sent } }
 outputs: { verdict: '\${blocks.judge.outputs}' }
 `;
+
+const textOfMessage = (message: ModelMessage | undefined): string => messageText(message?.content as string);
 
 async function run(script: Script, text: string): Promise<{ readonly result: RunResult; readonly asked: number }> {
   const models = createScriptedModels(script);
@@ -45,7 +48,7 @@ test('B90 a verdict of a schema of its own; one that never fits fails the block,
 
 test('B90 it judges each of several, each call bought once', async () => {
   const { result, asked } = await run(
-    ({ messages }) => `{"score":${String(messages.at(-1)?.content)},"reason":"so"}`,
+    ({ messages }) => `{"score":${textOfMessage(messages.at(-1))},"reason":"so"}`,
     `name: w
 description: d
 blocks:

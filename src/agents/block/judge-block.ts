@@ -1,5 +1,4 @@
 /** The `Judge` block: a verdict of a model, by a schema, held against a threshold. */
-import type { NodeContext } from '../../graph/contracts/node-contract.ts';
 import type { Inputs, NodeType } from '../../graph/contracts/node-type.ts';
 import {
   fieldsOf,
@@ -60,7 +59,7 @@ export const judgeBlock: NodeType = {
       settings: settingsOf(inputs),
       ...(schema !== undefined && { schema }),
     });
-    return judge.implementation.run(ctx as NodeContext);
+    return judge.implementation.run(ctx);
   },
 };
 
