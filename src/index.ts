@@ -74,6 +74,8 @@ export type { RemovedCheckpoint } from './history/shorten/remove-checkpoint.ts';
 export type { RemovedRuns } from './history/shorten/remove-run.ts';
 export type { Bisection, FoundCheckpoint } from './history/trace/bisect.ts';
 export type { Blame, BlamedPart } from './history/trace/blame.ts';
+export type { ExplainedEdge } from './history/trace/explain-edges.ts';
+export type { PostMortem, ToldEntry, ToldEvent, ToldVisit } from './history/trace/story.ts';
 export type { ForkChange, GraphedRun, RunGraph } from './history/trace/run-graph.ts';
 export type { Finding } from './history/verify/finding.ts';
 export type { Fault, VerifyReport } from './history/verify/verify.ts';

@@ -142,4 +142,11 @@ export const historyMutants: readonly Mutant[] = [
     new: 'const shared = Math.max(a.length, b.length);',
     tests: ['src/history/trace/bisect.test.ts'],
   },
+  {
+    name: 'a post-mortem computes conditions from the state after the whole checkpoint',
+    file: 'src/history/trace/story-teller.ts',
+    old: 'await applyTo(endOfRecord(ops, index));',
+    new: 'await applyTo(ops.length);',
+    tests: ['test/trace/post-mortem.test.ts'],
+  },
 ];

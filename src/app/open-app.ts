@@ -18,6 +18,7 @@ import { createGraphLoader, type GraphLoader } from './workflows/graph-loader.ts
 import { defaultTenant } from './config/default-tenant.ts';
 import type { StoreChoice } from './place/open-reading.ts';
 import { parseStoreUrl, type StorePlace } from './place/store-url.ts';
+import { openExplainer } from './place/open-explainer.ts';
 import { makeFolder } from './place/make-folder.ts';
 import { isWorkerDead } from './process/process-name.ts';
 import { cleanUpAfter, cleanUpEvery, mergeSettings } from './keep-clean.ts';
@@ -169,6 +170,7 @@ export async function openApp(options: AppOptions): Promise<App> {
     ids: engineOptions.ids,
     isWorkerDead,
     now: Date.now,
+    explainChoice: openExplainer,
     ...loader,
     openWorkflows,
     findGraph: (run) => findGraphOf(engineOptions, run),

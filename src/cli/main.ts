@@ -8,7 +8,16 @@ import { splitCommand } from './split-command.ts';
 type Group = { runArguments(args: readonly string[]): Promise<number> };
 
 const listing: readonly (string | undefined)[] = ['ls', 'inbox'];
-const reading: readonly (string | undefined)[] = ['log', 'show', 'state', 'diff', 'blame', 'bisect', 'graph'];
+const reading: readonly (string | undefined)[] = [
+  'log',
+  'show',
+  'state',
+  'diff',
+  'blame',
+  'bisect',
+  'graph',
+  'post-mortem',
+];
 
 function loadGroup(name: string | undefined): Promise<Group> {
   if (listing.includes(name)) return import('./listing.ts');

@@ -4,13 +4,14 @@ import { blameCommand } from './commands/blame.ts';
 import { diffCommand } from './commands/diff.ts';
 import { graphCommand } from './commands/graph.ts';
 import { logCommand } from './commands/log.ts';
+import { postMortemCommand } from './commands/post-mortem.ts';
 import { showCommand } from './commands/show.ts';
 import { stateCommand } from './commands/state.ts';
 import { runCommand } from './run-command.ts';
 
 export function runArguments(args: readonly string[]): Promise<number> {
   return runCommand(
-    [logCommand, showCommand, stateCommand, diffCommand, blameCommand, bisectCommand, graphCommand],
+    [logCommand, showCommand, stateCommand, diffCommand, blameCommand, bisectCommand, graphCommand, postMortemCommand],
     args,
   );
 }

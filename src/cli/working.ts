@@ -20,6 +20,7 @@ import { inboxCommand } from './commands/inbox.ts';
 import { fmtCommand, lintCommand } from './commands/lint.ts';
 import { logCommand } from './commands/log.ts';
 import { lsCommand } from './commands/ls.ts';
+import { postMortemCommand } from './commands/post-mortem.ts';
 import { previewCommand } from './commands/preview.ts';
 import { mcpCommand } from './commands/mcp.ts';
 import { planCommand } from './commands/plan.ts';
@@ -60,6 +61,7 @@ const commands: readonly Command[] = [
   blameCommand,
   bisectCommand,
   graphCommand,
+  postMortemCommand,
   previewCommand,
   forkCommand,
   cancelCommand,

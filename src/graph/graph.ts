@@ -33,6 +33,23 @@ export interface Choice {
   readonly choose: (scope: ConditionScope) => string | readonly string[];
 }
 
+/** What a dialect says of one edge of a choice that it compiled. */
+export interface ExplainedWay {
+  /** Of the edge. */
+  readonly label: string;
+  /** What people know it by; absent: by its target. */
+  readonly caption?: string;
+  /** As it was written. */
+  readonly condition?: string;
+  /** What the condition gives. Absent: there is none. */
+  readonly holds?: boolean;
+  /** Why the edge was taken or not, in words. */
+  readonly because: string;
+}
+
+/** Explains a choice by the text that is kept of it; undefined: it is a function of a program. */
+export type ChoiceExplainer = (text: string, scope: ConditionScope) => readonly ExplainedWay[] | undefined;
+
 export interface EdgeDefinition {
   readonly from: string;
   readonly to: string;

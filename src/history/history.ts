@@ -38,6 +38,7 @@ import { checkpointId } from './stored/checkpoint.ts';
 import type { Bisection } from './trace/bisect.ts';
 import type { Blame } from './trace/blame.ts';
 import type { RunGraph } from './trace/run-graph.ts';
+import type { PostMortem } from './trace/story.ts';
 import type { Finding } from './verify/finding.ts';
 import type { Verification } from './verify/verify-place.ts';
 
@@ -167,6 +168,15 @@ export class History<State = StateAt> {
   async graph(run: CheckpointName): Promise<RunGraph> {
     const { graphRuns } = await import('./trace/run-graph.ts');
     return graphRuns(this.#place, (await this.#find(run)).run);
+  }
+  /**
+   * What happened in a run up to a checkpoint: each visit of a node in order with its outcome, attempts, questions, what it changed, and
+   * every edge that leaves it with why it was taken or not. Conditions are computed again from the state as it was; functions of a
+   * program are not called.
+   */
+  async postMortem(name: CheckpointName): Promise<PostMortem> {
+    const { postMortem } = await import('./trace/post-mortem.ts');
+    return postMortem(this.#place, await this.#find(name));
   }
   /** Open waits, soonest due first. */
   async *waits({ run, all = false }: WaitsQuery = {}): AsyncGenerator<OpenQuestion, void, undefined> {

@@ -1,6 +1,7 @@
 /** The histories of a store, for programs that have no graph at hand. */
 import { History } from '../../history/history.ts';
 import type { WritePlace } from '../../history/place/place.ts';
+import { openExplainer } from './open-explainer.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
 import type { Store } from '../../ports/store.ts';
 import { blobsBeside } from './blobs-beside.ts';
@@ -21,7 +22,7 @@ export interface HistoryOptions {
 /** Where the histories of a store are kept. @throws CONFIG_INVALID a store of another kind without a blob store */
 export function openPlace(store: Store, options: HistoryOptions = {}): WritePlace {
   const { blobs = blobsBeside(store), tenant = defaultTenant } = options;
-  return { tenant, store, blobs, ids: createSystemIds(), isWorkerDead, now: Date.now };
+  return { tenant, store, blobs, ids: createSystemIds(), isWorkerDead, now: Date.now, explainChoice: openExplainer };
 }
 
 /**

@@ -1,6 +1,7 @@
 /** Opens a store and its blobs for commands that read states. */
 import { createFileBlobs } from '../../blobs/file-blobs.ts';
 import type { HistoryContext } from '../../operations/declare/operation.ts';
+import { openExplainer } from './open-explainer.ts';
 import { type StoreChoice, withReading } from './open-reading.ts';
 
 /** @throws CONFIG_INVALID, STORE_* as the store */
@@ -10,6 +11,6 @@ export function withHistory<Result>(
 ): Promise<Result> {
   return withReading(choice, (context, place) => {
     const blobs = createFileBlobs(place.kind === 'sqlite' ? place.blobs : choice.cwd);
-    return read({ ...context, blobs });
+    return read({ ...context, blobs, explainChoice: openExplainer });
   });
 }

@@ -1,4 +1,5 @@
 /** A place: the store where histories are kept, with what is needed to read or change them. */
+import type { ChoiceExplainer } from '../../graph/graph.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
 import type { Ids } from '../../ports/ids.ts';
 import type { Store } from '../../ports/store.ts';
@@ -16,6 +17,8 @@ export interface ReadPlace {
 /** A place for code that reads states: their large values are blobs. */
 export interface StatePlace extends ReadPlace {
   readonly blobs: BlobStore;
+  /** Loads what explains choices that a dialect compiled into graphs. Default: of those is told only which edges were taken. */
+  readonly explainChoice?: () => Promise<ChoiceExplainer>;
 }
 
 /** A place for code that changes histories. It acts as a worker and claims the run first. */

@@ -122,6 +122,8 @@ test('D23 C2.1 every operation gives what its schema says, and shows nothing tha
   expect(await run('graphRuns', { run: 'g' })).toMatchObject({
     runs: [{ runId: 'a' }, { runId: 'f' }, { changed: { set: [{ value: '[redacted]' }] }, isCurrent: true }],
   });
+  await run('postMortem', { checkpoint: 'a' });
+  await run('postMortem', { checkpoint: 'g' });
   await run('signalRun', { run: 'b', name: 'paid', value: { password: planted } });
   await run('cancelRun', { run: 'b' });
   await run('schedule', { action: 'add', target: 'ask', cron: '0 2 * * *', ...password });

@@ -1,0 +1,162 @@
+/** Why an edge was taken, or not: conditions are computed again from the state as it was when the node ended. */
+import { compileExpression } from '../../graph/expression/expression.ts';
+import type { ChoiceExplainer, Condition, ConditionScope, ExplainedWay, GraphStructure } from '../../graph/graph.ts';
+import { CairnError } from '../../errors.ts';
+
+/** One edge that leaves a node. */
+export interface ExplainedEdge {
+  readonly to: string;
+  /** The name a choice knows it by, where that is not the target's. */
+  readonly label?: string;
+  /** The expression, or the name of the function. */
+  readonly condition?: string;
+  /** Whether it was taken. */
+  readonly fired: boolean;
+  /** What its condition gives, computed again. Absent: it has none, or a function of the program decides. */
+  readonly holds?: boolean;
+  /** In words. */
+  readonly because: string;
+}
+
+/** A node's end, as far as edges ask for it. */
+export interface EndedVisit {
+  readonly id: string;
+  readonly status: string;
+  /** Keys of the edges it fired; undefined: nothing took its failure. */
+  readonly fired: readonly string[] | undefined;
+  /** Targets that the outcome named. */
+  readonly goto: readonly string[] | undefined;
+}
+
+interface StoredEdge {
+  readonly key: string;
+  readonly from: string;
+  readonly to: string;
+  readonly label?: string;
+  readonly on?: 'completed' | 'failed' | 'any';
+  readonly always?: boolean;
+  readonly condition?: { readonly text: string };
+  readonly choice?: { readonly text: string };
+  readonly weight?: number;
+}
+
+export function edgesOf(structure: GraphStructure, id: string): readonly StoredEdge[] {
+  return (structure.edges as unknown as readonly StoredEdge[]).filter(({ from }) => from === id);
+}
+
+/** The texts of conditions and choices that leave a node; none: nothing has to be computed again. */
+export function decidingTexts(structure: GraphStructure, id: string): readonly string[] {
+  return edgesOf(structure, id).flatMap(({ condition, choice }) =>
+    [condition?.text, choice?.text].filter((text) => text !== undefined),
+  );
+}
+
+/** @param scope - undefined: nothing has to be computed again */
+export function explainEdges(
+  structure: GraphStructure,
+  visit: EndedVisit,
+  scope: ConditionScope | undefined,
+  explainChoice: ChoiceExplainer | undefined,
+): readonly ExplainedEdge[] {
+  const edges = edgesOf(structure, visit.id);
+  const isFirst = structure.policies.routing === 'first';
+  let isDecided = false;
+  return edges.map((edge) => {
+    const fired = visit.fired?.includes(edge.key) === true;
+    const told = explainOne(edge, visit, {
+      fired,
+      isDecided,
+      isFirst,
+      scope,
+      explainChoice,
+      isOnly: edges.length === 1,
+    });
+    if (fired && edge.always !== true) isDecided = true;
+    const condition = told.condition ?? edge.condition?.text;
+    const label = told.isKnown === true ? told.caption : edge.label === edge.to ? undefined : edge.label;
+    return {
+      to: edge.to,
+      ...(label !== undefined && { label }),
+      ...(condition !== undefined && { condition }),
+      fired,
+      ...(told.holds !== undefined && { holds: told.holds }),
+      because: told.because,
+    };
+  });
+}
+
+interface Asked {
+  readonly fired: boolean;
+  /** Another edge was taken, and one is enough. */
+  readonly isDecided: boolean;
+  readonly isFirst: boolean;
+  readonly isOnly: boolean;
+  readonly scope: ConditionScope | undefined;
+  readonly explainChoice: ChoiceExplainer | undefined;
+}
+
+/** `isKnown`: a dialect tells of it, which also says what it is called. */
+type Told = Omit<ExplainedWay, 'label'> & { readonly isKnown?: true };
+
+function explainOne(edge: StoredEdge, visit: EndedVisit, asked: Asked): Told {
+  const { fired, isDecided, isFirst, isOnly, scope } = asked;
+  const { condition, choice, on = 'completed', always } = edge;
+  if (always === true) return { because: 'it is always taken' };
+  if (visit.goto !== undefined && visit.status === 'completed')
+    return { because: fired ? 'the outcome names it' : `the outcome names ${visit.goto.join(', ') || 'nothing'}` };
+  if (visit.status !== 'completed' && visit.status !== 'failed') return { because: `the node was ${visit.status}` };
+  if (on !== 'any' && on !== visit.status && !fired)
+    return { because: on === 'failed' ? 'it is for failures' : 'it is for what ended well' };
+  if (choice !== undefined && scope !== undefined) {
+    const ways = asked.explainChoice?.(choice.text, scope);
+    const way = ways?.find(({ label }) => label === (edge.label ?? edge.to));
+    if (way !== undefined) return { ...way, isKnown: true };
+    if (ways !== undefined) return { because: 'nothing called for it', isKnown: true };
+    return {
+      because: `${choice.text.length > 60 ? 'a choice' : choice.text} ${fired ? 'named it' : 'did not name it'}`,
+    };
+  }
+  if (condition !== undefined && scope !== undefined) {
+    const told = compute(condition.text, scope, fired);
+    if (told.holds === true && !fired && isDecided && isFirst)
+      return { ...told, because: 'it holds, and one before it was taken' };
+    return told;
+  }
+  if (fired)
+    return { because: isOnly ? 'it is the only one' : on === 'failed' ? 'the node failed' : 'it has no condition' };
+  return { because: isFirst && isDecided ? 'one before it was taken' : 'it was not taken' };
+}
+
+const compiled = new Map<string, Condition | undefined>();
+const compiledMax = 1_000;
+
+/** An expression; undefined: the text names a function. */
+function expressionOf(text: string): Condition | undefined {
+  if (!compiled.has(text)) {
+    if (compiled.size >= compiledMax) compiled.clear();
+    compiled.set(text, tryCompile(text));
+  }
+  return compiled.get(text);
+}
+
+function tryCompile(text: string): Condition | undefined {
+  try {
+    return compileExpression(text);
+  } catch (error) {
+    if (CairnError.is(error, 'CONDITION_SYNTAX')) return undefined;
+    throw error;
+  }
+}
+
+function compute(text: string, scope: ConditionScope, fired: boolean): Told {
+  const expression = expressionOf(text);
+  const byFunction: Told = { because: `the function ${text} said ${fired ? 'yes' : 'no, or was not asked'}` };
+  if (expression === undefined) return byFunction;
+  try {
+    const holds = expression.evaluate(scope);
+    return { holds, because: holds ? 'its condition holds' : 'its condition does not hold' };
+  } catch (error) {
+    // A function may have a name that is an expression, too.
+    return fired ? byFunction : { because: `its condition cannot be computed: ${(error as Error).message}` };
+  }
+}

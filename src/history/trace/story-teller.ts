@@ -1,0 +1,222 @@
+/** Gathers what the checkpoints of a history tell of each visit, from its first intent to how it ended and where it led. */
+import type { ChoiceExplainer } from '../../graph/graph.ts';
+import type { BlobStore } from '../../ports/blobs.ts';
+import type { Op } from '../../state/delta.ts';
+import type { NodeRecord, RunTree, WaitRecord } from '../../state/tree.ts';
+import { readPath } from '../../state/values/path.ts';
+import type { HistoryEntry } from '../load/lineage.ts';
+import type { ChangePart } from '../stored/change.ts';
+import { blobHash, resolveValues } from '../stored/resolve-values.ts';
+import type { StoredState } from '../stored/stored-state.ts';
+import { authorsOf, endedNode, placeInTree } from './op-authors.ts';
+import type { ToldAt, ToldEntry, ToldQuestion, ToldRetry, ToldStep, ValueChange } from './story.ts';
+import { placeOf, toEvent, toRetry, toStep } from './story-parts.ts';
+import { recordAt, VisitEnds, type Ended } from './visit-ends.ts';
+
+/** What is gathered of a visit until it ends. */
+interface Gathered {
+  readonly path: readonly string[];
+  readonly since: ToldAt;
+  readonly retries: ToldRetry[];
+  readonly steps: ToldStep[];
+  readonly questions: ToldQuestion[];
+  readonly changes: ValueChange[];
+  visit: number;
+}
+
+const absent = Symbol('absent');
+
+export class StoryTeller {
+  readonly entries: ToldEntry[] = [];
+  readonly #blobs: BlobStore;
+  readonly #ends: VisitEnds;
+  readonly #open = new Map<string, Gathered>();
+  /** Waits that are open, by id: where each is told. */
+  readonly #asked = new Map<
+    string,
+    { readonly of: Gathered; readonly index: number; readonly step: string | undefined }
+  >();
+
+  constructor(blobs: BlobStore, explainChoice: ChoiceExplainer | undefined) {
+    this.#blobs = blobs;
+    this.#ends = new VisitEnds(blobs, explainChoice);
+  }
+
+  /** Takes a checkpoint in and applies it to the state. */
+  async take(entry: HistoryEntry, state: StoredState): Promise<void> {
+    const { run, checkpoint } = entry;
+    const ops = checkpoint.ops as readonly Op[];
+    const authors = authorsOf(ops);
+    const ends = new Map<string, Ended>();
+    let applied = 0;
+    const applyTo = async (end: number): Promise<void> => {
+      if (end > applied) await state.apply(this.#blobs, run, { ...checkpoint, ops: ops.slice(applied, end) });
+      applied = end;
+    };
+    for (const [index, op] of ops.entries()) {
+      const node = authors[index];
+      if (node !== undefined && checkpoint.fold === undefined) {
+        // The value before is that of the state just before the op.
+        if (isChannel(op)) await applyTo(index);
+        await this.#noteValue(entry, node, op, state);
+        this.#noteRecord(entry, node, op);
+      }
+      const ended = endedNode(op);
+      // Of one that keeps its steps the fields are written one by one, its edges among the last.
+      if (ended === undefined || checkpoint.fold !== undefined) continue;
+      await applyTo(endOfRecord(ops, index));
+      ends.set(ended.join('\0'), await this.#ends.read(entry, ended, state));
+    }
+    await applyTo(ops.length);
+    for (const part of checkpoint.change) await this.#takePart(entry, part, ops, ends, state);
+  }
+
+  /** Visits that have not ended, as they stand. */
+  tellOpen({ frame }: RunTree): void {
+    for (const { path, since, visit, retries, steps, questions, changes } of this.#open.values()) {
+      const record = recordAt(frame, path);
+      if (record === undefined || record.fired !== undefined) continue;
+      const told = { ...since, kind: 'visit', path, visit, status: record.status } as const;
+      this.entries.push({ ...told, retries, steps, questions, changes, edges: [] });
+    }
+  }
+
+  async #takePart(
+    entry: HistoryEntry,
+    part: ChangePart,
+    ops: readonly Op[],
+    ends: ReadonlyMap<string, Ended>,
+    state: StoredState,
+  ): Promise<void> {
+    const { kind, node } = part;
+    if (node === undefined) {
+      const event = toEvent(entry, part);
+      if (event !== undefined) this.entries.push(event);
+      return;
+    }
+    if (kind === 'settle' || kind === 'replay') {
+      const ended = ends.get(node.join('\0'));
+      if (ended !== undefined) return this.#endVisit(entry, part, node, ended);
+    }
+    const gathered = this.#gather(entry, node, part.visit);
+    if (kind === 'retry') gathered.retries.push(toRetry(entry, part));
+    else if (kind === 'step') gathered.steps.push(toStep(entry, part));
+    else if (kind === 'wait') this.#ask(entry, part, gathered, state);
+    else if (kind === 'answer') await this.#answer(entry, part, ops);
+  }
+
+  #gather(entry: HistoryEntry, path: readonly string[], visit = 1): Gathered {
+    const key = path.join('\0');
+    let gathered = this.#open.get(key);
+    if (gathered === undefined) {
+      gathered = { path, since: placeOf(entry), visit, retries: [], steps: [], questions: [], changes: [] };
+      this.#open.set(key, gathered);
+    }
+    gathered.visit = Math.max(gathered.visit, visit);
+    return gathered;
+  }
+
+  /** A visit that has begun has a record. */
+  #noteRecord(entry: HistoryEntry, node: readonly string[], [kind, path, value]: Op): void {
+    const { rest } = placeInTree(path);
+    if (kind === 's' && rest?.length === 2 && rest[0] === 'nodes')
+      this.#gather(entry, node, (value as NodeRecord | null)?.visits ?? 1);
+  }
+
+  async #noteValue(entry: HistoryEntry, node: readonly string[], op: Op, state: StoredState): Promise<void> {
+    const [kind, path, value] = op;
+    const { rest } = placeInTree(path);
+    if (rest?.[0] !== 'channels') return;
+    const shown = async (stored: unknown): Promise<unknown> =>
+      stored === absent || blobHash(stored) !== undefined
+        ? undefined
+        : resolveValues(this.#blobs, entry.run.tenant, structuredClone(stored));
+    const before = kind === 'a' || kind === 't' ? undefined : await shown(readPath(state.root, path, absent));
+    const after = kind === 'd' ? undefined : await shown(value);
+    this.#gather(entry, node).changes.push({
+      path: rest.slice(1),
+      ...(before !== undefined && { before }),
+      ...(after !== undefined && { after }),
+      ...((kind === 'a' || kind === 't') && { isAppended: true as const }),
+    });
+  }
+
+  #ask(entry: HistoryEntry, part: ChangePart, gathered: Gathered, state: StoredState): void {
+    const { wait = '' } = part;
+    const record = (state.root['waits'] as Record<string, WaitRecord> | undefined)?.[wait];
+    const { kind = 'question', name = wait, prompt, step } = record ?? {};
+    this.#asked.set(wait, { of: gathered, index: gathered.questions.length, step: step ?? part.step });
+    gathered.questions.push({
+      ...placeOf(entry),
+      kind,
+      name,
+      ...(typeof prompt === 'string' && { prompt }),
+    });
+  }
+
+  async #answer(entry: HistoryEntry, { wait = '', by, step }: ChangePart, ops: readonly Op[]): Promise<void> {
+    const asked = this.#asked.get(wait);
+    const question = asked?.of.questions[asked.index];
+    if (asked === undefined || question === undefined) return;
+    this.#asked.delete(wait);
+    const key = step ?? asked.step;
+    const op = ops.findLast(([, path]) => key !== undefined && path.at(-1) === key && path.at(-2) === 'steps');
+    const output = op?.[0] === 's' ? (op[2] as { readonly output?: unknown } | null)?.output : undefined;
+    const isKnown = output !== undefined && blobHash(output) === undefined;
+    const answer = isKnown ? await resolveValues(this.#blobs, entry.run.tenant, structuredClone(output)) : undefined;
+    asked.of.questions[asked.index] = {
+      ...question,
+      closedAt: placeOf(entry),
+      ...(by !== undefined && { by }),
+      ...(answer !== undefined && { answer }),
+    };
+  }
+
+  #endVisit(
+    entry: HistoryEntry,
+    part: ChangePart,
+    node: readonly string[],
+    { record, edges, type, when }: Ended,
+  ): void {
+    const gathered = this.#gather(entry, node, part.visit);
+    const { retries, steps, questions, changes } = gathered;
+    // A failure that nothing takes is an end, too: a resume of the run begins the visit anew.
+    this.#open.delete(node.join('\0'));
+    const { error, durationMs, spent, spared, by } = part;
+    this.entries.push({
+      kind: 'visit',
+      ...placeOf(entry),
+      path: node,
+      visit: part.visit ?? record.visits ?? 1,
+      status: record.status,
+      attempts: part.attempt ?? record.attempt ?? 1,
+      ...(type !== undefined && { type }),
+      ...(durationMs !== undefined && { durationMs }),
+      ...(spent !== undefined && { spent }),
+      ...(spared !== undefined && { saved: spared }),
+      ...(error !== undefined && { error }),
+      ...(record.output !== undefined && { value: record.output }),
+      ...(when !== undefined && { when }),
+      retries,
+      steps,
+      questions,
+      changes,
+      edges,
+      ...(by !== undefined && { by }),
+      ...(part.kind === 'replay' && part.from !== undefined && { takenFrom: part.from }),
+    });
+  }
+}
+
+function isChannel([, path]: Op): boolean {
+  return placeInTree(path).rest?.[0] === 'channels';
+}
+
+/** Where the ops of a record end that is written field by field. */
+function endOfRecord(ops: readonly Op[], start: number): number {
+  const [, first] = ops[start] as Op;
+  const last = first.at(-1) === 'status' ? first.slice(0, -1) : first;
+  let end = start + 1;
+  while (end < ops.length && last.every((key, index) => ops[end]?.[1][index] === key)) end += 1;
+  return end;
+}

@@ -1,0 +1,53 @@
+/** The graph that a state is under, as data: what was kept when the run was admitted, or when it went on under another. */
+import type { GraphStructure } from '../../graph/graph.ts';
+import type { BlobStore } from '../../ports/blobs.ts';
+import type { RunRow } from '../../ports/store.ts';
+import type { GraphDefinitionRecord } from '../../state/tree.ts';
+import { readBlobText, resolveValues } from '../stored/resolve-values.ts';
+import { metaOf } from '../stored/stored-meta.ts';
+
+/** Reads each definition once. */
+export class Structures {
+  readonly #blobs: BlobStore;
+  readonly #byRun = new Map<string, GraphStructure | undefined>();
+  #changed: { readonly record: unknown; readonly structure: GraphStructure } | undefined;
+
+  constructor(blobs: BlobStore) {
+    this.#blobs = blobs;
+  }
+
+  /** @param definition - what the state holds of a graph that came later, in its stored form. Undefined: it is not kept */
+  async of(run: RunRow, definition: unknown): Promise<GraphStructure | undefined> {
+    if (definition !== undefined) {
+      if (this.#changed?.record !== definition) {
+        const copy = structuredClone(definition);
+        const { structure } = (await resolveValues(this.#blobs, run.tenant, copy)) as GraphDefinitionRecord;
+        this.#changed = { record: definition, structure: JSON.parse(structure) as GraphStructure };
+      }
+      return this.#changed.structure;
+    }
+    if (!this.#byRun.has(run.key)) {
+      const { structure } = metaOf(run);
+      const text = structure === undefined ? undefined : await readBlobText(this.#blobs, run.tenant, structure);
+      this.#byRun.set(run.key, text === undefined ? undefined : (JSON.parse(text) as GraphStructure));
+    }
+    return this.#byRun.get(run.key);
+  }
+}
+
+type StoredNode = Readonly<Record<string, unknown>>;
+
+/** The graph of a child run, as far as its parent's definition has it. @param frame - node ids and names of child runs in turns */
+export function structureWithin(
+  structure: GraphStructure | undefined,
+  frame: readonly string[],
+): GraphStructure | undefined {
+  let at = structure;
+  for (let index = 0; index < frame.length; index += 2)
+    at = nodeIn(at, frame[index] as string)?.['subgraph'] as GraphStructure | undefined;
+  return at;
+}
+
+export function nodeIn(structure: GraphStructure | undefined, id: string): StoredNode | undefined {
+  return structure?.nodes.find((node) => node['id'] === id);
+}

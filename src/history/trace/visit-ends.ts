@@ -1,0 +1,105 @@
+/** How a visit ended and where it led, read off the state in the very moment: the checkpoint may hold more. */
+import type { ChoiceExplainer, ConditionScope, GraphStructure } from '../../graph/graph.ts';
+import type { BlobStore } from '../../ports/blobs.ts';
+import type { FrameTree, NodeRecord, RunTree } from '../../state/tree.ts';
+import type { HistoryEntry } from '../load/lineage.ts';
+import { viewValues } from '../read/state-view.ts';
+import { resolveValues } from '../stored/resolve-values.ts';
+import type { StoredState } from '../stored/stored-state.ts';
+import { frameAt } from './blamed-places.ts';
+import { decidingTexts, explainEdges, type ExplainedEdge } from './explain-edges.ts';
+import { nodeIn, Structures, structureWithin } from './structures.ts';
+
+/** What is read off a visit's record in the moment in which it ended. */
+export interface Ended {
+  readonly record: NodeRecord;
+  readonly edges: readonly ExplainedEdge[];
+  readonly type: string | undefined;
+  readonly when: string | undefined;
+}
+
+export class VisitEnds {
+  readonly #blobs: BlobStore;
+  readonly #structures: Structures;
+  readonly #explainChoice: ChoiceExplainer | undefined;
+
+  constructor(blobs: BlobStore, explainChoice: ChoiceExplainer | undefined) {
+    this.#blobs = blobs;
+    this.#structures = new Structures(blobs);
+    this.#explainChoice = explainChoice;
+  }
+
+  /** @param state - as it is in the moment in which the visit ends */
+  async read({ run }: HistoryEntry, node: readonly string[], state: StoredState): Promise<Ended> {
+    const root = state.root as unknown as RunTree;
+    const frame = node.slice(0, -1);
+    const id = node.at(-1) as string;
+    const structure = structureWithin(await this.#structures.of(run, root.definition), frame);
+    const stored = recordAt(root.frame, node) as NodeRecord;
+    const record = await this.#plain(run.tenant, withoutInside(stored));
+    const of = nodeIn(structure, id);
+    const visit = { id, status: record.status, fired: record.fired, goto: record.goto };
+    const scope = structure && (await this.#scopeOf(run.tenant, root, { frame, structure, record, id }));
+    const when = (of?.['when'] as { readonly text?: string } | undefined)?.text;
+    return {
+      record,
+      edges: structure === undefined ? bareEdges(record) : explainEdges(structure, visit, scope, this.#explainChoice),
+      type: of?.['type'] as string | undefined,
+      when: record.status === 'skipped' ? when : undefined,
+    };
+  }
+
+  /** What conditions were given; undefined: none leaves the node. Only parts of the state that they name are put together. */
+  async #scopeOf(
+    tenant: string,
+    root: RunTree,
+    at: {
+      readonly frame: readonly string[];
+      readonly structure: GraphStructure;
+      readonly record: NodeRecord;
+      readonly id: string;
+    },
+  ): Promise<ConditionScope | undefined> {
+    const texts = decidingTexts(at.structure, at.id);
+    const { status, output, error } = at.record;
+    if (texts.length === 0 || (status !== 'completed' && status !== 'failed')) return undefined;
+    const values = viewValues(frameAt(root, at.frame));
+    const isNamed = (name: string): boolean => texts.some((text) => !text.startsWith('"') && text.includes(name));
+    const isData = texts.some((text) => text.startsWith('[') || text.startsWith('{'));
+    const part = async (name: keyof typeof values): Promise<Readonly<Record<string, unknown>>> =>
+      (isNamed(name) || (isData && (name === 'scratch' || name === 'input'))
+        ? await this.#plain(tenant, values[name] ?? {})
+        : {}) as Readonly<Record<string, unknown>>;
+    const state = {
+      input: await part('input'),
+      scratch: await part('scratch'),
+      artifacts: await part('artifacts'),
+      diagnostics: await part('diagnostics'),
+      outputs: await part('outputs'),
+      failures: await part('failures'),
+    };
+    return { outcome: { status, output, error: error instanceof Error ? error : undefined }, state } as ConditionScope;
+  }
+
+  async #plain<Value>(tenant: string, stored: Value): Promise<Value> {
+    return (await resolveValues(this.#blobs, tenant, structuredClone(stored))) as Value;
+  }
+}
+
+/** The record of a node, by its path from the root. */
+export function recordAt(frame: FrameTree, path: readonly string[]): NodeRecord | undefined {
+  let at: FrameTree | undefined = frame;
+  for (let index = 0; index + 1 < path.length; index += 2)
+    at = at?.nodes[path[index] as string]?.children?.[path[index + 1] as string];
+  return at?.nodes[path.at(-1) as string];
+}
+
+/** What is inside a visit is told of by its own entries. */
+function withoutInside({ children: _children, steps: _steps, ...record }: NodeRecord): NodeRecord {
+  return record;
+}
+
+/** Where no graph is known, the edges that were taken are. */
+function bareEdges({ fired = [] }: NodeRecord): readonly ExplainedEdge[] {
+  return fired.map((key) => ({ to: key, fired: true, because: 'it is on record' }));
+}
