@@ -22,39 +22,39 @@ import type { Computed } from './draft/typed-context.ts';
 import { files } from './file/files.ts';
 
 interface FilePlace<S extends StateView> {
-  /** Relative to `root`, else to the working directory. */
+  /** Path of the file, relative to `root`; without one, to the working directory. */
   readonly path: Computed<string, S>;
-  /** The folder that the path must stay in; symbolic links included. */
+  /** A folder that the path must not leave, not even through symbolic links. */
   readonly root?: string;
 }
 
 export interface FileReadConfig<S extends StateView = StateView> extends FilePlace<S> {
   readonly action: 'read';
-  /** Default `utf8`, which fails with `ENCODING` on bytes that are none. */
+  /** Default `utf8`, which fails with `ENCODING` if the bytes are not valid UTF-8. */
   readonly encoding?: 'utf8' | 'bytes';
-  /** Default 32 MiB. */
+  /** The largest file that is read. Default 32 MiB. */
   readonly maxBytes?: number;
 }
 
 export interface FileWriteConfig<S extends StateView = StateView> extends FilePlace<S> {
   readonly action: 'write' | 'append';
-  /** Text is written as UTF-8. */
+  /** What to write. Text is encoded as UTF-8. */
   readonly content: Computed<string | Uint8Array, S>;
-  /** Default: that of an existing file, else 0o666 less the umask. */
+  /** File mode. Default: that of the existing file, else 0o666 minus the umask. */
   readonly mode?: number;
 }
 
 /** The output of a write or an append. */
 export interface FileOutput {
-  /** As it was given. */
+  /** The path as it was given. */
   readonly path: string;
-  /** What was written, or appended. */
+  /** Number of bytes written or appended. */
   readonly sizeBytes: number;
-  /** Of those bytes, 64 hex digits. */
+  /** SHA-256 of these bytes, as 64 hex digits. */
   readonly sha256: string;
 }
 
-/** What a file node gives: the content of what it read, or what it wrote. */
+/** Type of a file node's output: the content for a read, a {@link FileOutput} for a write or append. */
 export type FileNodeOutput<Action, Encoding> = Action extends 'read'
   ? Encoding extends 'bytes'
     ? Uint8Array
@@ -71,9 +71,14 @@ const readKeys = [
 const writeKeys = ['action', 'path', 'root', 'content', 'mode'] as const satisfies readonly (keyof FileWriteConfig)[];
 
 /**
- * A node that reads a file (effect class `read`; the output is its content), writes one (class `write`, atomic: whole or as before; one in
- * doubt is settled by comparing content) or appends to one (class `write`; one in doubt becomes a question). Missing folders are made.
- * Fails with `PATH_REFUSED`, `ENCODING`, `FILE_TOO_LARGE`, or the code of the operating system (`ENOENT`, `EACCES`, `ENOSPC` …).
+ * Makes a node that works on a file.
+ * - `read` has effect class `read`; the output is the file's content.
+ * - `write` has class `write` and is atomic: the file is written completely or not changed. A write in doubt is settled by comparing the
+ *   content.
+ * - `append` has class `write`. If it is in doubt, a person is asked.
+ *
+ * Missing folders are created. Fails with `PATH_REFUSED`, `ENCODING`, `FILE_TOO_LARGE`, or the code of the operating system (`ENOENT`,
+ * `EACCES`, `ENOSPC` …).
  */
 export function fileNode<
   S extends StateView = StateView,
@@ -141,7 +146,7 @@ async function readBounded(
     const file = await (await files()).open(path, 'r');
     try {
       await requireGranted(file, path, isGranted);
-      // One byte past the limit tells that there is more; files of unknown size (pipes, /proc) are bounded too.
+      // Reading one byte more than the limit shows that the file is too large. This also works for files of unknown size (pipes, /proc).
       for await (const chunk of file.createReadStream({ end: limitBytes, signal })) {
         chunks.push(chunk as Buffer);
         sizeBytes += (chunk as Buffer).length;
@@ -184,7 +189,7 @@ async function readTarget(
 }
 
 async function append({ path, isGranted }: ConfinedPath, bytes: Uint8Array, mode = 0o666): Promise<void> {
-  // A confined path is resolved already: a link in its last place was put there since.
+  // A confined path has no links any more, so a link in its last part was created since the check.
   const noFollow = isGranted === undefined ? 0 : constants.O_NOFOLLOW;
   const openForAppend = async () => {
     const folder = await holdFolder(dirname(path), isGranted);
@@ -208,7 +213,7 @@ async function append({ path, isGranted }: ConfinedPath, bytes: Uint8Array, mode
   }
 }
 
-/** Whether a write in doubt happened: the file is what would have been written. */
+/** Finds out whether a write in doubt happened: it did if the file has the content that was to be written. */
 async function compareContent(key: string, state: StateView, config: FileWriteConfig): Promise<Reconciliation> {
   const { place, bytes, output } = await readTarget(state, config);
   await removeLeftovers(place, key);

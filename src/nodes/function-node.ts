@@ -4,17 +4,17 @@ import { draftNode, type NodeDraft, type NodeOptions } from './draft/node-draft.
 import type { NodeImplementation, StateView } from '../graph/contracts/node-contract.ts';
 import type { TypedContext } from './draft/typed-context.ts';
 
-/** What a function node may be given beside its function. */
+/** Options of a function node. */
 export interface FunctionNodeOptions extends NodeOptions {
-  /** Did the effect under this key happen, and what came of it? Asked for an effect in doubt before anything else (X3). */
+  /** Finds out whether the effect with this key happened, and its result. Called first for an effect in doubt (X3). */
   readonly reconcile?: NodeImplementation['reconcile'];
 }
 
 /**
- * A node that runs a function. What it returns is the node's output, or an `outcome(…)` with updates of the state and routing.
- * Effect class `pure` unless said otherwise; a function that calls `ctx.step`, `ask`, `sleepUntil`, `receive` or `run` must be
- * `pure`, `read` or `human` (X4).
- * @throws CONFIG_INVALID `fn` is no function
+ * Makes a node that runs a function. The function's return value is the node's output; or it returns an `outcome(…)`, with updates of the
+ * state and routing. The effect class is `pure` by default. A function that calls `ctx.step`, `ask`, `sleepUntil`, `receive` or `run` must
+ * be `pure`, `read` or `human` (X4).
+ * @throws CONFIG_INVALID `fn` is not a function
  */
 export function functionNode<S extends StateView = StateView, Result = unknown>(
   fn: (ctx: TypedContext<S>) => Result,

@@ -1,4 +1,4 @@
-/** The guardrail node: checks the state and lets the run go on, or not. */
+/** The guardrail node: checks the state, and decides whether the run may go on. */
 import { CairnError } from '../errors.ts';
 import type { Condition } from '../graph/graph.ts';
 import {
@@ -12,31 +12,31 @@ import { refuseUnknownKeys } from './draft/known-keys.ts';
 import { draftNode, type NodeDraft, type NodeOptions } from './draft/node-draft.ts';
 import type { FromState } from './draft/typed-context.ts';
 
-/** What a check found. */
+/** The result of a check. */
 export interface GuardrailFinding {
   readonly passed: boolean;
   readonly reason?: string;
-  /** Updates that mend the state; needed by `sanitize`. */
+  /** Updates that correct the state; required for `sanitize`. */
   readonly sanitized?: StateUpdates;
 }
 
-/** The output of a guardrail. */
+/** The output of a guardrail node. */
 export type GuardrailOutput = Omit<GuardrailFinding, 'sanitized'>;
 
 export interface GuardrailNodeConfig<S extends StateView = StateView> {
-  /** `true` passes; `false` or a finding with `passed: false` is a violation. */
+  /** The check. `true` passes; `false`, or a finding with `passed: false`, is a violation. */
   readonly check: FromState<boolean | GuardrailFinding | Promise<boolean | GuardrailFinding>, S>;
   /**
-   * `block` (default) fails the node with code `GUARDRAIL_VIOLATION`; `reroute` goes to `rerouteTarget` only; `warn` goes on;
-   * `sanitize` applies the finding's updates and goes on.
+   * What a violation does. `block` (default): the node fails with code `GUARDRAIL_VIOLATION`. `reroute`: the run goes on at `rerouteTarget`
+   * only. `warn`: the run goes on. `sanitize`: the finding's updates are applied and the run goes on.
    */
   readonly onViolation?: 'block' | 'reroute' | 'warn' | 'sanitize';
   readonly rerouteTarget?: string;
 }
 
 /**
- * The condition of the edge from a guardrail to its `rerouteTarget`. Without it that edge fires when the check passed, too; a graph
- * builder gives it to such an edge that has no condition.
+ * Condition for the edge from a guardrail to its `rerouteTarget`: it fires only after a violation. Graph builders add it to such an edge if
+ * it has no condition.
  */
 export const guardrailViolated: Condition = {
   text: 'outcome.output.passed == false',
@@ -46,7 +46,7 @@ export const guardrailViolated: Condition = {
 const configKeys = ['check', 'onViolation', 'rerouteTarget'] as const satisfies readonly (keyof GuardrailNodeConfig)[];
 
 /**
- * A node that checks the state; its output is the finding `{ passed, reason? }`.
+ * Makes a node that checks the state. Its output is the finding `{ passed, reason? }`.
  * @throws CONFIG_INVALID `reroute` without a target, or a target without `reroute`
  */
 export function guardrailNode<S extends StateView = StateView>(

@@ -1,4 +1,4 @@
-/** The http node: one request, with limits, retries and nothing secret left behind. */
+/** The http node: sends one request, with limits and retries. Secrets are not left in the history. */
 import { CairnError } from '../errors.ts';
 import { NodeFailure, type NodeContext, type RetryPolicy, type StateView } from '../graph/contracts/node-contract.ts';
 import type { StandardSchema } from '../graph/graph.ts';
@@ -19,27 +19,29 @@ import type { Computed, FromState, PlainValue } from './draft/typed-context.ts';
 
 type Scalar = string | number | boolean | undefined | SecretReference;
 
-/** How a body is read: by the content type, as it is said, or as JSON that a schema then checks and completes. */
+/** How to read a body: by its content type (`auto`), in the named format, or as JSON that a schema validates. */
 export type BodyAs = BodyFormat | StandardSchema;
 
 export interface HttpNodeConfig<S extends StateView = StateView, As extends BodyAs = BodyAs> {
-  /** Default `GET`. */
+  /** HTTP method. Default `GET`. */
   readonly method?: 'GET' | 'HEAD' | 'OPTIONS' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** http: or https: only. */
+  /** URL of the request, http: or https: only. */
   readonly url: Computed<string | URL, S>;
   readonly query?: Computed<Readonly<Record<string, Computed<Scalar | readonly Scalar[], S>>>, S>;
   readonly headers?: Computed<Readonly<Record<string, Computed<Scalar, S>>>, S>;
-  /** Text and bytes are sent as they are, anything else as JSON. */
+  /** Body of the request. Text and bytes are sent as they are, anything else as JSON. */
   readonly body?: PlainValue | FromState<unknown, S>;
-  /** Of one attempt. Default 30,000 ms. */
+  /** Timeout of one attempt in milliseconds. Default 30,000. */
   readonly timeoutMs?: number;
-  /** The most that is read of a response, decompressed. Default 8 MiB. */
+  /** The most bytes of a response, after decompression. Default 8 MiB. */
   readonly maxBytes?: number;
-  /** Default `same-origin`. */
+  /** What to do with redirects. Default `same-origin`. */
   readonly redirect?: RedirectRule;
-  /** Default: 200 to 299; under `redirect: 'manual'` 200 to 399. */
+  /** Statuses that count as success. Default: 200 to 299; with `redirect: 'manual'` 200 to 399. */
   readonly okStatus?: readonly number[];
-  /** Default `auto`: by the content type. A schema (Zod 4, Valibot, ArkType) gives the body its type. */
+  /**
+   * How to read the response's body. Default `auto`: by its content type. A schema (Zod 4, Valibot, ArkType) also gives the body its type.
+   */
   readonly as?: As;
   readonly retry?: RetryPolicy;
 }
@@ -47,7 +49,7 @@ export interface HttpNodeConfig<S extends StateView = StateView, As extends Body
 /** The output of an http node. */
 export interface HttpOutput<Body = unknown> {
   readonly status: number;
-  /** Names in lower case; cookies that the receiver sets are not kept. */
+  /** Headers by name in lower case. Cookies that the server sets are left out. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Body;
 }
@@ -55,7 +57,7 @@ export interface HttpOutput<Body = unknown> {
 type BodyOf<As> =
   As extends StandardSchema<infer Body> ? Body : As extends 'text' ? string : As extends 'bytes' ? Uint8Array : unknown;
 
-/** The default of reads and of idempotent calls. */
+/** The default retry policy of reads and of idempotent calls. */
 export const httpRetry: RetryPolicy = {
   attempts: 3,
   backoff: 'exponential',
@@ -80,12 +82,12 @@ const configKeys = [
 ] as const satisfies readonly (keyof HttpNodeConfig)[];
 
 /**
- * A node that sends a request; its output is an {@link HttpOutput}. Effect class `read` for GET, HEAD and OPTIONS, else `external`, with
- * the idempotency key in the header `Idempotency-Key`.
+ * Makes a node that sends a request. Its output is an {@link HttpOutput}. The effect class is `read` for GET, HEAD and OPTIONS; else
+ * `external`, with the idempotency key in the header `Idempotency-Key`.
  *
- * Fails with `HTTP_UNAVAILABLE` (429 and 5xx; `Retry-After` is obeyed), `HTTP_STATUS` (any other status that is not ok),
- * `HTTP_CONNECTION`, `HTTP_REDIRECT`, `HTTP_TOO_LARGE`, `HTTP_PARSE`, or before anything is sent with `REQUEST_INVALID`.
- * A failure says that nothing happened (X3) only if the connection was refused, or the status is 429.
+ * Fails with `HTTP_UNAVAILABLE` (429 and 5xx; `Retry-After` is respected), `HTTP_STATUS` (any other status that is not ok),
+ * `HTTP_CONNECTION`, `HTTP_REDIRECT`, `HTTP_TOO_LARGE`, `HTTP_PARSE`, or, before anything is sent, `REQUEST_INVALID`. A failure says that
+ * nothing happened (X3) only if the connection was refused or the status is 429.
  */
 export function httpNode<S extends StateView = StateView, const As extends BodyAs = 'auto'>(
   config: HttpNodeConfig<S, As>,
@@ -97,7 +99,7 @@ export function httpNode<S extends StateView = StateView, const As extends BodyA
   const isRead = safeMethods.has(method);
   const effect = options.effectClass ?? (isRead ? 'read' : 'external');
   const mayRepeat = effect === 'read' || effect === 'pure' || options.idempotent === true;
-  // A schema is code: its text is in no hash, and a change of it is told by the node's version.
+  // A schema is code, so it is not hashed. If it changes, the author changes the node's version.
   const format = typeof as === 'string' ? as : 'json';
   const plain = { method, ...given, as: format, url: url instanceof URL ? url.href : url };
   const { config: own, data, codeText } = describeConfig(plain);
@@ -133,7 +135,7 @@ async function request(ctx: NodeContext, method: string, config: Omit<HttpNodeCo
   throw failStatus(answer, ctx.now(), { status, headers: answer.headers, body: told });
 }
 
-/** @throws NodeFailure HTTP_PARSE */
+/** Validates the body with a schema. @throws NodeFailure HTTP_PARSE */
 async function checkBody(schema: StandardSchema, received: unknown): Promise<unknown> {
   const { value, reasons } = await checkValue(schema, received);
   if (reasons === undefined) return value;

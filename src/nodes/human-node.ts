@@ -1,4 +1,4 @@
-/** The human node: asks a person and waits, for days if need be. */
+/** The human node: asks a person and waits for the answer, for days if need be. */
 import { CairnError } from '../errors.ts';
 import { same, schemaFault } from '../schema/json-schema.ts';
 import { NodeFailure, type NodeContext, type Question, type StateView } from '../graph/contracts/node-contract.ts';
@@ -11,7 +11,9 @@ import type { Computed, FromState } from './draft/typed-context.ts';
 type Choices = NonNullable<Question['choices']>;
 type OnTimeout = 'accept' | 'reject' | 'error';
 
-/** The type parameters after the first are inferred; together they say what the node's output may be. */
+/**
+ * Configuration of a human node. The type parameters after the first are inferred; together they determine the type of the node's output.
+ */
 export interface HumanNodeConfig<
   S extends StateView = StateView,
   Offered extends Choices = Choices,
@@ -22,34 +24,34 @@ export interface HumanNodeConfig<
 > {
   readonly prompt: Computed<string, S>;
   readonly choices?: Computed<Offered, S>;
-  /** JSON Schema the answer must fit. */
+  /** JSON Schema that the answer must fit. */
   readonly schema?: Schema;
-  /** Shown beside the question. */
+  /** Data shown with the question. */
   readonly metadata?: object | FromState<unknown, S>;
-  /** The question is open this long; the time already passed counts after a restart. */
+  /** How long the question stays open, in milliseconds. The time goes on counting while the process is down. */
   readonly timeoutMs?: number;
-  /** Epoch ms until which the question is open; instead of `timeoutMs`. */
+  /** Until when the question stays open, in epoch ms. Used in place of `timeoutMs`. */
   readonly deadlineAt?: Computed<number, S>;
   /** What happens when the time is over: the node completes with an {@link Approval}, or fails with NODE_TIMED_OUT. Default `error`. */
   readonly onTimeout?: Late;
-  /** The answer when the time is over; instead of `onTimeout`. */
+  /** The answer used when the time is over. Used in place of `onTimeout`. */
   readonly defaultAnswer?: Default;
-  /** Answers at once with an {@link Approval}: for rehearsals. */
+  /** Answers at once with an {@link Approval}, for trying out a workflow. */
   readonly autoAccept?: boolean & Auto;
-  /** Answers at once with a refusal; a string is its reason. */
+  /** Answers at once with a refusal; a text is its reason. */
   readonly autoReject?: Auto;
-  /** Answers in a person's place if it returns anything but undefined; asked once, what it says is recorded. */
+  /** Answers in the person's place if it returns anything but undefined. It is called once, and its answer is recorded. */
   readonly policy?: FromState<unknown, S>;
   readonly outputAs?: string;
 }
 
-/** What a person may answer. */
+/** The type of a person's answer. */
 type Answer<Offered, Schema> = [Offered] extends [never] ? SchemaValue<Schema> : ChoiceValue<Offered>;
-/** What stands for an answer when nobody was asked, or nobody answered in time. */
+/** The type of the output when nobody was asked, or nobody answered in time. */
 type Decided<Default, Auto, Late> =
   NoInfer<Default> | (Auto extends false ? never : Approval) | (Late extends 'error' ? never : Approval);
 
-/** The answer of a question that was decided without a person. */
+/** The output of a question that was decided without a person. */
 export interface Approval {
   readonly approved: boolean;
   readonly reason?: string;
@@ -72,8 +74,8 @@ const configKeys = [
 ] as const satisfies readonly (keyof HumanNodeConfig)[];
 
 /**
- * A node that asks a question; the answer is its output. Effect class `human`: a recorded answer is never asked for again.
- * @throws CONFIG_INVALID a configuration that contradicts itself
+ * Makes a node that asks a question. The answer is its output. The effect class is `human`: a recorded answer is never asked for again.
+ * @throws CONFIG_INVALID the configuration contradicts itself
  */
 export function humanNode<
   S extends StateView = StateView,
@@ -121,7 +123,7 @@ async function decide(ctx: NodeContext, config: HumanNodeConfig, policy: HumanNo
   return ctx.ask(question);
 }
 
-/** An output that is set in a fork is what an answer would be, or what the node decides without a person. */
+/** Checks an output that is set in a fork: it must be a possible answer, or what the node can decide without a person. */
 function outputFault(config: HumanNodeConfig, output: unknown, state: StateView): string | undefined {
   const decides = config.autoAccept ?? config.autoReject ?? config.onTimeout;
   if (decides !== undefined && isApproval(output)) return undefined;
@@ -161,7 +163,7 @@ function answerOnTimeout(onTimeout: HumanNodeConfig['onTimeout']): Approval | un
   return undefined;
 }
 
-/** A policy is held to the choices a person has. */
+/** Checks the answer of a policy: it must be one of the choices, as a person's answer must be. */
 function checkChoice(answer: unknown, { choices }: Question): unknown {
   const values = choices?.map((choice) => (typeof choice === 'string' ? choice : choice.value));
   if (

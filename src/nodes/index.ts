@@ -1,4 +1,4 @@
-/** The builders of nodes, as users import them from `cairn-workflows/nodes`. */
+/** The node builders: the entry point `cairn-workflows/nodes`. */
 export { fileNode, type FileOutput, type FileReadConfig, type FileWriteConfig } from './file-node.ts';
 export { functionNode } from './function-node.ts';
 export { guardrailNode, guardrailViolated, type GuardrailFinding, type GuardrailNodeConfig } from './guardrail-node.ts';

@@ -1,4 +1,4 @@
-/** The map node: does the same for every item of a list, each with a record of its own. */
+/** The map node: does the same work for every item of a list, and records each item separately. */
 import { CairnError } from '../errors.ts';
 import { graphOf, type GraphOrRunnable } from '../graph/runnable-graph.ts';
 import {
@@ -19,51 +19,51 @@ import { draftNode, type NodeDraft, type NodeOptions } from './draft/node-draft.
 import { runChild } from './subgraph-node.ts';
 import type { FromState } from './draft/typed-context.ts';
 
-/** An item, and its place in the list. */
+/** An item and its index in the list. */
 export interface MapItem<Item> {
   readonly item: Item;
   readonly index: number;
 }
 
 /**
- * What does the work of one item: a function, or a graph (what `toGraph()` or `compile()` gives) whose input is the item and whose artifacts
+ * The work of one item: a function, or a graph (the result of `toGraph()` or `compile()`). A graph's input is the item, and its artifacts
  * are the output.
  */
 export type MapWork<Item, Result> =
   ((call: MapItem<Item> & StepContext) => Result) | GraphOrRunnable<Item, { readonly artifacts: Result }>;
 
-/** The type parameters after the first are inferred; together they say what the node's output is. */
+/** Configuration of a map node. The type parameters after the first are inferred; together they determine the type of the node's output. */
 export interface MapNodeConfig<
   S extends StateView = StateView,
   Item = unknown,
   Result = unknown,
   Settles extends boolean = boolean,
 > {
-  /** The items, in order. */
+  /** Returns the list of items. */
   readonly over: FromState<readonly Item[], S>;
-  /** Names an item; must be unique and say the same each time. Default: its place in the list. */
+  /** Returns a unique name for an item, the same each time. Default: its index. */
   readonly key?: (item: MapItem<Item>) => string;
   /** Does the work of one item: see {@link MapWork}. */
   readonly each: MapWork<Item, Result>;
-  /** Items that run at once. Default 8. One that waits does not run. */
+  /** How many items may run at once. An item that waits does not count. Default 8. */
   readonly concurrency?: number;
   /** Effect class of each item's step. Default `pure`. The node itself is `pure` if its items are, else `read`. */
   readonly effectClass?: EffectClass;
-  /** Of one item. */
+  /** Retry policy of each item. */
   readonly retry?: RetryPolicy;
-  /** Of one attempt of one item. */
+  /** Timeout of one attempt of one item, in milliseconds. */
   readonly timeoutMs?: number;
-  /** A repeated call for an item with the same key has no second effect. */
+  /** Whether a repeated call for an item with the same key has no second effect. */
   readonly idempotent?: boolean;
   readonly reconcile?: (asked: {
     readonly idempotencyKey: string;
     readonly item: Item;
   }) => Promise<Reconciliation> | Reconciliation;
-  /** Failed items do not fail the node: the output is a list of {@link MapResult}. */
+  /** Whether failed items leave the node completed. The output is then a list of {@link MapResult}. */
   readonly continueOnError?: Settles;
 }
 
-/** What became of one item, under `continueOnError`. */
+/** The result of one item, with `continueOnError`. */
 export type MapResult<Value = unknown> =
   { readonly status: 'completed'; readonly value: Value } | { readonly status: 'failed'; readonly error: unknown };
 
@@ -88,9 +88,9 @@ const configKeys = [
 ] as const satisfies readonly (keyof MapNodeConfig)[];
 
 /**
- * A node whose output is the list of its items' outputs, in the order of the items. A resume runs only what is missing or failed.
- * When an item fails, items that are running finish, no others start, and the node fails with code `ITEM_FAILED`.
- * @throws CONFIG_INVALID a configuration that cannot work
+ * Makes a node whose output is the list of its items' outputs, in the order of the items. A resume runs only items that are missing or
+ * failed. If an item fails, running items are finished, no others are started, and the node fails with code `ITEM_FAILED`.
+ * @throws CONFIG_INVALID the configuration cannot work
  */
 export function mapNode<
   S extends StateView = StateView,
@@ -166,7 +166,7 @@ async function mapItems(
   });
   if (hasFailed) throw describeFailure(keys, results);
   if (config.continueOnError === true) return results;
-  // The steps hold the outputs, and are called in the order of the items: naming them keeps one copy.
+  // The steps hold the outputs already, in the order of the items. Referring to them avoids a second copy.
   if (typeof config.each === 'function') return outcome({ output: stepsOutput });
   return results.map((result) => (result.status === 'completed' ? result.value : undefined));
 }

@@ -1,4 +1,4 @@
-/** The router node: reads the state and says where the run goes on. */
+/** The router node: reads the state and decides where the run goes on. */
 import { CairnError } from '../errors.ts';
 import type { Choice } from '../graph/graph.ts';
 import {
@@ -15,16 +15,16 @@ import type { FromState } from './draft/typed-context.ts';
 export type Targets = string | readonly string[];
 
 export interface RouterNodeConfig {
-  /** The nodes it may route to. Checked here if given, and by the engine against the node's edges in any case. */
+  /** Ids of the nodes it may route to. If given, targets are checked here; the engine checks them against the node's edges in any case. */
   readonly targets?: readonly string[];
 }
 
 const configKeys = ['targets'] as const satisfies readonly (keyof RouterNodeConfig)[];
 
 /**
- * A node that routes to the node ids that its function returns, or its choice: of its outgoing edges, exactly those fire. The targets
- * are also its output. `compileChoice` makes a choice of an expression, such as `scratch.score > 3 ? 'good' : 'poor'`.
- * A target that is not declared fails the node with `ROUTE_UNKNOWN`.
+ * Makes a node that routes to the node ids that its function or choice returns: exactly the outgoing edges to these fire. The targets are
+ * also the node's output. `compileChoice` makes a choice from an expression, such as `scratch.score > 3 ? 'good' : 'poor'`. A target that
+ * is not declared makes the node fail with `ROUTE_UNKNOWN`.
  */
 export function routerNode<S extends StateView = StateView, const Target extends Targets = Targets>(
   route: FromState<Target, S> | Choice,
@@ -50,7 +50,7 @@ export function routerNode<S extends StateView = StateView, const Target extends
   );
 }
 
-/** A router is no condition of another node: it sees the state, and an outcome that says nothing. */
+/** Makes a function of a choice. A choice normally sees the outcome of the node before its edge; here it gets an empty one. */
 function toFunction(route: FromState<Targets> | Choice): FromState<Targets> {
   if (typeof route === 'function') return route;
   if (typeof route?.choose !== 'function')

@@ -1,4 +1,4 @@
-/** The shell node: runs a program, and never lets a value become shell syntax. */
+/** The shell node: runs a program. No value can become shell syntax. */
 import { CairnError } from '../errors.ts';
 import { NodeFailure, type NodeContext, type RetryPolicy, type StateView } from '../graph/contracts/node-contract.ts';
 import { beforeEffect } from './draft/before-effect.ts';
@@ -22,37 +22,37 @@ type Argument = string | number;
 
 export interface ShellNodeConfig<S extends StateView = StateView> {
   /**
-   * A file and its arguments, started without a shell; or a script, which is fixed text for `/bin/sh`. The file and the script are
-   * the author's: values reach a script as `"$1"`, `"$@"` (from `args`) or `"$NAME"` (from `env`) only.
+   * Either a program and its arguments, started without a shell; or a fixed script for `/bin/sh`. The program's name and the script come
+   * from the author. Values reach a script only as `"$1"` and `"$@"` (from `args`) or as `"$NAME"` (from `env`).
    */
   readonly command: readonly [string, ...Computed<Argument, S>[]] | string;
-  /** More arguments. A value stays one argument, but a program may read a leading `-` as an option: put `--` before it. */
+  /** Further arguments. Each value stays one argument, but a program may read a leading `-` as an option: put `--` before it. */
   readonly args?: Computed<readonly Computed<Argument, S>[], S>;
-  /** Beside PATH, HOME and LANG, the whole environment. CAIRN_IDEMPOTENCY_KEY is added. */
+  /** Environment variables. Beside PATH, HOME, LANG and CAIRN_IDEMPOTENCY_KEY, the program sees only these. */
   readonly env?: Readonly<Record<string, Computed<Argument | boolean | undefined, S> | SecretReference>>;
   readonly cwd?: Computed<string, S>;
-  /** What the program reads. Default: nothing. */
+  /** What the program reads from stdin. Default: nothing. */
   readonly input?: Computed<string | Uint8Array, S>;
-  /** Of one attempt; when it runs out, the process group is killed. */
+  /** Timeout of one attempt in milliseconds. When it is over, the process group is killed. */
   readonly timeoutMs?: number;
-  /** Kept of stdout and of stderr each: the head and the tail. Default 1 MiB. */
+  /** The most bytes kept of stdout, and of stderr: beginning and end. Default 1 MiB. */
   readonly maxOutputBytes?: number;
-  /** Default `[0]`. */
+  /** Exit codes that count as success. Default `[0]`. */
   readonly okExitCodes?: readonly number[];
-  /** Between SIGTERM and SIGKILL. Default 2,000 ms. */
+  /** Milliseconds between SIGTERM and SIGKILL. Default 2,000. */
   readonly killGraceMs?: number;
   readonly retry?: RetryPolicy;
 }
 
-/** The output of a shell node, and the data of its failure. */
+/** The output of a shell node; also the data of its failure. */
 export interface ShellOutput {
-  /** Null if a signal ended it. */
+  /** Null if the program was ended by a signal. */
   readonly exitCode: number | null;
   readonly signal: string | null;
   readonly stdout: string;
   readonly stderr: string;
   readonly truncated: boolean;
-  /** Bytes left out of stdout and stderr. */
+  /** Number of bytes left out of stdout and stderr. */
   readonly omittedBytes: number;
 }
 
@@ -70,9 +70,9 @@ const configKeys = [
 ] as const satisfies readonly (keyof ShellNodeConfig)[];
 
 /**
- * A node that runs a program; its output is a {@link ShellOutput}. Effect class `external`.
- * Fails with code `EXIT_CODE` (data: the output), or before anything happened with `SPAWN_FAILED` or `ARGUMENT_INVALID`.
- * @throws CONFIG_INVALID the command is neither a list that begins with a file nor a script, or `env` holds a bad name
+ * Makes a node that runs a program. Its output is a {@link ShellOutput}. The effect class is `external`. Fails with code `EXIT_CODE` (data:
+ * the output), or, before anything happened, with `SPAWN_FAILED` or `ARGUMENT_INVALID`.
+ * @throws CONFIG_INVALID the command is neither a list that begins with a file nor a script, or `env` contains an invalid name
  */
 export function shellNode<S extends StateView = StateView>(
   config: ShellNodeConfig<S>,

@@ -1,4 +1,4 @@
-/** The subgraph node: runs another graph as a child, inside its parent's history. */
+/** The subgraph node: runs another graph as a child run, inside of its parent's history. */
 import { CairnError } from '../errors.ts';
 import type { Graph } from '../graph/graph.ts';
 import { graphOf, type GraphOrRunnable } from '../graph/runnable-graph.ts';
@@ -13,20 +13,20 @@ import { refuseUnknownKeys } from './draft/known-keys.ts';
 import { draftNode, type NodeDraft, type NodeOptions } from './draft/node-draft.ts';
 import type { FromState } from './draft/typed-context.ts';
 
-/** @typeParam Parts - what `output` gives */
+/** Configuration of a subgraph node. @typeParam Parts - what `output` returns */
 export interface SubgraphNodeConfig<
   S extends StateView = StateView,
   Input = unknown,
   Child = StateView,
   Parts extends OutcomeParts = OutcomeParts,
 > {
-  /** The child's input. Default: the parent's input. */
+  /** Computes the child's input. Default: the parent's input. */
   readonly input?: FromState<Input, S>;
-  /** What the child's final state means for the parent: updates and an output. Default: the child's artifacts are the output. */
+  /** Turns the child's final state into an outcome of this node: an output and updates. Default: the child's artifacts are the output. */
   readonly output?: (child: { readonly state: Child }) => Parts;
 }
 
-/** The child's artifacts, or what `output` makes of its state. */
+/** The child's artifacts, or the output that `output` makes of its state. */
 type SubgraphOutput<Child, Parts> = [Parts] extends [never]
   ? Child extends { readonly artifacts: infer Artifacts }
     ? Artifacts
@@ -38,8 +38,9 @@ type SubgraphOutput<Child, Parts> = [Parts] extends [never]
 const configKeys = ['input', 'output'] as const satisfies readonly (keyof SubgraphNodeConfig)[];
 
 /**
- * A node that runs a graph (W6): what `toGraph()` gives, or `compile()`. It waits when the child waits, and fails with code `CHILD_FAILED` and the child's error as its cause
- * when the child fails. Effect class `read`: the child's own nodes say what may be repeated.
+ * Makes a node that runs a graph: the result of `toGraph()` or `compile()` (W6). The node waits while the child waits. If the child fails,
+ * it fails with code `CHILD_FAILED` and the child's error as its cause. The effect class is `read`: the child's nodes have classes of their
+ * own.
  */
 export function subgraphNode<
   S extends StateView = StateView,
@@ -71,7 +72,7 @@ export function subgraphNode<
   );
 }
 
-/** Runs a child and returns its final state. @throws NodeFailure CHILD_FAILED */
+/** Runs a child run and returns its final state. @throws NodeFailure CHILD_FAILED */
 export async function runChild(ctx: NodeContext, graph: Graph, input: unknown, name?: string): Promise<StateView> {
   const { status, state, error } = await ctx.run(graph, input, name === undefined ? {} : { name });
   if (status === 'completed') return state;

@@ -1,4 +1,4 @@
-/** The tool node: calls a tool with arguments taken from the state. */
+/** The tool node: calls a tool with arguments from the state. */
 import { CairnError } from '../errors.ts';
 import { NodeFailure, type NodeContext, type RetryPolicy, type StateView } from '../graph/contracts/node-contract.ts';
 import type { Tool } from '../graph/tool.ts';
@@ -12,7 +12,7 @@ import type { FromState, PlainValue } from './draft/typed-context.ts';
 export type { Tool, ToolCall } from '../graph/tool.ts';
 
 export interface ToolNodeConfig<S extends StateView = StateView> {
-  /** Default: `{}`. */
+  /** The tool's arguments. Default: `{}`. */
   readonly args?: PlainValue | FromState<unknown, S>;
   readonly retry?: RetryPolicy;
   readonly timeoutMs?: number;
@@ -21,10 +21,10 @@ export interface ToolNodeConfig<S extends StateView = StateView> {
 const configKeys = ['args', 'retry', 'timeoutMs'] as const satisfies readonly (keyof ToolNodeConfig)[];
 
 /**
- * A node that calls a tool; what the tool returns is the output. Effect class: the option, else the tool's, else `external`.
- * Arguments that miss the tool's schema fail with code `INPUT_INVALID`, before the tool is called.
+ * Makes a node that calls a tool. The tool's result is the output. The effect class is that of the options, else the tool's, else
+ * `external`. Arguments that do not fit the tool's schema make it fail with code `INPUT_INVALID`, before the tool is called.
  *
- * @param tool - the tool, or the name of one that the graph is given when it is compiled: `compile({ tools: { web_search: … } })`
+ * @param tool - the tool, or the name of a tool that is passed when the graph is compiled: `compile({ tools: { web_search: … } })`
  * @throws CONFIG_INVALID the tool is missing, or has no name or `execute`
  */
 export function toolNode<S extends StateView = StateView, Args = unknown, Result = unknown>(

@@ -9,7 +9,7 @@ export class Conversation {
   head: readonly ModelMessage[];
   /** All messages after the head that were not replaced. */
   #messages: ModelMessage[];
-  /** Places of messages that answer the one before, without which they mean nothing. */
+  /** Indices of messages that are replies to the message before them, and must not be sent without it. */
   #replies: Set<number>;
   /** Index of the first message after the head that is sent. */
   #start = 0;

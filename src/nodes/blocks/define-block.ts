@@ -1,4 +1,4 @@
-/** Makes a block of a function and a schema of its inputs. */
+/** Makes a block from a function and a schema of its inputs. */
 import { CairnError } from '../../errors.ts';
 import type { StandardSchema } from '../../graph/graph.ts';
 import { NodeFailure, type EffectClass, type Reconciliation } from '../../graph/contracts/node-contract.ts';
@@ -23,34 +23,34 @@ import { maskFailure } from '../secrets/mask.ts';
 import type { TextMask } from '../../state/secrecy/text-mask.ts';
 import { readObjectSchema } from './object-schema.ts';
 
-/** What a schema says its values are. */
+/** The type of the values that fit a schema. */
 export type ValueOf<Schema> = Schema extends StandardSchema<infer Value> ? Value : Inputs;
 
 export interface BlockDefinition<Schema extends AnySchema = AnySchema> {
-  /** `Deploy`: letters and digits, the first a capital. */
+  /** Name of the block, such as `Deploy`: letters and digits, the first a capital letter. */
   readonly name: string;
-  /** Raise it when the same inputs come to mean something else. Default `1`. */
+  /** Change this when the same inputs begin to mean something else. Default `1`. */
   readonly version?: string;
-  /** One line. */
+  /** One line for readers. */
   readonly description: string;
-  /** Of an object whose properties are the inputs: JSON Schema, or a schema that can tell it (Zod 4.2 and later). */
+  /** Schema of an object whose properties are the inputs: JSON Schema, or a schema library that can produce it (Zod 4.2 and later). */
   readonly inputs: Schema;
-  /** Of an object whose properties are the fields of the output. */
+  /** Schema of an object whose properties are the output's fields. */
   readonly outputs: AnySchema;
-  /** What recovery may do with it. Default `external`. */
+  /** Effect class: what recovery may do with the block. Default `external`. */
   readonly effect?: EffectClass;
-  /** A repeated call with the same key has no second effect. Default false. */
+  /** Whether a repeated call with the same key has no second effect. Default false. */
   readonly isIdempotent?: boolean;
-  /** Of one attempt. */
+  /** Timeout of one attempt in milliseconds. */
   readonly timeoutMs?: number;
-  /** Inputs in which `${secrets.NAME}` may stand. `run` gets the values; they are masked in what it returns and throws. */
+  /** Inputs that may contain `${secrets.NAME}`. `run` receives the secret's value, which is masked in everything it returns and throws. */
   readonly secretInputs?: readonly string[];
-  /** What it reaches for. Default: nothing. */
+  /** The permissions that the block needs. Default: none. */
   readonly needs?: (inputs: Inputs, pending?: readonly string[]) => readonly Need[];
-  /** Faults of the inputs that the schema cannot say. */
+  /** Faults of the inputs that the schema cannot express. */
   readonly check?: (inputs: Inputs) => readonly InputFault[];
   readonly run: (inputs: ValueOf<Schema>, ctx: TypedNodeContext) => unknown;
-  /** Did the effect under this key happen, and with what output? */
+  /** Finds out whether the effect with this key happened, and its output. */
   readonly reconcile?: (asked: {
     readonly idempotencyKey: string;
     readonly inputs: Inputs;
@@ -63,8 +63,8 @@ const keys =
   );
 
 /**
- * A node type of your own, to be registered beside the built-in ones (rules B25 to B27 of docs/spec/blocks.md).
- * @throws CONFIG_INVALID the definition is no such thing, or a schema is not one of an object
+ * Makes a node type of your own, for use together with the built-in ones (rules B25 to B27 of docs/spec/blocks.md).
+ * @throws CONFIG_INVALID the definition is invalid, or a schema is not one of an object
  */
 export function defineBlock<const Schema extends AnySchema>(definition: BlockDefinition<Schema>): NodeType {
   refuseUnknownKeys('defineBlock', definition, keys);
@@ -133,17 +133,17 @@ async function runDefined<Schema extends AnySchema>(
   });
   try {
     const output = await definition.run(inputs as ValueOf<Schema>, ctx);
-    // What is undefined is absent.
+    // Copying removes properties that are undefined.
     const fields = mapLeaves(await fit(definition.outputs, output, 'output', mask), (leaf) => leaf);
     if (!isPlainObject(fields)) return fields;
-    // Names of fields are the author's, and stay as they are.
+    // Names of fields come from the author, so only values are masked.
     return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, mask.all(value)]));
   } catch (error) {
     throw maskError(error, mask, ctx.signal);
   }
 }
 
-/** The value that a schema makes of a value. @throws NodeFailure INPUT_INVALID, OUTPUT_INVALID */
+/** Validates a value; the schema may fill in defaults. @throws NodeFailure INPUT_INVALID, OUTPUT_INVALID */
 async function fit(schema: AnySchema, value: unknown, place: 'inputs' | 'output', mask: TextMask): Promise<unknown> {
   const code = place === 'inputs' ? 'INPUT_INVALID' : 'OUTPUT_INVALID';
   if (!('~standard' in schema)) {
@@ -160,7 +160,7 @@ async function fit(schema: AnySchema, value: unknown, place: 'inputs' | 'output'
   throw new NodeFailure(reasons.join('; '), { code, data: { reasons } });
 }
 
-/** The error with nothing secret in what it says. */
+/** The error with secrets in its message masked. */
 function maskError(error: unknown, mask: TextMask, signal: AbortSignal): unknown {
   if (error === signal.reason || !(error instanceof Error)) return error;
   if (error instanceof NodeFailure) return maskFailure(error, mask);

@@ -1,4 +1,4 @@
-/** EchoBlock: says again what it is told; for trying things out. */
+/** The block EchoBlock: returns its input; for trying things out. */
 import { setTimeout } from 'node:timers/promises';
 import type { NodeType } from '../../graph/contracts/node-type.ts';
 import { fieldsOf, numberOption, optionFaults, outputField, requireText, textField } from './fields.ts';

@@ -1,13 +1,13 @@
-/** Declares the inputs of blocks, and reads them: options are taken as themselves and as their exact text. */
+/** Declares inputs of blocks and reads their values. A number, flag or word may also be given as its exact text. */
 import { NodeFailure } from '../../graph/contracts/node-contract.ts';
 import type { InputFault, InputField, Inputs, OutputField } from '../../graph/contracts/node-type.ts';
 
-/** Text; a number or a boolean that a reference gave is written out. */
+/** A text input. A number or boolean that comes from a reference is converted to text. */
 export function textField(description: string, more: Partial<InputField> = {}): InputField {
   return { schema: { type: ['string', 'number', 'boolean'] }, description, ...more };
 }
 
-/** @returns undefined if it was not given */
+/** The text of an input; undefined if it was not given. */
 export function readText(inputs: Inputs, name: string): string | undefined {
   const value = inputs[name];
   if (value === undefined || value === null) return undefined;
@@ -15,7 +15,7 @@ export function readText(inputs: Inputs, name: string): string | undefined {
   return refuse(name, 'is neither text nor a number');
 }
 
-/** A text that must be there. @throws NodeFailure INPUT_INVALID */
+/** The text of a required input. @throws NodeFailure INPUT_INVALID */
 export function requireText(inputs: Inputs, name: string): string {
   return readText(inputs, name) ?? refuse(name, 'is missing');
 }
@@ -24,7 +24,7 @@ export function outputField(type: string | readonly string[], description: strin
   return { schema: { type }, description };
 }
 
-/** A failure of an input, before anything happened. */
+/** The failure for a bad input. It says that nothing has happened yet. */
 export function refuseInput(name: string, reason: string): NodeFailure {
   return new NodeFailure(`${name} ${reason}`, { code: 'INPUT_INVALID', applied: 'no', data: { input: name, reason } });
 }
@@ -33,11 +33,11 @@ function refuse(name: string, reason: string): never {
   throw refuseInput(name, reason);
 }
 
-/** An input that steers a block: a number or a flag, with a default. */
+/** An input with a default: a number, a flag or a word. */
 export interface Option<Value> {
   readonly name: string;
   readonly field: InputField;
-  /** @throws NodeFailure INPUT_INVALID */
+  /** Reads the value. @throws NodeFailure INPUT_INVALID */
   readonly read: (inputs: Inputs) => Value;
 }
 
@@ -45,11 +45,11 @@ export interface NumberRange {
   readonly default: number;
   readonly min: number;
   readonly max: number;
-  /** Default true. */
+  /** Whether only integers are allowed. Default true. */
   readonly isWhole?: boolean;
 }
 
-/** A number, or its digits. */
+/** An option that is a number, or the text of one. */
 export function numberOption(
   name: string,
   description: string,
@@ -72,16 +72,16 @@ export function numberOption(
   return { name, field: { schema, description, default: range.default, ...more }, read };
 }
 
-/** Of an input that is needed before anything runs. */
+/** Marks an input whose value must be written out in the file, because it is needed before anything runs. */
 export const literal = { kind: 'literal' } as const;
 
-/** Seconds, read as milliseconds. They must be written out. */
+/** An option in seconds, read as milliseconds. It must be written out in the file. */
 export function secondsOption(name: string, description: string, range: NumberRange): Option<number> {
   const { field, read } = numberOption(name, description, { isWhole: false, ...range }, literal);
   return { name, field, read: (inputs) => Math.round(read(inputs) * 1_000) };
 }
 
-/** `true` or `false`, or the word. */
+/** An option that is true or false, or the text of either. */
 export function flagOption(
   name: string,
   description: string,
@@ -100,7 +100,7 @@ export function flagOption(
   };
 }
 
-/** One of some words. */
+/** An option that is one of several words. */
 export function choiceOption<Word extends string>(
   name: string,
   description: string,
@@ -119,12 +119,12 @@ export function fieldsOf(options: readonly Option<unknown>[]): Record<string, In
   return Object.fromEntries(options.map(({ name, field }) => [name, field]));
 }
 
-/** Asks options whether they can be read, for a `check`. */
+/** The faults of options, for a node type's `check`. */
 export function optionFaults(options: readonly Option<unknown>[], inputs: Inputs): readonly InputFault[] {
   return options.flatMap(({ name, read }) => inputFault(name, () => read(inputs)));
 }
 
-/** The fault that reading an input shows, if it shows one. */
+/** The fault found by reading an input; empty if it can be read. */
 export function inputFault(name: string, read: () => unknown): readonly InputFault[] {
   try {
     read();
@@ -135,7 +135,7 @@ export function inputFault(name: string, read: () => unknown): readonly InputFau
   }
 }
 
-/** An option in milliseconds as a deadline; one that cannot be read is another's to tell. */
+/** A node type's `timeoutMs` from an option. If the option is invalid, it is undefined here, and `check` reports the fault. */
 export function timeoutOf(option: Option<number>): (literals: Inputs) => number | undefined {
   return (literals) => (optionFaults([option], literals).length > 0 ? undefined : option.read(literals));
 }

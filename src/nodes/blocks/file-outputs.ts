@@ -1,4 +1,4 @@
-/** Files that a command wrote, read as fields of its output. */
+/** Reads files that a command wrote as fields of its output. */
 import { isAbsolute } from 'node:path';
 import type { FileOutput, Need } from '../../graph/contracts/node-type.ts';
 import { isPlainObject } from '../../state/values/plain.ts';
@@ -11,11 +11,11 @@ const limitBytes = 10 * 1024 * 1024;
 
 export interface FileOutputs {
   readonly values: Readonly<Record<string, unknown>>;
-  /** Why a required one could not be read, by name. */
+  /** Why required files could not be read, by the output's name. */
   readonly faults: Readonly<Record<string, string>>;
 }
 
-/** Reads what is there; what is faulty and not required is left out. Secrets in it are masked. */
+/** Reads the files that exist. A faulty file that is not required is left out. Secrets in the contents are masked. */
 export async function readFileOutputs(
   outputs: readonly FileOutput[],
   folder: string,
@@ -40,7 +40,7 @@ async function readFileOutput({ path, type, isUnsafe }: FileOutput, folder: stri
     if (!isInside(resolveLinks(folder), resolveLinks(full)))
       throw new Error(`${path} leads out of the working directory over a symbolic link`);
   }
-  // The folder as it is now: what the file turns out to be is held against that.
+  // Resolved now, after the command has run, and compared with where each opened file really is.
   const top = resolveLinks(folder);
   const isGranted = (need: Need): boolean => isUnsafe || (need.kind === 'fs' && isInside(top, need.path ?? '/'));
   const bytes = await readRegularFile(full, { limitBytes, refusesLink: true, isGranted });

@@ -1,4 +1,4 @@
-/** HttpCall: one request. */
+/** The block HttpCall: sends one HTTP request. */
 import type { InputFault, Inputs, NodeType, TypedNodeContext } from '../../graph/contracts/node-type.ts';
 import { SecretReference } from '../../graph/secret-reference.ts';
 import { decodeText, exchangeHttp, failStatus, safeMethods, saysJson, type HttpAnswer } from '../http/exchange-http.ts';
@@ -59,7 +59,7 @@ function methodOf({ method = 'POST' }: Inputs): string {
   return String(method).toUpperCase();
 }
 
-/** With its port if that is not the scheme's own; undefined: not known yet. Secrets stand behind the host only. */
+/** Host of a URL, with the port if it is not the scheme's default; undefined if not known yet. Secrets may only come after the host. */
 function hostOf(url: unknown): string | undefined {
   const [text] = url instanceof SecretReference ? url.parts : [url];
   return typeof text === 'string' ? URL.parse(text)?.host || undefined : undefined;
@@ -70,7 +70,7 @@ function hidesHost({ url }: Inputs): boolean {
   return typeof first !== 'string' || !/^https?:\/\/[^/?#]+[/?#]/i.test(first);
 }
 
-/** Null is no body: `content: 'null'` sends one. */
+/** Whether a body is given. Null means no body; to send null, use `content: 'null'`. */
 function isGiven(value: unknown): boolean {
   return value !== undefined && value !== null;
 }
@@ -105,7 +105,7 @@ async function run(ctx: TypedNodeContext): Promise<unknown> {
   throw failStatus(answer, ctx.now(), output);
 }
 
-/** Text that is a secret in part is still a reference here. */
+/** The body. A text with secrets in it is still a reference at this point. */
 function bodyOf({ json, content }: Inputs): { readonly json: unknown } | { readonly body: unknown } {
   if (isGiven(json)) return { json };
   return { body: content instanceof SecretReference ? content : readText({ content }, 'content') };
@@ -122,7 +122,7 @@ interface HttpCallFields {
 function describeAnswer({ status, headers, bytes, mask }: HttpAnswer): HttpCallFields {
   const contentType = headers['content-type'] ?? '';
   const text = decodeText(bytes, contentType);
-  // What only says that it is JSON is there as text.
+  // If the content type says JSON but the body is not, the body is available as text.
   const json = saysJson(contentType) ? parseJson(text) : undefined;
   return {
     status_code: status,

@@ -1,4 +1,4 @@
-/** The blocks of YAML workflows, and what a user makes blocks of their own with: the door `cairn-workflows/blocks`. */
+/** The blocks of YAML workflows, and what users need to make their own: the entry point `cairn-workflows/blocks`. */
 import type { NodeType } from '../../graph/contracts/node-type.ts';
 import type { Models } from '../../ports/model.ts';
 import { askChoice } from './ask/ask-choice.ts';
@@ -32,7 +32,7 @@ export {
 export { interactiveNodeType } from './ask/interactive-node-type.ts';
 
 export interface NodeTypeOptions {
-  /** What LLMCall calls. Default: the models of the engine that runs the workflow. */
+  /** Models for LLMCall. Default: the models of the engine that runs the workflow. */
   readonly models?: Models;
 }
 

@@ -1,4 +1,4 @@
-/** Schemas of objects, in the two forms that a block may give them. */
+/** Reads the two kinds of object schema that a block may have: JSON Schema, and Standard Schema. */
 import { CairnError } from '../../errors.ts';
 import type { JsonSchema } from '../../graph/contracts/node-type.ts';
 import { jsonSchemaOf } from '../../schema/standard-schema.ts';
@@ -9,7 +9,7 @@ export interface ObjectParts {
   readonly required: readonly string[];
 }
 
-/** @throws CONFIG_INVALID it is neither, or not one of an object */
+/** Reads a schema. @throws CONFIG_INVALID it is of neither kind, or not one of an object */
 export function readObjectSchema(schema: unknown, side: 'input' | 'output', place: string): ObjectParts {
   const json = jsonSchemaOf(schema, side, place);
   if (json['type'] !== 'object' || !isPlainObject(json['properties'] ?? {}))

@@ -1,6 +1,6 @@
-/** JSON that may be none. */
+/** Parses text that may not be JSON. */
 
-/** @returns undefined if the text is no JSON */
+/** The parsed value; undefined if the text is not JSON. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;

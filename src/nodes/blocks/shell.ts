@@ -1,4 +1,4 @@
-/** Shell: runs a command; values reach it as data. */
+/** The block Shell: runs a command. Values reach it as data and never become shell syntax. */
 import { constants } from 'node:os';
 import { isOwnVariable } from '../../graph/command-variables.ts';
 import { NodeFailure } from '../../graph/contracts/node-contract.ts';
@@ -122,7 +122,7 @@ async function prepare({ inputs, fileOutputs, idempotencyKey, secrets, signal }:
   const taken = fileOutputs.find(({ name }) => Object.hasOwn(shellBlock.outputs, name));
   if (taken !== undefined) throw new TypeError(`an output cannot be named ${taken.name}`);
   const command = inputs['command'] as CommandText | undefined;
-  // A plain text could hold values as syntax.
+  // A plain text is refused: values inserted in it could act as shell syntax.
   if (typeof command?.script !== 'string') throw refuseInput('command', 'is no command');
   const { value, mask } = await resolveSecrets({ named: inputs['env'] ?? {}, own: command.env }, secrets);
   const { named, own } = value as { readonly named: Inputs; readonly own: Inputs };
@@ -136,7 +136,7 @@ async function prepare({ inputs, fileOutputs, idempotencyKey, secrets, signal }:
   return { request, folder, mask };
 }
 
-/** Lists and objects as JSON; null is left out. */
+/** Variables as text. Lists and objects become JSON; null is left out. */
 function writeVariables(named: Inputs): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(named)

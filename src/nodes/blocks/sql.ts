@@ -1,4 +1,4 @@
-/** Sql: statements on SQLite or Postgres, in one transaction. */
+/** The block Sql: runs statements on SQLite or Postgres, in one transaction. */
 import { NodeFailure } from '../../graph/contracts/node-contract.ts';
 import type { InputFault, Inputs, NodeType, TypedNodeContext } from '../../graph/contracts/node-type.ts';
 import { beforeEffect } from '../draft/before-effect.ts';
@@ -142,7 +142,10 @@ async function prepare(ctx: TypedNodeContext): Promise<Prepared> {
   return { engine, place, job: jobOf(ctx, inputs, engine, work), decode: work.decode, mask };
 }
 
-/** What is reached in the end is held to the permissions once more: a secret hides its host, and a number is a name, too. */
+/**
+ * Checks permissions again for the database that is really used. A secret may have hidden its host before, and a name may have turned out
+ * to be a number.
+ */
 function requireGrant(ctx: TypedNodeContext, place: Place): void {
   const isHidden = typeof ctx.inputs['connection'] === 'object';
   const exact = place.engine === 'sqlite' ? { engine: place.engine, path: place.path } : { ...place };

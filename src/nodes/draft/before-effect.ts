@@ -1,7 +1,7 @@
-/** What a node does before its effect. */
+/** Runs what a node does before its effect. */
 import { NodeFailure } from '../../graph/contracts/node-contract.ts';
 
-/** Whatever fails in `prepare` certainly had no effect, and the failure says so (X3): the attempt may be made again. */
+/** If `prepare` fails, the effect certainly did not happen, and the failure says so (X3), so that the attempt may be retried. */
 export async function beforeEffect<T>(prepare: () => T | Promise<T>): Promise<T> {
   try {
     return await prepare();

@@ -1,7 +1,7 @@
-/** A value held against a Standard Schema, for nodes whose authors give one. */
+/** Validates a value with the Standard Schema that a node's author gave. */
 import type { StandardSchema } from '../../graph/graph.ts';
 
-/** What the schema makes of a value, or why it does not fit, a line for each place. */
+/** Returns the validated value, or why it does not fit: one line for each fault. */
 export async function checkValue<Value>(
   schema: StandardSchema<Value>,
   given: unknown,

@@ -1,16 +1,19 @@
-/** Configuration with functions of the state in it: what is hashed of it, and how it is resolved. */
+/** Configurations that contain functions of the state: which part of them is hashed, and how they are resolved. */
 import type { StateView } from '../../graph/contracts/node-contract.ts';
 import type { FromState } from './typed-context.ts';
 import { mapLeaves } from './map-leaves.ts';
 import { SecretReference } from '../../graph/secret-reference.ts';
 
-/** The data of a configuration, and the text of the functions in it. */
+/** A configuration, split into data and code. */
 export interface DescribedConfig<Config> {
-  /** A copy of the whole, to be resolved: what its author changes afterwards is not in the hash, so it is not in the node (G1). */
+  /**
+   * A copy of the configuration, to be resolved. Changes that the author makes to the original later have no effect, as they would be
+   * missing from the hash (G1).
+   */
   readonly config: Config;
-  /** Functions stand as `(computed)`, secrets as `secret:NAME`, options not given are left out. */
+  /** The data. Functions are replaced by `(computed)` and secrets by `secret:NAME`; absent options are left out. */
   readonly data: unknown;
-  /** Hashed into `codeHash`, a hint that code has changed. */
+  /** Source of the functions, for `codeHash`; only a hint that code changed. */
   readonly codeText: string;
 }
 
@@ -27,7 +30,7 @@ export function describeConfig<Config>(given: Config): DescribedConfig<Config> {
   return { config, data, codeText: texts.join('\n') };
 }
 
-/** Calls every function in a configuration with the state. What they return is not searched for more. */
+/** Replaces every function in a configuration by its result for this state. Functions inside results are not called. */
 export function resolveComputed(config: unknown, state: StateView): unknown {
   return mapLeaves(config, (leaf) => (typeof leaf === 'function' ? (leaf as FromState<unknown>)({ state }) : leaf));
 }

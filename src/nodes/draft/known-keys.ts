@@ -1,8 +1,8 @@
-/** Nothing is accepted and ignored (G9): a misspelt option is an error where it is written. */
+/** Refuses unknown options (G9): a misspelt option is an error where it is written, and is not ignored. */
 
 import { CairnError } from '../../errors.ts';
 
-/** @throws CONFIG_INVALID naming the option that a builder does not know, and those it knows */
+/** @throws CONFIG_INVALID names the unknown option and lists the known ones */
 export function refuseUnknownKeys(builder: string, config: unknown, known: readonly string[]): void {
   if (typeof config !== 'object' || config === null)
     throw new CairnError('CONFIG_INVALID', { reason: `${builder} needs a configuration` });

@@ -1,7 +1,7 @@
-/** The one walk over configurations. */
+/** Copies a configuration and maps every value in it. */
 import { isPlainObject } from '../../state/values/plain.ts';
 
-/** Copies arrays and plain objects, mapping all else, and keys if told how. */
+/** Copies arrays and plain objects, and maps everything else; maps keys too if `mapKey` is given. */
 export function mapLeaves(
   value: unknown,
   map: (leaf: unknown) => unknown,

@@ -1,4 +1,4 @@
-/** How builders make drafts: what each knows of its node, and what its user says on top. */
+/** Makes node drafts from what a builder knows about its node and the options that its user gives. */
 import { functionCondition } from '../../graph/condition.ts';
 import type { Condition, ConditionScope, Graph, Join, NodeCheckpoint, OnFailure } from '../../graph/graph.ts';
 import type { NodeDraft } from '../../graph/node-draft.ts';
@@ -6,35 +6,46 @@ import type { EffectClass, NodeImplementation, RetryPolicy } from '../../graph/c
 
 export type { NodeDraft } from '../../graph/node-draft.ts';
 
-/** What every builder takes beside its own configuration; each has an effect or is refused when the graph is compiled (G9). */
+/**
+ * Options of every node builder, in addition to its own configuration. An option that would have no effect is refused when the graph is
+ * compiled (G9).
+ */
 export interface NodeOptions {
-  /** What recovery may do with the node (table X). Default: see each builder. */
+  /** Effect class: what recovery may do with the node (table X). Default: see each builder. */
   readonly effectClass?: EffectClass;
-  /** Version of the node's code, part of the graph's hash: raise it when a changed function must not reuse old outcomes. Default `1`. */
+  /**
+   * Version of the node's code; part of the graph's hash. Change it when a changed function must not reuse earlier outcomes. Default `1`.
+   */
   readonly version?: string;
-  /** Channels the node reads, such as `scratch.topic`. Default: those it is seen to read. */
+  /** Channels that the node reads, such as `scratch.topic`. Default: the channels that it is seen to read. */
   readonly reads?: readonly string[];
-  /** Read once the join is satisfied; if false, the node is skipped (G2). A function is known by its name. */
+  /**
+   * A condition that is evaluated when the join is satisfied. If it is false, the node is skipped (G2). A function is identified by its
+   * name.
+   */
   readonly when?: Condition | ((scope: ConditionScope) => boolean);
   readonly join?: Join;
   readonly retry?: RetryPolicy;
-  /** Per attempt; its signal is aborted when it runs out (E6). */
+  /** Timeout of each attempt in milliseconds. When it is over, the attempt's signal is aborted (E6). */
   readonly timeoutMs?: number;
   readonly onFailure?: OnFailure;
-  /** When its checkpoint is written under the graph's policies `explicit` and `none`. */
+  /** When the node's checkpoint is written, under the checkpoint policies `explicit` and `none`. */
   readonly checkpoint?: NodeCheckpoint;
-  /** A second call with the same idempotency key has no second effect, so one in doubt is tried again instead of asked about (X3). */
+  /**
+   * Whether a second call with the same idempotency key has no second effect. If so, an effect in doubt is retried; otherwise a person is
+   * asked (X3).
+   */
   readonly idempotent?: boolean;
   readonly maxVisits?: number;
-  /** Name under which the output is also seen in `state.artifacts`. */
+  /** Name under which `state.artifacts` shows the output. */
   readonly outputAs?: string;
 }
 
-/** What a builder knows of its node; options come on top. */
+/** What a builder knows about its node. Options override it. */
 export interface DraftParts {
   readonly type: string;
   readonly effect: EffectClass;
-  /** Plain data, hashed. */
+  /** The node's settings: plain data, part of the graph's hash. */
   readonly config?: unknown;
   readonly subgraph?: Graph;
   readonly retry?: RetryPolicy | undefined;
@@ -43,7 +54,7 @@ export interface DraftParts {
   readonly implementation: NodeImplementation;
 }
 
-/** Joins a builder's parts and its user's options into a draft; options win. The type parameters are what the builder knows of it. */
+/** Combines a builder's parts and its user's options into a draft; options win. The type parameters come from the builder. */
 export function draftNode<State, Output, Answer = unknown>(
   parts: DraftParts,
   options: NodeOptions = {},
@@ -63,7 +74,7 @@ export function draftNode<State, Output, Answer = unknown>(
   };
 }
 
-/** An option given as `undefined` is an option not given. */
+/** Removes options that are `undefined`, which count as not given. */
 function withoutUndefined<T extends object>(value: T): T {
   return Object.fromEntries(Object.entries(value).filter(([, entry]) => entry !== undefined)) as T;
 }

@@ -1,4 +1,4 @@
-/** A node's context with the state typed, for graphs whose schema is known. */
+/** The context of a node whose state's type is known. */
 import type { NodeContext, StateView } from '../../graph/contracts/node-contract.ts';
 
 /** The context of a node in a graph whose state has type `S`. */
@@ -7,10 +7,12 @@ export type TypedContext<S extends StateView = StateView> = Omit<NodeContext, 's
   readonly input: S['input'];
 };
 
-/** A function of the state, called when an attempt starts: `({ state }) => …`. What it reads is recorded as the activation's input. */
+/**
+ * A function of the state, called when an attempt starts: `({ state }) => …`. What it reads is recorded as part of the activation's input.
+ */
 export type FromState<T, S extends StateView = StateView> = (scope: { readonly state: S }) => T;
 
-/** A value, or a function of the state that gives it. */
+/** A value, or a function of the state that returns it. */
 export type Computed<T, S extends StateView = StateView> = T | FromState<T, S>;
 
 /** Any value but a function. */

@@ -1,4 +1,4 @@
-/** Resolves the path of a file node, and keeps it inside a folder if one is given. */
+/** Resolves the path of a file node, and keeps it inside of a folder if one is given. */
 import { basename, dirname, isAbsolute, join, resolve } from 'node:path';
 import { NodeFailure } from '../../graph/contracts/node-contract.ts';
 import type { Need } from '../../graph/contracts/node-type.ts';
@@ -6,17 +6,20 @@ import { isInside } from './local-path.ts';
 import type { IsGranted } from './reached-place.ts';
 import { files } from './files.ts';
 
-/** A path that may be used as long as what is opened by it lies where `isGranted` allows. */
+/** A resolved path. It may be used if the place that is then opened passes `isGranted`. */
 export interface ConfinedPath {
-  /** Absolute; every folder on its way that existed is resolved. */
+  /** Absolute path. All folders in it that exist are resolved. */
   readonly path: string;
-  /** Asked again for the place that was reached, since a link may be made after the check. Throws PATH_REFUSED. Undefined without a root. */
+  /**
+   * Checks the place that was really opened, because a link may have been created after the path was resolved. Throws PATH_REFUSED.
+   * Undefined without a root.
+   */
   readonly isGranted: IsGranted;
 }
 
 /**
- * With `root`, the path must be relative, without `..`, and no symbolic link may lead out of the folder.
- * @throws NodeFailure PATH_REFUSED, before anything is touched
+ * Resolves a path. With `root` it must be relative and without `..`, and no symbolic link in it may lead out of the folder.
+ * @throws NodeFailure PATH_REFUSED, before anything is opened
  */
 export async function confinePath(path: unknown, root: string | undefined): Promise<ConfinedPath> {
   if (typeof path !== 'string' || path === '') refuse(path, 'is no path');
@@ -33,7 +36,7 @@ export async function confinePath(path: unknown, root: string | undefined): Prom
   return { path: real, isGranted };
 }
 
-/** Resolves the part of a path that exists; what is left is yet to be made. */
+/** Resolves the part of a path that exists, and adds the rest. */
 async function resolveExisting(path: string): Promise<string> {
   try {
     return await (await files()).realpath(path);

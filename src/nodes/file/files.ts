@@ -1,4 +1,4 @@
-/** Node's file calls, loaded when first needed: programs that never use them start sooner. */
+/** Node's file functions, loaded on first use, so that programs that never need them start faster. */
 import type * as FileCalls from 'node:fs/promises';
 
 export function files(): Promise<typeof FileCalls> {

@@ -1,16 +1,16 @@
-/** Changes files of this machine: whole or not at all, and one change of a file at a time. */
+/** Changes files of this machine atomically, one change of a file at a time. */
 import { dirname } from 'node:path';
 import { describeFileError, fileFailure } from './file-failure.ts';
 import { files } from './files.ts';
 import { writeAtomically, type AtomicWrite } from './write-atomically.ts';
 import { resolveLinks } from './local-path.ts';
 
-/** The end of the last change of each file that is being changed. */
+/** For each file that is being changed, a promise for the end of its last change. */
 const turns = new Map<string, Promise<unknown>>();
 
 /**
- * Runs a change of a file after all that were begun before it, so that those of one process never lose an update of each other.
- * Changes by other processes are not held back.
+ * Runs a change of a file after all earlier ones have ended, so that changes within this process do not overwrite each other. Changes by
+ * other processes are not held back.
  */
 export async function changeInTurn<T>(path: string, change: () => Promise<T>): Promise<T> {
   const key = resolveLinks(path);
@@ -24,12 +24,15 @@ export async function changeInTurn<T>(path: string, change: () => Promise<T>): P
   }
 }
 
-/** A file that is to be written over. */
+/** An existing file that is to be overwritten. */
 export interface TargetFile {
   readonly mode: number;
 }
 
-/** @returns undefined if nothing is there. @throws NodeFailure PATH_REFUSED a symbolic link is there, NOT_A_FILE something else is, or the code of the operating system; nothing happened */
+/**
+ * The file at a path; undefined if there is none. Errors say that nothing happened. @throws NodeFailure PATH_REFUSED it is a symbolic link,
+ * NOT_A_FILE it is something else, or the code of the operating system
+ */
 export async function lookAtTarget(path: string): Promise<TargetFile | undefined> {
   const { lstat } = await files();
   const found = await lstat(path).catch((error: unknown) => {
@@ -42,11 +45,14 @@ export async function lookAtTarget(path: string): Promise<TargetFile | undefined
 }
 
 export interface LocalWrite extends AtomicWrite {
-  /** Make missing folders. */
+  /** Whether to create missing folders. */
   readonly createParents: boolean;
 }
 
-/** Writes a file atomically and durably. @throws NodeFailure the code of the operating system (EEXIST with `isExclusive`, ENOENT without `createParents`) */
+/**
+ * Writes a file atomically and durably. @throws NodeFailure the code of the operating system (EEXIST with `isExclusive`, ENOENT without
+ * `createParents`)
+ */
 export async function writeLocalFile({ createParents, ...write }: LocalWrite): Promise<void> {
   if (!createParents) {
     const { stat } = await files();
@@ -57,7 +63,7 @@ export async function writeLocalFile({ createParents, ...write }: LocalWrite): P
   await writeAtomically(write);
 }
 
-/** Makes a folder and those above it. */
+/** Creates a folder and all missing folders above it. */
 export async function makeFolder(path: string): Promise<void> {
   const { mkdir } = await files();
   await mkdir(path, { recursive: true }).catch((error: unknown) => {

@@ -1,11 +1,14 @@
-/** Paths of this machine, as blocks are given them. */
+/** Resolves paths of this machine that are given to blocks. */
 import { realpathSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
 import { NodeFailure } from '../../graph/contracts/node-contract.ts';
 import type { Need } from '../../graph/contracts/node-type.ts';
 
-/** Absolute; `~/` is the home folder, and what is relative stands in `folder` (default: where the process was started). @throws NodeFailure PATH_REFUSED */
+/**
+ * An absolute path. `~/` is the home folder; a relative path is resolved against `folder` (default: the working directory). @throws
+ * NodeFailure PATH_REFUSED
+ */
 export function resolveLocalPath(path: string, folder: string = process.cwd()): string {
   if (path === '') refuse(path, 'is no path');
   if (path.includes('\0')) refuse(path, 'holds a NUL character');
@@ -13,7 +16,7 @@ export function resolveLocalPath(path: string, folder: string = process.cwd()): 
   return resolve(folder, path);
 }
 
-/** An absolute path with the symbolic links on its way resolved, as far as it exists. */
+/** An absolute path with symbolic links resolved, as far as it exists. */
 export function resolveLinks(path: string): string {
   try {
     return realpathSync(path);
@@ -23,15 +26,15 @@ export function resolveLinks(path: string): string {
   }
 }
 
-/** Whether a path is a folder or lies in it; both absolute. */
+/** Whether a path is a folder or inside of it. Both are absolute. */
 export function isInside(folder: string, path: string): boolean {
   const way = relative(folder, path);
   return way !== '..' && !way.startsWith(`..${sep}`) && !isAbsolute(way);
 }
 
 /**
- * What using a path asks for: the path as it is written, and where symbolic links lead it. So a link inside a folder that is
- * granted opens no other one. A path that is not known yet is a need without one.
+ * The permissions that a path needs: for the path as written, and for the place that symbolic links lead it to. So a link inside a granted
+ * folder does not grant another one. If the path is not known yet, the need has no path.
  */
 export function pathNeeds(path: unknown, folder?: string): readonly Need[] {
   if (typeof path !== 'string' || path === '' || path.includes('\0')) return [{ kind: 'fs', path: undefined }];

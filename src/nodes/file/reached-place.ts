@@ -1,6 +1,6 @@
 /**
- * Where an open file or folder really is, held to the grants before a byte of it is read or written. A path that was checked may lead
- * elsewhere when it is used: whoever may write in a folder can turn its links in between.
+ * Checks where an open file or folder really is before a byte of it is read or written. A path that was checked may lead elsewhere when it
+ * is opened, because whoever can write in a folder can replace its links in between.
  */
 import { constants } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
@@ -9,13 +9,15 @@ import { NodeFailure } from '../../graph/contracts/node-contract.ts';
 import type { Need } from '../../graph/contracts/node-type.ts';
 import { files } from './files.ts';
 
-/** Whether a need is granted. Undefined: whoever uses the path answers for it. */
+/** Whether a need is granted. Undefined if the caller is responsible for the path. */
 export type IsGranted = ((need: Need) => boolean) | undefined;
 
-/** The system tells where a descriptor leads, and opens paths from it. Elsewhere the path is looked up again and compared. */
+/**
+ * On Linux, /proc tells where a descriptor leads, and opens paths relative to it. On other systems the path is resolved again and compared.
+ */
 const hasDescriptors = process.platform === 'linux';
 
-/** @throws NodeFailure PERMISSION_DENIED what was opened is not where the path led when it is looked at again */
+/** Where a descriptor leads. @throws NodeFailure PERMISSION_DENIED the path now leads to another place than the one that was opened */
 async function placeOf(handle: FileHandle, path: string): Promise<string> {
   const { readlink, realpath, stat } = await files();
   if (hasDescriptors) return readlink(`/proc/self/fd/${handle.fd}`);
@@ -25,21 +27,21 @@ async function placeOf(handle: FileHandle, path: string): Promise<string> {
   return place;
 }
 
-/** @throws NodeFailure PERMISSION_DENIED it leads to what is not granted; nothing happened */
+/** Checks that an open file is at a granted place. @throws NodeFailure PERMISSION_DENIED it is not; nothing happened */
 export async function requireGranted(handle: FileHandle, path: string, isGranted: IsGranted): Promise<void> {
   if (isGranted !== undefined && !isGranted({ kind: 'fs', path: await placeOf(handle, path) })) refuse(path);
 }
 
-/** A folder that is held: no link can take its place while it is used. */
+/** An open folder. While it is in use, it cannot be replaced by a link. */
 export interface HeldFolder {
   readonly handle: FileHandle;
-  /** A path of what is in it. */
+  /** A path for an entry of the folder. */
   readonly at: (name: string) => string;
 }
 
 /**
- * Opens a folder, and makes it and those above it where they are missing; each is made in one that is held.
- * @throws NodeFailure PERMISSION_DENIED; or the error of the operating system
+ * Opens a folder. Missing folders are created, each inside of one that is held open.
+ * @throws NodeFailure PERMISSION_DENIED; the errors of the operating system
  */
 export async function holdFolder(folder: string, isGranted: IsGranted): Promise<HeldFolder> {
   const handle = (await openFolder(folder)) ?? (await makeFolder(folder, isGranted));
@@ -56,7 +58,7 @@ function held(handle: FileHandle, folder: string): HeldFolder {
   return { handle, at: (name) => join(hasDescriptors ? `/proc/self/fd/${handle.fd}` : folder, name) };
 }
 
-/** @returns undefined if it is not there */
+/** Opens a folder; undefined if it does not exist. */
 async function openFolder(path: string, more = 0): Promise<FileHandle | undefined> {
   const { open } = await files();
   return open(path, constants.O_RDONLY | (constants.O_DIRECTORY ?? 0) | more).catch((error: unknown) => {

@@ -1,4 +1,4 @@
-/** Reads one file that must be a file: nothing that blocks, and no more than a limit. */
+/** Reads a regular file, up to a size limit. Pipes and devices, which could block, are refused. */
 import { constants } from 'node:fs';
 import { NodeFailure } from '../../graph/contracts/node-contract.ts';
 import { describeFileError, fileFailure } from './file-failure.ts';
@@ -7,13 +7,16 @@ import { requireGranted, type IsGranted } from './reached-place.ts';
 
 export interface RegularRead {
   readonly limitBytes: number;
-  /** Refuse a symbolic link in the last place. Default false. */
+  /** Whether to refuse a symbolic link in the path's last part. Default false. */
   readonly refusesLink?: boolean;
-  /** Asked for the place that is read. */
+  /** Checks the place that is read. */
   readonly isGranted?: IsGranted;
 }
 
-/** @throws NodeFailure NOT_A_FILE, FILE_TOO_LARGE, PATH_REFUSED, or the code of the operating system; all say that nothing happened */
+/**
+ * Reads a file. All failures say that nothing happened. @throws NodeFailure NOT_A_FILE, FILE_TOO_LARGE, PATH_REFUSED, or the code of the
+ * operating system
+ */
 export async function readRegularFile(
   path: string,
   { limitBytes, refusesLink = false, isGranted }: RegularRead,

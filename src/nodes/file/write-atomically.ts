@@ -1,4 +1,4 @@
-/** Writes a file so that it is there whole, or as it was before; durable when it resolves. */
+/** Writes a file atomically: afterwards it is complete, or as it was before. Durable when the promise resolves. */
 import { createHash, randomBytes } from 'node:crypto';
 import { basename, dirname } from 'node:path';
 import { describeFileError } from './file-failure.ts';
@@ -9,17 +9,20 @@ import { NodeFailure } from '../../graph/contracts/node-contract.ts';
 export interface AtomicWrite {
   readonly path: string;
   readonly bytes: Uint8Array;
-  /** Default: that of the file it replaces, else 0o666 less the umask. */
+  /** File mode. Default: that of the file being replaced, else 0o666 minus the umask. */
   readonly mode?: number | undefined;
-  /** Names the temporary file, so that one left by a crash is known to be ours. */
+  /** Part of the temporary file's name, so that a file left by a crash is recognised as ours. */
   readonly key: string;
-  /** Fail with EEXIST if the file is there by then. Default false. */
+  /** Whether to fail with EEXIST if the file exists. Default false. */
   readonly isExclusive?: boolean;
-  /** Asked for the place that is written to. */
+  /** Checks the place that is written to. */
   readonly isGranted?: IsGranted;
 }
 
-/** A temporary file beside the target, flushed, then renamed over it. A failure before the rename says that nothing happened. */
+/**
+ * Writes a temporary file next to the target, flushes it, and renames it to the target. A failure before the rename says that nothing
+ * happened.
+ */
 export async function writeAtomically(write: AtomicWrite): Promise<void> {
   const { path, bytes, mode, key, isExclusive = false, isGranted } = write;
   const { rename, rm } = await files();
@@ -45,13 +48,13 @@ export async function writeAtomically(write: AtomicWrite): Promise<void> {
   }
 }
 
-/** A link, unlike a rename, never takes the place of what is there. */
+/** Links the file into place. Unlike a rename, a link never replaces an existing file. */
 async function linkInto(temporary: string, path: string): Promise<void> {
   await (await files()).link(temporary, path);
   await (await files()).rm(temporary);
 }
 
-/** Removes temporary files that an attempt under this key left when it was killed. */
+/** Removes temporary files that a killed attempt with this key left behind. */
 export async function removeLeftovers(place: Pick<AtomicWrite, 'path' | 'isGranted'>, key: string): Promise<void> {
   const { path, isGranted } = place;
   const { readdir, rm } = await files();
@@ -67,7 +70,7 @@ export async function removeLeftovers(place: Pick<AtomicWrite, 'path' | 'isGrant
   }
 }
 
-/** A long name keeps room for what is put before and after it. */
+/** Prefix of the temporary file's name. A long name is cut to leave room for the rest. */
 function temporaryPrefix(path: string, key: string): string {
   return `.${Buffer.from(basename(path))
     .subarray(0, 150)
@@ -84,7 +87,7 @@ async function writeDurably(path: string, bytes: Uint8Array, mode: number | unde
   const file = await (await files()).open(path, 'wx', mode ?? 0o666);
   try {
     await file.writeFile(bytes);
-    // The umask takes bits from what `open` was told.
+    // The umask may have removed bits from the mode passed to `open`.
     if (mode !== undefined) await file.chmod(mode);
     await file.sync();
   } finally {

@@ -1,4 +1,4 @@
-/** One request and its answer: secrets in place on the way out, masked on the way back. */
+/** Sends one request and reads its response. Secrets are inserted before sending, and masked in what comes back. */
 import { NodeFailure, type NodeContext } from '../../graph/contracts/node-contract.ts';
 import { SecretReference } from '../../graph/secret-reference.ts';
 import { beforeEffect } from '../draft/before-effect.ts';
@@ -16,28 +16,28 @@ export type { RedirectRule } from './send-request.ts';
 
 export interface HttpExchange {
   readonly method: string;
-  /** Functions called; secrets still references. Called when the attempt begins. */
+  /** Returns the request with functions called and secrets still as references. Called when the attempt begins. */
   readonly given: () => ResolvedHttp;
   readonly redirect: RedirectRule;
   /** Whether a redirect to another origin may be followed. Default: as `redirect` says. */
   readonly mayFollow?: (url: URL, from: URL) => boolean;
-  /** The most that is read of the answer, decompressed. Default 8 MiB. */
+  /** The most bytes of the response, after decompression. Default 8 MiB. */
   readonly maxBytes?: number | undefined;
-  /** Accept any certificate. Default false. */
+  /** Whether to accept any certificate. Default false. */
   readonly isUnverified?: boolean;
 }
 
 export interface HttpAnswer {
   readonly status: number;
-  /** Names in lower case, secrets masked; cookies that the receiver sets are not kept. */
+  /** Headers by name in lower case, with secrets masked. Cookies that the server sets are left out. */
   readonly headers: Readonly<Record<string, string>>;
-  /** As they came, nothing masked. */
+  /** The response's bytes, with nothing masked. */
   readonly bytes: Uint8Array;
   readonly mask: TextMask;
 }
 
 /**
- * Sends a request and reads the whole answer, whatever its status.
+ * Sends a request and reads the complete response, whatever its status.
  * @throws NodeFailure REQUEST_INVALID (`applied: 'no'`), HTTP_CONNECTION, HTTP_REDIRECT, HTTP_TOO_LARGE; the signal's reason when aborted
  */
 export async function exchangeHttp(
@@ -53,12 +53,12 @@ export async function exchangeHttp(
     );
     return { status: response.status, headers, bytes, mask };
   } catch (error) {
-    // Origins and reasons are all that is told, but an origin may hold a secret, too.
+    // Messages contain only origins and reasons, but an origin may contain a secret too.
     throw error instanceof NodeFailure ? maskFailure(error, mask) : error;
   }
 }
 
-/** The failure that an answer with a bad status is. Only 429 says that nothing happened (X3). */
+/** The failure for a response with a bad status. Only 429 says that nothing happened (X3). */
 export function failStatus({ status, headers }: HttpAnswer, nowMs: number, data: unknown): NodeFailure {
   const isBusy = status === 429 || status >= 500;
   const retryAfterMs = isBusy ? readRetryAfter(headers['retry-after'] ?? null, nowMs) : undefined;

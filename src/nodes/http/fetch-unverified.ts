@@ -1,4 +1,4 @@
-/** A request whose receiver may show any certificate: what the platform's `fetch` cannot be told for one request. */
+/** Sends a request without verifying the server's certificate, which `fetch` cannot do for a single request. */
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { request } from 'node:https';
@@ -6,15 +6,15 @@ import { Readable } from 'node:stream';
 import type { ReadableStream } from 'node:stream/web';
 import type { HttpRequest } from './http-request.ts';
 
-/** Statuses whose answers have no body. */
+/** Statuses of responses that have no body. */
 const bodiless: ReadonlySet<number> = new Set([204, 205, 304]);
 
-/** Like `fetch` without redirects; rejects with an error whose cause has the code of the connection's failure. */
+/** Works like `fetch` without redirects. Rejects with an error whose `cause` has the code of the connection failure. */
 export async function fetchUnverified(
   { url, method, headers, body }: HttpRequest,
   signal: AbortSignal,
 ): Promise<Response> {
-  // What comes back is not decompressed here, so nothing compressed is asked for.
+  // Responses are not decompressed here, so ask for uncompressed ones.
   const sent = request(url, {
     method,
     headers: { ...Object.fromEntries(headers), 'accept-encoding': 'identity' },

@@ -1,13 +1,13 @@
-/** Checks what an http node is given and makes of it one request. */
+/** Validates what an http node is given, and makes one request from it. */
 import { NodeFailure } from '../../graph/contracts/node-contract.ts';
 
-/** A configuration with its functions called and its secrets in place. */
+/** A configuration with its functions called and its secrets inserted. */
 export interface ResolvedHttp {
   readonly url: unknown;
   readonly query?: unknown;
   readonly headers?: unknown;
   readonly body?: unknown;
-  /** In place of a body: a value that is sent as JSON, text too. */
+  /** A value to send as JSON, texts included. Used in place of a body. */
   readonly json?: unknown;
 }
 
@@ -18,12 +18,13 @@ export interface HttpRequest {
   readonly body: string | Uint8Array | undefined;
 }
 
-/** Methods that change nothing at the receiver. */
+/** Methods that change nothing on the server. */
 export const safeMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
 
 /**
- * Text and bytes are sent as they are, any other body as JSON. A method that is not safe carries the `Idempotency-Key` header.
- * @throws NodeFailure REQUEST_INVALID, before anything is sent; its message names the place and never the value
+ * Makes a request. Text and bytes are sent as they are, any other body as JSON. A method that is not safe gets the header
+ * `Idempotency-Key`.
+ * @throws NodeFailure REQUEST_INVALID before anything is sent. The message names the option, never its value
  */
 export function createHttpRequest(method: string, given: ResolvedHttp, idempotencyKey: string): HttpRequest {
   const headers = readHeaders(given.headers);
@@ -56,7 +57,7 @@ function readHeaders(given: unknown): Headers {
     try {
       headers.set(name, toText(value, `headers.${name}`));
     } catch (error) {
-      // The platform's own message would quote the value, which may be a secret.
+      // The platform's message would quote the value, which may be a secret.
       if (error instanceof NodeFailure) throw error;
       refuse(`headers.${name}`, 'is no valid header');
     }

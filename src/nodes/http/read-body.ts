@@ -1,10 +1,10 @@
-/** Reads the body of a response, up to a limit, and parses it. */
+/** Reads the body of a response up to a limit, and parses it. */
 import { NodeFailure } from '../../graph/contracts/node-contract.ts';
 import type { TextMask } from '../../state/secrecy/text-mask.ts';
 
 export type BodyFormat = 'json' | 'text' | 'bytes' | 'auto';
 
-/** Bytes are counted as they arrive, after decompression. @throws NodeFailure HTTP_TOO_LARGE, HTTP_CONNECTION */
+/** Reads a body. Bytes are counted as they arrive, after decompression. @throws NodeFailure HTTP_TOO_LARGE, HTTP_CONNECTION */
 export async function readBody(response: Response, limitBytes: number, signal: AbortSignal): Promise<Uint8Array> {
   if (response.body === null) return new Uint8Array();
   const chunks: Uint8Array[] = [];
@@ -32,7 +32,7 @@ export async function readBody(response: Response, limitBytes: number, signal: A
   return new Uint8Array(Buffer.concat(chunks));
 }
 
-/** Secrets that the receiver sends back are masked. @throws NodeFailure HTTP_PARSE */
+/** Parses a body. Secrets that the server sends back are masked. @throws NodeFailure HTTP_PARSE */
 export function parseBody(bytes: Uint8Array, contentType: string, format: BodyFormat, mask: TextMask): unknown {
   const actual = format === 'auto' ? guessFormat(contentType, bytes) : format;
   if (actual === 'json') return mask.all(parseJson(bytes));
@@ -66,7 +66,7 @@ function parseJson(bytes: Uint8Array): unknown {
   }
 }
 
-/** By the charset that the content type names; bytes that are none of its text are replaced. */
+/** Decodes text in the charset of its content type. Invalid bytes are replaced. */
 export function decodeText(bytes: Uint8Array, contentType: string): string {
   const charset = /charset="?([^\s;"]+)/i.exec(contentType)?.[1] ?? 'utf-8';
   try {

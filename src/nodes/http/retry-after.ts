@@ -7,7 +7,7 @@ export function readRetryAfter(header: string | null, nowMs: number): number | u
   if (header === null) return undefined;
   const text = header.trim();
   if (/^\d+$/.test(text)) return Number(text) * 1_000;
-  // Any date has letters in it; without them `Date.parse` would take nonsense such as `-5` for a year.
+  // Every date contains letters. Without this check, `Date.parse` would accept nonsense such as `-5` as a year.
   const date = /[a-z]/i.test(text) ? Date.parse(text) : Number.NaN;
   return Number.isNaN(date) ? undefined : Math.max(0, date - nowMs);
 }

@@ -1,19 +1,22 @@
-/** Sends one request and follows redirects by rule. */
+/** Sends one request, and follows redirects by a rule. */
 import { NodeFailure } from '../../graph/contracts/node-contract.ts';
 import type { HttpRequest } from './http-request.ts';
 
-/** `same-origin`: follow within the origin, fail at its border; `follow`: cross it without credentials; `manual`: the redirect is the answer. */
+/**
+ * What to do with redirects. `same-origin`: follow them within the origin, fail at one to another origin. `follow`: follow all, without
+ * credentials to another origin. `manual`: return the redirect as the response. `error`: fail.
+ */
 export type RedirectRule = 'same-origin' | 'follow' | 'error' | 'manual';
 
 export interface SendOptions {
   readonly redirect: RedirectRule;
-  /** Under `follow`, whether another origin may be gone to. Default: yes. */
+  /** For `follow`: whether a redirect to another origin may be followed. Default: yes. */
   readonly mayFollow?: (url: URL, from: URL) => boolean;
-  /** Accept any certificate. */
+  /** Whether to accept any certificate. */
   readonly isUnverified: boolean;
-  /** Names of headers that hold secrets, lower case: like credentials, they stay with the first origin. */
+  /** Names of headers that contain secrets, in lower case. Like credentials, they are sent to the first origin only. */
   readonly secretHeaders: ReadonlySet<string>;
-  /** Whether the body holds a secret: it is never sent to another origin. */
+  /** Whether the body contains a secret. If so, it is never sent to another origin. */
   readonly isBodySecret: boolean;
   readonly signal: AbortSignal;
 }
@@ -22,7 +25,7 @@ const redirectStatuses: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
 const credentialHeaders = ['authorization', 'cookie', 'proxy-authorization'];
 const redirectsMax = 10;
 
-/** Errors of the platform that come before a byte of the request was sent. */
+/** Error codes of failures that happen before a byte of the request is sent. */
 const unsentReasons: ReadonlySet<string> = new Set([
   'ECONNREFUSED',
   'ENOTFOUND',
@@ -33,7 +36,7 @@ const unsentReasons: ReadonlySet<string> = new Set([
   'BAD_PORT',
 ]);
 
-/** @throws NodeFailure HTTP_CONNECTION, HTTP_REDIRECT; the signal's reason when aborted */
+/** Sends a request. @throws NodeFailure HTTP_CONNECTION, HTTP_REDIRECT; the signal's reason when aborted */
 export async function sendRequest(first: HttpRequest, options: SendOptions): Promise<Response> {
   let request = first;
   for (let hops = 0; ; hops += 1) {
@@ -66,12 +69,12 @@ async function send(request: HttpRequest, { signal, isUnverified }: SendOptions,
   }
 }
 
-/** The code of a connection error; its message may quote what was sent. */
+/** The code of a connection error. The message is not used, because it may quote what was sent. */
 function readReason(error: unknown): string {
   const cause: unknown = error instanceof Error ? error.cause : undefined;
   const code: unknown = (cause as { code?: unknown } | undefined)?.code;
   if (typeof code === 'string') return code;
-  // Ports of other protocols, which the platform never calls.
+  // `fetch` refuses ports of other protocols.
   if (cause instanceof Error && cause.message === 'bad port') return 'BAD_PORT';
   const inner: unknown =
     cause instanceof AggregateError ? (cause.errors[0] as { code?: unknown } | undefined)?.code : undefined;

@@ -1,8 +1,8 @@
-/** Failures of processes and servers without the secrets that they may quote. */
+/** Masks secrets in failures of programs and servers, whose messages may quote them. */
 import { NodeFailure } from '../../graph/contracts/node-contract.ts';
 import type { TextMask } from '../../state/secrecy/text-mask.ts';
 
-/** The same failure, with nothing secret in what it says. */
+/** A copy of the failure with secrets masked. */
 export function maskFailure({ message, applied, retryAfterMs, code, data }: NodeFailure, mask: TextMask): NodeFailure {
   return new NodeFailure(mask.text(message), {
     applied,

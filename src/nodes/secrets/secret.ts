@@ -1,4 +1,4 @@
-/** References to secrets: resolved when an attempt starts, never written. */
+/** References to secrets. They are resolved when an attempt starts, and their values are never written to the history. */
 import { CairnError } from '../../errors.ts';
 import type { SecretReader } from '../../graph/contracts/context-access.ts';
 import { SecretReference } from '../../graph/secret-reference.ts';
@@ -6,8 +6,8 @@ import { mapLeaves } from '../draft/map-leaves.ts';
 import { TextMask } from '../../state/secrecy/text-mask.ts';
 
 /**
- * Refers to a secret, for headers of {@link httpNode} and the environment of {@link shellNode}.
- * @param options.prefix - put before the value: `secret('TOKEN', { prefix: 'Bearer ' })`
+ * Makes a reference to a secret, for headers of {@link httpNode} and the environment of {@link shellNode}.
+ * @param options.prefix - text put before the value: `secret('TOKEN', { prefix: 'Bearer ' })`
  */
 export function secret(name: string, options: { readonly prefix?: string } = {}): SecretReference {
   if (typeof name !== 'string' || name === '')
@@ -16,13 +16,13 @@ export function secret(name: string, options: { readonly prefix?: string } = {})
   return new SecretReference([...(prefix === '' ? [] : [prefix]), { secret: name }]);
 }
 
-/** A configuration with its secrets in place, and the mask that takes them, and those that the run knows already, out of whatever comes back. */
+/** A configuration with its secrets inserted. The mask hides these, and all other secrets that the run knows, in what comes back. */
 export interface ResolvedSecrets {
   readonly value: unknown;
   readonly mask: TextMask;
 }
 
-/** Replaces every reference in a configuration by its value; each secret is read once. @throws SECRET_MISSING, SECRET_UNAVAILABLE */
+/** Replaces every reference in a configuration by its value. Each secret is read once. @throws SECRET_MISSING, SECRET_UNAVAILABLE */
 export async function resolveSecrets(config: unknown, reader: SecretReader): Promise<ResolvedSecrets> {
   const read = async (name: string): Promise<[string, string]> => [name, await reader.get(name)];
   const values = new Map(await Promise.all(namesIn(config).map(read)));
@@ -32,7 +32,7 @@ export async function resolveSecrets(config: unknown, reader: SecretReader): Pro
   return { value, mask: new TextMask([...(reader.known?.() ?? []), ...values]) };
 }
 
-/** Whether a reference to a secret is anywhere in a configuration. */
+/** Whether a configuration contains a reference to a secret. */
 export function hasSecret(config: unknown): boolean {
   return namesIn(config).length > 0;
 }

@@ -1,4 +1,4 @@
-/** Keeps the head and the tail of a text that may be very long. */
+/** Keeps the beginning and the end of a text that may be very long. */
 
 export interface BoundedText {
   push(text: string): void;
@@ -6,7 +6,7 @@ export interface BoundedText {
   end(): { readonly text: string; readonly omittedBytes: number };
 }
 
-/** @param limitBytes - the most that is kept, as UTF-8, the line between not counted */
+/** @param limitBytes - the most bytes kept, as UTF-8, without the line in between */
 export function createBoundedText(limitBytes: number): BoundedText {
   const headBytes = Math.ceil(limitBytes / 2);
   const tailBytes = limitBytes - headBytes;
@@ -29,12 +29,12 @@ export function createBoundedText(limitBytes: number): BoundedText {
       const bytes = Buffer.from(text);
       const fitting = headRoom >= bytes.length ? bytes.length : cutBack(bytes, headRoom);
       if (fitting > 0) head.push(bytes.subarray(0, fitting));
-      // Once something did not fit, the head is closed: a later, shorter piece must not jump the queue.
+      // Once a piece did not fit, the head is closed, or a later short piece would come before it.
       headRoom = fitting === bytes.length ? headRoom - fitting : 0;
       if (fitting === bytes.length) return;
       tail.push(bytes.subarray(fitting));
       tailSize += bytes.length - fitting;
-      // Trimming at twice the size keeps the cost in proportion to what comes in.
+      // Trimming only at twice the size keeps the total cost proportional to the input.
       if (tailSize > 2 * tailBytes + 65_536) trimTail();
     },
     end() {

@@ -1,10 +1,10 @@
-/** Sees to it that process groups do not outlive this process, even if it is killed. */
+/** Makes sure that process groups do not outlive this process, even if it is killed. */
 import { spawn } from 'node:child_process';
 import type { Writable } from 'node:stream';
 
 /**
- * One shell for this process, with a pipe that only we hold open. It keeps the list of groups that run; when the pipe ends, we are gone,
- * and it kills what is left. It needs nothing but what is built into the shell; where there is no shell, all else works.
+ * A shell that keeps a list of running process groups. Only this process holds its pipe open: when the pipe ends, this process is gone, and
+ * the shell kills the groups. It uses only built-in commands. Without a shell, everything else still works.
  */
 const script = `
 groups=' '
@@ -19,10 +19,10 @@ for id in $groups; do kill -s KILL -- "-$id"; done
 
 let watcher: Writable | undefined;
 
-/** Tells the watcher of a group. What it returns is to be called when the group is dead, since its id may then be given to another. */
+/** Registers a group with the watcher. Call the returned function when the group is dead, because its id may then be reused. */
 export type WatchForDeath = (group: number) => () => void;
 
-/** Call it before a group is started, so that as little as can be passes between its start and the watcher's knowing of it. */
+/** Prepares a registration. Call it before a group is started, to keep the time short during which the watcher does not know the group. */
 export function openDeathWatch(): WatchForDeath {
   watcher ??= startWatcher();
   const told = watcher;
@@ -32,7 +32,9 @@ export function openDeathWatch(): WatchForDeath {
   };
 }
 
-/** It has a group of its own, so that what is typed at our terminal does not end it, and it never keeps us from ending. */
+/**
+ * Starts the watcher in a process group of its own, so that keys typed at the terminal do not end it. It does not keep this process alive.
+ */
 function startWatcher(): Writable | undefined {
   const child = spawn('/bin/sh', ['-c', script], { detached: true, stdio: ['pipe', 'ignore', 'ignore'], env: {} });
   const pipe = child.stdin;

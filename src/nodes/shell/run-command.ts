@@ -1,4 +1,4 @@
-/** Runs one program to its end: what comes back is masked, bounded and shown as it comes. */
+/** Runs one program to its end. Its output is masked, limited in size, and sent as live events. */
 import { NodeFailure, type NodeContext } from '../../graph/contracts/node-contract.ts';
 import type { TextMask } from '../../state/secrecy/text-mask.ts';
 import { createBoundedText, type BoundedText } from './bounded-text.ts';
@@ -7,24 +7,24 @@ import type { ShellRequest } from './shell-request.ts';
 
 export { createShellRequest, type ResolvedShell, type ShellRequest } from './shell-request.ts';
 
-/** What a program left behind. */
+/** How a program ended, and its output. */
 export interface CommandEnd extends ProcessEnd {
   readonly stdout: string;
   readonly stderr: string;
-  /** Bytes left out of stdout and stderr. */
+  /** Number of bytes left out of stdout and stderr. */
   readonly omittedBytes: number;
 }
 
 export interface CommandOptions {
   readonly mask: TextMask;
-  /** Kept of stdout and of stderr each: the head and the tail. Default 1 MiB. */
+  /** The most bytes kept of stdout, and of stderr: beginning and end. Default 1 MiB. */
   readonly maxOutputBytes?: number | undefined;
-  /** Between SIGTERM and SIGKILL. Default 2,000 ms. */
+  /** Milliseconds between SIGTERM and SIGKILL. Default 2,000. */
   readonly killGraceMs?: number | undefined;
 }
 
 /**
- * Resolves when the program is dead, whatever its exit code.
+ * Runs a program. Resolves when it is dead, whatever its exit code.
  * @throws NodeFailure SPAWN_FAILED (`applied: 'no'`); the signal's reason when aborted, once the program is dead
  */
 export async function runCommand(
@@ -41,12 +41,12 @@ export async function runCommand(
   return { ...end, stdout: out.text, stderr: err.text, omittedBytes: out.omittedBytes + err.omittedBytes };
 }
 
-/** How a program ended, for a message: `exited with 3: the last line of stderr`. */
-/** What its end says of what a command did: with an exit code it ended by itself; a signal may have come at any moment (X3). */
+/** Hint for the failure of a command. With an exit code it ended by itself; a signal may have stopped it at any moment (X3). */
 export function endedBy({ exitCode }: CommandEnd): { readonly applied?: 'ended' } {
   return exitCode === null ? {} : { applied: 'ended' };
 }
 
+/** How a program ended, for a message: `exited with 3: the last line of stderr`. */
 export function describeEnd({ exitCode, signal, stderr }: CommandEnd): string {
   const how = exitCode === null ? `was ended by ${signal ?? 'a signal'}` : `exited with ${exitCode}`;
   const line = stderr.trimEnd().split('\n').at(-1)?.slice(0, 200) ?? '';
@@ -58,7 +58,7 @@ interface Collector {
   end(): ReturnType<BoundedText['end']>;
 }
 
-/** Bytes become text, secrets are masked, what is safe is shown at once, and head and tail are kept. */
+/** Decodes a stream to text, masks secrets, sends complete pieces as live events, and keeps beginning and end. */
 function collectStream(
   stream: 'stdout' | 'stderr',
   ctx: Pick<NodeContext, 'emit'>,
@@ -88,7 +88,7 @@ async function start(
   killGraceMs: number,
   collectors: Readonly<Record<'stdout' | 'stderr', Collector>>,
 ): Promise<ProcessEnd> {
-  // Whoever runs no programs does not load what that takes.
+  // Loaded on demand, for those who never run a program.
   const { runProcess } = await import('./run-process.ts');
   signal.throwIfAborted();
   try {

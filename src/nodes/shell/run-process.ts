@@ -1,4 +1,4 @@
-/** Runs one process in a group of its own, and leaves nothing of that group behind. POSIX only. */
+/** Runs a process in a process group of its own, and leaves nothing of that group behind. POSIX only. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { openDeathWatch } from './group-watcher.ts';
@@ -6,30 +6,30 @@ import { openDeathWatch } from './group-watcher.ts';
 export interface ProcessRequest {
   readonly file: string;
   readonly args: readonly string[];
-  /** The whole environment; nothing else is passed. */
+  /** All environment variables; no others are passed. */
   readonly env: Readonly<Record<string, string>>;
   readonly cwd?: string;
-  /** Bytes of stdin; absent: empty. */
+  /** Input on stdin; absent means empty. */
   readonly input?: string | Uint8Array;
   readonly signal: AbortSignal;
-  /** Between SIGTERM and SIGKILL. */
+  /** Milliseconds between SIGTERM and SIGKILL. */
   readonly killGraceMs: number;
   readonly onOutput: (stream: 'stdout' | 'stderr', bytes: Buffer) => void;
 }
 
 export interface ProcessEnd {
-  /** Null if a signal ended it. */
+  /** Null if the process was ended by a signal. */
   readonly exitCode: number | null;
   readonly signal: string | null;
 }
 
-/** Groups that run now: they must not outlive this process when it exits in an orderly way. If it is killed, the watcher sees to it. */
+/** Process groups that are running. They are killed when this process exits normally; if it is killed, the group watcher does that. */
 const liveGroups = new Set<number>();
 let isExitWatched = false;
 
 /**
- * Resolves when the process is dead and its output is read. When `signal` is aborted, the whole group gets SIGTERM, then SIGKILL, and
- * the promise still resolves only after that. Rejects only if the process could not be started.
+ * Runs a process. Resolves when it is dead and its output has been read. When `signal` is aborted, the whole group gets SIGTERM, then
+ * SIGKILL, and the promise resolves after that. Rejects only if the process could not be started.
  */
 export async function runProcess(request: ProcessRequest): Promise<ProcessEnd> {
   const watchForDeath = openDeathWatch();
@@ -48,7 +48,7 @@ export async function runProcess(request: ProcessRequest): Promise<ProcessEnd> {
     throw new Error(`${request.file} could not be started`);
   }
   const stopWatching = watchGroup(child, group, request, watchForDeath(group));
-  // A process that does not read its input is no failure of ours.
+  // A process that does not read its input is not a failure.
   child.stdin?.on('error', () => undefined).end(request.input);
   try {
     const [exitCode, signal] = await closed;
@@ -58,7 +58,7 @@ export async function runProcess(request: ProcessRequest): Promise<ProcessEnd> {
   }
 }
 
-/** Kills the group on abort, and what is left of it once its leader is gone. */
+/** Kills the group on abort, and kills what is left of it when its leader has ended. */
 function watchGroup(
   child: ChildProcess,
   group: number,
@@ -77,10 +77,10 @@ function watchGroup(
   child.once('exit', () => {
     clearTimeout(timer);
     liveGroups.delete(group);
-    // What the leader left running would hold our pipes open for as long as it likes.
+    // Processes that the leader left running could hold our pipes open for any time.
     killGroup(group, 'SIGKILL');
     onGone();
-    // A descendant that moved to another group may still hold them.
+    // A descendant that moved to another group may still hold the pipes open, so they are closed here.
     timer = setTimeout(() => {
       child.stdout?.destroy();
       child.stderr?.destroy();
@@ -97,7 +97,7 @@ function killGroup(group: number, signal: NodeJS.Signals): void {
   try {
     process.kill(-group, signal);
   } catch {
-    // ESRCH: nobody is left in it.
+    // ESRCH: the group is empty.
   }
 }
 

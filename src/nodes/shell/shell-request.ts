@@ -1,7 +1,7 @@
-/** Checks what a shell node is given and makes of it one process to start; no value can become shell syntax. */
+/** Validates what a shell node is given, and makes from it one process to start. No value can become shell syntax. */
 import { NodeFailure } from '../../graph/contracts/node-contract.ts';
 
-/** A configuration with its functions called and its secrets in place. */
+/** A configuration with its functions called and its secrets inserted. */
 export interface ResolvedShell {
   readonly command: string | readonly unknown[];
   readonly args?: unknown;
@@ -18,10 +18,10 @@ export interface ShellRequest {
   readonly input?: string | Uint8Array;
 }
 
-/** What every process gets of our environment; the rest must be named. */
+/** Environment variables that every process inherits. All others must be named. */
 const passedOn = ['PATH', 'HOME', 'LANG'];
 
-/** @throws NodeFailure ARGUMENT_INVALID, before anything is started */
+/** Makes the request. @throws NodeFailure ARGUMENT_INVALID before anything is started */
 export function createShellRequest(
   { command, args = [], env = {}, cwd, input }: ResolvedShell,
   idempotencyKey: string,

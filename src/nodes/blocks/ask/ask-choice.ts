@@ -1,4 +1,4 @@
-/** AskChoice: one of several. */
+/** The block AskChoice: asks for one of several choices. */
 import type { InputFault, Inputs, NodeType } from '../../../graph/contracts/node-type.ts';
 import { requireText, textField } from '../fields.ts';
 import {

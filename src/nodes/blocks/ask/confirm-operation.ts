@@ -1,4 +1,4 @@
-/** ConfirmOperation: yes or no. */
+/** The block ConfirmOperation: asks a yes-or-no question. */
 import type { NodeType } from '../../../graph/contracts/node-type.ts';
 import { requireText, textField } from '../fields.ts';
 import {

@@ -1,4 +1,4 @@
-/** GetInput: a text, held to a pattern. */
+/** The block GetInput: asks for a text, which may have to match a pattern. */
 import type { InputFault, Inputs, NodeType } from '../../../graph/contracts/node-type.ts';
 import { requireText, textField } from '../fields.ts';
 import {
@@ -62,7 +62,7 @@ class GetInput extends InteractiveBlock {
   override resume({ inputs }: InteractiveContext, answer: unknown): BlockOutput | Refusal {
     const text = textOfAnswer(answer);
     const pattern = patternOf(inputs);
-    // The schema holds texts to it; a number or a boolean becomes a text only here.
+    // Texts were checked by the schema already. A number or boolean becomes a text only here, so it is checked now.
     if (pattern !== undefined && !new RegExp(pattern, 'u').test(text))
       return refuse(`Input doesn't match pattern ${inputs['validation_pattern'] as string}: ${text}`);
     return { input_value: text };

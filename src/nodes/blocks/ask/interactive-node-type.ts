@@ -1,4 +1,4 @@
-/** An interactive block as a node type: its turns are recorded, its questions are waits. */
+/** Makes a node type of an interactive block. Its method calls are recorded, and its questions become waits. */
 import type { ModelAccess } from '../../../graph/contracts/model-contract.ts';
 import { SecretReference } from '../../../graph/secret-reference.ts';
 import type { NodeType, TypedNodeContext } from '../../../graph/contracts/node-type.ts';
@@ -17,7 +17,7 @@ import {
 
 type Call = (ctx: InteractiveContext) => BlockOutput | Pause | Refusal | Promise<BlockOutput | Pause | Refusal>;
 
-/** Makes a node type of effect class `human`, to be registered beside the built-in ones. */
+/** Makes a node type of effect class `human`, for use together with the built-in ones. */
 export function interactiveNodeType(block: InteractiveBlock): NodeType {
   const { name, version, description, inputs, outputs, needs, check, outputFault } = block;
   return {
@@ -35,7 +35,7 @@ export function interactiveNodeType(block: InteractiveBlock): NodeType {
 }
 
 async function converse(block: InteractiveBlock, ctx: TypedNodeContext): Promise<BlockOutput> {
-  // A step's input is hashed and may be stored: secrets stand in it by name.
+  // The input of a step is hashed and may be stored, so secrets are replaced by their names.
   const inputs = mapLeaves(ctx.inputs, (leaf) => (leaf instanceof SecretReference ? leaf.text : leaf));
   let turn = await take(block, ctx, 'execute', { inputs }, (own) => block.execute(own));
   let asked: PauseQuestion | undefined;
@@ -51,7 +51,7 @@ async function converse(block: InteractiveBlock, ctx: TypedNodeContext): Promise
   }
 }
 
-/** One call of a method, recorded unless the block only computes. */
+/** Calls one method. The call is recorded as a step, unless the block is `pure`. */
 async function take(
   block: InteractiveBlock,
   ctx: TypedNodeContext,
@@ -64,7 +64,8 @@ async function take(
   const taken = await ctx.step(name, { effect, idempotent: isIdempotent, input }, async (step) =>
     turnOf(await call(contextOf(ctx, step))),
   );
-  // Of an effect that happened a person gives what the block gives, or nothing: then the block is over.
+  // If the call was in doubt and a person said that it happened, the person's answer is the block's output; without one the output is
+  // empty.
   return isTurn(taken) ? taken : { output: isPlainObject(taken) ? taken : {} };
 }
 

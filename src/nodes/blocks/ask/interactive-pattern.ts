@@ -1,13 +1,13 @@
-/** Patterns as older files write them, in JavaScript's syntax. */
+/** Converts patterns of older files, which have Python's syntax, to JavaScript's. */
 
 const pieces = /\[(?:\\[\s\S]|[^\]\\])*\]|\\[\s\S]|\(\?P<|\(\?P=(\w+)\)/gu;
 
-/** An escape of a character that needs none: in the Unicode syntax of JavaScript it is an error. */
+/** An escape of a character that needs none. It is an error in JavaScript's Unicode mode. */
 const needless = /\\([^\w^$\\.*+?()[\]{}|/-])/gu;
 
 /**
- * A pattern that must match where a text begins, as Python's `re.match` has it. What Python writes otherwise is rewritten: named groups,
- * `\A`, `\Z`, and escapes of characters that need none. What has no like in JavaScript stays, and is no valid pattern there.
+ * A pattern that must match at the beginning of a text, like Python's `re.match`. Python's named groups, `\A`, `\Z` and needless escapes
+ * are rewritten. What JavaScript lacks is kept, and makes the pattern invalid.
  */
 export function startPattern(pattern: string): string {
   return `^(?:${pattern.replaceAll(pieces, rewrite)})`;
@@ -18,6 +18,6 @@ function rewrite(piece: string, name: string | undefined): string {
   if (name !== undefined) return `\\k<${name}>`;
   if (piece === '\\A') return '^';
   if (piece === '\\Z') return '$';
-  // In a class it keeps `-` from making a range; elsewhere `-` stands for itself.
+  // Inside a class, `\-` keeps `-` from forming a range. Elsewhere `-` needs no escape, but keeping it would be an error.
   return piece === '\\-' ? '-' : piece.replaceAll(needless, '$1');
 }

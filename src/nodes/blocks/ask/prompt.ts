@@ -1,4 +1,4 @@
-/** Prompt: any text. */
+/** The block Prompt: asks for any text. */
 import type { NodeType } from '../../../graph/contracts/node-type.ts';
 import { requireText, textField } from '../fields.ts';
 import {
@@ -11,7 +11,7 @@ import {
 } from './interactive-block.ts';
 import { interactiveNodeType } from './interactive-node-type.ts';
 
-/** That texts are among the types keeps a text as it was typed: `{"a": 1}` stays what it is, spaces included. */
+/** Since text is among the types, a typed text such as `{"a": 1}` is kept as it is, and not parsed. */
 const anyAnswer = { type: ['string', 'number', 'boolean', 'object', 'array', 'null'] };
 
 class Prompt extends InteractiveBlock {

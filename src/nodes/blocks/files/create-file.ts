@@ -1,4 +1,4 @@
-/** CreateFile: writes a file, whole or not at all. */
+/** The block CreateFile: writes a file completely or not at all. */
 import type { Reconciliation } from '../../../graph/contracts/node-contract.ts';
 import type { InputFault, Inputs, NodeType, TypedNodeContext } from '../../../graph/contracts/node-type.ts';
 import { beforeEffect } from '../../draft/before-effect.ts';
@@ -53,7 +53,7 @@ function modeFaults(inputs: Inputs): readonly InputFault[] {
   return inputFault('mode', () => readMode(inputs)).map((fault) => ({ ...fault, fix: "write it as text: '644'" }));
 }
 
-/** A number is refused: 0644, 0o644 and 644 are three different ones in YAML. */
+/** Reads the mode, which must be a text. Numbers are refused, because 0644, 0o644 and 644 are three different numbers in YAML. */
 function readMode({ mode }: Inputs): number | undefined {
   if (mode === undefined || mode === null) return undefined;
   const digits = typeof mode === 'string' ? /^(?:0o?)?([0-7]{3,4})$/.exec(mode)?.[1] : undefined;
@@ -93,7 +93,10 @@ async function run({ inputs, idempotencyKey, signal, isGranted }: TypedNodeConte
   });
 }
 
-/** Where an existing file would be refused, one with this very content is our own: written again, it would only fail. */
+/**
+ * Finds out whether the write happened. If existing files must not be overwritten, a file with exactly this content is taken for our own;
+ * writing again would only fail.
+ */
 async function reconcile({ inputs }: { readonly inputs: Inputs }): Promise<Reconciliation> {
   const { path, content, bytes } = readTarget(inputs);
   if (overwrite.read(inputs)) return { happened: false };

@@ -1,4 +1,4 @@
-/** EditFile: changes parts of a text file. */
+/** The block EditFile: changes parts of a text file. */
 import { basename } from 'node:path';
 import { NodeFailure } from '../../../graph/contracts/node-contract.ts';
 import type { NodeType, TypedNodeContext } from '../../../graph/contracts/node-type.ts';
@@ -92,7 +92,7 @@ interface Edited {
   readonly errors: readonly string[];
 }
 
-/** Each operation sees the text that those before it left. */
+/** Applies the operations in order; each sees the text that the earlier ones left. */
 function edit(before: string, operations: ReturnType<typeof readOperations>): Edited {
   const errors: string[] = [];
   let text = before;
@@ -114,7 +114,7 @@ interface Change {
   readonly before: string;
   readonly after: string;
   readonly backupPath: string | null;
-  /** Of the file, and so of its backup. */
+  /** File mode of the file; its backup gets the same. */
   readonly mode: number | undefined;
 }
 

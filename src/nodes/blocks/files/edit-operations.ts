@@ -1,10 +1,10 @@
-/** The operations of EditFile: each makes one text of another. */
+/** The operations of EditFile. Each turns one text into another. */
 import { isPlainObject } from '../../../state/values/plain.ts';
 import { findMatches, type Match } from './find-matches.ts';
 import { parseJson } from '../parse-json.ts';
 import { applyUnifiedDiff } from './text-diff.ts';
 
-/** Why an operation cannot be applied. */
+/** Thrown when an operation cannot be applied; the message says why. */
 export class EditFault extends Error {}
 
 type Operation = Readonly<Record<string, unknown>>;
@@ -19,7 +19,7 @@ const operations: Readonly<Record<string, { readonly fields: readonly string[]; 
   regex_replace: { fields: ['pattern', 'replacement', 'flags'], apply: replacePattern },
 };
 
-/** @throws EditFault the value is no list of operations, as a value or as JSON; names the first that is none */
+/** Reads a list of operations, given as a value or as JSON text. @throws EditFault names the first invalid one */
 export function readOperations(value: unknown): readonly Operation[] {
   const list = typeof value === 'string' ? parseJson(value) : value;
   if (!Array.isArray(list) || list.length === 0) throw new EditFault('operations must be a list of at least one');
@@ -35,7 +35,7 @@ export function readOperations(value: unknown): readonly Operation[] {
   });
 }
 
-/** @throws EditFault it does not fit the text */
+/** Applies an operation. @throws EditFault it does not fit the text */
 export function applyOperation(text: string, operation: Operation): string {
   return (operations[String(operation['type'])] as { readonly apply: Apply }).apply(text, operation);
 }
@@ -50,7 +50,7 @@ function replaceText(text: string, operation: Operation): string {
   return pieces.reduce((whole, piece, index) => whole + (index <= times ? after : before) + piece);
 }
 
-/** A line with the newline that ends it, if one does. */
+/** Splits a text into lines, each with the newline that ends it. */
 function splitLines(text: string): string[] {
   return text === '' ? [] : text.split(/(?<=\n)/);
 }
@@ -59,7 +59,7 @@ function lineEndOf(text: string): string {
   return text.includes('\r\n') ? '\r\n' : '\n';
 }
 
-/** Lines as the text writes them: with its line ends. */
+/** Splits new content into lines that end like those of the text. */
 function linesOf(content: string, text: string): string[] {
   const end = lineEndOf(text);
   const lines = content.split(/\r?\n/);
@@ -86,7 +86,7 @@ function deleteLines(text: string, operation: Operation): string {
   return splice(lines, first, last, []);
 }
 
-/** A text whose last line has no newline at its end keeps it that way. */
+/** Replaces lines. If the last line has no newline at its end, the result has none either. */
 function splice(lines: readonly string[], first: number, last: number, between: readonly string[]): string {
   const isOpen = lines.length > 0 && lines.at(-1)?.endsWith('\n') === false;
   const before = lines.slice(0, first - 1);
@@ -141,7 +141,7 @@ function unknownFlag(name: unknown): never {
   throw new EditFault(`flag ${String(name)} is none of ${Object.keys(flagLetters).join(', ')}`);
 }
 
-/** `\1` and `\g<name>` stand for groups, `\n` and `\t` for what they always do, `\\` for a backslash. */
+/** Expands a replacement: `\1` and `\g<name>` stand for groups, `\n` and `\t` for newline and tab, `\\` for a backslash. */
 function expand(replacement: string, { groups, names }: Match): string {
   return replacement.replaceAll(
     /\\(?:(\d{1,2})|g<(\w+)>|([nt\\]))/g,

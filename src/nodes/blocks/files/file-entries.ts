@@ -1,4 +1,4 @@
-/** What ReadFiles tells of files: each file's text, and all of them together. */
+/** What ReadFiles returns: the text of each file, and all of them together. */
 import { extname, join } from 'node:path';
 import { NodeFailure } from '../../../graph/contracts/node-contract.ts';
 import type { IsGranted } from '../../file/reached-place.ts';
@@ -8,15 +8,15 @@ import { decodeBytes, type Encoding } from './text-encoding.ts';
 import { writeYamlListing } from './yaml-listing.ts';
 
 export interface LineRange {
-  /** Counted from 1; both are in it. */
+  /** A range of lines, counted from 1; both ends are included. */
   readonly first: number;
   readonly last: number;
 }
 
-/** How files are read. */
+/** Options of reading. */
 export interface Reading {
   readonly mode: 'full' | 'outline' | 'summary';
-  /** Of one file. */
+  /** The most bytes of one file. */
   readonly limitBytes: number;
   readonly encoding: Encoding;
   readonly lines: LineRange | undefined;
@@ -28,7 +28,7 @@ export interface FileEntry {
   readonly content: string;
   readonly size_bytes: number;
   readonly encoding?: 'base64';
-  /** Of an outline. */
+  /** Sections of the file; only in mode `outline`. */
   readonly sections?: readonly Section[];
 }
 
@@ -41,7 +41,7 @@ export interface SkippedFile {
 const reasons: Readonly<Record<string, string>> = { FILE_TOO_LARGE: 'too_large', ENCODING: 'binary' };
 const media = /^\.(png|jpe?g|gif|webp|bmp|ico|tiff?|avif|pdf|mp3|wav|ogg|flac|m4a|mp4|webm|mov|avi|mkv)$/i;
 
-/** @throws NodeFailure FILE_TOO_LARGE, NOT_A_FILE, ENCODING, or the code of the operating system */
+/** Reads one file. @throws NodeFailure FILE_TOO_LARGE, NOT_A_FILE, ENCODING, or the code of the operating system */
 export async function readEntry(path: string, full: string, reading: Reading): Promise<FileEntry> {
   const bytes = await readRegularFile(full, { limitBytes: reading.limitBytes, isGranted: reading.isGranted });
   const size = { path, size_bytes: bytes.length };
@@ -54,7 +54,7 @@ export async function readEntry(path: string, full: string, reading: Reading): P
   return { ...size, content: writeOutline(sections), sections };
 }
 
-/** Reads files up to a number; one that cannot be read is told of. */
+/** Reads several files, up to a maximum number. Files that cannot be read are listed with the reason. */
 export async function readEntries(
   folder: string,
   paths: readonly string[],
@@ -79,7 +79,7 @@ export async function readEntries(
   return { entries, skipped };
 }
 
-/** The output of ReadFiles. */
+/** Makes the output of ReadFiles. */
 export function describeEntries(
   entries: readonly FileEntry[],
   skipped: readonly SkippedFile[],

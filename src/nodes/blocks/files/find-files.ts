@@ -1,4 +1,4 @@
-/** Finds the files of a folder that patterns name. The one place that knows the `picomatch` package. */
+/** Finds the files in a folder that match patterns. No other file imports the `picomatch` package. */
 import { readdir } from 'node:fs/promises';
 import { isAbsolute, join } from 'node:path';
 import { runInNewContext } from 'node:vm';
@@ -6,12 +6,13 @@ import picomatch from 'picomatch';
 import { refuseInput } from '../fields.ts';
 import type { IsIgnored } from './ignored-files.ts';
 
-/** Paths that are held against the patterns at once, and how long that may take: some patterns take ages on some names. */
+/** How many paths are matched at once, and the time limit for that: some patterns take exponential time on some names. */
 const batchSize = 500;
 const batchMs = 1_000;
 
 /**
- * Walks a folder. Symbolic links are neither followed nor found, so nothing outside is; folders that cannot be read are passed over.
+ * Finds files by walking through a folder. Symbolic links are neither followed nor returned, so the result is always inside the folder.
+ * Folders that cannot be read are skipped.
  * @param folder - absolute, links resolved
  * @returns paths relative to the folder, sorted
  * @throws NodeFailure INPUT_INVALID patterns that take too long
@@ -37,7 +38,7 @@ export async function findFiles(
     .sort();
 }
 
-/** Those of relative paths that patterns name. @throws NodeFailure INPUT_INVALID patterns that take too long */
+/** The relative paths that match the patterns. @throws NodeFailure INPUT_INVALID patterns that take too long */
 export function matchPaths(paths: readonly string[], patterns: readonly string[], signal: AbortSignal): string[] {
   const globs = patterns.map((pattern) => pattern.replace(/^\.\//, ''));
   const sources = globs.map((glob) => picomatch.makeRe(glob).source);
@@ -51,7 +52,7 @@ export function matchPaths(paths: readonly string[], patterns: readonly string[]
   return found;
 }
 
-/** Only here can an expression be stopped that is being matched. */
+/** Runs in a separate V8 context, the only way to stop a regular expression that is being matched. */
 const script =
   'const all = sources.map((source) => new RegExp(source)); JSON.stringify(paths.map((path) => all.some((one) => one.test(path))))';
 
@@ -64,7 +65,7 @@ function matchBatch(paths: readonly string[], sources: readonly string[]): reado
   }
 }
 
-/** @throws NodeFailure INPUT_INVALID a pattern that could only match outside of the folder */
+/** Refuses patterns that could only match outside of the folder. @throws NodeFailure INPUT_INVALID */
 export function checkPatterns(name: string, patterns: readonly string[]): void {
   for (const pattern of patterns) {
     if (isAbsolute(pattern) || pattern.split(/[\\/]/).includes('..'))

@@ -1,19 +1,19 @@
-/** What a search of files leaves out: the rules of .gitignore files, and patterns like theirs. The one place that knows the `ignore` package. */
+/** Which files a search skips: the rules of .gitignore files, and patterns in their syntax. No other file imports the `ignore` package. */
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import ignore, { type Ignore } from 'ignore';
 
-/** Left out unless a path is named itself: histories, what is installed or built, and what is no text. */
+/** Always skipped, unless a path is named explicitly: version histories, installed and built files, and files that are not text. */
 const always: readonly string[] = [
   '.git/ .hg/ .svn/ node_modules/ vendor/ venv/ .venv/ env/ __pycache__/ build/ dist/',
   '*.log *.tmp *.swp *.so *.dll *.dylib *.exe *.o *.a *.class *.jar *.pyc',
   '*.zip *.tar *.gz *.tgz *.bz2 *.xz *.7z *.rar',
 ].flatMap((line) => line.split(' '));
 
-/** Whether a file or folder is left out. @param path - absolute, below the folder */
+/** Whether a file or folder is skipped. @param path - absolute, inside the folder */
 export type IsIgnored = (path: string, isFolder: boolean) => boolean;
 
-/** @param patterns - as in a .gitignore of the folder */
+/** @param patterns - in the syntax of a .gitignore in the folder */
 export function createIgnoreRules(folder: string, patterns: readonly string[], respectsGit: boolean): IsIgnored {
   const own = ignore().add([...always, ...patterns]);
   const readGit = createGitRules(folder);
@@ -23,7 +23,7 @@ export function createIgnoreRules(folder: string, patterns: readonly string[], r
   };
 }
 
-/** The rules of the repository that the folder is in, or of the folder alone. Deeper files overrule those above them. */
+/** The .gitignore rules of the folder's repository, or of the folder alone. Rules in deeper folders win over those above them. */
 function createGitRules(folder: string): IsIgnored {
   const top = findRepository(folder);
   const rules = new Map<string, Ignore | undefined>();
@@ -34,7 +34,7 @@ function createGitRules(folder: string): IsIgnored {
   };
   const isIgnored = (path: string, isFolder: boolean): boolean => {
     const parent = dirname(path);
-    // What lies in a folder that is left out cannot be taken back in.
+    // As in git, a file in a skipped folder cannot be included again.
     if (path !== top && parent !== path && isFolderIgnored(parent)) return true;
     let verdict = false;
     for (let place = parent, deciding = true; deciding; place = dirname(place)) {

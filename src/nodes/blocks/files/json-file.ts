@@ -1,4 +1,4 @@
-/** JSON objects in files: read strictly, written sorted and whole. */
+/** Files that hold a JSON object. They are parsed strictly, and written atomically with sorted keys. */
 import { NodeFailure } from '../../../graph/contracts/node-contract.ts';
 import { isPlainObject } from '../../../state/values/plain.ts';
 import { fileFailure } from '../../file/file-failure.ts';
@@ -9,7 +9,10 @@ import { fileLimitBytes } from './text-encoding.ts';
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
-/** @returns undefined if the file is not there. @throws NodeFailure JSON_INVALID, FILE_TOO_LARGE, NOT_A_FILE, or the code of the operating system */
+/**
+ * Reads a file; undefined if it does not exist. @throws NodeFailure JSON_INVALID, FILE_TOO_LARGE, NOT_A_FILE, or the code of the operating
+ * system
+ */
 export async function readJsonFile(path: string, isGranted: IsGranted): Promise<JsonObject | undefined> {
   const bytes = await readRegularFile(path, { limitBytes: fileLimitBytes, isGranted }).catch((error: unknown) => {
     if (error instanceof NodeFailure && error.code === 'ENOENT') return undefined;
@@ -29,21 +32,24 @@ export interface JsonWrite {
   readonly isGranted: IsGranted;
 }
 
-/** Sorted keys, two spaces, a newline at the end. @returns bytes written. @throws NodeFailure JSON_INVALID `data` holds what JSON cannot */
+/**
+ * Writes a file with sorted keys, two spaces of indentation, and a newline at the end. @returns bytes written. @throws NodeFailure
+ * JSON_INVALID `data` contains what JSON cannot express
+ */
 export async function writeJsonFile({ path, data, createParents, key, isGranted }: JsonWrite): Promise<number> {
   const bytes = Buffer.from(`${JSON.stringify(sortKeys(data), undefined, 2)}\n`);
   await writeLocalFile({ path, bytes, createParents, key, isGranted });
   return bytes.length;
 }
 
-/** Objects are merged key by key; anything else, lists and null too, replaces what was there. */
+/** Merges objects key by key. Any other value, lists and null included, replaces the old one. */
 export function mergeDeep(before: JsonObject, updates: JsonObject): JsonObject {
   const merged = new Map<string, unknown>(Object.entries(before));
   for (const [key, update] of Object.entries(updates)) {
     const old = merged.get(key);
     merged.set(key, isPlainObject(old) && isPlainObject(update) ? mergeDeep(old, update) : update);
   }
-  // From entries, `__proto__` is a key like any other.
+  // Object.fromEntries treats `__proto__` like any other key.
   return Object.fromEntries(merged);
 }
 
@@ -77,7 +83,7 @@ function parse(bytes: Buffer, path: string): unknown {
   }
 }
 
-/** A whole number that would be rounded would be written back as another one. */
+/** Refuses integers that a number cannot hold exactly: they would be written back changed. */
 function keepExact(_key: string, value: unknown, context?: { readonly source?: string }): unknown {
   const isRounded = typeof value === 'number' && !Number.isSafeInteger(value) && /^-?\d+$/.test(context?.source ?? '');
   if (isRounded) throw new RangeError(`holds ${context?.source ?? ''}, which is too large to be kept exactly`);

@@ -1,4 +1,4 @@
-/** ReadJSONState, WriteJSONState, MergeJSONState: a JSON object kept in a file. */
+/** The blocks ReadJSONState, WriteJSONState and MergeJSONState: a JSON object kept in a file. */
 import type { InputField, Inputs, NodeType } from '../../../graph/contracts/node-type.ts';
 import { isPlainObject } from '../../../state/values/plain.ts';
 import { beforeEffect } from '../../draft/before-effect.ts';

@@ -1,15 +1,15 @@
-/** Outlines of texts: headings of Markdown, and lines that look like declarations of anything else. */
+/** Outlines of texts: headings in Markdown; in other files, lines that look like declarations. */
 import { extname } from 'node:path';
 
 export interface Section {
   readonly title: string;
-  /** Counted from 1. */
+  /** Depth of the section, counted from 1. */
   readonly level: number;
-  /** Counted from 1. */
+  /** Line number, counted from 1. */
   readonly line: number;
 }
 
-/** Of a line, as many characters are looked at. */
+/** The most characters examined of a line. */
 const lineMax = 500;
 
 export function outlineText(text: string, path: string): readonly Section[] {
@@ -17,12 +17,12 @@ export function outlineText(text: string, path: string): readonly Section[] {
   return isMarkdown ? listHeadings(text) : listDeclarations(text);
 }
 
-/** One line a section: its line number, and its title, indented by its level. */
+/** Writes one line for each section: its line number, and its title indented by its level. */
 export function writeOutline(sections: readonly Section[]): string {
   return sections.map(({ title, level, line }) => `${line}: ${'  '.repeat(level - 1)}${title}`).join('\n');
 }
 
-/** The text's size, its first paragraph, and its outermost sections: as deep as it takes to have more than one. */
+/** Summarizes a text: its size, its first paragraph, and the outermost sections (the first level that has more than one). */
 export function summarize(text: string, path: string): string {
   const sections = outlineText(text, path);
   const levels = sections.map(({ level }) => level).sort((a, b) => a - b);
@@ -39,7 +39,7 @@ function countLines(text: string): number {
   return text === '' ? 0 : text.split('\n').length - (text.endsWith('\n') ? 1 : 0);
 }
 
-/** Headings with `#`; what stands between fences is code. */
+/** Headings that begin with `#`. Lines inside code fences do not count. */
 function listHeadings(text: string): readonly Section[] {
   const sections: Section[] = [];
   let fence = '';
@@ -63,10 +63,13 @@ const modifiers =
 const keywords =
   'class|interface|enum|struct|trait|impl|namespace|module|mod|protocol|extension|object|record|def|fn|func|fun|function|sub|type|macro_rules!';
 const declaration = new RegExp(`^(\\s*)(?:(?:${modifiers})\\s+)*(?:${keywords})\\b\\*?\\s*\\S`, 'i');
-/** Values count where they stand at the margin. */
+/** Matches declarations of values. They count only if they are not indented. */
 const value = /^(?:export\s+)?(?:const|let|var|static|val)\s+\w/;
 
-/** The level comes of the indentation: a line that is further in than the declaration before it belongs to it. */
+/**
+ * Lines that look like declarations. The level follows from the indentation: a line indented further than the declaration before it belongs
+ * to that.
+ */
 function listDeclarations(text: string): readonly Section[] {
   const sections: Section[] = [];
   const open: number[] = [];

@@ -1,4 +1,4 @@
-/** ReadFile: one file, under the names of older workflows. */
+/** The block ReadFile: reads one file. It keeps the names of inputs and outputs that older workflows use. */
 import type { NodeType } from '../../../graph/contracts/node-type.ts';
 import { pathNeeds, resolveLocalPath } from '../../file/local-path.ts';
 import { readEntry } from './file-entries.ts';

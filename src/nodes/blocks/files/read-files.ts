@@ -1,4 +1,4 @@
-/** ReadFiles: reads one file, or those that patterns name. */
+/** The block ReadFiles: reads one file, or all files that match patterns. */
 import { NodeFailure } from '../../../graph/contracts/node-contract.ts';
 import type { InputFault, Inputs, Need, NodeType, TypedNodeContext } from '../../../graph/contracts/node-type.ts';
 import { pathNeeds, resolveLinks, resolveLocalPath } from '../../file/local-path.ts';
@@ -102,7 +102,7 @@ function sourceFaults(inputs: Inputs): readonly InputFault[] {
   ];
 }
 
-/** A list, or its JSON. */
+/** Reads a list, or JSON text of one. */
 function readPatterns(inputs: Inputs, name: string): readonly string[] {
   const given = inputs[name] ?? [];
   const list = typeof given === 'string' && given.trimStart().startsWith('[') ? parseJson(given) : given;
@@ -136,7 +136,7 @@ async function run(ctx: TypedNodeContext): Promise<unknown> {
   };
   const path = readText(inputs, 'path');
   if (path === undefined) return readMany(inputs, reading, signal);
-  // A file that is named itself and cannot be read is a failure: its absence would not be seen in `content`.
+  // A file that is named explicitly and cannot be read is a failure, because in `content` its absence would not show.
   const entry = await readEntry(path, resolveLocalPath(path, folderOf(inputs)), reading);
   return describeEntries([entry], [], 1, reading.mode);
 }

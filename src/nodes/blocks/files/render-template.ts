@@ -1,11 +1,11 @@
-/** RenderTemplate: a file made from a text with names in it, as older workflows write it. CreateFile does the work. */
+/** The block RenderTemplate: writes a file from a template, for older workflows. It is CreateFile with other names. */
 import type { Inputs, NodeType } from '../../../graph/contracts/node-type.ts';
 import { createFile } from './create-file.ts';
 import { outputField, textField } from '../fields.ts';
 
 const { encoding, overwrite, create_parents: createParents } = createFile.inputs;
 
-/** Its inputs as those of CreateFile. */
+/** Converts its inputs to those of CreateFile. */
 function fileInputs({ template, output_path: path, ...rest }: Inputs): Inputs {
   return { ...rest, ...(path === undefined ? {} : { path }), ...(template === undefined ? {} : { content: template }) };
 }

@@ -1,14 +1,14 @@
-/** Differences of texts: the one place that knows the `diff` package. */
+/** Computes and applies differences between texts. No other file imports the `diff` package. */
 import { applyPatch, createTwoFilesPatch, diffLines, parsePatch } from 'diff';
 
-/** A unified diff; empty if the texts are the same. @param path - as it is to stand in the heading */
+/** A unified diff; empty if the texts are equal. @param path - path for the diff's header */
 export function writeUnifiedDiff(path: string, before: string, after: string): string {
   if (before === after) return '';
-  // The heading line of `=` signs is the package's own and no part of the format.
+  // The package adds a line of `=` signs, which is not part of the format.
   return createTwoFilesPatch(`a/${path}`, `b/${path}`, before, after).replace(/^=+\n/, '');
 }
 
-/** The text with a unified diff of one file applied, or undefined if a part of it does not fit exactly. */
+/** Applies a unified diff of one file. Returns undefined if some part of it does not fit exactly. */
 export function applyUnifiedDiff(text: string, patch: string): string | undefined {
   const files = parse(patch);
   const [file] = files;
@@ -28,11 +28,11 @@ function parse(patch: string): ReturnType<typeof parsePatch> {
 export interface ChangedLines {
   readonly added: number;
   readonly removed: number;
-  /** Lines that took the place of others. */
+  /** Number of lines that replaced others. */
   readonly modified: number;
 }
 
-/** Counts changed lines: where lines were replaced by others, as many as there are on both sides are modified. */
+/** Counts changed lines. Where lines were replaced, the smaller number of the two sides counts as modified. */
 export function countChangedLines(before: string, after: string): ChangedLines {
   const total = { added: 0, removed: 0, modified: 0 };
   let removed = 0;

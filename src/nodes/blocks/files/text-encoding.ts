@@ -1,4 +1,4 @@
-/** How text stands in files. */
+/** Encodings of text files. */
 import { NodeFailure } from '../../../graph/contracts/node-contract.ts';
 import { choiceOption, type Option } from '../fields.ts';
 
@@ -7,10 +7,10 @@ export type Encoding = (typeof encodings)[number];
 
 export const encodingOption: Option<Encoding> = choiceOption('encoding', 'How text stands in the file.', encodings);
 
-/** The most that a block keeps of one file in memory. */
+/** The most bytes of one file that a block reads into memory. */
 export const fileLimitBytes: number = 32 * 1024 * 1024;
 
-/** @throws NodeFailure ENCODING a character has no place in the encoding */
+/** Encodes a text. @throws NodeFailure ENCODING a character does not exist in the encoding */
 export function encodeText(text: string, encoding: Encoding): Buffer {
   const bytes = Buffer.from(text, encoding);
   const isLossy = encoding === 'ascii' ? /[^\0-\x7f]/.test(text) : bytes.toString(encoding) !== text;
@@ -18,7 +18,7 @@ export function encodeText(text: string, encoding: Encoding): Buffer {
   return bytes;
 }
 
-/** @throws NodeFailure ENCODING the bytes are none of its text */
+/** Decodes bytes. @throws NodeFailure ENCODING the bytes are not valid in the encoding */
 export function decodeBytes(bytes: Buffer, encoding: Encoding): string {
   const text = bytes.toString(encoding);
   const isLossy = encoding === 'ascii' ? bytes.some((byte) => byte > 127) : !Buffer.from(text, encoding).equals(bytes);

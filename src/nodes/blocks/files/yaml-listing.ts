@@ -1,4 +1,4 @@
-/** Several files as one YAML text: `files`, a list of `path` and `content`. */
+/** Writes several files as one YAML text: a list `files` of `path` and `content`. */
 
 export function writeYamlListing(entries: readonly { readonly path: string; readonly content: string }[]): string {
   const items = entries.map(
@@ -7,9 +7,9 @@ export function writeYamlListing(entries: readonly { readonly path: string; read
   return `files:\n${items.join('')}`;
 }
 
-/** As it is, line by line, where YAML can hold it so; else quoted. */
+/** Writes a text as a literal block if YAML can hold it that way; otherwise quoted. */
 function writeScalar(text: string): string {
-  // What a block of lines cannot hold as it is: control characters, line ends that are not `\n`, lone surrogates.
+  // A literal block cannot hold control characters, line ends other than `\n`, or lone surrogates.
   const isPlain = !/[^\P{Cc}\n\t]|[\u2028\u2029\ufeff\ufffe\uffff]/u.test(text) && text.isWellFormed();
   if (!isPlain || text.trim() === '') return JSON.stringify(text);
   const isEnded = text.endsWith('\n');

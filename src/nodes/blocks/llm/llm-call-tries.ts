@@ -1,4 +1,4 @@
-/** The calls of an LLMCall: again after a failure that may pass, and after an answer that does not fit. */
+/** Makes the calls of an LLMCall block: repeats a call after a temporary failure, and after an answer that does not fit the schema. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { NodeFailure } from '../../../graph/contracts/node-contract.ts';
 import type { JsonSchema, TypedNodeContext } from '../../../graph/contracts/node-type.ts';
@@ -19,7 +19,7 @@ export interface Conversation {
   readonly template?: string;
   readonly settings: Pick<ModelCall, 'temperature' | 'tokensMax'>;
   readonly callsMax: number;
-  /** Before the second call; doubled for each that follows. */
+  /** Delay before the second call, in milliseconds. It doubles with each further call. */
   readonly delayMs: number;
   readonly callMs: number;
 }
@@ -28,8 +28,8 @@ const correction =
   'The answer does not fit: {error}.\nAnswer again, with nothing but JSON that fits this schema:\n{schema}';
 
 /**
- * Returns the fields of the block.
- * @throws NodeFailure MODEL_OUTPUT_INVALID with the last answer in its data; what the models throw
+ * Makes the calls and returns the fields of the block.
+ * @throws NodeFailure MODEL_OUTPUT_INVALID with the last answer in its data; the errors of the models
  */
 export async function converse(
   models: ModelAccess,
@@ -93,7 +93,7 @@ async function callOnce(
     return await models.generate(
       { model, messages, ...settings, ...(schema !== undefined && { schema }) },
       {
-        // A corrected call is another request than the one before it; a repeated one is the same.
+        // A repetition has the key of the call it repeats. A correction is another request, so it has another key.
         idempotencyKey: `${ctx.idempotencyKey}:${messages.length}`,
         signal: AbortSignal.any([ctx.signal, late]),
       },

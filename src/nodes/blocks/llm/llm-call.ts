@@ -1,4 +1,4 @@
-/** LLMCall: asks a language model, and holds its answer to a schema. */
+/** The block LLMCall: asks a language model, and validates its answer with a schema. */
 import type { InputFault, Inputs, JsonSchema, NodeType } from '../../../graph/contracts/node-type.ts';
 import { accessModels } from '../../../ports/model-access.ts';
 import type { Models } from '../../../ports/model.ts';
@@ -79,7 +79,7 @@ export function llmCallType(models: Models | undefined): NodeType {
   };
 }
 
-/** All calls and the delays between them. */
+/** Duration of all calls and the delays between them, at most. */
 function longestMs(literals: Inputs): number | undefined {
   if (optionFaults(bounds, literals).length > 0) return undefined;
   const calls = maxRetries.read(literals);
@@ -105,7 +105,7 @@ function callFaults(inputs: Inputs): readonly InputFault[] {
   return faults;
 }
 
-/** A schema as data, or as JSON text. @throws Error it is neither */
+/** A schema given as a value, or as JSON text. @throws Error it is neither */
 function answerSchema(given: unknown): JsonSchema {
   const schema: unknown = typeof given === 'string' ? JSON.parse(given) : given;
   if (!isPlainObject(schema)) throw new Error('response_schema is no JSON Schema');
@@ -139,7 +139,7 @@ function conversationOf(inputs: Inputs): Conversation {
   };
 }
 
-/** The model that will be asked, where all that names it is known. */
+/** Name of the model that will be asked; undefined while an input that determines it is not known. */
 function knownModel(inputs: Inputs, pending: readonly string[]): string | undefined {
   const naming = ['model', 'provider', 'profile'];
   const isKnown = naming.every(

@@ -1,14 +1,14 @@
-/** Parameters in the engine's own form: values are bound, never written into the text. */
+/** Converts parameters to the form that each database expects. Values are bound, never written into the statement. */
 import type { Engine, Mark, Statement } from './read-sql.ts';
 
 export interface BoundStatement extends Statement {
-  /** For SQLite in the order of its `?`, for Postgres in that of `$1`, `$2` … */
+  /** For SQLite in the order of the `?` marks, for Postgres in that of `$1`, `$2` … */
   readonly values: readonly unknown[];
 }
 
 export type Params = readonly unknown[] | Readonly<Record<string, unknown>>;
 
-/** @throws Error placeholders and parameters do not fit each other */
+/** Binds the parameters of a statement. @throws Error placeholders and parameters do not match */
 export function bindParams(statement: Statement, params: Params | undefined, engine: Engine): BoundStatement {
   if (params === undefined) return withoutParams(statement, engine);
   return Array.isArray(params)
@@ -16,7 +16,10 @@ export function bindParams(statement: Statement, params: Params | undefined, eng
     : bindNamed(statement, params as Readonly<Record<string, unknown>>, engine);
 }
 
-/** SQLite would take a placeholder without a value for NULL. To Postgres `?` and `%` are operators, and it says what it misses. */
+/**
+ * A statement without parameters. SQLite would silently bind NULL to its placeholders, so they are refused. In Postgres `?` and `%` are
+ * operators, and Postgres itself reports missing values.
+ */
 function withoutParams(statement: Statement, engine: Engine): BoundStatement {
   const lacks = statement.marks.some(({ kind }) => kind !== '%s' && engine === 'sqlite');
   if (lacks) throw new Error('it has placeholders, and there are no params');
@@ -34,7 +37,7 @@ function bindList(statement: Statement, params: readonly unknown[], engine: Engi
     return write(statement, byIndex, engine, ({ index = 0 }) => index - 1, params);
   }
   if (engine === 'sqlite' && questions.length > 0 && percents.length > 0) throw mixed();
-  // Beside `%s`, a `?` is an operator of Postgres.
+  // In a statement with `%s` marks, a `?` is an operator of Postgres.
   const marks = percents.length > 0 ? percents : questions;
   if (marks.length === 0 && params.length > 0 && names.length > 0)
     throw new Error('its placeholders have names: give params as a mapping');
@@ -52,7 +55,7 @@ function bindNamed(statement: Statement, params: Readonly<Record<string, unknown
   return write(statement, marks, engine, ({ name = '' }) => names.indexOf(name), Object.values(params));
 }
 
-/** Writes the engine's placeholders in place of the author's. */
+/** Replaces the author's placeholders by those of the database. */
 function write(
   statement: Statement,
   marks: readonly Mark[],

@@ -1,4 +1,4 @@
-/** Rows of a model: what is filled in, and how values are kept. */
+/** Rows of a table model: which columns are filled in, and how values are encoded. */
 import { hashText } from '../../../state/values/hash.ts';
 import { isPlainObject } from '../../../state/values/plain.ts';
 import { refuseInput } from '../fields.ts';
@@ -16,13 +16,13 @@ export function rowsOf(data: unknown): readonly RowData[] {
 }
 
 export interface ModelSource {
-  /** Makes keys of new rows that are the same for every attempt. */
+  /** Seed for keys of new rows, so that every attempt generates the same keys. */
   readonly idempotencyKey: string;
-  /** Epoch ms. */
+  /** Current time in epoch ms. */
   readonly now: number;
 }
 
-/** Rows with one set of columns: what no row gives and nothing fills in is left to the database. */
+/** Makes rows that all have the same columns. A column that no row gives and nothing fills in is left to the database's default. */
 export function newRows(model: TableModel, data: unknown, { idempotencyKey, now }: ModelSource): readonly RowData[] {
   const given = rowsOf(data);
   const named = new Set(given.flatMap((row) => Object.keys(row)));
@@ -40,7 +40,7 @@ export function newRows(model: TableModel, data: unknown, { idempotencyKey, now 
   );
 }
 
-/** 32 hexadecimal digits. */
+/** A key of 32 hexadecimal digits. */
 function rowKey(...parts: readonly (string | number)[]): string {
   return Buffer.from(hashText(parts.join('\0')), 'base64url')
     .toString('hex')
@@ -74,12 +74,12 @@ export function encodeWhere(where: Where, { columns }: TableModel): Where {
   );
 }
 
-/** Of JSON columns any value is its text, a text too; the engines do the rest. */
+/** Encodes a value. In a JSON column every value is stored as JSON text, texts included; the database driver does the rest. */
 function encode(type: ColumnType | undefined, value: unknown): unknown {
   return type === 'json' && value !== null && value !== undefined ? jsonText(value) : value;
 }
 
-/** What SQLite keeps as a number or a text becomes what the model says. */
+/** Decodes a value. Booleans and JSON, which SQLite stores as numbers and texts, become what the model declares. */
 export function decode(type: ColumnType | undefined, value: unknown): unknown {
   if (type === 'boolean' && typeof value === 'number') return value !== 0;
   if (type === 'json' && typeof value === 'string') {

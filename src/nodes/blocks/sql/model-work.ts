@@ -1,4 +1,4 @@
-/** Model mode: a table that the file describes, and what to do with its rows. */
+/** Model mode of the Sql block: the file describes a table and says what to do with its rows. */
 import type { InputFault, InputField, Inputs } from '../../../graph/contracts/node-type.ts';
 import { isPlainObject } from '../../../state/values/plain.ts';
 import { literal, refuseInput } from '../fields.ts';
@@ -42,7 +42,7 @@ export const modelFields: Readonly<Record<string, InputField>> = {
   },
 };
 
-/** Which inputs each operation has a use for. */
+/** The inputs that each operation uses. */
 const uses: Readonly<Record<Operation, readonly string[]>> = {
   schema: [],
   insert: ['data'],
@@ -51,7 +51,7 @@ const uses: Readonly<Record<Operation, readonly string[]>> = {
   delete: ['where'],
   upsert: ['data', 'conflict'],
 };
-/** What it cannot do without. */
+/** The inputs that each operation requires. */
 const needs: Readonly<Partial<Record<Operation, readonly string[]>>> = {
   insert: ['data'],
   update: ['data', 'where'],
@@ -59,7 +59,7 @@ const needs: Readonly<Partial<Record<Operation, readonly string[]>>> = {
   upsert: ['data'],
 };
 
-/** Faults of what is known of the inputs. */
+/** Faults of the inputs that are known so far. */
 export function modelWorkFaults(inputs: Inputs): readonly InputFault[] {
   const fault = (input: string, message: string, fix: string): InputFault => ({ input, message, fix });
   const op = inputs['op'] as Operation | undefined;
@@ -91,7 +91,7 @@ export function modelWorkFaults(inputs: Inputs): readonly InputFault[] {
   return faults;
 }
 
-/** @throws NodeFailure INPUT_INVALID */
+/** Turns the inputs into statements. @throws NodeFailure INPUT_INVALID */
 export function readModelWork(inputs: Inputs, engine: Engine, source: ModelSource): SqlWork {
   const model = inputs['model'] as TableModel;
   const op = inputs['op'] as Operation;
@@ -144,7 +144,10 @@ function statementsOf(
   }
 }
 
-/** A row that is there keeps what the data does not name. */
+/**
+ * For an upsert: how a row that exists is found, and which of its columns are replaced. Columns that the data does not name keep their
+ * values.
+ */
 function conflictOf(model: TableModel, inputs: Inputs): InsertRequest['conflict'] {
   const columns = (inputs['conflict'] as readonly string[] | undefined) ?? primaryKey(model);
   if (columns.length === 0) throw refuseInput('conflict', 'is missing, and the model has no primary key');

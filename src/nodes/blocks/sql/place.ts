@@ -1,4 +1,4 @@
-/** Where the database of an Sql block is. */
+/** Reads which database an Sql block uses, and how to connect. */
 import type { InputFault, InputField, Inputs, Need } from '../../../graph/contracts/node-type.ts';
 import { isPlainObject } from '../../../state/values/plain.ts';
 import { pathNeeds, resolveLocalPath } from '../../file/local-path.ts';
@@ -71,7 +71,7 @@ export function engineOf({ engine }: Inputs): Engine | undefined {
   return engine === 'sqlite' || engine === 'postgresql' ? engine : undefined;
 }
 
-/** Longest time to connect. */
+/** Time limit for connecting, in milliseconds. */
 export function connectMs(inputs: Inputs): number {
   return engineOf(inputs) === 'sqlite' || optionFaults([connectTimeout], inputs).length > 0
     ? 0
@@ -110,7 +110,7 @@ export function placeFaults(inputs: Inputs): readonly InputFault[] {
   return [...faults, ...optionFaults([port, connectTimeout], inputs)];
 }
 
-/** Settings that change how a connection works, and nothing outside the file. */
+/** SQLite settings that authors may change. They affect a connection, and nothing outside of the database's file. */
 const pragmas = new Set(
   (
     'journal_mode synchronous foreign_keys defer_foreign_keys recursive_triggers secure_delete cache_size mmap_size page_size ' +
@@ -129,10 +129,10 @@ function pragmaFaults(given: unknown): readonly InputFault[] {
   });
 }
 
-/** What holds unless it is set: writes survive a power cut, and readers do not wait for them. */
+/** Default settings: writes survive a power cut, and readers do not wait for writers. */
 const defaultPragmas = { journal_mode: 'WAL', synchronous: 'FULL', foreign_keys: true };
 
-/** @throws NodeFailure INPUT_INVALID, PATH_REFUSED */
+/** The place of a SQLite database. @throws NodeFailure INPUT_INVALID, PATH_REFUSED */
 export function readSqlitePlace(inputs: Inputs): SqlitePlace {
   const path = requireText(inputs, 'path');
   return {
@@ -141,7 +141,7 @@ export function readSqlitePlace(inputs: Inputs): SqlitePlace {
   };
 }
 
-/** @throws NodeFailure INPUT_INVALID */
+/** The place of a Postgres database. @throws NodeFailure INPUT_INVALID */
 export function readPostgresPlace(inputs: Inputs): PostgresPlace {
   return {
     ...(inputs['connection'] === undefined ? readAddress(inputs) : readConnection(requireText(inputs, 'connection'))),
@@ -163,7 +163,7 @@ function readAddress(inputs: Inputs): Address {
   };
 }
 
-/** The text is not told: it may hold the password. */
+/** Parses a connection string. Errors do not quote it, because it may contain the password. */
 function readConnection(text: string): Address {
   const url = URL.parse(text);
   const database = url === null ? '' : decodeURIComponent(url.pathname.slice(1));

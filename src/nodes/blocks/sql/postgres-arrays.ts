@@ -1,6 +1,6 @@
-/** Arrays of Postgres as it writes them: `{1,NULL,"a b"}`. */
+/** Parses and writes arrays in the text format of Postgres: `{1,NULL,"a b"}`. */
 
-/** What stands in an array: a text, NULL, or an array. */
+/** An item of an array: a text, NULL, or an array. */
 export type ArrayItem = string | null | readonly ArrayItem[];
 
 export function writeArray(items: readonly ArrayItem[]): string {
@@ -14,11 +14,11 @@ function writeItem(item: ArrayItem): string {
 
 const piece = /"((?:[^"\\]|\\[\s\S])*)"|[{},]|[^{},"]+/gu;
 
-/** @param parse - of an item that is not NULL */
+/** Parses an array. @param parse - converts an item that is not NULL */
 export function readArray(text: string, parse: (item: string) => unknown): readonly unknown[] {
   const outer: unknown[] = [];
   const open: unknown[][] = [outer];
-  // Bounds other than 1 stand before the items: `[0:1]={7,8}`.
+  // If the lower bounds are not 1, the text begins with them: `[0:1]={7,8}`.
   for (const { 0: found, 1: quoted } of text.slice(text.indexOf('{')).matchAll(piece)) {
     const list = open.at(-1) ?? outer;
     if (found === '{') {

@@ -1,4 +1,4 @@
-/** Sql blocks on Postgres: a connection and a transaction for each block. The package `postgres` is the user's to install. */
+/** Runs Sql blocks on Postgres, each with a connection and transaction of its own. The user installs the package `postgres`. */
 import type { Options, PendingQuery, PostgresError, ReservedSql, Row, Sql } from 'postgres';
 import type * as postgresPackage from 'postgres';
 import { CairnError } from '../../../errors.ts';
@@ -22,26 +22,26 @@ type Phase = 'connecting' | 'working' | 'committing' | 'alone';
 
 interface Progress {
   phase: Phase;
-  /** What the server works on. */
+  /** The statement in progress, so that it can be cancelled. */
   query: { cancel(): void } | undefined;
 }
 
-/** How long a statement that was cancelled may take to end. */
+/** How long a cancelled statement may take to end. */
 const leaveSeconds = 1;
 
-/** @throws CairnError CONFIG_MISSING_PEER; NodeFailure SQL_FAILED, SQL_UNAVAILABLE; the signal's reason */
+/** Runs a job. @throws CairnError CONFIG_MISSING_PEER; NodeFailure SQL_FAILED, SQL_UNAVAILABLE; the signal's reason */
 export async function runOnPostgres(place: PostgresPlace, job: SqlJob): Promise<SqlResult> {
   job.signal.throwIfAborted();
   const client = (await loadDriver())(optionsOf(place));
   const progress: Progress = { phase: 'connecting', query: undefined };
   const leave = (): void => {
-    // Without it the server would work on until it looks at the connection again.
+    // Without a cancel request, the server would go on until it next uses the connection.
     progress.query?.cancel();
     void client.end({ timeout: leaveSeconds });
   };
   job.signal.addEventListener('abort', leave);
   try {
-    // The driver reserves only what is connected.
+    // The driver can only reserve a connection that is open, so open one first.
     await client.unsafe('SELECT 1');
     const session = await client.reserve();
     return await runIn(session, place, job, progress);
@@ -62,11 +62,11 @@ async function loadDriver(): Promise<typeof postgresPackage.default> {
   }
 }
 
-/** All that the driver would take from the environment is said. */
+/** Options of the driver. Everything it would otherwise read from the environment is set. */
 function optionsOf(place: PostgresPlace): Options<Record<string, never>> {
   const { host, port, database, username, password, ssl, connectTimeoutMs } = place;
   return {
-    // As lists: in a text, commas and slashes would mean other servers and files.
+    // Given as lists, because in a text the driver gives commas and slashes a meaning.
     host: [host] as never,
     port: [port] as never,
     database,
@@ -137,13 +137,16 @@ async function runStatement(session: Sql, bound: BoundStatement, progress: Progr
   }));
 }
 
-/** Of these classes a statement may go well later: connection, rollback for concurrency, resources, intervention by an operator, and a lock or a slot that is taken. */
+/**
+ * Error classes that may be temporary: connection failures, serialization conflicts, exhausted resources, operator intervention, locks held
+ * by others.
+ */
 const passing = /^(08|40|53|57)|^55P03$/u;
 
 function asFailure(error: unknown, phase: Phase, { isReadOnly }: SqlJob, place: PostgresPlace): unknown {
   if (CairnError.is(error)) return error;
   const { code, message, detail, constraint_name, table_name, column_name, position } = error as PostgresError;
-  // The server answered: it has rolled back, or refused to commit.
+  // The server answered, so it has rolled back or refused to commit.
   const isAnswer = (error as Error).name === 'PostgresError';
   const isConnection = !isAnswer && typeof code === 'string';
   const isUnknown = !isReadOnly && (phase === 'alone' || (phase === 'committing' && !isAnswer));

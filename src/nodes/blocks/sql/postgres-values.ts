@@ -1,4 +1,4 @@
-/** Values to and from Postgres. */
+/** Converts values to and from Postgres. */
 import { readArray, writeArray, type ArrayItem } from './postgres-arrays.ts';
 import { exactInteger, jsonText } from './sql-job.ts';
 
@@ -14,7 +14,7 @@ type Parse = (text: string) => unknown;
 const asText: Parse = (text) => text;
 const asJson: Parse = (text) => JSON.parse(text) as unknown;
 
-/** Types by the ids that `pg_type` gives them and arrays of them. Other types are text. */
+/** Parsers by type, with the ids of the type and of its array type in `pg_type`. Other types stay text. */
 const types: readonly (readonly [id: number, arrayId: number, parse: Parse])[] = [
   [16, 1000, (text) => text === 't'], // bool
   [17, 1001, (text) => new Uint8Array(Buffer.from(text.slice(2), 'hex'))], // bytea

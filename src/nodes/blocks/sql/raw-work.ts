@@ -1,4 +1,4 @@
-/** Statements that are written out. */
+/** Raw mode of the Sql block: the file contains the statements. */
 import type { InputFault, InputField, Inputs } from '../../../graph/contracts/node-type.ts';
 import { literal, refuseInput } from '../fields.ts';
 import { bindParams, type BoundStatement, type Params } from './bind-params.ts';
@@ -18,15 +18,15 @@ export const rawFields: Readonly<Record<string, InputField>> = {
   },
 };
 
-/** What is run, and what is known of it. */
+/** The statements to run, and how. */
 export interface SqlWork {
   readonly statements: readonly BoundStatement[];
   readonly isAlone: boolean;
-  /** What a value of a column means. */
+  /** Decodes a value of a column. */
   readonly decode?: (column: string, value: unknown) => unknown;
 }
 
-/** Whether the statements written out change nothing; false if that cannot be told. */
+/** Whether these statements certainly change nothing; false if that cannot be told. */
 export function isRawRead(sql: string, engine: Engine): boolean {
   try {
     const statements = readSql(sql, engine);
@@ -36,7 +36,7 @@ export function isRawRead(sql: string, engine: Engine): boolean {
   }
 }
 
-/** Faults of a text of statements. */
+/** Faults in the text of statements. */
 export function sqlFaults(input: string, sql: string, engine: Engine): readonly InputFault[] {
   let statements: readonly Statement[];
   try {
@@ -58,7 +58,7 @@ export function sqlFaults(input: string, sql: string, engine: Engine): readonly 
   return faults;
 }
 
-/** Faults of statements together with params, if those are known. */
+/** Faults of statements together with their parameters, if these are known. */
 export function rawFaults(sql: string, inputs: Inputs, engine: Engine): readonly InputFault[] {
   const faults = sqlFaults('sql', sql, engine);
   if (faults.length > 0 || inputs['params'] === undefined) return faults;
@@ -79,7 +79,7 @@ function bindAll(
   return statements.map((statement) => bindParams(statement, params, engine));
 }
 
-/** @throws NodeFailure INPUT_INVALID */
+/** Turns the inputs into statements. @throws NodeFailure INPUT_INVALID */
 export function readRawWork(sql: string, inputs: Inputs, engine: Engine): SqlWork {
   const statements = readSql(sql, engine);
   try {

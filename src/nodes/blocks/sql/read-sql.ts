@@ -1,8 +1,11 @@
-/** SQL text as statements: where each ends, what it does, and where its placeholders stand. Strings, comments and quoted names are passed over. */
+/**
+ * Splits SQL text into statements: where each ends, what kind it is, and where its placeholders are. Strings, comments and quoted names are
+ * skipped.
+ */
 
 export type Engine = 'sqlite' | 'postgresql';
 
-/** A placeholder: `?`, `?2` and `$2` (index 2), `%s`, or one with a name. */
+/** A placeholder: `?`, `?2` or `$2` (index 2), `%s`, or one with a name. */
 export interface Mark {
   readonly kind: '?' | 'index' | '%s' | 'name';
   readonly index?: number;
@@ -13,9 +16,9 @@ export interface Mark {
 }
 
 export interface Statement {
-  /** Without the semicolon behind it. */
+  /** The text without the semicolon that ends it. */
   readonly text: string;
-  /** Its words in upper case, names among them. */
+  /** Its words in upper case; unquoted names are among them. */
   readonly words: readonly string[];
   readonly marks: readonly Mark[];
 }
@@ -27,12 +30,12 @@ interface Token {
   readonly mark?: Omit<Mark, 'start' | 'end'>;
 }
 
-/** What is passed over, by engine. */
+/** Matches what is skipped, by database: white space, comments, strings, quoted names. */
 const skipped: Readonly<Record<Engine, RegExp>> = {
   sqlite: /\s+|--[^\n]*|\/\*[\s\S]*?(?:\*\/|$)|'(?:[^']|'')*'|"(?:[^"]|"")*"|`(?:[^`]|``)*`|\[[^\]]*\]/uy,
   postgresql: /\s+|--[^\n]*|[eE]'(?:[^'\\]|\\[\s\S]|'')*'|'(?:[^']|'')*'|"(?:[^"]|"")*"/uy,
 };
-/** What begins such a piece that is not closed. SQLite takes the end of the text for that of a comment. */
+/** Matches the start of a quoted piece that has no end. For SQLite the end of the text may end a comment. */
 const opener: Readonly<Record<Engine, RegExp>> = { sqlite: /['"`[]/uy, postgresql: /[eE]?'|"/uy };
 const word = /[\p{L}_][\p{L}\p{N}_$]*/uy;
 const number = /\d[\p{L}\p{N}_.]*/uy;
@@ -40,7 +43,7 @@ const dollarQuote = /\$(?:[\p{L}_][\p{L}\p{N}_]*)?\$/uy;
 const named = /:([A-Za-z_]\w*)|%\(([A-Za-z_]\w*)\)s/uy;
 const namedInSqlite = /[@$]([A-Za-z_]\w*)/uy;
 
-/** @throws Error a quote or a comment is not closed */
+/** Splits a text. @throws Error a quote or a comment is not closed */
 export function readSql(sql: string, engine: Engine): readonly Statement[] {
   const statements: Statement[] = [];
   let tokens: Token[] = [];
@@ -59,7 +62,7 @@ export function readSql(sql: string, engine: Engine): readonly Statement[] {
   return statements;
 }
 
-/** Bodies of triggers and functions hold statements of their own, between BEGIN (or CASE) and END. */
+/** Change of nesting depth at a token. Bodies of triggers and functions contain statements between BEGIN (or CASE) and END. */
 function bodyStep(sql: string, before: readonly Token[], token: Token, depth: number): number {
   const text = wordOf(sql, token);
   if (text !== 'BEGIN' && text !== 'CASE' && text !== 'END') return 0;
@@ -90,7 +93,7 @@ function* readTokens(sql: string, engine: Engine): Generator<Token> {
   while (at < sql.length) {
     const past = skip(sql, at, engine);
     if (past > at) {
-      // A string is part of its statement, space and comments are not.
+      // Strings are part of a statement; white space and comments are not.
       if (/['"`[$eE]/u.test(sql[at] ?? '')) yield { kind: 'other', start: at, end: past };
       at = past;
       continue;
@@ -111,7 +114,7 @@ function tokenAt(sql: string, start: number, engine: Engine): Token {
   if (found !== null) return { kind: 'word', start, end: end(found) };
   const digits = matched(number);
   if (digits !== null) return { kind: 'other', start, end: end(digits) };
-  // `a::b` casts, and `a[lo:hi]` slices.
+  // In Postgres, `a::b` casts and `a[lo:hi]` slices.
   const isOperator = sql[start] === ':' && /[\w:\])]/u.test(sql[start - 1] ?? '');
   const name = (isOperator ? null : matched(named)) ?? (engine === 'sqlite' ? matched(namedInSqlite) : null);
   if (name !== null)
@@ -123,7 +126,7 @@ function tokenAt(sql: string, start: number, engine: Engine): Token {
   return { kind: sql[start] === ';' ? 'semicolon' : 'other', start, end: start + 1 };
 }
 
-/** The end of what begins here and is passed over; `at` if nothing is. @throws Error it is not closed */
+/** The end of the skipped piece that begins here; `at` if none begins. @throws Error the piece is not closed */
 function skip(sql: string, at: number, engine: Engine): number {
   if (engine === 'postgresql') {
     if (sql.startsWith('/*', at)) return skipNested(sql, at);

@@ -1,4 +1,4 @@
-/** Statements on the rows of a model's table. */
+/** Makes statements on the rows of a table model. */
 import type { BoundStatement } from './bind-params.ts';
 import type { Engine } from './read-sql.ts';
 import { primaryKey, type TableModel } from './table-model.ts';
@@ -15,7 +15,7 @@ export interface RowRequest {
 
 export interface SelectRequest extends RowRequest {
   readonly columns: readonly string[];
-  /** `name`, `name:asc` or `name:desc`. */
+  /** Sort keys: `name`, `name:asc` or `name:desc`. */
   readonly order: readonly string[];
   readonly limit: number | undefined;
   readonly offset: number | undefined;
@@ -37,21 +37,21 @@ export function selectStatement({
     return `${quoteName(name)} ${direction.toUpperCase()}`;
   });
   if (keys.length > 0) writer.add('ORDER BY', keys.join(', '));
-  // SQLite knows an offset only behind a limit.
+  // SQLite accepts OFFSET only after LIMIT.
   if (limit !== undefined || (offset !== undefined && engine === 'sqlite'))
     writer.add('LIMIT', writer.bind(limit ?? -1));
   if (offset !== undefined) writer.add('OFFSET', writer.bind(offset));
   return writer.finish();
 }
 
-/** Rows that all have the same columns, with values as the engine takes them. */
+/** An insert of rows that all have the same columns, with encoded values. */
 export interface InsertRequest extends Omit<RowRequest, 'where'> {
   readonly rows: readonly RowData[];
-  /** Of an upsert: which columns tell that a row is there, and which are changed then. */
+  /** For an upsert: the columns that identify an existing row, and the columns to replace in it. */
   readonly conflict: { readonly columns: readonly string[]; readonly changed: readonly string[] } | undefined;
 }
 
-/** Gives back the primary keys, or without any all columns. */
+/** Makes an insert. It returns the primary keys; if the model has none, all columns. */
 export function insertStatement({ model, engine, rows, conflict }: InsertRequest): BoundStatement {
   const names = Object.keys(rows[0] ?? {});
   const writer = new StatementWriter(engine);

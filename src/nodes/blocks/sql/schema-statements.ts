@@ -1,4 +1,4 @@
-/** Statements that make the table of a model, if it is not there. */
+/** Makes the statements that create a model's table and indexes if they do not exist. */
 import type { BoundStatement } from './bind-params.ts';
 import type { Engine } from './read-sql.ts';
 import { primaryKey, type Column, type ColumnType, type TableModel } from './table-model.ts';
@@ -57,7 +57,9 @@ function columnLine(name: string, column: Column, engine: Engine, isOnlyKey: boo
     .join(' ');
 }
 
-/** A default cannot be bound, so it is written: it stands in the file, and no value of a run comes here. */
+/**
+ * A default value as SQL. It cannot be bound, so it is written into the statement. It comes from the file, never from the state of a run.
+ */
 function literal(value: unknown, type: ColumnType, engine: Engine): string {
   if (value === null) return 'NULL';
   if (type === 'json') return quoteText(JSON.stringify(value));

@@ -1,17 +1,17 @@
-/** What the engines of Sql blocks share: the work, its result, and how it fails. */
+/** What the databases of Sql blocks share: the job, its result, and how it fails. */
 import { NodeFailure } from '../../../graph/contracts/node-contract.ts';
 import { isPlainObject } from '../../../state/values/plain.ts';
 import type { BoundStatement } from './bind-params.ts';
 
 export interface SqlJob {
-  /** Run before the statements; what they return is dropped. */
+  /** Statements to run first; their results are dropped. */
   readonly first: readonly BoundStatement[];
   readonly statements: readonly BoundStatement[];
-  /** Nothing may change: the database is told so. */
+  /** Whether nothing may change. The database enforces it. */
   readonly isReadOnly: boolean;
-  /** The one statement cannot run in a transaction. */
+  /** Whether the only statement cannot run in a transaction. */
   readonly isAlone: boolean;
-  /** For locks and for each statement. */
+  /** Time limit for waiting for locks, and for each statement, in milliseconds. */
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
 }
@@ -25,7 +25,7 @@ export interface SqlResult {
 
 export const noResult: SqlResult = { columns: [], rows: [], affected: 0, lastInsertId: null };
 
-/** The result of statements one after another: the last rows, and all that was changed. */
+/** Combines the results of several statements: the last rows, and the sum of all changes. */
 export function joinResults(results: readonly SqlResult[]): SqlResult {
   const last = results.findLast(({ columns }) => columns.length > 0) ?? noResult;
   const inserted = results.findLast(({ lastInsertId }) => lastInsertId !== null);
@@ -37,7 +37,7 @@ export function joinResults(results: readonly SqlResult[]): SqlResult {
   };
 }
 
-/** Names that can be the keys of one object. @throws Error two are the same */
+/** Column names that can be keys of one object. @throws Error two are the same */
 export function distinct(columns: readonly string[]): readonly string[] {
   const twice = columns.find((column, index) => columns.indexOf(column) !== index);
   if (twice === undefined) return columns;
@@ -53,7 +53,7 @@ export function rowObjects(
 }
 
 export interface SqlFailureFacts {
-  /** SQL_UNAVAILABLE: it may go well later. */
+  /** SQL_UNAVAILABLE if the failure may be temporary. */
   readonly code: 'SQL_FAILED' | 'SQL_UNAVAILABLE';
   readonly applied: 'no' | 'unknown';
   readonly data: Readonly<Record<string, unknown>>;
@@ -63,13 +63,13 @@ export function sqlFailure(reason: string, facts: SqlFailureFacts, cause: unknow
   return new NodeFailure(reason, { ...facts, cause });
 }
 
-/** A whole number as a number where that is exact. */
+/** An integer as a number if that is exact, else as a bigint. */
 export function exactInteger(value: bigint): number | bigint {
   const number = Number(value);
   return Number.isSafeInteger(number) ? number : value;
 }
 
-/** A list or an object as a parameter. @throws Error it holds what JSON cannot say */
+/** A list or object as a parameter. @throws Error it contains what JSON cannot express */
 export function jsonText(value: unknown): string {
   return JSON.stringify(value, (_, item: unknown) => {
     if (

@@ -1,9 +1,11 @@
-/** The program of the process in which Sql blocks use SQLite: a query cannot be stopped in the middle, but a process can. */
+/**
+ * The program of the child process in which Sql blocks use SQLite. A query cannot be stopped in the middle, but a process can be killed.
+ */
 import { Worker } from 'node:worker_threads';
 import type { FromChild, ToChild } from './sqlite-messages.ts';
 import { runInTransaction } from './sqlite-transaction.ts';
 
-/** Resolves when the message is on its way: what comes next may never end. */
+/** Sends a message and resolves when it was sent. What follows may block this process for any time. */
 function say(message: FromChild): Promise<void> {
   return new Promise((resolve) => {
     process.send?.(message, () => resolve());
@@ -29,9 +31,9 @@ process.on('message', (message: ToChild) => {
   }
 });
 process.on('disconnect', () => process.exit());
-// A terminal sends it to all its processes; the one that is in charge decides.
+// A terminal sends SIGINT to all its processes. The parent decides what to do.
 process.on('SIGINT', () => undefined);
-// Whoever started this process may be killed while a query keeps it from hearing so.
+// A thread checks whether the parent is dead, because a long query blocks the main thread.
 const parent = Number(process.argv[2]);
 const watch = `setInterval(() => { if (process.ppid !== ${parent}) process.kill(process.pid, 'SIGKILL'); }, 500);`;
 new Worker(watch, { eval: true }).unref();

@@ -1,20 +1,20 @@
-/** What is said between a block and the process that uses SQLite for it. */
+/** Messages between a block and the child process that uses SQLite for it. */
 import type { SQLInputValue } from 'node:sqlite';
 import type { BoundStatement } from './bind-params.ts';
 import type { SqlFailureFacts, SqlJob, SqlResult } from './sql-job.ts';
 
 export interface SqlitePlace {
-  /** Absolute, or `:memory:`. */
+  /** Absolute path, or `:memory:`. */
   readonly path: string;
   readonly pragmas: Readonly<Record<string, string | number | boolean>>;
 }
 
-/** A statement whose values are such as SQLite takes. */
+/** A statement with values of types that SQLite accepts. */
 export interface SqliteStatement extends BoundStatement {
   readonly values: readonly SQLInputValue[];
 }
 
-/** The work, as plain data. */
+/** The job as plain data. */
 export interface SqliteJob extends Pick<SqlJob, 'isReadOnly' | 'isAlone' | 'timeoutMs'> {
   readonly first: readonly SqliteStatement[];
   readonly statements: readonly SqliteStatement[];
@@ -22,7 +22,7 @@ export interface SqliteJob extends Pick<SqlJob, 'isReadOnly' | 'isAlone' | 'time
 
 export type ToChild =
   | { readonly kind: 'job'; readonly place: SqlitePlace; readonly job: SqliteJob }
-  /** All went well so far, and nothing of it is kept before this is said. */
+  /** The parent allows the commit. Nothing is kept before that. */
   | { readonly kind: 'commit' };
 
 export interface SqliteFailure extends SqlFailureFacts {
@@ -30,11 +30,11 @@ export interface SqliteFailure extends SqlFailureFacts {
 }
 
 export type FromChild =
-  /** It has started, and takes jobs. */
+  /** The process has started and accepts jobs. */
   | { readonly kind: 'up' }
-  /** It has what locks it needs; what runs now may take any time. */
+  /** The process has the locks it needs; from now on, running the statements may take any time. */
   | { readonly kind: 'begun' }
-  /** It waits to be told to commit. */
+  /** The process waits for permission to commit. */
   | { readonly kind: 'ready' }
   | { readonly kind: 'result'; readonly result: SqlResult }
   | { readonly kind: 'failure'; readonly failure: SqliteFailure };

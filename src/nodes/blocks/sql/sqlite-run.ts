@@ -1,4 +1,4 @@
-/** Sql blocks on SQLite: each has a process to itself while it runs, which is killed when its time is over. */
+/** Runs Sql blocks on SQLite. Each uses a child process, which is killed when the block's time is over. */
 import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
@@ -8,15 +8,15 @@ import type { BoundStatement } from './bind-params.ts';
 import { jsonText, sqlFailure, type SqlFailureFacts, type SqlJob, type SqlResult } from './sql-job.ts';
 import type { FromChild, SqliteJob, SqlitePlace, SqliteStatement, ToChild } from './sqlite-messages.ts';
 
-/** How much of the language's memory a process may take. */
+/** Memory limit of JavaScript in the child process, in MiB. */
 const heapMb = 512;
-/** A process that waits for locks tells itself when it gives up. */
+/** Extra time for the child process to report a timeout itself, since it knows when it waits for locks. */
 const graceMs = 500;
 
-/** A process that has no work: the next block takes it, since a new one takes as long as many statements. */
+/** A child process without work. The next block reuses it, because starting a process takes as long as many statements. */
 let idle: ChildProcess | undefined;
 
-/** @throws NodeFailure SQL_FAILED, SQL_UNAVAILABLE; the signal's reason */
+/** Runs a job. @throws NodeFailure SQL_FAILED, SQL_UNAVAILABLE; the signal's reason */
 export async function runOnSqlite(place: SqlitePlace, job: SqlJob): Promise<SqlResult> {
   job.signal.throwIfAborted();
   const message: ToChild = { kind: 'job', place, job: plainJob(job) };
@@ -38,7 +38,7 @@ export async function runOnSqlite(place: SqlitePlace, job: SqlJob): Promise<SqlR
   }
 }
 
-/** A process without work keeps nobody from ending. */
+/** Says whether a child process keeps this process alive; an idle one must not. */
 function keepAlive(child: ChildProcess, isNeeded: boolean): void {
   if (isNeeded) {
     child.ref();
@@ -50,7 +50,7 @@ function keepAlive(child: ChildProcess, isNeeded: boolean): void {
 }
 
 function startChild(): ChildProcess {
-  // Nothing of the environment: there may be secrets in it, and SQLite needs none of it.
+  // The child gets no environment variables: they may contain secrets, and SQLite needs none.
   const child = fork(childModule(), [String(process.pid)], {
     serialization: 'advanced',
     stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
@@ -63,7 +63,7 @@ function startChild(): ChildProcess {
   return child;
 }
 
-/** Resolves when a process takes jobs: the time of a block is not spent on that. */
+/** Resolves when the child accepts jobs. The block's time does not include this. */
 async function isUp(child: ChildProcess, signal: AbortSignal): Promise<void> {
   const over = new AbortController();
   const ended = once(child, 'exit', { signal: over.signal }).then(() => {
@@ -84,7 +84,7 @@ async function isUp(child: ChildProcess, signal: AbortSignal): Promise<void> {
   }
 }
 
-/** Beside this file, or among what is built, which has no such folders beside its bundles. */
+/** Path of the child's module: beside this file, or among the built files, which are laid out differently. */
 function childModule(): string {
   const source = join(import.meta.dirname, 'sqlite-child.ts');
   if (existsSync(source)) return source;
@@ -136,7 +136,7 @@ async function converse(child: ChildProcess, message: ToChild, job: SqlJob): Pro
   }
 }
 
-/** @throws NodeFailure SQL_FAILED a value is none for SQLite */
+/** The job as plain data. @throws NodeFailure SQL_FAILED SQLite cannot hold a value */
 function plainJob({ first, statements, isReadOnly, isAlone, timeoutMs }: SqlJob): SqliteJob {
   try {
     return {
@@ -153,7 +153,7 @@ function plainJob({ first, statements, isReadOnly, isAlone, timeoutMs }: SqlJob)
 
 const plainStatement = (bound: BoundStatement): SqliteStatement => ({ ...bound, values: bound.values.map(toSqlite) });
 
-/** A value as SQLite keeps it. Whole numbers are bound as such: as floating point, 5 would become '5.0' in a text column. */
+/** A value in the form SQLite stores. Integers are bound as bigints: bound as floating point, 5 would become '5.0' in a text column. */
 function toSqlite(value: unknown): SQLInputValue {
   if (value === null || value === undefined) return null;
   if (typeof value === 'boolean') return value ? 1n : 0n;

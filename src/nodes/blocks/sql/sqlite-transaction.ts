@@ -1,4 +1,4 @@
-/** A block's statements on SQLite: a connection and a transaction of their own. */
+/** Runs a block's statements on SQLite, with a connection and transaction of their own. */
 import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
@@ -7,24 +7,24 @@ import { distinct, exactInteger, joinResults, type SqlResult } from './sql-job.t
 import type { SqliteFailure, SqliteJob, SqlitePlace, SqliteStatement } from './sqlite-messages.ts';
 import { changesRows } from './statement-class.ts';
 
-/** Between two looks at a database that another process has locked. */
+/** Delay between two tries to lock a database that another process has locked. */
 const lockPollMs = 20;
 
-/** What SQLite may take, so that a query cannot take all there is. */
+/** Memory limit of SQLite, so that one query cannot use all memory. */
 const heapBytes = 1024 * 1024 * 1024;
 
-/** Of all rows that come back. */
+/** The most bytes of all returned rows together. */
 const rowBytesMax = 64 * 1024 * 1024;
 
-/** Where whoever waits for the work has a word. */
+/** Callbacks to the parent during a transaction. */
 export interface TransactionSteps {
-  /** Called before the first statement; again if the work begins anew, since another process had a lock. */
+  /** Called before the first statement. Called again if the transaction has to start over because another process held a lock. */
   readonly begun: () => Promise<void>;
-  /** Resolves when changes may be kept. */
+  /** Resolves when the transaction may be committed. */
   readonly mayCommit: () => Promise<void>;
 }
 
-/** @throws SqliteFailure (plain data) */
+/** Runs a job. @throws SqliteFailure (plain data) */
 export async function runInTransaction(
   place: SqlitePlace,
   job: SqliteJob,
@@ -56,7 +56,7 @@ async function runOnce(
   try {
     db.exec(`PRAGMA hard_heap_limit = ${heapBytes}`);
     for (const [name, value] of Object.entries(place.pragmas)) {
-      // A reader takes the journal as it is.
+      // A read-only connection cannot change the journal mode.
       if (name !== 'journal_mode' || !job.isReadOnly) db.exec(`PRAGMA ${name} = ${pragmaValue(value)}`);
     }
     if (!job.isAlone) db.exec(job.isReadOnly ? 'BEGIN' : 'BEGIN IMMEDIATE');
@@ -69,7 +69,7 @@ async function runOnce(
     db.exec('COMMIT');
     return result;
   } finally {
-    // A transaction that is still open is rolled back.
+    // Closing rolls back a transaction that is still open.
     db.close();
   }
 }
@@ -79,7 +79,7 @@ function open({ path }: SqlitePlace, readOnly: boolean): DatabaseSync {
   return openDatabase(path, { readOnly: readOnly && path !== ':memory:', timeout: 0 });
 }
 
-/** Node 22 warns that its SQLite is experimental, which is not for the user to judge. */
+/** Opens a database without Node 22's warning that its SQLite is experimental. */
 function openDatabase(...args: ConstructorParameters<typeof DatabaseSync>): DatabaseSync {
   const emitWarning = process.emitWarning.bind(process);
   process.emitWarning = () => undefined;
@@ -91,7 +91,7 @@ function openDatabase(...args: ConstructorParameters<typeof DatabaseSync>): Data
   }
 }
 
-/** For the owner alone, as everything that Cairn makes. */
+/** Creates the file so that only its owner can read it, like all files of Cairn. */
 function createFile(path: string): void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   closeSync(openSync(path, 'a', 0o600));
@@ -102,7 +102,7 @@ const pragmaValue = (value: string | number | boolean): string =>
 
 function runStatement(db: DatabaseSync, bound: SqliteStatement): SqlResult {
   const statement = db.prepare(bound.text);
-  // What SQLite takes for the end of a statement must be its end here, too, or the rest would be dropped.
+  // If SQLite sees the end of the statement earlier than we do, the rest of the text would be dropped.
   if (statement.sourceSQL.length < bound.text.length)
     throw Object.assign(new Error('the end of a statement cannot be told'), { code: 'ERR_SQLITE_ERROR', errcode: 1 });
   statement.setReadBigInts(true);
@@ -120,7 +120,7 @@ function run(statement: StatementSync, values: readonly SQLInputValue[]): readon
   return [];
 }
 
-/** @throws Error they are too large to be handed on */
+/** Reads all rows. @throws Error they are too large to return */
 function readRows(statement: StatementSync, values: readonly SQLInputValue[]): readonly (readonly unknown[])[] {
   statement.setReturnArrays(true);
   const rows: unknown[][] = [];

@@ -1,4 +1,4 @@
-/** What statements do, as far as their words tell. */
+/** Classifies statements by their words. */
 import type { Engine, Statement } from './read-sql.ts';
 
 const readers = new Set(['SELECT', 'VALUES', 'TABLE', 'WITH', 'EXPLAIN', 'SHOW']);
@@ -15,20 +15,20 @@ const ofTransactions = new Set([
   'PREPARE',
 ]);
 
-/** Nothing but reads, whatever the data. What is not known to be a read counts as a change. */
+/** Whether a statement only reads, whatever the data. If it is not known to be a read, it counts as a change. */
 export function isRead({ words }: Statement): boolean {
   if (!readers.has(words[0] ?? '') || words.some((word) => changers.has(word))) return false;
-  // A row that is locked for a change can only be locked by a transaction that may change it.
+  // Locking rows needs a transaction that may change them.
   return !words.some((word, index) => word === 'FOR' && /^(SHARE|KEY|NO)$/u.test(words[index + 1] ?? ''));
 }
 
-/** It inserts, updates or deletes rows, and so counts them. */
+/** Whether it inserts, updates or deletes rows, so that it reports a count of changed rows. */
 export function changesRows({ words }: Statement): boolean {
   const dml = (word: string | undefined): boolean => /^(INSERT|REPLACE|UPDATE|DELETE|MERGE)$/u.test(word ?? '');
   return dml(words[0]) || (words[0] === 'WITH' && words.some(dml));
 }
 
-/** It can only run outside a transaction. */
+/** Whether it can only run outside of a transaction. */
 export function runsAlone({ words }: Statement, engine: Engine): boolean {
   const [first = '', second = ''] = words;
   if (first === 'VACUUM') return true;
@@ -37,7 +37,7 @@ export function runsAlone({ words }: Statement, engine: Engine): boolean {
   return /^(CREATE|DROP) (DATABASE|TABLESPACE)$/u.test(`${first} ${second}`) || `${first} ${second}` === 'ALTER SYSTEM';
 }
 
-/** Why a block does not run a statement, and what to do instead. */
+/** Why a block must not run a statement, and what to do instead; undefined if it may. */
 export function refusalOf(
   statement: Statement,
   engine: Engine,
@@ -54,10 +54,10 @@ export function refusalOf(
   return undefined;
 }
 
-/** Settings of the whole process, Cairn's own store included, rather than of a connection or a file. */
+/** SQLite settings that affect the whole process, and with it Cairn's own store, and not only a connection or a file. */
 const ofProcess = new Set(['temp_store_directory', 'data_store_directory', 'soft_heap_limit', 'hard_heap_limit']);
 
-/** The name must be there to be read: in quotes, or behind a comment, it could be any. */
+/** Refuses some PRAGMA statements. A name in quotes or after a comment cannot be read reliably, so that is refused too. */
 function pragmaRefusal({ text }: Statement): ReturnType<typeof refusalOf> {
   const name = /^PRAGMA\s+(?:\w+\s*\.\s*)?(\w+)\s*(?:[=(]|$)/iu.exec(text)?.[1]?.toLowerCase();
   if (name === undefined)

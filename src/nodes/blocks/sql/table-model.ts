@@ -1,4 +1,4 @@
-/** The table that an Sql block in model mode works on, as the file describes it. */
+/** The table of an Sql block in model mode, as the file describes it. */
 import type { InputFault } from '../../../graph/contracts/node-type.ts';
 import { schemaFault } from '../../../schema/json-schema.ts';
 
@@ -9,12 +9,12 @@ export interface Column {
   readonly primary?: boolean;
   readonly required?: boolean;
   readonly default?: unknown;
-  /** Filled in where no value is given; `updated` at each change, too. */
+  /** What fills the column if no value is given. `updated` is also set at each change. */
   readonly auto?: 'uuid' | 'created' | 'updated';
-  /** `table.column`. */
+  /** Foreign key: `table.column`. */
   readonly references?: string;
   readonly on_delete?: string;
-  /** An expression of SQL. */
+  /** An SQL expression that every value must satisfy. */
   readonly check?: string;
 }
 
@@ -69,7 +69,7 @@ export const modelSchema: Readonly<Record<string, unknown>> = {
   },
 };
 
-/** Faults of a model that fits {@link modelSchema}. */
+/** Faults of a model that already fits {@link modelSchema}. */
 export function modelFaults({ columns, indexes = [] }: TableModel): readonly InputFault[] {
   const fault = (message: string, fix: string): InputFault => ({ input: 'model', message, fix });
   const faults = Object.entries(columns).flatMap(([column, declared]) => {

@@ -1,9 +1,9 @@
-/** Which rows: conditions on columns, all of which must hold. */
+/** Conditions that select rows: each is on one column, and all must hold. */
 import { isPlainObject } from '../../../state/values/plain.ts';
 import type { TableModel } from './table-model.ts';
 import { quoteName, type StatementWriter } from './write-statement.ts';
 
-/** By column: a value, null, or operators with their values. */
+/** Conditions by column: a value, null, or operators with their values. */
 export type Where = Readonly<Record<string, unknown>>;
 
 const comparisons: Readonly<Record<string, string>> = {
@@ -17,7 +17,7 @@ const comparisons: Readonly<Record<string, string>> = {
 };
 const operators = [...Object.keys(comparisons), 'in', 'is', 'not'];
 
-/** Faults of conditions, as sentences. */
+/** Faults of conditions, one sentence each. */
 export function whereFaults(where: Where, { columns }: TableModel): readonly string[] {
   return Object.entries(where).flatMap(([name, condition]) => {
     if (!Object.hasOwn(columns, name)) return [`${name} is no column: there are ${Object.keys(columns).join(', ')}`];

@@ -1,4 +1,4 @@
-/** Writes statements piece by piece: names are quoted, values are bound. */
+/** Builds a statement piece by piece. Names are quoted and values are bound. */
 import type { BoundStatement } from './bind-params.ts';
 import type { Engine } from './read-sql.ts';
 
@@ -11,13 +11,13 @@ export class StatementWriter {
     this.#engine = engine;
   }
 
-  /** Text of our own. */
+  /** Adds text of our own. */
   add(...pieces: readonly string[]): this {
     this.#pieces.push(...pieces);
     return this;
   }
 
-  /** A placeholder for a value. */
+  /** Binds a value and returns its placeholder. */
   bind(value: unknown): string {
     const count = this.#values.push(value);
     return this.#engine === 'sqlite' ? '?' : `$${count}`;
@@ -29,7 +29,7 @@ export class StatementWriter {
   }
 }
 
-/** A name, or several with dots between them. */
+/** Quotes a name, or several separated by dots. */
 export function quoteName(name: string): string {
   return name
     .split('.')
