@@ -1,5 +1,5 @@
 /** `npm run simulate -- --seeds 100000 [--from N]`: simulations of several workers over one failing store; prints the seeds that fail. */
-import { parseArgs } from 'node:util';
+import { inspect, parseArgs } from 'node:util';
 import { createMemoryBlobs } from '../src/blobs/memory-blobs.ts';
 import { createMemoryStore } from '../src/stores/memory/index.ts';
 import { simulate } from '../test/simulation/simulate.ts';
@@ -17,7 +17,7 @@ let failed = 0;
 for (let seed = from; seed < from + count; seed += 1) {
   const report = await simulate(seed, {
     open: (now) => ({ store: createMemoryStore({ now }), blobs: createMemoryBlobs(now) }),
-  });
+  }).catch((error: unknown) => ({ faults: [`the simulation itself failed: ${inspect(error)}`] }));
   if (report.faults.length > 0) {
     failed += 1;
     process.stdout.write(`failed: npm run simulate -- --seeds 1 --from ${seed}\n  ${report.faults.join('\n  ')}\n`);

@@ -176,9 +176,11 @@ function policiesOf({ policies: { budget, ...policies } }: RandomGraphPlan): Non
 }
 
 /** Answers a random graph's questions: a function of the question only. Undefined: it is left to its deadline. */
-export function answerRandomQuestion({ prompt = '', choices }: OpenQuestion): unknown {
+export function answerRandomQuestion({ prompt = '', choices, budget }: OpenQuestion): unknown {
   if (prompt.startsWith('late ')) return undefined;
   const value = mixNumber('answer', prompt);
+  // More of a budget is more than nothing.
+  if (budget !== undefined) return value + 1;
   if (choices === undefined) return value;
   const choice = choices[value % choices.length];
   return typeof choice === 'object' && choice !== null ? (choice as { readonly value: unknown }).value : choice;
