@@ -20,7 +20,7 @@ import type { NextRequest, Store } from '../ports/store.ts';
 import type { RunStatus } from '../state/tree.ts';
 import type { Limits } from './limits.ts';
 
-export type { Positions, WholeCheckpoint } from '../history/read/whole-checkpoint.ts';
+export type { Positions, RunProgress, WholeCheckpoint } from '../history/read/whole-checkpoint.ts';
 export type { OpenQuestion } from '../history/stored/open-waits.ts';
 
 /** What an engine is made of: its ports, its limits, and a way to find graphs. */

@@ -127,6 +127,7 @@ test('C9 a checkpoint is one value: its state, the results of its nodes, what wa
   });
   expect([visitedNodes, skippedNodes, pendingEdges]).toEqual([['check', 'approve', 'pay'], ['refuse'], []]);
   expect(state.outputs.pay).toBe('paid 40');
+  expect(paused.progress).toMatchObject({ completed: ['check'], skipped: [], wave: 1, waveCount: 3, percent: 25 });
 });
 
 test('D17 D22 a program cleans up by settings, of all graphs or of each; a dry run changes nothing', async () => {

@@ -10,6 +10,7 @@ import type { RunRow } from '../../ports/store.ts';
 import type { RunTree } from '../../state/tree.ts';
 import type { Positions, WholeCheckpoint } from '../api.ts';
 import type { EngineEnvironment } from '../run/run-core.ts';
+import { progressOf } from './progress-of.ts';
 import { restingFrame } from './run-result.ts';
 
 /** Edges that are parallel are told apart by a number behind the target's id. */
@@ -92,5 +93,6 @@ export async function readWholeCheckpoint(
     state,
     nodeResults: Object.fromEntries(results),
     ...positions,
+    progress: progressOf(root, graph, positions.skippedNodes),
   };
 }

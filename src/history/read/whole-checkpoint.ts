@@ -2,6 +2,21 @@
 import type { NodeResult } from '../../ports/checkpoint-store.ts';
 import type { StateAt } from './state-at.ts';
 
+/** How far a run is: nodes settled, and the wave it works on. */
+export interface RunProgress {
+  /** Ids of all nodes that the author wrote, in the order of the definition. */
+  readonly nodes: readonly string[];
+  /** Ids of the nodes that completed, in the order of the definition. */
+  readonly completed: readonly string[];
+  readonly failed: readonly string[];
+  readonly skipped: readonly string[];
+  /** The wave of the first node that is not settled, counted from 0; as many as there are waves: all are. */
+  readonly wave: number;
+  readonly waveCount: number;
+  /** Nodes settled of all, 0 to 100. */
+  readonly percent: number;
+}
+
 /** The outputs of a state by node id. */
 type OutputsOf<State> = State extends { readonly outputs: infer Outputs } ? Outputs : Readonly<Record<string, unknown>>;
 
@@ -29,4 +44,5 @@ export interface WholeCheckpoint<State = StateAt> extends Positions<keyof Output
   readonly nodeResults: {
     readonly [Id in keyof OutputsOf<State>]?: NodeResult<Exclude<OutputsOf<State>[Id], undefined>>;
   };
+  readonly progress: RunProgress;
 }

@@ -6,7 +6,7 @@ import { resolveReference } from '../../history/read/references.ts';
 import type { RunResult } from '../../engine/api.ts';
 import { isAnswerable } from '../waits/find-wait.ts';
 import type { Operation, WorkContext } from '../declare/operation.ts';
-import { progressOf, type RunProgress } from '../runs/progress-of.ts';
+import type { RunProgress } from '../../engine/api.ts';
 import { showCheckpoint, type ShowCheckpointInput } from './show-checkpoint.ts';
 import { readStandingAt } from '../runs/standing-at.ts';
 
@@ -41,8 +41,8 @@ export const describeCheckpoint: Operation<ShowCheckpointInput, DescribeCheckpoi
     const { run, seq } = await resolveReference(store, tenant, reference);
     const owner = await readOwner(store, run, seq);
     const [row] = await store.readCheckpoints(owner, { from: seq, to: seq, limit: 1 });
-    const standing = await readStandingAt(context, run, seq);
-    const { status, waits } = standing.result;
+    const { result, progress } = await readStandingAt(context, run, seq);
+    const { status, waits } = result;
     const asking = waits.find(isAnswerable) ?? waits[0];
     return {
       checkpointId: checkpointId(owner.key, seq),
@@ -56,7 +56,7 @@ export const describeCheckpoint: Operation<ShowCheckpointInput, DescribeCheckpoi
       waits,
       ...(asking?.node !== undefined && { pausedNode: asking.node.join('/') }),
       ...(asking?.prompt !== undefined && { prompt: asking.prompt }),
-      ...progressOf(standing),
+      ...progress,
     };
   },
 };

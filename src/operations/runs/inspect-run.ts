@@ -12,14 +12,13 @@ import {
   wait,
   whole,
 } from '../declare/output-shapes.ts';
-import type { RunResult } from '../../engine/api.ts';
+import type { RunProgress, RunResult } from '../../engine/api.ts';
 import { metaOf } from '../../engine/runs/find-graph.ts';
 import { isHeld } from '../../history/place/hold.ts';
 import { checkpointId } from '../../history/stored/checkpoint.ts';
 import { findRunOf } from './find-run.ts';
 import { isStopped } from './list-runs.ts';
 import type { Operation, RunStanding, WorkContext } from '../declare/operation.ts';
-import { progressOf, type RunProgress } from './progress-of.ts';
 import { outputsOf } from './run-outputs.ts';
 import { readStandingAt } from './standing-at.ts';
 
@@ -85,8 +84,7 @@ export const inspectRun: Operation<InspectRunInput, InspectRunOutput, WorkContex
   async run(context, { run: reference }) {
     const run = await findRunOf(context, reference);
     const { runId, graphId, createdAt, updatedAt, parent, claim, hasMessages } = run;
-    const standing = await readStandingAt(context, run, run.head);
-    const { result } = standing;
+    const { result, progress } = await readStandingAt(context, run, run.head);
     const { source } = metaOf(run);
     const outputs = outputsOf(run, result.state);
     return {
@@ -104,7 +102,7 @@ export const inspectRun: Operation<InspectRunInput, InspectRunOutput, WorkContex
       ...(outputs !== undefined && { outputs }),
       state: result.state,
       waits: result.waits,
-      progress: progressOf(standing),
+      progress,
       spent: result.spent,
       saved: result.saved,
       ...(result.error !== undefined && { error: result.error }),

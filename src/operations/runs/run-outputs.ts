@@ -1,9 +1,7 @@
 /** What came of a run, where its definition says what that is. */
+import { outputsNode } from '../../engine/runs/progress-of.ts';
 import { metaOf } from '../../engine/runs/find-graph.ts';
 import type { RunRow } from '../../ports/store.ts';
-
-/** The node of a graph made from a text that computes what the text declares as outputs. */
-export const outputsNode = 'outputs';
 
 /** Whether the run was started from a text, which is kept with it. */
 export function isFromText(run: RunRow): boolean {

@@ -1,18 +1,15 @@
 /** Where a run stood at a checkpoint, read under its graph: so what was skipped is known too. */
-import type { RunResult } from '../../engine/api.ts';
+import type { RunProgress, RunResult } from '../../engine/api.ts';
+import { progressOf } from '../../engine/runs/progress-of.ts';
 import { restingFrame, resultOf } from '../../engine/runs/run-result.ts';
-import type { Graph } from '../../graph/graph.ts';
 import { loadState } from '../../history/load/load.ts';
 import type { RunRow } from '../../ports/store.ts';
-import type { NodeRecord } from '../../state/tree.ts';
 import type { WorkContext } from '../declare/operation.ts';
 
 /** A run at one of its checkpoints. */
 export interface StandingAt {
   readonly result: RunResult;
-  /** Of the run's own graph, by node id. */
-  readonly nodes: Readonly<Record<string, NodeRecord>>;
-  readonly graph: Graph;
+  readonly progress: RunProgress;
 }
 
 /**
@@ -21,5 +18,6 @@ export interface StandingAt {
 export async function readStandingAt(context: WorkContext, run: RunRow, seq: number): Promise<StandingAt> {
   const graph = await context.findGraph(run);
   const { root } = await loadState(context.store, context.blobs, run, seq);
-  return { result: resultOf(run.runId, seq, root, restingFrame(root, graph)), nodes: root.frame.nodes, graph };
+  const result = resultOf(run.runId, seq, root, restingFrame(root, graph));
+  return { result, progress: progressOf(root, graph, result.skipped) };
 }

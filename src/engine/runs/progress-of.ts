@@ -1,22 +1,11 @@
 /** How far a run is: nodes settled, and the wave it works on. */
 import { START, END, type Graph } from '../../graph/graph.ts';
 import { wavesOf } from '../../graph/shape/waves.ts';
-import { outputsNode } from './run-outputs.ts';
-import type { StandingAt } from './standing-at.ts';
+import type { RunTree } from '../../state/tree.ts';
+import type { RunProgress } from '../api.ts';
 
-export interface RunProgress {
-  /** Ids of all nodes that the author wrote, in the order of the definition. */
-  readonly nodes: readonly string[];
-  /** Ids of the nodes that completed, in the order of the definition. */
-  readonly completed: readonly string[];
-  readonly failed: readonly string[];
-  readonly skipped: readonly string[];
-  /** The wave of the first node that is not settled, counted from 0; as many as there are waves: all are. */
-  readonly wave: number;
-  readonly waveCount: number;
-  /** Nodes settled of all, 0 to 100. */
-  readonly percent: number;
-}
+/** The node of a graph made from a text that computes what the text declares as outputs. */
+export const outputsNode = 'outputs';
 
 /** What the author wrote: the nodes that stand for the start, the end and the declared outputs are none of it. */
 function authoredNodes(graph: Graph): Graph['nodes'] {
@@ -24,8 +13,13 @@ function authoredNodes(graph: Graph): Graph['nodes'] {
   return graph.nodes.filter(({ id }) => !hidden.has(id));
 }
 
-export function progressOf({ graph, nodes, result }: StandingAt): RunProgress {
-  const skipped = new Set(result.skipped);
+/** @param passedBy - ids of nodes that are skipped */
+export function progressOf(
+  { status, frame: { nodes } }: RunTree,
+  graph: Graph,
+  passedBy: readonly string[],
+): RunProgress {
+  const skipped = new Set(passedBy);
   const authored = authoredNodes(graph);
   const ids = new Set(authored.map(({ id }) => id));
   const waves = wavesOf(graph.structure, ({ id }) => typeof id === 'string' && ids.has(id));
@@ -35,7 +29,7 @@ export function progressOf({ graph, nodes, result }: StandingAt): RunProgress {
   const isSettled = ({ id }: { readonly id: string }): boolean => nodes[id]?.fired !== undefined || skipped.has(id);
   const waveCount = waves.length;
   const open = authored.filter((node) => !isSettled(node));
-  const isOver = result.status === 'completed';
+  const isOver = status === 'completed';
   const settled = authored.length - open.length;
   return {
     nodes: authored.map(({ id }) => id),

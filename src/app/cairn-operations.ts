@@ -1,0 +1,82 @@
+/** The operations that programs are offered, over an app that is opened for them. */
+import { bisectRun } from '../operations/checkpoints/bisect-run.ts';
+import { blameValue } from '../operations/checkpoints/blame-value.ts';
+import { diffCheckpoints } from '../operations/checkpoints/diff-checkpoints.ts';
+import { readLog } from '../operations/checkpoints/read-log.ts';
+import { readState } from '../operations/checkpoints/read-state.ts';
+import { showCheckpoint } from '../operations/checkpoints/show-checkpoint.ts';
+import { tagCheckpoint } from '../operations/checkpoints/tag-checkpoint.ts';
+import type { Operation } from '../operations/declare/operation.ts';
+import { cancelRun } from '../operations/runs/cancel-run.ts';
+import { forkRun, previewRun } from '../operations/runs/fork-run.ts';
+import { graphRuns } from '../operations/runs/graph-runs.ts';
+import { inspectRun } from '../operations/runs/inspect-run.ts';
+import { listRuns } from '../operations/runs/list-runs.ts';
+import { releaseRuns } from '../operations/runs/release-runs.ts';
+import { removeRun } from '../operations/runs/remove-run.ts';
+import { resumeRun } from '../operations/runs/resume-run.ts';
+import { schedule } from '../operations/runs/schedules.ts';
+import { startRun } from '../operations/runs/start-run.ts';
+import { cleanUp } from '../operations/store/clean-up.ts';
+import { pruneRuns } from '../operations/store/prune-runs.ts';
+import { storeIdentity } from '../operations/store/store-identity.ts';
+import { verifyRuns } from '../operations/store/verify-runs.ts';
+import { answerWait } from '../operations/waits/answer-wait.ts';
+import { answerWaits } from '../operations/waits/answer-waits.ts';
+import { listWaits } from '../operations/waits/list-waits.ts';
+import { signalRun } from '../operations/waits/signal-run.ts';
+import { checkWorkflow, planWorkflow } from '../operations/workflows/check-workflow.ts';
+import { convertWorkflow } from '../operations/workflows/convert-workflow.ts';
+import { listWorkflows } from '../operations/workflows/describe-workflow.ts';
+import { formatWorkflow, lintWorkflow } from '../operations/workflows/lint-workflow.ts';
+import { openApp, type App } from './open-app.ts';
+import type { Cairn, CairnOptions } from './open-cairn.ts';
+
+type Method<Input, Output> = (...input: object extends Input ? [input?: Input] : [input: Input]) => Promise<Output>;
+
+/** @throws what {@link openApp} throws */
+export async function openOperations(options: CairnOptions): Promise<Cairn> {
+  const { cwd = process.cwd(), store, config, ...same } = options;
+  const app = await openApp({ ...same, cwd, storeUrl: store, configFile: config });
+  // The values are the program's own: they are masked where they are shown, and a program shows nothing.
+  const act = <Input, Output>(operation: Pick<Operation<Input, Output, App>, 'run'>): Method<Input, Output> => {
+    return (...[input]) => operation.run(app, (input ?? {}) as Input);
+  };
+  return {
+    run: act(startRun),
+    resume: act(resumeRun),
+    answer: act(answerWait),
+    answers: act(answerWaits),
+    signal: act(signalRun),
+    inbox: act(listWaits),
+    inspect: act(inspectRun),
+    cancel: act(cancelRun),
+    preview: act(previewRun),
+    fork: act(forkRun),
+    plan: act(planWorkflow),
+    check: act(checkWorkflow),
+    lint: act(lintWorkflow),
+    fmt: act(formatWorkflow),
+    convert: act(convertWorkflow),
+    workflows: act(listWorkflows),
+    ls: act(listRuns),
+    log: act(readLog),
+    show: act(showCheckpoint),
+    state: act(readState),
+    diff: act(diffCheckpoints),
+    blame: act(blameValue),
+    bisect: act(bisectRun),
+    graph: act(graphRuns),
+    tag: act(tagCheckpoint),
+    prune: act(pruneRuns),
+    cleanup: act(cleanUp),
+    rm: act(removeRun),
+    release: act(releaseRuns),
+    verify: act(verifyRuns),
+    identity: act(storeIdentity),
+    schedule: act(schedule),
+    schema: app.readSchema,
+    history: app.engine.history,
+    close: () => app.close(),
+  };
+}
