@@ -9,15 +9,15 @@ import * as mcp from '../src/mcp/index.ts';
 
 const commands = join(import.meta.dirname, '../src/cli/commands');
 
-/** What does the same as a command, where it is not the operation of the command's name in `openCairn`. */
+/** What does the same as a command, where it is not the method of its name. Never called: the type checker knows whether it is there. */
 const elsewhere: Readonly<Record<string, () => unknown>> = {
   backup: () => library.backUp,
   restore: () => library.restore,
   worker: () => library.createWorker,
   mcp: () => mcp.startMcpServer,
-  doctor: () => (cairn: Cairn) => cairn.history.examine,
-  export: () => (cairn: Cairn) => cairn.history.export,
-  import: () => (cairn: Cairn) => cairn.history.import,
+  doctor: () => cairn.history.examine(),
+  export: () => cairn.history.export('nobody'),
+  import: () => cairn.history.import(cairn.history.export('nobody')),
   // Of a shell, not of runs.
   completion: () => true,
 };
@@ -41,7 +41,7 @@ test('D24 each command has its function in the library', () => {
     ),
   );
   expect(names.length).toBeGreaterThan(35);
-  const missing = names.filter((name) => !Object.hasOwn(cairn, name) && elsewhere[name]?.() === undefined);
+  const missing = names.filter((name) => !Object.hasOwn(cairn, name) && !Object.hasOwn(elsewhere, name));
   expect(missing).toEqual([]);
   expect(Object.keys(elsewhere).filter((name) => !names.includes(name))).toEqual([]);
 });

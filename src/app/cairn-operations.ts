@@ -30,7 +30,7 @@ import { convertWorkflow } from '../operations/workflows/convert-workflow.ts';
 import { listWorkflows } from '../operations/workflows/describe-workflow.ts';
 import { formatWorkflow, lintWorkflow } from '../operations/workflows/lint-workflow.ts';
 import { openApp, type App } from './open-app.ts';
-import type { Cairn, CairnOptions } from './open-cairn.ts';
+import type { Cairn, CairnOptions } from './cairn.ts';
 
 type Method<Input, Output> = (...input: object extends Input ? [input?: Input] : [input: Input]) => Promise<Output>;
 
