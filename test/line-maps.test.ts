@@ -17,12 +17,13 @@ test('P6 a map that keeps lines names the same file and line for every place, in
   });
   const short = keepLines(sourceMapText);
   expect(short.length).toBeLessThan(sourceMapText.length / 2);
-  const [whole, kept] = [sourceMapText, short].map((text) => new SourceMap(JSON.parse(text) as Payload));
   const places = outputText
     .split('\n')
     .flatMap((text, line) => [...text.matchAll(/\w+/gu)].map(({ index }) => [line, index] as const));
-  expect(places.length).toBeGreaterThan(1000);
-  const lineIn = (map: SourceMap | undefined, [line, column]: readonly [number, number]) =>
-    (map?.findEntry(line, column) as { readonly originalLine?: number }).originalLine;
-  expect(places.filter((place) => lineIn(whole, place) !== lineIn(kept, place))).toEqual([]);
+  expect(places.length).toBeGreaterThan(500);
+  const linesOf = (text: string): readonly unknown[] => {
+    const map = new SourceMap(JSON.parse(text) as Payload);
+    return places.map(([line, column]) => ({ originalLine: undefined, ...map.findEntry(line, column) }).originalLine);
+  };
+  expect(linesOf(short)).toEqual(linesOf(sourceMapText));
 });
