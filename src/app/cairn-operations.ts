@@ -12,6 +12,7 @@ import { forkRun, previewRun } from '../operations/runs/fork-run.ts';
 import { graphRuns } from '../operations/runs/graph-runs.ts';
 import { inspectRun } from '../operations/runs/inspect-run.ts';
 import { listRuns } from '../operations/runs/list-runs.ts';
+import { postMortem } from '../operations/runs/post-mortem.ts';
 import { releaseRuns } from '../operations/runs/release-runs.ts';
 import { removeRun } from '../operations/runs/remove-run.ts';
 import { resumeRun } from '../operations/runs/resume-run.ts';
@@ -67,6 +68,7 @@ export async function openOperations(options: CairnOptions): Promise<Cairn> {
     blame: act(blameValue),
     bisect: act(bisectRun),
     graph: act(graphRuns),
+    postMortem: act(postMortem),
     tag: act(tagCheckpoint),
     prune: act(pruneRuns),
     cleanup: act(cleanUp),

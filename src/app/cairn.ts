@@ -14,6 +14,7 @@ import type { forkRun, previewRun } from '../operations/runs/fork-run.ts';
 import type { graphRuns } from '../operations/runs/graph-runs.ts';
 import type { inspectRun } from '../operations/runs/inspect-run.ts';
 import type { listRuns } from '../operations/runs/list-runs.ts';
+import type { postMortem } from '../operations/runs/post-mortem.ts';
 import type { releaseRuns } from '../operations/runs/release-runs.ts';
 import type { removeRun } from '../operations/runs/remove-run.ts';
 import type { resumeRun } from '../operations/runs/resume-run.ts';
@@ -71,6 +72,7 @@ export interface Cairn {
   readonly blame: Act<typeof blameValue>;
   readonly bisect: Act<typeof bisectRun>;
   readonly graph: Act<typeof graphRuns>;
+  readonly postMortem: Act<typeof postMortem>;
   readonly tag: Act<typeof tagCheckpoint>;
   readonly prune: Act<typeof pruneRuns>;
   readonly cleanup: Act<typeof cleanUp>;
