@@ -1,4 +1,4 @@
-/** The suite that every blob store passes (S2). */
+/** The test suite that every blob store must pass (S2). */
 
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
@@ -6,16 +6,16 @@ import { CairnError, type ErrorCode } from '../errors.ts';
 import type { BlobStore } from '../ports/blobs.ts';
 
 export interface BlobsUnderTest {
-  /** Empty. */
+  /** An empty blob store. */
   readonly blobs: BlobStore;
-  /** Lets the blob store's clock go on by so many ms: blobs grow old by it. */
+  /** Advances the blob store's clock by this many milliseconds, so that blobs grow older. */
   readonly advance: (byMs: number) => void | Promise<void>;
-  /** Called when the test is over. */
+  /** Called when the test has ended. */
   readonly dispose?: () => void | Promise<void>;
 }
 
 export interface BlobSuiteOptions {
-  /** The runner's: registers one test. */
+  /** Registers one test; the `test` function of your test runner. */
   readonly test: (title: string, run: () => Promise<void>) => unknown;
   readonly create: () => BlobsUnderTest | Promise<BlobsUnderTest>;
 }

@@ -1,4 +1,4 @@
-/** Puts between a store and its user what a network puts there. */
+/** A wrapper around a store that behaves like an unreliable network. */
 
 import { CairnError } from '../errors.ts';
 import type { Clock } from '../ports/clock.ts';
@@ -7,29 +7,29 @@ import { createSeededRandom, type SeededRandom } from './seeded-random.ts';
 
 export type StoreMethod = Exclude<keyof Store, 'name' | 'capabilities' | 'watch' | 'findDamage' | 'close'>;
 
-/** In [0, 1]; the same for every call, or by method. */
+/** A probability in [0, 1], the same for all calls or by method. */
 export type FaultRate = number | ((method: StoreMethod) => number);
 
 export interface FaultyStoreOptions {
-  /** Latency is waited for on it. */
+  /** Clock for the latency. */
   readonly clock: Clock;
-  /** Decides every fault: the same seed repeats them. */
+  /** Seed that determines every fault: the same seed gives the same faults. */
   readonly seed: number;
-  /** The most a call takes on its way there, and again on its way back. Default is 0: calls are passed on at once. */
+  /** The longest time in ms that a call takes in each direction. Default 0: calls are passed on at once. */
   readonly latencyMs?: number;
-  /** Whether a call may overtake one made before it. Commits of one run never overtake each other. Default is `false`. */
+  /** Whether a call may overtake an earlier one. Commits of one run never do. Default false. */
   readonly reorder?: boolean;
-  /** How often a call is lost on its way there: STORE_UNAVAILABLE, nothing was done. Default is 0. */
+  /** Probability that a request is lost: STORE_UNAVAILABLE, and nothing was done. Default 0. */
   readonly failBefore?: FaultRate;
-  /** How often the reply is lost on its way back: STORE_UNAVAILABLE, though it was done. Default is 0. */
+  /** Probability that a reply is lost: STORE_UNAVAILABLE, although the call was done. Default 0. */
   readonly loseAck?: FaultRate;
-  /** Whether the process that makes the calls is dead: its calls go nowhere and it hears of nothing. Default is never. */
+  /** Whether the calling process is dead: its calls are not sent, and it gets no replies. Default: never. */
   readonly isDead?: () => boolean;
 }
 
 type Call = (...args: readonly unknown[]) => Promise<unknown>;
 
-/** Every call of the port that takes its way there and back. */
+/** Every method of the port that goes over the network. */
 export const storeMethods: readonly StoreMethod[] = [
   'readIdentity',
   'setIdentity',
@@ -55,7 +55,7 @@ export const storeMethods: readonly StoreMethod[] = [
   'pruneRun',
 ];
 
-/** Wraps a store: latency, reordering, lost requests, lost acknowledgements and death, all decided by a seed. */
+/** Wraps a store with latency, reordering, lost requests, lost replies and death, all determined by a seed. */
 export function createFaultyStore(store: Store, options: FaultyStoreOptions): Store {
   const network = new Network(store.name, options);
   const calls = storeMethods.map((method): [StoreMethod, Call] => {
@@ -76,9 +76,9 @@ class Network {
   readonly #store: string;
   readonly #options: FaultyStoreOptions;
   readonly #random: SeededRandom;
-  /** Calls that have not been replied to. */
+  /** Calls that have not been answered. */
   readonly #underWay = new Set<Promise<unknown>>();
-  /** The last call sent on each lane; those of one lane arrive in order. */
+  /** For each lane, its last call. Calls of one lane arrive in order. */
   readonly #lanes = new Map<string, Promise<void>>();
 
   constructor(store: string, options: FaultyStoreOptions) {
@@ -95,7 +95,7 @@ class Network {
     if (latencyMs === 0 && !isLost && !isReplyLost && this.#lanes.size === 0 && isDead === undefined)
       return call(...args);
     const arrived = this.#arrive(laneOf(method, args, this.#options.reorder ?? false));
-    // A request is written down when it is sent: what its sender does to it later does not matter.
+    // Copied when it is sent, so that later changes by the caller have no effect.
     const sent = structuredClone(args);
     const reply = this.#finish(arrived, isLost, isReplyLost, () => call(...sent));
     this.#underWay.add(reply);
@@ -104,7 +104,7 @@ class Network {
     return reply;
   }
 
-  /** A word from the store takes its time too, and may come to nobody. */
+  /** A notification of the store is delayed too, and is dropped if its receiver is dead. */
   delayed(wake: () => void): () => void {
     return () => {
       void this.#delay().then(() => {
@@ -113,13 +113,13 @@ class Network {
     };
   }
 
-  /** Closing is no call over the network, and waits for those under way. */
+  /** Closing does not go over the network. It waits for the calls in progress. */
   async close(close: () => Promise<void>): Promise<void> {
     if (!this.#isDead()) await Promise.allSettled(this.#underWay);
     await close();
   }
 
-  /** Resolves when the call has come to the store. */
+  /** Resolves when the call has reached the store. */
   #arrive(lane: string | undefined): Promise<void> {
     const delay = this.#delay();
     if (lane === undefined) return delay;
@@ -142,7 +142,7 @@ class Network {
     const [reply] = await Promise.allSettled([call()]);
     await this.#delay();
     if (this.#isDead()) return never();
-    // A refusal gets lost like any other reply.
+    // A refusal can be lost like any other reply.
     if (isReplyLost) throw this.#unavailable('the acknowledgement was lost');
     if (reply.status === 'rejected') throw reply.reason;
     return reply.value;

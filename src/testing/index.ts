@@ -1,4 +1,7 @@
-/** The door for tests: what stores, blobs, nodes and graphs are held to, and what stands in for the outside. */
+/**
+ * Kits for tests: suites for stores, blobs, nodes and graphs, and replacements for the outside world. The entry point
+ * `cairn-workflows/testing`.
+ */
 
 // Crash a graph at every point of its run.
 export { crashEverywhere } from './crash-kit/crash-everywhere.ts';

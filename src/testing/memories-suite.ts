@@ -1,11 +1,11 @@
-/** The suite that every adapter of the memory port passes (A41, A42). */
+/** The test suite that every adapter of the memory port must pass (A41, A42). */
 import assert from 'node:assert/strict';
 import type { Memories, MemoryOwner } from '../ports/memories.ts';
 
 export interface MemoriesSuiteOptions {
-  /** The runner's: registers one test. */
+  /** Registers one test; the `test` function of your test runner. */
   readonly test: (title: string, run: () => Promise<void>) => unknown;
-  /** Empty. Closed when the test is over. */
+  /** Makes an empty adapter. It is closed when the test has ended. */
   readonly create: () => Memories | Promise<Memories>;
 }
 

@@ -1,4 +1,4 @@
-/** Randomness that is the same for the same seed, for tests that print their seed. */
+/** A random number generator with a seed, for tests that print their seed. */
 
 export interface SeededRandom {
   /** Uniform in [0, 1). */
@@ -9,11 +9,11 @@ export interface SeededRandom {
   chance(probability: number): boolean;
   /** One of a list that is not empty. */
   pick<T>(list: readonly T[]): T;
-  /** An own source for a part, so that what one part draws does not move the others. */
+  /** A generator of its own for a part, so that what one part draws does not affect the others. */
   fork(): SeededRandom;
 }
 
-/** A source of randomness from an integer seed (mulberry32). */
+/** Makes a generator from an integer seed (mulberry32). */
 export function createSeededRandom(seed: number): SeededRandom {
   let state = seed >>> 0;
   const next = (): number => {

@@ -1,24 +1,26 @@
-/** The clock of tests: time stands still while anything is being done, and goes from one timer to the next when told to, or by itself. */
+/**
+ * A clock for tests. Time stands still while work is being done, and jumps from one timer to the next when it is told to, or automatically.
+ */
 import { CairnError } from '../errors.ts';
 import type { Clock } from '../ports/clock.ts';
 import { createSeededRandom } from './seeded-random.ts';
 
 export interface VirtualClockOptions {
-  /** Epoch ms at the start. Default is 1_700_000_000_000. */
+  /** Start time in epoch ms. Default 1_700_000_000_000. */
   readonly startMs?: number;
-  /** Decides the order of timers that are due at one instant. Default: they are called in the order in which they were set. */
+  /** Seed for the order of timers that are due at the same instant. Default: in the order in which they were set. */
   readonly seed?: number;
-  /** Time goes on by itself to the next timer, once nothing else is left to do. Default is `false`: it waits to be told. */
+  /** Whether time advances to the next timer automatically when nothing else is left to do. Default false. */
   readonly isAutomatic?: boolean;
-  /** Whether something is under way outside virtual time, such as a command that runs: time stands still meanwhile. Default: nothing is. */
+  /** Whether work outside of virtual time is in progress, such as a running command. Time stands still meanwhile. Default: never. */
   readonly isBusy?: () => boolean;
 }
 
 /** A simulated process, as its clock sees it. */
 export interface VirtualProcess {
-  /** Nothing is called back in a dead process. */
+  /** Whether the process is dead. Its callbacks are not called then. */
   readonly isDead: boolean;
-  /** Epoch ms until which nothing is called back; undefined: the process is not frozen. */
+  /** Time in epoch ms until which its callbacks are held back; undefined if the process is not frozen. */
   readonly frozenUntilMs?: number | undefined;
 }
 
@@ -30,41 +32,44 @@ export interface ProcessClock extends Clock {
 }
 
 export interface VirtualClock extends ProcessClock {
-  /** Epoch ms. Set it to let time pass without a timer being called, as for a machine that sleeps: what is due by then is called when time next goes on. */
+  /**
+   * Current time in epoch ms. Set it to let time pass without calling timers, as on a machine that sleeps. Timers that became due are
+   * called when time next advances.
+   */
   timeMs: number;
-  /** Lets time go on by so many ms: calls each timer at its time, and lets what it woke run before the next. */
+  /** Advances time by this many milliseconds. Calls each timer at its time, and lets the work it causes finish before the next. */
   advance(byMs: number): Promise<void>;
-  /** Lets time go on until no timer is left. A call while another is under way joins it. */
+  /** Advances time until no timer is left. If another call is doing this already, joins it. */
   runUntilIdle(): Promise<void>;
   /**
-   * Lets time go on until a promise has settled, and returns or throws what it settled with.
-   * @throws INTERNAL no timer is left, or a day has passed: the promise would never settle
+   * Advances time until a promise has settled, and returns its value or throws its reason.
+   * @throws INTERNAL no timer is left or a day has passed, so the promise would never settle
    */
   run<Value>(promise: Promise<Value>): Promise<Value>;
   /** A clock that shares this one's time and stops with its process. */
   openProcess(process: VirtualProcess): ProcessClock;
-  /** How many timers have not been called or cancelled. */
+  /** Number of timers that were neither called nor cancelled. */
   readonly timerCount: number;
 }
 
 interface Timer {
   dueMs: number;
-  /** Timers of one instant are called in this order. */
+  /** Timers due at the same instant are called in this order. */
   readonly order: number;
   readonly process: VirtualProcess;
   readonly callback: () => void;
 }
 
-/** How far `run` goes before it gives up: a day. */
+/** The longest time that `run` advances before it gives up: a day. */
 const horizonMs = 24 * 3_600_000;
 
-/** Turns of the event loop in which nothing was deferred, after which nothing is left to do: what is called back may itself take a few. */
+/** Number of turns of the event loop without deferred calls after which nothing is left to do. A callback may itself take a few turns. */
 const quietTurns = 8;
 
-/** Neither dies nor freezes. */
+/** A process that neither dies nor freezes. */
 const immortal: VirtualProcess = { isDead: false };
 
-/** Creates a clock for tests. Two clocks with one seed call the same timers in the same order. */
+/** Makes a clock for tests. Two clocks with the same seed call timers in the same order. */
 export function createVirtualClock(options: VirtualClockOptions = {}): VirtualClock {
   const time = new VirtualTime(options);
   const clock = {
@@ -96,9 +101,9 @@ class VirtualTime {
   readonly #isAutomatic: boolean;
   readonly #isBusy: () => boolean;
   readonly #drawOrder: () => number;
-  /** By due time, then by order. */
+  /** Sorted by due time, then by order. */
   readonly #timers: Timer[] = [];
-  /** Callbacks deferred and not yet called. */
+  /** Number of deferred callbacks that have not been called. */
   #deferredCount = 0;
   #running: Promise<void> | undefined;
 
@@ -164,7 +169,7 @@ class VirtualTime {
     }
   }
 
-  /** Lets everything that is ready run, or until there is no need. */
+  /** Runs everything that is ready, or stops early if `isEnough` says so. */
   async #settle(isEnough: () => boolean = () => false): Promise<void> {
     for (let turns = 0; turns < quietTurns && !isEnough(); turns += 1) {
       await turn();
@@ -176,7 +181,7 @@ class VirtualTime {
     }
   }
 
-  /** Lets time go on to the next timer. @returns whether there was one by then */
+  /** Advances time to the next timer and calls it. @returns whether there was one before `untilMs` */
   #callNext(untilMs: number): boolean {
     const timer = this.#timers[0];
     if (timer === undefined || timer.dueMs > untilMs) return false;
@@ -190,7 +195,7 @@ class VirtualTime {
     const { isDead, frozenUntilMs = 0 } = timer.process;
     if (isDead) return;
     if (frozenUntilMs <= this.nowMs) return timer.callback();
-    // It is the same timer that waits for the thaw: whoever set it may still cancel it.
+    // The same timer object waits until the process is no longer frozen, so its owner can still cancel it.
     timer.dueMs = frozenUntilMs;
     this.#insert(timer);
   }

@@ -1,4 +1,4 @@
-/** `bisect`: the first checkpoint at which a condition holds. */
+/** The operation `bisect`: finds the first checkpoint at which a condition holds. */
 import { listOf, objectOf, text, whole } from '../declare/output-shapes.ts';
 import { resolveReference } from '../../history/read/references.ts';
 import { type Bisection, bisect } from '../../history/trace/bisect.ts';

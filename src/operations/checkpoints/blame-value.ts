@@ -1,4 +1,4 @@
-/** `blame`: who last wrote each part of a value. */
+/** The operation `blame`: finds who last wrote each part of a value. */
 import { anything, listOf, objectOf, position, text, texts, whole } from '../declare/output-shapes.ts';
 import { resolveReference } from '../../history/read/references.ts';
 import { parsePath } from '../../history/read/state-path.ts';
@@ -8,7 +8,7 @@ import type { HistoryContext, Operation } from '../declare/operation.ts';
 export interface BlameValueInput {
   readonly checkpoint: string;
   readonly path: string;
-  /** A child run: node ids and names of child runs in turns, with `/` between them. */
+  /** A child run: node ids and names of child runs in turn, separated by `/`. */
   readonly in?: string;
 }
 

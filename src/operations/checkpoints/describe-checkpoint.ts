@@ -1,4 +1,4 @@
-/** How far a run was at a checkpoint, and what it waited for there. */
+/** Describes how far a run was at a checkpoint, and what it waited for there. */
 import { checkpoint } from '../declare/output-shapes.ts';
 import { checkpointId } from '../../history/stored/checkpoint.ts';
 import { readOwner } from '../../history/load/lineage.ts';
@@ -18,13 +18,13 @@ export interface DescribeCheckpointOutput extends RunProgress {
   /** Epoch ms. */
   readonly createdAt: number;
   readonly status: RunResult['status'];
-  /** Whether the run was paused there. */
+  /** Whether the run was paused at this checkpoint. */
   readonly isPaused: boolean;
-  /** Whether it is the run's newest. */
+  /** Whether it is the run's newest checkpoint. */
   readonly isHead: boolean;
-  /** What was open there. */
+  /** The waits that were open at this checkpoint. */
   readonly waits: RunResult['waits'];
-  /** The node that asked, and its question: the first of those open there. */
+  /** The node that asked the first open question; its text is in `prompt`. */
   readonly pausedNode?: string;
   readonly prompt?: string;
 }

@@ -1,4 +1,4 @@
-/** `diff`: what differs between two checkpoints, or two runs. */
+/** The operation `diff`: compares two checkpoints, or two runs. */
 import { listOf, objectOf, place, text, texts } from '../declare/output-shapes.ts';
 import { type CheckpointDifference, diffCheckpoints as compare } from '../../history/read/diff-checkpoints.ts';
 import { resolveReference } from '../../history/read/references.ts';

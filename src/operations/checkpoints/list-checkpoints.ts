@@ -1,4 +1,4 @@
-/** The checkpoints of all runs, newest first. */
+/** Lists the checkpoints of all runs, newest first. */
 import { flag, listOf, objectOf, text, whole } from '../declare/output-shapes.ts';
 import type { Position } from '../../history/read/checkpoint-walk.ts';
 import { listCheckpoints as walkCheckpoints, type ListedCheckpoint } from '../../history/read/list-checkpoints.ts';
@@ -9,7 +9,7 @@ export type { ListedCheckpoint } from '../../history/read/list-checkpoints.ts';
 
 export interface ListCheckpointsInput {
   readonly workflow?: string;
-  /** Only those at which a run was paused. */
+  /** Only checkpoints at which a run was paused. */
   readonly paused?: boolean;
   readonly limit?: number;
   readonly cursor?: string;
@@ -17,7 +17,7 @@ export interface ListCheckpointsInput {
 
 export interface ListCheckpointsOutput {
   readonly checkpoints: readonly ListedCheckpoint[];
-  /** Give it back to get those that follow; absent: there are no more. */
+  /** Pass it in the next query to get the page after this one; absent on the last page. */
   readonly cursor?: string;
 }
 

@@ -1,10 +1,10 @@
-/** The id by which doors name a checkpoint: it stays what it is, whatever is forked or pruned around it. */
+/** The public id of a checkpoint, which never changes, whatever is forked or pruned later. */
 import { checkpointId } from '../../history/stored/checkpoint.ts';
 import { readOwner } from '../../history/load/lineage.ts';
 import { findRun } from '../runs/find-run.ts';
 import type { ReadContext } from '../declare/operation.ts';
 
-/** @throws RUN_NOT_FOUND */
+/** The id of the checkpoint with this seq. @throws RUN_NOT_FOUND */
 export async function nameCheckpoint(context: ReadContext, runId: string, seq: number): Promise<string> {
   const owner = await readOwner(context.store, await findRun(context, runId), seq);
   return checkpointId(owner.key, seq);

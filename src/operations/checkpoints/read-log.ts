@@ -1,4 +1,4 @@
-/** `log`: the checkpoints of a run, newest first. */
+/** The operation `log`: lists the checkpoints of a run, newest first. */
 import { flag, listOf, logEntry, objectOf, position, text, whole } from '../declare/output-shapes.ts';
 import { type LogEntry, walkLog } from '../../history/read/log.ts';
 import { resolveReference } from '../../history/read/references.ts';

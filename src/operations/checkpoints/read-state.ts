@@ -1,4 +1,4 @@
-/** `state`: the state of a run at a checkpoint, or a part of it. */
+/** The operation `state`: shows the state of a run at a checkpoint, or a part of it. */
 import { anything, objectOf, text, texts, whole } from '../declare/output-shapes.ts';
 import type { AgentState } from '../../agents/view/agent-state.ts';
 import { CairnError } from '../../errors.ts';
@@ -10,14 +10,14 @@ import { parsePath } from '../../history/read/state-path.ts';
 export interface ReadStateInput {
   readonly checkpoint: string;
   readonly path?: string;
-  /** The node of an agent, whose state is shown: its id, or its path with `/` between its parts. */
+  /** An agent's node, to show the agent's state: the node's id, or its path separated by `/`. */
   readonly agent?: string;
 }
 
 export interface ReadStateOutput {
   readonly runId: string;
   readonly seq: number;
-  /** Of the value, from the state on; empty: it is the whole state. */
+  /** Path of the value from the state's root; empty for the whole state. */
   readonly path: readonly string[];
   readonly value: unknown;
 }
@@ -52,7 +52,7 @@ export const readState: Operation<ReadStateInput, ReadStateOutput, HistoryContex
   },
 };
 
-/** What reads agents is loaded when one is asked for. */
+/** The code that reads agents is loaded on demand. */
 async function readAgent(
   place: Pick<HistoryContext, 'store' | 'blobs'>,
   found: ResolvedReference,

@@ -1,4 +1,4 @@
-/** `show`: all there is to say about one checkpoint. */
+/** The operation `show`: shows everything about one checkpoint. */
 import { type CheckpointDetails, showCheckpoint as readDetails } from '../../history/read/log.ts';
 import { resolveReference } from '../../history/read/references.ts';
 import type { HistoryContext, Operation } from '../declare/operation.ts';

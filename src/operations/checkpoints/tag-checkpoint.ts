@@ -1,4 +1,4 @@
-/** `tag`: names a checkpoint. */
+/** The operation `tag`: names a checkpoint, or removes a name. */
 import { objectOf, text, whole } from '../declare/output-shapes.ts';
 import { checkTagName, removeTag, tagCheckpoint as setTag } from '../../history/read/tag-checkpoint.ts';
 import { resolveReference } from '../../history/read/references.ts';
@@ -13,7 +13,7 @@ export interface TagCheckpointInput {
 export interface TagCheckpointOutput {
   readonly runId: string;
   readonly name: string;
-  /** Absent: the tag was removed. */
+  /** Absent if the tag was removed. */
   readonly seq?: number;
 }
 

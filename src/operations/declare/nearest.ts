@@ -1,2 +1,2 @@
-/** Guesses what was meant by a mistyped word; here for the doors, which do not know the graph. */
+/** Finds the known word nearest to a mistyped one. Re-exported here for the CLI and the MCP server, which may not import `graph`. */
 export { nearest } from '../../graph/nearest.ts';

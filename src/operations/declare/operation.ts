@@ -1,4 +1,4 @@
-/** What an operation is: one declaration that every door (command line, MCP, HTTP) renders. */
+/** What an operation is: one declaration, from which each interface (command line, MCP, HTTP) is made. */
 import type { CheckpointRef, Engine, RunResult, StreamEvent } from '../../engine/api.ts';
 import type { TextWorkflow } from '../../dialects/text-workflow.ts';
 import type { Graph } from '../../graph/graph.ts';
@@ -7,113 +7,113 @@ import type { ReadPlace, StatePlace, WritePlace } from '../../history/place/plac
 import type { RunRow } from '../../ports/store.ts';
 import type { KnownWorkflow, Workflows } from './workflows.ts';
 
-/** How a field's text is read by a door that has only text; a JSON door takes the value as it is. */
+/** The type of an input field. It says how the command line reads the field's text; JSON interfaces take the value as it is. */
 export type FieldType =
   /** A string. */
   | 'text'
   | 'integer'
-  /** Present or absent; default false. */
+  /** True or false; on a command line present or absent. Default false. */
   | 'flag'
-  /** Any value: JSON where the text parses as such, else the text itself. */
+  /** Any value. On a command line JSON; a text that is not valid JSON stands for itself. */
   | 'value'
-  /** Several strings. */
+  /** A list of texts. */
   | 'texts'
-  /** Several `name=value`, values as for `value`. */
+  /** A list of `name=value`, each value as for `value`. */
   | 'assignments'
-  /** An answer: what was typed, since only its question tells what a text means. */
+  /** An answer to a question. It is passed on as typed, because its question determines what a text means. */
   | 'answer'
-  /** Several `name=answer`. */
+  /** A list of `name=answer`. */
   | 'answers'
-  /** All that is left on a command line. */
+  /** All remaining words of a command line. */
   | 'words';
 
 export interface Field {
   readonly type: FieldType;
   readonly description: string;
-  /** Default false. */
+  /** Whether the field must be given. Default false. */
   readonly isRequired?: boolean;
-  /** Given by its place on a command line, not by name; in the order of declaration. */
+  /** Whether a command line gives it by position, not by name. Positions follow the order of declaration. */
   readonly isPositional?: boolean;
   readonly choices?: readonly string[];
 }
 
 export type Fields = Readonly<Record<string, Field>>;
 
-/** One field for each part of an input: the table and the type cannot drift apart. */
+/** One field for each property of an input type, so that the table and the type cannot differ. */
 export type FieldsOf<Input> = { readonly [Name in keyof Input]-?: Field };
 
-/** What an operation that only lists is given. */
+/** What an operation needs if it only lists runs. */
 export type ReadContext = ReadPlace;
 
-/** What an operation that reads states is given: large values are blobs. */
+/** What an operation needs if it reads states, whose large values are blobs. */
 export type HistoryContext = StatePlace;
 
-/** What is told of a run that is being followed. */
+/** An event of a run that is being followed. */
 export type WatchedEvent = StreamEvent;
 
-/** The definition that a run goes on with is the one it was started with, though the file says something else by now. */
+/** Set if the file of a run was changed or removed since the run was started. The run goes on with the definition it was started with. */
 export interface StoredDefinition {
   readonly source: string;
   readonly became: 'changed' | 'gone' | 'broken';
 }
 
-/** Where a run stands when nothing more can be done for it now. */
+/** Where a run stands when it cannot be advanced further for now. */
 export interface RunStanding extends RunResult {
-  /** A resume of an older checkpoint is a fork: what it continues from. Absent: it is the run that was named. */
+  /** Set if an older checkpoint was resumed, which makes a fork: the checkpoint it continues from. */
   readonly forkedFrom?: CheckpointRef;
-  /** What came of a run that was started from a text, as its text declares it; absent: nothing yet, or its graph declares no outputs. */
+  /** The outputs that the run's workflow file declares. Absent if they are not computed yet, or none are declared. */
   readonly outputs?: unknown;
-  /** Absent: the file says what the run was started with, or nobody looked. */
+  /** Absent if the file still says what the run was started with, or if that was not checked. */
   readonly definition?: StoredDefinition;
 }
 
-/** A graph and where it was found. */
+/** A graph, and where it was found. */
 export interface LoadedGraph {
   readonly graph: Graph;
-  /** Kept with the run, so that a later command finds the graph again. */
+  /** Recorded with the run, so that later commands find the graph again. */
   readonly source: string;
-  /** Of a module. */
+  /** Name of the export; only for modules. */
   readonly exportName?: string;
-  /** Of a YAML file. */
+  /** The workflow; only for YAML files. */
   readonly workflow?: TextWorkflow;
 }
 
-/** What an operation that moves runs is given. */
+/** What an operation needs if it advances runs. */
 export interface WorkContext extends WritePlace {
   readonly engine: Engine;
   /**
-   * The graph of a module, of a YAML file, or of a workflow by its name.
-   * @throws GRAPH_PARSE the file cannot be read, has an error, or exports no graph; GRAPH_INVALID; USAGE_INVALID it exports several;
+   * Loads the graph of a module or YAML file, or of a workflow with this name.
+   * @throws GRAPH_PARSE the file cannot be read, has an error, or exports no graph; GRAPH_INVALID; USAGE_INVALID it exports several graphs;
    * WORKFLOW_NOT_FOUND
    */
   readonly loadGraph: (file: string, exportName?: string) => Promise<LoadedGraph>;
-  /** How a file is named in what is kept with a run, so that a later command finds it. */
+  /** The form in which a file's path is recorded with a run, so that later commands find it. */
   readonly keptSource: (source: string) => string;
-  /** The workflow of a YAML file, or a known one by its name. @throws GRAPH_PARSE, GRAPH_INVALID, WORKFLOW_NOT_FOUND */
+  /** Loads the workflow of a YAML file, or one by name. @throws GRAPH_PARSE, GRAPH_INVALID, WORKFLOW_NOT_FOUND */
   readonly loadWorkflow: (file: string) => Promise<KnownWorkflow>;
-  /** The workflows of the directories that this process was given; they are read when first asked for. @throws CONFIG_INVALID */
+  /** The workflows in the configured directories, which are read at first use. @throws CONFIG_INVALID */
   readonly openWorkflows: () => Promise<Workflows>;
-  /** The graph of a run, for those who have only its row. @throws CONFIG_INVALID nobody here knows it; GRAPH_* */
+  /** Finds the graph of a run. @throws CONFIG_INVALID it is not known here; GRAPH_* */
   readonly findGraph: (run: RunRow) => Promise<Graph>;
-  /** Present: only people answer here. `command`: what a person types instead, as it can be pasted into a shell. */
+  /** Set if only people may answer questions here. `command` makes the command that a person types, quoted for a shell. */
   readonly reserved?: { readonly command: (...words: readonly string[]) => string };
-  /** Told of each event while the operation advances a run. */
+  /** Called with each event while the operation advances a run. */
   readonly watch?: (event: WatchedEvent) => void;
-  /** Told of each run that an operation has advanced and that has ended or paused. Never throws. */
+  /** Called for each run that an operation advanced and that has ended or paused. Never throws. */
   readonly rested?: (run: RunStanding) => Promise<void>;
 }
 
-/** An operation: its name on every door, what it takes, what it gives, and the act itself. */
+/** An operation: its name, its input and output, and the function that does it. */
 export interface Operation<Input, Output, Context = ReadContext> {
   readonly name: string;
-  /** One line. */
+  /** One line for readers. */
   readonly summary: string;
   readonly input: FieldsOf<Input>;
-  /** One line: what the output is. */
+  /** Description of the output in one line. */
   readonly output: string;
-  /** Of the output, as doors that speak JSON show it. */
+  /** JSON Schema of the output, in the form that JSON interfaces show. */
   readonly outputSchema: JsonSchema;
-  /** Whether it changes anything; doors that may only read leave the others out. */
+  /** Whether it changes nothing. Read-only interfaces offer only such operations. */
   readonly isReadOnly: boolean;
   run(context: Context, input: Input): Promise<Output>;
 }

@@ -1,12 +1,12 @@
-/** Schemas of what operations give, as doors that speak JSON show it: see {@link toJson}. */
+/** JSON Schemas of operations' outputs, in the form that JSON interfaces show: see {@link toJson}. */
 import type { JsonSchema } from '../../graph/contracts/node-type.ts';
 
 export const text: JsonSchema = { type: 'string' };
 export const whole: JsonSchema = { type: 'integer' };
 export const flag: JsonSchema = { type: 'boolean' };
-/** A value of a run, or one whose form belongs to somebody else. */
+/** A value from a run, or one whose form is defined elsewhere. It is masked when shown. */
 export const anything: JsonSchema = {};
-/** What the author of a workflow wrote, and no value of a run: it is shown unmasked, whatever its keys are called. */
+/** Text that the author of a workflow wrote. It is not a value of a run, so it is shown unmasked, whatever its keys are called. */
 export const definition: JsonSchema = { description: 'as its author wrote it' };
 
 export function oneOf(...words: readonly string[]): JsonSchema {
@@ -28,15 +28,15 @@ export function objectOf(parts: Parts, optional: Parts = {}): JsonSchema {
 export const texts: JsonSchema = listOf(text);
 export const position: JsonSchema = objectOf({ runId: text, seq: whole });
 
-/** A checkpoint by run and seq, with its id where that is known. */
+/** A checkpoint: run and seq, and its id if known. */
 export const place: JsonSchema = objectOf({ runId: text, seq: whole }, { checkpointId: text });
 
-/** By unit. */
+/** Amounts by unit. */
 export const amounts: JsonSchema = { type: 'object', additionalProperties: { type: 'number' } };
 
 const runStatus = oneOf('running', 'paused', 'completed', 'failed', 'cancelled');
 
-/** An open wait: a question, and whatever else a run waits for. */
+/** An open wait: a question, or anything else that a run waits for. */
 export const wait: JsonSchema = objectOf(
   { waitId: text, runId: text, graphId: text, kind: text, node: texts, name: text },
   {
@@ -104,7 +104,7 @@ const progressParts: Parts = {
 };
 export const progress: JsonSchema = objectOf(progressParts);
 
-/** A checkpoint as `describe` tells it. */
+/** A checkpoint, as the operation `describe` returns it. */
 export const checkpoint: JsonSchema = objectOf(
   {
     ...progressParts,
@@ -137,7 +137,7 @@ export const workflow: JsonSchema = objectOf(
   { description: text, source: text },
 );
 
-/** A run that was started, or that there was. */
+/** A run that was started, or that existed already. */
 export const started: JsonSchema = objectOf(
   { runId: text, isNew: flag, warnings: listOf(violation) },
   { result: standing },

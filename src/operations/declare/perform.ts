@@ -1,9 +1,9 @@
 /**
- * The one way from an operation to somebody who looks: every door performs operations through here, so that what is shown of a
- * run is masked alike everywhere, and a new operation cannot forget it.
+ * Performs operations for every interface, and masks secrets in what is shown, so that all interfaces mask alike and no new operation can
+ * forget it.
  *
- * What an operation declares in its output schema is ours and is shown as it is; all within it that is not declared comes from
- * runs, and there what stands under the name of a secret is masked.
+ * Keys declared in an operation's output schema are ours and shown as they are. Everything inside that is not declared comes from runs;
+ * there, values under names of secrets are masked.
  */
 import type { JsonSchema } from '../../graph/contracts/node-type.ts';
 import { mapParts, shown, shownError, shownUnder } from '../../state/secrecy/shown.ts';
@@ -13,15 +13,15 @@ import { definition } from './output-shapes.ts';
 
 export { shownError };
 
-/** The part of a context that shows what happens meanwhile. */
+/** The part of a context that reports events during the operation. */
 interface Watching {
   readonly watch?: (event: WatchedEvent) => void;
 }
 
-/** What of an operation is needed to do it; its fields are the doors' own matter. */
+/** The part of an operation that is needed to perform it. */
 type Performed<Input, Output, Context> = Pick<Operation<Input, Output, Context>, 'outputSchema' | 'run'>;
 
-/** Does an operation for a door: what it gives, what it tells meanwhile and what it throws are for showing. @throws what the operation throws */
+/** Performs an operation. Its output, events and errors are masked for showing. @throws the errors of the operation */
 export async function perform<Input, Output, Context extends object>(
   operation: Performed<Input, Output, Context>,
   context: Context,
@@ -37,9 +37,9 @@ export async function perform<Input, Output, Context extends object>(
   }
 }
 
-/** A value for showing, where its schema tells which of its keys are ours. */
+/** A value with secrets masked. The schema tells which of its keys are ours. */
 export function shownAs(value: unknown, schema: JsonSchema): unknown {
-  // What an author wrote is no value of a run: a schema with a property `password` holds none.
+  // Text of an author is not a value of a run: for example, a schema with a property `password` contains no password.
   if (schema === definition) return value;
   const { properties, items } = schema as {
     readonly properties?: Readonly<Record<string, JsonSchema>>;

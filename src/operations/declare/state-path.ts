@@ -1,2 +1,2 @@
-/** Dotted paths into the state, for the doors: history's own rule. */
+/** Dotted paths into a state. Re-exported here for the CLI and the MCP server. */
 export { formatPath, parsePath } from '../../history/read/state-path.ts';

@@ -1,8 +1,8 @@
-/** Values of a run as plain JSON, for doors that speak it. */
+/** Converts values of a run to plain JSON for JSON interfaces. */
 
 /**
- * Turns any storable value into plain JSON: dates and URLs as text, bigint and numbers that JSON lacks as text, bytes as base64,
- * maps as lists of pairs, sets as lists, errors as objects.
+ * Converts any storable value to plain JSON: dates, URLs, bigints and special numbers become text, bytes become base64, maps become lists
+ * of pairs, sets become lists, errors become objects.
  */
 export function toJson(value: unknown): unknown {
   if (typeof value === 'bigint') return String(value);
@@ -18,6 +18,6 @@ export function toJson(value: unknown): unknown {
     return toJson({ name: value.name, message: value.message, code, hint, data, cause });
   }
   if (Array.isArray(value)) return value.map(toJson);
-  // Entries, not assignment: a key named __proto__ stays a key.
+  // Object.fromEntries treats a key `__proto__` like any other key.
   return Object.fromEntries(Object.entries(value).map(([key, entry]) => [key, toJson(entry)]));
 }

@@ -1,9 +1,9 @@
-/** The workflows a process knows: what doors list, read, check and start. */
+/** The workflows that a process knows, to be listed, read, checked and started. */
 import type { ConvertedWorkflow } from '../../dialects/yaml/convert-workflow.ts';
 import type { TextWorkflow } from '../../dialects/text-workflow.ts';
 import type { Violation } from '../../graph/graph.ts';
 
-/** A file that is no workflow, and why. */
+/** A file that is not a valid workflow, and why. */
 export interface BrokenWorkflow {
   readonly source: string;
   readonly violations: readonly Violation[];
@@ -15,24 +15,30 @@ export interface KnownWorkflow {
   readonly source: string;
 }
 
-/** The workflows of the directories that a process was given; later directories override earlier ones by name. */
+/** The workflows in the configured directories. If two have the same name, the one in the later directory is used. */
 export interface Workflows {
   /** Sorted by name. */
   list(): readonly KnownWorkflow[];
   broken(): readonly BrokenWorkflow[];
-  /** @throws WORKFLOW_NOT_FOUND with the names there are, nearest first */
+  /** Returns a workflow. @throws WORKFLOW_NOT_FOUND lists the known names, nearest first */
   get(name: string): KnownWorkflow;
-  /** Reads a workflow that is not in a directory, under the permissions of such. @throws GRAPH_PARSE, GRAPH_INVALID with all violations, PERMISSION_DENIED */
+  /**
+   * Reads a workflow given as text, with the permissions for such texts. @throws GRAPH_PARSE, GRAPH_INVALID with all violations,
+   * PERMISSION_DENIED
+   */
   readInline(text: string): TextWorkflow;
-  /** Reads without permission checks to say what is wrong; never throws for what the text says. @param source - its name in messages */
+  /**
+   * Reports what is wrong with a text, without checking permissions. Never throws for faults of the text. @param source - its name in
+   * messages
+   */
   check(
     text: string,
     source?: string,
   ): { readonly workflow: TextWorkflow | undefined; readonly violations: readonly Violation[] };
-  /** A workflow of another form as one of this form. @throws GRAPH_PARSE, GRAPH_INVALID with all that has no counterpart */
+  /** Converts a workflow of another format. @throws GRAPH_PARSE, GRAPH_INVALID lists everything that has no counterpart */
   convert(text: string, source: string): ConvertedWorkflow;
-  /** A pipeline in its canonical form. @throws GRAPH_PARSE; USAGE_INVALID it is written in a dialect that has none */
+  /** A pipeline in canonical format. @throws GRAPH_PARSE; USAGE_INVALID its dialect has no such format */
   format(text: string, source: string): string;
-  /** Reads the directories again; deleted files are forgotten. */
+  /** Reads the directories again; workflows of deleted files are removed. */
   reload(): { readonly total: number; readonly broken: readonly BrokenWorkflow[] };
 }

@@ -1,4 +1,4 @@
-/** `cancel`: ends a run; its history stays. */
+/** The operation `cancel`: ends a run. Its history stays. */
 import { objectOf, text } from '../declare/output-shapes.ts';
 import { findRun } from './find-run.ts';
 import type { Operation, WorkContext } from '../declare/operation.ts';
@@ -9,7 +9,7 @@ export interface CancelRunInput {
 
 export interface CancelRunOutput {
   readonly runId: string;
-  /** `running`: its owner was asked and has yet to end it. */
+  /** The run's status. `running` means that its owner was asked to cancel it and has not done so yet. */
   readonly status: string;
 }
 

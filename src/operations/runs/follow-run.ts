@@ -1,12 +1,12 @@
-/** Stays with a run until nothing more can be done for it. */
+/** Follows a run until it cannot be advanced further for now. */
 import type { RunHandle } from '../../engine/api.ts';
 import type { RunStanding, WorkContext } from '../declare/operation.ts';
 import { outputsOf } from './run-outputs.ts';
 
 /**
- * Follows a run to where nothing more can be done for it, telling the context's watcher, and then those who look after runs at rest.
+ * Follows a run until it ends or pauses. Reports its events to the context's `watch`, then the result to `rested`.
  *
- * @param after - only of what follows this checkpoint; default: of everything
+ * @param after - report only events after this checkpoint; default: all
  */
 export async function followRun(context: WorkContext, handle: RunHandle, after?: number): Promise<RunStanding> {
   const result = await watchToItsEnd(context, handle, after);
@@ -22,7 +22,7 @@ async function watchToItsEnd({ watch }: WorkContext, handle: RunHandle, after?: 
   const watching = (async () => {
     for await (const event of handle.events({ live: true, ...(after !== undefined && { after }) })) watch(event);
   })();
-  // Whether the run could be advanced is told by its result; events only show it.
+  // A failure of the event stream is ignored: whether the run could be advanced shows in its result.
   const [result] = await Promise.all([handle.result(), watching.catch(() => undefined)]);
   return result;
 }

@@ -1,4 +1,4 @@
-/** `fork` and `preview`: a new run that goes on from a checkpoint, and what it would do. */
+/** The operations `fork` and `preview`: make a new run that continues from a checkpoint, or say what it would do. */
 import { amounts, flag, listOf, objectOf, place, standing, text, texts, whole } from '../declare/output-shapes.ts';
 import type { CheckpointRef, ForkOptions, PreviewRow } from '../../engine/api.ts';
 import { previewCost, type PreviewCost } from '../../engine/runs/preview-cost.ts';
@@ -12,9 +12,9 @@ import { parsePath } from '../../history/read/state-path.ts';
 interface BranchInput {
   /** `RUN@12`, `RUN@tag`, `RUN@head~2`, or a checkpoint's id. */
   readonly checkpoint: string;
-  /** Values by dotted path under input, scratch, artifacts, diagnostics, or `outputs.NODE`. */
+  /** Values to set, by dotted path: under `input`, `scratch`, `artifacts` or `diagnostics`, or `outputs.NODE`. */
   readonly set?: Readonly<Record<string, unknown>>;
-  /** Answers by wait: its id, the beginning of it, its node or its name. A text is read as `answer` reads it. */
+  /** Answers. A key names a wait by its id, the beginning of its id, its node or its name. Texts are read like those of `answer`. */
   readonly answer?: Readonly<Record<string, unknown>>;
   readonly by?: string;
   readonly file?: string;
@@ -30,7 +30,7 @@ export interface PreviewRunInput extends BranchInput {
 
 export interface PreviewRunOutput extends CheckpointRef {
   readonly rows: readonly PreviewRow[];
-  /** What it would come to, as far as it is known. */
+  /** The expected cost, as far as it is known. */
   readonly cost: PreviewCost;
 }
 
@@ -40,10 +40,10 @@ export interface ForkRunInput extends BranchInput {
 }
 
 export interface ForkRunOutput {
-  /** The first checkpoint of the new run. */
+  /** The new run's first checkpoint. */
   readonly fork: CheckpointRef;
   readonly from: CheckpointRef;
-  /** Where it stands, if it was run on. */
+  /** Where the new run stands, if it was advanced. */
   readonly result?: RunStanding;
 }
 

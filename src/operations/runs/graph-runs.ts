@@ -1,4 +1,4 @@
-/** `graph`: the tree of a run and its forks. */
+/** The operation `graph`: shows the tree of a run and its forks. */
 import { anything, flag, listOf, objectOf, position, text, texts, whole } from '../declare/output-shapes.ts';
 import { resolveReference } from '../../history/read/references.ts';
 import { graphRuns as readGraph, type RunGraph } from '../../history/trace/run-graph.ts';

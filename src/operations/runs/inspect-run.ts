@@ -1,4 +1,4 @@
-/** Where a run stands now, without advancing it. */
+/** Shows where a run stands, without advancing it. */
 import {
   amounts,
   anything,
@@ -29,25 +29,25 @@ export interface InspectRunInput {
 export interface InspectRunOutput {
   readonly runId: string;
   readonly graphId: string;
-  /** `interrupted`: running by its record, while nobody works on it; resume it. */
+  /** `interrupted`: the run is recorded as running, but no live worker has it. Resume it. */
   readonly status: RunResult['status'] | 'interrupted';
   readonly seq: number;
-  /** Of the newest checkpoint. */
+  /** Id of the newest checkpoint. */
   readonly checkpointId: string;
   /** Epoch ms. */
   readonly createdAt: number;
   /** Epoch ms. */
   readonly updatedAt: number;
-  /** The file it was started from. */
+  /** The file that the run was started from. */
   readonly source?: string;
   readonly parent?: { readonly runId: string; readonly seq: number };
-  /** Who works on it now. */
+  /** Id of the worker that has claimed the run; absent if none has. */
   readonly claimedBy?: string;
-  /** It was restored from a backup, and goes on only when it is released. Absent: it is not held. */
+  /** Set if the run was restored from a backup and is held until it is released. */
   readonly isHeld?: true;
-  /** Whether an answer, a signal or a request to cancel waits to be taken by a resume. */
+  /** Whether an answer, a signal or a cancel request waits for the next resume. */
   readonly hasMessages: boolean;
-  /** As the definition declares them; absent: nothing yet, or it declares none. */
+  /** The outputs that the definition declares; absent if they are not computed yet or none are declared. */
   readonly outputs?: unknown;
   readonly state: RunStanding['state'];
   readonly waits: RunStanding['waits'];

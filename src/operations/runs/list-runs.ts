@@ -1,4 +1,4 @@
-/** `ls`: the runs of a store, newest first. */
+/** The operation `ls`: lists the runs of a store, newest first. */
 import { flag, listOf, objectOf, position, text, whole } from '../declare/output-shapes.ts';
 import { listRuns as walkRuns, type ListedRun, type ShownStatus } from '../../history/read/list-runs.ts';
 import { takeSome } from '../../history/read/take.ts';
@@ -15,7 +15,7 @@ export interface ListRunsInput {
 
 export interface ListRunsOutput {
   readonly runs: readonly ListedRun[];
-  /** Whether there are more than were asked for. */
+  /** Whether there are more runs than were requested. */
   readonly hasMore: boolean;
 }
 

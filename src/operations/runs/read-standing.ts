@@ -1,4 +1,4 @@
-/** Where a run stands, in the form in which a resume tells it; nothing is advanced. */
+/** Reads where a run stands, in the same form as a resume returns it, without advancing it. */
 import { standing } from '../declare/output-shapes.ts';
 import type { Operation, RunStanding, WorkContext } from '../declare/operation.ts';
 import type { InspectRunInput } from './inspect-run.ts';

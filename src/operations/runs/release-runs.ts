@@ -1,4 +1,4 @@
-/** `release`: lets runs go on that were restored from a backup. */
+/** The operation `release`: releases runs that were restored from a backup. */
 import { listOf, objectOf, text, texts, whole } from '../declare/output-shapes.ts';
 import { CairnError } from '../../errors.ts';
 import { releaseAllRuns, releaseRun, type ReleasedRun } from '../../history/read/release-runs.ts';
@@ -26,7 +26,7 @@ export const releaseRuns: Operation<ReleaseRunsInput, ReleaseRunsOutput, History
     released: listOf(objectOf({ runId: text, graphId: text, status: text, head: whole, inDoubt: texts })),
   }),
   isReadOnly: false,
-  /** @throws USAGE_INVALID it is not held, or neither a run nor `all` was given; RUN_NOT_FOUND */
+  /** @throws USAGE_INVALID the run is not held, or neither a run nor `all` was given; RUN_NOT_FOUND */
   async run(context, { run, all = false }) {
     if ((run === undefined) !== all)
       throw new CairnError('USAGE_INVALID', {

@@ -1,4 +1,4 @@
-/** `rm`: removes a run and all that belongs to it. */
+/** The operation `rm`: removes a run and everything that belongs to it. */
 import { objectOf, texts, whole } from '../declare/output-shapes.ts';
 import { removeRun as remove, type RemovedRuns } from '../../history/shorten/remove-run.ts';
 import { findRun } from './find-run.ts';

@@ -1,4 +1,4 @@
-/** Answers that only people may give: what is refused of anybody else, and what a person is asked to type instead (M13.5). */
+/** Enforces that only people answer questions, where that is configured, and tells others which command a person has to type (M13.5). */
 import { CairnError } from '../../errors.ts';
 import type { Graph, GraphNode } from '../../graph/graph.ts';
 import { readHistory } from '../../history/load/lineage.ts';
@@ -6,7 +6,10 @@ import type { RunRow } from '../../ports/store.ts';
 import type { Patch } from '../../engine/api.ts';
 import type { WorkContext } from '../declare/operation.ts';
 
-/** @param by - who answers; `person` is somebody who was asked in a form @throws ANSWER_RESERVED */
+/**
+ * Refuses an answer that is not from a person. @param by - who answers; `person` is somebody who was asked in a form. @throws
+ * ANSWER_RESERVED
+ */
 export function refuseAnswer(
   { reserved }: Pick<WorkContext, 'reserved'>,
   { runId, waitId }: { readonly runId: string; readonly waitId: string },
@@ -19,15 +22,15 @@ export function refuseAnswer(
 
 export interface ReservedFork {
   readonly run: RunRow;
-  /** As it was named. */
+  /** The checkpoint, as it was named. */
   readonly checkpoint: string;
   readonly set: readonly Patch[];
   readonly answers: readonly string[];
-  /** That the fork goes on under, if one was given. */
+  /** The graph that the fork is to use, if one was given. */
   readonly graph: Graph | undefined;
 }
 
-/** A fork must not answer either: by an answer, or by the outcome of a node that asks. @throws ANSWER_RESERVED */
+/** Refuses a fork that would answer a question, directly or by setting the outcome of a node that asks. @throws ANSWER_RESERVED */
 export async function refuseForkAnswers(context: WorkContext, fork: ReservedFork): Promise<void> {
   const { reserved } = context;
   if (reserved === undefined) return;
@@ -56,7 +59,7 @@ function mayAsk({ effect, subgraph }: GraphNode): boolean {
   return effect === 'human' || subgraph?.nodes.some(mayAsk) === true;
 }
 
-/** Nodes that are settled in the history of a run, and of which nobody was asked anything. */
+/** Nodes that have settled in a run's history without asking anything. */
 async function settledUnasked({ store }: WorkContext, run: RunRow): Promise<ReadonlySet<string>> {
   const settled = new Set<string>();
   const asked = new Set<string>();

@@ -1,4 +1,4 @@
-/** `resume`: goes on with a run that is paused, failed or was left by a dead process. */
+/** The operation `resume`: goes on with a run that is paused, has failed, or was left by a dead process. */
 import { standing } from '../declare/output-shapes.ts';
 import type { Amounts } from '../../graph/amounts.ts';
 import { metaOf } from '../../engine/runs/find-graph.ts';
@@ -18,7 +18,7 @@ export interface ResumeRunInput {
   readonly budget?: Amounts;
 }
 
-/** Whether the file that a run was started from says something else by now. What was kept with the run is what counts. */
+/** Compares a run's definition with its file. The run uses the definition recorded with it; a difference is only reported. */
 async function compareWithFile(context: WorkContext, run: RunRow): Promise<StoredDefinition | undefined> {
   const { source } = metaOf(run);
   if (source === undefined || !isFromText(run)) return undefined;

@@ -1,4 +1,4 @@
-/** `schedule`: graphs that are started at times. A schedule is a run that sleeps; what it started are runs like others. */
+/** The operation `schedule`: starts graphs at given times. A schedule is itself a run that sleeps; the runs it starts are ordinary ones. */
 import { CairnError } from '../../errors.ts';
 import { loadState } from '../../history/load/load.ts';
 import type { RunRow } from '../../ports/store.ts';
@@ -7,7 +7,7 @@ import type { Operation, WorkContext } from '../declare/operation.ts';
 import { findRun } from './find-run.ts';
 import { readAllRuns } from '../../history/place/all-rows.ts';
 
-/** What is said of a schedule of a file: see `ScheduleOptions` of the library. */
+/** A schedule for a file: see `ScheduleOptions` of the library. */
 export interface FileSchedule {
   readonly file: string;
   readonly export?: string;
@@ -20,7 +20,7 @@ export interface FileSchedule {
   readonly replaces?: boolean;
 }
 
-/** Makes and ends schedules. */
+/** Adds and removes schedules. */
 export interface Schedules {
   /** @throws CONFIG_INVALID, INPUT_INVALID, GRAPH_* */
   add(schedule: FileSchedule): Promise<{ readonly runId: string; readonly created: boolean }>;
@@ -34,7 +34,7 @@ export interface ScheduleContext extends WorkContext {
 
 export interface ScheduleInput extends Omit<FileSchedule, 'file' | 'cron'> {
   readonly action: string;
-  /** Of `add`: a file; of `remove`: a name. */
+  /** For `add` a file, for `remove` a name. */
   readonly target?: string;
   readonly cron?: string;
 }
@@ -48,21 +48,21 @@ export interface ShownSchedule {
   readonly missed: string;
   readonly input: unknown;
   readonly file?: string;
-  /** Epoch ms; absent: it has just been made, or is over. */
+  /** Next due time in epoch ms; absent if the schedule is new or has ended. */
   readonly nextAt?: number;
-  /** Ids of what the newest due time started. */
+  /** Ids of the runs started at the newest due time. */
   readonly started: readonly string[];
-  /** Why it started nothing. */
+  /** Why no run was started. */
   readonly error?: string;
 }
 
 export interface ScheduleOutput {
   readonly schedules: readonly ShownSchedule[];
-  /** Of `add`: false if it was there already. */
+  /** For `add`: false if the schedule existed already. */
   readonly created?: boolean;
 }
 
-/** Graph ids of schedules: of files, and those that programs made. */
+/** Whether a run is a schedule, of a file or made by a program. */
 function isSchedule({ graphId }: RunRow): boolean {
   return graphId === 'schedule' || graphId.startsWith('schedule:');
 }

@@ -1,4 +1,4 @@
-/** Where a run stood at a checkpoint, read under its graph: so what was skipped is known too. */
+/** Reads where a run stood at a checkpoint. Its graph is used, so that skipped nodes are known too. */
 import type { RunProgress, RunResult } from '../../engine/api.ts';
 import { progressOf } from '../../engine/runs/progress-of.ts';
 import { restingFrame, resultOf } from '../../engine/runs/run-result.ts';
@@ -13,7 +13,8 @@ export interface StandingAt {
 }
 
 /**
- * @throws CONFIG_INVALID nobody here knows the graph; GRAPH_* it cannot be read any more; CHECKPOINT_* as loading
+ * Reads the standing.
+ * @throws CONFIG_INVALID the graph is not known here; GRAPH_* it cannot be read any more; CHECKPOINT_* as loading
  */
 export async function readStandingAt(context: WorkContext, run: RunRow, seq: number): Promise<StandingAt> {
   const graph = await context.findGraph(run);

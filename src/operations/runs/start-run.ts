@@ -1,4 +1,4 @@
-/** `run`: starts a graph, and by default stays with it until it ends or pauses. */
+/** The operation `run`: starts a graph and, by default, follows it until it ends or pauses. */
 import { started } from '../declare/output-shapes.ts';
 import type { StartOptions } from '../../engine/api.ts';
 import type { Amounts } from '../../graph/amounts.ts';
@@ -17,11 +17,11 @@ export interface StartRunInput {
 
 export interface StartRunOutput {
   readonly runId: string;
-  /** False: a run of this id existed, with the same graph and input (E2). */
+  /** False if a run with this id, graph and input existed already (E2). */
   readonly isNew: boolean;
-  /** What is to be heeded in the graph or its file; the same that `plan` tells. */
+  /** Warnings about the graph or its file, the same as `plan` reports. */
   readonly warnings: readonly Violation[];
-  /** Absent when it was only admitted. */
+  /** Absent if the run was only recorded. */
   readonly result?: RunStanding;
 }
 
@@ -39,7 +39,7 @@ const input: FieldsOf<StartRunInput> = {
   budget: { type: 'assignments', description: 'what the run may spend, in place of what the graph says: usd=5' },
 };
 
-/** Starts a graph, and stays with it unless it is only to be recorded. */
+/** Starts a graph and follows it, unless it is only to be recorded. */
 export async function startGraph(
   context: WorkContext,
   graph: Graph,

@@ -1,4 +1,4 @@
-/** `cleanup`: keeps of each workflow's runs what its settings say, and no more; docs/guide/cleanup.md. */
+/** The operation `cleanup`: removes runs and checkpoints that the settings of their workflow do not keep; docs/guide/cleanup.md. */
 import type { CheckpointSettings } from '../../dialects/text-workflow.ts';
 import { cleanUpDefaults, cleanUpPlace, type CleanUpReport } from '../../history/shorten/clean-up.ts';
 import type { RunRow } from '../../ports/store.ts';
@@ -14,11 +14,11 @@ export interface CleanUpInput {
 }
 
 export interface CleanUpContext extends WorkContext {
-  /** How checkpoints of a run's workflow are kept; undefined: nobody has said that any should go. */
+  /** The settings for a run's workflow; undefined if nothing of it may be removed. */
   readonly settingsOf: (run: RunRow) => Promise<CheckpointSettings | undefined>;
 }
 
-/** What holds where settings leave it open. */
+/** Defaults for settings that are absent. */
 export const defaultSettings: Required<Omit<CheckpointSettings, 'max_checkpoint_size_mb'>> = {
   ...cleanUpDefaults,
   enabled: true,

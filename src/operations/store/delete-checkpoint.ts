@@ -1,4 +1,4 @@
-/** Removes one checkpoint: the newest with its whole run, another by pruning it into the one after it (C8). */
+/** Removes one checkpoint. The newest is removed with its whole run; another is combined with the one after it (C8). */
 import { objectOf, oneOf, text } from '../declare/output-shapes.ts';
 import { resolveReference } from '../../history/read/references.ts';
 import { removeCheckpoint, type RemovedCheckpoint } from '../../history/shorten/remove-checkpoint.ts';

@@ -1,4 +1,4 @@
-/** `doctor`: whether a store can be trusted with runs, and which runs need a person. */
+/** The operation `doctor`: examines whether a store is in order, and which runs need a person. */
 import { listOf, objectOf, oneOf, text } from '../declare/output-shapes.ts';
 import { CairnError } from '../../errors.ts';
 import type { Finding } from '../../history/verify/finding.ts';
@@ -8,9 +8,9 @@ import type { HistoryContext, Operation, ReadContext } from '../declare/operatio
 export type { Finding } from '../../history/verify/finding.ts';
 
 export interface DoctorContext extends Omit<ReadContext, 'store'> {
-  /** Versions, files, permissions, room. */
+  /** Examines versions, files, permissions and disk space. */
   readonly examinePlace: () => Promise<readonly Finding[]>;
-  /** Undefined: there is no store there yet. */
+  /** Opens the store; undefined if it does not exist yet. */
   readonly openStore: () => Promise<Pick<HistoryContext, 'store' | 'blobs'> | undefined>;
 }
 

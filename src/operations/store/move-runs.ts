@@ -1,4 +1,4 @@
-/** `export` and `import`: moves or copies a run between stores, as lines of text (H4). */
+/** The operations `export` and `import`: move or copy a run between stores as lines of text (H4). */
 import { flag, objectOf, text, whole } from '../declare/output-shapes.ts';
 import { exportFrom, type ExportReport } from '../../history/move/export-from.ts';
 import type { ImportReport } from '../../history/move/import.ts';
@@ -14,12 +14,12 @@ export interface ExportRunInput {
   readonly masked?: boolean;
 }
 
-/** Where the text goes, in pieces. */
+/** Adds a function that receives the text in pieces. */
 export interface ExportContext extends WorkContext {
   readonly write: (text: string) => Promise<void>;
 }
 
-/** Where the text comes from, in pieces. */
+/** Adds the text to import, in pieces. */
 export interface ImportContext extends WorkContext {
   readonly text: AsyncIterable<string>;
 }
@@ -53,7 +53,7 @@ export const exportRun: Operation<ExportRunInput, ExportReport, ExportContext> =
         await context.write(value);
       }
     } catch (error) {
-      // What cannot be written ends the export: a run that was being moved is given back.
+      // If writing fails, the export is ended, so that a run that was being moved is opened again.
       await pieces.throw(error);
       throw error;
     }

@@ -1,4 +1,4 @@
-/** `prune`: removes checkpoints that nothing needs (C8). */
+/** The operation `prune`: removes checkpoints that nothing needs (C8). */
 import { listOf, objectOf, text, texts, whole } from '../declare/output-shapes.ts';
 import { CairnError } from '../../errors.ts';
 import { pruneAllRuns, pruneOneRun, type PrunedRuns } from '../../history/shorten/prune-runs.ts';

@@ -1,4 +1,4 @@
-/** `identity`: the name of a store's data to the outside, which idempotency keys derive from (S6). */
+/** The operation `identity`: shows or sets the identity of a store's data, from which idempotency keys are derived (S6). */
 import { objectOf, text } from '../declare/output-shapes.ts';
 import { CairnError } from '../../errors.ts';
 import { giveIdentity } from '../../history/place/identity.ts';
@@ -10,9 +10,9 @@ export interface StoreIdentityInput {
 }
 
 export interface StoreIdentityOutput {
-  /** Empty: the store has none. */
+  /** Empty if the store has none. */
   readonly identity: string;
-  /** What it was before; absent: it is as it was. */
+  /** The identity before the change; absent if it was not changed. */
   readonly before?: string;
 }
 

@@ -1,4 +1,7 @@
-/** `verify`: whether histories are whole: every checksum, the chain, snapshots, blobs, the index, and what the store stands on (C6). */
+/**
+ * The operation `verify`: checks that histories are intact: checksums, the chain, snapshots, blobs, the index, and the medium below them
+ * (C6).
+ */
 import { flag, listOf, objectOf, text, texts, whole } from '../declare/output-shapes.ts';
 import { verifyPlace, type Verification } from '../../history/verify/verify-place.ts';
 import { findRunOf } from '../runs/find-run.ts';

@@ -1,4 +1,4 @@
-/** `answer`: closes an open question. */
+/** The operation `answer`: answers an open question. */
 import { anything, objectOf, text, wait } from '../declare/output-shapes.ts';
 import { findWait } from './find-wait.ts';
 import { giveAnswer, type AnsweredWait } from './give-answer.ts';
@@ -8,13 +8,13 @@ import type { Operation, WorkContext } from '../declare/operation.ts';
 export interface AnswerWaitInput {
   readonly run: string;
   readonly wait?: string;
-  /** A text is read as what somebody typed: see {@link giveAnswer}. */
+  /** The answer. A text is read as typed by a person: see {@link giveAnswer}. */
   readonly value: unknown;
   readonly by?: string;
 }
 
 export interface AnswerWaitOutput extends AnsweredWait {
-  /** What was recorded: the choice that was meant. */
+  /** The value recorded, which for a question with choices is the choice that was meant. */
   readonly value: unknown;
 }
 
@@ -38,7 +38,7 @@ export const answerWait: Operation<AnswerWaitInput, AnswerWaitOutput, WorkContex
   async run(context, { run, wait: name, value: given, by }) {
     const { runId, waits } = await readQuestions(context, run);
     const wait = findWait(waits, runId, name);
-    // A wait that is not open goes through: the engine knows whether it was closed already, and by what.
+    // A name that matches no open wait is passed on: the engine knows whether the wait was closed already, and by what.
     const answered = { runId, waitId: wait?.waitId ?? name ?? '', ...(wait !== undefined && { wait }) };
     return { ...answered, value: await giveAnswer(context, answered, given, by) };
   },

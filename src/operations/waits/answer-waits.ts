@@ -1,4 +1,4 @@
-/** Answers several open questions of a run at once, all of them or none. */
+/** Answers several open questions of a run, all or none. */
 import { anything, listOf, objectOf, text, wait } from '../declare/output-shapes.ts';
 import { CairnError } from '../../errors.ts';
 import { refuseAnswer } from '../runs/reserved-answers.ts';
@@ -8,14 +8,14 @@ import type { Operation, WorkContext } from '../declare/operation.ts';
 
 export interface AnswerWaitsInput {
   readonly run: string;
-  /** By wait: its id, the beginning of it, its node or its name. A text is read as what somebody typed. */
+  /** Answers by wait: its id, the beginning of its id, its node or its name. A text is read as typed by a person. */
   readonly answers: Readonly<Record<string, unknown>>;
   readonly by?: string;
 }
 
 export interface AnswerWaitsOutput {
   readonly runId: string;
-  /** In the order given; `value`: what was recorded. */
+  /** The answered waits in the given order, with the values recorded. */
   readonly answered: readonly { readonly wait: OpenQuestion; readonly value: unknown }[];
 }
 
@@ -30,7 +30,10 @@ export const answerWaits: Operation<AnswerWaitsInput, AnswerWaitsOutput, WorkCon
   output: 'the questions that were answered',
   outputSchema: objectOf({ runId: text, answered: listOf(objectOf({ wait, value: anything })) }),
   isReadOnly: false,
-  /** @throws RUN_NOT_FOUND, CHECKPOINT_AMBIGUOUS, WAIT_NOT_FOUND, USAGE_INVALID, ANSWER_INVALID, WAIT_CLOSED, ANSWER_RESERVED; none is answered then */
+  /**
+   * No question is answered if it throws. @throws RUN_NOT_FOUND, CHECKPOINT_AMBIGUOUS, WAIT_NOT_FOUND, USAGE_INVALID, ANSWER_INVALID,
+   * WAIT_CLOSED, ANSWER_RESERVED
+   */
   async run(context, { run, answers, by }) {
     const { runId, waits } = await readQuestions(context, run);
     const given = Object.entries(answers).map(([name, value]) => {

@@ -1,4 +1,4 @@
-/** Waits, as doors name, read and show them: the engine's own rules. */
+/** How waits are found by name and shown. Re-exports the engine's functions for the CLI and the MCP server. */
 export type { OpenQuestion } from '../../engine/api.ts';
 export { choicesOf, type Choice } from '../../engine/admit/choices.ts';
 export { isAnswerable } from '../../history/stored/open-waits.ts';

@@ -1,19 +1,22 @@
-/** Gives an answer to a wait, as every door does: a text is what somebody typed, any other value is meant as it is (W2, W3). */
+/** Answers a wait in the way of every interface: a text is read as typed by a person, any other value is taken as it is (W2, W3). */
 import { isDeepStrictEqual } from 'node:util';
 import { CairnError } from '../../errors.ts';
 import { refuseAnswer } from '../runs/reserved-answers.ts';
 import { readAnswer, type OpenQuestion } from './find-wait.ts';
 import type { WorkContext } from '../declare/operation.ts';
 
-/** The wait that an answer is for. */
+/** The wait to answer. */
 export interface AnsweredWait {
   readonly runId: string;
   readonly waitId: string;
-  /** Absent: it was closed before, by the same answer. */
+  /** Absent if the wait is not open any more; the engine then accepts only the answer that closed it. */
   readonly wait?: OpenQuestion;
 }
 
-/** @returns the value recorded: the choice that was meant. @throws WAIT_NOT_FOUND, WAIT_CLOSED, ANSWER_INVALID, ANSWER_RESERVED */
+/**
+ * Gives the answer. @returns the value recorded, which for a question with choices is the choice that was meant. @throws WAIT_NOT_FOUND,
+ * WAIT_CLOSED, ANSWER_INVALID, ANSWER_RESERVED
+ */
 export async function giveAnswer(
   context: WorkContext,
   { runId, waitId, wait }: AnsweredWait,
@@ -25,7 +28,7 @@ export async function giveAnswer(
   try {
     return await context.engine.answer(runId, waitId, value, by === undefined ? {} : { by });
   } catch (error) {
-    // What a closed question asked for is not known any more: the same text again is the same answer, whichever way it was read.
+    // The question is closed, so how it read texts is not known any more. The same text given again counts as the same answer.
     if (!CairnError.is(error, 'WAIT_CLOSED') || typeof given !== 'string') throw error;
     const { answer } = error.data;
     if (!isDeepStrictEqual(readAnswer({}, given), answer)) throw error;

@@ -1,4 +1,4 @@
-/** `inbox`: the open waits of a store, soonest due first. */
+/** The operation `inbox`: lists the open waits of a store, soonest due first. */
 import { flag, listOf, objectOf, wait } from '../declare/output-shapes.ts';
 import type { OpenQuestion } from '../../engine/api.ts';
 import { readWait } from '../../history/stored/open-waits.ts';
@@ -14,13 +14,13 @@ export interface ListWaitsInput {
 export interface ListWaitsOutput {
   readonly waits: readonly OpenQuestion[];
   readonly hasMore: boolean;
-  /** What waits for a signal or a time, where only questions are among the `waits`: soonest due first, as many as those at most. */
+  /** Waits for a signal or a time, if `waits` has only questions: soonest due first, up to the same limit. */
   readonly waiting: readonly OpenQuestion[];
 }
 
 const defaultLimit = 50;
 
-/** More than a run may have open. */
+/** More than the open waits that a run may have. */
 const waitsOfRun = 100_000;
 
 /** The open questions of one run. @throws RUN_NOT_FOUND, CHECKPOINT_AMBIGUOUS */

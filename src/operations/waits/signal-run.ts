@@ -1,4 +1,4 @@
-/** `signal`: tells a run something that it waits for, or will (W5). */
+/** The operation `signal`: sends a run a signal that it waits for now or later (W5). */
 import { objectOf, text } from '../declare/output-shapes.ts';
 import type { Operation, WorkContext } from '../declare/operation.ts';
 import { findRun } from '../runs/find-run.ts';
@@ -6,16 +6,16 @@ import { findRun } from '../runs/find-run.ts';
 export interface SignalRunInput {
   readonly run: string;
   readonly name: string;
-  /** Default null. */
+  /** Value of the signal. Default null. */
   readonly value?: unknown;
-  /** Makes a repeated send the same signal. */
+  /** Id of the signal. Sending again with the same id has no effect. */
   readonly id?: string;
 }
 
 export interface SignalRunOutput {
   readonly runId: string;
   readonly name: string;
-  /** Where the run stood when the signal was kept. */
+  /** Status of the run when the signal was stored. */
   readonly status: string;
 }
 

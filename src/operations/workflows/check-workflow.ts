@@ -1,4 +1,4 @@
-/** `check` and `plan`: what a text would do as a workflow, and all that is wrong with it; nothing is run. */
+/** The operations `check` and `plan`: report what a workflow text would do, and everything wrong with it. Nothing is run. */
 import { flag, listOf, objectOf, violation, workflow } from '../declare/output-shapes.ts';
 import type { Violation } from '../../graph/graph.ts';
 import { describe, type WorkflowDescription } from './describe-workflow.ts';
@@ -9,7 +9,7 @@ export interface CheckWorkflowInput {
 }
 
 export interface CheckWorkflowOutput {
-  /** Without errors; there may be warnings. */
+  /** Whether there are no errors; there may be warnings. */
   readonly isValid: boolean;
   readonly workflow: WorkflowDescription | undefined;
   readonly violations: readonly Violation[];

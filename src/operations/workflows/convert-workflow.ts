@@ -1,13 +1,13 @@
-/** `convert`: a workflow file of another form as one of this form. */
+/** The operation `convert`: converts a workflow file of another format. */
 import { definition, objectOf, whole } from '../declare/output-shapes.ts';
 import type { ConvertedWorkflow } from '../../dialects/yaml/convert-workflow.ts';
 import type { Operation, WorkContext } from '../declare/operation.ts';
 
 export interface ConvertWorkflowInput {
   readonly text: string;
-  /** Stands in places of faults. */
+  /** Name of the text in places of faults. */
   readonly source: string;
-  /** The form that is written. */
+  /** The format to convert to. */
   readonly to: 'cairn';
 }
 

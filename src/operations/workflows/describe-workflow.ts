@@ -1,12 +1,12 @@
-/** `workflows`, and what is to be known of each: the same description for every door, without code. */
+/** The operation `workflows`, and the description of a workflow that all interfaces show. It contains no code. */
 import { flag, listOf, objectOf, text, texts, violation, whole, workflow } from '../declare/output-shapes.ts';
 import type { TextWorkflow } from '../../dialects/text-workflow.ts';
 import type { Operation, WorkContext } from '../declare/operation.ts';
 import type { BrokenWorkflow, KnownWorkflow } from '../declare/workflows.ts';
 
-/** A workflow as data. */
+/** A workflow as plain data. */
 export interface WorkflowDescription extends Omit<TextWorkflow, 'graph' | 'checkpoint'> {
-  /** Path of the file; absent: given as a text. */
+  /** Path of the file; absent if the workflow was given as text. */
   readonly source?: string;
 }
 
@@ -14,7 +14,7 @@ export interface WorkflowDescription extends Omit<TextWorkflow, 'graph' | 'check
 export interface ListedWorkflow extends Pick<TextWorkflow, 'name' | 'description' | 'version' | 'tags'> {
   readonly source: string;
   readonly blockCount: number;
-  /** Whether it asks questions. */
+  /** Whether the workflow asks questions. */
   readonly asks: boolean;
 }
 
@@ -24,7 +24,7 @@ export interface ListWorkflowsInput {
 
 export interface ListWorkflowsOutput {
   readonly workflows: readonly ListedWorkflow[];
-  /** Files that are no workflows, and why. */
+  /** Files that are not valid workflows, and why. */
   readonly broken: readonly BrokenWorkflow[];
 }
 

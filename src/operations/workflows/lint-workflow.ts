@@ -1,16 +1,16 @@
-/** `lint` and `fmt`: all that is to be said of a workflow's text, and a pipeline in its canonical form; nothing is run. */
+/** The operations `lint` and `fmt`: report everything about a workflow's text, and print a pipeline in canonical format. Nothing is run. */
 import type { Violation } from '../../graph/graph.ts';
 import type { FieldsOf, Operation, WorkContext } from '../declare/operation.ts';
 import { definition, flag, listOf, objectOf, violation } from '../declare/output-shapes.ts';
 
 export interface LintWorkflowInput {
   readonly text: string;
-  /** Stands in places of faults. */
+  /** Name of the text in places of faults. */
   readonly source: string;
 }
 
 export interface LintWorkflowOutput {
-  /** Without errors; there may be warnings. */
+  /** Whether there are no errors; there may be warnings. */
   readonly isValid: boolean;
   readonly violations: readonly Violation[];
 }

@@ -1,4 +1,4 @@
-/** The text of a known workflow, as it was read: what a run that is started now is kept with. */
+/** The text of a known workflow as it was read, which is also what is recorded with a run that is started now. */
 import { definition, objectOf } from '../declare/output-shapes.ts';
 import { CairnError } from '../../errors.ts';
 import type { Operation, WorkContext } from '../declare/operation.ts';
@@ -22,7 +22,7 @@ export const readWorkflowText: Operation<ReadWorkflowTextInput, ReadWorkflowText
   async run(context, { workflow: name }) {
     const { graph } = (await context.openWorkflows()).get(name).workflow;
     const { workflows = {}, text: whole } = JSON.parse(graph.text ?? '{}') as {
-      /** Of a pipeline. */
+      /** Only for pipelines. */
       readonly text?: string;
       readonly workflows?: Readonly<Record<string, { readonly text: string }>>;
     };

@@ -1,4 +1,4 @@
-/** Starts a workflow that is known by its name, or given as a text. */
+/** Starts a workflow that is given by name or as text. */
 import { started } from '../declare/output-shapes.ts';
 import type { TextWorkflow } from '../../dialects/text-workflow.ts';
 import { CairnError } from '../../errors.ts';
@@ -6,7 +6,7 @@ import type { Operation, WorkContext } from '../declare/operation.ts';
 import { startGraph, type StartRunOutput } from '../runs/start-run.ts';
 
 export interface StartWorkflowInput {
-  /** Either this or `text`. */
+  /** Name of the workflow; give either this or `text`. */
   readonly workflow?: string;
   readonly text?: string;
   readonly input?: unknown;

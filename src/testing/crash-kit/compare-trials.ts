@@ -1,4 +1,4 @@
-/** How a run that was killed differs from the one that never was (P1, P2). */
+/** Compares a run that was killed with the same run that was never killed (P1, P2). */
 import type { EffectEntry } from './effect-oracle.ts';
 import { findCallFaults, findEffectFaults } from './find-effect-faults.ts';
 import { compareSummaries, type RunSummary } from './run-summary.ts';
@@ -6,13 +6,16 @@ import { compareSummaries, type RunSummary } from './run-summary.ts';
 /** What is compared of a trial. */
 export interface TrialEnd {
   readonly summary: RunSummary;
-  /** What arrived at the oracle. */
+  /** The effects that reached the oracle. */
   readonly effects: readonly EffectEntry[];
-  /** Calls of nodes and steps that may have an effect: begun, and returned unless their effect went to the oracle. Absent: they were not watched. */
+  /**
+   * Calls of nodes and steps that may have an effect, with their results, unless the effect was reported to the oracle. Absent if calls
+   * were not watched.
+   */
   readonly calls?: readonly EffectEntry[];
 }
 
-/** How a crashed trial differs from one without a crash, one sentence each. */
+/** The differences between a crashed trial and one without a crash, one sentence each. */
 export function compareTrials(
   isScheduleFree: boolean,
   crashes: number,
@@ -30,7 +33,7 @@ export function compareTrials(
   return [`the run is ${status}${error}; expected: ${expected.summary.status}`, ...faults];
 }
 
-/** How often a repeatable effect arrives under one key even without a crash. */
+/** The most times that a repeatable effect arrives with one key even without a crash. */
 function repeatsMost(entries: readonly EffectEntry[]): number {
   const counts = new Map<string, number>();
   for (const { key } of entries) counts.set(key, (counts.get(key) ?? 0) + 1);

@@ -1,13 +1,13 @@
-/** The crash kit: runs a graph once, then once for every point at which its process could be killed, and compares (P1, P2). */
+/** The crash kit: runs a graph once, then once for each point at which its process could be killed, and compares the results (P1, P2). */
 import { compareTrials } from './compare-trials.ts';
 import type { CrashCase, CrashFault, CrashKitOptions, CrashReport } from './crash-case.ts';
 import { runTrial, type CrashTrial } from './crash-trial.ts';
 import type { CrashPoint } from './process-life.ts';
 
 /**
- * Kills the process of a run at every point, in this process and on virtual time, and resumes it in a new one. Time stands still while a
- * function waits for something real, such as a command. It is fast enough for thousands of points; the real SIGKILL is in
- * {@link crashProcesses}.
+ * Kills a run's process at every point, simulated within this process and on virtual time, and resumes the run in a new one. Time stands
+ * still while a function waits for something real, such as a command. It is fast enough for thousands of points. For real kills with
+ * SIGKILL see {@link crashProcesses}.
  * @throws INTERNAL the run does not end even without a crash
  */
 export async function crashEverywhere(crashCase: CrashCase, options: CrashKitOptions): Promise<CrashReport> {
@@ -22,7 +22,7 @@ export async function crashEverywhere(crashCase: CrashCase, options: CrashKitOpt
   return { points: points.length, trials: trials.length, faults };
 }
 
-/** Runs a case once, without a crash: what others are compared with. @throws INTERNAL the run does not end */
+/** Runs a case once without a crash. Other trials are compared with it. @throws INTERNAL the run does not end */
 export function crashFree(crashCase: CrashCase, options: CrashKitOptions): Promise<CrashTrial> {
   return runTrial(crashCase, options, []);
 }

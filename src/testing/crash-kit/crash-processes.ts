@@ -1,4 +1,4 @@
-/** The crash kit with real processes: each point is a process that kills itself with SIGKILL, and a new one that resumes (P1, P2). */
+/** The crash kit with real processes: at each point a process kills itself with SIGKILL, and a new one resumes the run (P1, P2). */
 import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,19 +10,19 @@ import { crashOrdersVariable, crashResultFile, type CrashOrders, type CrashResul
 export interface CrashProcessesOptions {
   /** Path of a script that calls {@link runCrashScript}. */
   readonly script: string;
-  /** An empty folder; each trial gets one of its own in it, removed if nothing was wrong. */
+  /** An empty folder. Each trial gets a folder in it, which is removed if no fault was found. */
   readonly folder: string;
-  /** Processes at once. Default 2. */
+  /** The most processes at the same time. Default 2. */
   readonly concurrency?: number;
-  /** Which points to try. Default: all. */
+  /** Chooses the points to try. Default: all. */
   readonly choose?: (points: readonly CrashPoint[]) => readonly CrashPoint[];
   readonly isScheduleFree?: boolean;
 }
 
 /**
- * Runs a script to its end once, then kills it at every point it passed and resumes it in a new process.
- * Steps that end together share a checkpoint, so a late point may not come in every process: such a trial must end as the quiet one did,
- * and is counted as missed.
+ * Runs a script to its end once, then kills it at every point that it passed, and resumes it in a new process. Steps that end together
+ * share a checkpoint, so a late point may not be reached in every process. Such a trial must end like the run without a crash, and is
+ * counted as missed.
  */
 export async function crashProcesses(options: CrashProcessesOptions): Promise<CrashReport> {
   const { folder, concurrency = 2, choose = (points) => points } = options;
@@ -44,7 +44,9 @@ interface Trial {
   readonly folder: string;
 }
 
-/** Kills one process after another; each first brings the run of the one before it to its end. */
+/**
+ * Makes one trial after another. Each new process first finishes the run of the killed process before it, which saves starting a process.
+ */
 class TrialWorker {
   readonly faults: CrashFault[] = [];
   missed = 0;
@@ -76,7 +78,7 @@ class TrialWorker {
     if (before !== undefined) {
       const isOver = readResult(before.folder) !== undefined;
       this.#judge(before, 1, end);
-      // It did not come to its own trial: another process makes that.
+      // The process ended before it began its own trial, so another process makes that trial.
       if (!isOver) return this.#crash(point, undefined);
     }
     if (end.signal === 'SIGKILL') return { point, folder };
@@ -84,7 +86,7 @@ class TrialWorker {
     return this.#judge({ point, folder }, 0, end);
   }
 
-  /** Compares a trial that is over with the run that was never killed. */
+  /** Compares a finished trial with the run that was never killed. */
   #judge({ point, folder }: Trial, crashes: number, end: ScriptEnd): undefined {
     const result = readResult(folder);
     const faults =
@@ -121,7 +123,7 @@ interface ScriptEnd {
 
 function runScript(script: string, orders: CrashOrders): Promise<ScriptEnd> {
   return new Promise((resolve, reject) => {
-    // Every process loads the same modules: the second finds them compiled.
+    // Share compiled modules, since every process loads the same ones.
     const cache = { NODE_COMPILE_CACHE: join(orders.folder, '..', 'compiled') };
     const env = { ...cache, ...process.env, [crashOrdersVariable]: JSON.stringify(orders) };
     const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', script], {

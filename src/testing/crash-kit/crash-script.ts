@@ -1,4 +1,4 @@
-/** The child's side of a real crash: a script that brings a run as far as it lives, and is killed with SIGKILL on the way. */
+/** The child's side of a real crash: a script that starts a run, and is killed with SIGKILL on the way. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { systemClock } from '../../app/process/system-clock.ts';
@@ -19,35 +19,35 @@ import { openEffectJournal } from './effect-oracle.ts';
 import { watchGraph } from './watch-graph.ts';
 import { WorkUnderWay } from './work-under-way.ts';
 
-/** The environment variable by which {@link crashProcesses} tells a script its orders. */
+/** Environment variable with which {@link crashProcesses} passes orders to a script. */
 export const crashOrdersVariable = 'CAIRN_CRASH';
 
 export interface CrashOrders {
-  /** Where this trial keeps its store and its journal of effects; empty at first. */
+  /** Folder for the trial's store and journal of effects; empty at first. */
   readonly folder: string;
   readonly point?: CrashPoint;
-  /** The folder of a trial whose process was killed: its run is brought to its end first. */
+  /** Folder of a trial whose process was killed. Its run is finished before this trial begins. */
   readonly finish?: string;
 }
 
-/** What a script that was not killed leaves in its folder. */
+/** What a script that was not killed writes to its folder. */
 export interface CrashResult extends TrialEnd {
-  /** Where its process could have been killed. */
+  /** The points at which its process could have been killed. */
   readonly points: readonly CrashPoint[];
-  /** Committed checkpoints that changed or went away after the crash. */
+  /** Committed checkpoints that changed or disappeared after the crash. */
   readonly lost: readonly string[];
 }
 
 export const crashResultFile = 'result.json';
 
 export interface CrashScript extends CrashCase {
-  /** Called with the folder of a trial before anything else: a process may bring one trial to its end and then begin another. */
+  /** Called with a trial's folder before anything else. One process may finish one trial and then begin another. */
   readonly enter?: (folder: string) => void | Promise<void>;
   /** Opens the store of a trial. */
   readonly openStore: (folder: string) => Store | Promise<Store>;
   /**
-   * Opens an engine over the store it is given, with ids that know which processes have died. Default: one of the machine's clock and ids,
-   * with its blobs in the folder. A graph that it finds by itself goes through `watch`, so that the kit sees what its functions do.
+   * Opens an engine over the given store, with ids that know which processes are dead. Default: an engine with the system's clock and ids,
+   * and blobs in the folder. Pass graphs that the engine finds by itself through `watch`, so that the kit sees what their functions do.
    */
   readonly openEngine?: (store: Store, folder: string, watch: (graph: Graph) => Graph) => Engine;
 }
@@ -56,12 +56,12 @@ const runId = '01890000-0000-7000-8000-000000000001';
 const tenant = 'default';
 
 /**
- * The whole of a script given to {@link crashProcesses}: brings the run of a killed process to its end, then starts one of its own, and
- * is killed at the point ordered.
+ * The complete program of a script for {@link crashProcesses}: finishes the run of a killed process, then starts a run of its own, and is
+ * killed at the point that was ordered.
  * @throws INTERNAL the run does not end
  */
 export async function runCrashScript(script: CrashScript): Promise<void> {
-  // An engine's timers keep no process alive, and a run may have nothing else to wait for.
+  // Timers of an engine do not keep a process alive, and a run may have nothing else to wait for.
   const alive = setInterval(() => {}, 60_000);
   const { folder, point, finish } = JSON.parse(process.env[crashOrdersVariable] ?? '{}') as CrashOrders;
   if (finish !== undefined) await runTrial(script, finish, undefined);
@@ -76,7 +76,7 @@ async function runTrial(script: CrashScript, folder: string, point: CrashPoint |
   const effects = openEffectJournal(join(folder, 'effects.jsonl'));
   const calls = openEffectJournal(join(folder, 'calls.jsonl'));
   const key = { tenant, runId };
-  // What an earlier life committed must stay as it was.
+  // What an earlier process committed must not have changed.
   const before =
     (await store.readRun(key)) === undefined
       ? []
@@ -111,7 +111,7 @@ async function runTrial(script: CrashScript, folder: string, point: CrashPoint |
   writeFileSync(join(folder, crashResultFile), JSON.stringify(left));
 }
 
-/** Each trial is in a folder of its own: paths in it are compared as seen from there. */
+/** Makes paths in the trial's folder relative, because each trial has its own folder. */
 function withoutFolder(summary: RunSummary, folder: string): RunSummary {
   const { state, outside } = summary;
   const told = (text: string): string => text.replaceAll(folder, '.');

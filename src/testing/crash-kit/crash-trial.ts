@@ -16,13 +16,13 @@ import { checksumsOf, summariseRun } from './run-summary.ts';
 import { watchGraph } from './watch-graph.ts';
 import { WorkUnderWay } from './work-under-way.ts';
 
-/** What is kept of one trial. */
+/** The result of one trial. */
 export interface CrashTrial extends TrialEnd {
   readonly firstLife: Life;
-  /** Checkpoints of the run, and their bytes. */
+  /** Number of the run's checkpoints, and (`bytes`) their size. */
   readonly checkpoints: number;
   readonly bytes: number;
-  /** Committed checkpoints that changed or went away afterwards. */
+  /** Committed checkpoints that changed or disappeared afterwards. */
   readonly faults: readonly string[];
 }
 
@@ -30,7 +30,7 @@ const runId = '01890000-0000-7000-8000-000000000001';
 const tenant = 'default';
 
 /**
- * Runs a case; its first processes are killed at these points, in turn, and each is followed by another.
+ * Runs a case. Its first processes are killed at these points in turn, and each is followed by another process.
  * @throws INTERNAL the run does not end
  */
 export async function runTrial(
@@ -57,7 +57,7 @@ export async function runTrial(
       world.lives.push(life);
       const result = await time.run(Promise.race([live(crashCase, options, world, life), life.death]));
       if (result !== undefined) return await endTrial(crashCase, world, committed, result);
-      // What the killed process had begun outside ends before anyone looks.
+      // Wait for outside work that the killed process had begun, before the state is examined.
       await work.atRest();
       committed.push(...checksumsOf(await store.readCheckpoints({ tenant, runId }, { from: 0, to: Infinity })));
     }
@@ -66,7 +66,7 @@ export async function runTrial(
   }
 }
 
-/** What the processes of a trial share. */
+/** What the processes of one trial share. */
 interface TrialWorld {
   readonly time: VirtualClock;
   readonly store: Store;
@@ -99,7 +99,7 @@ async function endTrial(
   };
 }
 
-/** One process: opens an engine of its own on what the others left, and brings the run as far as it lives. */
+/** Runs one process: opens an engine on what earlier ones left, and advances the run until it ends or the process is killed. */
 async function live(crashCase: CrashCase, options: CrashKitOptions, world: TrialWorld, life: Life): Promise<RunResult> {
   const { time, store, blobs, work, effects, calls, lives } = world;
   const clock = time.openProcess(life);

@@ -1,16 +1,19 @@
-/** Brings a run to its end as its users would: starts or resumes it, answers its questions, sends its signals. */
+/** Drives a run to its end as its users would: starts or resumes it, answers its questions, and sends its signals. */
 import type { Engine, OpenQuestion, RunResult } from '../../engine/api.ts';
 import { CairnError } from '../../errors.ts';
 import type { Graph } from '../../graph/graph.ts';
 import type { EffectEntry } from './effect-oracle.ts';
 
-/** Who is asked while a run goes on. All of it is a function of the question, so that a crash does not change what is said. */
+/** The users of a run. Their answers depend on the question only, so that a crash does not change them. */
 export interface CrashUsers {
-  /** Undefined: the question is left to its deadline. Default: every question is left. */
+  /** Answers a question; undefined leaves it open until its deadline. Default: all questions are left open. */
   readonly answer?: (question: OpenQuestion) => unknown;
   /** The value of a signal, by name. Default: null. */
   readonly signal?: (name: string) => unknown;
-  /** What a person who looks outside says of an effect in doubt; may be a promise. Undefined, and by default: what the kit saw of it. */
+  /**
+   * Answers whether an effect in doubt happened, as a person who checks would; may return a promise. If it returns undefined, and by
+   * default, the kit answers by what it saw.
+   */
   readonly decide?: (question: OpenQuestion) => unknown;
 }
 
@@ -19,21 +22,21 @@ export interface DriveOptions {
   readonly graph: Graph;
   readonly runId: string;
   readonly input: unknown;
-  /** Whether the run exists. */
+  /** Whether the run exists already. */
   readonly isThere: () => Promise<boolean>;
   readonly users: CrashUsers;
-  /** What is known outside of an effect, by its key. */
+  /** Finds an effect that happened, by its key. */
   readonly findEffect: (key: string) => EffectEntry | undefined;
-  /** Lets time pass, on whatever clock the engine has. */
+  /** Waits on the engine's clock. */
   readonly sleep: (delayMs: number) => Promise<void>;
   readonly now: () => number;
 }
 
-/** How often a paused run is resumed before it is given up. */
+/** A paused run is resumed at most this many times. */
 const resumesMost = 500;
 
 /**
- * Brings a run to its end and returns it. A run of this id that exists is resumed.
+ * Drives a run to its end and returns its result. If a run with this id exists, it is resumed.
  * @throws INTERNAL the run does not end
  */
 export async function driveRun(options: DriveOptions): Promise<RunResult> {
@@ -50,7 +53,7 @@ export async function driveRun(options: DriveOptions): Promise<RunResult> {
   throw new CairnError('INTERNAL', { reason: `run ${runId} does not end` });
 }
 
-/** Does for the open waits what can be done; if that is nothing, lets time pass until the next is due. */
+/** Answers the open waits that can be answered. If there are none, waits until the next is due. */
 async function attend(options: DriveOptions, waits: readonly OpenQuestion[]): Promise<void> {
   let attended = 0;
   for (const wait of waits) if (await attendOne(options, wait)) attended += 1;
@@ -73,13 +76,13 @@ async function attendOne({ engine, runId, users, findEffect }: DriveOptions, wai
   try {
     await engine.answer(runId, wait.waitId, answer);
   } catch (error) {
-    // It was answered before the crash, and the run has not taken the answer yet.
+    // The wait was answered before the crash, and the run has not taken the answer yet.
     if (!CairnError.is(error, 'WAIT_CLOSED')) throw error;
   }
   return true;
 }
 
-/** What a person who looks at the receiver would say of an effect in doubt. */
+/** The answer of a person who checks at the receiver whether an effect in doubt happened. */
 export function decideDoubt(findEffect: DriveOptions['findEffect'], wait: OpenQuestion): unknown {
   const { key } = wait.metadata as { readonly key: string };
   const entry = findEffect(key);

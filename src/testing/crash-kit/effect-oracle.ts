@@ -1,29 +1,29 @@
-/** A receiver of effects that stands outside the engine and remembers what happened to it (P2). */
+/** A receiver of effects outside of the engine, which remembers every effect (P2). */
 import { closeSync, existsSync, fsyncSync, openSync, readFileSync, writeSync } from 'node:fs';
 import type { Reconciliation } from '../../graph/contracts/node-contract.ts';
 
 /**
- * What is promised of an effect: `once`, it happens exactly once whatever crashes (it can be reconciled, or an
- * effect in doubt is asked about); `repeatable`, it was declared idempotent and may be sent again.
+ * What is promised about an effect. `once`: it happens exactly once, whatever crashes, because it can be reconciled or a person is asked.
+ * `repeatable`: it was declared idempotent and may be sent again.
  */
 export type EffectPromise = 'once' | 'repeatable';
 
-/** One effect as it arrived. */
+/** One effect that arrived. */
 export interface EffectEntry {
-  /** The idempotency key it came with (X1). */
+  /** The idempotency key that was sent with it (X1). */
   readonly key: string;
-  /** Which activation or step sent it: one place has one key and one key has one place. */
+  /** The activation or step that sent it. Each place has one key, and each key one place. */
   readonly place: string;
   readonly promise: EffectPromise;
-  /** What the effect answered: JSON. */
+  /** The result of the effect, as JSON. */
   readonly output: unknown;
-  /** The sender reports a failure although the effect happened: a person who is asked says `fail`. */
+  /** Whether the sender reports a failure although the effect happened. A person who is asked then answers `fail`. */
   readonly fails?: boolean;
-  /** Of a call that the kit watches: it has begun, and nothing is known of its end. */
+  /** For a watched call: it has begun, and its end is not known. */
   readonly isBegun?: boolean;
 }
 
-/** Thrown where a killed process reaches for the outside. */
+/** Thrown when a killed process tries to reach the outside. */
 export class ProcessKilled extends Error {
   constructor() {
     super('this process was killed');
@@ -31,14 +31,14 @@ export class ProcessKilled extends Error {
   }
 }
 
-/** Remembers effects in the order in which they arrived. */
+/** Remembers effects in the order of their arrival. */
 export interface EffectOracle {
-  /** The effect happens: it is on record, durably where the oracle is a file, when this returns. */
+  /** Lets the effect happen. It is recorded when this returns; an oracle in a file records it durably. */
   apply(entry: EffectEntry): void;
   readonly entries: readonly EffectEntry[];
-  /** The first effect that came with this key. */
+  /** The first effect that arrived with this key. */
   find(key: string): EffectEntry | undefined;
-  /** Answers a node's `reconcile`. */
+  /** The answer for a node's `reconcile`. */
   reconcile(key: string): Reconciliation;
 }
 
@@ -58,7 +58,7 @@ function createOracle(read: () => readonly EffectEntry[], apply: (entry: EffectE
   };
 }
 
-/** An oracle in memory: for engines of this process. */
+/** Makes an oracle in memory, for engines in this process. */
 export function createEffectOracle(): EffectOracle {
   const entries: EffectEntry[] = [];
   return createOracle(
@@ -68,8 +68,8 @@ export function createEffectOracle(): EffectOracle {
 }
 
 /**
- * An oracle in a file, for processes that are killed: one line an effect, appended and synced before `apply` returns.
- * @param path - made if it does not exist
+ * Opens an oracle in a file, for processes that are killed. Each effect is one line, appended and synced before `apply` returns.
+ * @param path - created if it does not exist
  */
 export function openEffectJournal(path: string): EffectOracle {
   const read = (): readonly EffectEntry[] => {

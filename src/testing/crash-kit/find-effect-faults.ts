@@ -1,10 +1,10 @@
-/** What is wrong with the effects that arrived: one twice, one missing, one new, or keys that do not tell them apart (P2). */
+/** Finds faults in the effects that arrived: repeated, missing or unexpected effects, and keys that do not identify them (P2). */
 import type { EffectEntry } from './effect-oracle.ts';
 
 /**
- * The faults in what an oracle saw, one sentence each; none if the promises hold (P2).
- * @param expected - what the same run did when nothing crashed: then nothing may be missing and nothing may be new
- * @param repeatsMost - how often a repeatable effect may arrive under one key
+ * The faults in what an oracle received, one sentence each; empty if the promises hold (P2).
+ * @param expected - the effects of the same run without a crash: none of them may be missing, and there may be no others
+ * @param repeatsMost - how often a repeatable effect may arrive with one key
  */
 export function findEffectFaults(
   entries: readonly EffectEntry[],
@@ -32,7 +32,8 @@ export function findEffectFaults(
 }
 
 /**
- * The faults in which calls of nodes and steps were begun, and which returned. Calls of one place may have several keys, as a step's name may recur.
+ * The faults in the calls of nodes and steps, one sentence each. Calls from one place may have several keys, because the name of a step may
+ * recur.
  * @param expected - as for {@link findEffectFaults}
  */
 export function findCallFaults(

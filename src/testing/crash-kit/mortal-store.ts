@@ -1,15 +1,17 @@
-/** The store as a process under test reaches it: writes are counted, and nothing comes or goes once the process is dead. */
+/**
+ * The store as a process under test sees it: writes are counted, and once the process is dead no call goes through and no reply arrives.
+ */
 import type { Store } from '../../ports/store.ts';
 import { storeMethods, type StoreMethod } from '../faulty-store.ts';
 import { never, type Life } from './process-life.ts';
 import type { WorkUnderWay } from './work-under-way.ts';
 
-/** What a run is made of: the points at which a process is killed. */
+/** Writes that are crash points. */
 const writes: ReadonlySet<StoreMethod> = new Set(['admitRun', 'commit', 'postMessage']);
 
 type Call = (...args: readonly unknown[]) => Promise<unknown>;
 
-/** Wraps a store for one life of a process. @param work - told of each call, which may take real time */
+/** Wraps a store for one process. @param work - told of each call, which may take real time */
 export function mortalStore(store: Store, life: Life, work?: WorkUnderWay): Store {
   const wrap =
     (method: StoreMethod): Call =>
@@ -26,7 +28,7 @@ export function mortalStore(store: Store, life: Life, work?: WorkUnderWay): Stor
     name: store.name,
     capabilities: store.capabilities,
     ...Object.fromEntries(storeMethods.map((method) => [method, wrap(method)])),
-    // Every trial has a store of its own: one identity for all lets their idempotency keys be compared.
+    // Every trial has a store of its own. All return the same identity, so that idempotency keys can be compared between trials.
     readIdentity: () => (life.isDead ? never() : Promise.resolve('crash kit')),
     ...(store.watch && {
       watch: (tenant: string, wake: () => void) => store.watch?.(tenant, () => void (life.isDead || wake())),

@@ -1,17 +1,20 @@
-/** One life of a process under test: what a graph's functions see of it, and its end. */
+/** One process under test: what a graph's functions see of it, and how it is killed. */
 import { ProcessKilled, type EffectEntry, type EffectOracle } from './effect-oracle.ts';
 
-/** A graph under test is built anew for each process, and reaches the outside through it: so a killed process does nothing more. */
+/**
+ * The process that a graph runs in. The graph is built again for each process and reaches the outside only through this object, so that a
+ * killed process has no effects.
+ */
 export interface CrashProcess {
-  /** A receiver of effects. A killed process cannot reach it any more: `apply` throws then. */
+  /** Receives effects. In a killed process `apply` throws. */
   readonly oracle: EffectOracle;
-  /** Work that takes time on the process's clock; never resolves in a killed process. */
+  /** Waits on the process's clock. Never resolves in a killed process. */
   readonly sleep: (delayMs: number) => Promise<void>;
 }
 
 /**
  * Where a process is killed: before or after its n-th write to the store, its n-th effect on the oracle, or its n-th call of a node or step
- * of class `write` or `external`, counted from 1. After a call means: it has returned, and nobody knows.
+ * of class `write` or `external`, counted from 1. After a call means that it has returned but its result is not recorded.
  */
 export interface CrashPoint {
   readonly kind: 'write' | 'effect' | 'call';
@@ -21,11 +24,11 @@ export interface CrashPoint {
 
 const kinds: readonly CrashPoint['kind'][] = ['write', 'effect', 'call'];
 
-/** Counts the moments at which a process can be killed, and kills it at one of them. */
+/** Counts the crash points that a process passes, and kills it at one of them. */
 export class Life {
   isDead = false;
   readonly counts: Record<CrashPoint['kind'], number> = { write: 0, effect: 0, call: 0 };
-  /** Numbers of calls whose effects went to the oracle: those have points of their own. */
+  /** Numbers of calls whose effects were reported to the oracle; those effects are crash points of their own. */
   readonly callsToOracle: Set<number> = new Set();
   /** Resolves when the process is killed. */
   readonly death: Promise<void>;
@@ -33,7 +36,7 @@ export class Life {
   readonly #point: CrashPoint | undefined;
   readonly #kill: () => void;
 
-  /** @param kill - what ends the process, besides this object's own silence; a real kill does not return */
+  /** @param kill - ends the process in addition to silencing this object; a real kill does not return */
   constructor(point?: CrashPoint, kill: () => void = () => {}) {
     this.#point = point;
     this.#kill = kill;
@@ -42,7 +45,10 @@ export class Life {
     });
   }
 
-  /** Counts a moment and says whether its point is to be killed after it; before it, the process is killed at once. */
+  /**
+   * Counts a crash point. If the process must die before it, it is killed now. @returns whether to go on, and whether to kill the process
+   * afterwards
+   */
   enter(kind: CrashPoint['kind']): 'go' | 'dead' | 'die after' {
     this.counts[kind] += 1;
     const { kind: fatal, number, when } = this.#point ?? {};
@@ -59,7 +65,7 @@ export class Life {
     this.#resolveDeath();
   }
 
-  /** Every point that this life has passed. */
+  /** Every point that this process has passed. */
   get points(): readonly CrashPoint[] {
     return kinds.flatMap((kind) =>
       Array.from({ length: this.counts[kind] }, (_, index) => index + 1)
@@ -69,7 +75,7 @@ export class Life {
   }
 }
 
-/** The oracle as a process reaches it: not at all once it is dead, and with a point to be killed at on either side of each effect. */
+/** The oracle as a process sees it: unreachable once the process is dead, with a crash point before and after each effect. */
 export function mortalOracle(oracle: EffectOracle, life: Life): EffectOracle {
   const refuse = (): never => {
     throw new ProcessKilled();
@@ -92,7 +98,7 @@ export function mortalOracle(oracle: EffectOracle, life: Life): EffectOracle {
   };
 }
 
-/** Never resolves: what a killed process waits for. */
+/** A promise that never resolves; what a killed process waits for. */
 export function never<Value>(): Promise<Value> {
   return new Promise<Value>(() => {});
 }

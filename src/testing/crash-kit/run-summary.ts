@@ -1,4 +1,6 @@
-/** What is compared of two runs: their end, their state and their committed changes; not times, and not the order of parallel work (P1). */
+/**
+ * What is compared of two runs: their end, final state and committed changes. Times and the order of parallel work are not compared (P1).
+ */
 import type { RunResult } from '../../engine/api.ts';
 import type { ChangePart } from '../../history/stored/change.ts';
 import { decodeCheckpoint, rootChecksum } from '../../history/stored/checkpoint.ts';
@@ -7,17 +9,20 @@ import type { CrashCase } from './crash-case.ts';
 
 export interface RunSummary {
   readonly status: string;
-  /** The final state as text, keys and channel lists sorted. */
+  /** The final state as text, with keys and the lists of channels sorted. */
   readonly state: string;
-  /** What it left outside, if anybody looked. */
+  /** What `inspect` returned, if it was given. */
   readonly outside?: string;
-  /** What settled and which steps were recorded, sorted. */
+  /** Settled visits and recorded steps, sorted. */
   readonly changes: readonly string[];
-  /** Why it failed, if it did: for whoever reads of it, and not compared. */
+  /** Why the run failed, if it did. Only for the report; not compared. */
   readonly error?: string;
 }
 
-/** Reads a whole run back from its store, verifying every checksum, and sums it up. @param looks - what is left out of the state, and what is added to it from outside */
+/**
+ * Reads a whole run from its store, verifies every checksum, and summarizes it. @param looks - what to leave out of the state, and what to
+ * add from outside
+ */
 export async function summariseRun(
   store: Store,
   tenant: string,
@@ -48,12 +53,15 @@ export async function summariseRun(
   };
 }
 
-/** The checksums of a run's checkpoints, by seq: what is committed stays as it was. */
+/** Checksums of a run's checkpoints by seq, for checking that committed checkpoints do not change. */
 export function checksumsOf(rows: readonly CheckpointRow[]): readonly string[] {
   return rows.map(({ seq, checksum }) => `${seq} ${Buffer.from(checksum).toString('hex')}`);
 }
 
-/** A step's line says no visit, as a wait is closed without one; an answer and a signal that came early read alike. */
+/**
+ * The line for one part of a change. Lines of steps have no visit, because a wait is closed without one. Answers and early signals give the
+ * same line.
+ */
 function lineOf({ kind, node = [], visit = 1, status = 'completed', step }: ChangePart): string | undefined {
   const place = node.join('/');
   if (kind === 'settle' || kind === 'replay') return `${place}#${visit} ${status}`;
@@ -61,7 +69,7 @@ function lineOf({ kind, node = [], visit = 1, status = 'completed', step }: Chan
   return undefined;
 }
 
-/** The final state as text, keys and channel lists sorted. @param varies - dotted paths of what is left out */
+/** The final state as text, with keys and the lists of channels sorted. @param varies - dotted paths to leave out */
 export function stateText({ state, failed, skipped }: RunResult, varies: readonly string[] = []): string {
   const partitions = ['input', 'scratch', 'artifacts', 'diagnostics', 'outputs'] as const;
   const pattern = patternOf(varies);
@@ -73,20 +81,20 @@ export function stateText({ state, failed, skipped }: RunResult, varies: readonl
 }
 
 interface TextPlace {
-  /** Lists are sorted. */
+  /** Whether lists are sorted. */
   readonly isSorted: boolean;
   readonly path: string;
   readonly varies: RegExp | undefined;
 }
 
-/** A `*` stands for one name or several. */
+/** Converts paths to a pattern. A `*` stands for one or more names. */
 function patternOf(paths: readonly string[]): RegExp | undefined {
   if (paths.length === 0) return undefined;
   const texts = paths.map((path) => path.replaceAll(/[\\^$.+?()[\]{}|]/gu, '\\$&').replaceAll('*', '.+'));
   return new RegExp(`^(?:${texts.join('|')})$`, 'u');
 }
 
-/** As an HTTP header has it: every answer of a server says when it was sent. */
+/** Matches dates in HTTP headers, which every server response contains. */
 const httpDate = /^(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d [A-Z][a-z][a-z] \d{4} \d\d:\d\d:\d\d GMT$/u;
 
 function canonicalText(value: unknown, place: TextPlace): string {
@@ -108,7 +116,7 @@ function canonicalText(value: unknown, place: TextPlace): string {
 
 type Keyed = Readonly<Record<string, unknown>>;
 
-/** How two summaries differ, one sentence each. */
+/** The differences between two summaries, one sentence each. */
 export function compareSummaries(expected: RunSummary, found: RunSummary): readonly string[] {
   const faults: string[] = [];
   if (found.status !== expected.status)

@@ -1,4 +1,4 @@
-/** Puts the kit between the engine and the functions of a graph: what may have an effect is a point to be killed at, and is remembered. */
+/** Wraps the functions of a graph: calls that may have an effect become crash points and are remembered. */
 import type { Graph, GraphNode } from '../../graph/graph.ts';
 import {
   NodeFailure,
@@ -12,13 +12,13 @@ import { ProcessKilled, type EffectEntry, type EffectOracle } from './effect-ora
 import { never, type Life } from './process-life.ts';
 import type { WorkUnderWay } from './work-under-way.ts';
 
-/** What the functions of one life of a process are watched with. */
+/** What a process's functions are watched with. */
 export interface GraphWatch {
   readonly life: Life;
   readonly work: WorkUnderWay;
   /** Effects that the functions report themselves. */
   readonly oracle: EffectOracle;
-  /** Where the kit keeps which calls returned, and what. */
+  /** Where calls are recorded, with what they returned. */
   readonly calls: EffectOracle;
 }
 
@@ -30,7 +30,7 @@ interface WatchedCall {
   readonly isRepeatable: boolean;
 }
 
-/** The same graph, with each of its functions watched; child graphs too. */
+/** The same graph with all functions wrapped, those of child graphs included. */
 export function watchGraph(graph: Graph, watch: GraphWatch): Graph {
   return new GraphWatcher(watch).graph(graph);
 }
@@ -67,7 +67,7 @@ class GraphWatcher {
     };
   }
 
-  /** A context whose calls tell that their function waits, and whose steps and child graphs are watched. */
+  /** A context that notes when the function waits, and wraps its steps and child graphs. */
   #context(ctx: NodeContext, place: string): NodeContext {
     const { work } = this.#watch;
     const step: NodeContext['step'] = (name, options, fn) => {
@@ -102,7 +102,7 @@ class GraphWatcher {
     });
   }
 
-  /** A child run's handle whose calls tell that their function waits. */
+  /** A child run's handle that notes when the function waits. */
   #handle(child: ChildHandle): ChildHandle {
     const { work } = this.#watch;
     return {
@@ -150,7 +150,7 @@ class GraphWatcher {
     }
   }
 
-  /** Of a call whose effect went to the oracle, the oracle knows. */
+  /** Records the end of a call. If its effect was reported to the oracle, the oracle has it already. */
   #remember(call: WatchedCall, number: number, end: { output: unknown; fails?: boolean }): void {
     const { life, oracle, calls } = this.#watch;
     if (oracle.find(call.key) !== undefined) life.callsToOracle.add(number);

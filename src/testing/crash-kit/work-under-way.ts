@@ -1,29 +1,31 @@
-/** Functions at work: while one of them waits for something real, such as a command or an answer over the network, virtual time stands still. */
+/**
+ * Keeps track of running functions. While one waits for something real, such as a command or a network response, virtual time stands still.
+ */
 import { AsyncLocalStorage } from 'node:async_hooks';
 
-/** How long, in real ms, time stands still for work that shows no end. */
+/** The longest time, in real ms, that virtual time stands still for work that does not end. */
 const realWorkMsMost = 60_000;
-/** How long, in real ms, a function is waited for that waits for nothing one can see, such as a module that is being loaded. */
+/** The longest time, in real ms, to wait for a function whose work is not visible in the event loop, such as loading a module. */
 const unseenWorkMsMost = 1_000;
 
-/** One call of a node's or a step's function, or of the store. */
+/** One running call of a node's or step's function, or of the store. */
 class Attempt {
-  /** Calls of it that wait for the engine, or for virtual time. */
+  /** Number of its calls that wait for the engine or for virtual time. */
   waits = 0;
   isOver = false;
-  /** Real ms when it began, or went on. */
+  /** Real time in ms when it began or last continued. */
   since: number = performance.now();
 }
 
-/** Knows which functions are at work, and whether they wait for something outside virtual time. */
+/** Knows which functions are running, and whether they wait for something outside of virtual time. */
 export class WorkUnderWay {
   readonly #attempts = new Set<Attempt>();
   readonly #current = new AsyncLocalStorage<Attempt>();
-  /** Resources of the event loop, by kind, that were there before anything ran. */
+  /** Resources of the event loop, by kind, that existed at the start. */
   readonly #before: ReadonlyMap<string, number> = countResources();
   #busySince: number | undefined;
 
-  /** Calls a function; until it has ended it is at work. Returns a promise only if the function does. */
+  /** Calls a function and counts it as running until it has ended. Returns a promise only if the function does. */
   attempt<Value>(work: () => Value): Value {
     const attempt = new Attempt();
     this.#attempts.add(attempt);
@@ -43,7 +45,7 @@ export class WorkUnderWay {
     return value;
   }
 
-  /** Marks the function that calls as waiting for the engine, or for virtual time, until the promise has settled. */
+  /** Marks the calling function as waiting for the engine or for virtual time until the promise has settled. */
   async wait<Value>(begin: () => Promise<Value>): Promise<Value> {
     const attempt = this.#current.getStore();
     if (attempt !== undefined) this.#change(attempt, 1);
@@ -55,8 +57,8 @@ export class WorkUnderWay {
   }
 
   /**
-   * Whether time has to stand still: a function is at work, and the event loop has something to wait for that was not there before, or the
-   * function has only just begun. One that waits for its own timeout is not waited for longer.
+   * Whether virtual time must stand still. It must if a function is running, and either the event loop has something new to wait for or the
+   * function has only just begun. A function that only waits for its own timeout does not count.
    */
   isBusy(): boolean {
     if (this.#attempts.size === 0) return false;
@@ -69,7 +71,7 @@ export class WorkUnderWay {
     return now - this.#busySince < realWorkMsMost;
   }
 
-  /** Resolves when nothing real is under way: a killed process's commands have ended. */
+  /** Resolves when no real work is in progress, so that commands of a killed process have ended. */
   async atRest(): Promise<void> {
     while (this.isBusy()) await new Promise((resolve) => void setTimeout(resolve, 1));
   }
@@ -91,7 +93,7 @@ function countResources(): Map<string, number> {
   return counts;
 }
 
-/** Turns of the event loop are what virtual time itself goes on by. */
+/** Whether there are new resources. Immediates do not count, because virtual time uses them itself. */
 function hasNewResources(before: ReadonlyMap<string, number>): boolean {
   return [...countResources()].some(([kind, count]) => kind !== 'Immediate' && count > (before.get(kind) ?? 0));
 }

@@ -1,4 +1,4 @@
-/** A node's context without an engine: for testing the code behind one node. */
+/** A node's context without an engine, for testing the code of one node. */
 import { createHash } from 'node:crypto';
 import { CairnError } from '../../errors.ts';
 import type { Amounts } from '../../graph/amounts.ts';
@@ -17,13 +17,13 @@ import type { BlobAccess, FileAccess } from '../../graph/contracts/context-acces
 
 export interface FakeContextOptions extends Partial<Omit<NodeContext, 'state' | 'secrets' | 'models'>> {
   readonly state?: Partial<StateView>;
-  /** Values by name. */
+  /** Values of secrets by name. */
   readonly secrets?: Readonly<Record<string, string>>;
-  /** What answers calls of models. Without it they fail with MODEL_UNKNOWN. */
+  /** Answers model calls. Without it they fail with MODEL_UNKNOWN. */
   readonly models?: Models;
-  /** Answers by question name, in order of asking; a question without one is never answered. */
+  /** Answers by the name of the question, in the order of asking. A question without an answer stays open. */
   readonly answers?: Readonly<Record<string, readonly unknown[]>>;
-  /** How a child run ends. Default: completed, with an empty state. */
+  /** Determines how a child run ends. Default: completed, with an empty state. */
   readonly runChild?: (graph: object, input: unknown, name: string | undefined) => ChildResult | Promise<ChildResult>;
 }
 
@@ -37,23 +37,23 @@ export interface FakeRecord {
   readonly steps: readonly FakeStep[];
   readonly questions: readonly Question[];
   readonly events: readonly unknown[];
-  /** What it said that it has cost, call by call. */
+  /** The costs that it reported, one entry for each call. */
   readonly spendings: readonly Amounts[];
-  /** What it said that the attempt fails with. */
+  /** The errors passed to `fail`. */
   readonly failures: readonly unknown[];
   readonly children: readonly {
     readonly name: string | undefined;
     readonly input: unknown;
     readonly entry?: string | undefined;
   }[];
-  /** What was done through the handles of child runs. */
+  /** What was done through handles of child runs. */
   readonly childCalls: readonly FakeChildCall[];
 }
 
 export interface FakeChildCall {
   readonly child: string;
   readonly call: 'signal' | 'cancel';
-  /** The name of a signal, or the reason of a cancel. */
+  /** Name of the signal, or reason of the cancel. */
   readonly name: string | undefined;
   readonly value?: unknown;
 }
@@ -62,14 +62,14 @@ export interface FakeContext extends NodeContext {
   readonly record: FakeRecord;
 }
 
-/** An empty state with the parts given. */
+/** A state with the given parts; all else is empty. */
 export function createStateView(parts: Partial<StateView> = {}): StateView {
   return { input: undefined, scratch: {}, artifacts: {}, diagnostics: {}, outputs: {}, failures: {}, ...parts };
 }
 
 /**
- * Makes a context whose steps run at once, whose questions take the answers given, and whose record tells what was called. Parts can be
- * replaced one by one.
+ * Makes a context. Its steps run at once, its questions get the given answers, and its record shows what was called. Each part can be
+ * overridden.
  */
 export function createFakeContext(options: FakeContextOptions = {}): FakeContext {
   const { state, secrets = {}, answers = {}, runChild, models, ...overrides } = options;
@@ -102,7 +102,7 @@ export function createFakeContext(options: FakeContextOptions = {}): FakeContext
       steps.push({ name, options: stepOptions });
       return fn({ idempotencyKey: `key-1/${name}`, attempt: 1, signal, spend });
     },
-    // An answer that a test gives is one to its question.
+    // The given answers are taken as they are, without checking their type.
     ask: ((question: Question) => {
       questions.push(question);
       const name = question.name ?? 'question';
@@ -144,7 +144,7 @@ export function createFakeContext(options: FakeContextOptions = {}): FakeContext
 
 const completed: ChildResult = { status: 'completed', state: createStateView() };
 
-/** A child run that ends when its result is asked for. */
+/** A handle of a child run that ends when its result is requested. */
 function fakeHandle(child: string, calls: FakeChildCall[], end: () => Promise<ChildResult>): ChildHandle {
   let ended: Promise<ChildResult> | undefined;
   const result = (): Promise<ChildResult> => (ended ??= end());
@@ -177,7 +177,7 @@ function fakeBlobs(): BlobAccess {
   };
 }
 
-/** Like a wait that the engine leaves open: the function stays where it stands. */
+/** Like an open wait in the engine: the function stops here. */
 function leave<T>(): Promise<T> {
   return new Promise<T>(() => undefined);
 }

@@ -1,4 +1,4 @@
-/** The node suite: what every node type must hold to, whoever wrote it. Runner-free: it takes the runner's `test`. */
+/** The node suite: what every node type must satisfy, whoever wrote it. It works with any test runner. */
 import assert from 'node:assert/strict';
 import { compileGraph } from '../../graph/compile/compile-graph.ts';
 import { END, START, type Graph, type NodeDefinition } from '../../graph/graph.ts';
@@ -8,15 +8,15 @@ import { deepFreeze } from '../../state/values/freeze.ts';
 import { createFakeContext, createStateView, type FakeContext, type FakeContextOptions } from './fake-context.ts';
 
 export interface NodeSuiteOptions {
-  /** The runner's: `test` of Vitest, node:test, Jest … */
+  /** The `test` function of your test runner: Vitest, node:test, Jest … */
   readonly test: (title: string, run: () => Promise<void>) => void;
-  /** Names the node type in titles. */
+  /** Name of the node type in test titles. */
   readonly name: string;
-  /** Makes the node, anew for each call. */
+  /** Makes the node, a new one for each call. */
   readonly draft: () => Omit<NodeDefinition, 'id'>;
-  /** What the node needs in order to complete. Called for each run. */
+  /** Makes the context that the node needs to complete. Called for each run. */
   readonly context?: () => FakeContextOptions | Promise<FakeContextOptions>;
-  /** The same node, set up so that it never ends by itself; leave it out for nodes that await nothing. */
+  /** Makes a version of the node that never ends by itself. Leave it out for nodes that await nothing. */
   readonly endless?: () => Omit<NodeDefinition, 'id'>;
 }
 

@@ -1,4 +1,4 @@
-/** Runs come to be: once, whole, and only where their parent checkpoint is. */
+/** Tests of admission: a run is created once, completely, and only if its parent checkpoint exists. */
 
 import assert from 'node:assert/strict';
 import {
@@ -113,7 +113,7 @@ export const admissionTests: SuitePart = {
         'CHECKPOINT_NOT_FOUND',
       );
       assert.equal(await store.readRun(keyOf('fork')), undefined);
-      // A fork of a fork names the run that holds the checkpoint, not one that inherits it.
+      // A fork of a fork must name the run that holds the checkpoint, not one that inherits it.
       await store.admitRun(admission('fork', { parent: { runId: 'run', seq: 0 } }));
       await expectCode(
         store.admitRun(admission('twig', { parent: { runId: 'fork', seq: 0 } })),

@@ -1,4 +1,4 @@
-/** One worker at a time advances a run. */
+/** Tests of claims: one worker at a time advances a run. */
 
 import assert from 'node:assert/strict';
 import {

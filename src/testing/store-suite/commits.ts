@@ -1,4 +1,4 @@
-/** A commit is whole or nothing, and is accepted or refused alone. */
+/** Tests of commits: a commit is written completely or not at all, and is refused by itself. */
 
 import assert from 'node:assert/strict';
 import type { Durability } from '../../ports/store.ts';

@@ -1,4 +1,4 @@
-/** Rows for the suite's tests, and what they say of replies. */
+/** Example rows for the suite's tests, and assertions about replies. */
 
 import assert from 'node:assert/strict';
 import { CairnError, type ErrorCode } from '../../errors.ts';
@@ -21,7 +21,7 @@ export const keyOf = (runId: string): RunKey => ({ tenant, runId });
 
 export const bytesOf = (text: string): Uint8Array => new TextEncoder().encode(text);
 
-/** 32 bytes that differ with the text. */
+/** 32 bytes that depend on the text. */
 export function checksumOf(text: string): Uint8Array {
   const checksum = new Uint8Array(32);
   let hash = 2_166_136_261;
@@ -95,7 +95,7 @@ export function commitOf(claim: Claim, seq: number, fields: Partial<Commit> = {}
   return { claim, checkpoint: checkpoint(seq), durability: 'process', ...fields };
 }
 
-/** Commits `from` to `to`, all under way at once. */
+/** Commits the seqs `from` to `to`, all at the same time. */
 export async function commitMany(store: Store, claim: Claim, from: number, to: number): Promise<void> {
   const seqs = Array.from({ length: to - from + 1 }, (_, index) => from + index);
   await Promise.all(seqs.map((seq) => store.commit(commitOf(claim, seq))));
@@ -125,14 +125,14 @@ export async function requireRun(
   return run;
 }
 
-/** A store's clock may go on while it works, by less than half a lease. */
+/** Asserts a remaining lease. A store's clock may advance during the test, by less than half a lease. */
 export function assertRemaining(remainingMs: unknown, atMostMs: number): void {
   assert.equal(typeof remainingMs, 'number');
   const rest = remainingMs as number;
   assert.ok(rest <= atMostMs && rest > atMostMs - leaseMs / 2, `${rest} ms are left, of ${atMostMs}`);
 }
 
-/** Who holds a run, for how long: as {@link assertRemaining} has it. */
+/** Asserts who holds a run and for how long, with the tolerance of {@link assertRemaining}. */
 export function assertHeld(claim: RunRow['claim'], workerId: string, atMostMs: number): void {
   assert.equal(claim?.workerId, workerId);
   assertRemaining(claim.remainingMs, atMostMs);

@@ -1,4 +1,4 @@
-/** Checkpoints and snapshots are read by seq. */
+/** Tests of reading checkpoints and snapshots by seq. */
 
 import assert from 'node:assert/strict';
 import { admission, checkpoint, commitMany, expectCode, keyOf, snapshot, startRun } from './examples.ts';

@@ -1,4 +1,4 @@
-/** The data has a name of its own. */
+/** Tests of the identity of a store's data. */
 
 import assert from 'node:assert/strict';
 import type { SuitePart } from './suite.ts';

@@ -1,4 +1,4 @@
-/** Nothing handed in or out is shared with the store. */
+/** Tests that nothing passed in or returned is shared with the store. */
 
 import assert from 'node:assert/strict';
 import {

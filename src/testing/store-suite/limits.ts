@@ -1,4 +1,4 @@
-/** Ids and amounts that are odd but allowed. */
+/** Tests of unusual ids and sizes that are allowed. */
 
 import assert from 'node:assert/strict';
 import {

@@ -1,4 +1,4 @@
-/** What was done may be asked for again, by a caller that never heard of it. */
+/** Tests of repeated calls, by callers that did not get the first reply. */
 
 import assert from 'node:assert/strict';
 import {

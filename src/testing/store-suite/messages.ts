@@ -1,4 +1,4 @@
-/** Answers, signals and cancel requests: rows of their own, the first of which wins. */
+/** Tests of messages (answers, signals, cancel requests): each is a row, and the first of a name wins. */
 
 import assert from 'node:assert/strict';
 import type { MessageReply, Store } from '../../ports/store.ts';

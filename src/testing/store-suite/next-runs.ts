@@ -1,4 +1,4 @@
-/** Which runs a worker is given, in which order, and to whom alone. */
+/** Tests of `claimNext`: which runs a worker gets, in which order, and that no other gets them. */
 
 import assert from 'node:assert/strict';
 import type { Admission, NextRequest, Store } from '../../ports/store.ts';
@@ -20,7 +20,7 @@ import type { SuitePart } from './suite.ts';
 
 const now = 5000;
 
-/** Claims, and says which. */
+/** Claims runs and returns their ids. */
 async function claimNext(store: Store, request: Partial<NextRequest> = {}): Promise<readonly string[]> {
   const granted = await store.claimNext({ tenant, workerId: 'two', leaseMs, at: now, limit: 100, ...request });
   for (const { claim, run } of granted) {
@@ -30,7 +30,7 @@ async function claimNext(store: Store, request: Partial<NextRequest> = {}): Prom
   return granted.map(({ run }) => run.runId);
 }
 
-/** Admits unclaimed runs by id, each with what sets it apart. */
+/** Admits runs without claiming them, each with fields of its own. */
 async function admitAll(store: Store, runs: Readonly<Record<string, Partial<Admission>>>): Promise<void> {
   for (const [runId, fields] of Object.entries(runs)) await store.admitRun(admission(runId, fields));
 }
@@ -154,7 +154,7 @@ export const nextRunsTests: SuitePart = {
       const stop = store.watch(tenant, () => woken.push('one'));
       store.watch(tenant, () => woken.push('two'));
       store.watch('other', () => woken.push('other'));
-      /** A wake comes after the call that causes it, within a few calls more. */
+      /** A wake may come up to a few calls after the one that causes it. */
       const isWoken = async (cause: () => Promise<unknown>): Promise<readonly string[]> => {
         woken.length = 0;
         await cause();

@@ -1,4 +1,4 @@
-/** Listings: newest first, filtered, in pages that neither repeat nor leave out. */
+/** Tests of listings: newest first, filtered, in pages that neither repeat rows nor leave any out. */
 
 import assert from 'node:assert/strict';
 import type { RunQuery, Store } from '../../ports/store.ts';

@@ -1,4 +1,4 @@
-/** Pruning removes all it names or nothing, and never what a fork or a tag needs. */
+/** Tests of pruning: it removes all rows that it names or none, and never one that a fork or tag needs. */
 
 import assert from 'node:assert/strict';
 import type { Claim, Prune, Store } from '../../ports/store.ts';

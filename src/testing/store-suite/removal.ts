@@ -1,4 +1,4 @@
-/** A run is removed with all that belongs to it, unless somebody needs it. */
+/** Tests of removing runs: everything of a run is removed, unless something needs it. */
 
 import assert from 'node:assert/strict';
 import {

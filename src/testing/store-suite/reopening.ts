@@ -1,4 +1,4 @@
-/** What was acknowledged is there for whoever opens the store next, and a closed store says so. */
+/** Tests of reopening: what was acknowledged is there when the store is opened again, and a closed store says so. */
 
 import assert from 'node:assert/strict';
 import {

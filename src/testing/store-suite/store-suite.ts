@@ -1,5 +1,6 @@
 /**
- * The suite that every store passes (S2): a function of a test runner and a factory, so that an adapter kept elsewhere can use it too.
+ * The test suite that every store must pass (S2). It is a function of a test runner and a factory, so adapters in other packages can use it
+ * too.
  *
  * @see docs/spec/stores.md
  */
@@ -50,9 +51,9 @@ const parts: readonly SuitePart[] = [
 ];
 
 /**
- * Registers the tests of the store port. Titles begin with the rule they prove; random parts name their seed when they fail.
+ * Registers the tests of the store port. Each title begins with the rule it proves. Random parts print their seed when they fail.
  *
- * A store that leaves something out says so in `supports`, and is then held to refuse it with STORE_UNSUPPORTED.
+ * A store that lacks a feature says so in `supports`; it must then throw STORE_UNSUPPORTED for it.
  */
 export function storeSuite(options: StoreSuiteOptions): void {
   for (const part of parts) registerPart(part, options);

@@ -1,20 +1,20 @@
-/** What each test of the suite is given. */
+/** The types of the suite, and what each of its tests is given. */
 
 import type { Store } from '../../ports/store.ts';
 
 /** A store made for one test. */
 export interface StoreUnderTest {
-  /** Empty. */
+  /** An empty store. */
   readonly store: Store;
-  /** Lets the store's clock go on by so many ms: leases run out by it. */
+  /** Advances the store's clock by this many milliseconds, so that leases run out. */
   readonly advance: (byMs: number) => void | Promise<void>;
-  /** Opens what `store` holds once more, as another process would. Left out: it cannot be shared. */
+  /** Opens the same data again, as another process would. Absent if the store cannot be shared. */
   readonly reopen?: () => Store | Promise<Store>;
-  /** Called when the test is over, after every store it opened was closed. */
+  /** Called when the test has ended and every store that it opened is closed. */
   readonly dispose?: () => void | Promise<void>;
 }
 
-/** What an adapter may leave out. Default is that it supports everything; for what it does not, the suite asserts STORE_UNSUPPORTED. */
+/** Features that an adapter may lack. Default: it has all. For those it lacks, the suite asserts STORE_UNSUPPORTED. */
 export interface StoreSupport {
   readonly pruning?: boolean;
   readonly removal?: boolean;
@@ -22,19 +22,19 @@ export interface StoreSupport {
 }
 
 export interface StoreSuiteOptions {
-  /** The runner's: registers one test. */
+  /** Registers one test; the `test` function of your test runner. */
   readonly test: (title: string, run: () => Promise<void>) => unknown;
   readonly create: () => StoreUnderTest | Promise<StoreUnderTest>;
   readonly supports?: StoreSupport;
-  /** Of the random parts; each prints its seed when it fails. Default is 1. */
+  /** Seed of the random parts, which print it when they fail. Default 1. */
   readonly seed?: number;
 }
 
-/** What each test is given. */
+/** What each test receives. */
 export interface Fixture {
   readonly store: Store;
   readonly advance: (byMs: number) => Promise<void>;
-  /** The same data through another store; `undefined` if it cannot be shared. Closed when the test is over. */
+  /** Opens the same data in another store; undefined if the store cannot be shared. Closed when the test has ended. */
   readonly reopen: () => Promise<Store | undefined>;
   readonly supports: Required<StoreSupport>;
   readonly seed: number;
@@ -43,9 +43,9 @@ export interface Fixture {
 /** Tests by title. */
 export type SuiteTests = Readonly<Record<string, (fixture: Fixture) => Promise<void>>>;
 
-/** Tests of one concern. */
+/** The tests of one topic. */
 export interface SuitePart {
-  /** What a store may leave out; `unsupported` is then run instead. */
+  /** A feature that a store may lack. If it does, `unsupported` is run in place of `tests`. */
   readonly needs?: keyof StoreSupport;
   readonly unsupported?: SuiteTests;
   readonly tests: SuiteTests;

@@ -1,4 +1,4 @@
-/** Names for checkpoints. */
+/** Tests of tags. */
 
 import assert from 'node:assert/strict';
 import { commitMany, expectCode, keyOf, startRun } from './examples.ts';

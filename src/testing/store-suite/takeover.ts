@@ -1,4 +1,4 @@
-/** A worker that is gone is replaced, and is fenced when it comes back. */
+/** Tests of takeover: a worker that is gone is replaced, and its writes are refused when it comes back. */
 
 import assert from 'node:assert/strict';
 import {

@@ -1,4 +1,4 @@
-/** An id is not enough to reach another tenant's run. */
+/** Tests of tenants: an id is not enough to reach another tenant's run. */
 
 import assert from 'node:assert/strict';
 import {

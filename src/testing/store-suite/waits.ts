@@ -1,4 +1,4 @@
-/** Open waits: what an inbox shows and what falls due. */
+/** Tests of open waits: how they are listed, and what is due. */
 
 import assert from 'node:assert/strict';
 import type { WaitQuery } from '../../ports/store.ts';

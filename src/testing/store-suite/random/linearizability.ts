@@ -1,6 +1,6 @@
 /**
- * Calls of several callers at once must be answered as if they had been made one after another, each at some moment between its call and
- * its reply. A search over the orders finds one or shows that there is none.
+ * Checks linearizability: parallel calls must be answered as if they had been made one after another, each at some moment between its call
+ * and its reply. A search over the possible orders finds one or shows that there is none.
  *
  * @see Wing and Gong, "Testing and Verifying Concurrent Objects" (1993)
  */
@@ -15,7 +15,7 @@ import type { SuitePart } from '../suite.ts';
 interface Made {
   readonly call: RunCall;
   readonly reply: RunReply;
-  /** Moments are counted, not timed. */
+  /** Moments as counted events, not as time. */
   readonly calledAt: number;
   readonly repliedAt: number;
 }
@@ -51,7 +51,7 @@ export const linearizabilityTests: SuitePart = {
   },
 };
 
-/** Whether some order explains all replies and keeps calls that did not overlap as they were. */
+/** Whether some order explains all replies. Calls that did not overlap keep their order. */
 function findOrder(made: readonly Made[]): boolean {
   const seen = new Set<string>();
   const search = (state: RunState, left: readonly Made[]): boolean => {

@@ -1,4 +1,4 @@
-/** Puts a network between the store suite and the store it tests, and asks again for what it lost. */
+/** Puts an unreliable network between the store suite and the store, and repeats the calls that it lost. */
 
 import { CairnError } from '../../../errors.ts';
 import type { Store } from '../../../ports/store.ts';
@@ -9,7 +9,10 @@ import { createVirtualClock, type VirtualClock } from '../../virtual-clock.ts';
 
 export type NetworkFaults = Omit<FaultyStoreOptions, 'clock' | 'seed' | 'isDead'>;
 
-/** Calls whose reply to a repeat is the same: they may lose it. The repeat of another tells that it was done before, as tests of it show. */
+/**
+ * Methods for which a repeated call gets the same reply, so that the reply may be lost. For other methods the reply to a repetition
+ * differs, which other tests cover.
+ */
 const repeatable: ReadonlySet<StoreMethod> = new Set([
   'commit',
   'renewClaim',
@@ -24,16 +27,16 @@ const repeatable: ReadonlySet<StoreMethod> = new Set([
   'listWaits',
 ]);
 
-/** What a network does: latency, calls that overtake each other, lost requests, lost acknowledgements. */
+/** The faults of the network: latency, reordering, lost requests, lost replies. */
 export const networkFaults: NetworkFaults = {
   latencyMs: 20,
   reorder: true,
-  // A commit that is lost takes those behind it along, which is for the caller to mend and not for this wrapper.
+  // A lost commit makes the commits after it fail. The caller has to handle that, not this wrapper.
   failBefore: (method) => (method === 'commit' ? 0 : 0.1),
   loseAck: (method) => (repeatable.has(method) ? 0.1 : 0),
 };
 
-/** The same store behind a network of its own, for the store suite. */
+/** The store behind such a network, for the store suite. */
 export function putNetworkBefore(made: StoreUnderTest, faults: NetworkFaults, seed: number): StoreUnderTest {
   const random = createSeededRandom(seed);
   const clock = createVirtualClock({ seed: random.integer(2 ** 32) });
@@ -45,7 +48,7 @@ export function putNetworkBefore(made: StoreUnderTest, faults: NetworkFaults, se
 
 type Call = (...args: readonly unknown[]) => Promise<unknown>;
 
-/** Lets the network's time pass while anything is under way. */
+/** Advances the network's time while calls are in progress. */
 function askAgain(store: Store, clock: VirtualClock): Store {
   const underWay = new Set<Promise<unknown>>();
   const calls = storeMethods.map((method): [StoreMethod, Call] => {

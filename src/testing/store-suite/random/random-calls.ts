@@ -1,4 +1,4 @@
-/** Random calls on one run, as workers and people would make them, some of them out of date or out of their minds. */
+/** Random calls on one run, as workers and people make them; some are outdated or make no sense. */
 
 import type { Store } from '../../../ports/store.ts';
 import type { SeededRandom } from '../../seeded-random.ts';
@@ -9,7 +9,7 @@ const workers = ['one', 'two', 'three'];
 const waitNames = ['a', 'b', 'c'];
 const texts = ['yes', 'no'];
 
-/** Makes up calls from what one caller has seen. */
+/** Makes random calls from what one caller has seen so far. */
 export class RandomCaller {
   readonly #random: SeededRandom;
   readonly #store: Store;
@@ -60,7 +60,7 @@ export class RandomCaller {
     const random = this.#random;
     if (this.#commits.length > 0 && random.chance(0.2)) return random.pick(this.#commits);
     const seq = random.chance(0.8) ? this.#head + 1 : random.integer(this.#head + 3);
-    // Messages are read just before they are taken, as an owner does.
+    // Messages are read just before they are taken, as the owner of a run does.
     const posted = random.chance(0.5) ? await this.#store.readMessages(keyOf(this.#runId)) : [];
     return {
       kind: 'commit',

@@ -1,4 +1,4 @@
-/** Random calls, one after another against the model, and many at once against what must hold whatever their order. */
+/** Random tests: calls one after another, compared with a model; and parallel calls, checked for what must hold in every order. */
 
 import assert from 'node:assert/strict';
 import type { Claim, Store } from '../../../ports/store.ts';
@@ -73,7 +73,7 @@ export const randomUseTests: SuitePart = {
   },
 };
 
-/** An owner whose lease has run out gives the run back, so that the model need not know of time. */
+/** If an owner's lease has run out, releases the claim, so that the model needs no notion of time. */
 async function settleExpiry(store: Store, runId: string, state: RunState): Promise<RunState> {
   await store.releaseClaim({ tenant, runId, workerId: 'any', token: state.token, leaseMs });
   return { ...state, owner: undefined };
@@ -100,7 +100,7 @@ interface Acknowledged {
   readonly text: string;
 }
 
-/** Claims runs from whoever holds them, pipelines a few commits, and answers the wait; reports what was acknowledged. */
+/** Takes claims over from other workers, sends a few commits at once, and answers the wait. Reports what was acknowledged. */
 async function fight(
   store: Store,
   workerId: string,
@@ -143,7 +143,7 @@ async function commitText(store: Store, claim: Claim, seq: number, by: string): 
   }
 }
 
-/** Exactly what was acknowledged is stored, seqs have no gaps, and tokens only grow along them. */
+/** Checks that exactly the acknowledged commits are stored, seqs have no gaps, and tokens only grow. */
 async function assertHistory(store: Store, runId: string, acknowledged: Acknowledged[], label: string): Promise<void> {
   const rows = (await store.readCheckpoints(keyOf(runId), { from: 1, to: 1e9 })).map(({ seq, body }) => ({
     seq,

@@ -1,4 +1,4 @@
-/** What one run may reply, written as plainly as can be: the model that stores are held against. */
+/** A model of one run: the replies that a store may give, written as simply as possible. */
 
 import { CairnError } from '../../../errors.ts';
 import type { Claim, Message, Store } from '../../../ports/store.ts';
@@ -10,7 +10,7 @@ export type RunCall =
       readonly kind: 'commit';
       readonly token: number;
       readonly seq: number;
-      /** Body and checksum are made of it. */
+      /** Text from which the body and the checksum are made. */
       readonly text: string;
       readonly open: readonly string[];
       readonly close: readonly string[];
@@ -21,7 +21,7 @@ export type RunCall =
   | { readonly kind: 'post'; readonly type: Message['kind']; readonly name: string; readonly text: string }
   | { readonly kind: 'read' };
 
-/** A reply as text, so that replies compare; a token that was granted stands after `granted `. */
+/** A reply as text, so that replies can be compared. A granted token comes after `granted `. */
 export type RunReply = string;
 
 interface ModelMessage {
@@ -34,16 +34,16 @@ interface ModelMessage {
 export interface RunState {
   readonly token: number;
   readonly owner: string | undefined;
-  /** Text of each checkpoint; its place is its seq. */
+  /** Text of each checkpoint, by seq. */
   readonly texts: readonly string[];
   readonly waits: readonly string[];
   readonly messages: readonly ModelMessage[];
 }
 
-/** A run just admitted by `examples.admission`, unclaimed, whose token is not known. */
+/** The state of a run just admitted by `examples.admission`: unclaimed, and its token not known. */
 export const freshRun: RunState = { token: 0, owner: undefined, texts: ['body 0'], waits: [], messages: [] };
 
-/** Makes the call on a store, in the one run that the model is about. */
+/** Makes the call on the store's run. */
 export async function makeCall(store: Store, runId: string, call: RunCall): Promise<RunReply> {
   try {
     return await callStore(store, runId, call);
@@ -93,7 +93,7 @@ async function callStore(store: Store, runId: string, call: RunCall): Promise<Ru
 
 const hasMessages = ({ messages }: RunState): boolean => messages.some(({ isTaken }) => !isTaken);
 
-/** The state after a call that replied so; undefined: a store that keeps the port cannot have replied so. */
+/** The state after a call with this reply; undefined if a correct store cannot give this reply. */
 export function followCall(state: RunState, call: RunCall, reply: RunReply): RunState | undefined {
   const whenReply = (expected: RunReply, next: RunState): RunState | undefined =>
     reply === expected ? next : undefined;
@@ -120,7 +120,7 @@ export function followCall(state: RunState, call: RunCall, reply: RunReply): Run
   }
 }
 
-/** A claim that was given back is no longer the newest. */
+/** Whether a token is valid. A claim that was released is no longer the newest. */
 const isNewest = (state: RunState, token: number): boolean => state.owner !== undefined && state.token === token;
 
 type WhenReply = (expected: RunReply, next: RunState) => RunState | undefined;
@@ -135,7 +135,7 @@ function followCommit(
   if (!isNewest(state, token)) return whenReply('CLAIM_FENCED', state);
   if (seq !== texts.length) return whenReply('COMMIT_CONFLICT', state);
   const taken = new Set(take.map(([name]) => name));
-  // Behind a caller that asks again when an acknowledgement is lost, the claim may be gone by the time of the reply.
+  // If the caller repeats lost calls, the claim may be gone at the time of the reply.
   const landed = whenReply('landed, held false', state) === undefined ? 'landed, held true' : 'landed, held false';
   return whenReply(landed, {
     ...state,
