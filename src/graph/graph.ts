@@ -195,6 +195,8 @@ export interface GraphEdge {
   readonly label: string;
   readonly weight: number;
   readonly always: boolean;
+  /** Whether the edge leads back and so closes a cycle (G4, G11). */
+  readonly leadsBack: boolean;
   /** For a back edge: index of the loop whose head it leads to (G4). */
   readonly backOf: number | undefined;
   /** Index of the outermost loop that this edge leaves. The edge settles when that loop is done. */
@@ -265,7 +267,10 @@ export interface Graph {
   readonly nodes: readonly GraphNode[];
   readonly edges: readonly GraphEdge[];
   readonly nodeIndex: ReadonlyMap<string, number>;
+  /** Empty if the graph holds one token. */
   readonly loops: readonly Loop[];
+  /** Whether no two of its nodes are ever due at once: its runs are planned without loops and joins (G11). */
+  readonly holdsOneToken: boolean;
   readonly reducers: Readonly<Record<string, Reducer>>;
   readonly schemas: GraphSchemas;
   readonly policies: GraphPolicies;

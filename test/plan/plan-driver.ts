@@ -1,5 +1,6 @@
 /** Drives a plan as an engine does: keeps the tree, settles open activations in some order, and may begin again from the tree. */
-import { type SettledFields, Plan, type PlanStep } from '../../src/engine/plan/plan.ts';
+import { createPlan } from '../../src/engine/plan/plan.ts';
+import type { Plan, PlanStep, SettledFields } from '../../src/engine/plan/plan-step.ts';
 import type { Graph, GraphEdge } from '../../src/graph/graph.ts';
 import type { FrameTree, NodeRecord } from '../../src/state/tree.ts';
 
@@ -55,7 +56,7 @@ export function createDriver(graph: Graph, routing: Routing, entry?: string): Dr
   const tree: FrameTree = { ...emptyFrame(), ...(entry === undefined ? {} : { entry }) };
   const open = new Map<number, Open>();
   const cancelled = new Set<number>();
-  let plan = new Plan(graph, tree);
+  let plan = createPlan(graph, tree);
   const idOf = (node: number): string => graph.nodes[node]?.id ?? '';
   const apply = (step: PlanStep): PlanStep => {
     for (const { node, visit, took } of step.start) open.set(node, { visit, took });
@@ -102,7 +103,7 @@ export function createDriver(graph: Graph, routing: Routing, entry?: string): Dr
       };
     },
     reload() {
-      plan = new Plan(graph, structuredClone(tree));
+      plan = createPlan(graph, structuredClone(tree));
       open.clear();
       cancelled.clear();
       return apply(plan.initial());

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { emptyFrame } from '../../../test/plan/plan-driver.ts';
 import { drive, finish, graphOf, idOf, type Joins, type Script } from '../../../test/plan/script.ts';
 import { type GraphEdge, START } from '../../graph/graph.ts';
-import { Plan } from './plan.ts';
+import { createPlan } from './plan.ts';
 
 const run = (
   lines: readonly string[],
@@ -276,7 +276,7 @@ describe('loops', () => {
 describe('the plan at its edges', { timeout: 60_000 }, () => {
   it('E1 an empty frame starts START alone', () => {
     const graph = graphOf(['START > a b']);
-    expect(new Plan(graph, emptyFrame()).initial()).toEqual({
+    expect(createPlan(graph, emptyFrame()).initial()).toEqual({
       start: [{ node: 0, visit: 1, took: undefined }],
       loops: [],
       epoch: undefined,
@@ -289,7 +289,7 @@ describe('the plan at its edges', { timeout: 60_000 }, () => {
     frame.nodes[START] = { status: 'completed', fired: ['a', 'gone'] };
     frame.nodes['ghost'] = { status: 'completed', fired: [] };
     frame.loops = { ghost: { since: 3, round: 2, heads: ['ghost'] } };
-    const plan = new Plan(graphOf(['START > a b']), frame);
+    const plan = createPlan(graphOf(['START > a b']), frame);
     expect(plan.initial().start.map(({ node }) => node)).toEqual([2]);
     expect(plan.skippedNodes()).toEqual(['b']);
   });
@@ -297,7 +297,7 @@ describe('the plan at its edges', { timeout: 60_000 }, () => {
   it('G1 ids such as `__proto__` are only ids', () => {
     const graph = graphOf(['START > __proto__', '__proto__ > constructor', 'constructor > END']);
     const frame = { ...emptyFrame(), nodes: {} };
-    const plan = new Plan(graph, frame);
+    const plan = createPlan(graph, frame);
     expect(plan.initial().start).toEqual([{ node: 0, visit: 1, took: undefined }]);
     const fire = (node: number): readonly GraphEdge[] => graph.nodes[node]?.outgoing ?? [];
     expect(plan.settle(0, fire(0)).start).toEqual([{ node: 2, visit: 1, took: undefined }]);
@@ -307,12 +307,12 @@ describe('the plan at its edges', { timeout: 60_000 }, () => {
   it('G4 a chain of 10,000 loops and a skip down 10,000 nodes need no deep stack', () => {
     const lines = Array.from({ length: 10_000 }, (_, index) => `n${index} > n${index} n${index + 1}`);
     const graph = graphOf(['START > n0', ...lines]);
-    const plan = new Plan(graph, emptyFrame());
+    const plan = createPlan(graph, emptyFrame());
     plan.initial();
     plan.settle(0, []);
     expect(plan.isDone).toBe(true);
     expect(plan.skippedNodes()).toHaveLength(10_001);
-    const run = new Plan(graph, emptyFrame());
+    const run = createPlan(graph, emptyFrame());
     let step = run.initial();
     for (let next = step.start[0]; next !== undefined && next.node < graph.nodes.length - 1; next = step.start[0]) {
       step = run.settle(next.node, graph.nodes[next.node]?.outgoing.filter((edge) => edge.backOf === undefined) ?? []);

@@ -6,7 +6,8 @@ import { randomSeeds, sketchProperty } from '../../../test/plan/smaller-sketch.t
 import { tellFaults } from '../../../test/support/smallest.ts';
 import { compileGraph } from '../../graph/compile/compile-graph.ts';
 import type { Graph } from '../../graph/graph.ts';
-import { Plan, type PlanState } from './plan.ts';
+import { createPlan } from './plan.ts';
+import type { Plan, PlanState } from './plan-step.ts';
 
 /** A random routing: the later the visit, the fewer edges fire, so that loops end. */
 function randomRoute(sketch: Sketch, seed: number): Route {
@@ -74,7 +75,7 @@ function portrait(driver: Driver, plan: Plan): unknown {
 
 /** The plan built from the tree is the plan that was kept, and would start exactly what is open. */
 function checkReload(driver: Driver): void {
-  const fresh = new Plan(driver.graph, structuredClone(driver.tree));
+  const fresh = createPlan(driver.graph, structuredClone(driver.tree));
   const step = fresh.initial();
   expect(step.loops).toEqual([]);
   expect(step.epoch).toBeUndefined();

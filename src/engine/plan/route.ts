@@ -30,7 +30,7 @@ export function routeEdges(request: RouteRequest): Route {
   }
   const always = node.outgoing.filter((edge) => edge.always);
   // The failure of a visit beyond `maxVisits` leads nowhere back, or it would bound no loop (G4).
-  const candidates = node.outgoing.filter((edge) => !edge.always && !(isOverBound && edge.backOf !== undefined));
+  const candidates = node.outgoing.filter((edge) => !edge.always && !(isOverBound && edge.leadsBack));
   const isFirst = graph.policies.routing === 'first';
   // What an outcome names is where it leads if it stands; a failure has edges of its own (G8).
   const { goto } = request;

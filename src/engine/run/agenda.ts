@@ -1,5 +1,5 @@
 /** What is to be done for a run: its queues, and the counts that say whether something is under way. Others fill it; only the loop empties it. */
-import type { PlanStart } from '../plan/plan.ts';
+import type { PlanStart } from '../plan/plan-step.ts';
 import type { Activation, FrameRun } from './frame-run.ts';
 
 /** An activation that may start, in order of decision. */

@@ -8,7 +8,8 @@ import { DeltaBuilder } from '../../state/delta.ts';
 import { Frame, type OpenView } from '../../state/frame.ts';
 import { hashParts } from '../../state/values/hash.ts';
 import type { Account, FrameTree, NodeRecord, StepOrder } from '../../state/tree.ts';
-import { Plan } from '../plan/plan.ts';
+import { createPlan } from '../plan/plan.ts';
+import type { Plan } from '../plan/plan-step.ts';
 import type { CallOrder } from './call-order.ts';
 
 interface GraphTables {
@@ -82,7 +83,7 @@ export class FrameRun {
     this.depth = options.depth;
     this.starter = options.starter;
     this.frame = new Frame(options.tree, options.treePath, options.delta, channels, outputNames);
-    this.plan = new Plan(options.graph, options.tree);
+    this.plan = createPlan(options.graph, options.tree);
   }
 
   /** The frame whose node started it. */

@@ -124,6 +124,7 @@ function livePositions(frame: FrameTree, codeHash: string | undefined): LivePosi
         : {}),
     })),
     loops: Object.keys(frame.loops ?? {}),
+    epoch: frame.epoch ?? 0,
     channels: Object.entries(frame.channels).flatMap(([partition, values]) =>
       Object.keys(values).map((key) => `${partition}.${key}`),
     ),

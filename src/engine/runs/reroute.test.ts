@@ -1,6 +1,6 @@
 /** Routing decisions that a fork's patch touches, where edges lead back or to the end (H2, X5). */
 import { describe, expect, test } from 'vitest';
-import { changesOf, createBench, edges, graphOf, node, resumeToRest, runToRest } from '../../../test/engine-kit.ts';
+import { afterCrash, changesOf, createBench, edges, graphOf, node, resumeToRest, runToRest } from '../../../test/engine-kit.ts';
 import { END, type EdgeDefinition } from '../../graph/graph.ts';
 import { outcome } from '../../graph/contracts/node-contract.ts';
 
@@ -78,3 +78,32 @@ describe('H2 a loop is not gone round again once what follows it has begun', () 
     expect(await forkAt('out', [...around, ...rest])).not.toContain('work');
   });
 });
+
+test.each(['all', 'first'] as const)(
+  'H2 a round that a patch opened is on record: after a crash in it nothing of it runs again (routing %s)',
+  async (routing) => {
+    const calls: string[] = [];
+    let visits = 0;
+    const work = node('work', 'external', () => (calls.push('work'), outcome({ scratch: { more: false } })));
+    const check = node('check', 'pure', async () => {
+      calls.push('check');
+      visits += 1;
+      if (visits === 2) await new Promise(() => undefined);
+    });
+    const graph = graphOf(
+      'g',
+      [work, check, node('out', 'pure', () => calls.push('out'))],
+      [...loop, when('check', 'out', 'more', false), ...edges('out >')],
+      { policies: { routing } },
+    );
+    const bench = createBench({ findGraph: async () => graph });
+    const { runId } = await runToRest(bench.engine, graph);
+    const at = (await changesOf(bench.engine, runId)).findIndex((change) => change.includes('settle check'));
+    const fork = await bench.engine.fork({ runId, seq: at }, { set: [{ path: ['scratch', 'more'], value: true }] });
+    await bench.engine.resume(fork.runId, { graph });
+    await expect.poll(() => visits).toBe(2);
+    calls.length = 0;
+    const resumed = await resumeToRest(afterCrash(bench), fork.runId, graph);
+    expect([resumed.status, calls]).toEqual(['completed', ['check']]);
+  },
+);

@@ -1,5 +1,5 @@
 /** Routing decisions that a fork's patch touches are taken again, if none of their targets has started (H2). */
-import { END, type Graph, type GraphEdge, type GraphNode, type Loop } from '../../graph/graph.ts';
+import type { Graph, GraphEdge, GraphNode } from '../../graph/graph.ts';
 import type { TreeWriter } from '../../state/tree-writer.ts';
 import { type FrameRun, rootFrameRun } from '../run/frame-run.ts';
 import { routeEdges } from '../plan/route.ts';
@@ -27,36 +27,11 @@ export function takeRoutesAgain(state: TreeWriter, graph: Graph): void {
 
 function isOpenToChange(frameRun: FrameRun, node: GraphNode): boolean {
   const record = frameRun.recordOf(node);
-  if (
-    record?.fired === undefined ||
-    record.goto !== undefined ||
-    record.status === 'skipped' ||
-    frameRun.plan.stateOf(node.index) !== 'settled'
-  )
-    return false;
+  if (record?.fired === undefined || record.goto !== undefined || record.status === 'skipped') return false;
   if (!node.outgoing.some((edge) => edge.condition !== undefined || edge.choice !== undefined)) return false;
-  return node.outgoing.every(({ to, backOf }) =>
-    backOf === undefined ? isUnstarted(frameRun, to) : !isLeft(frameRun, backOf),
-  );
-}
-
-function isUnstarted(frameRun: FrameRun, index: number): boolean {
-  const state = frameRun.plan.stateOf(index);
-  const target = frameRun.graph.nodes[index] as GraphNode;
-  // END may be reached, but nothing starts there.
-  if (state === 'settled') return target.id === END;
-  return state !== 'open' || frameRun.openRecordOf(target) === undefined;
-}
-
-/**
- * Whether what follows a loop has started, or what follows a loop around it: it cannot go round again. Of an edge that leads back the
- * visit counts that it would start: had that round opened, its source would not be settled any more.
- */
-function isLeft(frameRun: FrameRun, index: number): boolean {
-  const { graph } = frameRun;
-  const exits = graph.edges.filter(({ exitOf }) => exitOf === index);
-  const { parent } = graph.loops[index] as Loop;
-  return !exits.every(({ to }) => isUnstarted(frameRun, to)) || (parent !== undefined && isLeft(frameRun, parent));
+  const hasBegun = (index: number): boolean =>
+    frameRun.openRecordOf(frameRun.graph.nodes[index] as GraphNode) !== undefined;
+  return frameRun.plan.isUndecided(node.index, hasBegun);
 }
 
 /** Undefined: the decision read nothing that was patched, or comes out the same. */

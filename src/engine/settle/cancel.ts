@@ -3,15 +3,20 @@ import { CairnError } from '../../errors.ts';
 import type { GraphNode } from '../../graph/graph.ts';
 import { Activation, type FrameRun } from '../run/frame-run.ts';
 import { stopChildren } from './open-effects.ts';
-import type { PlanStep } from '../plan/plan.ts';
+import type { PlanStep } from '../plan/plan-step.ts';
 import type { RunCore } from '../run/run-core.ts';
 
-/** Queues what a plan says may start, and cancels what it says is needed no more; in a child run that was cancelled, all of it. */
-export function startPlanned(
-  core: RunCore,
-  frameRun: FrameRun,
-  { start, cancel }: Pick<PlanStep, 'start' | 'cancel'>,
-): void {
+/**
+ * Does what a plan says: records rounds that opened, queues what may start, and cancels what is needed no more; in a child run that was
+ * cancelled, all of it.
+ */
+export function startPlanned(core: RunCore, frameRun: FrameRun, { start, loops, epoch, cancel }: PlanStep): void {
+  const { frame } = frameRun;
+  if (epoch !== undefined) frame.setField('epoch', [], epoch, String(epoch));
+  for (const { id, record } of loops) {
+    if (record === undefined) frame.deleteField('loops', [id]);
+    else frame.setField('loops', [id], record, JSON.stringify(record));
+  }
   for (const due of start) core.agenda.queue.push({ frameRun, start: due });
   for (const index of frameRun.isCancelled ? start.map(({ node }) => node) : cancel)
     cancelActivation(core, frameRun, index);

@@ -215,7 +215,7 @@ function finish(core: RunCore, activation: Activation, ending: Ending): void {
   core.loop.requestTurn();
 }
 
-/** Lets the plan say what may start because this activation settled, and records rounds that opened. */
+/** Lets the plan say what may start because this activation settled. */
 export function advancePlan(
   core: RunCore,
   activation: Activation,
@@ -224,11 +224,6 @@ export function advancePlan(
 ): void {
   const { frameRun, node } = activation;
   const step = frameRun.plan.settle(node.index, fired, isSkipped ? { skipped: true } : {});
-  if (step.epoch !== undefined) frameRun.frame.setField('epoch', [], step.epoch, String(step.epoch));
-  for (const loop of step.loops) {
-    if (loop.record === undefined) frameRun.frame.deleteField('loops', [loop.id]);
-    else frameRun.frame.setField('loops', [loop.id], loop.record, JSON.stringify(loop.record));
-  }
   startPlanned(core, frameRun, step);
   if (frameRun.plan.isDone || frameRun.hasFailed) frameRun.onEnd?.();
 }

@@ -1,6 +1,7 @@
 /** Decides whether a run may go on under a changed graph (H3). */
 import { canonicalText } from '../canonical.ts';
 import type { Graph, GraphStructure } from '../graph.ts';
+import { holdsOneToken } from '../shape/one-token.ts';
 import { passedNodes } from '../shape/passed-nodes.ts';
 
 /** Verdicts, from the mildest to the gravest. */
@@ -13,6 +14,8 @@ export interface LivePositions {
   readonly nodes: readonly LiveNode[];
   /** Ids of the loops that are past their first round. */
   readonly loops?: readonly string[];
+  /** How many rounds of loops were opened in it. */
+  readonly epoch?: number;
   /** Paths of channels that hold a value. An added reducer matters only to these. */
   readonly channels?: readonly string[];
   /** `codeHash` of the graph under which the run was last advanced. */
@@ -149,10 +152,30 @@ function compareState(add: Add, stored: GraphStructure, current: GraphStructure,
   if (policies.length > 0) add('compatible', 'policies changed', policies.join(', '));
 }
 
+/**
+ * A graph that holds one token is planned by other means than others (G11). A run may go from one kind to the other while it has been in
+ * one place at a time, and nowhere twice: then the two see the same in it.
+ */
+function comparePlanning(add: Add, stored: GraphStructure, current: GraphStructure, live: LivePositions): void {
+  const isOneToken = holdsOneToken(current);
+  if (holdsOneToken(stored) === isOneToken) return;
+  const { epoch = 0, nodes } = live;
+  const isInOnePlace =
+    nodes.every(({ fired = [] }) => fired.length <= 1) &&
+    nodes.filter(({ isOpen }) => isOpen).length <= 1 &&
+    // What fires always may have fired out of a node that left no record.
+    stored.edges.every(({ always }) => always !== true);
+  if (epoch === 0 && isInOnePlace) return;
+  const where = epoch > 0 ? 'has gone round a loop' : 'is in several places';
+  const what = isOneToken ? 'side by side no more' : 'side by side from now on';
+  add('refused', what, `routing, joins or always edges; the run ${where}`);
+}
+
 function compareData(add: Add, stored: GraphStructure, current: GraphStructure, live: LivePositions): void {
   compareNodes(add, stored, current, live);
   compareEdges(add, stored, current);
   compareState(add, stored, current, live);
+  comparePlanning(add, stored, current, live);
 }
 
 /**
@@ -170,7 +193,7 @@ export function compareStructures(stored: GraphStructure, current: Graph, live: 
   compareData(add, stored, current.structure, live);
   const loops = new Set(current.loops.map((loop) => loop.id));
   for (const id of live.loops ?? []) {
-    if (!loops.has(id)) add('refused', 'loop removed', `${id}; the run is in a later round of it`);
+    if (!current.holdsOneToken && !loops.has(id)) add('refused', 'loop removed', `${id}; the run is in a later round of it`);
   }
   if (live.codeHash !== undefined && live.codeHash !== current.codeHash) {
     add('compatible', 'code changed', 'the text of functions; what they did stays as recorded');

@@ -94,6 +94,7 @@ export function compileGraph(definition: GraphDefinition): Graph {
     edges: Object.freeze(linked.edges),
     nodeIndex: linked.nodeIndex,
     loops: Object.freeze(linked.loops),
+    holdsOneToken: linked.holdsOneToken,
     reducers: Object.freeze({ ...definition.reducers }),
     schemas: Object.freeze({ ...definition.schemas }),
     policies,

@@ -8,7 +8,8 @@ import {
   END,
   START,
 } from '../graph.ts';
-import { findLoops } from './loops.ts';
+import { type Arrow, findLoops, type LoopForest } from './loops.ts';
+import { edgesBack, holdsOneToken } from './one-token.ts';
 
 /** A node with its edges. START is the first and END the second; these two have no definition. */
 export interface LinkedNode {
@@ -29,6 +30,7 @@ export interface LinkedGraph {
   /** For each edge, where it was written; if that is not known, its two ends. */
   readonly edgePlaces: readonly string[];
   readonly isTooDeep: boolean;
+  readonly holdsOneToken: boolean;
 }
 
 /** The place of an edge in messages: `file:line` where it was written, else its two ends. */
@@ -79,6 +81,30 @@ function orderLoops(forest: ReturnType<typeof findLoops>, ids: readonly string[]
   return { loops, place };
 }
 
+/** Where one token is followed, nothing asks for loops. */
+function withoutLoops(nodeCount: number, { length }: readonly Arrow[]): LoopForest {
+  const none = Array.from<undefined>({ length });
+  const loopsOf = Array.from({ length: nodeCount }, (): number[] => []);
+  return { loops: [], loopsOf, backOf: none, exitOf: none, isTooDeep: false };
+}
+
+/** The edges of a node are walked in the order in which routing tries them, so that nothing depends on an order that is not hashed. */
+function leadingBack(
+  nodeCount: number,
+  arrows: readonly Arrow[],
+  definitions: readonly EdgeDefinition[],
+): readonly boolean[] {
+  const weightOf = (edge: number): number => definitions[edge]?.weight ?? 0;
+  const order = [...arrows.keys()].sort((a, b) => weightOf(b) - weightOf(a));
+  const isBack = edgesBack(
+    nodeCount,
+    order.map((edge) => arrows[edge] as Arrow),
+  );
+  const found: boolean[] = [];
+  for (const [index, edge] of order.entries()) found[edge] = isBack[index] === true;
+  return found;
+}
+
 /** Links the nodes and edges of a definition that can be linked. If several nodes have one id, the first is used. */
 export function linkGraph(definition: GraphDefinition): LinkedGraph {
   const nodeIndex = new Map<string, number>([
@@ -94,7 +120,9 @@ export function linkGraph(definition: GraphDefinition): LinkedGraph {
   const ids = [...nodeIndex.keys()];
   const usable = definition.edges.filter((edge) => isLinkable(edge, nodeIndex));
   const arrows = usable.map((edge) => ({ from: nodeIndex.get(edge.from) ?? 0, to: nodeIndex.get(edge.to) ?? 0 }));
-  const forest = findLoops(ids.length, arrows);
+  const isOneToken = holdsOneToken(definition);
+  const forest = isOneToken ? withoutLoops(ids.length, arrows) : findLoops(ids.length, arrows);
+  const leadsBack = isOneToken ? leadingBack(ids.length, arrows, usable) : forest.backOf.map((loop) => loop !== undefined);
   const { loops, place } = orderLoops(forest, ids);
   const placed = (loop: number | undefined): number | undefined => (loop === undefined ? undefined : place[loop]);
   const keys = createKeys(usable, nodeIndex);
@@ -114,6 +142,7 @@ export function linkGraph(definition: GraphDefinition): LinkedGraph {
       label: edge.label ?? edge.to,
       weight: edge.weight ?? 0,
       always,
+      leadsBack: leadsBack[index] ?? false,
       backOf: placed(forest.backOf[index]),
       exitOf: placed(forest.exitOf[index]),
     });
@@ -128,5 +157,6 @@ export function linkGraph(definition: GraphDefinition): LinkedGraph {
     outgoing: outgoing[index]?.sort((a, b) => b.weight - a.weight) ?? [],
     incoming: incoming[index] ?? [],
   }));
-  return { nodes, nodeIndex, edges, loops, edgePlaces: usable.map(edgePlace), isTooDeep: forest.isTooDeep };
+  const { isTooDeep } = forest;
+  return { nodes, nodeIndex, edges, loops, edgePlaces: usable.map(edgePlace), isTooDeep, holdsOneToken: isOneToken };
 }

@@ -3,12 +3,13 @@
  * not wait for waves.
  */
 import { START, type GraphStructure } from '../graph.ts';
-import { findLoops, type Arrow } from './loops.ts';
+import type { Arrow } from './loops.ts';
+import { edgesBack } from './one-token.ts';
 
-/** The wave of each node, counted from 0: the length of the longest path to it, without back edges. O(nodes + edges). */
+/** The wave of each node, counted from 0: the length of the longest path to it, without edges that lead back. O(nodes + edges). */
 export function waveNumbers(nodeCount: number, edges: readonly Arrow[]): readonly number[] {
-  const { backOf } = findLoops(nodeCount, edges);
-  const forward = edges.filter((_, index) => backOf[index] === undefined);
+  const isBack = edgesBack(nodeCount, edges);
+  const forward = edges.filter((_, index) => isBack[index] === false);
   const outgoing = Array.from({ length: nodeCount }, (): number[] => []);
   const pending = Array.from({ length: nodeCount }, () => 0);
   for (const { from, to } of forward) {

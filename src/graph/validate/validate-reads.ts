@@ -62,11 +62,11 @@ function collectReads(report: Report, definition: GraphDefinition, linked: Linke
 
 /** Node indices in topological order, without back edges: each edge leads from an earlier node to a later one. */
 function topologicalOrder(linked: LinkedGraph): readonly number[] {
-  const pending = linked.nodes.map((node) => node.incoming.filter((edge) => edge.backOf === undefined).length);
+  const pending = linked.nodes.map((node) => node.incoming.filter((edge) => !edge.leadsBack).length);
   const order = linked.nodes.flatMap((_, index) => (pending[index] === 0 ? [index] : []));
   for (let next = 0; next < order.length; next += 1) {
     for (const edge of linked.nodes[order[next] as number]?.outgoing ?? []) {
-      if (edge.backOf !== undefined) continue;
+      if (edge.leadsBack) continue;
       pending[edge.to] = (pending[edge.to] as number) - 1;
       if (pending[edge.to] === 0) order.push(edge.to);
     }
@@ -86,12 +86,12 @@ function checkSideBySide(report: Report, linked: LinkedGraph, reads: readonly Re
     for (const [bit, producer] of block.entries()) after[producer] = before[producer] = 1 << bit;
     for (const node of order) {
       for (const edge of linked.nodes[node]?.incoming ?? []) {
-        if (edge.backOf === undefined) after[node] = (after[node] as number) | (after[edge.from] as number);
+        if (!edge.leadsBack) after[node] = (after[node] as number) | (after[edge.from] as number);
       }
     }
     for (const node of order.toReversed()) {
       for (const edge of linked.nodes[node]?.outgoing ?? []) {
-        if (edge.backOf === undefined) before[node] = (before[node] as number) | (before[edge.to] as number);
+        if (!edge.leadsBack) before[node] = (before[node] as number) | (before[edge.to] as number);
       }
     }
     const isOrdered = (read: Read, bit: number): boolean =>
@@ -111,5 +111,6 @@ function warnOf(report: Report, linked: LinkedGraph, { reader, producer, channel
 
 /** Checks the declared reads of every node. */
 export function validateReads(report: Report, definition: GraphDefinition, linked: LinkedGraph): void {
-  checkSideBySide(report, linked, collectReads(report, definition, linked));
+  const reads = collectReads(report, definition, linked);
+  if (!linked.holdsOneToken) checkSideBySide(report, linked, reads);
 }

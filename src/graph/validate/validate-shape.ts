@@ -35,7 +35,7 @@ function checkReach(report: Report, linked: LinkedGraph): void {
 function checkFirstJoin(report: Report, node: LinkedNode): void {
   const join = node.definition?.join;
   if (typeof join !== 'object' || join === null) return;
-  const count = node.incoming.filter((edge) => edge.backOf === undefined).length;
+  const count = node.incoming.filter((edge) => !edge.leadsBack).length;
   if (join.first > count) {
     const message = `join first ${join.first}, but only ${count} edges can settle before it starts`;
     report.error('G3', placeOf(node), message, 'ask for fewer, or add edges; edges that lead back do not count');
@@ -65,7 +65,7 @@ export function validateShape(report: Report, definition: GraphDefinition, linke
     report.error('G4', 'graph', `loops are nested deeper than ${maxLoopDepth}`, 'put the inner loops into a subgraph');
   }
   for (const edge of linked.edges) {
-    if (!edge.always || edge.backOf === undefined) continue;
+    if (!edge.always || !edge.leadsBack) continue;
     const fix = 'remove `always`: it would start round after round for ever';
     report.error('G3', linked.edgePlaces[edge.index] ?? '', 'an always edge that leads back into its loop', fix);
   }

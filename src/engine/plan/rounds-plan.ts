@@ -1,0 +1,405 @@
+/** The plan of any graph: joins wait for their edges, and loops run in rounds (G3, G4). O(edges touched) per settle. */
+import type { Graph, GraphEdge, GraphNode } from '../../graph/graph.ts';
+import type { FrameTree, NodeRecord } from '../../state/tree.ts';
+import { type PlanView, isAfter } from './order.ts';
+import { PlanRounds } from './rounds.ts';
+import type { Plan, PlanStart, PlanState, PlanStep, SettledFields } from './plan-step.ts';
+
+const END_INDEX = 1;
+
+/** Which edges fire: those given, and those that fire however their source settled (G3). */
+function firing(fired: readonly GraphEdge[]): (edge: GraphEdge) => boolean {
+  // A set only where it pays: most nodes fire one edge.
+  const chosen = fired.length > 8 ? new Set(fired) : undefined;
+  return (edge) => edge.always || (chosen === undefined ? fired.includes(edge) : chosen.has(edge));
+}
+
+/** Dead edges and skips live here only: they are computed, never stored (C1). */
+export class RoundsPlan implements Plan {
+  readonly #graph: Graph;
+  readonly #rounds: PlanRounds;
+  /** Where a frame begins that does not begin at START. */
+  readonly #entry: number | undefined;
+  /** Nodes that lie before the entry: nothing can have come to them since. */
+  readonly #isBefore: Uint8Array;
+  readonly #state: PlanState[];
+  readonly #visits: number[];
+  /** Unsettled edges into each node that do not lead back, and how many of the settled ones fired. */
+  readonly #pending: Int32Array;
+  readonly #fired: Int32Array;
+  /** For each edge of this round: undefined while unsettled. */
+  readonly #settled: (boolean | undefined)[];
+  /** The first epoch at which an edge that leads back or leaves loops fired, of the firings still in use; -1: never. */
+  readonly #firedAt: Int32Array;
+  /** The epoch at which a node settled in the current round; -1: it has not. */
+  readonly #settledAt: Int32Array;
+  readonly #took = new Map<number, readonly GraphEdge[]>();
+  readonly #cancelling = new Set<number>();
+  #openCount = 0;
+  /** The epoch that the tree knows. */
+  #knownEpoch: number;
+
+  // What the current step has found so far.
+  #arrived: [GraphEdge, boolean][] = [];
+  #nextArrived = 0;
+  #started: number[] = [];
+  #cancelled: number[] = [];
+
+  /** Rebuilds the counts from a frame's tree. O(nodes + edges). */
+  constructor(graph: Graph, frame: FrameTree) {
+    this.#graph = graph;
+    this.#rounds = new PlanRounds(graph, frame);
+    this.#entry = frame.entry === undefined ? undefined : (graph.nodeIndex.get(frame.entry) ?? 0);
+    this.#isBefore = new Uint8Array(graph.nodes.length);
+    if (this.#entry !== undefined) this.#isBefore[0] = 1;
+    this.#knownEpoch = this.#rounds.epoch;
+    this.#state = graph.nodes.map(() => 'idle');
+    this.#visits = graph.nodes.map(() => 0);
+    this.#pending = new Int32Array(graph.nodes.length);
+    this.#fired = new Int32Array(graph.nodes.length);
+    this.#settled = graph.edges.map(() => undefined);
+    this.#firedAt = new Int32Array(graph.edges.length).fill(-1);
+    this.#settledAt = new Int32Array(graph.nodes.length).fill(-1);
+    for (const edge of graph.edges) this.#unsettle(edge);
+    this.#restore(frame);
+  }
+
+  get isDone(): boolean {
+    return this.#openCount === 0;
+  }
+
+  stateOf(node: number): PlanState {
+    return this.#state[node] ?? 'idle';
+  }
+
+  visitOf(node: number): number {
+    return this.#visits[node] as number;
+  }
+
+  skippedNodes(): readonly string[] {
+    return this.#graph.nodes
+      .filter((node) => node.index !== END_INDEX && this.#state[node.index] === 'skipped')
+      .map((node) => node.id);
+  }
+
+  initial(): PlanStep {
+    this.#started = [];
+    this.#cancelled = [];
+    this.#cancelling.clear();
+    for (const node of this.#graph.nodes) {
+      if (this.#state[node.index] !== 'open') continue;
+      this.#started.push(node.index);
+      if (this.#isUnneeded(node)) this.#cancelled.push(node.index);
+    }
+    return this.#step();
+  }
+
+  settledFields(node: number, fired: readonly GraphEdge[]): SettledFields {
+    const fires = this.#firing(node, fired);
+    const keys = this.#node(node)
+      .outgoing.filter(fires)
+      .map((edge) => edge.key);
+    return { fired: keys, epoch: this.#rounds.epoch, held: this.#held(node, fires) };
+  }
+
+  heldBy(node: number): SettledFields['held'] {
+    return this.#held(node, () => false);
+  }
+
+  settle(node: number, fired: readonly GraphEdge[], options: { readonly skipped?: boolean } = {}): PlanStep {
+    if (this.#state[node] === 'open') this.#openCount -= 1;
+    this.#cancelling.delete(node);
+    this.#close(node, options.skipped === true ? 'skipped' : 'settled', firing(fired));
+    this.#drain();
+    return this.#step();
+  }
+
+  /**
+   * Whether a write by the visit of `writer` that settled at that epoch comes before `node`'s current visit (E5): it happened in an
+   * earlier round of the innermost loop common to both, or it led to that visit over edges that fired and were taken. To its
+   * outside a loop is one node.
+   */
+  isOrdered(writer: { readonly node: string; readonly epoch: number }, node: number): boolean {
+    const index = this.#graph.nodeIndex.get(writer.node);
+    if (index === undefined || index === node) return true;
+    const common = this.#rounds.commonLoop(index, node);
+    if (common !== undefined && this.#rounds.since(common) > writer.epoch) return true;
+    const view: PlanView = {
+      taken: (target) => this.#taken(target),
+      round: (loop) => this.#rounds.roundOf(loop),
+      hasFired: (edge) => this.#settled[edge.index] === true,
+    };
+    return isAfter(this.#graph, view, index, node);
+  }
+
+  isUndecided(node: number, hasBegun: (node: number) => boolean): boolean {
+    const isUnstarted = (to: number): boolean => {
+      const state = this.stateOf(to);
+      // END may be reached, but nothing starts there.
+      return state === 'settled' ? to === END_INDEX : state !== 'open' || !hasBegun(to);
+    };
+    // Whether what follows a loop has started, or what follows a loop around it: it cannot go round again. Of an edge that leads back
+    // the visit counts that it would start: had that round opened, its source would not be settled any more.
+    const isLeft = (loop: number | undefined): boolean =>
+      loop !== undefined &&
+      (this.#graph.edges.some(({ exitOf, to }) => exitOf === loop && !isUnstarted(to)) ||
+        isLeft(this.#rounds.loop(loop).parent));
+    return (
+      this.stateOf(node) === 'settled' &&
+      this.#node(node).outgoing.every(({ to, backOf }) => (backOf === undefined ? isUnstarted(to) : !isLeft(backOf)))
+    );
+  }
+
+  /** What lies before the entry fires nothing, whatever fires `always`. */
+  #firing(node: number, fired: readonly GraphEdge[]): (edge: GraphEdge) => boolean {
+    return this.#isLeftOut(node) ? () => false : firing(fired);
+  }
+
+  /** Whether the frame began behind a node, and no round has led back to it since: it does not run, and no join waits for it. */
+  #isLeftOut(index: number): boolean {
+    return this.#isBefore[index] === 1;
+  }
+
+  #isInFirstRound(index: number): boolean {
+    const loop = this.#node(index).loops.at(-1);
+    return loop === undefined || this.#rounds.since(loop) === 0;
+  }
+
+  #node(index: number): GraphNode {
+    return this.#graph.nodes[index] as GraphNode;
+  }
+
+  /** When an edge that is held last fired; what the node's settled visit fired first does not count if that is decided again. */
+  #held(node: number, fires: (edge: GraphEdge) => boolean): SettledFields['held'] {
+    const held: [string, number][] = [];
+    for (const edge of this.#node(node).outgoing) {
+      // An `always` edge fires in every round, the last one included: nothing of it needs to be kept.
+      if (edge.always || (edge.backOf === undefined && edge.exitOf === undefined)) continue;
+      const before = this.#firedAt[edge.index] as number;
+      const isOwn = this.#settledAt[node] === before;
+      const at = !isOwn && this.#rounds.isInUse(edge, before) ? before : fires(edge) ? this.#rounds.epoch : -1;
+      if (this.#rounds.mustHold(edge, at)) held.push([edge.key, at]);
+    }
+    return held.length === 0 ? undefined : held;
+  }
+
+  #taken(target: number): readonly GraphEdge[] {
+    const took = this.#took.get(target);
+    return took ?? this.#node(target).incoming.filter((edge) => this.#settled[edge.index] === true);
+  }
+
+  /** Opens an edge of a round: its target waits for it. Edges that lead back settle nothing. */
+  #unsettle(edge: GraphEdge): void {
+    if (edge.backOf !== undefined) return;
+    this.#settled[edge.index] = undefined;
+    this.#pending[edge.to] = (this.#pending[edge.to] as number) + 1;
+    this.#rounds.expectEntry(edge);
+  }
+
+  #restore(frame: FrameTree): void {
+    for (const node of this.#graph.nodes) {
+      const record = frame.nodes[node.id];
+      if (record === undefined || !Object.hasOwn(frame.nodes, node.id)) continue;
+      this.#visits[node.index] = record.visits ?? 1;
+      this.#restoreFirings(node, record);
+      if (record.fired === undefined) this.#restoreOpen(node, record);
+    }
+    for (const node of this.#graph.nodes) {
+      const record = Object.hasOwn(frame.nodes, node.id) ? frame.nodes[node.id] : undefined;
+      if (record?.fired === undefined || !this.#rounds.isCurrent(node, record.epoch ?? 0)) continue;
+      this.#restoreTook(node, record);
+      const fired = new Set(record.fired);
+      this.#close(node.index, record.status === 'skipped' ? 'skipped' : 'settled', (edge) => fired.has(edge.key));
+      this.#settledAt[node.index] = record.epoch ?? 0;
+    }
+    for (const { head, isStarted } of this.#rounds.restoredHeads()) {
+      if (this.#state[head] !== 'idle') continue;
+      if (isStarted) this.#start(head);
+      else this.#skip(head);
+    }
+    this.#decide(0);
+    this.#drain();
+  }
+
+  #restoreFirings(node: GraphNode, record: NodeRecord): void {
+    if (record.held === undefined && record.fired === undefined) return;
+    const fired = new Set(record.fired);
+    const held = new Map(record.held);
+    for (const edge of node.outgoing) {
+      const at = held.get(edge.key) ?? (fired.has(edge.key) ? (record.epoch ?? 0) : -1);
+      if (edge.backOf !== undefined || edge.exitOf !== undefined) this.#firedAt[edge.index] = at;
+    }
+  }
+
+  #restoreOpen(node: GraphNode, record: NodeRecord): void {
+    this.#state[node.index] = 'open';
+    this.#openCount += 1;
+    this.#restoreTook(node, record);
+  }
+
+  #restoreTook(node: GraphNode, record: NodeRecord): void {
+    if (record.took === undefined) return;
+    const took = record.took;
+    const isTaken = (edge: GraphEdge): boolean =>
+      took.some(([source, key]) => key === edge.key && source === this.#node(edge.from).id);
+    this.#took.set(node.index, node.incoming.filter(isTaken));
+  }
+
+  /** A node is over for this round; its edges settle, or are held until their loop is done. */
+  #close(node: number, state: 'settled' | 'skipped', fires: (edge: GraphEdge) => boolean): void {
+    this.#state[node] = state;
+    this.#settledAt[node] = this.#rounds.epoch;
+    const isLeftOut = this.#isLeftOut(node);
+    for (const edge of this.#node(node).outgoing) {
+      const isFiring = !isLeftOut && fires(edge);
+      if (edge.backOf === undefined && edge.exitOf === undefined) this.#arrived.push([edge, isFiring]);
+      else if (isFiring && (edge.always || !this.#rounds.isInUse(edge, this.#firedAt[edge.index] as number))) {
+        this.#firedAt[edge.index] = this.#rounds.epoch;
+      }
+    }
+    this.#rounds.countNode(node);
+  }
+
+  #skip(node: number): void {
+    this.#close(node, 'skipped', (edge) => edge.always && edge.backOf === undefined);
+  }
+
+  /** Works off what has arrived until nothing follows. A list, not recursion: a skip may run down a long chain. */
+  #drain(): void {
+    for (;;) {
+      const arrived = this.#arrived[this.#nextArrived];
+      if (arrived !== undefined) {
+        this.#nextArrived += 1;
+        const [edge, isFiring] = arrived;
+        this.#settled[edge.index] = isFiring;
+        this.#pending[edge.to] = (this.#pending[edge.to] as number) - 1;
+        if (isFiring) this.#fired[edge.to] = (this.#fired[edge.to] as number) + 1;
+        this.#rounds.countEntry(edge);
+        this.#decide(edge.to);
+        continue;
+      }
+      this.#arrived.length = 0;
+      this.#nextArrived = 0;
+      const ended = this.#rounds.takeEnded();
+      if (ended === undefined) return;
+      this.#endRound(ended);
+    }
+  }
+
+  /** Reads a node's join: it starts, is skipped, or waits for more edges to settle (G3). */
+  #decide(index: number): void {
+    if (this.#state[index] !== 'idle') return;
+    if (index === this.#entry && this.#isInFirstRound(index)) return this.#start(index);
+    const { join, incoming } = this.#node(index);
+    const fired = this.#fired[index] as number;
+    const isSettled = this.#pending[index] === 0;
+    // Led to by nothing but what lies before the entry, it lies there too.
+    if (index > 0 && this.#entry !== undefined && isSettled && this.#settledInto(index) === 0) {
+      this.#isBefore[index] = 1;
+      return this.#skip(index);
+    }
+    if (typeof join === 'object') {
+      if (fired >= join.first) {
+        const took = incoming.filter((edge) => this.#settled[edge.index] === true).slice(0, join.first);
+        this.#took.set(index, took);
+        this.#start(index);
+      } else if (isSettled) this.#skip(index);
+      return;
+    }
+    if (!isSettled) return;
+    // START has no edges to wait for.
+    const settled = index === 0 ? 0 : this.#settledInto(index);
+    const isDue = join === 'all' ? fired === settled : fired > 0;
+    if (isDue || index === 0) this.#start(index);
+    else this.#skip(index);
+  }
+
+  #settledInto(index: number): number {
+    let count = 0;
+    for (const { backOf, from } of this.#node(index).incoming)
+      if (backOf === undefined && !this.#isLeftOut(from)) count += 1;
+    return count;
+  }
+
+  #start(index: number): void {
+    if (index === END_INDEX) {
+      this.#state[index] = 'settled';
+      return;
+    }
+    const node = this.#node(index);
+    this.#state[index] = 'open';
+    this.#openCount += 1;
+    this.#visits[index] = (this.#visits[index] as number) + 1;
+    this.#started.push(index);
+    if (this.#isUnneeded(node)) this.#cancelled.push(index);
+    if (typeof node.join !== 'object' || node.join.cancelRest !== true) return;
+    for (const edge of node.incoming) {
+      const isLate = edge.backOf === undefined && this.#settled[edge.index] === undefined;
+      if (isLate && this.#state[edge.from] === 'open') this.#cancelled.push(edge.from);
+    }
+  }
+
+  /** Whether a `first` join that has started already was to cancel this source. */
+  #isUnneeded(node: GraphNode): boolean {
+    return node.outgoing.some((edge) => {
+      if (edge.backOf !== undefined || this.#settled[edge.index] !== undefined) return false;
+      const { join } = this.#node(edge.to);
+      return typeof join === 'object' && join.cancelRest === true && this.#state[edge.to] !== 'idle';
+    });
+  }
+
+  #endRound(index: number): void {
+    const loop = this.#rounds.loop(index);
+    const led = loop.heads.filter((head) =>
+      this.#node(head).incoming.some(
+        (e) => e.backOf === index && this.#rounds.isInUse(e, this.#firedAt[e.index] as number),
+      ),
+    );
+    if (led.length === 0) {
+      this.#rounds.finish(index);
+      for (const node of loop.nodes) {
+        for (const edge of this.#node(node).outgoing) {
+          if (edge.exitOf !== index) continue;
+          this.#arrived.push([edge, this.#rounds.isInUse(edge, this.#firedAt[edge.index] as number)]);
+        }
+      }
+      return;
+    }
+    this.#rounds.open(index, led);
+    for (const node of loop.nodes) {
+      this.#state[node] = 'idle';
+      this.#settledAt[node] = -1;
+      this.#fired[node] = 0;
+      this.#isBefore[node] = 0;
+      this.#took.delete(node);
+    }
+    for (const node of loop.nodes) {
+      for (const edge of this.#node(node).outgoing) if (this.#rounds.isInner(edge, loop)) this.#unsettle(edge);
+    }
+    for (const head of loop.heads) {
+      if (led.includes(head)) this.#start(head);
+      else this.#skip(head);
+    }
+  }
+
+  /** Gathers what the step has found. */
+  #step(): PlanStep {
+    const cancel: number[] = [];
+    for (const node of this.#cancelled) {
+      if (this.#cancelling.has(node) || this.#state[node] !== 'open') continue;
+      this.#cancelling.add(node);
+      cancel.push(node);
+    }
+    const start = this.#started.map((node) => ({ node, visit: this.visitOf(node), took: this.#tookOf(node) }));
+    this.#started = [];
+    this.#cancelled = [];
+    const { epoch } = this.#rounds;
+    const isNew = epoch !== this.#knownEpoch;
+    this.#knownEpoch = epoch;
+    return { start, loops: this.#rounds.takeChanges(), epoch: isNew ? epoch : undefined, cancel };
+  }
+
+  #tookOf(node: number): PlanStart['took'] {
+    return this.#took.get(node)?.map((edge) => [this.#node(edge.from).id, edge.key] as const);
+  }
+}
