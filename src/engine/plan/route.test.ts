@@ -90,3 +90,23 @@ test('G5 under `first` an outcome that names several targets leads to the one it
   expect(await taken('first', from, () => outcome({ goto: ['d', 'c', 'e'] }))).toBe('cd');
   expect(await taken('first', from, () => outcome({ goto: [] }))).toBe('d');
 });
+
+test.each(['all', 'first'] as const)(
+  'G4 the failure of a visit beyond maxVisits leads on, never back (routing %s)',
+  async (routing) => {
+    const ran: string[] = [];
+    const step = (id: string, more = {}): ReturnType<typeof node> => node(id, 'pure', () => void ran.push(id), more);
+    const graph = graphOf(
+      'g',
+      [step('a'), step('b', { maxVisits: 2 }), step('c')],
+      [
+        ...edges('> a', 'a > b', 'c >'),
+        { from: 'b', to: 'a', on: 'any', weight: 2 },
+        { from: 'b', to: 'c', on: 'failed' },
+      ],
+      { policies: { routing } },
+    );
+    const { status } = await runToRest(createBench().engine, graph);
+    expect([status, ran.join(' ')]).toEqual(['completed', 'a b a b a c']);
+  },
+);

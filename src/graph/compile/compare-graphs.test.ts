@@ -237,6 +237,28 @@ describe('compareStructures', () => {
     expect(compare(before, after, live)).toEqual({ verdict, differences });
   });
 
+  it('H3 G11 a graph of one token and one of several are exchanged only where a run has been in one place at a time', () => {
+    const many = line();
+    const one = line({ policies: { routing: 'first' } });
+    const verdicts = (live: Partial<LivePositions>): readonly string[] => [
+      compare(many, one, live).verdict,
+      compare(one, many, live).verdict,
+    ];
+    const led = (id: string, ...fired: readonly string[]): LiveNode => ({ ...done(id), fired });
+    expect(verdicts({ nodes: [led('a', 'b'), open('b')] })).toEqual(['compatible', 'compatible']);
+    const refused = ['refused', 'refused'];
+    expect(verdicts({ nodes: [led('a', 'b', 'c'), open('b')] })).toEqual(refused);
+    expect(verdicts({ nodes: [open('a'), open('b')] })).toEqual(refused);
+    expect(verdicts({ nodes: [led('a', 'b'), open('b')], epoch: 1 })).toEqual(refused);
+    expect(compare(one, many, { epoch: 1 }).differences).toContain(
+      'side by side from now on: routing, joins or always edges; the run has gone round a loop',
+    );
+    const always = line({ edges: [edge(START, 'a'), edge('a', 'b', { always: true }), edge('b', END)] });
+    expect(compare(always, one, { nodes: [open('b')] }).verdict).toBe('refused');
+    // Between graphs of one token, a loop that is gone is no hindrance: where the token is does not depend on it.
+    expect(compare(one, one, { epoch: 3, loops: ['a'] }).verdict).toBe('unchanged');
+  });
+
   it('H3 a run in a later round of a loop needs that loop', () => {
     const looped = line({
       edges: [edge(START, 'a'), edge('a', 'b'), edge('b', 'a', { condition: compileExpression('true') })],
