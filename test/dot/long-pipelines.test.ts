@@ -72,6 +72,9 @@ test('G11 a fork of such a pipeline goes on from its middle', async () => {
   expect(seen(ended).history).toEqual(seen(whole).history);
   // What the original did behind that point is taken over, each visit of a stage by itself.
   expect(begun).toEqual([]);
-  const taken = (await changesOf(engine, fork.runId)).slice(seq + 1).join().match(/replay s/g);
+  const taken = (await changesOf(engine, fork.runId))
+    .slice(seq + 1)
+    .join()
+    .match(/replay s/g);
   expect(taken?.length).toBe(expectedVisits - 150 - 2 * 2 - 1);
 });

@@ -146,9 +146,12 @@ describe('random graphs', { timeout }, () => {
 /** A chain of nodes, each of which may lead back to the one before it: loops in loops, as many as there are nodes. */
 function backAndForth(count: number): Graph {
   const ids = Array.from({ length: count }, (_, index) => `n${index}`);
-  const nodes = ids.map(
-    (id): NodeDefinition => ({ id, type: 'function', effect: 'pure', implementation: { run: () => undefined } }),
-  );
+  const nodes = ids.map((id): NodeDefinition => ({
+    id,
+    type: 'function',
+    effect: 'pure',
+    implementation: { run: () => undefined },
+  }));
   const edges = ids.flatMap((id, index): EdgeDefinition[] => [
     { from: index === 0 ? START : `n${index - 1}`, to: id },
     ...(index === 0 ? [] : [{ from: id, to: `n${index - 1}` }]),
@@ -187,11 +190,20 @@ it('G11 only what fires one edge at most, and starts with the first, holds one t
     compileGraph({
       id: 'g',
       nodes: [{ id: 'a', type: 'function', effect: 'pure', join, implementation: { run: () => undefined } }],
-      edges: [{ from: START, to: 'a' }, { from: 'a', to: END, ...edge }],
+      edges: [
+        { from: START, to: 'a' },
+        { from: 'a', to: END, ...edge },
+      ],
       ...more,
     }).holdsOneToken;
   const first = { policies: { routing: 'first' } };
-  expect([kinds({}), kinds(first), kinds(first, 'all'), kinds(first, { first: 1 }), kinds(first, 'some', { always: true })]).toEqual([false, true, false, false, false]);
+  expect([
+    kinds({}),
+    kinds(first),
+    kinds(first, 'all'),
+    kinds(first, { first: 1 }),
+    kinds(first, 'some', { always: true }),
+  ]).toEqual([false, true, false, false, false]);
 });
 
 it('G11 a node that has run is not skipped, though the last lap passed it by', () => {
@@ -201,7 +213,15 @@ it('G11 a node that has run is not skipped, though the last lap passed it by', (
     effect: 'pure',
     implementation: { run: () => undefined },
   });
-  const links = [[START, 'a'], ['a', 'b'], ['b', 'a'], ['a', 'c'], ['a', 'd'], ['c', END], ['d', END]] as const;
+  const links = [
+    [START, 'a'],
+    ['a', 'b'],
+    ['b', 'a'],
+    ['a', 'c'],
+    ['a', 'd'],
+    ['c', END],
+    ['d', END],
+  ] as const;
   const graph = compileGraph({
     id: 'g',
     nodes: ['a', 'b', 'c', 'd'].map(node),

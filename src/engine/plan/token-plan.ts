@@ -86,7 +86,11 @@ export class TokenPlan implements Plan {
     return undefined;
   }
 
-  settle(node: number, fired: readonly GraphEdge[], { skipped = false }: { readonly skipped?: boolean } = {}): PlanStep {
+  settle(
+    node: number,
+    fired: readonly GraphEdge[],
+    { skipped = false }: { readonly skipped?: boolean } = {},
+  ): PlanStep {
     this.#lapOf[node] = this.#lap;
     if (skipped) this.#turnedAway.add(node);
     this.#last = node;

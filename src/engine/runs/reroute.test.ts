@@ -1,6 +1,15 @@
 /** Routing decisions that a fork's patch touches, where edges lead back or to the end (H2, X5). */
 import { describe, expect, test } from 'vitest';
-import { afterCrash, changesOf, createBench, edges, graphOf, node, resumeToRest, runToRest } from '../../../test/engine-kit.ts';
+import {
+  afterCrash,
+  changesOf,
+  createBench,
+  edges,
+  graphOf,
+  node,
+  resumeToRest,
+  runToRest,
+} from '../../../test/engine-kit.ts';
 import { END, type EdgeDefinition } from '../../graph/graph.ts';
 import { outcome } from '../../graph/contracts/node-contract.ts';
 

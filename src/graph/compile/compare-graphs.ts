@@ -193,7 +193,8 @@ export function compareStructures(stored: GraphStructure, current: Graph, live: 
   compareData(add, stored, current.structure, live);
   const loops = new Set(current.loops.map((loop) => loop.id));
   for (const id of live.loops ?? []) {
-    if (!current.holdsOneToken && !loops.has(id)) add('refused', 'loop removed', `${id}; the run is in a later round of it`);
+    if (!current.holdsOneToken && !loops.has(id))
+      add('refused', 'loop removed', `${id}; the run is in a later round of it`);
   }
   if (live.codeHash !== undefined && live.codeHash !== current.codeHash) {
     add('compatible', 'code changed', 'the text of functions; what they did stays as recorded');

@@ -122,7 +122,9 @@ export function linkGraph(definition: GraphDefinition): LinkedGraph {
   const arrows = usable.map((edge) => ({ from: nodeIndex.get(edge.from) ?? 0, to: nodeIndex.get(edge.to) ?? 0 }));
   const isOneToken = holdsOneToken(definition);
   const forest = isOneToken ? withoutLoops(ids.length, arrows) : findLoops(ids.length, arrows);
-  const leadsBack = isOneToken ? leadingBack(ids.length, arrows, usable) : forest.backOf.map((loop) => loop !== undefined);
+  const leadsBack = isOneToken
+    ? leadingBack(ids.length, arrows, usable)
+    : forest.backOf.map((loop) => loop !== undefined);
   const { loops, place } = orderLoops(forest, ids);
   const placed = (loop: number | undefined): number | undefined => (loop === undefined ? undefined : place[loop]);
   const keys = createKeys(usable, nodeIndex);
