@@ -25,8 +25,8 @@ export const childMutants: readonly Mutant[] = [
   },
   {
     name: 'a join behind an entry waits for what is before it',
-    file: 'src/engine/plan/rounds-plan.ts',
-    old: 'if (backOf === undefined && !this.#isLeftOut(from)) count += 1;',
+    file: 'src/engine/plan/joins.ts',
+    old: 'if (backOf === undefined && !this.isLeftOut(from)) count += 1;',
     new: 'if (backOf === undefined) count += 1;',
     tests: ['src/engine/calls/child-entry.test.ts'],
   },

@@ -120,6 +120,11 @@ export interface NodeRecord extends Account {
   budgetFrom?: number;
 }
 
+/** The record of a node of a frame. Ids are any text, `__proto__` too. */
+export function nodeRecord({ nodes }: FrameTree, { id }: { readonly id: string }): NodeRecord | undefined {
+  return Object.hasOwn(nodes, id) ? nodes[id] : undefined;
+}
+
 /** Keys of steps in the order in which the function called them; true: the record has them in that order. */
 export type StepOrder = true | readonly string[];
 

@@ -1,9 +1,11 @@
 /** The plan of any graph: joins wait for their edges, and loops run in rounds (G3, G4). O(edges touched) per settle. */
 import type { Graph, GraphEdge, GraphNode } from '../../graph/graph.ts';
-import type { FrameTree, NodeRecord } from '../../state/tree.ts';
+import { type FrameTree, nodeRecord } from '../../state/tree.ts';
+import { HeldFirings, mayWait } from './held-firings.ts';
+import { PlanJoins } from './joins.ts';
 import { type PlanView, isAfter } from './order.ts';
 import { PlanRounds } from './rounds.ts';
-import type { Plan, PlanStart, PlanState, PlanStep, SettledFields } from './plan-step.ts';
+import type { Plan, PlanState, PlanStep, SettledFields } from './plan-step.ts';
 
 const END_INDEX = 1;
 
@@ -18,22 +20,12 @@ function firing(fired: readonly GraphEdge[]): (edge: GraphEdge) => boolean {
 export class RoundsPlan implements Plan {
   readonly #graph: Graph;
   readonly #rounds: PlanRounds;
+  readonly #joins: PlanJoins;
+  readonly #firings: HeldFirings;
   /** Where a frame begins that does not begin at START. */
   readonly #entry: number | undefined;
-  /** Nodes that lie before the entry: nothing can have come to them since. */
-  readonly #isBefore: Uint8Array;
   readonly #state: PlanState[];
   readonly #visits: number[];
-  /** Unsettled edges into each node that do not lead back, and how many of the settled ones fired. */
-  readonly #pending: Int32Array;
-  readonly #fired: Int32Array;
-  /** For each edge of this round: undefined while unsettled. */
-  readonly #settled: (boolean | undefined)[];
-  /** The first epoch at which an edge that leads back or leaves loops fired, of the firings still in use; -1: never. */
-  readonly #firedAt: Int32Array;
-  /** The epoch at which a node settled in the current round; -1: it has not. */
-  readonly #settledAt: Int32Array;
-  readonly #took = new Map<number, readonly GraphEdge[]>();
   readonly #cancelling = new Set<number>();
   #openCount = 0;
   /** The epoch that the tree knows. */
@@ -49,17 +41,12 @@ export class RoundsPlan implements Plan {
   constructor(graph: Graph, frame: FrameTree) {
     this.#graph = graph;
     this.#rounds = new PlanRounds(graph, frame);
+    this.#joins = new PlanJoins(graph, frame);
+    this.#firings = new HeldFirings(graph, this.#rounds);
     this.#entry = frame.entry === undefined ? undefined : (graph.nodeIndex.get(frame.entry) ?? 0);
-    this.#isBefore = new Uint8Array(graph.nodes.length);
-    if (this.#entry !== undefined) this.#isBefore[0] = 1;
     this.#knownEpoch = this.#rounds.epoch;
     this.#state = graph.nodes.map(() => 'idle');
     this.#visits = graph.nodes.map(() => 0);
-    this.#pending = new Int32Array(graph.nodes.length);
-    this.#fired = new Int32Array(graph.nodes.length);
-    this.#settled = graph.edges.map(() => undefined);
-    this.#firedAt = new Int32Array(graph.edges.length).fill(-1);
-    this.#settledAt = new Int32Array(graph.nodes.length).fill(-1);
     for (const edge of graph.edges) this.#unsettle(edge);
     this.#restore(frame);
   }
@@ -99,11 +86,11 @@ export class RoundsPlan implements Plan {
     const keys = this.#node(node)
       .outgoing.filter(fires)
       .map((edge) => edge.key);
-    return { fired: keys, epoch: this.#rounds.epoch, held: this.#held(node, fires) };
+    return { fired: keys, epoch: this.#rounds.epoch, held: this.#firings.heldBy(this.#node(node), fires) };
   }
 
   heldBy(node: number): SettledFields['held'] {
-    return this.#held(node, () => false);
+    return this.#firings.heldBy(this.#node(node), () => false);
   }
 
   settle(node: number, fired: readonly GraphEdge[], options: { readonly skipped?: boolean } = {}): PlanStep {
@@ -125,9 +112,9 @@ export class RoundsPlan implements Plan {
     const common = this.#rounds.commonLoop(index, node);
     if (common !== undefined && this.#rounds.since(common) > writer.epoch) return true;
     const view: PlanView = {
-      taken: (target) => this.#taken(target),
+      taken: (target) => this.#joins.taken(this.#node(target)),
       round: (loop) => this.#rounds.roundOf(loop),
-      hasFired: (edge) => this.#settled[edge.index] === true,
+      hasFired: (edge) => this.#joins.hasFired(edge),
     };
     return isAfter(this.#graph, view, index, node);
   }
@@ -152,12 +139,7 @@ export class RoundsPlan implements Plan {
 
   /** What lies before the entry fires nothing, whatever fires `always`. */
   #firing(node: number, fired: readonly GraphEdge[]): (edge: GraphEdge) => boolean {
-    return this.#isLeftOut(node) ? () => false : firing(fired);
-  }
-
-  /** Whether the frame began behind a node, and no round has led back to it since: it does not run, and no join waits for it. */
-  #isLeftOut(index: number): boolean {
-    return this.#isBefore[index] === 1;
+    return this.#joins.isLeftOut(node) ? () => false : firing(fired);
   }
 
   #isInFirstRound(index: number): boolean {
@@ -169,48 +151,31 @@ export class RoundsPlan implements Plan {
     return this.#graph.nodes[index] as GraphNode;
   }
 
-  /** When an edge that is held last fired; what the node's settled visit fired first does not count if that is decided again. */
-  #held(node: number, fires: (edge: GraphEdge) => boolean): SettledFields['held'] {
-    const held: [string, number][] = [];
-    for (const edge of this.#node(node).outgoing) {
-      // An `always` edge fires in every round, the last one included: nothing of it needs to be kept.
-      if (edge.always || (edge.backOf === undefined && edge.exitOf === undefined)) continue;
-      const before = this.#firedAt[edge.index] as number;
-      const isOwn = this.#settledAt[node] === before;
-      const at = !isOwn && this.#rounds.isInUse(edge, before) ? before : fires(edge) ? this.#rounds.epoch : -1;
-      if (this.#rounds.mustHold(edge, at)) held.push([edge.key, at]);
-    }
-    return held.length === 0 ? undefined : held;
-  }
-
-  #taken(target: number): readonly GraphEdge[] {
-    const took = this.#took.get(target);
-    return took ?? this.#node(target).incoming.filter((edge) => this.#settled[edge.index] === true);
-  }
-
   /** Opens an edge of a round: its target waits for it. Edges that lead back settle nothing. */
   #unsettle(edge: GraphEdge): void {
     if (edge.backOf !== undefined) return;
-    this.#settled[edge.index] = undefined;
-    this.#pending[edge.to] = (this.#pending[edge.to] as number) + 1;
+    this.#joins.expect(edge);
     this.#rounds.expectEntry(edge);
   }
 
   #restore(frame: FrameTree): void {
     for (const node of this.#graph.nodes) {
-      const record = frame.nodes[node.id];
-      if (record === undefined || !Object.hasOwn(frame.nodes, node.id)) continue;
+      const record = nodeRecord(frame, node);
+      if (record === undefined) continue;
       this.#visits[node.index] = record.visits ?? 1;
-      this.#restoreFirings(node, record);
-      if (record.fired === undefined) this.#restoreOpen(node, record);
+      this.#firings.restore(node, record);
+      if (record.fired !== undefined) continue;
+      this.#state[node.index] = 'open';
+      this.#openCount += 1;
+      this.#joins.restoreTook(node, record);
     }
     for (const node of this.#graph.nodes) {
-      const record = Object.hasOwn(frame.nodes, node.id) ? frame.nodes[node.id] : undefined;
+      const record = nodeRecord(frame, node);
       if (record?.fired === undefined || !this.#rounds.isCurrent(node, record.epoch ?? 0)) continue;
-      this.#restoreTook(node, record);
+      this.#joins.restoreTook(node, record);
       const fired = new Set(record.fired);
       this.#close(node.index, record.status === 'skipped' ? 'skipped' : 'settled', (edge) => fired.has(edge.key));
-      this.#settledAt[node.index] = record.epoch ?? 0;
+      this.#firings.settle(node.index, record.epoch ?? 0);
     }
     for (const { head, isStarted } of this.#rounds.restoredHeads()) {
       if (this.#state[head] !== 'idle') continue;
@@ -221,41 +186,15 @@ export class RoundsPlan implements Plan {
     this.#drain();
   }
 
-  #restoreFirings(node: GraphNode, record: NodeRecord): void {
-    if (record.held === undefined && record.fired === undefined) return;
-    const fired = new Set(record.fired);
-    const held = new Map(record.held);
-    for (const edge of node.outgoing) {
-      const at = held.get(edge.key) ?? (fired.has(edge.key) ? (record.epoch ?? 0) : -1);
-      if (edge.backOf !== undefined || edge.exitOf !== undefined) this.#firedAt[edge.index] = at;
-    }
-  }
-
-  #restoreOpen(node: GraphNode, record: NodeRecord): void {
-    this.#state[node.index] = 'open';
-    this.#openCount += 1;
-    this.#restoreTook(node, record);
-  }
-
-  #restoreTook(node: GraphNode, record: NodeRecord): void {
-    if (record.took === undefined) return;
-    const took = record.took;
-    const isTaken = (edge: GraphEdge): boolean =>
-      took.some(([source, key]) => key === edge.key && source === this.#node(edge.from).id);
-    this.#took.set(node.index, node.incoming.filter(isTaken));
-  }
-
   /** A node is over for this round; its edges settle, or are held until their loop is done. */
   #close(node: number, state: 'settled' | 'skipped', fires: (edge: GraphEdge) => boolean): void {
     this.#state[node] = state;
-    this.#settledAt[node] = this.#rounds.epoch;
-    const isLeftOut = this.#isLeftOut(node);
+    this.#firings.settle(node, this.#rounds.epoch);
+    const isLeftOut = this.#joins.isLeftOut(node);
     for (const edge of this.#node(node).outgoing) {
       const isFiring = !isLeftOut && fires(edge);
-      if (edge.backOf === undefined && edge.exitOf === undefined) this.#arrived.push([edge, isFiring]);
-      else if (isFiring && (edge.always || !this.#rounds.isInUse(edge, this.#firedAt[edge.index] as number))) {
-        this.#firedAt[edge.index] = this.#rounds.epoch;
-      }
+      if (!mayWait(edge)) this.#arrived.push([edge, isFiring]);
+      else if (isFiring) this.#firings.fire(edge);
     }
     this.#rounds.countNode(node);
   }
@@ -271,9 +210,7 @@ export class RoundsPlan implements Plan {
       if (arrived !== undefined) {
         this.#nextArrived += 1;
         const [edge, isFiring] = arrived;
-        this.#settled[edge.index] = isFiring;
-        this.#pending[edge.to] = (this.#pending[edge.to] as number) - 1;
-        if (isFiring) this.#fired[edge.to] = (this.#fired[edge.to] as number) + 1;
+        this.#joins.settle(edge, isFiring);
         this.#rounds.countEntry(edge);
         this.#decide(edge.to);
         continue;
@@ -286,39 +223,12 @@ export class RoundsPlan implements Plan {
     }
   }
 
-  /** Reads a node's join: it starts, is skipped, or waits for more edges to settle (G3). */
   #decide(index: number): void {
     if (this.#state[index] !== 'idle') return;
-    if (index === this.#entry && this.#isInFirstRound(index)) return this.#start(index);
-    const { join, incoming } = this.#node(index);
-    const fired = this.#fired[index] as number;
-    const isSettled = this.#pending[index] === 0;
-    // Led to by nothing but what lies before the entry, it lies there too.
-    if (index > 0 && this.#entry !== undefined && isSettled && this.#settledInto(index) === 0) {
-      this.#isBefore[index] = 1;
-      return this.#skip(index);
-    }
-    if (typeof join === 'object') {
-      if (fired >= join.first) {
-        const took = incoming.filter((edge) => this.#settled[edge.index] === true).slice(0, join.first);
-        this.#took.set(index, took);
-        this.#start(index);
-      } else if (isSettled) this.#skip(index);
-      return;
-    }
-    if (!isSettled) return;
-    // START has no edges to wait for.
-    const settled = index === 0 ? 0 : this.#settledInto(index);
-    const isDue = join === 'all' ? fired === settled : fired > 0;
-    if (isDue || index === 0) this.#start(index);
-    else this.#skip(index);
-  }
-
-  #settledInto(index: number): number {
-    let count = 0;
-    for (const { backOf, from } of this.#node(index).incoming)
-      if (backOf === undefined && !this.#isLeftOut(from)) count += 1;
-    return count;
+    const isFirst = index === 0 || (index === this.#entry && this.#isInFirstRound(index));
+    const decision = isFirst ? 'start' : this.#joins.decide(this.#node(index));
+    if (decision === 'start') this.#start(index);
+    else if (decision === 'skip') this.#skip(index);
   }
 
   #start(index: number): void {
@@ -334,7 +244,7 @@ export class RoundsPlan implements Plan {
     if (this.#isUnneeded(node)) this.#cancelled.push(index);
     if (typeof node.join !== 'object' || node.join.cancelRest !== true) return;
     for (const edge of node.incoming) {
-      const isLate = edge.backOf === undefined && this.#settled[edge.index] === undefined;
+      const isLate = edge.backOf === undefined && !this.#joins.isSettled(edge);
       if (isLate && this.#state[edge.from] === 'open') this.#cancelled.push(edge.from);
     }
   }
@@ -342,7 +252,7 @@ export class RoundsPlan implements Plan {
   /** Whether a `first` join that has started already was to cancel this source. */
   #isUnneeded(node: GraphNode): boolean {
     return node.outgoing.some((edge) => {
-      if (edge.backOf !== undefined || this.#settled[edge.index] !== undefined) return false;
+      if (edge.backOf !== undefined || this.#joins.isSettled(edge)) return false;
       const { join } = this.#node(edge.to);
       return typeof join === 'object' && join.cancelRest === true && this.#state[edge.to] !== 'idle';
     });
@@ -351,16 +261,14 @@ export class RoundsPlan implements Plan {
   #endRound(index: number): void {
     const loop = this.#rounds.loop(index);
     const led = loop.heads.filter((head) =>
-      this.#node(head).incoming.some(
-        (e) => e.backOf === index && this.#rounds.isInUse(e, this.#firedAt[e.index] as number),
-      ),
+      this.#node(head).incoming.some((edge) => edge.backOf === index && this.#firings.isInUse(edge)),
     );
     if (led.length === 0) {
       this.#rounds.finish(index);
       for (const node of loop.nodes) {
         for (const edge of this.#node(node).outgoing) {
           if (edge.exitOf !== index) continue;
-          this.#arrived.push([edge, this.#rounds.isInUse(edge, this.#firedAt[edge.index] as number)]);
+          this.#arrived.push([edge, this.#firings.isInUse(edge)]);
         }
       }
       return;
@@ -368,10 +276,8 @@ export class RoundsPlan implements Plan {
     this.#rounds.open(index, led);
     for (const node of loop.nodes) {
       this.#state[node] = 'idle';
-      this.#settledAt[node] = -1;
-      this.#fired[node] = 0;
-      this.#isBefore[node] = 0;
-      this.#took.delete(node);
+      this.#firings.settle(node, -1);
+      this.#joins.reset(node);
     }
     for (const node of loop.nodes) {
       for (const edge of this.#node(node).outgoing) if (this.#rounds.isInner(edge, loop)) this.#unsettle(edge);
@@ -390,16 +296,12 @@ export class RoundsPlan implements Plan {
       this.#cancelling.add(node);
       cancel.push(node);
     }
-    const start = this.#started.map((node) => ({ node, visit: this.visitOf(node), took: this.#tookOf(node) }));
+    const start = this.#started.map((node) => ({ node, visit: this.visitOf(node), took: this.#joins.tookOf(node) }));
     this.#started = [];
     this.#cancelled = [];
     const { epoch } = this.#rounds;
     const isNew = epoch !== this.#knownEpoch;
     this.#knownEpoch = epoch;
     return { start, loops: this.#rounds.takeChanges(), epoch: isNew ? epoch : undefined, cancel };
-  }
-
-  #tookOf(node: number): PlanStart['took'] {
-    return this.#took.get(node)?.map((edge) => [this.#node(edge.from).id, edge.key] as const);
   }
 }

@@ -3,7 +3,7 @@
  * token is. Nothing is waited for, whatever loops the way makes (G11).
  */
 import type { Graph, GraphEdge, GraphNode } from '../../graph/graph.ts';
-import type { FrameTree, LoopRecord, NodeRecord } from '../../state/tree.ts';
+import { type FrameTree, type LoopRecord, nodeRecord } from '../../state/tree.ts';
 import type { Plan, PlanState, PlanStep, SettledFields } from './plan-step.ts';
 
 const END_INDEX = 1;
@@ -38,7 +38,7 @@ export class TokenPlan implements Plan {
     this.#entry = frame.entry === undefined ? undefined : graph.nodeIndex.get(frame.entry);
     this.#lap = frame.epoch ?? 0;
     for (const node of graph.nodes) {
-      const record = recordOf(frame, node);
+      const record = nodeRecord(frame, node);
       if (record === undefined) continue;
       this.#visits[node.index] = record.visits ?? 1;
       if (record.fired === undefined) this.#at = node.index;
@@ -182,12 +182,8 @@ export class TokenPlan implements Plan {
   }
 }
 
-function recordOf({ nodes }: FrameTree, { id }: GraphNode): NodeRecord | undefined {
-  return Object.hasOwn(nodes, id) ? nodes[id] : undefined;
-}
-
 /** The edge that the last visit of a node fired, if it settled and the graph has that edge. */
 function firedEdge(frame: FrameTree, node: GraphNode): GraphEdge | undefined {
-  const key = recordOf(frame, node)?.fired?.[0];
+  const key = nodeRecord(frame, node)?.fired?.[0];
   return key === undefined ? undefined : node.outgoing.find((edge) => edge.key === key);
 }

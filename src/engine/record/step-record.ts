@@ -1,6 +1,6 @@
 /** Step records in the tree: where they are, how they are written, what a retry keeps of them (X4). */
 import { encodeValue } from '../../state/values/codec.ts';
-import type { FrameTree, NodeRecord, RunTree, StepRecord } from '../../state/tree.ts';
+import { nodeRecord, type FrameTree, type NodeRecord, type RunTree, type StepRecord } from '../../state/tree.ts';
 import type { Activation } from '../run/frame-run.ts';
 import { isEffect } from '../run/effect.ts';
 import { openRecord } from './open-record.ts';
@@ -19,9 +19,7 @@ export function recordIn(root: RunTree, nodePath: readonly string[]): NodeRecord
     if (typeof value !== 'object' || value === null || !Object.hasOwn(value, key)) return undefined;
     value = (value as Record<string, unknown>)[key];
   }
-  const { nodes } = value as FrameTree;
-  const id = nodePath.at(-1) as string;
-  return Object.hasOwn(nodes, id) ? nodes[id] : undefined;
+  return nodeRecord(value as FrameTree, { id: nodePath.at(-1) as string });
 }
 
 /** Makes sure the visit has a record with a table of steps; it pins the state the activation sees (E9). */

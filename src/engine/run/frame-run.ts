@@ -7,7 +7,7 @@ import { compileChannels, type ChannelTable } from '../../state/channels/channel
 import { DeltaBuilder } from '../../state/delta.ts';
 import { Frame, type OpenView } from '../../state/frame.ts';
 import { hashParts } from '../../state/values/hash.ts';
-import type { Account, FrameTree, NodeRecord, StepOrder } from '../../state/tree.ts';
+import { nodeRecord, type Account, type FrameTree, type NodeRecord, type StepOrder } from '../../state/tree.ts';
 import { createPlan } from '../plan/plan.ts';
 import type { Plan } from '../plan/plan-step.ts';
 import type { CallOrder } from './call-order.ts';
@@ -97,8 +97,7 @@ export class FrameRun {
   }
 
   recordOf(node: GraphNode): NodeRecord | undefined {
-    const { nodes } = this.frame.tree;
-    return Object.hasOwn(nodes, node.id) ? nodes[node.id] : undefined;
+    return nodeRecord(this.frame.tree, node);
   }
 
   /** The record of a visit that has not settled, if the node has one. */
