@@ -11,6 +11,7 @@ import { forksMutants } from './forks.ts';
 import { historyMutants } from './history.ts';
 import { listMutants } from './lists.ts';
 import type { Mutant } from './mutant.ts';
+import { planMutants } from './plans.ts';
 import { stateMutants } from './state.ts';
 import { storesMutants } from './stores.ts';
 import { takeoverMutants } from './takeovers.ts';
@@ -20,6 +21,7 @@ import { workersMutants } from './workers.ts';
 export const mutantsByRoom: Readonly<Record<string, readonly Mutant[]>> = {
   agents: agentMutants,
   engine: engineMutants,
+  plans: planMutants,
   forks: forksMutants,
   takeovers: takeoverMutants,
   lists: listMutants,

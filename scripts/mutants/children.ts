@@ -24,20 +24,6 @@ export const childMutants: readonly Mutant[] = [
     tests: ['src/engine/calls/child-saves.test.ts'],
   },
   {
-    name: 'a join behind an entry waits for what is before it',
-    file: 'src/engine/plan/joins.ts',
-    old: 'if (backOf === undefined && !this.isLeftOut(from)) count += 1;',
-    new: 'if (backOf === undefined) count += 1;',
-    tests: ['src/engine/calls/child-entry.test.ts'],
-  },
-  {
-    name: 'what is before an entry fires what fires always',
-    file: 'src/engine/plan/rounds-plan.ts',
-    old: 'const isFiring = !isLeftOut && fires(edge);',
-    new: 'const isFiring = fires(edge);',
-    tests: ['src/engine/plan/entry.test.ts'],
-  },
-  {
     name: 'what follows a cancelled node of a cancelled child run starts',
     file: 'src/engine/settle/cancel.ts',
     old: 'frameRun.isCancelled ? start.map(({ node }) => node) : cancel',

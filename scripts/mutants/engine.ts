@@ -3,34 +3,6 @@ import type { Mutant } from './mutant.ts';
 
 export const engineMutants: readonly Mutant[] = [
   {
-    name: 'no lap begins where an edge leads back to where only an earlier lap has been',
-    file: 'src/engine/plan/token-plan.ts',
-    old: 'if (!isBack && this.#lapOf[node] !== this.#lap) return;',
-    new: 'if (this.#lapOf[node] !== this.#lap) return;',
-    tests: ['src/engine/plan/token-plan.test.ts'],
-  },
-  {
-    name: 'a plan that is built anew does not find the token where a lap began',
-    file: 'src/engine/plan/token-plan.ts',
-    old: 'if (head !== undefined && this.#lapOf[head] !== this.#lap) return this.#comeTo(head, false);',
-    new: '',
-    tests: ['src/engine/plan/token-plan.test.ts'],
-  },
-  {
-    name: 'a round that a patch opened is not on record',
-    file: 'src/engine/settle/cancel.ts',
-    old: "if (epoch !== undefined) frame.setField('epoch', [], epoch, String(epoch));",
-    new: '',
-    tests: ['src/engine/runs/reroute.test.ts'],
-  },
-  {
-    name: 'the failure of a visit beyond its bound leads back',
-    file: 'src/engine/plan/route.ts',
-    old: '!(isOverBound && edge.leadsBack)',
-    new: 'true',
-    tests: ['src/engine/plan/route.test.ts'],
-  },
-  {
     name: 'a renewal does not move the end of the lease',
     file: 'src/engine/drive/claim-keeper.ts',
     old: 'this.#holder?.onRenewed(askedAt);',

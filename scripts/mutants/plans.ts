@@ -1,0 +1,47 @@
+/** Changes of meaning in what may run next. */
+import type { Mutant } from './mutant.ts';
+
+export const planMutants: readonly Mutant[] = [
+  {
+    name: 'no lap begins where an edge leads back to where only an earlier lap has been',
+    file: 'src/engine/plan/token-plan.ts',
+    old: 'if (!isBack && this.#lapOf[node] !== this.#lap) return;',
+    new: 'if (this.#lapOf[node] !== this.#lap) return;',
+    tests: ['src/engine/plan/token-plan.test.ts'],
+  },
+  {
+    name: 'a plan that is built anew does not find the token where a lap began',
+    file: 'src/engine/plan/token-plan.ts',
+    old: 'if (head !== undefined && this.#lapOf[head] !== this.#lap) return this.#comeTo(head, false);',
+    new: '',
+    tests: ['src/engine/plan/token-plan.test.ts'],
+  },
+  {
+    name: 'a round that a patch opened is not on record',
+    file: 'src/engine/settle/cancel.ts',
+    old: "if (epoch !== undefined) frame.setField('epoch', [], epoch, String(epoch));",
+    new: '',
+    tests: ['src/engine/runs/reroute.test.ts'],
+  },
+  {
+    name: 'the failure of a visit beyond its bound leads back',
+    file: 'src/engine/plan/route.ts',
+    old: '!(isOverBound && edge.leadsBack)',
+    new: 'true',
+    tests: ['src/engine/plan/route.test.ts'],
+  },
+  {
+    name: 'a join behind an entry waits for what is before it',
+    file: 'src/engine/plan/joins.ts',
+    old: 'if (backOf === undefined && !this.isLeftOut(from)) count += 1;',
+    new: 'if (backOf === undefined) count += 1;',
+    tests: ['src/engine/calls/child-entry.test.ts'],
+  },
+  {
+    name: 'what is before an entry fires what fires always',
+    file: 'src/engine/plan/rounds-plan.ts',
+    old: 'const isFiring = !isLeftOut && fires(edge);',
+    new: 'const isFiring = fires(edge);',
+    tests: ['src/engine/plan/entry.test.ts'],
+  },
+];
