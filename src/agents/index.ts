@@ -10,6 +10,7 @@ export {
   type ToolCallContext,
 } from './agent-tool.ts';
 export { judgeNode, type JudgeNodeConfig, type Judgement, type ScoredVerdict } from './answers/judge-node.ts';
+export { gmiNode, type GmiNodeConfig, type GmiPolicies } from './answers/gmi-node.ts';
 export { llmNode, type LlmNodeConfig } from './answers/llm-node.ts';
 export type { HistoryLimit, SummaryOptions } from './history/history-limit.ts';
 export { mcpTools, type McpCommandConfig, type McpConfig, type McpTools, type McpUrlConfig } from './mcp/mcp-tools.ts';
@@ -26,9 +27,9 @@ export type { FileStore, FileStoreContext, OpenFiles, PlannedWrite, WrittenFile 
 export { memoryTools, type MemoryToolsOptions } from './memory/memory-tools.ts';
 export {
   sessionMemory,
-  type MemoryConsistency,
   type MemorySource,
   type SessionMemory,
   type SessionMemoryOptions,
 } from './memory/session-memory.ts';
 export type { Memories, MemoryEntry, MemoryOwner } from '../ports/memories.ts';
+export type { MemoryConsistency } from '../graph/contracts/memory-consistency.ts';

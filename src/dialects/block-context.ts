@@ -1,6 +1,7 @@
 /** What the code of a block is handed: the node's context, with the inputs and what a block's place in a workflow adds. */
 import type { Amounts } from '../graph/amounts.ts';
 import type { AnswerTo } from '../graph/contracts/answer-types.ts';
+import type { MemoryConsistency } from '../graph/contracts/memory-consistency.ts';
 import type { ModelAccess } from '../graph/contracts/model-contract.ts';
 import { CairnError } from '../errors.ts';
 import type {
@@ -72,6 +73,9 @@ export class BlockContext implements TypedNodeContext {
   }
   get config(): unknown {
     return this.ctx.config;
+  }
+  get memoryConsistency(): MemoryConsistency | undefined {
+    return this.ctx.memoryConsistency;
   }
   get idempotencyKey(): string {
     return this.ctx.idempotencyKey;

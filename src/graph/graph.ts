@@ -1,4 +1,5 @@
 /** The graph model: what a workflow is. Plain data plus the functions of its nodes (G1, G2). */
+import type { MemoryConsistency } from './contracts/memory-consistency.ts';
 import type { Amounts, AtMost } from './amounts.ts';
 import type { EffectClass, NodeImplementation, RetryPolicy, StateView } from './contracts/node-contract.ts';
 
@@ -99,6 +100,8 @@ export interface NodeDefinition {
   readonly onBudget?: OnBudget;
   /** The most that one attempt spends, by unit. It is reserved before the attempt starts, so the budget is never exceeded. */
   readonly atMost?: AtMost;
+  /** How the node remembers over sessions (A43). Default: as the graph says. */
+  readonly memoryConsistency?: MemoryConsistency;
   readonly maxVisits?: number;
   /** Name under which `state.artifacts` shows the node's output. */
   readonly outputAs?: string;
@@ -159,6 +162,8 @@ export interface GraphPolicies {
    * limit set by the graph.
    */
   readonly checkpointBytes?: number;
+  /** How nodes remember over sessions (A43). Default: as their memory says. */
+  readonly memoryConsistency?: MemoryConsistency;
   /** What a run may spend, by unit. The options of a start override it; a resume can raise it. Default: no limit. */
   readonly budget?: Amounts;
   /**
@@ -223,6 +228,7 @@ export interface GraphNode {
   readonly budget: Amounts | undefined;
   readonly onBudget: OnBudget;
   readonly atMost: AtMost | undefined;
+  readonly memoryConsistency: MemoryConsistency | undefined;
   readonly maxVisits: number;
   readonly outputAs: string | undefined;
   readonly subgraph: Graph | undefined;

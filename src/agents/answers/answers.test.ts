@@ -14,6 +14,8 @@ import {
 import type { NodeDraft } from '../../graph/node-draft.ts';
 import type { Graph } from '../../graph/graph.ts';
 import { createScriptedModels, type Script, type ScriptedModels } from '../../models/scripted.ts';
+import { tool } from '../agent-tool.ts';
+import { gmiNode } from './gmi-node.ts';
 import { judgeNode, type JudgeNodeConfig } from './judge-node.ts';
 import { llmNode } from './llm-node.ts';
 
@@ -93,6 +95,52 @@ describe('A20 llmNode', () => {
   test('A20 refuses what is no model and what it does not know', () => {
     expect(() => llmNode({ model: '' })).toThrow(/llmNode: model must be the name/u);
     expect(() => llmNode({ model: 'm', tools: {} } as never)).toThrow(/llmNode knows no option "tools"/u);
+  });
+});
+
+describe('A26 gmiNode', () => {
+  test('A26 is an agent, or with single_turn one answer, by the option names of such graphs', async () => {
+    const add = tool({
+      description: 'Adds.',
+      input: z.object({ a: z.number() }),
+      effect: 'pure',
+      run: ({ a }) => a + 1,
+    });
+    const acting = kit(
+      [{ calls: [{ tool: 'add', input: { a: 1 } }] }, 'Two.'],
+      gmiNode(
+        {
+          instructions: 'Be brief.',
+          prompt: '?',
+          tools: { add },
+          temperature: 0,
+          maxTokens: 9,
+          maxInternalIterations: 2,
+        },
+        { memory: { consistency: 'journaled' } },
+      ),
+    );
+    expect((await outputs(acting))['a']).toBe('Two.');
+    expect(acting.models.requests[0]).toMatchObject({ model: 'default', temperature: 0, tokensMax: 9 });
+    expect(acting.graph.nodes.find(({ id }) => id === 'a')?.memoryConsistency).toBe('journaled');
+    const endless = kit(
+      () => ({ calls: [{ tool: 'add', input: { a: 1 } }] }),
+      gmiNode({ prompt: '?', tools: { add } }),
+    );
+    const lost = await runToRest(endless.bench.engine, endless.graph);
+    expect([lost.error?.cause, endless.models.requests.length]).toMatchObject([{ code: 'AGENT_LOOPS_EXCEEDED' }, 10]);
+    const single = kit(['Hi.'], gmiNode({ model: 'm', prompt: '?', executionMode: 'single_turn' }));
+    expect((await outputs(single))['a']).toBe('Hi.');
+    expect(single.models.requests[0]?.tools).toBeUndefined();
+  });
+
+  test.each([
+    [{ executionMode: 'planner_controlled' }, {}, /executionMode must be react_bounded or single_turn/u],
+    [{ executionMode: 'single_turn', tools: {} }, {}, /a single turn calls no tools/u],
+    [{ parallelTools: false }, {}, /knows no option "parallelTools"/u],
+    [{}, { memory: { write: true } }, /knows no option "write"/u],
+  ])('A26 %j with %j is refused, and not passed over', (config, policies, reason) => {
+    expect(() => gmiNode({ prompt: '?', ...config } as never, policies as never)).toThrow(reason);
   });
 });
 

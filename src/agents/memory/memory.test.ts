@@ -1,6 +1,7 @@
 /** Memory over sessions: what a resume sees, what is written under kills, and whose it is (A41 to A44). */
 import { expect, test } from 'vitest';
 import { afterCrash, createBench, edges, graphOf, node, resumeToRest, runToRest } from '../../../test/engine-kit.ts';
+import type { MemoryConsistency } from '../../graph/contracts/memory-consistency.ts';
 import type { NodeContext } from '../../graph/contracts/node-contract.ts';
 import type { Graph } from '../../graph/graph.ts';
 import { createScriptedModels } from '../../models/scripted.ts';
@@ -10,7 +11,8 @@ import { createMemoryStore } from '../../stores/memory/index.ts';
 import { crashEverywhere } from '../../testing/crash-kit/crash-everywhere.ts';
 import { agent } from '../agent.ts';
 import { memoryTools } from './memory-tools.ts';
-import { sessionMemory, type MemoryConsistency } from './session-memory.ts';
+import { AgentGraph, END, START } from '../../index.ts';
+import { sessionMemory } from './session-memory.ts';
 
 const owner = { user: 'ada', session: 's' };
 const contentsOf = async (memories: Memories, of = owner): Promise<readonly string[]> =>
@@ -64,6 +66,65 @@ test('A43 a graph says how its nodes remember, and a node may say otherwise', as
     await bench.engine.answer('r', paused.waits[0]?.waitId ?? '', 'yes');
     const { state } = await resumeToRest(bench.engine, 'r', graph);
     expect((state.outputs['a'] as readonly string[]).includes('between')).toBe(sees);
+  }
+});
+
+test('A43 memoryConsistency of a graph and of a node says how its nodes remember; it is part of the graph’s hash, and a mode that is none is refused', async () => {
+  const sees = async (
+    ofGraph: MemoryConsistency | undefined,
+    ofNode: MemoryConsistency | undefined,
+  ): Promise<unknown> => {
+    const memories = createMemoryMemories();
+    const source = sessionMemory(memories, { consistency: 'live' });
+    const graph = new AgentGraph({}, { id: 'g', ...(ofGraph !== undefined && { memoryConsistency: ofGraph }) })
+      .addNode(
+        'a',
+        async (ctx) => {
+          const known = await source.open(ctx, owner).recall();
+          await ctx.ask({ prompt: 'Which?' });
+          return known.length;
+        },
+        ofNode === undefined ? {} : { memoryConsistency: ofNode },
+      )
+      .addEdge(START, 'a')
+      .addEdge('a', END)
+      .compile({ store: createMemoryStore() });
+    const paused = await graph.invoke({});
+    await memories.write(owner, ['between'], 'y');
+    const done = await graph.resume(paused.runId, { answers: { [paused.waits[0]?.waitId ?? '']: 'yes' } });
+    return [done.state.outputs.a, graph.graph.hash];
+  };
+  const [live, plainHash] = (await sees(undefined, undefined)) as readonly [unknown, unknown];
+  const [ofGraph, graphHash] = (await sees('snapshot', undefined)) as readonly [unknown, unknown];
+  const [ofNode] = (await sees('snapshot', 'live')) as readonly [unknown];
+  const [ofBoth] = (await sees('live', 'journaled')) as readonly [unknown];
+  expect([live, ofGraph, ofNode, ofBoth]).toEqual([1, 0, 1, 0]);
+  expect(graphHash).not.toBe(plainHash);
+  await expect(sees('sometimes' as never, undefined)).rejects.toThrow(/memoryConsistency/u);
+  await expect(sees(undefined, 'sometimes' as never)).rejects.toThrow(/memoryConsistency/u);
+});
+
+test('A43 a fork of a journaled run takes its writes over, and one of a snapshot writes anew; neither reads its own words', async () => {
+  for (const [consistency, writes] of [
+    ['journaled', 1],
+    ['snapshot', 2],
+  ] as const) {
+    const memories = createMemoryMemories();
+    const source = sessionMemory(memories, { consistency });
+    const seen: number[] = [];
+    const run = async (ctx: NodeContext): Promise<unknown> => {
+      const memory = source.open(ctx, owner);
+      seen.push((await memory.recall()).length);
+      await memory.remember('once');
+      return (ctx.state.scratch['n'] as number | undefined) ?? 0;
+    };
+    const graph = graphOf('g', [node('a', 'pure', run)], edges('> a', 'a >'));
+    const bench = createBench();
+    await runToRest(bench.engine, graph, {}, 'r');
+    await bench.engine.fork({ runId: 'r', seq: 0 }, { runId: 'f', set: [{ path: ['scratch', 'n'], value: 2 }] });
+    await resumeToRest(bench.engine, 'f', graph);
+    expect([consistency, await contentsOf(memories)]).toEqual([consistency, Array(writes).fill('once')]);
+    expect([consistency, ...new Set(seen)]).toEqual([consistency, 0]);
   }
 });
 

@@ -1,20 +1,11 @@
 /** The memory of a user across sessions, and how it stays consistent when a run is killed and resumed. */
 import { CairnError } from '../../errors.ts';
+import { memoryConsistencies, type MemoryConsistency } from '../../graph/contracts/memory-consistency.ts';
 import type { NodeContext } from '../../graph/contracts/node-contract.ts';
 import type { Memories, MemoryEntry, MemoryOwner } from '../../ports/memories.ts';
 
-/**
- * How a run's reads and writes relate to its history. In every mode a run's write happens once, however often the run is killed.
- * - `live`: each attempt reads the current memory.
- * - `snapshot`: reads are recorded, so a resume and a fork see what the run saw. Writes are not recorded, so a fork makes them again.
- * - `journaled`: writes are recorded too, and a fork takes them over.
- */
-export type MemoryConsistency = 'live' | 'snapshot' | 'journaled';
-
-const modes: readonly MemoryConsistency[] = ['live', 'snapshot', 'journaled'];
-
 export interface SessionMemoryOptions {
-  /** Default: the setting of the {@link MemorySource}. */
+  /** Default: that of the node or its graph, else that of the {@link MemorySource}. */
   readonly consistency?: MemoryConsistency;
   /** Name that tells the memories of several parts of one node apart. Default `memory`. */
   readonly name?: string;
@@ -35,7 +26,7 @@ export interface MemorySource {
 }
 
 /**
- * Makes the memories of a graph. @param options.consistency - for nodes that do not choose one. Default `snapshot`. @throws CONFIG_INVALID
+ * Makes the memories of a graph. @param options.consistency - for nodes and graphs that do not choose one. Default `snapshot`. @throws CONFIG_INVALID
  */
 export function sessionMemory(
   memories: Memories,
@@ -43,7 +34,7 @@ export function sessionMemory(
 ): MemorySource {
   check(ofGraph);
   return {
-    open(ctx, owner, { consistency = ofGraph, name = 'memory' } = {}) {
+    open(ctx, owner, { consistency = ctx.memoryConsistency ?? ofGraph, name = 'memory' } = {}) {
       check(consistency);
       if (typeof owner.user !== 'string' || typeof owner.session !== 'string')
         throw new CairnError('CONFIG_INVALID', { reason: 'a memory is that of a user and a session, both texts' });
@@ -54,8 +45,10 @@ export function sessionMemory(
 }
 
 function check(consistency: unknown): void {
-  if (modes.includes(consistency as MemoryConsistency)) return;
-  throw new CairnError('CONFIG_INVALID', { reason: `consistency of a memory must be one of ${modes.join(', ')}` });
+  if (memoryConsistencies.includes(consistency as MemoryConsistency)) return;
+  throw new CairnError('CONFIG_INVALID', {
+    reason: `consistency of a memory must be one of ${memoryConsistencies.join(', ')}`,
+  });
 }
 
 class NodeMemory implements SessionMemory {
@@ -78,7 +71,8 @@ class NodeMemory implements SessionMemory {
     const read = (): Promise<readonly MemoryEntry[]> => this.#memories.read(this.#owner, query);
     if (this.#consistency === 'live') return read();
     const input = { owner: this.#owner, query };
-    return this.#ctx.step(`${this.#name} recall`, { effect: 'read', input }, read);
+    // Of class `pure`, not `read`: a fork reads again what is of class `read`, and would find the words of the run that it was forked from.
+    return this.#ctx.step(`${this.#name} recall`, { effect: 'pure', input }, read);
   }
 
   async remember(...contents: readonly string[]): Promise<void> {

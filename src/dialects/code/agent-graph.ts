@@ -11,6 +11,7 @@ import type {
   GraphSchemas,
   NodeDefinition,
 } from '../../graph/graph.ts';
+import type { MemoryConsistency } from '../../graph/contracts/memory-consistency.ts';
 import { callPlace } from './call-place.ts';
 import { CompiledGraph, type GraphResult } from './compiled-graph.ts';
 import type { CompileOptions, GraphParts } from './run-options.ts';
@@ -46,6 +47,8 @@ export interface GraphOptions<Reduced extends Reducers = Reducers> {
   readonly budget?: Amounts;
   /** What happens to an attempt that would start after the budget is spent. Default `ask`. */
   readonly onBudget?: OnBudget;
+  /** How nodes remember over sessions, unless their own settings say otherwise (A43). Default: as their memory says. */
+  readonly memoryConsistency?: MemoryConsistency;
 }
 
 /** Options of an edge. */
@@ -72,6 +75,7 @@ const optionNames = [
   'durability',
   'budget',
   'onBudget',
+  'memoryConsistency',
 ] as const satisfies readonly (keyof GraphOptions)[];
 const schemaNames = ['input', 'scratch', 'artifacts'] as const satisfies readonly (keyof GraphSchemas)[];
 const edgeOptionNames = [

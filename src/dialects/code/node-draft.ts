@@ -20,6 +20,7 @@ export interface NodeSettings<State> extends Pick<
   | 'budget'
   | 'onBudget'
   | 'atMost'
+  | 'memoryConsistency'
   | 'maxVisits'
   | 'outputAs'
 > {
@@ -46,6 +47,7 @@ const settingNames = [
   'budget',
   'onBudget',
   'atMost',
+  'memoryConsistency',
   'maxVisits',
   'outputAs',
 ] as const satisfies readonly (keyof NodeSettings<never>)[];

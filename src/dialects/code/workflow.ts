@@ -1,4 +1,5 @@
 /** Workflows written as a line of steps. See docs/guide/workflow.md. */
+import type { MemoryConsistency } from '../../graph/contracts/memory-consistency.ts';
 import type { Amounts } from '../../graph/amounts.ts';
 import {
   END,
@@ -58,6 +59,8 @@ export interface WorkflowOptions<Scratch extends StandardSchema = StandardSchema
   readonly budget?: Amounts;
   /** What happens to an attempt that would start after the budget is spent. Default `ask`. */
   readonly onBudget?: OnBudget;
+  /** How steps remember over sessions, unless their own settings say otherwise (A43). Default: as their memory says. */
+  readonly memoryConsistency?: MemoryConsistency;
 }
 
 /** A workflow's state: a graph's state, with each step's output also in `artifacts` under the step's id. */
@@ -141,6 +144,7 @@ const optionNames = [
   'durability',
   'budget',
   'onBudget',
+  'memoryConsistency',
 ] as const satisfies readonly (keyof WorkflowOptions)[];
 
 /**

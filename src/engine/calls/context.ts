@@ -15,6 +15,7 @@ import type {
 import type { BlobAccess, FileAccess, SecretReader, VisitPast } from '../../graph/contracts/context-access.ts';
 import type { AnswerTo } from '../../graph/contracts/answer-types.ts';
 import type { Graph } from '../../graph/graph.ts';
+import type { MemoryConsistency } from '../../graph/contracts/memory-consistency.ts';
 import type { ModelAccess } from '../../graph/contracts/model-contract.ts';
 import type { SpanParts, TraceSpan } from '../../graph/contracts/trace-contract.ts';
 import { deepFreeze } from '../../state/values/freeze.ts';
@@ -76,6 +77,9 @@ export class Context implements NodeContext {
   }
   get config(): unknown {
     return this.#activation.node.config;
+  }
+  get memoryConsistency(): MemoryConsistency | undefined {
+    return this.#activation.node.memoryConsistency;
   }
   get idempotencyKey(): string {
     const intent = this.#activation.frameRun.openRecordOf(this.#activation.node)?.intent;

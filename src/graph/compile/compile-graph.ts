@@ -61,6 +61,7 @@ function completeNode(linked: LinkedNode, index: number, policies: GraphPolicies
     budget: frozen(definition.budget),
     onBudget: definition.onBudget ?? 'ask',
     atMost: frozen(definition.atMost),
+    memoryConsistency: definition.memoryConsistency ?? policies.memoryConsistency,
     maxVisits: definition.maxVisits ?? policies.maxVisits,
     outputAs: definition.outputAs,
     implementation: definition.implementation,

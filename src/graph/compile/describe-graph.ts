@@ -31,6 +31,7 @@ const nodeData = (node: GraphNode): Data =>
     idempotent: node.idempotent,
     join: node.join,
     maxVisits: node.maxVisits,
+    memoryConsistency: node.memoryConsistency,
     onBudget: node.onBudget === 'ask' ? undefined : node.onBudget,
     onFailure: node.onFailure,
     onInDoubt: node.onInDoubt === 'ask' ? undefined : node.onInDoubt,

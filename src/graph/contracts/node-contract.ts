@@ -2,6 +2,7 @@
 import type { Amounts, AtMost } from '../amounts.ts';
 import type { AnswerTo } from './answer-types.ts';
 import type { BlobAccess, FileAccess, SecretReader, VisitPast } from './context-access.ts';
+import type { MemoryConsistency } from './memory-consistency.ts';
 import type { ModelAccess } from './model-contract.ts';
 import type { NoNames } from '../no-names.ts';
 import type { SpanParts, TraceSpan } from './trace-contract.ts';
@@ -266,6 +267,8 @@ export interface NodeContext {
   readonly input: unknown;
   readonly state: StateView;
   readonly config: unknown;
+  /** How the node remembers over sessions, if it or its graph says so (A43). */
+  readonly memoryConsistency: MemoryConsistency | undefined;
   /** The same for every attempt of this activation (X1). */
   readonly idempotencyKey: string;
   /** Aborted on cancel and timeout, when the claim is lost, and when the attempt stops at a wait. */

@@ -1,5 +1,6 @@
 /** Checks of reducers, schemas and policies (G9, E5). */
 import type { GraphDefinition, Reducer, ReducerName } from '../graph.ts';
+import { memoryConsistencies } from '../contracts/memory-consistency.ts';
 import { partitions } from '../contracts/node-contract.ts';
 import { type Report, checkAmounts, checkFields, checkOneOf, checkRange } from './violations.ts';
 
@@ -12,6 +13,7 @@ const policyFields = [
   'checkpointBytes',
   'budget',
   'onBudget',
+  'memoryConsistency',
 ];
 
 const reducerNames: readonly ReducerName[] = [
@@ -89,4 +91,5 @@ export function validateChannels(report: Report, definition: GraphDefinition): v
   checkRange(report, 'policies', 'checkpointBytes', policies.checkpointBytes, { min: 1 });
   checkAmounts(report, 'policies', 'budget', policies.budget);
   checkOneOf(report, 'Q4', 'policies', 'onBudget', policies.onBudget, ['ask', 'fail']);
+  checkOneOf(report, 'A43', 'policies', 'memoryConsistency', policies.memoryConsistency, memoryConsistencies);
 }

@@ -1,13 +1,14 @@
 /** Checks each node by itself, and that ids and output names are unique (G2, G9). */
 import { canonicalText, NotDataError } from '../canonical.ts';
 import { type GraphDefinition, type NodeDefinition, END, START } from '../graph.ts';
+import { memoryConsistencies } from '../contracts/memory-consistency.ts';
 import type { EffectClass } from '../contracts/node-contract.ts';
 import { type Report, checkAmounts, checkFields, checkOneOf, checkRange, checkType, idFault } from './violations.ts';
 
 /** Every effect class. */
 export const effects: readonly EffectClass[] = ['pure', 'read', 'write', 'external', 'human'];
 const nodeFields =
-  'id type version config effect reads when join retry timeoutMs onFailure checkpoint idempotent onInDoubt budget onBudget atMost maxVisits outputAs subgraph implementation place'.split(
+  'id type version config effect reads when join retry timeoutMs onFailure checkpoint idempotent onInDoubt budget onBudget atMost memoryConsistency maxVisits outputAs subgraph implementation place'.split(
     ' ',
   );
 const retryFields = ['attempts', 'backoff', 'factor', 'delayMs', 'delayMsMax', 'jitter', 'on', 'when'];
@@ -116,6 +117,7 @@ function checkNode(report: Report, node: NodeDefinition): void {
   checkOneOf(report, 'G9', place, 'onInDoubt', node.onInDoubt, ['ask', 'fail']);
   checkAmounts(report, place, 'budget', node.budget);
   checkOneOf(report, 'Q4', place, 'onBudget', node.onBudget, ['ask', 'fail']);
+  checkOneOf(report, 'A43', place, 'memoryConsistency', node.memoryConsistency, memoryConsistencies);
   if (node.atMost !== 'nothing') checkAmounts(report, place, 'atMost', node.atMost);
   if (node.outputAs === '') report.error('G2', place, 'outputAs is empty', 'give the output a name, or leave it out');
 }

@@ -1,4 +1,5 @@
 /** Makes node drafts from what a builder knows about its node and the options that its user gives. */
+import type { MemoryConsistency } from '../../graph/contracts/memory-consistency.ts';
 import { functionCondition } from '../../graph/condition.ts';
 import type { Condition, ConditionScope, Graph, Join, NodeCheckpoint, OnFailure } from '../../graph/graph.ts';
 import type { NodeDraft } from '../../graph/node-draft.ts';
@@ -37,6 +38,8 @@ export interface NodeOptions {
    */
   readonly idempotent?: boolean;
   readonly maxVisits?: number;
+  /** How the node remembers over sessions (A43). Default: as the graph says. */
+  readonly memoryConsistency?: MemoryConsistency;
   /** Name under which `state.artifacts` shows the output. */
   readonly outputAs?: string;
 }

@@ -95,6 +95,7 @@ export function createFakeContext(options: FakeContextOptions = {}): FakeContext
     input: view.input,
     state: view,
     config: undefined,
+    memoryConsistency: undefined,
     idempotencyKey: 'key-1',
     signal,
     savedState: undefined,
