@@ -116,7 +116,7 @@ test('A43 a fork of a journaled run takes its writes over, and one of a snapshot
       const memory = source.open(ctx, owner);
       seen.push((await memory.recall()).length);
       await memory.remember('once');
-      return (ctx.state.scratch['n'] as number | undefined) ?? 0;
+      return ctx.state.scratch['n'] ?? 0;
     };
     const graph = graphOf('g', [node('a', 'pure', run)], edges('> a', 'a >'));
     const bench = createBench();
