@@ -76,6 +76,7 @@ export type { RemovedCheckpoint } from './history/shorten/remove-checkpoint.ts';
 export type { RemovedRuns } from './history/shorten/remove-run.ts';
 export type { Bisection, FoundCheckpoint } from './history/trace/bisect.ts';
 export type { Blame, BlamedPart } from './history/trace/blame.ts';
+export { drawGraph, drawPage } from './app/draw/pictures.ts';
 export type { ExplainedEdge } from './history/trace/explain-edges.ts';
 export type { PostMortem, ToldEntry, ToldEvent, ToldVisit } from './history/trace/story.ts';
 export type { ForkChange, GraphedRun, RunGraph } from './history/trace/run-graph.ts';

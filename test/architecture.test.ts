@@ -13,6 +13,7 @@ const sources = everything.filter(({ path }) => path.startsWith('src/') && !path
 
 /** Third-party packages, and where in src they may be imported. Anything else is a decision: add a line. */
 const packagePlaces: Readonly<Record<string, readonly string[]>> = {
+  '@viz-js/viz': ['src/app/draw/draw-dot.ts'],
   croner: ['src/app/schedules/cron-times.ts'],
   diff: ['src/nodes/blocks/files/text-diff.ts'],
   ignore: ['src/nodes/blocks/files/ignored-files.ts'],

@@ -62,7 +62,10 @@ test('P6 no file is read beside the code but package.json and the program of SQL
   const isRequire = /rolldown-runtime\.js: import\.meta\.url\)/u;
   // A program of its own, found by its place in the package.
   const isSqlChild = /blocks\/index\.js: import\.meta\.dirname(?:$|, "sqlite-child\.ts"|; )/mu;
-  const isKnown = (place: string): boolean => [isManifest, isRequire, isSqlChild].some((form) => form.test(place));
+  // The package that draws is looked for from here.
+  const isDrawing = /(?:draw-dot|app)\.c?js: (?:import\.meta\.dirname|__dirname), limitMs/u;
+  const isKnown = (place: string): boolean =>
+    [isManifest, isRequire, isSqlChild, isDrawing].some((form) => form.test(place));
   expect(beside.filter((place) => !isKnown(place))).toEqual([]);
   expect(filesOf('dist/nodes/blocks/sql/*.js')).toEqual(['dist/nodes/blocks/sql/sqlite-child.js']);
   expect(beside.filter((place) => isManifest.test(place)).length).toBeGreaterThan(0);

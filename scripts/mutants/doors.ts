@@ -100,4 +100,18 @@ export const doorsMutants: readonly Mutant[] = [
     new: '',
     tests: ['test/bad-input/doctor.test.ts'],
   },
+  {
+    name: 'an SVG keeps whatever attributes it has',
+    file: 'src/app/draw/clean-svg.ts',
+    old: 'attributes.has(name) &&',
+    new: 'name !== undefined &&',
+    tests: ['src/app/draw/draw.test.ts'],
+  },
+  {
+    name: 'a page shows values under names of secrets',
+    file: 'src/app/draw/story-page.ts',
+    old: 'const told = shown(story) as PostMortem;',
+    new: 'const told = story;',
+    tests: ['src/app/draw/draw.test.ts'],
+  },
 ];

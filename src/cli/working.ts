@@ -11,6 +11,7 @@ import { createCompletionCommand } from './commands/completion.ts';
 import { convertCommand } from './commands/convert.ts';
 import { diffCommand } from './commands/diff.ts';
 import { doctorCommand } from './commands/doctor.ts';
+import { drawCommand } from './commands/draw.ts';
 import { exportCommand } from './commands/export.ts';
 import { forkCommand } from './commands/fork.ts';
 import { graphCommand } from './commands/graph.ts';
@@ -53,6 +54,7 @@ const commands: readonly Command[] = [
   convertCommand,
   lintCommand,
   fmtCommand,
+  drawCommand,
   lsCommand,
   logCommand,
   showCommand,

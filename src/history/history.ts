@@ -2,6 +2,7 @@
  * The history of runs, as programs use it: read, name, compare, verify, shorten and move it. Commands call the same functions. Rarely used
  * parts are loaded on first use.
  */
+import type { GraphStructure } from '../graph/graph.ts';
 import type { RunRow } from '../ports/store.ts';
 import { readWait, type OpenQuestion } from './stored/open-waits.ts';
 import { readOwner } from './load/lineage.ts';
@@ -177,6 +178,11 @@ export class History<State = StateAt> {
   async postMortem(name: CheckpointName): Promise<PostMortem> {
     const { postMortem } = await import('./trace/post-mortem.ts');
     return postMortem(this.#place, await this.#find(name));
+  }
+  /** The graph that a run is under at a checkpoint, as data; undefined: it is not kept. */
+  async structure(name: CheckpointName): Promise<GraphStructure | undefined> {
+    const { readStructure } = await import('./trace/structures.ts');
+    return readStructure(this.#place, await this.#find(name));
   }
   /** Open waits, soonest due first. */
   async *waits({ run, all = false }: WaitsQuery = {}): AsyncGenerator<OpenQuestion, void, undefined> {

@@ -3,6 +3,9 @@ import type { GraphStructure } from '../../graph/graph.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
 import type { RunRow } from '../../ports/store.ts';
 import type { GraphDefinitionRecord } from '../../state/tree.ts';
+import { foldStored } from '../load/fold-stored.ts';
+import type { StatePlace } from '../place/place.ts';
+import type { ResolvedReference } from '../read/references.ts';
 import { readBlobText, resolveValues } from '../stored/resolve-values.ts';
 import { metaOf } from '../stored/stored-meta.ts';
 
@@ -50,4 +53,13 @@ export function structureWithin(
 
 export function nodeIn(structure: GraphStructure | undefined, id: string): StoredNode | undefined {
   return structure?.nodes.find((node) => node['id'] === id);
+}
+
+/** The graph that a run is under at a checkpoint; undefined: it is not kept. @throws what loading a checkpoint throws */
+export async function readStructure(
+  { store, blobs }: Pick<StatePlace, 'store' | 'blobs'>,
+  { run, seq }: ResolvedReference,
+): Promise<GraphStructure | undefined> {
+  const { state } = await foldStored(store, blobs, run, seq);
+  return new Structures(blobs).of(run, state.root['definition']);
 }

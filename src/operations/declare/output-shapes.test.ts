@@ -123,7 +123,10 @@ test('D23 C2.1 every operation gives what its schema says, and shows nothing tha
     runs: [{ runId: 'a' }, { runId: 'f' }, { changed: { set: [{ value: '[redacted]' }] }, isCurrent: true }],
   });
   await run('postMortem', { checkpoint: 'a' });
-  await run('postMortem', { checkpoint: 'g' });
+  await run('postMortem', { checkpoint: 'g', picture: true });
+  const drawDot = (dot: string): Promise<string> => Promise.resolve(dot);
+  expect(await run('draw', { target: 'ask' }, { drawDot })).toMatchObject({ isRun: false });
+  expect(await run('draw', { target: 'a' }, { drawDot })).toMatchObject({ isRun: true });
   await run('signalRun', { run: 'b', name: 'paid', value: { password: planted } });
   await run('cancelRun', { run: 'b' });
   await run('schedule', { action: 'add', target: 'ask', cron: '0 2 * * *', ...password });

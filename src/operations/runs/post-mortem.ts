@@ -2,16 +2,25 @@
 import { amounts, anything, listOf, objectOf, position, text, whole } from '../declare/output-shapes.ts';
 import { resolveReference } from '../../history/read/references.ts';
 import { postMortem as tell } from '../../history/trace/post-mortem.ts';
+import { readStructure } from '../../history/trace/structures.ts';
 import type { PostMortem } from '../../history/trace/story.ts';
+import { pictureOf } from '../../dialects/dot/picture/picture.ts';
+import { marksOf } from './picture-marks.ts';
 import type { HistoryContext, Operation } from '../declare/operation.ts';
 
 export type { PostMortem };
 
 export interface PostMortemInput {
   readonly checkpoint: string;
+  readonly picture?: boolean;
 }
 
-export const postMortem: Operation<PostMortemInput, PostMortem, HistoryContext> = {
+export interface PostMortemOutput extends PostMortem {
+  /** The graph for Graphviz, coloured by what happened. Absent: it was not asked for, or is not kept with the run. */
+  readonly dot?: string;
+}
+
+export const postMortem: Operation<PostMortemInput, PostMortemOutput, HistoryContext> = {
   name: 'post-mortem',
   summary: 'tell what happened in a run: every node, why it led where it did, questions, failures, costs',
   input: {
@@ -21,6 +30,7 @@ export const postMortem: Operation<PostMortemInput, PostMortem, HistoryContext> 
       isRequired: true,
       isPositional: true,
     },
+    picture: { type: 'flag', description: 'with the graph as a DOT text, coloured by what happened' },
   },
   output: 'the visits of nodes and what happened to the run, in order',
   outputSchema: objectOf(
@@ -34,10 +44,13 @@ export const postMortem: Operation<PostMortemInput, PostMortem, HistoryContext> 
       entries: listOf({ type: 'object' }),
       failures: { type: 'object' },
     },
-    { forkedFrom: position, spent: amounts, saved: amounts, result: anything },
+    { forkedFrom: position, spent: amounts, saved: amounts, result: anything, dot: text },
   ),
   isReadOnly: true,
-  async run(context, { checkpoint }) {
-    return tell(context, await resolveReference(context.store, context.tenant, checkpoint));
+  async run(context, { checkpoint, picture = false }) {
+    const found = await resolveReference(context.store, context.tenant, checkpoint);
+    const story = await tell(context, found);
+    const structure = picture ? await readStructure(context, found) : undefined;
+    return { ...story, ...(structure !== undefined && { dot: pictureOf(structure, marksOf(story)) }) };
   },
 };

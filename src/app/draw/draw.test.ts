@@ -1,0 +1,187 @@
+/** Pictures and pages: what anybody wrote into a graph or a run is text in them, and can do nothing. */
+import { expect, test } from 'vitest';
+import { pictureOf } from '../../dialects/dot/picture/picture.ts';
+import { checkDot, formatDot } from '../../dialects/dot/index.ts';
+import { END, START, type GraphStructure } from '../../graph/graph.ts';
+import type { PostMortem, ToldVisit } from '../../history/trace/story.ts';
+import { marksOf } from '../../operations/runs/picture-marks.ts';
+import { cleanSvg } from './clean-svg.ts';
+import { drawDot } from './draw-dot.ts';
+import { drawGraph, drawPage } from './pictures.ts';
+import { storyPage } from './story-page.ts';
+
+const hostile = [
+  '<script>alert(1)</script>',
+  '"]; evil [URL="javascript:alert(1)"]; n99 [label="',
+  "'><img src=x onerror=alert(1)>",
+  '&lt;script&gt;alert(1)&lt;/script&gt;',
+  'ends with \\',
+  'a\nb\\nc\u0000\u202e',
+] as const;
+
+function structureOf(ids: readonly string[]): GraphStructure {
+  const steps = [START, ...ids, END];
+  return {
+    id: 'g',
+    nodes: ids.map((id) => ({ id, type: 'function', effect: 'pure' })),
+    edges: steps
+      .slice(1)
+      .map((to, index) => ({ key: to, from: steps[index], to, label: `to ${to}`, condition: { text: `is ${to}` } })),
+    reducers: {},
+    schemas: {},
+    policies: { routing: 'all' } as GraphStructure['policies'],
+  };
+}
+const visit = (path: readonly string[], more: Partial<ToldVisit> = {}): ToldVisit => ({
+  kind: 'visit',
+  runId: 'r',
+  seq: 1,
+  at: 0,
+  path,
+  visit: 1,
+  status: 'completed',
+  attempts: 1,
+  retries: [],
+  steps: [],
+  questions: [],
+  changes: [],
+  edges: [],
+  ...more,
+});
+const storyOf = (entries: PostMortem['entries'], more: Partial<PostMortem> = {}): PostMortem => ({
+  runId: 'r',
+  graphId: 'g',
+  status: 'completed',
+  seq: 3,
+  startedAt: 0,
+  endedAt: 5_000,
+  entries,
+  failures: {},
+  ...more,
+});
+
+/** What could act in a page: tags that are not ours, handlers, schemes. */
+function dangersIn(html: string): readonly string[] {
+  const tags = [...html.matchAll(/<[^>]*>/g)].map(([tag]) => tag);
+  return tags.filter((tag) =>
+    /<\s*(script|img|iframe|object|embed|a|foreignObject|use|image|link)\b|\son\w+\s*=|href|javascript:|data:/i.test(
+      tag,
+    ),
+  );
+}
+
+test('P14 whatever nodes are called, the text for Graphviz is one graph of as many nodes, and the SVG only shows the names', async () => {
+  const dot = pictureOf(structureOf(hostile));
+  const { violations } = checkDot(dot);
+  expect(violations.filter(({ rule, severity }) => severity === 'error' && rule.startsWith('DOT'))).toEqual([]);
+  expect(formatDot(dot)).toBe(dot);
+  expect([...dot.matchAll(/^ {2}n\d+ \[/gm)]).toHaveLength(hostile.length + 2);
+  const svg = await drawDot(dot);
+  expect([...svg.matchAll(/class="node"/g)]).toHaveLength(hostile.length + 2);
+  expect(dangersIn(svg)).toEqual([]);
+  expect(svg).toContain('&lt;script&gt;alert(1)&lt;/script&gt;');
+  expect(svg).not.toContain('<script');
+});
+
+test('P14 an SVG keeps what Graphviz draws with, and nothing else', () => {
+  const clean = cleanSvg(`<?xml version="1.0"?><!DOCTYPE svg PUBLIC "x" "y" [<!ENTITY e SYSTEM "file:///etc/passwd">]>
+<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" onload="x()" width="1pt"><style>*{}</style>
+<script>alert('</svg>')</script><a xlink:href="javascript:x()"><text x="1" fill="url(http://e/)" style="x">name</text></a>
+<foreignObject><div>in</div></foreignObject><g class="node" onclick='x()'><!-- c --><title>t &lt;b&gt;</title></g><script/></svg>`);
+  expect(clean.replaceAll('\n', '')).toBe(
+    '<svg xmlns="http://www.w3.org/2000/svg" width="1pt"><g class="node"><title>t &lt;b&gt;</title></g></svg>',
+  );
+});
+
+test('P14 a page holds the story as text: nothing that was written into a run can act, and a policy forbids the rest', () => {
+  const [script, , image] = hostile;
+  const page = storyPage(
+    storyOf(
+      [
+        visit([script], {
+          error: { code: image, message: script },
+          value: { outcome: script, failure_reason: image },
+          questions: [
+            {
+              runId: 'r',
+              seq: 1,
+              at: 0,
+              kind: 'question',
+              name: 'q',
+              prompt: script,
+              closedAt: { runId: 'r', seq: 2, at: 1 },
+              by: image,
+              answer: script,
+            },
+          ],
+          changes: [{ path: ['scratch', script], after: image }],
+          edges: [{ to: script, label: image, condition: script, fired: true, because: image }],
+          retries: [{ runId: 'r', seq: 1, at: 0, attempt: 1, step: script, error: { code: 'X', message: image } }],
+        }),
+        { kind: 'resume', runId: script, seq: 2, at: 0, by: image },
+      ],
+      {
+        runId: script,
+        graphId: image,
+        failures: { [script]: { code: 'X', message: image } },
+        result: { gates: { [script]: image } },
+      },
+    ),
+    `<svg xmlns="http://www.w3.org/2000/svg"><script>x</script><text>drawn</text></svg>`,
+  );
+  expect(dangersIn(page)).toEqual([]);
+  expect(page).toContain(
+    `<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline';`,
+  );
+  expect(page).toContain('<svg xmlns="http://www.w3.org/2000/svg"><text>drawn</text></svg>');
+  expect(page).not.toMatch(/https?:(?!\/\/www\.w3\.org\/2000\/svg)/);
+});
+
+test('C2.1 a page masks what stands under the name of a secret, and without a picture it has an outline', async () => {
+  const page = await drawPage(
+    storyOf([
+      visit(['a'], {
+        changes: [{ path: ['scratch', 'password'], before: 'hunter2', after: 'hunter3' }],
+        value: { token: 'hunter4' },
+        edges: [{ to: 'b', fired: true, because: 'it is the only one' }],
+      }),
+    ]),
+  );
+  expect(page).not.toContain('hunter');
+  expect(page).toContain('<ol class="outline"><li class="good">a → b</li></ol>');
+});
+
+test('N14 a run colours its picture: how each node ended last, and which edges were taken', async () => {
+  const structure = structureOf(['a', 'b', 'c']);
+  const story = storyOf([
+    visit(['a'], { edges: [{ to: 'b', fired: true, because: '' }] }),
+    visit(['b'], { status: 'failed', attempts: 3 }),
+  ]);
+  const { nodes, taken } = marksOf(story);
+  expect([...nodes]).toEqual([
+    ['a', { tone: 'good' }],
+    ['b', { tone: 'bad', note: '3 attempts' }],
+  ]);
+  expect([...taken]).toEqual([
+    ['a\nb', 1],
+    ['__start__\na', 1],
+  ]);
+  const dot = pictureOf(structure, marksOf(story));
+  const node = (id: string): string => new RegExp(`label="?${id}[^\\]]*`).exec(dot)?.[0] ?? '';
+  expect([node('a'), node('b'), node('c')].map((text) => /fillcolor="(#\w+)"/.exec(text)?.[1])).toEqual([
+    '#dcf5e3',
+    '#ffe2e0',
+    '#ffffff',
+  ]);
+  expect(await drawGraph(structure, story)).toContain('#ffe2e0');
+  expect(await drawGraph(structure)).not.toContain('#ffe2e0');
+});
+
+test('N14 what draws is asked for by name where it is not installed, and a layout has an end', async () => {
+  await expect(drawDot('digraph { a }', { from: '/' })).rejects.toMatchObject({
+    code: 'CONFIG_MISSING_PEER',
+    hint: 'Install it: npm install @viz-js/viz',
+  });
+  await expect(drawDot('digraph { a }', { limitMs: 0 })).rejects.toMatchObject({ code: 'INPUT_INVALID' });
+  await expect(drawDot('digraph {')).rejects.toMatchObject({ code: 'INPUT_INVALID' });
+});

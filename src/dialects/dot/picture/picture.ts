@@ -1,0 +1,196 @@
+/**
+ * A graph of any dialect as a DOT text for Graphviz to draw, coloured by what happened where that is known. Nodes have names of our own
+ * (`n0`, `n1`), so whatever an author calls a node stands in a quoted label and nowhere else.
+ */
+import { END, START, type GraphStructure } from '../../../graph/graph.ts';
+import { printDot } from '../text/print-dot.ts';
+import type { AttributeSyntax, Syntax } from '../text/syntax.ts';
+
+/** How a node is coloured. */
+export type PictureTone = 'good' | 'bad' | 'warn' | 'running' | 'skipped' | 'untouched';
+
+/** What happened, by the path of a node, or of an edge's source, joined with `/`; names of child runs are left out of paths. */
+export interface PictureMarks {
+  readonly nodes: ReadonlyMap<string, { readonly tone: PictureTone; readonly note?: string }>;
+  /** How often an edge was taken: by the source's path, a line feed, and the target's id. */
+  readonly taken: ReadonlyMap<string, number>;
+}
+
+const colours: Readonly<Record<PictureTone, readonly [fill: string, line: string]>> = {
+  good: ['#dcf5e3', '#1a7f37'],
+  bad: ['#ffe2e0', '#cf222e'],
+  warn: ['#fff4ce', '#9a6700'],
+  running: ['#ddf0ff', '#0969da'],
+  skipped: ['#f0f1f3', '#8c959f'],
+  untouched: ['#ffffff', '#b6bdc5'],
+};
+const plain: readonly [string, string] = ['#f6f8fa', '#57606a'];
+
+/** Child graphs are drawn inside, so deep. */
+const depthMax = 3;
+const labelMax = 60;
+const font = 'Helvetica,Arial,sans-serif';
+
+type Data = Readonly<Record<string, unknown>>;
+
+/** @param marks - what happened; undefined: nothing did, it is a definition */
+export function pictureOf(structure: GraphStructure, marks?: PictureMarks): string {
+  const drawing = new Drawing(marks);
+  const statements = drawing.graph(structure, [], 0);
+  const defaults: readonly Syntax[] = [
+    of('graph', {
+      rankdir: 'TB',
+      fontname: font,
+      fontsize: '11',
+      bgcolor: 'transparent',
+      nodesep: '0.35',
+      ranksep: '0.45',
+    }),
+    of('node', {
+      fontname: font,
+      fontsize: '11',
+      style: 'filled,rounded',
+      shape: 'box',
+      penwidth: '1.2',
+      margin: '0.14,0.07',
+    }),
+    of('edge', { fontname: font, fontsize: '9', arrowsize: '0.7' }),
+  ];
+  return printDot({ name: 'picture', comments: [], statements: [...defaults, ...statements], closing: [] });
+}
+
+class Drawing {
+  readonly #marks: PictureMarks | undefined;
+  #count = 0;
+
+  constructor(marks: PictureMarks | undefined) {
+    this.#marks = marks;
+  }
+
+  graph(structure: GraphStructure, path: readonly string[], depth: number): readonly Syntax[] {
+    const ids = [START, ...structure.nodes.map((node) => String(node['id'])), END];
+    const names = new Map(ids.map((id) => [id, this.#name('n')]));
+    const edges = structure.edges.filter(({ from, to }) => names.has(String(from)) && names.has(String(to)));
+    const ends = [START, END].filter((id) => edges.some(({ from, to }) => from === id || to === id));
+    const nodes = structure.nodes.flatMap((node) => this.#node(node, names.get(String(node['id'])) ?? '', path, depth));
+    return [
+      ...ends.map((id) =>
+        statement(names.get(id) ?? '', {
+          shape: 'circle',
+          label: '',
+          width: '0.16',
+          fillcolor: '#57606a',
+          color: '#57606a',
+          ...(id === END && { peripheries: '2' }),
+        }),
+      ),
+      ...nodes,
+      ...edges.map((edge) => this.#edge(edge, names, path)),
+    ];
+  }
+
+  #node(node: Data, name: string, path: readonly string[], depth: number): readonly Syntax[] {
+    const id = String(node['id']);
+    const place = [...path, id];
+    const mark = this.#marks?.nodes.get(place.join('/'));
+    const [fill, line] = this.#marks === undefined ? plain : colours[mark?.tone ?? 'untouched'];
+    const { type } = node as { readonly type?: string };
+    const kind = type === undefined || type === 'function' || type === id ? '' : type;
+    const lines = [id, kind, mark?.note ?? ''].filter((text) => text !== '').map(short);
+    const own = statement(name, { label: lines.join('\n'), ...shapeOf(node), fillcolor: fill, color: line });
+    const subgraph = node['subgraph'] as GraphStructure | undefined;
+    if (subgraph === undefined || depth >= depthMax) return [own];
+    const inner = this.graph(subgraph, place, depth + 1);
+    return [
+      own,
+      {
+        kind: 'subgraph',
+        id: this.#name('cluster_'),
+        at: 0,
+        comments: [],
+        closing: [],
+        statements: [
+          of('graph', {
+            label: short(`${id}: its child runs`),
+            color: '#d0d7de',
+            style: 'rounded',
+            fontcolor: '#57606a',
+          }),
+          ...inner,
+        ],
+      },
+    ];
+  }
+
+  #edge(edge: Data, names: ReadonlyMap<string, string>, path: readonly string[]): Syntax {
+    const [from, to] = [String(edge['from']), String(edge['to'])];
+    const count = this.#marks?.taken.get(`${[...path, from].join('/')}\n${to}`) ?? 0;
+    const isKnown = this.#marks !== undefined;
+    const condition = (edge['condition'] as { readonly text?: string } | undefined)?.text;
+    const label =
+      edge['label'] === to || edge['choice'] !== undefined ? undefined : (edge['label'] as string | undefined);
+    const times = count > 1 ? `${count}×` : '';
+    const text = [label ?? condition ?? (edge['on'] === 'failed' ? 'failed' : ''), times]
+      .filter((part) => part !== '')
+      .map(short)
+      .join(' ');
+    const colour = !isKnown ? plain[1] : count > 0 ? '#24292f' : '#c4cad1';
+    return {
+      kind: 'edge',
+      at: 0,
+      comments: [],
+      ends: [from, to].map((id) => ({ id: names.get(id) ?? '', at: 0 })),
+      attributes: attributes({
+        color: colour,
+        fontcolor: colour,
+        penwidth: isKnown && count > 0 ? '1.8' : '1',
+        ...(isKnown && count === 0 && { style: 'dashed' }),
+        ...(text !== '' && { label: text }),
+      }),
+    };
+  }
+
+  #name(kind: string): string {
+    this.#count += 1;
+    return `${kind}${this.#count}`;
+  }
+}
+
+/** Shapes that only say how a node is drawn, of pipelines; of others by what a node does. */
+const shapes: ReadonlySet<unknown> = new Set([
+  'Mdiamond',
+  'Msquare',
+  'box',
+  'hexagon',
+  'diamond',
+  'component',
+  'tripleoctagon',
+  'parallelogram',
+  'house',
+]);
+
+function shapeOf({ config, effect }: Data): Readonly<Record<string, string>> {
+  const shape = (config as { readonly attributes?: { readonly shape?: unknown } } | undefined)?.attributes?.shape;
+  if (typeof shape === 'string' && shapes.has(shape)) return shape === 'box' ? {} : { shape, style: 'filled' };
+  if (effect === 'human') return { shape: 'hexagon', style: 'filled' };
+  return effect === 'external' || effect === 'write' ? { shape: 'box', style: 'filled,bold' } : {};
+}
+
+/** What would break a line, or the text of the file, is left out. */
+function short(text: string): string {
+  // oxlint-disable-next-line no-control-regex
+  const plainText = text.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, ' ').toWellFormed();
+  return plainText.length > labelMax ? `${plainText.slice(0, labelMax - 1)}…` : plainText;
+}
+
+function statement(id: string, given: Readonly<Record<string, string>>): Syntax {
+  return { kind: 'node', id, at: 0, comments: [], attributes: attributes(given) };
+}
+
+function of(what: 'graph' | 'node' | 'edge', given: Readonly<Record<string, string>>): Syntax {
+  return { kind: 'defaults', of: what, at: 0, comments: [], attributes: attributes(given) };
+}
+
+function attributes(given: Readonly<Record<string, string>>): readonly AttributeSyntax[] {
+  return Object.entries(given).map(([key, value]) => ({ key, value, at: 0, valueAt: 0 }));
+}

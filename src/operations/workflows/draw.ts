@@ -1,0 +1,59 @@
+/** `draw`: a graph as a picture; of a run, coloured by what happened. */
+import { flag, objectOf, text } from '../declare/output-shapes.ts';
+import { CairnError } from '../../errors.ts';
+import { pictureOf } from '../../dialects/dot/picture/picture.ts';
+import type { Operation, WorkContext } from '../declare/operation.ts';
+import { postMortem } from '../runs/post-mortem.ts';
+
+export interface DrawInput {
+  readonly target: string;
+  readonly name?: string;
+}
+
+export interface DrawOutput {
+  readonly svg: string;
+  /** As Graphviz was given it. */
+  readonly dot: string;
+  /** Whether it is coloured by what happened. */
+  readonly isRun: boolean;
+}
+
+/** Draws a DOT text. */
+export interface DrawContext extends WorkContext {
+  /** @throws CONFIG_MISSING_PEER, INPUT_INVALID it cannot be drawn */
+  readonly drawDot: (dot: string) => Promise<string>;
+}
+
+export const draw: Operation<DrawInput, DrawOutput, DrawContext> = {
+  name: 'draw',
+  summary: 'draw a workflow, or a run coloured by what happened, as SVG',
+  input: {
+    target: {
+      type: 'text',
+      description: 'a file (.yaml, .dot, or a module that exports a graph), a workflow by its name, or a run',
+      isRequired: true,
+      isPositional: true,
+    },
+    name: { type: 'text', description: 'the export of a module that is meant' },
+  },
+  output: 'the picture',
+  outputSchema: objectOf({ svg: text, dot: text, isRun: flag }),
+  isReadOnly: true,
+  async run(context, { target, name }) {
+    const told = name === undefined ? await dotOfRun(context, target) : undefined;
+    const dot = told ?? pictureOf((await context.loadGraph(target, name)).graph.structure);
+    return { svg: await context.drawDot(dot), dot, isRun: told !== undefined };
+  },
+};
+
+/** Undefined: there is no such run. */
+async function dotOfRun(context: DrawContext, target: string): Promise<string | undefined> {
+  try {
+    const { dot } = await postMortem.run(context, { checkpoint: target, picture: true });
+    if (dot !== undefined) return dot;
+  } catch (error) {
+    if (CairnError.is(error, 'RUN_NOT_FOUND')) return undefined;
+    throw error;
+  }
+  throw new CairnError('INPUT_INVALID', { reason: `the graph of ${target} is not kept with it` });
+}
