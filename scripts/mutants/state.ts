@@ -59,6 +59,13 @@ export const stateMutants: readonly Mutant[] = [
     tests: ['src/state/secrecy/shown.test.ts'],
   },
   {
+    name: 'secrecy: what breaks within its first characters is not found',
+    file: 'src/state/secrecy/secret-search.ts',
+    old: ' ?? this.#findBroken(text, at);',
+    new: ' ?? (this.#width < 0 ? this.#findBroken(text, at) : undefined);',
+    tests: ['src/state/secrecy/text-mask.test.ts'],
+  },
+  {
     name: 'secrecy: a piece of a stream is shown though the next may complete a secret',
     file: 'src/state/secrecy/text-mask.ts',
     old: 'const limit = Math.max(0, this.#held.length - this.#search.longest + 1);',

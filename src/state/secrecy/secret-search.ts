@@ -1,15 +1,27 @@
 /**
  * Finds the values of secrets in texts, as they are and in the encodings in which they are likely to come back: one search for all of
  * them, whose cost grows with the text and hardly with the number of secrets.
+ *
+ * Base64 and hex come in lines, too: `base64` breaks them after 76 characters, and PEM after 64.
  */
 
 /** Shorter values stand in too much innocent text to be looked for in encoded form. */
 const encodedLength = 6;
 
+/** Encoded text is looked for in lines of so many characters and more. */
+const shortestLine = 16;
+/** Of `\\r\\n` as it stands within a quoted text. */
+const longestBreak = 4;
+
+interface Forms {
+  readonly asItIs: readonly string[];
+  /** Those that tools break into lines. */
+  readonly inLines: readonly string[];
+}
+
 /** Forms of a value by what they look like; base64 at each of the three offsets that the bytes before it may leave. */
-function listForms(value: string): readonly string[] {
-  if (value === '') return [];
-  if (value.length < encodedLength) return [value];
+function listForms(value: string): Forms {
+  if (value.length < encodedLength) return { asItIs: value === '' ? [] : [value], inLines: [] };
   const bytes = Buffer.from(value);
   const hex = bytes.toString('hex');
   const url = encodeURIComponent(value.toWellFormed());
@@ -17,15 +29,13 @@ function listForms(value: string): readonly string[] {
   const whole = bytes.toString('base64');
   const base64 = [whole, whole.replace(/=+$/, ''), ...[0, 1, 2].map((offset) => base64Core(bytes, offset))];
   const inUrl = [url, strict, url.replaceAll('%2F', '/'), url.replaceAll('%20', '+'), hex.replace(/../g, '%$&')];
-  return [
-    value,
-    JSON.stringify(value).slice(1, -1),
-    bytes.toString('latin1'),
-    hex,
-    hex.toUpperCase(),
-    ...[...inUrl, hex.toUpperCase().replace(/../g, '%$&')].flatMap((form) => [form, lowerEscapes(form)]),
-    ...base64.flatMap((form) => [form, form.replaceAll('+', '-').replaceAll('/', '_'), encodeURIComponent(form)]),
-  ];
+  const ofBytes = [...inUrl, hex.toUpperCase().replace(/../g, '%$&')].flatMap((form) => [form, lowerEscapes(form)]);
+  const written = [value, JSON.stringify(value).slice(1, -1), bytes.toString('latin1')];
+  const base64url = base64.map((form) => form.replaceAll('+', '-').replaceAll('/', '_'));
+  return {
+    asItIs: [...written, ...ofBytes, ...base64.map((form) => encodeURIComponent(form))],
+    inLines: [hex, hex.toUpperCase(), ...base64, ...base64url],
+  };
 }
 
 /** The characters of a base64 text that are made of these bytes alone, where so many bytes come before them in a group of three. */
@@ -41,6 +51,38 @@ function lowerEscapes(text: string): string {
 interface Form {
   readonly text: string;
   readonly name: string;
+  /** The most line breaks that may stand within. */
+  readonly breaks: number;
+}
+
+/** How many characters of a text are a line break, as it is or quoted. */
+function breakAt(text: string, at: number): number {
+  const code = text.charCodeAt(at);
+  if (code === 10) return 1;
+  if (code === 13) return text.charCodeAt(at + 1) === 10 ? 2 : 0;
+  if (code !== 92) return 0;
+  if (text.charCodeAt(at + 1) === 110) return 2;
+  return text.slice(at, at + longestBreak) === '\\r\\n' ? longestBreak : 0;
+}
+
+/** How many characters a form takes at a place, line breaks within it included; 0: it is not there. */
+function lengthAt(form: Form, text: string, at: number): number {
+  if (text.startsWith(form.text, at)) return form.text.length;
+  let place = at;
+  let breaks = 0;
+  for (let i = 0; breaks <= form.breaks && i < form.text.length;) {
+    if (text.charCodeAt(place) === form.text.charCodeAt(i)) {
+      i += 1;
+      place += 1;
+      if (i === form.text.length) return place - at;
+    } else {
+      const skipped = i === 0 ? 0 : breakAt(text, place);
+      if (skipped === 0) return 0;
+      place += skipped;
+      breaks += 1;
+    }
+  }
+  return 0;
 }
 
 /** A set of secrets to be looked for. */
@@ -56,11 +98,15 @@ export class SecretSearch {
 
   /** @param secrets - names and values */
   constructor(secrets: Iterable<readonly [name: string, value: string]>) {
-    const names = new Map<string, string>();
-    for (const [name, value] of secrets)
-      for (const form of listForms(value)) if (!names.has(form)) names.set(form, name);
-    const forms = [...names].map(([text, name]) => ({ text, name })).sort((a, b) => b.text.length - a.text.length);
-    this.longest = forms[0]?.text.length ?? 0;
+    const found = new Map<string, Form>();
+    for (const [name, value] of secrets) {
+      const { asItIs, inLines } = listForms(value);
+      for (const text of inLines)
+        if (!found.has(text)) found.set(text, { text, name, breaks: Math.floor(text.length / shortestLine) + 1 });
+      for (const text of asItIs) if (!found.has(text)) found.set(text, { text, name, breaks: 0 });
+    }
+    const forms = [...found.values()].sort((a, b) => b.text.length - a.text.length);
+    this.longest = forms.reduce((most, { text, breaks }) => Math.max(most, text.length + breaks * longestBreak), 0);
     this.#width = Math.min(4, forms.at(-1)?.text.length ?? 0);
     for (const form of forms) {
       const hash = hashAt(form.text, 0, this.#width);
@@ -80,16 +126,37 @@ export class SecretSearch {
     let taken = 0;
     const last = Math.min(limit, text.length - this.#width + 1);
     for (let at = 0; this.longest > 0 && at < last; at += 1) {
-      const hash = hashAt(text, at, this.#width);
-      if (this.#known[hash] !== 1) continue;
-      const found = this.#forms.get(hash)?.find((form) => text.startsWith(form.text, at));
+      const found = this.#find(text, at, hashAt(text, at, this.#width)) ?? this.#findBroken(text, at);
       if (found === undefined) continue;
       shown += `${text.slice(taken, at)}[secret:${found.name}]`;
-      taken = at + found.text.length;
+      taken = at + found.length;
       at = taken - 1;
     }
     const end = Math.max(taken, limit);
     return { shown: taken === 0 && end === text.length ? text : shown + text.slice(taken, end), end };
+  }
+
+  #find(text: string, at: number, hash: number): { readonly name: string; readonly length: number } | undefined {
+    if (this.#known[hash] !== 1) return undefined;
+    for (const form of this.#forms.get(hash) ?? []) {
+      const length = lengthAt(form, text, at);
+      if (length > 0) return { name: form.name, length };
+    }
+    return undefined;
+  }
+
+  /** The like where a line breaks within the characters that are hashed. */
+  #findBroken(text: string, at: number): { readonly name: string; readonly length: number } | undefined {
+    let isBroken = false;
+    for (let i = 1; i < this.#width; i += 1) isBroken ||= breakAt(text, at + i) > 0;
+    if (!isBroken || breakAt(text, at) > 0) return undefined;
+    let start = '';
+    for (let place = at; start.length < this.#width && place < text.length;) {
+      const skipped = breakAt(text, place);
+      if (skipped === 0) start += text[place];
+      place += Math.max(1, skipped);
+    }
+    return start.length < this.#width ? undefined : this.#find(text, at, hashAt(start, 0, this.#width));
   }
 }
 

@@ -92,6 +92,36 @@ test('N6 a secret is found in base64 and base64url at every offset, in hex, URL 
   expect(wide.text(JSON.stringify({ a: secretValue }))).toBe('{"a":"[secret:K]"}');
 });
 
+/** As `base64`, `openssl` and `xxd -p` write it. */
+const inLines = (text: string, width: number, lineBreak: string): string =>
+  (text.match(new RegExp(`.{1,${width}}`, 'gsu')) ?? []).join(lineBreak);
+
+test('N6 a secret is found in base64 and hex that is broken into lines, wherever a line breaks, whole and in pieces', () => {
+  const long = new TextMask([['K', secretValue.repeat(8)]]);
+  const width = fc.constantFrom(16, 57, 60, 64, 72, 76);
+  const lineBreak = fc.constantFrom('\n', '\r\n', '\\n', '\\r\\n');
+  const form = fc.constantFrom('base64', 'base64url', 'hex');
+  const start = fc.uint8Array({ maxLength: 120 });
+  fc.assert(
+    fc.property(form, width, lineBreak, start, fc.array(fc.nat(90)), (form, width, lineBreak, start, cuts) => {
+      const bytes = Buffer.concat([start, Buffer.from(secretValue.repeat(8)), Buffer.from('end')]);
+      const whole = `<${inLines(bytes.toString(form as BufferEncoding), width, lineBreak)}>`;
+      const shown = long.text(whole);
+      expect(shown).toContain('[secret:K]');
+      expect(shown.length).toBeLessThan(40 + (start.length + 3) * 2 * 1.3);
+      const stream = long.createStream();
+      let streamed = '';
+      let place = 0;
+      for (const cut of cuts) streamed += stream.push(whole.slice(place, (place += cut)));
+      expect(streamed + stream.push(whole.slice(place)) + stream.end()).toBe(shown);
+    }),
+    { numRuns: 300 },
+  );
+  // Lines of prose are none of it.
+  const prose = 'one\ntwo\nthree\\nfour\r\n'.repeat(20);
+  expect(long.text(prose)).toBe(prose);
+});
+
 test('N6 forms cut in pieces anywhere are masked as they are whole', () => {
   const forms = ['base64', 'base64url', 'hex', 'utf8'].map((form) =>
     Buffer.from(secretValue).toString(form as BufferEncoding),
