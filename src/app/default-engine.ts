@@ -1,4 +1,4 @@
-/** The engine that `compile()` makes when it is given none. */
+/** Makes the engine for `compile()` when none is passed. */
 import type { Engine, EngineOptions } from '../engine/api.ts';
 import { CairnError } from '../errors.ts';
 import type { CheckpointKeeper } from '../ports/checkpoint-store.ts';
@@ -12,16 +12,19 @@ import { systemClock } from './process/system-clock.ts';
 import { createSystemIds } from './process/system-ids.ts';
 import { readVersion } from './version.ts';
 
-/** What may be said of the engine. */
+/** Settings of the engine. */
 export interface DefaultEngineSettings extends Partial<EngineOptions> {
-  /** Runs are kept in memory, and each checkpoint whole here, where another process finds it. In place of `store`. */
+  /**
+   * A checkpoint store to use in place of `store`. Runs are kept in memory, and each checkpoint is saved whole here, where other processes
+   * find it.
+   */
   readonly checkpointStore?: CheckpointKeeper;
 }
 
 /**
- * An engine of the machine's clock, ids and environment, and of any model of the AI SDK. Without a store, runs are kept in memory. Blobs are kept as long as the
- * store keeps runs: beside a SQLite database, where the command line looks for them too, or in memory.
- * @throws CONFIG_INVALID a store of another kind without a blob store
+ * Makes an engine with the system's clock, ids and environment, and any model of the AI SDK. Without a store, runs are kept in memory.
+ * Blobs are kept with the store: beside a SQLite database, where the command line finds them too, or in memory.
+ * @throws CONFIG_INVALID the store is of another kind and no blob store is given
  */
 export function createDefaultEngine({ checkpointStore, ...settings }: DefaultEngineSettings = {}): Engine {
   if (checkpointStore !== undefined) return createCheckpointedEngine(settings, checkpointStore);

@@ -1,11 +1,11 @@
-/** When runs are cleaned up: after one has come to rest, and now and then in a process that lives long. */
+/** Cleans up old runs: after a run has ended or paused, and periodically in long-lived processes. */
 import type { CheckpointSettings } from '../dialects/text-workflow.ts';
 import { cleanUp, defaultSettings, type CleanUpContext } from '../operations/store/clean-up.ts';
 
-/** Told of what went wrong while cleaning up: the runs themselves are not touched by it. */
+/** Receives errors of clean-ups. Such errors do not affect runs. */
 export type Report = (error: unknown) => void;
 
-/** What a workflow says comes before what the configuration says; undefined: neither says anything, so nothing goes. */
+/** Combines settings. Those of the workflow win over those of the configuration. Undefined if neither has any, so nothing is removed. */
 export function mergeSettings(
   ofConfig: CheckpointSettings | undefined,
   ofWorkflow: CheckpointSettings | undefined,
@@ -14,7 +14,7 @@ export function mergeSettings(
   return isSaid ? { ...ofConfig, ...ofWorkflow } : undefined;
 }
 
-/** Cleans up after a run that this process has advanced, where its settings say so. Never throws. */
+/** Cleans up after a run that this process advanced, if its settings say so. Never throws. */
 export async function cleanUpAfter(context: CleanUpContext, runId: string, report: Report): Promise<void> {
   try {
     const run = await context.store.readRun({ tenant: context.tenant, runId });
@@ -26,17 +26,17 @@ export async function cleanUpAfter(context: CleanUpContext, runId: string, repor
   }
 }
 
-/** A clean-up that goes on while a process lives. */
+/** Periodic cleaning while a process lives. */
 export interface Cleaning {
-  /** The context with settings that are heeded: what is asked of it may bring the next clean-up nearer. */
+  /** The context with observed settings: reading a workflow's settings may bring the next clean-up forward. */
   readonly context: CleanUpContext;
-  /** Ends it, when the clean-up at hand is done. */
+  /** Stops the cleaning, after a clean-up in progress has ended. */
   readonly end: () => Promise<void>;
 }
 
 /**
- * Cleans up at once and then every so often; one clean-up at a time. Its timer keeps no process alive.
- * @param everyMs - at the longest: the workflow of a run may ask for it more often
+ * Cleans up now and then periodically, one clean-up at a time. Its timer does not keep the process alive.
+ * @param everyMs - the longest interval; a workflow's settings may ask for a shorter one
  */
 export function cleanUpEvery(given: CleanUpContext, everyMs: number, report: Report): Cleaning {
   let working: Promise<void> | undefined;
@@ -64,7 +64,7 @@ export function cleanUpEvery(given: CleanUpContext, everyMs: number, report: Rep
     },
   };
   function work(): void {
-    // What asked for less may be gone.
+    // Start from the longest interval again, because the workflow that asked for a shorter one may be gone.
     intervalMs = everyMs;
     working ??= cleanUp
       .run(context, {})

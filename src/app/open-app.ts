@@ -1,4 +1,4 @@
-/** Opens a store with an engine over it, for commands that move runs. */
+/** Opens a store with an engine, for commands that advance runs. */
 import { existsSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { createFileBlobs } from '../blobs/file-blobs.ts';
@@ -33,35 +33,43 @@ import { createSystemIds } from './process/system-ids.ts';
 import { readVersion } from './version.ts';
 
 export interface AppOptions extends StoreChoice {
-  /** Folders of workflows, later ones override earlier ones; default: those of the configuration, else `workflows`. */
+  /**
+   * Folders of workflows. If two have the same name, the one in the later folder is used. Default: the configuration's, else `workflows`.
+   */
   readonly workflows?: readonly string[] | undefined;
-  /** What workflows given as texts may reach for, `inline` included; default: as the configuration says, else nothing. */
+  /** Permissions of workflows given as text, `inline` included. Default: the configuration's, else none. */
   readonly allow?: readonly string[] | undefined;
-  /** Cleans up now and then while the app is open: so many milliseconds apart, or as the configuration says. Default: never. */
+  /** Interval of periodic clean-ups in milliseconds, or as configured. Default: never. */
   readonly cleanUpEvery?: number | 'configured';
-  /** Whether a store that is not there is made. Default: it is. */
+  /** Whether to create the store if it does not exist. Default true. */
   readonly makesStore?: boolean;
-  /** How near a due time must be for whoever advances a run to stay with it. Default 90,000 ms. */
+  /** A process that advances a run stays with it for timers due within this time. Default 90,000 ms. */
   readonly holdTimersMs?: number;
-  /** Told of what went wrong while cleaning up. */
+  /** Receives errors of clean-ups. */
   readonly report?: (error: unknown) => void;
-  /** Told of each event of runs that operations follow. */
+  /** Receives each event of runs that operations follow. */
   readonly watch?: (event: WatchedEvent) => void;
 }
 
-/** Everything an operation needs, and the end of it. */
+/** Everything that operations need. */
 export interface App extends CleanUpContext, ScheduleContext {
   readonly place: StorePlace;
   readonly config: FoundConfig;
-  /** The JSON Schema of a workflow file with the blocks there are here. */
+  /** JSON Schema of workflow files, with the blocks available here. */
   readonly readSchema: () => Promise<JsonSchema>;
-  /** The same for another tenant, with an engine of its own: nothing of one is seen by another. Cleaning up by itself is for the default one. */
+  /**
+   * The same for another tenant, with an engine of its own, so that tenants see nothing of each other. Periodic clean-ups run only for the
+   * default tenant.
+   */
   readonly ofTenant: (tenant: string) => WorkContext;
-  /** Closes the engines (intents withdrawn, claims released), then the store. Closing twice is closing once. */
+  /** Closes the engines (intents are withdrawn, claims released), then the store. A second call has no effect. */
   close(): Promise<void>;
 }
 
-/** An empty store stands for one that is not there and is not to be made: a mistyped id in another folder leaves nothing behind. */
+/**
+ * Opens the store. If it does not exist and must not be created, an empty one in memory takes its place, so that a mistyped id in another
+ * folder leaves nothing behind.
+ */
 async function openPlace(
   place: StorePlace,
   makesStore: boolean,
@@ -77,7 +85,7 @@ async function openPlace(
   return { store: openSqliteStore({ path: place.path }), blobs: createFileBlobs(place.blobs) };
 }
 
-/** The folders of workflows: those named, else those of the configuration, else `workflows` where there is such a folder. */
+/** The folders of workflows: those named, else the configuration's, else `workflows` if it exists. */
 function foldersOf(config: FoundConfig, { cwd, workflows }: AppOptions): readonly string[] {
   const named = workflows?.map((folder) => resolve(cwd, folder)) ?? [];
   if (named.length > 0) return named;
@@ -86,13 +94,13 @@ function foldersOf(config: FoundConfig, { cwd, workflows }: AppOptions): readonl
   return existsSync(usual) ? [usual] : [];
 }
 
-/** What is loaded when it is first asked for, once. */
+/** Makes a loader that loads on first use, and only once. */
 function once<Value>(load: () => Promise<Value>): () => Promise<Value> {
   let loaded: Promise<Value> | undefined;
   return () => (loaded ??= load());
 }
 
-/** What is read of workflows and modules, each when it is first asked for. */
+/** Access to workflows and modules, each read on first use. */
 function openTexts(
   options: AppOptions,
   config: FoundConfig,
@@ -121,7 +129,7 @@ function openTexts(
   });
   const loader = createGraphLoader({
     cwd,
-    // Paths in the store of the working folder move with it; another store is opened from anywhere.
+    // Paths are recorded relative to the working folder if the store belongs to it, so that they can be moved together.
     isMovable: place.kind === 'sqlite' && place.isDefault,
     openDialect,
     dialects: { yaml: openKept, dot: openKeptDot },
@@ -130,7 +138,7 @@ function openTexts(
   return { openDialect, openWorkflows, loader };
 }
 
-/** @throws CONFIG_INVALID the configuration or the URL; STORE_* the store cannot be opened */
+/** Opens an app. @throws CONFIG_INVALID the configuration or the URL; STORE_* the store cannot be opened */
 export async function openApp(options: AppOptions): Promise<App> {
   const { cwd, watch, report = () => undefined } = options;
   const config = await readConfig(options);
@@ -138,7 +146,7 @@ export async function openApp(options: AppOptions): Promise<App> {
   const { openDialect, openWorkflows, loader } = openTexts(options, config, place);
   const { store, blobs } = await openPlace(place, options.makesStore ?? true);
   const engineOptions: EngineOptions = {
-    // Whoever stays with a run stays for its next attempt, too: a retry waits a minute at the most unless its file says otherwise.
+    // Stay for the next attempt of a retry too, which is due after a minute at most unless its file says otherwise.
     limits: { holdTimersMs: options.holdTimersMs ?? 90_000 },
     store,
     blobs,

@@ -1,9 +1,9 @@
-/** An engine for each tenant of a process, over one store: made when it is first asked for, all closed together. */
+/** One engine for each tenant of a process, over the same store. Each is created on first use, and all are closed together. */
 import type { Engine, EngineOptions } from '../engine/api.ts';
 import { createEngine } from '../engine/engine.ts';
 
 export interface TenantEngines {
-  /** The same engine each time: within one engine, all who resume a run get the same run (E2.5). */
+  /** The tenant's engine, always the same one, so that everybody who resumes a run gets the same run (E2.5). */
   of(tenant: string): Engine;
   close(): Promise<void>;
 }

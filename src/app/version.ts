@@ -4,7 +4,7 @@ import { join } from 'node:path';
 
 let known: string | undefined;
 
-/** Read when first asked for; the package's own file is as far away from the source as from what is built of it. */
+/** Read on first use. The package's own file is equally far from the sources and from the built files. */
 export function readVersion(): string {
   known ??= (JSON.parse(readFileSync(join(import.meta.dirname, '../../package.json'), 'utf8')) as { version: string })
     .version;

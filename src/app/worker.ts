@@ -1,4 +1,4 @@
-/** A worker over compiled graphs: what a program starts that is to go on with runs which nobody waits for (W5, O2). */
+/** Workers over compiled graphs: a program starts one to advance runs that nobody waits for (W5, O2). */
 import type { Engine } from '../engine/api.ts';
 import { createEngineWorker, type EngineWorkerOptions, type Worker, type WorkOptions } from '../engine/worker.ts';
 import { CairnError } from '../errors.ts';
@@ -7,16 +7,15 @@ import type { App } from './open-app.ts';
 
 export type { Worker } from '../engine/worker.ts';
 
-/** What a worker takes up, and how. */
+/** Options of a worker. */
 export interface WorkerOptions extends WorkOptions {
   /**
-   * The graphs whose runs are advanced, as `compile()` gives them. Those of several graphs share one engine:
-   * `second.compile({ engine: first.engine })`.
+   * The graphs whose runs it advances, as `compile()` returns them. All must share one engine: `second.compile({ engine: first.engine })`.
    */
   readonly graphs: readonly WorkedGraph[];
 }
 
-/** What a worker needs of a compiled graph. */
+/** The part of a compiled graph that a worker needs. */
 export interface WorkedGraph {
   readonly graph: Graph;
   readonly engine: Engine;
@@ -33,9 +32,9 @@ const optionNames: Readonly<Record<keyof WorkerOptions, true>> = {
 };
 
 /**
- * Starts to look for runs that can go on (detached, answered, abandoned by a process that died, due) and advances them until it is
- * stopped. It keeps its process alive. Failed runs stay as they are.
- * @throws CONFIG_INVALID an option that does not exist, no graph, graphs of several engines, a number out of range
+ * Starts a worker. It looks for runs that can go on (detached, answered, due, or abandoned by a dead process) and advances them until it is
+ * stopped. It keeps its process alive. Failed runs are left alone.
+ * @throws CONFIG_INVALID an unknown option, no graph, graphs of several engines, a number out of range
  */
 export function createWorker(options: WorkerOptions): Worker {
   for (const name of Object.keys(options))
@@ -60,7 +59,7 @@ function invalid(path: string, reason: string): CairnError {
   return new CairnError('CONFIG_INVALID', { path, reason });
 }
 
-/** A worker over all runs of an opened app: their graphs are found as for every command. */
+/** Starts a worker for all runs of an app. Their graphs are found as for every command. */
 export function startWorker(app: App, options: Omit<EngineWorkerOptions, 'engine'>): Worker {
   return createEngineWorker({ ...options, engine: app.engine });
 }

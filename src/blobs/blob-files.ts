@@ -1,15 +1,15 @@
-/** The files of a blob store: whole once they have their name, and durable before anybody is told. */
+/** File operations of the blob store. A file is complete and durable before it has its name. */
 
 import type * as FileCalls from 'node:fs/promises';
 import { dirname } from 'node:path';
 
-/** Loaded when first needed: programs that never use it start sooner. */
+/** Loaded on first use, so that programs that never need it start faster. */
 export const files = (): Promise<typeof FileCalls> => import('node:fs/promises');
 
-/** Tells the half-written files of this process apart. */
+/** Counter that tells this process's partial files apart. */
 let parts = 0;
 
-/** Writes beside the place, syncs, renames, and syncs the folders: a file of its name is whole. */
+/** Writes a temporary file, syncs it, renames it, and syncs the folders. So a file with this name is always complete. */
 export async function writeDurably(path: string, bytes: Uint8Array, nowMs: number): Promise<void> {
   const { mkdir, open, rename, rm } = await files();
   const folder = dirname(path);
@@ -29,7 +29,7 @@ export async function writeDurably(path: string, bytes: Uint8Array, nowMs: numbe
     await rm(temporary, { force: true });
     throw error;
   }
-  // The names must survive too: of the file in its folder, and of a folder that was new in the one above.
+  // The names must be durable too: that of the file, and that of a new folder in its parent.
   for (const place of [folder, dirname(folder), dirname(dirname(folder))]) await syncFolder(place);
 }
 
@@ -39,14 +39,17 @@ async function syncFolder(path: string): Promise<void> {
     folder = await (await files()).open(path, 'r');
     await folder.sync();
   } catch (error) {
-    // Some systems cannot open or sync a folder; there the name is as durable as the system makes it.
+    // Some systems cannot open or sync a folder. There, names are as durable as the system makes them.
     if (!['EISDIR', 'EINVAL', 'EPERM', 'EACCES', 'ENOTSUP'].includes(fileCode(error))) throw error;
   } finally {
     await folder?.close();
   }
 }
 
-/** Whether a file of this size, or of any if none is given, is there. If so its age begins anew, so that a collector spares it for who put it just now. */
+/**
+ * Whether there is a file of this size (of any size if none is given). If so, its age is reset, so that a clean-up spares it for whoever
+ * has just put it.
+ */
 export async function makeYoung(path: string, sizeBytes: number | undefined, nowMs: number): Promise<boolean> {
   const { stat, utimes } = await files();
   try {
@@ -59,7 +62,7 @@ export async function makeYoung(path: string, sizeBytes: number | undefined, now
   }
 }
 
-/** When a file was made young last, epoch ms; undefined: it is not there. */
+/** When a file was put or touched last, in epoch ms; undefined if it does not exist. */
 export async function youngAt(path: string): Promise<number | undefined> {
   try {
     return (await (await files()).stat(path)).mtimeMs;
@@ -69,12 +72,12 @@ export async function youngAt(path: string): Promise<number | undefined> {
   }
 }
 
-/** The suffix of a file that is being removed. */
+/** Suffix of a file that is being removed. */
 export const goneSuffix = '.gone';
 
 /**
- * Removes a file that was not made young since. It is put aside first and looked at again: whoever puts the same bytes meanwhile either finds
- * nothing and writes anew, or has made it young, and it is put back.
+ * Removes a file unless it was put or touched since `before`. The file is first renamed and then checked again. Whoever puts the same bytes
+ * meanwhile either finds no file and writes a new one, or has touched it, and then it is renamed back.
  */
 export async function removeOld(path: string, before: number): Promise<boolean> {
   const { rename, rm } = await files();
@@ -91,7 +94,7 @@ export async function removeOld(path: string, before: number): Promise<boolean> 
   return true;
 }
 
-/** The names in a folder, in order; none if it is not there. */
+/** The sorted names in a folder; empty if it does not exist. */
 export async function listFolder(path: string): Promise<string[]> {
   try {
     return (await (await files()).readdir(path)).sort();
@@ -101,7 +104,7 @@ export async function listFolder(path: string): Promise<string[]> {
   }
 }
 
-/** The code of an error of the file system. */
+/** The code of a file system error. */
 export function fileCode(error: unknown): string {
   return String((error as { code?: unknown } | undefined)?.code);
 }

@@ -1,11 +1,11 @@
-/** The name of a blob: the sha-256 of its bytes. */
+/** The hash of a blob: SHA-256 of its bytes. */
 
-/** 64 hex digits. The module is loaded when first needed, as that takes longer than some commands do. */
+/** The hash as 64 hex digits. The module is loaded on first use, because that takes longer than some commands. */
 export function hashBlob(bytes: Uint8Array): string {
   return process.getBuiltinModule('node:crypto').hash('sha256', bytes, 'hex');
 }
 
-/** Whether a text can be the name of a blob; what is not reaches no file. */
+/** Whether a text has the form of a hash. Only such texts are used in file names. */
 export function isBlobHash(text: string): boolean {
   return /^[0-9a-f]{64}$/.test(text);
 }

@@ -1,4 +1,4 @@
-/** Blobs as files named by their hash, in a folder for each tenant. Large ones that can be made smaller are compressed. */
+/** Stores blobs as files named by their hash, in one folder for each tenant. Large blobs are compressed if that makes them smaller. */
 
 import { join, resolve } from 'node:path';
 import { CairnError, type ErrorCode } from '../errors.ts';
@@ -8,17 +8,17 @@ import { hashBlob, isBlobHash } from './blob-hash.ts';
 import { cutRange } from './blob-range.ts';
 import { sweepFolder } from './sweep-folder.ts';
 
-/** From this size on bytes are compressed; below, a file takes a block of the disk anyway. */
+/** Blobs of at least this size are compressed. Smaller files take a block of the disk anyway. */
 const compressedFromBytes = 16 * 1024;
-/** What is not made smaller than this is kept as it is. */
+/** Compressed bytes are kept only if they are smaller than this share of the original. */
 const worthRatio = 0.9;
 const compressedSuffix = '.zst';
 
 /**
- * Creates a blob store in a folder.
+ * Makes a blob store in a folder.
  *
- * @param folder - created when the first blob is put, for the owner's eyes only
- * @param now - epoch ms; ages are measured with it and it is written to the files. Default is the system's clock.
+ * @param folder - created with the first blob, readable by its owner only
+ * @param now - returns the time in epoch ms. Ages are measured with it, and it is written to the files. Default: the system clock
  */
 export function createFileBlobs(folder: string, now: () => number = Date.now): BlobStore {
   return new FileBlobs(resolve(folder), now);
@@ -39,7 +39,7 @@ class FileBlobs implements BlobStore {
     return join(this.#root, tenantFolder(tenant));
   }
 
-  /** Where a blob is if it is kept as it is. @throws BLOB_NOT_FOUND what is no hash reaches no file */
+  /** Path of an uncompressed blob. @throws BLOB_NOT_FOUND the text is not a hash */
   #pathOf(tenant: string, hash: string): string {
     if (!isBlobHash(hash)) throw new CairnError('BLOB_NOT_FOUND', { hash });
     return join(this.#folderOf(tenant), hash.slice(0, 2), hash);
@@ -55,7 +55,7 @@ class FileBlobs implements BlobStore {
       if (compressed === undefined) await writeDurably(path, given, this.#now());
       else if (!(await makeYoung(path + compressedSuffix, compressed.length, this.#now()))) {
         await writeDurably(path + compressedSuffix, compressed, this.#now());
-        // One that was cut short would be found first.
+        // An uncompressed file that was cut short would be found first, so it is removed.
         await (await files()).rm(path, { force: true });
       }
       return hash;
@@ -163,19 +163,19 @@ const codes: Readonly<Record<string, ErrorCode>> = {
   EPERM: 'STORE_READ_ONLY',
 };
 
-/** A plain name stands for itself; any other, in whatever letters, for its hash, which no plain name is. */
+/** Folder name of a tenant: a simple name is used as it is, any other is replaced by its hash, which is never a simple name. */
 function tenantFolder(tenant: string): string {
   return /^[a-z0-9][a-z0-9_-]{0,62}$/.test(tenant) ? tenant : `~${hashBlob(new TextEncoder().encode(tenant))}`;
 }
 
-/** Undefined: they are too few, or become hardly fewer. */
+/** Compresses bytes; undefined if they are too few or would hardly become smaller. */
 async function compress(bytes: Uint8Array): Promise<Uint8Array | undefined> {
   if (bytes.length < compressedFromBytes) return undefined;
   const compressed = process.getBuiltinModule('node:zlib').zstdCompressSync(bytes);
   return compressed.length <= bytes.length * worthRatio ? compressed : undefined;
 }
 
-/** @throws BLOB_CORRUPT */
+/** Decompresses bytes. @throws BLOB_CORRUPT */
 async function decompress(bytes: Uint8Array, hash: string): Promise<Uint8Array> {
   try {
     return new Uint8Array(process.getBuiltinModule('node:zlib').zstdDecompressSync(bytes));
@@ -188,7 +188,7 @@ function createReader(path: string): AsyncIterable<Uint8Array> {
   return process.getBuiltinModule('node:fs').createReadStream(path);
 }
 
-/** Errors of the file reach whoever reads, and whoever stops reading closes the file. */
+/** Decompresses a file as a stream. Errors of the file reach the reader, and a reader that stops early closes the file. */
 function createUnpacker(path: string): AsyncIterable<Uint8Array> {
   const { pipeline } = process.getBuiltinModule('node:stream');
   const { createZstdDecompress } = process.getBuiltinModule('node:zlib');
@@ -196,7 +196,7 @@ function createUnpacker(path: string): AsyncIterable<Uint8Array> {
   return pipeline(createReadStream(path), createZstdDecompress(), () => undefined);
 }
 
-/** @throws BLOB_CORRUPT */
+/** Verifies the hash and returns the bytes. @throws BLOB_CORRUPT */
 function requireHash(bytes: Uint8Array, hash: string): Uint8Array {
   if (hashBlob(bytes) !== hash) throw new CairnError('BLOB_CORRUPT', { hash });
   return bytes;

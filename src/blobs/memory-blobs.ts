@@ -1,4 +1,4 @@
-/** Blobs kept in this process, with the semantics of every other blob store. */
+/** Blobs in memory, with the semantics of every other blob store. */
 
 import { CairnError } from '../errors.ts';
 import type { BlobStore } from '../ports/blobs.ts';
@@ -14,9 +14,9 @@ const pageSize = 1_000;
 const pieceBytes = 64 * 1024;
 
 /**
- * Creates a blob store in memory; it survives nothing.
+ * Makes a blob store in memory. Nothing survives the process.
  *
- * @param now - epoch ms; ages are measured with it. Default is the system's clock.
+ * @param now - returns the time in epoch ms; ages are measured with it. Default: the system clock
  */
 export function createMemoryBlobs(now: () => number = Date.now): BlobStore {
   const tenants = new Map<string, Map<string, StoredBlob>>();

@@ -1,4 +1,4 @@
-/** Goes through the blobs of a tenant's folder, page by page, and puts in order what dead processes left. */
+/** Lists the blobs in a tenant's folder page by page, and tidies up what dead processes left. */
 
 import { join } from 'node:path';
 import type { BlobRow } from '../ports/blobs.ts';
@@ -8,10 +8,10 @@ import { isBlobHash } from './blob-hash.ts';
 
 const pageSize = 1_000;
 
-/** A half-written file that is older than this was left by a process that died. */
+/** A partial file older than this was left by a process that died. */
 const abandonedMs = 24 * 3_600_000;
 
-/** @param suffix - of files that are compressed */
+/** @param suffix - suffix of compressed files */
 export async function sweepFolder(
   folder: string,
   suffix: string,
@@ -37,7 +37,7 @@ export async function sweepFolder(
   return { rows };
 }
 
-/** Half-written files are removed when they are old; one that somebody died over removing goes back to its place. */
+/** Removes a partial file if it is old. A file whose removal was interrupted gets its name back. */
 async function tidy(path: string, before: number): Promise<void> {
   const { rename, rm } = await files();
   const at = await youngAt(path);

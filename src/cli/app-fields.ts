@@ -1,4 +1,4 @@
-/** Options that say which workflows there are, and what those given as texts may reach for. */
+/** Options that select workflow folders and the permissions of workflows given as text. */
 import type { Field } from '../operations/declare/operation.ts';
 
 export const workflowsField: Field = {

@@ -1,4 +1,4 @@
-/** What a command is: data that is parsed, explained and executed alike for all of them. */
+/** What a command is: data from which all commands are parsed, explained and executed in the same way. */
 import type { Fields } from '../operations/declare/operation.ts';
 import type { Session } from './session.ts';
 
@@ -7,15 +7,18 @@ export interface Example {
   readonly does: string;
 }
 
-/** A command of the command line. Its options are the fields of its operation, and what only a terminal needs. */
+/** A command. Its options are the fields of its operation, and further ones that only a terminal needs. */
 export interface Command<Input extends object = object> {
   readonly name: string;
   /** One line. */
   readonly summary: string;
   readonly fields: Fields;
-  /** What `--help` says besides: a few sentences. */
+  /** A few more sentences for `--help`. */
   readonly details?: string;
   readonly examples: readonly Example[];
-  /** Does it, prints, and returns the exit code. Declared as a method, so that commands of any input fit one list. */
+  /**
+   * Runs the command, prints its output, and returns the exit code. It is declared as a method so that commands with any type of input fit
+   * in one list.
+   */
   execute(session: Session, input: Input): Promise<number>;
 }

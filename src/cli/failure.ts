@@ -1,4 +1,4 @@
-/** Tells a fault in a way that helps: what is wrong, what to do, and the exit code of the error table. */
+/** Reports an error: what is wrong, what to do, and the exit code from the error table. */
 import { describeWorker } from '../app/process/process-name.ts';
 import { CairnError, errorTable } from '../errors.ts';
 import { shownError } from '../operations/declare/perform.ts';
@@ -16,7 +16,7 @@ function stackOf(error: unknown): string {
   return `${error.stack ?? error.message}${cause}`;
 }
 
-/** Longer lines than this say nothing more: they show some huge id or value. */
+/** Lines longer than this are cut, because they contain some huge id or value. */
 const longestLine = 500;
 
 function readable(text: string): string {
@@ -30,7 +30,7 @@ export function exitCodeOf(error: CairnError): number {
   return errorTable[error.code]?.exit ?? errorTable.INTERNAL.exit;
 }
 
-/** The faults of a graph, where an error lists them. */
+/** The violations listed in an error, if it has any. */
 function violationsOf({ data: { violations } }: CairnError): readonly Violation[] | undefined {
   return Array.isArray(violations) && violations.length > 0 ? (violations as readonly Violation[]) : undefined;
 }
@@ -57,20 +57,20 @@ function reportViolations({ code, data }: CairnError, violations: readonly Viola
   for (const violation of violations) screen.note(...formatViolation(violation, screen));
 }
 
-/** The message, with the worker that holds a run in words. */
+/** The message, with the worker that holds the run described in words. */
 function messageFor({ code, message, data }: CairnError): string {
   const { owner } = data;
   if (code !== 'CLAIM_TAKEN' || typeof owner !== 'string') return message;
   return new CairnError(code, { ...data, owner: describeWorker(owner) }).message;
 }
 
-/** Broken between words for a person; where there is no terminal, programs look for whole messages. */
+/** Wraps text at words for people. Without a terminal it is not wrapped, because programs search for whole messages. */
 function atWords(text: string, { isTerminal, width }: Screen): readonly string[] {
   return isTerminal ? wrap(text, width) : [text];
 }
 
 /**
- * Prints an error to standard error: one line and its hint, or one JSON document; the stack only under CAIRN_DEBUG=1.
+ * Prints an error to stderr: one line and its hint, or one JSON document. The stack is printed only with CAIRN_DEBUG=1.
  *
  * @returns the exit code
  */

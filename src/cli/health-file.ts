@@ -1,7 +1,7 @@
-/** A file in which a process that lives long says now and then how it is, for whoever watches over it. */
+/** A file in which a long-lived process reports its health periodically, for whoever monitors it. */
 import { renameSync, rmSync, writeFileSync } from 'node:fs';
 
-/** What is told. The time says whether anybody is there still: a process that hangs or has died writes no newer one. */
+/** What is reported. The time shows whether the process is alive: one that hangs or is dead does not update it. */
 export interface Health {
   readonly status: 'working' | 'draining' | 'stopped';
   /** Ids of the runs that are advanced now. */
@@ -15,7 +15,7 @@ export interface Health {
   };
 }
 
-/** Written whole and then put in place, so that nobody reads a half; for its owner only. @throws what the file system says */
+/** Writes the file atomically, readable by its owner only. @throws the errors of the file system */
 export function writeHealth(file: string, health: Health): void {
   const part = `${file}.${process.pid}.part`;
   try {

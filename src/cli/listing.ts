@@ -1,4 +1,4 @@
-/** The commands that list what a store holds: nothing is loaded but the store. */
+/** The commands that list what a store contains. They load nothing but the store. */
 import { inboxCommand } from './commands/inbox.ts';
 import { lsCommand } from './commands/ls.ts';
 import { runCommand } from './run-command.ts';

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
- * The executable. Small, and built so that even an old Node can read it, to say that it is too old.
- * Each group of commands is a bundle of its own, so that a command loads only what it needs.
+ * The executable. It is small, and built so that even an old Node can parse it and report that it is too old. Each group of commands is a
+ * separate bundle, so that a command loads only what it needs.
  */
 import { splitCommand } from './split-command.ts';
 
@@ -25,7 +25,7 @@ function loadGroup(name: string | undefined): Promise<Group> {
   return import('./working.ts');
 }
 
-/** Node's remarks on its own younger parts are no matter of the person who runs a workflow. */
+/** Suppresses Node's warnings about experimental features, which do not concern users of workflows. */
 function silenceRemarks(): void {
   const emit = process.emitWarning.bind(process) as (...args: unknown[]) => void;
   process.emitWarning = (...args: unknown[]): void => {

@@ -1,7 +1,7 @@
-/** What is wrong with a schema itself: what is accepted in one has an effect (W3.3). */
+/** Finds faults in JSON Schemas themselves. A keyword that would have no effect is a fault (W3.3). */
 import { isPlainObject } from '../state/values/plain.ts';
 
-/** What a keyword's value must be. */
+/** What the value of a keyword must be. */
 type Kind =
   | 'schema'
   | 'schemas'
@@ -39,14 +39,14 @@ const kinds: ReadonlyMap<string, Kind> = new Map(
   Object.entries(keywordsOf).flatMap(([kind, keywords]) => keywords.map((keyword) => [keyword, kind as Kind] as const)),
 );
 
-/** All that no value could be checked against, as one sentence each, joined; undefined if there is nothing. */
+/** All faults that make checking impossible, as sentences in one text; undefined if there are none. */
 export function schemaDefect(schema: unknown): string | undefined {
   if (schema === undefined) return undefined;
   const defects = [...defectsOf(schema, schema, '')];
   return defects.length === 0 ? undefined : defects.join('; ');
 }
 
-/** The place in a schema that a local reference names; undefined: there is none. */
+/** The place in a schema that a local reference points to; undefined if it does not exist. */
 export function resolvePointer(root: unknown, ref: string): unknown {
   if (ref === '#') return root;
   if (!ref.startsWith('#/')) return undefined;
@@ -145,7 +145,7 @@ function refDefect(root: unknown, schema: object, ref: unknown): string | undefi
   return leadsTo(root, target, schema, new Set()) ? `leads back to itself: ${ref}` : undefined;
 }
 
-/** Whether a schema says of the same value what another one says, and so on, over references and combinations. */
+/** Whether a schema leads to another one for the same value, over references and combinations. */
 function leadsTo(root: unknown, from: unknown, wanted: object, seen: Set<unknown>): boolean {
   if (from === wanted) return true;
   if (!isPlainObject(from) || seen.has(from)) return false;

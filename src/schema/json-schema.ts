@@ -1,4 +1,4 @@
-/** Values against JSON Schema, in the subset of docs/spec/waits.md (W3.3). */
+/** Validates values with JSON Schema, in the subset of docs/spec/waits.md (W3.3). */
 import { currentBudget, Overdrawn, withBudget } from '../graph/expression/expression-budget.ts';
 import { payForWhole } from '../graph/expression/expression-meter.ts';
 import { fitsPattern } from '../graph/expression/fits-pattern.ts';
@@ -11,7 +11,7 @@ export { schemaDefect } from './json-schema-defects.ts';
 
 export type Schema = Readonly<Record<string, unknown>>;
 
-/** Where a value stands, and which references led to its schema without going into the value. */
+/** The position of a value, and the references that were followed without going deeper into the value. */
 interface Place {
   readonly root: unknown;
   readonly path: string;
@@ -20,7 +20,7 @@ interface Place {
 
 export const same = (a: unknown, b: unknown): boolean => canonicalText(a) === canonicalText(b);
 
-/** The first way in which a value misses a schema, as a sentence; undefined if it fits. @param path - what the value is called there */
+/** The first fault of a value, as a sentence; undefined if it fits. @param path - name of the value in the sentence */
 export function schemaFault(schema: Schema, value: unknown, path: string): string | undefined {
   return withinBudget(path, () => {
     for (const fault of faultsOf(schema, value, { root: schema, path, refs: [] })) return [fault];
@@ -28,14 +28,14 @@ export function schemaFault(schema: Schema, value: unknown, path: string): strin
   })[0];
 }
 
-/** All ways in which a value misses a schema. Of what is of the wrong type, nothing else is told. */
+/** All faults of a value. If the type is wrong, other faults of the same value are not reported. */
 export function schemaFaults(schema: Schema, value: unknown, path: string): readonly string[] {
   return withinBudget(path, () => [...faultsOf(schema, value, { root: schema, path, refs: [] })]);
 }
 
-/** A schema that takes ages on a value, by its references or its patterns, does not fit: nobody can wait for it. */
+/** Runs a check with a limited budget. If references or patterns make it too costly, the value counts as not fitting. */
 function withinBudget(path: string, check: () => readonly string[]): readonly string[] {
-  // Where many values share a budget, whoever overdrew it was told.
+  // If several values share a budget, the overdraft was reported with the value that caused it.
   if (currentBudget().refusal !== undefined) return [];
   try {
     return withBudget(check);
@@ -45,7 +45,7 @@ function withinBudget(path: string, check: () => readonly string[]): readonly st
   }
 }
 
-/** What a schema costs in steps of an expression, and what it costs to say another one of the same value. */
+/** Cost of checking a value, in steps of an expression; and (`stepsPerPart`) of applying a further schema to the same value. */
 const stepsPerValue = 3;
 const stepsPerPart = 30;
 
@@ -89,7 +89,7 @@ function isOneOf(value: unknown, options: readonly unknown[]): boolean {
   return options.some((option) => canonicalText(option) === text);
 }
 
-/** What is said of the same value by other schemas. */
+/** Faults by schemas that apply to the same value: references and combinations. */
 function* combinedFaults(rules: Schema, value: unknown, at: Place): Generator<string> {
   const { $ref: ref, allOf, anyOf, oneOf, not } = rules;
   const parts = [allOf, anyOf, oneOf].reduce<number>((count, list) => count + listOf(list).length, 0);
@@ -132,7 +132,7 @@ function* numberFaults(rules: Schema, value: number, { path }: Place): Generator
   if (multipleOf !== undefined && !isMultiple(value, multipleOf)) yield `${path} is no multiple of ${multipleOf}`;
 }
 
-/** Decimal fractions are not exact: 0.07 is a multiple of 0.01. */
+/** Decimal fractions are not exact in binary, but 0.07 must count as a multiple of 0.01. */
 function isMultiple(value: number, step: number): boolean {
   const count = value / step;
   return Math.abs(count - Math.round(count)) <= Number.EPSILON * Math.max(1, Math.abs(count)) * 4;

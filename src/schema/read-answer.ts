@@ -1,7 +1,7 @@
-/** The JSON in a text that a model wrote, held against a schema. */
+/** Parses the JSON in a text that a model wrote, and validates it with a schema. */
 import { checkAgainst, type AnySchema, type Checked } from './standard-schema.ts';
 
-/** What an answer gives, a code fence around it aside, or why it gives nothing. */
+/** The value of an answer, with or without a code fence around it; or why it has none. */
 export async function readAnswer(text: string, schema: AnySchema): Promise<Checked> {
   const fenced = /^\s*```[a-z]*\n([\s\S]*?)\n?\s*```\s*$/iu.exec(text);
   let value: unknown;

@@ -1,14 +1,14 @@
-/** Schemas in the two forms that users give them: JSON Schema, or a Standard Schema such as Zod's, which can tell its JSON Schema. */
+/** Schemas in the two forms that users give: JSON Schema, or a Standard Schema (such as Zod's) that can produce its JSON Schema. */
 import { CairnError } from '../errors.ts';
 import type { StandardSchema } from '../graph/graph.ts';
 import type { JsonSchema } from '../graph/contracts/node-type.ts';
 import { isPlainObject } from '../state/values/plain.ts';
 import { schemaFault } from './json-schema.ts';
 
-/** JSON Schema, or a Standard Schema that can tell its JSON Schema (Zod 4.2 and later). */
+/** JSON Schema, or a Standard Schema that can produce its JSON Schema (Zod 4.2 and later). */
 export type AnySchema = JsonSchema | StandardSchema;
 
-/** What a schema says its values are; of JSON Schema nothing is known. */
+/** Type of the values that fit a schema; unknown for JSON Schema. */
 export type SchemaValue<Schema> = Schema extends StandardSchema<infer Value> ? Value : unknown;
 
 interface TellsJsonSchema {
@@ -20,10 +20,10 @@ export function isStandardSchema(schema: unknown): schema is StandardSchema {
 }
 
 /**
- * A schema as JSON Schema.
- * @param side - what goes into the schema's checks, or what comes out of them
+ * Converts a schema to JSON Schema.
+ * @param side - of values before validation (`input`) or after it (`output`)
  * @param place - for messages, such as `tool search: input`
- * @throws CONFIG_INVALID it is neither, or cannot tell its JSON Schema
+ * @throws CONFIG_INVALID it is of neither form, or cannot produce its JSON Schema
  */
 export function jsonSchemaOf(schema: unknown, side: 'input' | 'output', place: string): JsonSchema {
   const json = isStandardSchema(schema) ? tellJsonSchema(schema, side, place) : schema;
@@ -40,10 +40,10 @@ function tellJsonSchema(schema: StandardSchema, side: 'input' | 'output', place:
   return standard.jsonSchema[side]({ target: 'draft-2020-12' });
 }
 
-/** A value that fits, as the schema gives it back, or what is wrong with it in words. */
+/** The validated value, which may have defaults filled in; or what is wrong, in words. */
 export type Checked = { readonly value: unknown; readonly fault?: undefined } | { readonly fault: string };
 
-/** Holds a value against a schema of either form. */
+/** Validates a value with a schema of either form. */
 export async function checkAgainst(schema: AnySchema, value: unknown, name: string): Promise<Checked> {
   if (!isStandardSchema(schema)) {
     const fault = schemaFault(schema, value, name);

@@ -1,23 +1,23 @@
-/** A delta (C4): a JSON array of ops, recorded at the mutation as text, and applied to plain trees. */
+/** A delta: a JSON array of ops (C4). Ops are recorded as text when the state changes, and can be applied to plain trees. */
 import { jsonUnderKey } from './values/encode.ts';
 import { setOwn, type PlainObject } from './values/plain.ts';
 import { reviveValue } from './values/revive.ts';
 
 type Path = readonly string[];
 
-/** Set, delete, append to an array, append to a text. Paths are object keys from the root; array indices never occur. */
+/** An op: set, delete, append to an array, append to a text. Paths are object keys from the root; they contain no array indices. */
 export type Op =
   | readonly ['s', Path, unknown]
   | readonly ['d', Path]
   | readonly ['a', Path, readonly unknown[]]
   | readonly ['t', Path, string];
 
-/** A path as it stands in a delta's text. */
+/** A path as it is written in a delta. */
 export function pathJson(path: Path): string {
   return JSON.stringify(path);
 }
 
-/** Gathers the ops of the next checkpoint as text; values are given as their encodings. */
+/** Collects the ops of the next checkpoint as text. Values are passed as JSON text. */
 export class DeltaBuilder {
   #text = '';
 
@@ -43,7 +43,7 @@ export class DeltaBuilder {
     return this.#text === '';
   }
 
-  /** About how many bytes the delta takes so far: its UTF-16 length. */
+  /** Approximate size of the delta in bytes: its UTF-16 length. */
   get bytes(): number {
     return this.#text.length;
   }
@@ -53,7 +53,7 @@ export class DeltaBuilder {
     return `[${this.#text}]`;
   }
 
-  /** The delta as a JSON array; the builder starts anew. */
+  /** Returns the delta as a JSON array and starts a new one. */
   take(): string {
     const ops = this.peek();
     this.#text = '';
@@ -104,7 +104,10 @@ function misfit(op: Op): TypeError {
   return new TypeError(`the op ${JSON.stringify(op.slice(0, 2))} does not fit the tree`);
 }
 
-/** Revives a folded tree, once and in place. `hasTags`: whether any text it came from held `"$":`. @throws VALUE_UNSTORABLE */
+/**
+ * Decodes the values of a tree once, in place. `hasTags`: whether any of the texts it was made from contains `"$":`. @throws
+ * VALUE_UNSTORABLE
+ */
 export function reviveTree<T extends object>(root: T, hasTags: boolean): T {
   return hasTags ? (reviveValue(root) as T) : root;
 }

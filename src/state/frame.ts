@@ -1,4 +1,4 @@
-/** The live frame: one mutable tree, and the one place where it is changed; each change is recorded as an op (C4). */
+/** The live frame: a mutable tree that is changed only through this class. Every change is recorded as an op (C4). */
 import { CairnError } from '../errors.ts';
 import { type StateView, partitions } from '../graph/contracts/node-contract.ts';
 import { absent } from './channels/cell.ts';
@@ -15,11 +15,11 @@ import { View, type OpenView } from './channels/view.ts';
 export type { AdmittedUpdates } from './channels/merge-updates.ts';
 export type { OpenView } from './channels/view.ts';
 
-/** What became of an outcome's updates. */
+/** The result of applying an outcome's updates. */
 export interface AppliedUpdates {
-  /** Channel paths written that have no reducer, e.g. `scratch.a` (E5). */
+  /** Paths of channels that were written without a reducer, such as `scratch.a` (E5). */
   readonly plainWrites: readonly string[];
-  /** Whether the delta does not tell the updates as they were given, so that they must be kept beside it (X2). */
+  /** Whether the original updates cannot be derived from the delta, so that they must be stored in addition (X2). */
   readonly isTransformed: boolean;
 }
 
@@ -27,7 +27,7 @@ type Field = Exclude<keyof FrameTree, 'input' | 'channels' | 'nodes'>;
 
 const defaultAdmission: Admission = { limits: { valueBytes: 64 * 1024 * 1024, valueDepth: 500 } };
 
-/** Fields of a node's record that say whether it failed, and how. */
+/** Fields of a node's record that determine whether and how it failed. */
 const failureFields: readonly string[] = ['status', 'error'];
 
 export class Frame {
@@ -42,9 +42,9 @@ export class Frame {
   readonly #partitionPrefixes: Readonly<Record<string, string>>;
 
   /**
-   * @param path - keys from the run's root tree to this frame's, e.g. `['frame']`
-   * @param outputNames - node ids by the name under which their output is seen in artifacts
-   * @param admission - how values made by users' reducers are taken in
+   * @param path - keys from the root of the run's tree to this frame, such as `['frame']`
+   * @param outputNames - node ids, by the name under which artifacts show their output
+   * @param admission - how values made by users' reducers are validated
    */
   constructor(
     tree: FrameTree,
@@ -66,7 +66,7 @@ export class Frame {
     );
   }
 
-  /** Merges one outcome's updates. Atomic: nothing changes if a reducer fails. @throws REDUCER_FAILED, STATE_UNKNOWN_CHANNEL */
+  /** Applies one outcome's updates, all or none: nothing changes if a reducer fails. @throws REDUCER_FAILED, STATE_UNKNOWN_CHANNEL */
   applyUpdates(updates: AdmittedUpdates): AppliedUpdates {
     const merge = mergeUpdates(this.#channels, this.#table, updates, this.#admission);
     for (const write of merge.writes) this.#write(write);
@@ -74,7 +74,7 @@ export class Frame {
     return { plainWrites: merge.plainWrites, isTransformed: merge.isTransformed };
   }
 
-  /** The channel paths without a reducer that updates would write, without writing them (E5). @throws STATE_UNKNOWN_CHANNEL */
+  /** The paths of channels that updates would write without a reducer (E5). Nothing is written. @throws STATE_UNKNOWN_CHANNEL */
   plainWritesOf(updates: AdmittedUpdates): readonly string[] {
     return plainWritesOf(this.#table, updates);
   }
@@ -99,7 +99,7 @@ export class Frame {
     return {};
   }
 
-  /** Sets the whole record of a node. @param json - its encoding */
+  /** Replaces a node's record. @param json - its JSON text */
   setNode(nodeId: string, record: NodeRecord, json: string): void {
     this.#channels.touchNode(
       nodeId,
@@ -110,7 +110,9 @@ export class Frame {
     this.#delta.set(`${this.#nodesPrefix},${JSON.stringify(nodeId)}]`, json);
   }
 
-  /** Sets one field of a node's record, or a place inside it: `['steps', '0']`. @throws INTERNAL what is around it is not there */
+  /**
+   * Sets a field of a node's record, or a place inside it such as `['steps', '0']`. @throws INTERNAL the object around it does not exist
+   */
   setNodeField(nodeId: string, field: string | readonly string[], value: unknown, json: string): void {
     const keys = typeof field === 'string' ? [field] : field;
     const parent = this.#parentIn(nodeId, keys);
@@ -120,7 +122,10 @@ export class Frame {
     this.#delta.set(this.#pathJson('nodes', nodeId, ...keys), json);
   }
 
-  /** Deletes one field of a node's record, or a place inside it; nothing happens if it is not there. @throws INTERNAL what is around it is not there */
+  /**
+   * Deletes a field of a node's record, or a place inside it; no effect if it does not exist. @throws INTERNAL the object around it does
+   * not exist
+   */
   deleteNodeField(nodeId: string, field: string | readonly string[]): void {
     const keys = typeof field === 'string' ? [field] : field;
     const parent = this.#parentIn(nodeId, keys);
@@ -142,7 +147,7 @@ export class Frame {
     return parent as PlainObject;
   }
 
-  /** Sets a field of the frame, or a place inside it; objects that are not there are made. `keys`: below the field. */
+  /** Sets a field of the frame, or a place inside it. `keys` lead there from the field; missing objects are created. */
   setField(field: Field, keys: readonly string[], value: unknown, json: string): void {
     const path = [field, ...keys];
     let parent = this.tree as unknown as PlainObject;
@@ -162,7 +167,7 @@ export class Frame {
     this.#delta.set(this.#pathJson(...path.slice(0, depth + 1)), text);
   }
 
-  /** Deletes a field of the frame, or a place inside it; nothing happens if it is not there. */
+  /** Deletes a field of the frame, or a place inside it; no effect if it does not exist. */
   deleteField(field: Field, keys: readonly string[] = []): void {
     const path = [field, ...keys];
     let parent = this.tree as unknown as PlainObject;
@@ -180,14 +185,15 @@ export class Frame {
     return JSON.stringify([...this.#path, ...keys]);
   }
 
-  /** A frozen recording view of the state as it is now; later changes do not show through it (E9). */
+  /** Opens a frozen view of the current state that records reads (E9). Later changes do not show in it. */
   openView(): OpenView {
     return new View(this.#channels, this.tree.spent);
   }
 
   /**
-   * Content hash of a channel as it is now: `scratch.messages`, `outputs.draft`, `input.topic`, `artifacts.x`, a place inside one
-   * (`scratch.stats.count`), or a whole partition. A pure function of the value; a list that has grown costs only what is new.
+   * Hash of a channel's current value. The name is that of a channel (`scratch.messages`, `outputs.draft`, `input.topic`, `artifacts.x`),
+   * of a place inside one (`scratch.stats.count`), or of a whole partition. The hash depends only on the value. For a list that has grown,
+   * only the new items are hashed.
    * @throws STATE_UNKNOWN_CHANNEL
    */
   versionOf(channel: string): string {
@@ -215,19 +221,19 @@ export class Frame {
   }
 }
 
-/** Appends to a list in place, or to a copy of it if it is frozen: then it is a value that was given away. */
+/** Appends to a list in place. A frozen list was handed out, so it is copied first. */
 function grow(channels: PlainObject, key: string, items: readonly unknown[]): void {
   const list = channels[key] as unknown[];
   if (Object.isFrozen(list)) setOwn(channels, key, [...list, ...items]);
   else for (const item of items) list.push(item);
 }
 
-/** The state of a frame as plain frozen data, for results; later changes do not show in it. */
+/** A frame's state as plain frozen data, for results. Later changes do not show in it. */
 export function plainState(frame: Frame): StateView {
   return frame.plainState();
 }
 
-/** The channel paths without a reducer that updates would write, without writing them (E5). @throws STATE_UNKNOWN_CHANNEL */
+/** The paths of channels that updates would write without a reducer (E5). Nothing is written. @throws STATE_UNKNOWN_CHANNEL */
 export function previewUpdates(frame: Frame, updates: AdmittedUpdates): readonly string[] {
   return frame.plainWritesOf(updates);
 }

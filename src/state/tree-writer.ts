@@ -1,4 +1,4 @@
-/** A run's tree, and the one way to change it outside the channels of a frame: what changes is recorded as an op in the same call (C4). */
+/** A run's tree, and the only way to change it outside of a frame's channels. Each change is recorded as an op in the same call (C4). */
 import { DeltaBuilder, pathJson } from './delta.ts';
 import type { RunTree } from './tree.ts';
 import { encodeValue } from './values/encode.ts';
@@ -6,7 +6,7 @@ import { setOwn, type PlainObject } from './values/plain.ts';
 
 type Path = readonly string[];
 
-/** The tree and the ops since the last checkpoint cannot part: nobody else writes to either, but the frames over the same delta. */
+/** Keeps the tree and the ops since the last checkpoint consistent. Only this class, and frames over the same delta, write to either. */
 export class TreeWriter {
   readonly root: RunTree;
   readonly delta: DeltaBuilder;
@@ -17,10 +17,10 @@ export class TreeWriter {
   }
 
   /**
-   * Sets a place. A table of the root that is not there is made; any other holder must be there.
+   * Sets a value. A missing table of the root is created; every other object on the path must exist.
    *
    * @param path - keys from the root
-   * @param json - how the value is written, where that is known already or is a reference to it. Default: its encoding.
+   * @param json - JSON text of the value, if it is known already or is a reference to the value. Default: its encoding
    */
   set(path: Path, value: unknown, json: string = encodeValue(value)): void {
     const [table] = path;
@@ -29,14 +29,14 @@ export class TreeWriter {
     this.delta.set(pathJson(path), json);
   }
 
-  /** Adds items to a list that is there. @param json - how the items are written, as a JSON array */
+  /** Appends items to an existing list. @param json - the items as a JSON array */
   append(path: Path, items: readonly unknown[], json: string): void {
     const list = this.#holderOf(path)?.[path.at(-1) as string] as unknown[];
     for (const item of items) list.push(item);
     this.delta.append(pathJson(path), json);
   }
 
-  /** Deletes a place; nothing happens if it is not there. */
+  /** Deletes a value; no effect if it does not exist. */
   delete(path: Path): void {
     const holder = this.#holderOf(path);
     const key = path.at(-1) as string;

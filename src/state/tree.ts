@@ -1,50 +1,53 @@
-/** The tree of values that is a run's whole state (C1). Plain, mutable inside the engine, written only through deltas. */
+/** The tree that holds a run's whole state (C1). It is plain data, mutable inside the engine, and changed only together with a delta. */
 import type { Amounts } from '../graph/amounts.ts';
 
-/** What a run, a visit or a step has cost, and what a run or a visit may cost. Absent: nothing; as the graph declares. */
+/** Cost and budget of a run, a visit or a step. Absent fields mean no cost, or what the graph declares. */
 export interface Account {
-  /** By attempts that ended, however they ended. What is in it is in the accounts of the visit and the runs around it too. */
+  /** What attempts that have ended cost, by unit. It is also included in the accounts of the visit and runs around it. */
   spent?: Amounts;
-  /** Of a fork: what was spent where the outcomes that it took over were recorded. Doors call it saved; a record's `saved` is another thing. */
+  /**
+   * For a fork: what the outcomes that it took over had cost in the original. Interfaces call this `saved`; the field `saved` of a record
+   * is something else.
+   */
   spared?: Amounts;
-  /** The budget, where it is another than the graph declares: given at the start, or raised since. */
+  /** The budget, if it differs from the graph's: it was given at the start, or raised later. */
   budget?: Amounts;
-  /** A person let fail what meets the budget. Absent: as the graph declares. */
+  /** Set if a person decided that what exceeds the budget fails. Absent: as the graph declares. */
   onBudget?: 'fail';
 }
 
-/** One frame: a run, or a child run inside its parent's history (W6). */
+/** A frame: the state of a run, or of a child run inside of its parent's (W6). */
 export interface FrameTree extends Account {
-  /** Frozen. */
+  /** The input, frozen. */
   input: unknown;
-  /** scratch, artifacts, diagnostics: top-level keys are channels. */
+  /** The partitions scratch, artifacts and diagnostics. Their top-level keys are the channels. */
   channels: Record<string, Record<string, unknown>>;
-  /** What reducers keep beside a channel (the count of a running mean), by channel path. */
+  /** Data that reducers keep beside a channel (such as the count of a running mean), by channel path. */
   aux?: Record<string, unknown>;
-  /** Last writer of each channel path that has no reducer: [node id, epoch] (E5). */
+  /** Last writer of each channel without a reducer, as [node id, epoch], by channel path (E5). */
   writers?: Record<string, readonly [string, number]>;
   nodes: Record<string, NodeRecord>;
-  /** Open rounds by loop id; absent: the loop is in its first round. */
+  /** Rounds of loops by loop id. Absent: the loop is in its first round. */
   loops?: Record<string, LoopRecord>;
-  /** Counts the rounds opened in this frame; stamps records so that those of earlier rounds are told apart. */
+  /** Number of loop rounds opened in this frame. Records carry it, so that those of earlier rounds can be told apart. */
   epoch?: number;
-  /** Of a child run: the node it began at, if that was not its graph's start. */
+  /** For a child run: id of the node it began at, if that was not its graph's start. */
   entry?: string;
-  /** Of a child run: the hash of the input that it was called for with. Absent in histories that were written before it was kept. */
+  /** For a child run: hash of the input it was called with. Absent in histories written before it was recorded. */
   given?: string;
-  /** Of a child run: signals that its parent sent before they were asked for, in order. */
+  /** For a child run: signals that its parent sent before they were waited for, in order. */
   signals?: Record<string, KeptSignal>;
-  /** Of a child run: its parent cancelled it, and why. */
+  /** For a child run: set if its parent cancelled it, with the reason. */
   cancelled?: string;
-  /** Of a child run that a save of its parent kept: the number of saves before it began. */
+  /** For a child run that outlived a save of its parent: number of saves before it began. */
   born?: number;
-  /** Of a child run that has ended: see {@link StepRecord.order}. */
+  /** For a child run that has ended: see {@link StepRecord.order}. */
   order?: number;
-  /** Of a child run: the node whose failure nothing handled, until its parent is tried again. */
+  /** For a child run: id of the node whose failure was not handled, until its parent is retried. */
   failure?: string;
 }
 
-/** A signal that came before it was asked for. */
+/** A signal that came before it was waited for. */
 export interface KeptSignal {
   readonly signal?: string;
   readonly value: unknown;
@@ -52,71 +55,71 @@ export interface KeptSignal {
 }
 
 export interface LoopRecord {
-  /** The frame's epoch when this round opened. */
+  /** The frame's epoch when this round was opened. */
   readonly since: number;
-  /** Round number, from 1. */
+  /** Number of the round, counted from 1. */
   readonly round: number;
-  /** Ids of the heads this round started. */
+  /** Ids of the heads that this round started. */
   readonly heads: readonly string[];
 }
 
 export type NodeStatus = 'started' | 'waiting' | 'completed' | 'failed' | 'skipped' | 'cancelled';
 
-/** The last visit of a node. `fired` is present exactly when that visit has settled. */
+/** The record of a node's last visit. `fired` is present if and only if that visit has settled. */
 export interface NodeRecord extends Account {
   status: NodeStatus;
-  /** Visits so far, this one included. Absent: 1. */
+  /** Number of visits so far, this one included. Absent: 1. */
   visits?: number;
-  /** The running or last attempt. Absent: 1. */
+  /** Number of the running or last attempt. Absent: 1. */
   attempt?: number;
-  /** Absent: 0. */
+  /** The frame's epoch when the visit began. Absent: 0. */
   epoch?: number;
   output?: unknown;
-  /** The output is the list of the steps' outputs (map nodes): it is stored in one place only. */
+  /** Set if the output is the list of the steps' outputs (map nodes). Then it is stored only with the steps. */
   outputOfSteps?: StepOrder;
-  /** The name under which the output is seen among the artifacts, for those who read the tree without its graph. */
+  /** Name under which artifacts show the output, for readers of the tree that do not have its graph. */
   as?: string;
   error?: unknown;
-  /** Routing hints the outcome gave. */
+  /** Ids of the nodes to which the outcome routed. */
   goto?: readonly string[];
-  /** `no`: the failed attempt certainly had no effect (X3). */
+  /** `no`: the failed attempt certainly had no effect. `ended`: it ended by itself and reported failure (X3). */
   applied?: 'no' | 'ended';
-  /** The outcome of an attempt whose reducer or condition failed: a retry goes on from it and does not run the node again (G6). */
+  /** Outcome of an attempt whose reducer or condition failed. A retry continues from it and does not run the node again (G6). */
   kept?: KeptOutcome;
-  /** What a person decided about an effect in doubt; consumed by the next start. */
+  /** A person's decision about an effect in doubt. The next start uses it up. */
   decision?: unknown;
-  /** Keys of the edges fired by this visit. */
+  /** Keys of the edges that this visit fired. */
   fired?: readonly string[];
-  /** Edges that leave loops or lead back, fired by this or earlier visits and not yet consumed: [edge key, epoch]. */
+  /** Edges that leave loops or lead back, fired by this or earlier visits and not used yet: [edge key, epoch]. */
   held?: readonly (readonly [string, number])[];
-  /** Edges a `first` join took when it started: [source id, edge key]. */
+  /** The edges that a `first` join used when it started: [source id, edge key]. */
   took?: readonly (readonly [string, string])[];
-  /** The seq whose state the activation sees, once it left an intent, a step or a wait (E9). */
+  /** Seq of the checkpoint whose state the activation sees. Set once it has recorded an intent, a step or a wait (E9). */
   view?: number;
-  /** A started effect without a recorded result. */
+  /** An effect that was started and has no recorded result. */
   intent?: Intent;
-  /** Recorded steps, questions, timers, signals of this visit; in order. */
+  /** Recorded steps, questions, timers and signals of this visit, in order. */
   steps?: Record<string, StepRecord>;
   children?: Record<string, FrameTree>;
-  /** How often ctx.save was called: names the steps that follow apart from those it retired. */
+  /** How often `ctx.save` was called. It makes the keys of later steps differ from those of retired ones. */
   saves?: number;
-  /** Inner state kept by ctx.save. */
+  /** The inner state saved by `ctx.save`. */
   saved?: unknown;
-  /** What ctx.retire left: where the function goes on from, and how many calls of each name are not made again. */
+  /** Written by `ctx.retire`: where the function goes on, and how many calls of each name were retired. */
   retired?: RetiredCalls;
-  /** What ctx.append added to each list of this visit: the items of each call, in the order of the calls. */
+  /** Items added by `ctx.append`, for each list of this visit: one array for each call, in call order. */
   lists?: Record<string, (readonly unknown[])[]>;
-  /** How many calls of each list came before the last ctx.save or ctx.retire: they are not made again. */
+  /** For each list, how many calls came before the last `ctx.save` or `ctx.retire` and are not repeated. */
   listsFrom?: Record<string, number>;
-  /** How many recorded events of each name this visit's calls have entered into the history: they are not told again. */
+  /** For each name, how many recorded events this visit has emitted; they are not emitted again. */
   events?: Record<string, number>;
-  /** How many of them came before the last ctx.save or ctx.retire. */
+  /** How many of those came before the last `ctx.save` or `ctx.retire`. */
   eventsFrom?: Record<string, number>;
-  /** Epoch ms before which the next attempt does not start. */
+  /** When the next attempt may start, in epoch ms. */
   retryAt?: number;
-  /** Absolute deadline of the attempt, epoch ms. */
+  /** Deadline of the attempt, in epoch ms. */
   deadlineAt?: number;
-  /** The attempts before this budget: a resume of a failed run gives a new one (G8). */
+  /** Number of attempts before the current retry budget. A resume of a failed run starts a new one (G8). */
   budgetFrom?: number;
 }
 
@@ -125,7 +128,7 @@ export function nodeRecord({ nodes }: FrameTree, { id }: { readonly id: string }
   return Object.hasOwn(nodes, id) ? nodes[id] : undefined;
 }
 
-/** Keys of steps in the order in which the function called them; true: the record has them in that order. */
+/** Keys of steps in call order; true if the record has them in that order already. */
 export type StepOrder = true | readonly string[];
 
 export interface RetiredCalls {
@@ -136,7 +139,7 @@ export interface RetiredCalls {
 export interface KeptOutcome {
   readonly output?: unknown;
   readonly outputOfSteps?: StepOrder;
-  /** Updates not yet applied, by partition. */
+  /** Updates that were not applied, by partition. */
   readonly updates?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
   readonly goto?: readonly string[];
 }
@@ -144,7 +147,7 @@ export interface KeptOutcome {
 export interface Intent {
   readonly key: string;
   readonly attempt: number;
-  /** Epoch ms: until then its first owner may still be inside the effect (O2). */
+  /** Until when the worker that started the effect may still be running it, in epoch ms (O2). */
   readonly deadlineAt: number;
   /** The worker that started it. */
   readonly by?: string;
@@ -152,17 +155,17 @@ export interface Intent {
   readonly about?: string;
 }
 
-/** `call`: something done to a child run, once. */
+/** Kinds of recorded calls. `call` is something done to a child run, such as a signal. */
 export type StepKind = 'step' | 'ask' | 'sleep' | 'signal' | 'run' | 'doubt' | 'call';
 
 export interface StepRecord extends Pick<Account, 'spent' | 'spared'> {
   kind: StepKind;
-  /** `open`: a wait; `started`: an intent; `failed`: its error is final for this attempt of the activation. */
+  /** `open`: a wait. `started`: an intent. `failed`: its error is final for this attempt of the activation. */
   status: 'open' | 'started' | 'done' | 'failed';
   output?: unknown;
   error?: unknown;
   effect?: string;
-  /** What a person decided about this step in doubt; consumed when it is started again. */
+  /** A person's decision about this step in doubt. The next start of the step uses it up. */
   decision?: unknown;
   applied?: 'no' | 'ended';
   /** Hash of the step's input. */
@@ -171,12 +174,14 @@ export interface StepRecord extends Pick<Account, 'spent' | 'spared'> {
   intent?: Intent;
   /** Wait id. */
   wait?: string;
-  /** Who answered, and when (W3). */
+  /** Who answered, and (`at`) when (W3). */
   by?: string;
   at?: number;
-  /** As the how-manieth of its visit's calls it ended, where several were open at once: they are given back in this order. */
+  /**
+   * If several calls were open at once: the position in which this one ended among its visit's calls. Results are given back in this order.
+   */
   order?: number;
-  /** Epoch ms a timer or a deadline is due. */
+  /** When a timer or a deadline is due, in epoch ms. */
   dueAt?: number;
   retryAt?: number;
 }
@@ -186,26 +191,29 @@ export type RunStatus = 'running' | 'paused' | 'completed' | 'failed' | 'cancell
 /** The root of a run's tree. */
 export interface RunTree {
   status: RunStatus;
-  /** Hash of the graph the run was last advanced under. */
+  /** Hash of the graph that the run was last advanced under. */
   graphHash: string;
   codeHash?: string;
-  /** Of that graph, if the run was not admitted under it: its structure as JSON, and the text it was compiled from (H3). */
+  /** Structure (as JSON) and source text of that graph, if it is not the one the run was started with (H3). */
   definition?: GraphDefinitionRecord;
-  /** Why a run failed: errors of the activations that failed it, by node path joined with `/`. */
+  /** Errors of the activations that made the run fail, by node path joined with `/`. */
   failures?: Record<string, unknown>;
   /** Open waits by id. */
   waits: Record<string, WaitRecord>;
-  /** Signals that came before they were asked for, in order of arrival. */
+  /** Signals that came before they were waited for, in order of arrival. */
   signals?: Record<string, KeptSignal>;
-  /** A fork's patched channels, until routing decisions that read them have been taken again (H2). */
+  /** For a fork: its patched channels, until the routing decisions that read them were taken again (H2). */
   patched?: readonly string[];
   /** Outcomes given to a fork in place of recorded ones, by node path key. */
   supplied?: Record<string, unknown>;
-  /** The last recorded outcome a fork took over, by node path key: [run id, seq] (X2: each record once, in recorded order). */
+  /**
+   * For each node path key, the last recorded outcome that a fork took over: [run id, seq]. Each record is used once, in recorded order
+   * (X2).
+   */
   replayed?: Record<string, readonly [runId: string, seq: number, nth?: number]>;
-  /** A fork that runs pure nodes again even where a recorded outcome could be reused: it was asked to, or its code has changed. */
+  /** Whether a fork runs pure nodes again although a recorded outcome could be reused, because it was asked to or its code changed. */
   rerunPure?: boolean;
-  /** Names of the secrets that nodes have asked for, sorted: a resume looks them up before it begins anything. */
+  /** Names of the secrets that nodes have used, sorted. A resume resolves them before it starts anything. */
   secrets?: readonly string[];
   frame: FrameTree;
 }
@@ -217,20 +225,23 @@ export interface GraphDefinitionRecord {
 
 export interface WaitRecord {
   kind: 'question' | 'timer' | 'signal' | 'doubt' | 'retry';
-  /** Frame path and node id: see NodePath. */
+  /** Path of the frame and node id: see NodePath. */
   node: readonly string[];
-  /** Key of the step record that holds the wait; absent for waits of the activation itself. */
+  /** Key of the step that holds the wait; absent for waits of the activation itself. */
   step?: string;
   name: string;
   prompt?: string;
   choices?: readonly unknown[];
-  /** How an answer is held against the choices. Absent: it must equal one. */
+  /** How an answer is matched with the choices. Absent: it must equal one. */
   matching?: 'exact' | 'lenient' | 'open';
   schema?: unknown;
   metadata?: unknown;
   dueAt?: number;
   defaultAnswer?: unknown;
   openedAt?: number;
-  /** Of a question about a budget: whose it is (a node's path, a child run's; empty: the run's), and how it stood. Everything that meets it waits for the one answer. */
+  /**
+   * For a question about a budget: whose budget it is (the path of a node or child run; empty for the run), and its limit and use. One
+   * answer serves everything that waits for this budget.
+   */
   budget?: { readonly of: readonly string[]; readonly unit: string; readonly limit: number; readonly spent: number };
 }

@@ -1,4 +1,6 @@
-/** Copies a SQLite store, as it is at one moment, into one file with the blobs that it names, while runs go on. */
+/**
+ * Backs up a SQLite store: copies the database as it is at one moment, with the blobs that it refers to, into one file, while runs go on.
+ */
 import { existsSync } from 'node:fs';
 import { rename, rm } from 'node:fs/promises';
 import { createFileBlobs } from '../../blobs/file-blobs.ts';
@@ -12,30 +14,32 @@ import { BackupFile, copyDatabase, openSqliteStore } from '../../stores/sqlite/i
 import { parseStoreUrl } from '../place/store-url.ts';
 import { makeWhole, renameDurably } from './part-files.ts';
 
-/** What is backed up, and how. */
+/** Options of a backup. */
 export interface BackupOptions {
-  /** Where the store's large values are. Default: beside it. */
+  /** Where the store's large values are. Default: beside the store. */
   readonly blobs?: BlobStore;
-  /** Keeps so many backups: the one before is then FILE.1, and so on. Default 1: it is replaced. */
+  /** How many backups to keep. The previous one is renamed to FILE.1, and so on. Default 1: it is replaced. */
   readonly keep?: number;
 }
 
-/** What a backup holds. */
+/** Report of a backup. */
 export interface BackupReport {
   readonly file: string;
   readonly runs: number;
   readonly blobs: number;
-  /** What was wrong with the store already, `CHECKPOINT CODE` a line: the backup holds what could be read. Empty: it is sound. */
+  /** Faults that the store had already, one `CHECKPOINT CODE` per line; empty if there were none. The backup holds what could be read. */
   readonly faults: readonly string[];
 }
 
-/** A blob that is collected while it is copied makes the copy begin anew, as it is then. */
+/** If a blob is collected while it is being copied, the copy starts again with the store's new state. */
 const attempts = 3;
 
 /**
- * @param store - the path or URL of a SQLite store
- * @param file - for the owner's eyes only; it has its name when it is whole and durable. A backup of that name is replaced, anything else refused
- * @throws CONFIG_INVALID it is no SQLite store, or the file is something else; STORE_*
+ * Makes a backup.
+ * @param store - path or URL of a SQLite store
+ * @param file - path of the backup, readable by its owner only. It gets its name when it is complete and durable. An existing backup of
+ * this name is replaced; any other file is refused
+ * @throws CONFIG_INVALID the store is not a SQLite store, or the file is something else; STORE_*
  */
 export async function backUp(store: string, file: string, options: BackupOptions = {}): Promise<BackupReport> {
   const place = parseStoreUrl(store, process.cwd());
@@ -59,7 +63,7 @@ export async function backUp(store: string, file: string, options: BackupOptions
 
 const isMissingBlob = (fault: string): boolean => fault.endsWith(' BLOB_NOT_FOUND');
 
-/** @throws CONFIG_INVALID a mistyped name must not cost a store */
+/** Refuses to replace a file that is not a backup, so that a mistyped name cannot destroy a store. @throws CONFIG_INVALID */
 function requireReplaceable(file: string): void {
   if (!existsSync(file)) return;
   try {
@@ -99,7 +103,10 @@ async function copy(path: string, part: string, blobs: BlobStore): Promise<Omit<
   }
 }
 
-/** Not every hash is that of a blob; one that is damaged or has just gone shows in what is verified. */
+/**
+ * Copies a blob if there is one with this hash; not every hash is that of a blob. A blob that is damaged or was just removed is reported by
+ * the verification.
+ */
 async function addBlob(backup: BackupFile, blobs: BlobStore, tenant: string, hash: string): Promise<0 | 1> {
   if (!(await blobs.has(tenant, hash))) return 0;
   try {
@@ -111,7 +118,7 @@ async function addBlob(backup: BackupFile, blobs: BlobStore, tenant: string, has
   }
 }
 
-/** What is wrong with the histories of a tenant: `CHECKPOINT CODE`. */
+/** Faults in a tenant's histories, as `CHECKPOINT CODE`. */
 export async function findFaults(store: Store, blobs: BlobStore, tenant: string): Promise<readonly string[]> {
   const faults: string[] = [];
   for await (const run of readAllRuns({ store, tenant }))
@@ -120,7 +127,10 @@ export async function findFaults(store: Store, blobs: BlobStore, tenant: string)
   return faults;
 }
 
-/** FILE.1 is the one before, FILE.2 the one before that; the oldest go first, so a cut leaves none fewer than are kept. */
+/**
+ * Renames older backups: FILE.1 is the previous one, FILE.2 the one before that. The oldest are moved first, so an interruption never
+ * leaves fewer than are to be kept.
+ */
 async function makeRoom(file: string, keep: number): Promise<void> {
   for (let no = keep - 1; no >= 1; no -= 1) {
     const from = no === 1 ? file : `${file}.${no - 1}`;

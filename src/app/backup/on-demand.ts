@@ -1,11 +1,13 @@
-/** Backups for programs, loaded when one is made: few programs make any, and all of them start. */
+/** Backup and restore for programs. The code is loaded on first use, because few programs need it. */
 import type { BackupOptions, BackupReport } from './back-up.ts';
 import type { RestoreOptions, RestoreReport } from './restore.ts';
 
 /**
- * @param store - the path or URL of a SQLite store
- * @param file - for the owner's eyes only; it has its name when it is whole and durable. A backup of that name is replaced, anything else refused
- * @throws CONFIG_INVALID it is no SQLite store, or the file is something else; STORE_*
+ * Makes a backup.
+ * @param store - path or URL of a SQLite store
+ * @param file - path of the backup, readable by its owner only. It gets its name when it is complete and durable. An existing backup of
+ * this name is replaced; any other file is refused
+ * @throws CONFIG_INVALID the store is not a SQLite store, or the file is something else; STORE_*
  */
 export async function backUp(store: string, file: string, options: BackupOptions = {}): Promise<BackupReport> {
   const made = await import('./back-up.ts');
@@ -13,10 +15,11 @@ export async function backUp(store: string, file: string, options: BackupOptions
 }
 
 /**
- * All of it is verified before the store has its name: a restore that is cut off leaves no store.
- * @param file - what {@link backUp} made
- * @param store - the path or URL of the SQLite store
- * @throws CONFIG_INVALID a store is there; STORE_CORRUPT the file is no backup, or damaged; STORE_BUSY the store that is there is open; STORE_*
+ * Restores a backup. Everything is verified before the store gets its name, so an interrupted restore leaves no store.
+ * @param file - a backup made by {@link backUp}
+ * @param store - path or URL of the SQLite store to create
+ * @throws CONFIG_INVALID there is a store already; STORE_CORRUPT the file is damaged or not a backup; STORE_BUSY the existing store is
+ * open; STORE_*
  */
 export async function restore(file: string, store: string, options: RestoreOptions = {}): Promise<RestoreReport> {
   const made = await import('./restore.ts');

@@ -1,4 +1,4 @@
-/** Files that get their name only when they are whole. What a killed process left of one is cleared away by the next. */
+/** Writes files that get their name only when they are complete. Partial files of killed processes are removed by the next one. */
 import { open, readdir, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { CairnError } from '../../errors.ts';
@@ -14,7 +14,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** Removes what processes that are gone left unfinished of a file. */
+/** Removes partial files left by processes that are gone. */
 async function clearParts(path: string): Promise<void> {
   const folder = dirname(path);
   for (const name of await readdir(folder).catch(() => [])) {
@@ -33,14 +33,17 @@ async function syncPath(path: string): Promise<void> {
   }
 }
 
-/** Gives a finished file its name, durably. */
+/** Renames a finished file durably. */
 export async function renameDurably(from: string, to: string): Promise<void> {
   await syncPath(from);
   await rename(from, to);
   await syncPath(dirname(to));
 }
 
-/** Has a file made under another name, in the folder of its own; when `make` ends, `finish` puts it in its place. @throws STORE_FULL, STORE_READ_ONLY, STORE_UNAVAILABLE */
+/**
+ * Has `make` write a file under a temporary name in the same folder, then gives it its name. @throws STORE_FULL, STORE_READ_ONLY,
+ * STORE_UNAVAILABLE
+ */
 export async function makeWhole<Result>(path: string, make: (part: string) => Promise<Result>): Promise<Result> {
   const part = `${path}.${process.pid}.part`;
   try {

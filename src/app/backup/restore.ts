@@ -1,4 +1,4 @@
-/** Brings a backup back, into a place where no store is; its open runs are held until a person releases them. */
+/** Restores a backup to a place where there is no store. Its unfinished runs are held until a person releases them. */
 import { existsSync } from 'node:fs';
 import { chmod, copyFile, rename } from 'node:fs/promises';
 import { dirname } from 'node:path';
@@ -16,31 +16,34 @@ import { parseStoreUrl } from '../place/store-url.ts';
 import { findFaults } from './back-up.ts';
 import { makeWhole, renameDurably } from './part-files.ts';
 
-/** How a backup is brought back. */
+/** Options of a restore. */
 export interface RestoreOptions {
-  /** Where large values go. Default: beside the store. */
+  /** Where to put large values. Default: beside the store. */
   readonly blobs?: BlobStore;
-  /** Puts a store that is there aside, as `PATH.replaced`. Default: it is refused. Nobody may have it open. */
+  /**
+   * Whether to move an existing store aside, to `PATH.replaced`. No process may have it open. Default false: an existing store is an error.
+   */
   readonly replace?: boolean;
 }
 
-/** What was brought back. */
+/** Report of a restore. */
 export interface RestoreReport {
   readonly store: string;
-  /** When the backup was made, epoch ms: what happened since is not in it. */
+  /** When the backup was made, in epoch ms. Nothing that happened later is in it. */
   readonly madeAt: number;
   readonly blobs: number;
-  /** Runs that were not over: they are held. Of the tenant `default`, unless its name is said. */
+  /** Unfinished runs, which are held. Each has its tenant. */
   readonly held: readonly (ListedRun & { readonly tenant: string })[];
-  /** What was wrong with the store when it was backed up, `CHECKPOINT CODE` a line. */
+  /** Faults that the store had when it was backed up, one `CHECKPOINT CODE` per line. */
   readonly faults: readonly string[];
 }
 
 /**
- * All of it is verified before the store has its name: a restore that is cut off leaves no store.
- * @param file - what {@link backUp} made
- * @param store - the path or URL of the SQLite store
- * @throws CONFIG_INVALID a store is there; STORE_CORRUPT the file is no backup, or damaged; STORE_BUSY the store that is there is open; STORE_*
+ * Restores a backup. Everything is verified before the store gets its name, so an interrupted restore leaves no store.
+ * @param file - a backup made by `backUp`
+ * @param store - path or URL of the SQLite store to create
+ * @throws CONFIG_INVALID there is a store already; STORE_CORRUPT the file is damaged or not a backup; STORE_BUSY the existing store is
+ * open; STORE_*
  */
 export async function restore(file: string, store: string, options: RestoreOptions = {}): Promise<RestoreReport> {
   const place = parseStoreUrl(store, process.cwd());
@@ -100,7 +103,10 @@ async function ifWhole(backup: BackupFile, tenant: string, hash: string): Promis
   }
 }
 
-/** @throws STORE_CORRUPT something is at fault that was not when the backup was made */
+/**
+ * Verifies the restored store and holds its unfinished runs. @throws STORE_CORRUPT there is a fault that was not there when the backup was
+ * made
+ */
 async function holdOpen(
   part: string,
   blobs: BlobStore,
@@ -136,7 +142,7 @@ async function holdRunsOf(store: Store, tenant: string): Promise<RestoreReport['
   return held;
 }
 
-/** @throws STORE_BUSY it is open: what is in its log would be read into the store that takes its place */
+/** Moves the existing store aside. @throws STORE_BUSY it is open: its log would then be read into the store that replaces it */
 async function putAside(path: string): Promise<void> {
   await openSqliteStore({ path }).close();
   if (existsSync(`${path}-wal`))

@@ -1,6 +1,6 @@
 /**
- * A store in memory that saves each checkpoint whole in a checkpoint store of the user's, and reads a run back from there when it is asked
- * for one that it does not have. A commit is acknowledged when its checkpoint is saved, so no effect begins before its intent is.
+ * A store in memory that saves each checkpoint whole in the user's checkpoint store, and reads a run back from there if it does not have
+ * it. A commit is acknowledged after its checkpoint is saved, so no effect begins before its intent is saved.
  */
 import type { EngineOptions, Engine, Patch } from '../../engine/api.ts';
 import { CairnError } from '../../errors.ts';
@@ -14,20 +14,20 @@ import { patchesOf } from './checkpoint-patches.ts';
 
 const workerId = 'checkpoint-store';
 
-/** A run's history as it was saved with a checkpoint, and what names it there. */
+/** A run's history as it was saved with a checkpoint. */
 interface SavedHistory {
   readonly runId: string;
   readonly head: number;
   readonly text: string;
 }
 
-/** Saves the checkpoints of the runs of a store, and brings runs back from where they are saved. */
+/** Saves checkpoints of runs to the checkpoint store, and restores runs from it. */
 class SavedRuns {
   readonly #store: Store;
   readonly #blobs: BlobStore;
   readonly #keeper: CheckpointKeeper;
   readonly #findGraph: EngineOptions['findGraph'];
-  /** The newest saved of each run that goes on here, once its save has ended: saves of a run are in order. */
+  /** For each run, its newest saved checkpoint, once that save has ended. Saves of a run are made in order. */
   readonly #saved = new Map<string, Promise<Checkpoint | undefined>>();
   readonly #restoring = new Set<string>();
   engine: Engine | undefined;
@@ -39,7 +39,7 @@ class SavedRuns {
     this.#findGraph = findGraph;
   }
 
-  /** @throws STORE_UNAVAILABLE the checkpoint store refused it; the same commit may be made again */
+  /** Saves a checkpoint. @throws STORE_UNAVAILABLE the checkpoint store refused it; the same commit may be repeated */
   async save(key: RunKey, seq: number): Promise<void> {
     const saving = (this.#saved.get(key.runId) ?? Promise.resolve(undefined)).then((before) =>
       this.#saveAfter(before, key, seq),
@@ -73,8 +73,8 @@ class SavedRuns {
   }
 
   /**
-   * Brings back the run of this id, or that of the checkpoint of this id.
-   * @returns the run's id; undefined: nothing of the name is saved
+   * Restores a run, given its id or the id of one of its checkpoints.
+   * @returns the run's id; undefined if nothing is saved under this name
    */
   async restore(tenant: string, name: string): Promise<string | undefined> {
     if (this.#restoring.has(name)) return undefined;
@@ -82,7 +82,7 @@ class SavedRuns {
     try {
       const named = (await this.#keeper.latest(name)) ?? (await this.#keeper.get?.(name)) ?? undefined;
       if (named === undefined) return undefined;
-      // A run goes on from its newest checkpoint; whoever names an older one forks.
+      // A run is always restored at its newest checkpoint. To go on from an older one, fork it.
       const newest = named.runId === name ? named : ((await this.#keeper.latest(named.runId)) ?? named);
       await this.#bringBack(tenant, newest);
       return newest.runId;
@@ -98,7 +98,7 @@ class SavedRuns {
     const original = { tenant, runId: history.runId };
     if ((await this.#store.readRun(original)) === undefined) await this.#import(tenant, history.text);
     if (history.runId === runId) return;
-    // The checkpoint store forked it: the same fork here, with the values that were changed there.
+    // The checkpoint store made this fork. Make the same fork here, with the values that were changed there.
     const run = await this.#store.readRun(original);
     if (run === undefined) return;
     const { root } = await loadState(this.#store, this.#blobs, run, history.head);
@@ -116,7 +116,9 @@ class SavedRuns {
   }
 }
 
-/** @throws CHECKPOINT_CORRUPT the store gave it back without the history that was saved with it */
+/**
+ * Parses the history that was saved with a checkpoint. @throws CHECKPOINT_CORRUPT the checkpoint store returned the checkpoint without it
+ */
 function historyOf({ id, history = '' }: Checkpoint): SavedHistory {
   try {
     const { runId, head } = JSON.parse(history.slice(0, history.indexOf('\n'))) as SavedHistory;
@@ -126,13 +128,13 @@ function historyOf({ id, history = '' }: Checkpoint): SavedHistory {
   }
 }
 
-/** What is made of a checkpoint store: a store for an engine, which is then told of that engine. */
+/** A store for an engine, made from a checkpoint store. The engine has to be passed to it afterwards. */
 export interface CheckpointBackedStore {
   readonly store: Store;
   serve(engine: Engine): void;
 }
 
-/** @param memory - holds the runs while they go on here */
+/** Makes the store. @param memory - holds the runs while they are advanced here */
 export function backByCheckpoints(
   memory: Store,
   blobs: BlobStore,
@@ -146,7 +148,7 @@ export function backByCheckpoints(
     const runId = await saved.restore(key.tenant, key.runId);
     if (runId === undefined) return undefined;
     const found = await memory.readRun({ tenant: key.tenant, runId });
-    // A checkpoint's id that begins with its run's key is resolved as such; any other stands for its run.
+    // The id of a checkpoint that begins with its run's key is resolved later as such; any other id stands for its run.
     return found !== undefined && key.runId.startsWith(`${found.key}.`) ? undefined : found;
   };
   const overrides: Partial<Store> = {

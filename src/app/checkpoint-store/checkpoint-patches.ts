@@ -1,4 +1,4 @@
-/** What a fork made by a checkpoint store changes, as patches of a fork of ours. */
+/** Turns the changes in a fork that a checkpoint store made into patches for a fork of ours. */
 import type { Patch } from '../../engine/api.ts';
 import { viewState } from '../../history/read/state-view.ts';
 import type { GraphState } from '../../ports/checkpoint-store.ts';
@@ -10,7 +10,7 @@ const isKeyed = (value: unknown): value is Readonly<Record<string, unknown>> =>
 
 const isSame = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
 
-/** A patch for each value that is not as it was in the run. Keys that are gone stay as they were: nothing is deleted by a fork. */
+/** One patch for each value that differs from the run's. Missing keys are left as they were, because a fork deletes nothing. */
 export function patchesOf(root: RunTree, wanted: GraphState): readonly Patch[] {
   const { state } = viewState(root);
   return (['input', 'scratch', 'artifacts', 'diagnostics'] as const).flatMap((partition): readonly Patch[] => {

@@ -1,7 +1,7 @@
 /**
- * A store of ours behind the interface of checkpoint stores, for runtimes that know no other. Each of their runs is a run here, each
- * checkpoint one of its, stored as what differs from the one before and tagged with the id that it came with: so it can be logged, shown,
- * compared, exported and backed up as any other.
+ * Offers one of our stores through the interface of checkpoint stores, for other runtimes that use it. Each of their runs becomes a run
+ * here, and each checkpoint one of its checkpoints, stored as the difference from the one before and tagged with its original id. So these
+ * runs can be logged, shown, compared, exported and backed up like any other.
  */
 import { randomUUID } from 'node:crypto';
 import { CairnError } from '../../errors.ts';
@@ -23,7 +23,7 @@ import type { RunTree } from '../../state/tree.ts';
 import { openPlace, type HistoryOptions } from '../place/open-history.ts';
 import { beginTree, checkpointIn, patchTree, saveIntoTree } from './saved-tree.ts';
 
-/** A checkpoint as it is found again: the run it is in, and its tag there. */
+/** Where a checkpoint is stored: its run, and the tag that it has there. */
 interface Found {
   readonly run: RunRow;
   readonly tag: TagRow;
@@ -32,9 +32,9 @@ interface Found {
 class CheckpointStoreOver<Saved extends Checkpoint> implements ICheckpointStore<Saved> {
   readonly #place: WritePlace;
   readonly #store: Store;
-  /** The last save of each run that is saved here: a run's saves are made one after another. */
+  /** For each run, its last save. Saves of a run are made one after another. */
   readonly #saving = new Map<string, Promise<void>>();
-  /** The runs that checkpoints of these ids were last found in. */
+  /** For each checkpoint id, the run in which it was last found. */
   readonly #runs = new Map<string, string>();
 
   constructor(place: WritePlace) {
@@ -44,7 +44,7 @@ class CheckpointStoreOver<Saved extends Checkpoint> implements ICheckpointStore<
 
   async save(checkpoint: Saved): Promise<void> {
     checkTagName(checkpoint.id);
-    // What the caller changes from now on is not of this checkpoint.
+    // Copied, so that later changes by the caller do not affect this checkpoint.
     const saved = JSON.parse(JSON.stringify(checkpoint)) as Checkpoint;
     const before = this.#saving.get(saved.runId) ?? Promise.resolve();
     const saving = before.catch(() => undefined).then(() => this.#save(saved));
@@ -77,14 +77,14 @@ class CheckpointStoreOver<Saved extends Checkpoint> implements ICheckpointStore<
     });
   }
 
-  /** A run's newest state stays about as cheap to read as it is large. */
+  /** Writes a snapshot when it pays off, so that reading a run's newest state costs about as much as its size. */
   async #keepShort(run: RunRow, { cost }: LoadedState, sizeBytes: number): Promise<void> {
     const policy = new SnapshotPolicy(cost);
     policy.onCommit(sizeBytes);
     if (policy.isDue) await writeStoredSnapshot(this.#store, this.#place.blobs, run, run.head);
   }
 
-  /** Begins a run of ours with its first checkpoint: the first that is saved of one of theirs, or that of a fork. */
+  /** Begins a run here with its first checkpoint: the first that is saved of a run, or that of a fork. */
   async #admit(
     { id, runId, graphId, timestamp: at }: Pick<Checkpoint, 'id' | 'runId' | 'graphId' | 'timestamp'>,
     first: {
@@ -147,7 +147,10 @@ class CheckpointStoreOver<Saved extends Checkpoint> implements ICheckpointStore<
     return listed.sort((a, b) => b.timestamp - a.timestamp).slice(0, most);
   }
 
-  /** The values of the newest checkpoint that is left of a run stay in its history until it is pruned or another is saved. */
+  /**
+   * Removes the tag. If it was the newest checkpoint left, its values stay in the history until the run is pruned or another checkpoint is
+   * saved.
+   */
   async delete(checkpointId: string): Promise<void> {
     const found = await this.#find(checkpointId);
     if (found === undefined) return;
@@ -161,7 +164,7 @@ class CheckpointStoreOver<Saved extends Checkpoint> implements ICheckpointStore<
     else if (tag.seq < run.head) await removeCheckpoint(this.#place, { run, seq: tag.seq }).catch(isNeeded);
   }
 
-  /** Values of a partition are replaced key by key. @throws CHECKPOINT_NOT_FOUND */
+  /** Copies a checkpoint under a new run id. Values in the patch replace those of a partition key by key. @throws CHECKPOINT_NOT_FOUND */
   async fork(checkpointId: string, patchState: Partial<GraphState> = {}): Promise<string> {
     const found = await this.#find(checkpointId);
     if (found === undefined) throw new CairnError('CHECKPOINT_NOT_FOUND', { checkpoint: checkpointId });
@@ -180,7 +183,7 @@ class CheckpointStoreOver<Saved extends Checkpoint> implements ICheckpointStore<
     return names.runId;
   }
 
-  /** Looked for where it was last found, and then in every run. */
+  /** Finds a checkpoint: first where it was last found, then in every run. */
   async #find(checkpointId: string): Promise<Found | undefined> {
     const runId = this.#runs.get(checkpointId);
     const known = runId === undefined ? undefined : await this.#store.readRun({ tenant: this.#place.tenant, runId });
@@ -228,12 +231,13 @@ function describeSave({ nodeId, state, memorySnapshot }: Checkpoint): ChangePart
 }
 
 /**
- * A checkpoint store that keeps what it is given in a store of ours, for a runtime that asks for an `ICheckpointStore`.
- * Its checkpoints must be plain JSON, and two processes may not save to one run at the same time.
+ * Makes a checkpoint store that keeps its checkpoints in one of our stores, for a runtime that needs an `ICheckpointStore`. Checkpoints
+ * must be plain JSON, and two processes must not save to one run at the same time.
  *
- * @typeParam Saved - the checkpoints of that runtime; they are given back as they were saved
- * @throws CONFIG_INVALID a store of another kind than ours without a blob store. Its methods: CLAIM_TAKEN another process saves to the
- * run; ID_INVALID the checkpoint's id holds `@`, `~` or a dot, or is a number; USAGE_INVALID; and what stores throw
+ * @typeParam Saved - the runtime's type of checkpoints; they are returned as they were saved
+ * @throws CONFIG_INVALID the store is of another kind than ours and no blob store is given. The methods throw CLAIM_TAKEN if another
+ * process saves to the run; ID_INVALID if the checkpoint's id contains `@`, `~` or a dot, or is a number; USAGE_INVALID; and the errors of
+ * stores
  */
 export function checkpointStoreOver<Saved extends Checkpoint = Checkpoint>(
   store: Store,

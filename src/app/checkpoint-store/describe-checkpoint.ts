@@ -1,4 +1,4 @@
-/** A checkpoint of a run, as a checkpoint store keeps it. */
+/** Converts a checkpoint of a run to the format of checkpoint stores. */
 import { START, type Graph } from '../../graph/graph.ts';
 import { checkpointId, decodeCheckpoint } from '../../history/stored/checkpoint.ts';
 import { durationsOf, nodeOf, positionsOf, resultOfNode } from '../../engine/runs/whole-checkpoint.ts';
@@ -8,7 +8,7 @@ import type { CheckpointRow, RunRow } from '../../ports/store.ts';
 import { encodeValue } from '../../state/values/codec.ts';
 import type { RunTree } from '../../state/tree.ts';
 
-/** A value as plain JSON, as everything in a checkpoint store is. */
+/** A value as plain JSON, which is all that a checkpoint store may contain. */
 export function plain(value: unknown): unknown {
   return value === undefined ? null : (JSON.parse(encodeValue(value)) as unknown);
 }
@@ -18,12 +18,12 @@ interface Described {
   readonly row: CheckpointRow;
   readonly root: RunTree;
   readonly graph: Graph | undefined;
-  /** The one saved before: it knows how long the nodes took that had completed by then. */
+  /** The checkpoint saved before. It knows the durations of nodes that had completed by then. */
   readonly before: Checkpoint | undefined;
   readonly history: string;
 }
 
-/** The whole of a run at one of its checkpoints. */
+/** Describes a run at one of its checkpoints. */
 export function describeCheckpoint({ run, row, root, graph, before, history }: Described): Checkpoint {
   const { input, scratch, artifacts, diagnostics, outputs } = viewState(root).state;
   const { change } = decodeCheckpoint({ runKey: run.key, seq: row.seq }, undefined, row);

@@ -1,11 +1,11 @@
-/** The checkpoint store that keeps everything in this process: for tests, trials, and runs that need not outlive it. */
+/** A checkpoint store in memory, for tests, trials, and runs that need not outlive the process. */
 import { randomUUID } from 'node:crypto';
 import { CairnError } from '../../errors.ts';
 import type { Checkpoint, CheckpointMetadata, GraphState, ICheckpointStore } from '../../ports/checkpoint-store.ts';
 
-/** Keeps copies: what is changed afterwards, by whoever saved or read, changes nothing here. */
+/** Keeps copies, so later changes to what was saved or read have no effect here. */
 export class InMemoryCheckpointStore implements ICheckpointStore {
-  /** Oldest first; one that is saved again keeps its place. */
+  /** Oldest first. A checkpoint that is saved again keeps its position. */
   readonly #checkpoints = new Map<string, Checkpoint>();
 
   save(checkpoint: Checkpoint): Promise<void> {
@@ -44,7 +44,7 @@ export class InMemoryCheckpointStore implements ICheckpointStore {
     return Promise.resolve();
   }
 
-  /** Values of a partition are replaced key by key. @throws CHECKPOINT_NOT_FOUND */
+  /** Copies a checkpoint under a new run id. Values in the patch replace those of a partition key by key. @throws CHECKPOINT_NOT_FOUND */
   async fork(checkpointId: string, patchState: Partial<GraphState> = {}): Promise<string> {
     const source = await this.get(checkpointId);
     if (source === null) throw new CairnError('CHECKPOINT_NOT_FOUND', { checkpoint: checkpointId });

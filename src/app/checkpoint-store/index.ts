@@ -1,4 +1,4 @@
-/** The door `cairn-workflows/checkpoint`: checkpoint stores, of which each checkpoint is whole. */
+/** Checkpoint stores, which keep each checkpoint whole: the entry point `cairn-workflows/checkpoint`. */
 export { checkpointStoreOver } from './checkpoint-store-over.ts';
 export { InMemoryCheckpointStore } from './in-memory-checkpoint-store.ts';
 export type {

@@ -1,4 +1,4 @@
-/** A checkpoint that another runtime made, as the state of a run of ours and back. What is as it was before is not written again. */
+/** Converts checkpoints of another runtime to states of our runs, and back. Only what changed is written. */
 import { isDeepStrictEqual } from 'node:util';
 import { CairnError } from '../../errors.ts';
 import type { Checkpoint, GraphState } from '../../ports/checkpoint-store.ts';
@@ -6,7 +6,7 @@ import type { TreeWriter } from '../../state/tree-writer.ts';
 import type { NodeRecord, RunTree } from '../../state/tree.ts';
 import { getOwn, isPlainObject } from '../../state/values/plain.ts';
 
-/** What a state of ours has no place for. It is kept beside the channels, where views of a state do not look. */
+/** Parts of a checkpoint that our state has no field for. They are kept beside the channels, where views of a state do not show them. */
 type Beside = Pick<Checkpoint, 'visitedNodes' | 'skippedNodes' | 'pendingEdges' | 'memorySnapshot'> & {
   readonly effects: Readonly<Record<string, Checkpoint['nodeResults'][string]['effectClass']>>;
   readonly durations: Readonly<Record<string, number>>;
@@ -16,7 +16,7 @@ const beside = 'checkpoint';
 const keyedPartitions = ['scratch', 'artifacts', 'diagnostics'] as const;
 type Names = Pick<Checkpoint, 'id' | 'graphId' | 'runId' | 'nodeId' | 'timestamp'>;
 
-/** The state of a run that nothing was saved of yet. */
+/** Makes the initial state of a run, before anything was saved. */
 export function beginTree(writer: TreeWriter): void {
   writer.set(['status'], 'paused');
   writer.set(['graphHash'], '');
@@ -25,7 +25,7 @@ export function beginTree(writer: TreeWriter): void {
   writer.set(['frame'], { input: null, channels, nodes: {} });
 }
 
-/** Makes the state that of a checkpoint. @param saved - plain JSON. @throws USAGE_INVALID a partition is no object */
+/** Changes the state to that of a checkpoint. @param saved - plain JSON. @throws USAGE_INVALID a partition is not an object */
 export function saveIntoTree(writer: TreeWriter, { state, nodeResults, ...saved }: Checkpoint): void {
   setState(writer, state);
   const results = Object.entries(nodeResults);
@@ -47,7 +47,7 @@ export function saveIntoTree(writer: TreeWriter, { state, nodeResults, ...saved 
   setPart(writer, ['frame', 'channels', beside], rest);
 }
 
-/** Gives partitions other values. Those of an object are given key by key: what is not named stays. */
+/** Replaces values in partitions. In an object only the given keys are replaced. */
 export function patchTree(writer: TreeWriter, patch: Partial<GraphState>): void {
   const before = stateIn(writer.root);
   const merged = Object.entries(patch).map(([name, value]) => {
@@ -89,7 +89,7 @@ function setState(writer: TreeWriter, state: GraphState): void {
   }
 }
 
-/** Writes what differs: of objects the keys that do, of lists that have grown what was added. */
+/** Writes the differences: changed keys of objects, and items appended to lists. */
 function setPart(writer: TreeWriter, path: readonly string[], after: unknown): void {
   const before = path.reduce<unknown>((part, key) => getOwn(part as object, key), writer.root);
   if (isDeepStrictEqual(before, after)) return;

@@ -1,4 +1,4 @@
-/** What `cairn.config.*` may say, and whether it does: every fault at once. */
+/** The contents of `cairn.config.*`, and their validation, which reports every fault at once. */
 import type { CheckpointSettings } from '../../dialects/text-workflow.ts';
 import { CairnError } from '../../errors.ts';
 import type { NodeType } from '../../graph/contracts/node-type.ts';
@@ -7,34 +7,34 @@ import type { Models } from '../../ports/model.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
 import { schemaFaults, type Schema } from '../../schema/json-schema.ts';
 
-/** The configuration of a working folder: docs/guide/cli.md. Options of a command come before it. */
+/** The configuration of a folder: docs/guide/cli.md. Options of a command override it. */
 export interface Config {
-  /** Where runs are kept: a store URL; paths start at the configuration's folder. */
+  /** URL of the store for runs. Paths are relative to the configuration's folder. */
   readonly store?: string;
-  /** Folders of workflows; later ones override earlier ones. */
+  /** Folders of workflows. If two have the same name, the one in the later folder is used. */
   readonly workflows?: readonly string[];
-  /** How checkpoints of runs are kept, for what a workflow leaves open. */
+  /** Default settings for keeping checkpoints; a workflow may override them. */
   readonly checkpoint?: CheckpointSettings;
-  /** What is kept out of the store: names of keys, and places (`inputs.card.number`); nothing may read it. Default: nothing is. */
+  /** Values that must never be stored: names of keys, and paths (`inputs.card.number`). Nothing can read them. Default: none. */
   readonly redact?: { readonly store?: readonly string[] };
-  /** What workflows given as texts may reach for, as `--allow` takes it. */
+  /** Permissions of workflows that are given as text, in the syntax of `--allow`. */
   readonly allow?: readonly string[];
-  /** Blocks of your own; only where the configuration is code. */
+  /** Blocks of your own. Only if the configuration is code. */
   readonly nodeTypes?: readonly NodeType[];
-  /** Models by names of your own; or where answers come from, if the configuration is code. Default: any `provider:model` of the AI SDK. */
+  /** Aliases for models; or, if the configuration is code, the source of models itself. Default: any `provider:model` of the AI SDK. */
   readonly models?: Models | ModelNames;
-  /** What a million tokens of a model cost, by `provider:model`. Default: no cost is told. */
+  /** Prices of models per million tokens, by `provider:model`. Default: costs are not reported. */
   readonly prices?: ModelPrices;
-  /** What each provider allows this process, by its name. Default: no bounds. */
+  /** Rate limits by provider. Default: no limits. */
   readonly limits?: LimitsByProvider;
-  /** Told of runs, attempts, and calls of models and tools; only where the configuration is code. Default: nobody is. */
+  /** Receives spans of runs, attempts, and model and tool calls. Only if the configuration is code. Default: no telemetry. */
   readonly telemetry?: Telemetry;
 }
 
-/** `provider:model`, or that with settings, by the name that `LLMCall` uses. */
+/** Models by the name that `LLMCall` uses: each is `provider:model`, alone or with settings. */
 export type ModelNames = Readonly<Record<string, string | ModelProfile>>;
 
-/** Whether models are a source of answers rather than names. */
+/** Whether `models` is a source of models and not a table of aliases. */
 export function isModels(models: Models | ModelNames): models is Models {
   return 'generate' in models && typeof models.generate === 'function';
 }
@@ -139,8 +139,9 @@ function modelFaults(models: unknown): readonly string[] {
 }
 
 /**
- * @param file - for messages
- * @param isCode - whether the value comes from a module
+ * Validates a configuration.
+ * @param file - the file's path, for messages
+ * @param isCode - whether the value was exported by a module
  * @throws CONFIG_INVALID with every fault
  */
 export function checkConfig(value: unknown, file: string, isCode: boolean): Config {

@@ -1,2 +1,2 @@
-/** Whose runs those are of a program that names nobody. */
+/** The tenant of programs that do not choose one. */
 export const defaultTenant = 'default';

@@ -1,18 +1,18 @@
-/** Finds the configuration of a folder, and reads no more of it than a command needs. */
+/** Finds the configuration of a folder without reading more of it than a command needs. */
 import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { CairnError } from '../../errors.ts';
 
-/** Where a configuration may be; the first that is there counts. */
+/** Possible names of the file; the first that exists is used. */
 const names = ['cairn.config.ts', 'cairn.config.mjs', 'cairn.config.js', 'cairn.config.json', 'cairn.config.yaml'];
 
 export interface ConfigChoice {
   readonly cwd: string;
-  /** A file named by the user; undefined: that of the folder. */
+  /** A configuration named by the user; undefined means the folder's own. */
   readonly configFile?: string | undefined;
 }
 
-/** Path of the configuration; undefined: there is none. @throws CONFIG_INVALID the file that was named is not there */
+/** Path of the configuration; undefined if there is none. @throws CONFIG_INVALID the named file does not exist */
 export function findConfig({ cwd, configFile }: ConfigChoice): string | undefined {
   if (configFile === undefined) return names.map((name) => join(cwd, name)).find((path) => existsSync(path));
   const path = resolve(cwd, configFile);
@@ -20,7 +20,7 @@ export function findConfig({ cwd, configFile }: ConfigChoice): string | undefine
   return path;
 }
 
-/** The JSON of a file. @throws CONFIG_INVALID */
+/** Parses a JSON file. @throws CONFIG_INVALID */
 export function readJsonConfig(path: string): unknown {
   try {
     return JSON.parse(readFileSync(path, 'utf8'));

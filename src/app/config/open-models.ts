@@ -1,10 +1,10 @@
-/** The models that a configuration names; what calls them is loaded at the first call. */
+/** The models of a configuration. The code that calls them is loaded at the first call. */
 import type { LimitsByProvider, ModelPrices, ModelProfile } from '../../models/index.ts';
 import { costOf } from '../../models/prices.ts';
 import type { Models } from '../../ports/model.ts';
 import { isModels, type ModelNames } from './config.ts';
 
-/** @param given - a source of answers, or names for models of the AI SDK, beside which any `provider:model` is known */
+/** @param given - a source of models, or aliases of models of the AI SDK, where any `provider:model` can be used too */
 export function openModels(
   given: Models | ModelNames = {},
   prices: ModelPrices = {},

@@ -1,4 +1,4 @@
-/** Reads the configuration of a folder, whatever form it has. */
+/** Reads the configuration of a folder, in whatever format. */
 import { readFileSync } from 'node:fs';
 import { dirname, extname, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -9,7 +9,7 @@ import { importModule } from '../process/import-module.ts';
 
 /** A configuration with its paths made absolute. */
 export interface FoundConfig extends Config {
-  /** Undefined: there is no file, and all is default. */
+  /** Undefined if there is no file, so that everything has its default. */
   readonly file: string | undefined;
 }
 
@@ -49,7 +49,7 @@ function resolveStore(store: string, folder: string): string {
   return path === '' ? store : `sqlite:${resolve(folder, path)}`;
 }
 
-/** @throws CONFIG_INVALID the file cannot be read, or with every fault in it */
+/** Reads and validates it. @throws CONFIG_INVALID the file cannot be read, or with every fault in it */
 export async function readConfig(choice: ConfigChoice): Promise<FoundConfig> {
   const file = findConfig(choice);
   if (file === undefined) return { file };

@@ -1,14 +1,14 @@
-/** Who may speak to a server of this process over HTTP: looked at before anything of a request's body is read. For every door. */
+/** Decides who may talk to an HTTP server of this process, before the body of a request is read. Used by every HTTP interface. */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { CairnError } from '../../errors.ts';
 
 export interface GuardOptions {
-  /** The address that is listened on. Any other than this machine's own needs a token. */
+  /** The address to listen on. Any address except this machine's own requires a token. */
   readonly host: string;
-  /** Asked of every request as `Authorization: Bearer …`. Undefined: none is asked for. */
+  /** Token that every request must send as `Authorization: Bearer …`. Undefined: no token is required. */
   readonly token: string | undefined;
-  /** Further names under which the server may be called, as behind a proxy. */
+  /** Further host names of the server, for example behind a proxy. */
   readonly hosts: readonly string[];
 }
 
@@ -18,35 +18,35 @@ export interface HttpRefusal {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Tells why a request is refused; undefined: it is not. */
+/** Returns why a request is refused; undefined if it is allowed. */
 export type HttpGuard = (request: IncomingMessage) => HttpRefusal | undefined;
 
 const ownHosts: readonly string[] = ['localhost', '127.0.0.1', '[::1]'];
-/** All addresses of the machine: by which of its names it is called is then not known. */
+/** Addresses that mean all of the machine's addresses. By which host name clients call the server is then not known. */
 const wildcards: readonly string[] = ['0.0.0.0', '[::]'];
 
-/** As a Host header names it. */
+/** An address in the form of a Host header. */
 export function hostName(host: string): string {
   return host.includes(':') && !host.startsWith('[') ? `[${host}]` : host;
 }
 
-/** The name in an address, without port; undefined: it is none. */
+/** The host name in an address, without port; undefined if it is invalid. */
 function nameIn(address: string): string | undefined {
   return URL.canParse(address) ? new URL(address).hostname : undefined;
 }
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
 
-/** Takes the same time whatever is wrong with a token, its length included. */
+/** Compares a token in constant time, whatever its length. */
 function isToken(header: string | undefined, expected: Buffer): boolean {
   const given = /^Bearer +(\S+) *$/i.exec(header ?? '')?.[1] ?? '';
   return timingSafeEqual(digest(given), expected);
 }
 
 /**
- * Refuses requests under a name that the server does not go by, and from pages of others (DNS rebinding), with 403, and those
- * without the token with 401.
- * @throws CONFIG_INVALID the address can be reached by others and there is no token, or the token is empty
+ * Makes a guard. It refuses with 403 requests to an unknown host name and requests from pages of other origins (DNS rebinding), and with
+ * 401 those without the token.
+ * @throws CONFIG_INVALID others can reach the address and there is no token, or the token is empty
  */
 export function createHttpGuard({ host, token, hosts }: GuardOptions): HttpGuard {
   const listened = hostName(host);

@@ -1,28 +1,30 @@
-/** An HTTP server that lets nobody hold its sockets for nothing. For every door. */
+/** An HTTP server with time limits, so that clients cannot hold its sockets without using them. Used by every HTTP interface. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { CairnError } from '../../errors.ts';
 
 export interface ListenOptions {
   readonly host: string;
-  /** 0: any that is free. */
+  /** Port; 0 picks a free one. */
   readonly port: number;
-  /** A request that has not come whole by then is refused with 408, and its socket closed. Answers may take as long as they like. */
+  /**
+   * A request that is not complete after this many milliseconds is refused with 408, and its socket is closed. Responses may take any time.
+   */
   readonly requestMs: number;
   readonly handle: (request: IncomingMessage, response: ServerResponse) => void;
 }
 
 export interface Listener {
   readonly port: number;
-  /** Ends all connections once `before` has ended what it can by itself. */
+  /** Closes all connections after `before` has ended the work it can. */
   close(before: () => Promise<unknown>): Promise<void>;
 }
 
-/** After so long without a word, the system asks whether the other end is still there, and closes the socket if it is not. */
+/** After this much silence, the system checks whether the other end still exists, and closes the socket if not. */
 const aliveAfterMs = 30_000;
 const checkMsMax = 5_000;
 
-/** @throws CONFIG_INVALID the address cannot be listened on */
+/** Starts the server. @throws CONFIG_INVALID the address cannot be listened on */
 export async function listenHttp({ host, port, requestMs, handle }: ListenOptions): Promise<Listener> {
   const server = createServer(
     {

@@ -1,4 +1,4 @@
-/** The blobs of a store: kept as long as the store keeps runs, where every door looks for them. */
+/** The blob store that belongs to a store. It is kept as long as the store, and every interface finds it at the same place. */
 import { createFileBlobs } from '../../blobs/file-blobs.ts';
 import { createMemoryBlobs } from '../../blobs/memory-blobs.ts';
 import { CairnError } from '../../errors.ts';
@@ -6,10 +6,10 @@ import type { BlobStore } from '../../ports/blobs.ts';
 import type { Store } from '../../ports/store.ts';
 import { parseStoreUrl } from './store-url.ts';
 
-/** Whoever opens a store in memory anew shares its blobs. */
+/** Blobs of stores in memory. Engines over the same store share them. */
 const blobsInMemory = new WeakMap<Store, BlobStore>();
 
-/** Beside a SQLite database, or in memory. @throws CONFIG_INVALID a store of another kind */
+/** Opens the blobs beside a SQLite database, or in memory. @throws CONFIG_INVALID the store is of another kind */
 export function blobsBeside(store: Store): BlobStore {
   if (store.capabilities.durability === 'none') {
     const blobs = blobsInMemory.get(store) ?? createMemoryBlobs();

@@ -1,4 +1,4 @@
-/** Looks at the machine and the files under a store, for `doctor`. */
+/** Examines the machine and the store's files for `doctor`. */
 import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { createFileBlobs } from '../../blobs/file-blobs.ts';
@@ -10,7 +10,7 @@ import { isWorkerDead } from '../process/process-name.ts';
 import type { StorePlace } from './store-url.ts';
 import { readVersion } from '../version.ts';
 
-/** Less room than this is worth a warning. */
+/** Warn if less disk space than this is free. */
 const lowBytes = 512 * 1024 * 1024;
 
 function formatSize(sizeBytes: number): string {
@@ -24,7 +24,7 @@ function examineVersions(): Finding {
   return { name: 'versions', verdict: 'ok', detail: `cairn ${readVersion()}, Node ${node}, SQLite ${sqlite}` };
 }
 
-/** Others of this machine must not read what runs hold; Windows keeps permissions elsewhere. */
+/** Checks that other users of this machine cannot read the store. On Windows permissions work differently. */
 function examinePermissions(path: string): Finding {
   const mode = statSync(path).mode & 0o777;
   const text = mode.toString(8).padStart(4, '0');
@@ -87,7 +87,7 @@ function examineFiles(place: StorePlace): readonly Finding[] {
   ];
 }
 
-/** @throws CONFIG_INVALID the URL, the configuration */
+/** Prepares an examination. @throws CONFIG_INVALID the URL, the configuration */
 export async function openDoctor(choice: StoreChoice): Promise<DoctorContext> {
   const place = await chooseStore(choice);
   return {

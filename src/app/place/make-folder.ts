@@ -1,11 +1,14 @@
-/** Makes the folder of a store, for the owner's eyes only. */
+/** Creates a store's folder so that only its owner can read it. */
 import { existsSync, mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { CairnError } from '../../errors.ts';
 
 const refusals: readonly (string | undefined)[] = ['EROFS', 'EACCES', 'EPERM'];
 
-/** From the outermost that is missing; Node's own recursion never ends, or reports another fault, where a folder cannot be made. */
+/**
+ * Creates missing folders from the outermost one. Node's own recursive mode can hang, or report a misleading error, if a folder cannot be
+ * created.
+ */
 function makeMissing(folder: string): void {
   if (existsSync(folder)) return;
   makeMissing(dirname(folder));
@@ -16,7 +19,7 @@ function makeMissing(folder: string): void {
   }
 }
 
-/** @throws STORE_READ_ONLY it may not be made there; STORE_UNAVAILABLE it cannot be made */
+/** Creates the folder. @throws STORE_READ_ONLY creating is not permitted there; STORE_UNAVAILABLE it cannot be created */
 export function makeFolder(folder: string, store: string): void {
   try {
     makeMissing(folder);

@@ -1,4 +1,4 @@
-/** Loads what explains choices that dialects compiled, when a post-mortem is asked for. */
+/** Loads the code that explains choices made by dialects, when a post-mortem is requested. */
 import type { ChoiceExplainer } from '../../graph/graph.ts';
 
 export async function openExplainer(): Promise<ChoiceExplainer> {

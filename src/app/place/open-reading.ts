@@ -1,4 +1,4 @@
-/** Opens a store for commands that only read: nothing is created, nothing but the store is loaded. */
+/** Opens a store for commands that only read. Nothing is created, and nothing but the store is loaded. */
 import { existsSync } from 'node:fs';
 import { CairnError } from '../../errors.ts';
 import type { ReadContext } from '../../operations/declare/operation.ts';
@@ -10,11 +10,11 @@ import { parseStoreUrl, type StorePlace } from './store-url.ts';
 import { defaultTenant } from '../config/default-tenant.ts';
 
 export interface StoreChoice extends ConfigChoice {
-  /** See {@link parseStoreUrl}; undefined: that of the configuration, else the default. */
+  /** URL of the store, see {@link parseStoreUrl}; undefined means the configuration's, else the default. */
   readonly storeUrl: string | undefined;
 }
 
-/** The store that is meant. A configuration is looked for only where none was named, and read only where there is one. */
+/** The chosen store. A configuration is looked for only if no store was named. */
 export async function chooseStore(choice: StoreChoice): Promise<StorePlace> {
   const { storeUrl, cwd } = choice;
   if (storeUrl !== undefined || findConfig(choice) === undefined) return parseStoreUrl(storeUrl, cwd);
@@ -22,12 +22,12 @@ export async function chooseStore(choice: StoreChoice): Promise<StorePlace> {
   return parseStoreUrl((await readConfig(choice)).store, cwd);
 }
 
-/** A store whose making was cut off holds nothing yet. */
+/** Whether the file is that of a store whose creation was interrupted. It holds nothing yet. */
 function isEmptyStore(error: unknown): boolean {
   return CairnError.is(error, 'STORE_UNAVAILABLE') && error.data['reason'] === 'it is empty';
 }
 
-/** The store of a place; undefined where no run was ever kept. @throws STORE_* as the store */
+/** Opens the store; undefined if it does not exist. @throws STORE_* as the store */
 export function openIfThere(place: StorePlace): Store | undefined {
   if (place.kind === 'memory' || !existsSync(place.path)) return undefined;
   try {
@@ -38,7 +38,7 @@ export function openIfThere(place: StorePlace): Store | undefined {
   }
 }
 
-/** Where no run was ever kept, there is nothing to read: an empty store stands for the one that is not there. */
+/** Opens the store for reading. If it does not exist, an empty one in memory takes its place. */
 async function openToRead(place: StorePlace): Promise<Store> {
   const store = openIfThere(place);
   if (store !== undefined) return store;
@@ -46,7 +46,7 @@ async function openToRead(place: StorePlace): Promise<Store> {
   return createMemoryStore();
 }
 
-/** @throws CONFIG_INVALID, STORE_* as the store */
+/** Opens a store, calls a function with it, and closes it. @throws CONFIG_INVALID, STORE_* as the store */
 export async function withReading<Result>(
   choice: StoreChoice,
   read: (context: ReadContext, place: StorePlace) => Promise<Result>,

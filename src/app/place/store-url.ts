@@ -1,4 +1,4 @@
-/** Where runs are kept, as people write it: `sqlite:PATH`, `sqlite:///absolute/path`, `memory:`. */
+/** Parses store URLs: `sqlite:PATH`, `sqlite:///absolute/path`, `memory:`. */
 import { statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { CairnError } from '../../errors.ts';
@@ -11,11 +11,11 @@ export type StorePlace =
       readonly path: string;
       /** Absolute path of the folder of blobs. */
       readonly blobs: string;
-      /** Whether it is the store of the working folder, which paths of graphs are then relative to. */
+      /** Whether it is the working folder's own store. Paths of graphs are then recorded relative to the folder. */
       readonly isDefault: boolean;
     };
 
-/** Folder of the default store, under the working folder. */
+/** Folder of the default store, inside the working folder. */
 export const defaultFolder = '.cairn';
 
 function sqlitePlace(path: string, isDefault: boolean): StorePlace {
@@ -25,10 +25,10 @@ function sqlitePlace(path: string, isDefault: boolean): StorePlace {
 }
 
 /**
- * Reads a store URL; undefined is the default, SQLite at `.cairn/cairn.db` under the working folder.
- * A path without a scheme is a SQLite database.
+ * Parses a store URL. Undefined means the default: SQLite at `.cairn/cairn.db` in the working folder. A path without a scheme is a SQLite
+ * database.
  *
- * @throws CONFIG_INVALID the scheme is not known, the path is empty, or a folder is there
+ * @throws CONFIG_INVALID the scheme is unknown, the path is empty, or it is a folder
  */
 export function parseStoreUrl(url: string | undefined, cwd: string): StorePlace {
   if (url === undefined) return sqlitePlace(join(cwd, defaultFolder, 'cairn.db'), true);

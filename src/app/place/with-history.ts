@@ -4,7 +4,7 @@ import type { HistoryContext } from '../../operations/declare/operation.ts';
 import { openExplainer } from './open-explainer.ts';
 import { type StoreChoice, withReading } from './open-reading.ts';
 
-/** @throws CONFIG_INVALID, STORE_* as the store */
+/** Opens them, calls a function, and closes them. @throws CONFIG_INVALID, STORE_* as the store */
 export function withHistory<Result>(
   choice: StoreChoice,
   read: (context: HistoryContext) => Promise<Result>,

@@ -1,4 +1,7 @@
-/** Imports a module of the user. A file of its own: the bundles keep this one `import` as it is, so that it can load any kind of module. */
+/**
+ * Imports a module of the user. It is a file of its own because bundling must leave this one `import` as it is, so that any kind of module
+ * can be loaded.
+ */
 
 /** @param url - a `file:` URL */
 export function importModule(url: string): Promise<Readonly<Record<string, unknown>>> {

@@ -1,16 +1,16 @@
-/** Names of processes: precise enough to tell, later and from another process, that the one named has died. */
+/** Names for processes that let another process find out later whether the named process is dead. */
 import { readFileSync, readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
 
 /**
- * This process as `place:pid:start`. `place` is where pids mean the same thing: host, boot and, on Linux, the pid namespace, so a
- * process in another container is not taken for a dead one here. `start` tells a process from a later one with its pid.
+ * This process as `place:pid:start`. `place` identifies where pids are comparable: host, boot and, on Linux, the pid namespace, so that a
+ * process in another container is not taken for a dead one here. `start` tells the process from a later one with the same pid.
  */
 export function ownProcessName(): string {
   return [placeName(), process.pid, readStat(process.pid)?.start ?? ''].join(':');
 }
 
-/** Whether the process of a name has died; undefined if that cannot be known from here. */
+/** Whether the named process is dead; undefined if that cannot be known from here. */
 export function isProcessDead(name: string): boolean | undefined {
   const [place, pidText = '', start = ''] = name.split(':');
   const pid = Number(pidText);
@@ -21,12 +21,12 @@ export function isProcessDead(name: string): boolean | undefined {
   return stat === undefined ? undefined : stat.isZombie || stat.start !== start;
 }
 
-/** Whether a worker is known to have died: it has if its process did. Workers are named `process:number`. */
+/** Whether a worker is dead, which it is if its process is. Workers are named `process:number`. */
 export function isWorkerDead(workerId: string): boolean | undefined {
   return isProcessDead(workerId.slice(0, workerId.lastIndexOf(':')));
 }
 
-/** A worker in words, for people: its process and host. Other ids than those of this format stay as they are. */
+/** A worker in words for people: its process and host. Ids in other formats are returned unchanged. */
 export function describeWorker(workerId: string): string {
   const [place = '', pid = '', ...rest] = workerId.split(':');
   return rest.length > 0 && /^\d+$/.test(pid) ? `process ${pid} on ${place.split('/', 1)[0]}` : workerId;
@@ -47,19 +47,19 @@ function isPidInUse(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    // Not permitted to signal it: it is there.
+    // We may not signal it, so it exists.
     return (error as NodeJS.ErrnoException).code === 'EPERM';
   }
 }
 
 interface ProcessStat {
-  /** Killed, but not yet taken leave of by its parent: it runs nothing any more. */
+  /** Whether the process is dead but not yet removed by its parent. */
   readonly isZombie: boolean;
   /** When it started, in clock ticks since boot. */
   readonly start: string;
 }
 
-/** Fields 3 and 22 of a stat line; the process's name before them may hold spaces and brackets. */
+/** Reads fields 3 and 22 of a stat line. The process's name before them may contain spaces and brackets. */
 function readStat(pid: number): ProcessStat | undefined {
   const stat = read(`/proc/${pid}/stat`);
   const [state = '', ...rest] = stat?.slice(stat.lastIndexOf(')') + 2).split(' ') ?? [];

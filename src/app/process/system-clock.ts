@@ -1,12 +1,12 @@
-/** The clock port over the machine's clocks. */
+/** The clock port over the system's clocks. */
 import type { Clock } from '../../ports/clock.ts';
 
-/** The longest delay a Node timer takes; a longer one would fire at once. */
+/** The longest delay of a Node timer. A longer one would fire at once. */
 const longestDelayMs = 2 ** 31 - 1;
 
 export const systemClock: Clock = {
   now: () => Date.now(),
-  // `performance` loads a module of Node that takes a millisecond; this one is there.
+  // `performance` would load a module of Node, which takes a millisecond; this function is loaded already.
   monotonic: () => {
     const [seconds, nanoseconds] = process.hrtime();
     return seconds * 1e3 + nanoseconds / 1e6;
@@ -23,7 +23,7 @@ function setTimer(delayMs: number, callback: () => void): () => void {
     const isLast = remainingMs <= longestDelayMs;
     const next = isLast ? callback : () => wait(remainingMs - longestDelayMs);
     timer = setTimeout(next, isLast ? Math.max(0, remainingMs) : longestDelayMs);
-    // A pending timer is no reason for a process to stay: what is due is found again by whoever comes next.
+    // A pending timer must not keep the process alive: what is due is found again by the next process.
     timer.unref();
   };
   wait(delayMs);

@@ -1,11 +1,11 @@
-/** The id port over the machine's randomness, with worker names that tell whether their process has died. */
+/** The id port over the system's random numbers. Names of workers tell whether their process is dead. */
 import { randomUUID } from 'node:crypto';
 import type { Ids } from '../../ports/ids.ts';
 import { isWorkerDead, ownProcessName } from './process-name.ts';
 
 let workers = 0;
 
-/** Ids of one worker. Each call names another worker, so that two engines in one process do not share a claim. */
+/** Makes ids for one worker. Each call makes another worker, so that two engines in one process do not share a claim. */
 export function createSystemIds(): Ids {
   workers += 1;
   const workerId = `${ownProcessName()}:${workers}`;
@@ -13,15 +13,15 @@ export function createSystemIds(): Ids {
   return { createRunId, workerId, random: Math.random, isWorkerDead };
 }
 
-/** UUIDs of version 7 (RFC 9562) that sort in the order they were made, within one millisecond too. */
+/** Makes UUIDs of version 7 (RFC 9562) that sort in the order of their creation, also within one millisecond. */
 function createUuidV7Source(): (nowMs: number) => string {
   let lastMs = 0;
   let counter = 0;
   return (nowMs) => {
-    // A random UUID of version 4, which Node makes in stock: this takes from it what stands at the same places in one of version 7.
+    // A random UUID of version 4, which Node generates in advance. Its random parts are copied to the same positions of the new UUID.
     const random = randomUUID();
     const isLater = nowMs > lastMs;
-    // A clock that stands still or goes back must not unsort the ids: the last time is kept, and the counter counts on.
+    // If the clock stands still or goes back, the last time is kept and the counter goes on, so that ids stay sorted.
     counter = isLater ? parseInt(random.slice(0, 3), 16) >> 1 : counter + 1;
     lastMs = isLater ? nowMs : lastMs;
     if (counter > 0xfff) {

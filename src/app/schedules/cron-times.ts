@@ -1,20 +1,20 @@
-/** The times of a cron line in a time zone. The one place that knows the package which reads them. */
+/** Computes the times of a cron expression in a time zone. No other file imports the cron package. */
 import { Cron } from 'croner';
 import { CairnError } from '../../errors.ts';
 
-/** A cron line, read. All times are epoch ms, whole seconds. */
+/** A parsed cron expression. All times are epoch ms, in whole seconds. */
 export interface CronTimes {
-  /** The first time after this one; undefined: there is none any more. */
+  /** The first time after this one; undefined if there is none. */
   next(afterMs: number): number | undefined;
-  /** The newest times after one and up to another, at most so many, oldest first. */
+  /** The newest times after one and up to another, at most `limit`, oldest first. */
   between(afterMs: number, untilMs: number, limit: number): readonly number[];
 }
 
 /**
- * A local time that does not exist, since clocks are put forward, counts at the moment at which they are; one that exists twice
- * counts once, at the first. What repeats within the hour goes on through both.
+ * Parses a cron expression. A local time that is skipped when clocks go forward counts at that moment. One that occurs twice counts once,
+ * the first time; but expressions that repeat within an hour go on through both.
  *
- * @param cron - five fields, or six with seconds first; or `@daily` and its like
+ * @param cron - five fields, or six with seconds first; or `@daily` and the like
  * @param timezone - an IANA name
  * @throws CONFIG_INVALID
  */
@@ -24,7 +24,7 @@ export function readCron(cron: string, timezone: string): CronTimes {
     next: (afterMs) => times.nextRun(new Date(afterMs))?.getTime(),
     between: (afterMs, untilMs, limit) =>
       times
-        // What it gives is before its reference, and this wants what is due at that very moment, too.
+        // The package excludes the reference time itself, but a time due at exactly that moment is wanted too.
         .previousRuns(limit, new Date(untilMs + 1))
         .map((time) => time.getTime())
         .filter((time) => time > afterMs)
@@ -42,7 +42,7 @@ function parse(cron: string, timezone: string): Cron {
     });
   }
   try {
-    // A single date is no cron line, though the package takes one.
+    // The package also accepts a single date, which is not a cron expression.
     if (/^\d+-/.test(cron.trim())) throw new Error('it is a date');
     return new Cron(cron, { timezone, paused: true });
   } catch (error) {

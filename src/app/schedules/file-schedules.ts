@@ -1,4 +1,4 @@
-/** Schedules of files and of workflows known by their names, as `cairn schedule` makes them: what they start is read anew at each due time. */
+/** Schedules for files and for workflows given by name, as `cairn schedule` makes them. The file is read again at each due time. */
 import type { Engine } from '../../engine/api.ts';
 import type { Graph } from '../../graph/graph.ts';
 import type { LoadedGraph } from '../../operations/declare/operation.ts';
@@ -17,7 +17,7 @@ interface FileSettings extends ScheduleSettings {
   readonly export?: string;
 }
 
-/** The graph of every schedule of a file. */
+/** The graph of all such schedules. */
 export function fileScheduleGraph({ engine, loadGraph }: Files): Graph {
   return scheduleGraph('schedule', async (settings, runId, dueMs) => {
     const { file, export: exportName, input, name } = settings as FileSettings;

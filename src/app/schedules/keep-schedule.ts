@@ -1,4 +1,4 @@
-/** Schedules by their names: made, found and ended in a store. */
+/** Opens, finds and ends schedules by name. */
 import type { Engine, RunMeta } from '../../engine/api.ts';
 import { newFrame } from '../../engine/admit/new-frame.ts';
 import { defaultLimits } from '../../engine/limits.ts';
@@ -8,26 +8,26 @@ import type { RunRow } from '../../ports/store.ts';
 import { readCron } from './cron-times.ts';
 import { missedPolicies, type MissedPolicy, type ScheduleSettings } from './schedule-graph.ts';
 
-/** What may be said of a schedule. */
+/** Options of a schedule. */
 export interface ScheduleOptions {
-  /** Five fields, or six with seconds first: `0 2 * * *`; or `@daily` and its like. */
+  /** Cron expression: five fields, or six with seconds first (`0 2 * * *`), or `@daily` and the like. */
   readonly cron: string;
-  /** An IANA name, such as `Europe/Berlin`. Default `UTC`. */
+  /** Time zone, an IANA name such as `Europe/Berlin`. Default `UTC`. */
   readonly timezone?: string;
-  /** What each run is given. */
+  /** Input of each run that is started. */
   readonly input?: unknown;
-  /** Ids begin with it: letters, digits, `_` and `-`. Default: the graph's id. */
+  /** Name of the schedule, with which the ids of its runs begin: letters, digits, `_` and `-`. Default: the graph's id. */
   readonly name?: string;
-  /** What becomes of due times that nobody met within a minute. Default `last`: the newest of them is started. */
+  /** What to do about due times that were missed by more than a minute. Default `last`: start a run for the newest of them. */
   readonly missed?: MissedPolicy;
-  /** The most that `all` starts at once: the newest so many. Default 100. */
+  /** The most runs that `all` starts at once, for the newest times. Default 100. */
   readonly limit?: number;
 }
 
-/** Schedules of one name, one after the other, at most. */
+/** The most schedules with one name, one after another. */
 const generationsMax = 10_000;
 
-/** @throws CONFIG_INVALID a part that cannot be; INPUT_INVALID the graph would refuse the input each time */
+/** Validates the options. @throws CONFIG_INVALID an option is invalid; INPUT_INVALID the graph would refuse the input each time */
 export async function readSettings(graph: Graph, options: ScheduleOptions): Promise<ScheduleSettings> {
   const { cron, timezone = 'UTC', input = {}, name = graph.id, missed = 'last', limit = 100 } = options;
   if (!/^[\w-]{1,100}$/.test(name))
@@ -46,7 +46,7 @@ function invalid(path: string, reason: string): CairnError {
 
 export interface OpenedSchedule {
   readonly runId: string;
-  /** False: it was there, with the same settings. */
+  /** False if the schedule existed already, with the same settings. */
   readonly created: boolean;
 }
 
@@ -55,7 +55,7 @@ const runIdOf = (name: string, generation: number): string =>
 
 const isOver = ({ status }: RunRow): boolean => status === 'completed' || status === 'cancelled' || status === 'failed';
 
-/** The newest schedule of a name that goes on, and how many there were before. */
+/** The newest active schedule with this name, and how many there were before it. */
 async function findGeneration(
   { ports }: Engine,
   name: string,
@@ -68,9 +68,9 @@ async function findGeneration(
 }
 
 /**
- * Records the run of a schedule. Whoever opens it twice with the same settings, also from two processes at once, opens the same.
- * @param replaces - one of this name with other settings is ended, and this one takes its place
- * @throws CONFIG_INVALID there is one of this name with other settings
+ * Records the run of a schedule. Opening it twice with the same settings gives the same schedule, also from two processes at once.
+ * @param replaces - whether to end and replace a schedule with this name and other settings
+ * @throws CONFIG_INVALID there is a schedule with this name and other settings
  */
 export async function openSchedule(
   engine: Engine,
@@ -101,7 +101,7 @@ export async function openSchedule(
   }
 }
 
-/** Ends the schedule of a name; what it started goes on. @returns its run. @throws RUN_NOT_FOUND there is none */
+/** Ends a schedule. The runs that it started go on. @returns the id of its run. @throws RUN_NOT_FOUND there is none with this name */
 export async function endSchedule(engine: Engine, name: string): Promise<string> {
   const { run } = await findGeneration(engine, name);
   if (run === undefined) throw new CairnError('RUN_NOT_FOUND', { runId: `of a schedule ${name}` });
@@ -109,7 +109,7 @@ export async function endSchedule(engine: Engine, name: string): Promise<string>
   return run.runId;
 }
 
-/** A worker that holds it just now ends it within a moment. */
+/** Waits until the schedule has ended; a worker that holds its run ends it within a moment. */
 async function ended({ ports }: Engine, runId: string): Promise<void> {
   const { store, tenant, clock } = ports;
   for (let looks = 0; looks < 100; looks += 1) {

@@ -1,4 +1,4 @@
-/** Schedules of a program: `schedule(graph, { cron })`. */
+/** Schedules made by programs: `schedule(graph, { cron })`. */
 import type { Engine } from '../../engine/api.ts';
 import { CairnError } from '../../errors.ts';
 import type { Graph } from '../../graph/graph.ts';
@@ -7,21 +7,21 @@ import { readCron } from './cron-times.ts';
 import { endSchedule, openSchedule, readSettings, type OpenedSchedule, type ScheduleOptions } from './keep-schedule.ts';
 import { scheduleGraph, type StartDue } from './schedule-graph.ts';
 
-/** A graph that is started at times. Give it to `createWorker` beside the graph itself. */
+/** A graph with a schedule. Pass it to `createWorker` together with the graph itself. */
 export interface ScheduledGraph {
-  /** Of the schedule: a run that sleeps. */
+  /** Graph of the schedule, which is a run that sleeps. */
   readonly graph: Graph;
   readonly engine: Engine;
   /**
-   * Records the schedule; from then on its due times are met, by this process while it lives and by any worker that has it. Starting it
-   * again with the same options is starting it once.
-   * @param options.replaces - takes the place of one of the same name with other options
+   * Records the schedule. From then on this process, while it lives, and any worker that has this graph start its runs. A second start with
+   * the same options has no effect.
+   * @param options.replaces - whether to replace a schedule with the same name and other options
    * @throws CONFIG_INVALID, INPUT_INVALID
    */
   start(options?: { readonly replaces?: boolean }): Promise<OpenedSchedule>;
-  /** Ends it; runs that it started go on. @returns the id of its run. @throws RUN_NOT_FOUND there is none */
+  /** Ends the schedule. Runs that it started go on. @returns the id of its run. @throws RUN_NOT_FOUND there is none */
   stop(): Promise<string>;
-  /** The next due times from now on. @param count - default 1 */
+  /** The next due times. @param count - how many; default 1 */
   next(count?: number): readonly Date[];
 }
 
@@ -35,8 +35,9 @@ const optionNames: readonly string[] = [
 ] satisfies readonly (keyof ScheduleOptions)[];
 
 /**
- * A schedule of a compiled graph. Each due time starts one run, whose id follows from the name and the time (`nightly.20261123T020000Z`).
- * @throws CONFIG_INVALID a cron line or time zone that cannot be read, an option that does not exist
+ * Makes a schedule for a compiled graph. Each due time starts one run, whose id is made from the name and the time
+ * (`nightly.20261123T020000Z`).
+ * @throws CONFIG_INVALID an invalid cron expression or time zone, or an unknown option
  */
 export function schedule(target: WorkedGraph, options: ScheduleOptions): ScheduledGraph {
   const unknown = Object.keys(options).find((name) => !optionNames.includes(name));
@@ -54,7 +55,7 @@ export function schedule(target: WorkedGraph, options: ScheduleOptions): Schedul
       schedule: { dueAt: dueMs },
       meta: { labels: { schedule: name } },
     });
-    // Here at once, if no worker has taken it already.
+    // Advance it in this process, if no worker has claimed it already.
     engine.resume(runId, { graph: target.graph, retryFailed: false }).catch(() => {});
   };
   const graph = scheduleGraph(`schedule:${target.graph.id}`, startDue);

@@ -1,4 +1,4 @@
-/** A pipeline of a file, or one that is known by name, simulated with scenarios from files. */
+/** Simulates a pipeline, given by file or name, with scenarios from files. */
 import { CairnError } from '../../errors.ts';
 import { dialectOf } from '../../dialects/text-workflow.ts';
 import type { WorkContext } from '../../operations/declare/operation.ts';
@@ -6,14 +6,14 @@ import { readScenarioFile } from './read-scenario-file.ts';
 import { simulatePipeline, type SimulationReport } from './simulate-pipeline.ts';
 
 export interface DryRun {
-  /** A pipeline in DOT, or the name of one that is known. */
+  /** Path of a DOT file, or name of a known pipeline. */
   readonly file: string;
-  /** Files of scenarios; undefined: ways are looked for. */
+  /** Paths of scenario files; undefined: possible ways through the pipeline are explored. */
   readonly scenarioFiles: readonly string[] | undefined;
   readonly input: Readonly<Record<string, unknown>>;
 }
 
-/** @throws as `loadWorkflow` and `simulatePipeline`; USAGE_INVALID it is no pipeline, or a file of scenarios cannot be read */
+/** @throws the errors of `loadWorkflow` and `simulatePipeline`; USAGE_INVALID it is not a pipeline, or a scenario file cannot be read */
 export async function dryRun(
   { loadWorkflow }: Pick<WorkContext, 'loadWorkflow'>,
   cwd: string,

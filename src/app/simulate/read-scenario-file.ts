@@ -1,11 +1,11 @@
-/** Scenarios of a file, in YAML or JSON. */
+/** Reads scenarios from a YAML or JSON file. */
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { readScenarios, type Scenario } from '../../dialects/dot/simulate/scenario.ts';
 import { readDocument } from '../../dialects/yaml/file/read-document.ts';
 import { CairnError } from '../../errors.ts';
 
-/** @throws USAGE_INVALID the file cannot be read, or what it says is no scenario */
+/** @throws USAGE_INVALID the file cannot be read, or contains something that is not a scenario */
 export function readScenarioFile(cwd: string, file: string): readonly Scenario[] {
   const { document, faults } = readDocument(textOf(cwd, file), file);
   const [first] = faults;

@@ -1,4 +1,4 @@
-/** One run of a simulation: an engine in memory on virtual time, brought to where nothing more is said. */
+/** Runs one scenario: an engine in memory on virtual time advances the run as far as the scenario goes. */
 import { createMemoryBlobs } from '../../blobs/memory-blobs.ts';
 import type { StageEnding } from '../../dialects/dot/index.ts';
 import type { Scenario } from '../../dialects/dot/simulate/scenario.ts';
@@ -14,25 +14,25 @@ import { createVirtualClock, type VirtualClock } from '../../testing/virtual-clo
 /** How a scenario ended. */
 export interface SimulatedRun {
   readonly name: string;
-  /** `waiting`: a person is asked, and the scenario does not say what is answered. */
+  /** `waiting`: a person is asked, and the scenario has no answer. */
   readonly status: 'success' | 'partial_success' | 'failed' | 'waiting';
-  /** Stages in the order in which they ended, and where the run went on. */
+  /** The stages in the order in which they ended, and where the run went on after each. */
   readonly path: readonly StageEnding[];
   /** Why it failed, or what is asked. */
   readonly reason?: string;
-  /** The stage that asks. */
+  /** Id of the stage that asks. */
   readonly waitsAt?: string;
-  /** Stages for which more was scripted than was asked for. */
+  /** Ids of stages for which the scenario has more endings than were used. */
   readonly unused: readonly string[];
 }
 
-/** A fan-in that asks for the best of its branches is left to find it by rank. */
+/** The model for a fan-in that asks which branch is best. It gives no answer, so that the rank decides. */
 const undecided: Models = createScriptedModels(() => '');
 
-/** Answers and waiting times of one run; a pipeline that goes on asking is not followed for ever. */
+/** The most answers and waiting times in one run; a pipeline might ask forever. */
 const turnsMax = 200;
 
-/** @param path - where the graph tells of stages that ended */
+/** @param path - filled by the graph with the stages that have ended */
 export async function runScenario(
   graph: Graph,
   { name, input = {} }: Scenario,
@@ -74,7 +74,7 @@ async function bringToRest(
   return result;
 }
 
-/** Gives an answer, or lets time pass to the next deadline. False: neither is possible. */
+/** Gives one answer, or advances time to the next deadline. @returns false if neither is possible */
 async function attend(
   engine: Engine,
   clock: VirtualClock,

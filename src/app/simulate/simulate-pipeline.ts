@@ -1,4 +1,4 @@
-/** Runs of a pipeline in which every stage ends as a scenario says: nothing outside is touched, nothing is stored, and no time passes. */
+/** Simulates a pipeline: every stage ends as a scenario says. Nothing outside is touched, nothing is stored, and no time passes. */
 import { readDot, type DotTransform, type StageEnding } from '../../dialects/dot/index.ts';
 import { Covered, coverageOf, type Coverage } from '../../dialects/dot/simulate/coverage.ts';
 import { ideasFrom, type Idea } from '../../dialects/dot/simulate/explore.ts';
@@ -10,34 +10,34 @@ import { nearest } from '../../graph/nearest.ts';
 import { runScenario, type SimulatedRun } from './run-scenario.ts';
 
 export interface SimulateOptions {
-  /** What stages do, run by run. Default: ways are looked for, one that takes something new after another. */
+  /** How stages end, one scenario for each run. Default: possible ways are explored, as long as each run takes a new one. */
   readonly scenarios?: readonly Scenario[];
-  /** What each run is given, where its scenario does not say otherwise. */
+  /** Input of each run, unless its scenario has another. */
   readonly input?: Readonly<Record<string, unknown>>;
-  /** Types of stages beside those of the language; they end as scenarios say, too. */
+  /** Types of stages in addition to the built-in ones; these end as scenarios say, too. */
   readonly types?: readonly string[];
   readonly transforms?: readonly DotTransform[];
-  /** Path of the file, for places. Default `inline`. */
+  /** Path of the file for places in messages. Default `inline`. */
   readonly source?: string;
-  /** How many runs are made at most where ways are looked for. Default 200. */
+  /** The most runs when ways are explored. Default 200. */
   readonly runsMax?: number;
 }
 
 export interface SimulationReport {
   readonly runs: readonly SimulatedRun[];
-  /** What all of them came to, together. */
+  /** What all runs together covered. */
   readonly coverage: Coverage;
 }
 
 const runsMaxDefault = 200;
 
 /**
- * Simulates a pipeline: the rules are those of a run, since it is one, in memory.
- * @throws GRAPH_PARSE, GRAPH_INVALID; USAGE_INVALID a scenario names a stage that there is not; INPUT_INVALID its input does not fit
+ * Simulates a pipeline. The rules are those of a real run, because it is one, in memory.
+ * @throws GRAPH_PARSE, GRAPH_INVALID; USAGE_INVALID a scenario names an unknown stage; INPUT_INVALID a scenario's input does not fit
  */
 export async function simulatePipeline(text: string, options: SimulateOptions = {}): Promise<SimulationReport> {
   const { source = 'inline', scenarios } = options;
-  // What is wrong with the text is said before anything is run.
+  // Faults of the text are reported before anything is run.
   readScripted(text, { name: '', stages: {} }, options, []);
   const outline = outlineOf(text, source);
   for (const scenario of scenarios ?? []) refuseUnknown(scenario, outline);
@@ -87,7 +87,10 @@ function refuseUnknown({ name, stages }: Scenario, { pipeline }: Outline): void 
   }
 }
 
-/** Runs in which all succeeds first, and from each run those that it suggests, each aim once; those that come to nothing new are left out. */
+/**
+ * Explores: first a run in which every stage succeeds, then the runs that each run suggests, each goal once. Runs that cover nothing new
+ * are left out.
+ */
 async function explore(
   { pipeline, layout }: Outline,
   simulate: (scenario: Scenario) => Promise<SimulatedRun>,

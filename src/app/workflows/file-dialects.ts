@@ -1,4 +1,4 @@
-/** The dialects of files with the blocks of this process; loaded when the first workflow is read. */
+/** The dialects of workflow files, with the blocks of this process. Loaded when the first workflow is read. */
 import type * as dotModule from '../../dialects/dot/index.ts';
 import type * as dialectModule from '../../dialects/yaml/index.ts';
 import type { ReadOptions } from '../../dialects/yaml/file/read-options.ts';
@@ -9,17 +9,17 @@ import { readersOf, type TextReader } from './text-reader.ts';
 
 type Dialect = typeof dialectModule;
 
-/** What the dialect is, and what it is handed each time. */
+/** The YAML dialect, and what it is called with. */
 export interface FileDialects extends TextReader, Pick<Dialect, 'convertWorkflow' | 'readBundle' | 'workflowSchema'> {
-  /** Pipelines as texts that are kept with runs, and in their canonical form. */
+  /** Functions for pipelines: reading texts recorded with runs, and formatting. */
   readonly dot: Pick<typeof dotModule, 'readKeptDot' | 'formatDot'>;
   readonly nodeTypes: readonly NodeType[];
   readonly options: Pick<ReadOptions, 'nodeTypes' | 'permissions' | 'checkpoint' | 'redact'>;
-  /** Whether workflows given as texts are taken at all. */
+  /** Whether workflows given as text are allowed at all. */
   readonly allowsInline: boolean;
 }
 
-/** @throws CONFIG_INVALID a grant that cannot be read */
+/** Loads the dialects. @throws CONFIG_INVALID a permission cannot be parsed */
 export async function loadFileDialects(config: FoundConfig, allow: readonly string[]): Promise<FileDialects> {
   const [dialect, dot, { createNodeTypes }, { agentBlock }, { judgeBlock }] = await Promise.all([
     import('../../dialects/yaml/index.ts'),
@@ -30,7 +30,7 @@ export async function loadFileDialects(config: FoundConfig, allow: readonly stri
   ]);
   const { checkpoint, redact, nodeTypes: own = [] } = config;
   const ownNames = new Set(own.map(({ name }) => name));
-  // A block of the user's own stands before the built-in one of its name.
+  // A user's own block replaces the built-in one of the same name.
   const builtIn = [...createNodeTypes(), judgeBlock];
   const working = [...builtIn.filter(({ name }) => !ownNames.has(name)), ...own];
   const nodeTypes = ownNames.has('Agent') ? working : [...working, agentBlock(working)];

@@ -1,20 +1,20 @@
-/** The files of workflows below a folder: in the order of their paths, whatever order the disk gives them in. */
+/** Finds workflow files below a folder, sorted by path, whatever the order on disk. */
 import { readdirSync, realpathSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Files that one folder may hold; what is beyond is left out, and said so. */
+/** The most files in one folder. Further ones are left out, and that is reported. */
 export const filesMax = 10_000;
-/** A file that is larger is not read. */
+/** Larger files are not read. */
 export const fileBytesMax: number = 5 * 1024 * 1024;
 const depthMax = 32;
 const skipped: ReadonlySet<string> = new Set(['node_modules']);
 
 export interface FoundFiles {
-  /** Paths that begin with the folder as it was given. */
+  /** Paths of the files; they begin with the folder as it was given. */
   readonly files: readonly string[];
-  /** Whether there are more, or folders nested deeper than is looked. */
+  /** Whether there are more files, or folders nested too deep to be searched. */
   readonly isCut: boolean;
-  /** Folders below it that cannot be read. */
+  /** Folders that cannot be read. */
   readonly unreadable: readonly string[];
 }
 
@@ -22,7 +22,7 @@ export function isWorkflowFile(name: string): boolean {
   return /\.(?:ya?ml|dot|gv)$/i.test(name);
 }
 
-/** Whether a path is a folder or a file, links followed; undefined: it is not there, or something else. */
+/** Whether a path is a folder or a file, following links; undefined if it is neither. */
 function kindOf(path: string): 'folder' | 'file' | undefined {
   try {
     const stat = statSync(path);
@@ -36,7 +36,7 @@ class Search {
   readonly files: string[] = [];
   isCut = false;
   readonly unreadable: string[] = [];
-  /** Real paths of the folders walked: a link back to one of them leads nowhere new. */
+  /** Real paths of the folders searched so far, so that links back to them are not followed again. */
   readonly #walked = new Set<string>();
 
   walk(folder: string, depth: number): void {
@@ -71,8 +71,8 @@ class Search {
 }
 
 /**
- * Hidden folders and `node_modules` are passed over, links are followed once.
- * @throws the file system's errors, for the folder itself
+ * Finds workflow files. Hidden folders and `node_modules` are skipped, and links are followed once.
+ * @throws the file system's errors for the folder itself
  */
 export function findWorkflowFiles(folder: string): FoundFiles {
   const search = new Search();
@@ -80,7 +80,7 @@ export function findWorkflowFiles(folder: string): FoundFiles {
   return search;
 }
 
-/** The files of workflows in one folder, without those below it. */
+/** The workflow files in one folder, without its subfolders. */
 export function filesBeside(folder: string): readonly string[] {
   return readdirSync(folder)
     .sort()

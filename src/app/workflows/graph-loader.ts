@@ -1,4 +1,4 @@
-/** Finds graphs for commands and runs: in modules, in files, by names of workflows, and in what was kept with a run. */
+/** Finds graphs for commands and runs: in modules, in files, by the names of workflows, and in texts recorded with runs. */
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { dirname, extname, resolve } from 'node:path';
 import type { RunMeta } from '../../engine/api.ts';
@@ -14,13 +14,13 @@ import { readKeptText, type TextDialects } from './text-dialects.ts';
 import type { FileDialects } from './file-dialects.ts';
 
 export interface GraphLoaderOptions {
-  /** Where relative paths start. */
+  /** Folder for relative paths. */
   readonly cwd: string;
-  /** Whether paths are kept relative to the folder, so that they move with its store. */
+  /** Whether paths are recorded relative to the folder, so that they move together with its store. */
   readonly isMovable: boolean;
-  /** Of files. */
+  /** Opens the dialects of files. */
   readonly openDialect: () => Promise<FileDialects>;
-  /** Of texts that are kept with runs. */
+  /** Dialects of texts recorded with runs. */
   readonly dialects: TextDialects;
   readonly openCatalog: () => Promise<WorkflowCatalog>;
 }
@@ -29,7 +29,7 @@ export interface GraphLoader {
   readonly keptSource: (source: string) => string;
   readonly loadGraph: (file: string, exportName?: string) => Promise<LoadedGraph>;
   readonly loadWorkflow: (file: string) => Promise<KnownWorkflow>;
-  /** What the text kept with a run says of its checkpoints; undefined: it is not there, or cannot be read any more. */
+  /** The checkpoint settings in a text recorded with a run; undefined if there are none or the text cannot be read any more. */
   readonly readSettings: (text: string | undefined) => Promise<CheckpointSettings | undefined>;
   readonly findGraph: (meta: RunMeta, readText: () => Promise<string | undefined>) => Promise<Graph | undefined>;
 }
@@ -55,7 +55,7 @@ function readFile(cwd: string, file: string): string {
   }
 }
 
-/** Whether what was given in place of a file can only be the name of a workflow. */
+/** Whether an argument that may be a file can only be the name of a workflow. */
 function isName(cwd: string, file: string): boolean {
   return extname(file) === '' && !file.includes('/') && !existsSync(resolve(cwd, file));
 }

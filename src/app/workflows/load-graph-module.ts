@@ -7,14 +7,14 @@ import type { Graph } from '../../graph/graph.ts';
 import { importModule } from '../process/import-module.ts';
 
 const extensions: readonly string[] = ['.ts', '.mts', '.cts', '.js', '.mjs', '.cjs'];
-/** Exports that are taken before others. */
+/** Names of exports that are preferred. */
 const preferred: readonly string[] = ['graph', 'workflow', 'default'];
 
 export interface GraphModule {
   readonly graph: Graph;
   /** Absolute path of the module. */
   readonly path: string;
-  /** Path of the module: from the root if it lies below it, else absolute; with `/`. */
+  /** Path of the module, with `/`: relative to the root if it is below it, else absolute. */
   readonly source: string;
   readonly exportName: string;
 }
@@ -25,7 +25,7 @@ function isGraph(value: unknown): value is Graph {
   return typeof id === 'string' && typeof hash === 'string' && Array.isArray(nodes) && typeof structure === 'object';
 }
 
-/** The graph model of an export: a compiled graph, or the model itself. */
+/** The graph in an export: a compiled graph, or the graph model itself. */
 function graphOf(value: unknown): Graph | undefined {
   if (isGraph(value)) return value;
   if ((typeof value !== 'object' && typeof value !== 'function') || value === null || !('graph' in value))
@@ -53,7 +53,7 @@ function lineOf(error: Error, path: string): number | undefined {
   return match?.[1] === undefined ? undefined : Number(match[1]);
 }
 
-/** What went wrong while a module was read or ran. An error of Cairn (a graph with faults) stays what it is, and is told its line. */
+/** Explains an error of a module that was being imported. An error of Cairn, such as an invalid graph, is kept, with its line added. */
 function explainImport(error: unknown, path: string, file: string): unknown {
   if (CairnError.is(error, 'CONFIG_INVALID') && error.data['path'] === undefined) {
     const line = lineOf(error, path);
@@ -97,12 +97,12 @@ function pickExport(
 }
 
 /**
- * Imports a module and takes the compiled graph it exports: the one named; else `graph`, `workflow` or the default export;
- * else the only one.
+ * Imports a module and returns the compiled graph that it exports: the named one; else `graph`, `workflow` or the default export; else the
+ * only one.
  *
- * @param root - folder that a relative path starts from
- * @throws GRAPH_PARSE the file is not there, has an error (with its line) or exports no graph; GRAPH_INVALID as the module threw it;
- * USAGE_INVALID it exports several
+ * @param root - folder for relative paths
+ * @throws GRAPH_PARSE the file does not exist, has an error (with its line) or exports no graph; GRAPH_INVALID as the module threw it;
+ * USAGE_INVALID it exports several graphs
  */
 export async function loadGraphModule(root: string, file: string, exportName?: string): Promise<GraphModule> {
   const path = resolve(root, file);

@@ -1,17 +1,20 @@
-/** Dialects whose workflows are texts, and the reading of a text that was kept with a run. */
+/** Dialects written as text, and how a text recorded with a run is read. */
 import { dialectOf, type TextWorkflow } from '../../dialects/text-workflow.ts';
 import { CairnError } from '../../errors.ts';
 
-/** One dialect, as far as runs need it. */
+/** The part of a dialect that runs need. */
 export interface TextDialect {
-  /** The workflow of a text that was kept with a run. @throws GRAPH_PARSE, GRAPH_INVALID, PERMISSION_DENIED */
+  /** Reads the workflow in a text recorded with a run. @throws GRAPH_PARSE, GRAPH_INVALID, PERMISSION_DENIED */
   readonly readKept: (text: string) => TextWorkflow;
 }
 
-/** By the name that a kept text begins with; each is opened when it is first needed. */
+/** Dialects by the name with which their recorded texts begin. Each is opened on first use. */
 export type TextDialects = Readonly<Record<string, () => Promise<TextDialect>>>;
 
-/** Reads a kept text in the dialect that it was written in, whatever dialects there are by now. @throws GRAPH_PARSE none here knows it, or it is damaged; GRAPH_INVALID, PERMISSION_DENIED */
+/**
+ * Reads a recorded text in the dialect that it was written in. @throws GRAPH_PARSE the dialect is not known here, or the text is damaged;
+ * GRAPH_INVALID, PERMISSION_DENIED
+ */
 export async function readKeptText(dialects: TextDialects, text: string): Promise<TextWorkflow> {
   const name = dialectOf(text);
   const open = name !== undefined && Object.hasOwn(dialects, name) ? dialects[name] : undefined;

@@ -1,4 +1,6 @@
-/** The DOT dialect with the block types and grants of this process, beside that of YAML: each text goes to the one that it is written in. */
+/**
+ * Combines the DOT and YAML dialects, with this process's block types and permissions: each text is read in the dialect it is written in.
+ */
 import type * as dialectModule from '../../dialects/dot/index.ts';
 import type { TextWorkflow } from '../../dialects/text-workflow.ts';
 import { isPipelineFile, pipelineNameOf } from '../../dialects/dot/text/head.ts';
@@ -6,18 +8,18 @@ import type { ReadOptions } from '../../dialects/yaml/file/read-options.ts';
 
 type Dialect = typeof dialectModule;
 
-/** Reads texts of one dialect, as the catalog and the loader of files ask for it. */
+/** Reads texts of one dialect, for the catalog and the loader of files. */
 export interface TextReader {
   readonly readWorkflow: (text: string, options: ReadOptions) => TextWorkflow;
   readonly checkWorkflow: (text: string, options: ReadOptions) => ReturnType<Dialect['checkDot']>;
 }
 
-/** Whether a text is a pipeline: by the name of its file, or where it has none by how it begins. */
+/** Whether a text is a pipeline, judged by its file's name or, without one, by its beginning. */
 export function isPipeline(text: string, source: string | undefined): boolean {
   return isPipelineFile(source ?? '') || (!/\.ya?ml$/i.test(source ?? '') && pipelineNameOf(text) !== undefined);
 }
 
-/** Readers that take texts of either dialect. */
+/** Readers for texts of either dialect. */
 export function readersOf(dot: Dialect, yaml: TextReader): TextReader {
   return {
     readWorkflow: (text, options) =>

@@ -1,4 +1,4 @@
-/** The workflows of the folders that a process was given: read when first asked for, and again on demand. */
+/** The workflows in the folders given to a process. They are read on first use, and again on request. */
 import { readFileSync, statSync } from 'node:fs';
 import { relative } from 'node:path';
 import type { WorkflowText, WorkflowTexts } from '../../dialects/yaml/file/read-options.ts';
@@ -11,14 +11,14 @@ import { isPipeline } from './text-reader.ts';
 import { fileBytesMax, filesBeside, filesMax, findWorkflowFiles } from './find-workflow-files.ts';
 import type { FileDialects } from './file-dialects.ts';
 
-/** Names that a hint lists. */
+/** The most names listed in a hint. */
 const hintedNames = 10;
 
 export interface CatalogOptions {
   readonly dialect: FileDialects;
-  /** Absolute paths; later ones override earlier ones by the names of workflows. */
+  /** Absolute paths. If two workflows have the same name, the one in the later folder is used. */
   readonly folders: readonly string[];
-  /** Places in messages are told from here. */
+  /** Places in messages are relative to this folder. */
   readonly cwd: string;
 }
 
@@ -31,7 +31,7 @@ function violation(place: string, message: string, fix: string): Violation {
   return { rule: 'D10', severity: 'error', place, message, fix };
 }
 
-/** The name that a text gives its workflow, without reading all of it. */
+/** The name that a text gives its workflow, found without parsing all of it. */
 function nameOf(text: string, path: string): string | undefined {
   if (isPipeline(text, path)) return pipelineNameOf(text) || undefined;
   const match = /^name[ \t]*:[ \t]*(?:"([^"\\\n]*)"|'([^'\n]*)'|([^\s#'"|>&*!{[][^#\n]*?))[ \t]*(?:#.*)?\r?$/m.exec(
@@ -112,13 +112,13 @@ class Catalog implements Workflows {
     return { total: this.list().length, broken: this.broken() };
   }
 
-  /** For blocks that run other workflows. */
+  /** Workflows for blocks that run other workflows. */
   readonly texts: WorkflowTexts = {
     get: (name) => (this.#isCallable(name) ? this.#read().texts.get(name) : undefined),
     names: () => this.#names().filter((name) => this.#isCallable(name)),
   };
 
-  /** Blocks run workflows of their own dialect. */
+  /** Whether a block can run it: blocks run workflows of their own dialect. */
   #isCallable(name: string): boolean {
     const found = this.#read().texts.get(name);
     return found !== undefined && !isPipeline(found.text, found.source);
@@ -187,13 +187,13 @@ function readText(path: string): { readonly text: string } | { readonly text?: u
   }
 }
 
-/** A path as people and runs name it: from the working folder if it lies below it, else absolute. */
+/** A path for people and for records: relative to the working folder if it is below it, else absolute. */
 export function sourceFrom(cwd: string, path: string): string {
   const below = relative(cwd, path);
   return below.startsWith('..') || below === '' ? path : below.replaceAll('\\', '/');
 }
 
-/** Workflows in the folder of a file come before those of the catalog. */
+/** Adds the workflows in a file's own folder, which win over those of the catalog. */
 export function textsBeside(folder: string, cwd: string, rest: WorkflowTexts): WorkflowTexts {
   let beside: Map<string, WorkflowText> | undefined;
   const read = (): Map<string, WorkflowText> => {
@@ -218,7 +218,7 @@ export interface WorkflowCatalog extends Workflows {
   readonly texts: WorkflowTexts;
 }
 
-/** @throws CONFIG_INVALID one of the folders cannot be read */
+/** Opens the catalog. @throws CONFIG_INVALID a folder cannot be read */
 export function openCatalog(options: CatalogOptions): WorkflowCatalog {
   for (const folder of options.folders)
     if (!isFolder(folder))

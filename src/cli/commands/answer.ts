@@ -37,7 +37,7 @@ const fields: FieldsOf<AnswerArguments> = {
   allow: allowField,
 };
 
-/** `approve=yes name=cairn`, where each of the words names an open question; undefined: they are no such list. */
+/** Reads `approve=yes name=cairn`, where each name is that of an open question; undefined if the words are not such a list. */
 async function readSeveral(
   app: App,
   run: string,
@@ -51,7 +51,7 @@ async function readSeveral(
     throw new CairnError('USAGE_INVALID', { reason, hint: 'For example: cairn answer RUN approve=yes name=cairn' });
   }
   if (!mustBe) {
-    // A text that is an answer may hold a `=` itself.
+    // A text that is an answer may contain a `=` itself.
     const { runId, waits } = await readQuestions(app, run);
     if (pairs.some(([name]) => findWait(waits, runId, name) === undefined)) return undefined;
   }

@@ -28,7 +28,7 @@ const fields: FieldsOf<BackupArguments> = {
 };
 
 const unitMs: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
-/** Longer waits do not fit a timer. */
+/** The longest delay of a Node timer. */
 const longestMs = 2 ** 31 - 1;
 
 function readInterval(text: string): number {
@@ -57,7 +57,7 @@ function print(session: Session, report: BackupReport): void {
   session.screen.note('Look at all of it: cairn verify');
 }
 
-/** Until it is asked to stop: one that is being made is finished. A failure is told, and the next is tried. */
+/** Makes backups until it is asked to stop; one in progress is finished. A failure is reported, and the next backup is tried. */
 async function repeat(session: Session, make: () => Promise<void>, everyMs: number): Promise<number> {
   const interrupt = listenForInterrupt();
   let isAsked = false;

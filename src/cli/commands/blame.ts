@@ -19,7 +19,7 @@ const columns = [
   { title: 'VALUE', canShrink: true },
 ] as const;
 
-/** Below the value that was asked for; a dot: the whole of it. */
+/** Path of the part relative to the requested value; a dot for the whole value. */
 function pathText({ path, range, value }: Part, asked: number): string {
   const text = printable(formatPath(path.slice(asked)));
   if (range === undefined) return text === '' ? '.' : text;
@@ -29,7 +29,7 @@ function pathText({ path, range, value }: Part, asked: number): string {
   return text === '' ? items : `${text}.${items}`;
 }
 
-/** An ancestor's checkpoint is named with its run. */
+/** Name of the checkpoint; with its run if that is an ancestor. */
 function checkpointText({ runId, seq, within }: Part, run: string): string {
   const name = `${runId === run ? '' : printable(runId)}@${seq}`;
   if (within === undefined) return name;

@@ -1,4 +1,4 @@
-/** `cairn completion`: what shells need to complete command lines. */
+/** `cairn completion`: prints what shells need to complete command lines. */
 import { withReading } from '../../app/place/open-reading.ts';
 import { perform } from '../../operations/declare/perform.ts';
 import { listRuns } from '../../operations/runs/list-runs.ts';
@@ -19,7 +19,7 @@ const scripts: Readonly<Record<string, (commands: readonly CompletedCommand[]) =
   fish: fishCompletion,
 };
 
-/** So many runs are offered, the newest. */
+/** The most runs to offer, newest first. */
 const runsMax = 50;
 
 /** @param commands - all there are, this one included */

@@ -26,7 +26,7 @@ const maskedNote = 'For reading only: values under names of secrets are masked, 
 
 type Fill = (write: (text: string) => void) => Promise<void>;
 
-/** Does one thing to the file, and says which file it was if that fails. */
+/** Calls a function that uses the file, and names the file in the error if it fails. */
 function reach<Result>(file: string, act: () => Result): Result {
   try {
     return act();
@@ -36,7 +36,7 @@ function reach<Result>(file: string, act: () => Result): Result {
   }
 }
 
-/** Writes a file that is there whole or not at all, for the owner's eyes only. */
+/** Writes a file atomically, readable by its owner only. */
 async function writeWhole(file: string, fill: Fill): Promise<void> {
   const part = `${file}.${process.pid}.part`;
   const descriptor = reach(file, () => openSync(part, 'wx', 0o600));
@@ -53,7 +53,7 @@ async function writeWhole(file: string, fill: Fill): Promise<void> {
   }
 }
 
-/** A pipe or a device is written to; a file put in its place would never reach its reader. */
+/** Writes into a pipe or device. A file put in its place would never reach its reader. */
 async function writeInto(file: string, fill: Fill): Promise<void> {
   const descriptor = reach(file, () => openSync(file, 'w'));
   try {

@@ -23,7 +23,7 @@ export const identityCommand: Command<StoreIdentityInput> = {
     const open = isChange ? withApp : withReading;
     return open(session, async (context) => {
       const { name, capabilities } = context.store;
-      // Where no run was ever kept, an empty store stands for the one that is not there.
+      // The store does not exist; an empty one in memory takes its place.
       if (isChange && capabilities.durability === 'none')
         throw new CairnError('STORE_UNAVAILABLE', {
           store: name,

@@ -36,7 +36,7 @@ const fields: FieldsOf<RunArguments> = {
 
 type Loaded = Pick<App, 'loadGraph'> & { readonly input: unknown };
 
-/** What is run, and its input. The file is read once, for both. */
+/** Loads the graph and its input. The file is read once for both. */
 async function load(app: App, { texts, screen }: Session, args: RunArguments): Promise<Loaded> {
   const input = readInput(args);
   const loaded = await app.loadGraph(args.file, args.export);
@@ -48,7 +48,7 @@ async function load(app: App, { texts, screen }: Session, args: RunArguments): P
   };
 }
 
-/** Lets a process of its own go on with a run; it outlives this one. */
+/** Starts a separate process that goes on with the run and outlives this one. */
 function resumeInBackground(session: Session, runId: string): void {
   const [node, script = ''] = process.argv as [string, string?];
   spawn(node, [...process.execArgv, script, 'resume', runId, '--json', ...storeOptions(session)], {

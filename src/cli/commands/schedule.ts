@@ -57,7 +57,7 @@ function print({ screen, commandLine }: Session, action: string, { schedules, cr
   if (action === 'add') screen.note(`A worker meets its times: ${commandLine('worker')}`);
 }
 
-/** As `run` reads it: an input that the workflow declares as a text is what was typed. */
+/** Reads the input as `run` does: a value that the workflow declares as text is kept as typed. */
 async function typed(
   app: App,
   { texts }: Session,

@@ -27,7 +27,7 @@ const columns = [
 
 type Node = ShowCheckpointOutput['view']['nodes'][number];
 
-/** @param isInDoubt - whether nobody is in the effects that have no result */
+/** @param isInDoubt - whether effects without a result are in doubt, because no process is running them */
 function toCells(node: Node, isInDoubt: boolean): Parameters<typeof formatTable>[1][number] {
   const { path, status, visits, attempt, hasOpenEffect, steps, retired, lists } = node;
   const shown = hasOpenEffect ? (isInDoubt ? 'in doubt' : 'running') : status;
@@ -79,7 +79,7 @@ function printDetails({ screen }: Session, details: ShowCheckpointOutput): void 
   screen.print('', 'What happened:', ...change.map((part) => `  ${describePart(part)}`));
   const told = formatRecorded(recorded, screen.width);
   if (told.length > 0) screen.print('', 'What it recorded:', ...told);
-  // The start and the end of a graph are places, and no work.
+  // The start and end of a graph do no work, so they are not shown.
   const nodes = view.nodes.filter(({ path }) => path.at(-1)?.startsWith('__') !== true);
   const shown = costs === undefined ? columns : [...columns, { title: 'SPENT', canShrink: true }];
   if (nodes.length > 0)

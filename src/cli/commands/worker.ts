@@ -34,7 +34,7 @@ const fields: FieldsOf<WorkerArguments> = {
   allow: allowField,
 };
 
-/** A run that has come to rest here. */
+/** A run that has ended or paused here. */
 interface Rested {
   readonly runId: string;
   readonly status: string;
@@ -43,7 +43,7 @@ interface Rested {
 const defaultGraceS = 30;
 const heartbeatMs = 5_000;
 
-/** Tells what the worker does: a line for a person or for a program, and the health file. */
+/** Reports what the worker does: lines for people or programs, and the health file. */
 class WorkerReport {
   readonly #session: Session;
   readonly #healthFile: string | undefined;
@@ -85,7 +85,7 @@ class WorkerReport {
     this.write();
   }
 
-  /** @throws CONFIG_INVALID the file cannot be written: whoever watches it would take the worker for dead */
+  /** Writes the health file. @throws CONFIG_INVALID it cannot be written; whoever watches it would think that the worker is dead */
   write(): void {
     if (this.#healthFile === undefined) return;
     try {
@@ -105,7 +105,7 @@ async function knowModules({ loadGraph, engine }: App, modules: readonly string[
   for (const file of modules) engine.know((await loadGraph(file)).graph);
 }
 
-/** What is held gets a while to come to rest; what is left is handed back when the app closes. */
+/** Gives runs in progress some time to end or pause. The rest are released when the app closes. */
 async function drain(worker: Worker, graceMs: number): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const isOver = new Promise<void>((done) => (timer = setTimeout(done, graceMs)));
@@ -166,7 +166,8 @@ export const workerCommand: Command<WorkerArguments> = {
       ...session,
       workflows,
       allow,
-      // Whoever looks each second need not stay with a run that sleeps: it takes up no place, and stopping waits for none.
+      // A worker looks for due runs each second, so it need not stay with a run that sleeps. Then sleeping runs use no place and do not
+      // delay stopping.
       holdTimersMs: 0,
       cleanUpEvery: 'configured',
       report: (error) => void reportFailure(error, session.screen, session.isJson),

@@ -1,14 +1,14 @@
-/** What shells complete of a command line: the commands and options as they are declared. */
+/** What shells can complete of a command line, taken from the declared commands and options. */
 import type { Field } from '../../operations/declare/operation.ts';
 import type { Command } from '../command.ts';
 import { globalFields, optionNameOf } from '../parse.ts';
 
 export interface CompletedOption {
-  /** With its dashes. */
+  /** With leading dashes. */
   readonly name: string;
   readonly description: string;
   readonly takesValue: boolean;
-  /** What its value may be. Empty: anything, a file among it. */
+  /** Possible values; empty if anything is possible, files included. */
   readonly choices: readonly string[];
 }
 
@@ -16,11 +16,11 @@ export interface CompletedCommand {
   readonly name: string;
   readonly summary: string;
   readonly options: readonly CompletedOption[];
-  /** What its words are: some fixed ones, or runs, or files. */
+  /** What its positional arguments are: fixed words, runs, or files. */
   readonly words: readonly string[] | 'runs' | 'files';
 }
 
-/** Fields in which a run or a checkpoint is named. */
+/** Fields that name a run or a checkpoint. */
 const runFields: readonly string[] = ['run', 'checkpoint', 'a', 'b'];
 
 function completedOption([field, { type, description, choices = [] }]: readonly [string, Field]): CompletedOption {
@@ -41,10 +41,10 @@ export function completedCommands(commands: readonly Command[]): readonly Comple
   return commands.map(completedCommand);
 }
 
-/** The command that prints the runs there are, a line each: what shells ask where a run is to be named. */
+/** Command that prints the runs, one per line. Shells call it to complete the name of a run. */
 export const listsRuns = 'cairn completion runs 2>/dev/null';
 
-/** Commands by what their words are, those with fixed words left out. */
+/** Names of the commands whose positional arguments are of this kind. */
 export function namesWith(commands: readonly CompletedCommand[], words: 'runs' | 'files'): readonly string[] {
   return commands.filter((command) => command.words === words).map(({ name }) => name);
 }

@@ -15,7 +15,7 @@ const doubtChoices: readonly Choice[] = [
   { value: 'fail', label: 'let it fail' },
 ];
 
-/** What a prompt says of choices and of how to answer, for those who have no list before them. */
+/** Matches the part of a prompt that lists choices and says how to answer. It is not needed where a list is shown. */
 const wayToAnswer = /\n\n(?:Choices:\n(?:.*\n)*\n)?Respond with (?:'yes' or 'no'|the number of your choice\.)\s*$/;
 
 function messageOf(wait: OpenQuestion, isList: boolean): string {
@@ -25,7 +25,7 @@ function messageOf(wait: OpenQuestion, isList: boolean): string {
   return [printableLines(text), ...describeMetadata(wait)].join('\n');
 }
 
-/** What a person answers to one question; undefined: they would rather not. */
+/** A person's answer to one question; undefined if they do not want to answer. */
 async function askOne(wait: OpenQuestion): Promise<{ readonly value: unknown } | undefined> {
   const { confirm, isCancel, select, text } = await import('@clack/prompts');
   const choices = choicesOf(wait) ?? (wait.kind === 'doubt' ? doubtChoices : undefined);
@@ -43,22 +43,23 @@ async function askOne(wait: OpenQuestion): Promise<{ readonly value: unknown } |
     const isYes = await confirm({ message });
     return isCancel(isYes) ? undefined : { value: isYes };
   }
-  // A list was before it: the question stands there already. The prompt draws its rule beside the first line only.
+  // After a list, the question is on the screen already. The prompt draws its border only before the first line, so it is added to the
+  // others.
   const asked = choices === undefined ? message.replaceAll('\n', '\n│  ') : 'Your answer';
   const typed = await text({
     message: asked,
     ...(type === 'object' || type === 'array' ? { placeholder: 'JSON' } : {}),
   });
-  // It is read where it is given, as what is typed at a command is.
+  // The text is interpreted later, like the text of `cairn answer`.
   return isCancel(typed) ? undefined : { value: typed ?? '' };
 }
 
 /**
- * Asks the questions that are open, one after another; one whose answer does not fit is asked again.
+ * Asks the open questions one after another. If an answer does not fit, the question is asked again.
  *
- * @param answer - gives the answer to the engine
- * @param refused - is told why an answer did not fit; returns whether the question may be asked again
- * @returns whether any was answered
+ * @param answer - passes an answer to the engine
+ * @param refused - called with the reason if an answer did not fit; returns whether to ask again
+ * @returns whether any question was answered
  */
 export async function askQuestions(
   waits: readonly OpenQuestion[],

@@ -1,7 +1,7 @@
-/** Asks whether something is meant. */
+/** Asks for confirmation. */
 import type { Session } from '../session.ts';
 
-/** Only where `screen.canAsk`. @returns false: no, or the question was left with Ctrl-C */
+/** Call only if `screen.canAsk`. @returns false if the person said no or pressed Ctrl-C */
 export async function isConfirmed({ screen }: Session, message: string): Promise<boolean> {
   const { confirm, isCancel } = await import('@clack/prompts');
   const answer = await confirm({ message, initialValue: false });

@@ -1,4 +1,4 @@
-/** Stays with a run: shows it, asks its questions where there is a person to ask, stops it in good order. */
+/** Follows a run: shows its progress, asks its questions if a person is there, and stops it cleanly. */
 import { perform } from '../../operations/declare/perform.ts';
 import { type App, type AppOptions, openApp } from '../../app/open-app.ts';
 import { CairnError } from '../../errors.ts';
@@ -13,22 +13,24 @@ import { type LiveView, openLiveView } from './live-view.ts';
 import { printStanding } from './result-text.ts';
 import type { Session } from '../session.ts';
 
-/** Which workflows there are for a command, what they may do, and whether it brings in runs: others need a store that is there. */
+/**
+ * Workflow folders and permissions for a command, and whether it may create the store; commands that start no runs need an existing store.
+ */
 export type FolderOptions = Pick<AppOptions, 'workflows' | 'allow' | 'makesStore'>;
 
 export interface FollowOptions extends FolderOptions {
-  /** The run, where its name is known before anything is heard of it: it is recorded. */
+  /** Id of the run, if it is recorded already. */
   readonly run?: string;
-  /** How to go on after an answer. */
+  /** How to resume after an answer. */
   readonly resume?: Omit<ResumeRunInput, 'run'>;
 }
 
-/** Tells what went wrong beside the run. */
+/** Makes a function that reports errors beside the run. */
 function reportTo({ screen }: Session): (error: unknown) => void {
   return (error) => void reportFailure(error, screen, false);
 }
 
-/** Opens the app for one command, and closes it whatever happens. */
+/** Opens the app for one command, and always closes it. */
 export async function withApp(
   session: Session,
   act: (app: App) => Promise<number>,
@@ -44,11 +46,11 @@ export async function withApp(
 
 const noView: LiveView = { watch: () => undefined, stop: () => undefined };
 
-/** Shows progress while something advances a run. */
+/** Shows progress while a run is being advanced. */
 class Following {
   readonly #session: Session;
   #view: LiveView = noView;
-  /** The run that is being followed, as soon as it is known. */
+  /** Id of the followed run, as soon as it is known. */
   runId: string | undefined;
 
   constructor(session: Session, runId: string | undefined) {
@@ -78,7 +80,7 @@ class Following {
   }
 }
 
-/** Asks what a paused run asks and goes on with it, until it has ended or nobody answers. */
+/** Asks the questions of a paused run and resumes it, until it has ended or nobody answers. */
 async function askAndResume(
   session: Session,
   app: App,
@@ -117,9 +119,9 @@ function tellInterrupted({ screen, commandLine, isJson, printJson }: Session, ru
 }
 
 /**
- * Does what advances a run, and stays with it.
+ * Starts or resumes a run and follows it.
  *
- * @param advance - starts or resumes; its standing is undefined if the run is not to be followed
+ * @param advance - does that; returns undefined if the run is not to be followed
  */
 export async function follow(
   session: Session,
@@ -135,7 +137,7 @@ export async function follow(
     report: reportTo(session),
   });
   const interrupt = listenForInterrupt();
-  // The engine's timers keep no process alive; a person who follows a run does.
+  // The engine's timers do not keep the process alive, so do it here while a person follows the run.
   const stay = setInterval(() => undefined, 60_000);
   const work = async (): Promise<number> => {
     const standing = await following.show(() => advance(app));

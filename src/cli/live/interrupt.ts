@@ -1,11 +1,11 @@
-/** What Ctrl-C does: the first asks to stop in good order, the second stops at once. */
+/** Handles Ctrl-C: the first asks to stop cleanly, the second stops at once. */
 
 const signals = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const;
 
 export interface Interrupt {
   /** Resolves with the exit code when a signal asks to stop; otherwise never. */
   readonly asked: Promise<number>;
-  /** Signals mean again what they meant before. */
+  /** Restores the normal meaning of signals. */
   release(): void;
 }
 

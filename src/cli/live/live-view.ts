@@ -1,4 +1,4 @@
-/** Shows a run while it runs: a view redrawn in place on a terminal, a line for each thing that happened elsewhere. */
+/** Shows a run's progress: on a terminal a view that is redrawn in place, elsewhere one line for each event. */
 import type { OpenQuestion } from '../../operations/waits/find-wait.ts';
 import type { WatchedEvent } from '../../operations/declare/operation.ts';
 import { Progress, type ProgressRow, type RowState } from './progress.ts';
@@ -9,7 +9,7 @@ import { formatDuration } from '../text/time.ts';
 import { fit, pad, widthOf } from '../text/width.ts';
 
 const redrawMs = 100;
-/** Nodes that stay on the screen when the run has come to rest. */
+/** The most nodes that stay on the screen when the run has ended or paused. */
 const longestSummary = 60;
 
 const marks: Readonly<Record<RowState, readonly [string, Tone]>> = {
@@ -60,7 +60,7 @@ function nameWidthOf(rows: readonly ProgressRow[], width: number): number {
   return Math.min(widest, Math.max(8, Math.floor(width / 3)));
 }
 
-/** The rows to show where not all fit: what is alive first, then what settled last; and how many are left out. */
+/** Chooses the rows to show if not all fit: running ones first, then those that settled last. Also returns how many are left out. */
 function choose(
   rows: readonly ProgressRow[],
   room: number,
@@ -75,7 +75,7 @@ function choose(
 
 export interface LiveView {
   watch(event: WatchedEvent): void;
-  /** Draws a last time, with what the run waits for now, and leaves the view where it is. */
+  /** Draws a last time, with what the run waits for, and leaves the view on the screen. */
   stop(waits: readonly OpenQuestion[]): void;
 }
 
@@ -84,7 +84,7 @@ function openPlainView(screen: Screen): LiveView {
   const progress = new Progress();
   const said = new Set<string>();
   const say = (row: ProgressRow): void => {
-    // That a node waits is said once it is known what for.
+    // That a node waits is reported only when it is known what it waits for.
     if (row.state === 'running' || (row.state === 'waiting' && row.note === undefined)) return;
     const key = `${row.node} ${row.visit} ${row.attempt} ${row.state} ${row.note ?? ''}`;
     if (!said.has(key)) screen.note(formatRow(row, nameWidthOf(progress.rows, screen.width), screen, Date.now()));
@@ -96,7 +96,7 @@ function openPlainView(screen: Screen): LiveView {
   };
 }
 
-/** A view on a terminal: the same lines, drawn anew in their place. */
+/** A view on a terminal: the same lines, redrawn in place. */
 function openTerminalView(screen: Screen): LiveView {
   const progress = new Progress();
   let drawn = 0;
@@ -114,7 +114,7 @@ function openTerminalView(screen: Screen): LiveView {
     process.stderr.write(`${up}\r\u001b[J${lines.map((line) => `${line}\n`).join('')}`);
     drawn = lines.length;
   };
-  // Drawn on a beat, so that durations move on, and a thousand events cost one drawing.
+  // Redrawn at fixed intervals, so that durations advance and many events cause only one redraw.
   const beat = setInterval(() => {
     if (isDue || progress.rows.some(({ state, until }) => state === 'running' || until !== undefined)) draw(false);
   }, redrawMs);
@@ -131,7 +131,7 @@ function openTerminalView(screen: Screen): LiveView {
   };
 }
 
-/** Progress goes to standard error: standard output is for what comes of the run. */
+/** Opens a view. Progress goes to stderr, because stdout is for the result of the run. */
 export function openLiveView(screen: Screen): LiveView {
   return screen.isTerminal && process.stderr.isTTY ? openTerminalView(screen) : openPlainView(screen);
 }

@@ -1,4 +1,4 @@
-/** What a run is doing, put together from its events: one row for each node. */
+/** What a run is doing, derived from its events: one row for each node. */
 import { describeWorker } from '../../app/process/process-name.ts';
 import type { OpenQuestion } from '../../operations/waits/find-wait.ts';
 import type { WatchedEvent } from '../../operations/declare/operation.ts';
@@ -13,12 +13,12 @@ export interface ProgressRow {
   readonly state: RowState;
   readonly attempt: number;
   readonly visit: number;
-  /** Epoch ms when it was first seen at work; rows stand in this order. */
+  /** When it was first seen working, in epoch ms; rows are sorted by this. */
   readonly since: number;
-  /** Epoch ms when the attempt was seen to start; absent for what was over before. */
+  /** When the attempt was seen to start, in epoch ms; absent for nodes that had ended before. */
   readonly startedAt?: number;
   readonly durationMs?: number;
-  /** Epoch ms when it goes on by itself. */
+  /** When it goes on by itself, in epoch ms. */
   readonly until?: number;
   /** What it waits for, or why it failed. */
   readonly note?: string;
@@ -33,7 +33,7 @@ function isSettled(status: string | undefined): status is RowState {
 type Part = Extract<WatchedEvent, { readonly type: 'checkpoint' }>['change'][number];
 type RowChange = { readonly [Key in keyof ProgressRow]?: ProgressRow[Key] | undefined };
 
-/** What a part of a checkpoint says of its node; undefined: nothing that a row shows. */
+/** What a part of a checkpoint says about its node; undefined if rows do not show it. */
 function readPart({ kind, status = 'completed', durationMs, error }: Part, at: number): RowChange | undefined {
   switch (kind) {
     case 'settle': {
@@ -65,7 +65,7 @@ interface LiveDetail {
   readonly until?: number;
 }
 
-/** What a live event says; its detail is information of the engine, taken where it is as expected. */
+/** What a live event says. Its detail is internal to the engine, so fields are used only if they are as expected. */
 function readLive({ type, detail }: Live, now: number): RowChange | undefined {
   const { wait, retryAt, attempt, owner, until } = (detail ?? {}) as LiveDetail;
   if (type === 'started')
@@ -86,7 +86,7 @@ export class Progress {
     return [...this.#rows.values()].sort((a, b) => a.since - b.since);
   }
 
-  /** Takes an event in. @returns the rows that it changed */
+  /** Applies an event. @returns the rows that changed */
   take(event: WatchedEvent, now: number): readonly ProgressRow[] {
     if (event.type === 'state') return [];
     if (event.type !== 'checkpoint') {
@@ -108,7 +108,7 @@ export class Progress {
     });
   }
 
-  /** Takes in where the run came to rest: a node that was left at its wait works no more. @returns the rows of what waits */
+  /** Applies where the run stopped: a node that stopped at a wait is not working any more. @returns the rows of the waits */
   rest(waits: readonly OpenQuestion[], now: number): readonly ProgressRow[] {
     return waits.map((wait) =>
       this.#set(wait.node, now, { state: 'waiting', until: wait.dueAt, note: purposeOf(wait) }),
@@ -118,7 +118,7 @@ export class Progress {
   #set(path: readonly string[], since: number, change: RowChange): ProgressRow {
     const node = path.join('/');
     const before = this.#rows.get(node) ?? { node, state: 'running' as const, attempt: 1, visit: 1, since };
-    // `undefined` takes a part away.
+    // A value of `undefined` removes the field.
     const row = Object.fromEntries(
       Object.entries({ ...before, ...change }).filter(([, value]) => value !== undefined),
     ) as unknown as ProgressRow;

@@ -1,4 +1,4 @@
-/** How a run's standing is told: what came of it, what it waits for, and how to go on. */
+/** Prints where a run stands: its result, what it waits for, and how to go on. */
 import { CairnError } from '../../errors.ts';
 import type { RunStanding } from '../../operations/declare/operation.ts';
 import { isAnswerable } from '../../operations/waits/find-wait.ts';
@@ -10,7 +10,7 @@ import { toneOf } from '../text/style.ts';
 import { formatBlock } from '../text/value.ts';
 import { formatWait, namesOf } from '../text/wait-text.ts';
 
-/** What a run was for: its artifacts; where it made none, its scratch state; else the outputs of its nodes. */
+/** The result of a run: its artifacts; if there are none, its scratch state; else the outputs of its nodes. */
 function productOf({ state: { artifacts, scratch, outputs } }: RunStanding): unknown {
   return [artifacts, scratch, outputs].find((part) => Object.keys(part).length > 0);
 }
@@ -35,12 +35,12 @@ function printFailure({ screen, commandLine }: Session, { runId, error, failed }
     screen.note(`${printableLines(error.message)} ${screen.paint('dim', `[${error.code}]`)}`);
     screen.note(printableLines(error.hint));
   }
-  // The hint may say it in words already.
+  // Skip the words if the hint says the same already.
   const isSaid = error !== undefined && /\bresume\b/.test(error.hint);
   screen.note(`${isSaid ? '  ' : 'Go on: '}${screen.paint('good', commandLine('resume', runId))}`);
 }
 
-/** A run may go on from what it was started with, though its file says something else by now. */
+/** Tells that the run goes on with the definition it was started with, although its file has changed. */
 function tellDefinition({ screen, commandLine }: Session, { runId, status, definition }: RunStanding): void {
   if (definition === undefined) return;
   const { source, became } = definition;
@@ -57,7 +57,7 @@ function tellDefinition({ screen, commandLine }: Session, { runId, status, defin
   screen.note(screen.paint('dim', `${reasons[became]}; the run keeps the definition it was started with${other}`));
 }
 
-/** Blocks that did nothing, or failed without failing the run. */
+/** Prints nodes that were skipped, or that failed without making the run fail. */
 function printLeftOut({ screen }: Session, { failed, skipped }: RunStanding): void {
   if (failed.length > 0) screen.note(`failed: ${printable(failed.join(', '))}`);
   if (skipped.length > 0) screen.note(`skipped: ${printable(skipped.join(', '))}`);

@@ -1,8 +1,8 @@
-/** A question as the form that a client shows to its person, and the filled form as an answer. */
+/** Converts a question to a form that a client shows to its user, and the filled-in form to an answer. */
 import { choicesOf, type OpenQuestion } from '../../operations/waits/find-wait.ts';
 import type { JsonSchema } from './json-schema.ts';
 
-/** What the protocol calls a form: fields of text, numbers, yes or no, or one of several texts. */
+/** A form of the protocol: fields for texts, numbers, yes or no, or a choice among texts. */
 export interface Form {
   readonly message: string;
   readonly requestedSchema: {
@@ -13,7 +13,7 @@ export interface Form {
 }
 
 const field = 'answer';
-/** Beside suggestions: what none of them says. */
+/** Extra field for an answer that is none of the suggestions. */
 const otherField = 'other';
 
 interface AnswerSchema {
@@ -25,7 +25,7 @@ interface AnswerSchema {
   readonly maximum?: number;
 }
 
-/** Limits that the protocol's forms know, by the type of the field. */
+/** The limits of a field that the protocol's forms support. */
 function limitsOf(schema: AnswerSchema, names: readonly (keyof AnswerSchema)[]): JsonSchema {
   return Object.fromEntries(names.filter((name) => schema[name] !== undefined).map((name) => [name, schema[name]]));
 }
@@ -52,7 +52,7 @@ function isYesOrNo(labels: readonly string[]): boolean {
   return labels.length === 2 && labels.includes('yes') && labels.includes('no');
 }
 
-/** @param remark - what is said before the question: why an answer was refused */
+/** @param remark - text before the question, such as why an answer was refused */
 export function formOf(wait: OpenQuestion, remark?: string): Form {
   const labels = choicesOf(wait)?.map(({ label }) => label);
   const message = remark === undefined ? (wait.prompt ?? '') : `${remark}\n\n${wait.prompt ?? ''}`;
@@ -70,7 +70,7 @@ export function formOf(wait: OpenQuestion, remark?: string): Form {
   };
 }
 
-/** The answer in a filled form; undefined: there is none in it. */
+/** The answer in a filled-in form; undefined if there is none. */
 export function answerIn(content: Readonly<Record<string, unknown>>): unknown {
   const other = content[otherField];
   return typeof other === 'string' && other !== '' ? other : content[field];

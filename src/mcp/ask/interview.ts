@@ -1,36 +1,36 @@
-/** Asks the person behind a client, where the client can show forms (the protocol calls it elicitation). */
+/** Asks the person behind a client, if the client can show forms (the protocol calls this elicitation). */
 import type { OpenQuestion } from '../../operations/waits/find-wait.ts';
 import { formOf, type Form } from './elicitation-form.ts';
 
-/** What a client brought back for one question; content is absent when the person declined, or left the form. */
+/** A client's reply to one question. The content is absent if the person declined or cancelled. */
 export interface Reply {
   readonly content?: Readonly<Record<string, unknown>>;
 }
 
-/** By wait id. */
+/** Replies by wait id. */
 export type Replies = ReadonlyMap<string, Reply>;
 
-/** What is remembered of a talk from one round of questions to the next. */
+/** What is remembered from one round of questions to the next. */
 export interface Talk {
   readonly runId: string;
-  /** Rounds so far. */
+  /** Number of rounds so far. */
   readonly rounds: number;
-  /** Ids of waits that the person would not answer: they are not asked again in this call. */
+  /** Ids of waits that the person declined to answer. They are not asked again in this call. */
   readonly declined: readonly string[];
 }
 
-/** Questions that the client answers by sending the whole call again, as newer protocols have it. */
+/** Questions that a client of the newer protocol answers by repeating its whole call. */
 export interface QuestionsToSend {
   readonly inputRequired: object;
 }
 
 export interface Interview {
-  /** What was said before, when the client sent its call again with answers. */
+  /** State from an earlier round, if the client repeated its call with answers. */
   readonly earlier: { readonly talk: Talk; readonly replies: Replies } | undefined;
   /**
-   * Puts questions to the person.
-   * @param remarks - by wait id, what is said before a question
-   * @returns undefined: nobody can be asked now
+   * Asks the person.
+   * @param remarks - texts to show before questions, by wait id
+   * @returns undefined if nobody can be asked at the moment
    */
   ask(
     questions: readonly OpenQuestion[],
@@ -39,7 +39,7 @@ export interface Interview {
   ): Promise<Replies | QuestionsToSend | undefined>;
 }
 
-/** Clients that send calls again give up after ten rounds; the run is told to be paused before they do. */
+/** Clients that repeat their calls give up after ten rounds. Before that, the run is reported as paused. */
 const roundsMax = 8;
 
 interface ElicitResult {
@@ -51,14 +51,14 @@ function toReply({ action, content }: ElicitResult): Reply {
   return action === 'accept' && content !== undefined ? { content } : {};
 }
 
-/** Over a connection on which the server may ask: one form after the other. */
+/** Asks over a connection on which the server can send requests, one form after another. */
 export function createLiveInterview(show: (form: Form) => Promise<ElicitResult>): Interview {
   return {
     earlier: undefined,
     async ask(questions, _talk, remarks) {
       const replies = new Map<string, Reply>();
       for (const wait of questions) {
-        // A client that declares forms and cannot show this one, or a person who has left: the run stays paused.
+        // If the client cannot show the form, or the person has left, the run stays paused.
         const result = await show(formOf(wait, remarks.get(wait.waitId))).catch(() => undefined);
         if (result === undefined) return replies.size === 0 ? undefined : replies;
         replies.set(wait.waitId, toReply(result));
@@ -68,7 +68,7 @@ export function createLiveInterview(show: (form: Form) => Promise<ElicitResult>)
   };
 }
 
-/** The state that travels through the client. It names no more than what resume_workflow would take from the same client. */
+/** Parses the state that the client sent back. It contains nothing that the same client could not pass to resume_workflow itself. */
 function readTalk(state: unknown): Talk | undefined {
   if (typeof state !== 'string') return undefined;
   try {
@@ -89,9 +89,9 @@ function readReplies(responses: Readonly<Record<string, unknown>>): Replies {
 }
 
 /**
- * Over requests that stand alone: the questions are the result, and the client calls again with what its person said.
+ * Asks over independent requests: the questions are the call's result, and the client repeats the call with the answers.
  *
- * @param inputRequired - makes the result
+ * @param inputRequired - makes that result
  */
 export function createRepeatedInterview(
   request: { readonly responses: Readonly<Record<string, unknown>> | undefined; readonly state: unknown },

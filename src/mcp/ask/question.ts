@@ -1,4 +1,4 @@
-/** Open questions as clients see them, and their answers as the engine takes them. */
+/** Converts open questions for clients, and clients' answers for the engine. */
 import type { WorkContext } from '../../operations/declare/operation.ts';
 import { choicesOf, isAnswerable, nodeNameOf, type OpenQuestion } from '../../operations/waits/find-wait.ts';
 import { toJson } from '../../operations/declare/to-json.ts';
@@ -9,7 +9,7 @@ export function questionsOf(waits: readonly OpenQuestion[]): readonly OpenQuesti
   return waits.filter(isAnswerable);
 }
 
-/** A question as clients are told of it. @param reserved - present: a person answers it */
+/** A question as clients see it. @param reserved - present if only a person may answer it */
 export function showQuestion(
   wait: OpenQuestion,
   reserved?: WorkContext['reserved'],

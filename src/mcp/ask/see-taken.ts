@@ -1,4 +1,4 @@
-/** Sees to it that an answer is taken into a run that another process works on. */
+/** Makes sure that an answer is taken by a run that another process is advancing. */
 import { perform } from '../../operations/declare/perform.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CairnError } from '../../errors.ts';
@@ -9,8 +9,8 @@ import { resumeRun } from '../../operations/runs/resume-run.ts';
 const lookEveryMs = 250;
 
 /**
- * The process that holds a run looks for answers now and then. If it lets go of the run before it has looked, the run is paused
- * with an answer on its desk: then it goes on here.
+ * Waits until the answer is taken. The process that holds the run looks for answers from time to time. If it releases the run before it
+ * sees the answer, the run is paused with an answer waiting, and is resumed here.
  */
 export async function seeTaken(context: WorkContext, runId: string): Promise<void> {
   for (;;) {

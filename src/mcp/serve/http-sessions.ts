@@ -1,10 +1,10 @@
-/** Sessions of clients that open with `initialize`: bounded, and the one that was idle longest makes room for a new one. */
+/** Sessions of clients that begin with `initialize`. Their number is limited; a new session replaces the one that was idle longest. */
 import { randomUUID } from 'node:crypto';
 import type { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/server';
 import type { McpServer, Sdk } from './server-house.ts';
 
 export interface SessionLimits {
-  /** The most there may be at once. */
+  /** The most sessions at the same time. */
   readonly sessions: number;
   readonly bodyBytes: number;
 }
@@ -12,7 +12,7 @@ export interface SessionLimits {
 interface Session {
   readonly server: McpServer;
   readonly transport: WebStandardStreamableHTTPServerTransport;
-  /** Requests being answered. */
+  /** Number of requests in progress. */
   busy: number;
 }
 
@@ -26,7 +26,7 @@ function refuse(status: number, code: number, message: string): Response {
   return Response.json({ jsonrpc: '2.0', error: { code, message }, id: null }, { status });
 }
 
-/** The response as it is; `leave` is called once its body has been read. */
+/** The response unchanged; `leave` is called once its body has been read. */
 function leaveAtEnd(response: Response, leave: () => void): Response {
   const { body, status, headers } = response;
   if (body === null) leave();
@@ -35,7 +35,7 @@ function leaveAtEnd(response: Response, leave: () => void): Response {
     : new Response(body.pipeThrough(new TransformStream({ flush: leave })), { status, headers });
 }
 
-/** Ends the session that was idle longest, since few clients say goodbye. */
+/** Closes the session that was idle longest, because few clients close their sessions. */
 function closeIdlest(sessions: Map<string, Session>): void {
   for (const [id, { busy, server }] of sessions) {
     if (busy > 0) continue;
@@ -49,7 +49,7 @@ export function createHttpSessions(sdk: Sdk, createServer: () => McpServer, limi
   /** In the order in which they were last used. */
   const sessions = new Map<string, Session>();
 
-  /** Sessions that are being opened have their places, too. */
+  /** Number of sessions being opened; they count too. */
   let opening = 0;
 
   async function open(request: Request): Promise<Response> {
@@ -71,7 +71,7 @@ export function createHttpSessions(sdk: Sdk, createServer: () => McpServer, limi
     try {
       await server.connect(transport);
       const response = await answer(session, request);
-      // Not an opening after all: nothing of it is kept.
+      // The request did not open a session after all.
       if (transport.sessionId === undefined) await server.close();
       return response;
     } finally {
@@ -79,9 +79,9 @@ export function createHttpSessions(sdk: Sdk, createServer: () => McpServer, limi
     }
   }
 
-  /** A session is busy until the answer is out, which may be a stream that lasts as long as a run. */
+  /** A session is busy until its response is complete. A response may be a stream that lasts as long as a run. */
   async function answer(session: Session, request: Request): Promise<Response> {
-    // A stream that only listens for news is no work.
+    // A stream that only listens for notifications does not count.
     if (request.method === 'GET') return session.transport.handleRequest(request);
     session.busy += 1;
     let isOver = false;

@@ -1,4 +1,4 @@
-/** The MCP SDK is the user's to install: it is loaded when a server is started, and missed with a clear word. */
+/** Loads the MCP SDK, which the user has to install, when a server is started. If it is missing, the error says how to install it. */
 import type * as NodeAdapter from '@modelcontextprotocol/node';
 import type * as ServerSdk from '@modelcontextprotocol/server';
 import type * as StdioSdk from '@modelcontextprotocol/server/stdio';
@@ -14,17 +14,17 @@ async function load<Module>(packageName: string, importModule: () => Promise<Mod
   }
 }
 
-/** @throws CONFIG_MISSING_PEER */
+/** Loads the SDK's server. @throws CONFIG_MISSING_PEER */
 export function loadSdk(): Promise<typeof ServerSdk> {
   return load('@modelcontextprotocol/server', () => import('@modelcontextprotocol/server'));
 }
 
-/** @throws CONFIG_MISSING_PEER */
+/** Loads its stdio transport. @throws CONFIG_MISSING_PEER */
 export function loadStdio(): Promise<typeof StdioSdk> {
   return load('@modelcontextprotocol/server', () => import('@modelcontextprotocol/server/stdio'));
 }
 
-/** @throws CONFIG_MISSING_PEER */
+/** Loads its adapter for Node's HTTP server. @throws CONFIG_MISSING_PEER */
 export function loadNodeAdapter(): Promise<typeof NodeAdapter> {
   return load('@modelcontextprotocol/node', () => import('@modelcontextprotocol/node'));
 }

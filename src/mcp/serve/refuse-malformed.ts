@@ -1,4 +1,4 @@
-/** What comes over standard input and is no message is answered with an error: a client that waits for a reply would wait for ever. */
+/** Answers malformed input on stdin with an error, because a client that waits for a reply would wait forever. */
 import { Transform, type Readable } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
 import type { Sdk } from './server-house.ts';
@@ -12,7 +12,7 @@ function idOf(value: unknown): string | number | null {
   return method !== undefined && (typeof id === 'string' || typeof id === 'number') ? id : null;
 }
 
-/** @returns why a line is no message, as a reply to it; undefined: it is one */
+/** The error reply to a line that is not a message; undefined if it is one. */
 function refusalOf({ deserializeMessage }: Sdk, line: string): object | undefined {
   let value: unknown;
   try {
@@ -31,9 +31,9 @@ function refusalOf({ deserializeMessage }: Sdk, line: string): object | undefine
 }
 
 /**
- * Hands on the lines that are messages, and replies to the others.
+ * Passes valid messages on and replies to all other lines.
  * @param reply - writes one line to the client
- * @returns a stream that ends with the input, and fails if a line is longer than the protocol's limit
+ * @returns a stream that ends with the input, and fails if a line exceeds the protocol's limit
  */
 export function refuseMalformed(sdk: Sdk, input: Readable, reply: (line: string) => void): Readable {
   const decoder = new StringDecoder();

@@ -1,4 +1,4 @@
-/** Puts the tools on a server of the SDK, and turns its calls into calls of tools. */
+/** Registers the tools with a server of the SDK, and passes calls on to them. */
 import type {
   CallToolResult,
   ClientCapabilities,
@@ -14,7 +14,7 @@ import { createLiveInterview, createRepeatedInterview, type Interview } from '..
 import { toolList } from '../tools/tool-list.ts';
 import type { AnyTool, ToolAnswer, ToolCall, ToolQuestions } from '../tools/tool.ts';
 
-/** A person is given a day for a form. */
+/** A person has one day to fill in a form. */
 const formTimeoutMs = 24 * 60 * 60_000;
 
 type Era = 'legacy' | 'modern';
@@ -23,7 +23,7 @@ type ElicitParams = Parameters<Sdk['inputRequired']['elicit']>[0];
 function canShowForms(sdk: Sdk, server: McpServer, { mcpReq }: ServerContext): boolean {
   const envelope = mcpReq.envelope as Readonly<Record<string, ClientCapabilities | undefined>> | undefined;
   const forms = (envelope?.[sdk.CLIENT_CAPABILITIES_META_KEY] ?? server.server.getClientCapabilities())?.elicitation;
-  // A bare declaration is one for forms: the kinds came later.
+  // Earlier versions of the protocol had only forms, so a client that names no kind supports forms.
   return forms !== undefined && (forms.form !== undefined || forms.url === undefined);
 }
 
@@ -80,7 +80,7 @@ async function callTool(tool: AnyTool, call: ToolCall, input: object): Promise<T
 
 type InputSchema = ReturnType<typeof fromJsonSchema<object>>;
 
-/** The schema, but for arguments that it does not know: it says that there are some, and a model needs to know which. */
+/** The schema with better messages for unknown arguments: it lists the known ones, which a model needs. */
 function namingUnknown(known: readonly string[], schema: InputSchema): InputSchema {
   const standard = schema['~standard'];
   const messageOf = (name: string): string => {

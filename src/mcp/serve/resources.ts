@@ -1,4 +1,4 @@
-/** Workflows and checkpoints as resources, and their names as completions. */
+/** Offers workflows and checkpoints as resources, and completions of their names. */
 import { perform } from '../../operations/declare/perform.ts';
 import type { ReadResourceResult } from '@modelcontextprotocol/server';
 import { CairnError } from '../../errors.ts';
@@ -12,7 +12,7 @@ import type { McpServer, ServerHouse } from './server-house.ts';
 
 const jsonType = 'application/json';
 const yamlType = 'application/yaml';
-/** As many as a list shows; older ones are read by their address. */
+/** The most checkpoints in the list of resources. Older ones can still be read by their URI. */
 const listedCheckpoints = 50;
 const completionsMax = 100;
 
@@ -20,7 +20,7 @@ const workflowUri = (name: string): string => `cairn://workflows/${encodeURIComp
 const checkpointUri = (run: string, seq: number): string =>
   `cairn://runs/${encodeURIComponent(run)}/checkpoints/${seq}`;
 
-/** A variable of an address, as it was before it was put into one. */
+/** Decodes a variable of a URI. */
 function textOf(variable: string | readonly string[] | undefined): string {
   return decodeURIComponent(typeof variable === 'string' ? variable : (variable?.[0] ?? ''));
 }
@@ -30,7 +30,7 @@ export function registerResources(server: McpServer, house: ServerHouse): void {
   registerCheckpoints(server, house);
 }
 
-/** Errors of reading are told by what they say; whatever has no such address is a resource that is not there. */
+/** Reads a resource. A URI that names nothing counts as a resource that does not exist; other errors are passed on as text. */
 async function reading(
   { sdk }: ServerHouse,
   uri: URL,

@@ -1,4 +1,4 @@
-/** Serves clients over streamable HTTP at `/mcp`: old ones in sessions, new ones request by request. */
+/** Serves clients over streamable HTTP at `/mcp`: older clients in sessions, newer ones with independent requests. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createHttpGuard, hostName, type HttpRefusal } from '../../app/http/http-guard.ts';
 import { listenHttp } from '../../app/http/listen-http.ts';
@@ -8,19 +8,19 @@ import { loadNodeAdapter } from './load-sdk.ts';
 import type { Serving } from './serving.ts';
 
 export interface HttpLimits extends SessionLimits {
-  /** A request that has not come whole by then is refused. */
+  /** A request that is not complete after this many milliseconds is refused. */
   readonly requestMs: number;
 }
 
 /** How the server is reached over HTTP. */
 export interface HttpOptions {
-  /** Default `127.0.0.1`. Any other than this machine's own needs a token. */
+  /** Address to listen on. Default `127.0.0.1`. Any address except this machine's own requires a token. */
   readonly host?: string;
-  /** Default 3456; 0: any that is free. */
+  /** Port. Default 3456; 0 picks a free one. */
   readonly port?: number;
-  /** Asked of every request as `Authorization: Bearer …`. */
+  /** Token that every request must send as `Authorization: Bearer …`. */
   readonly token?: string;
-  /** Further names under which the server may be called, as behind a proxy. */
+  /** Further host names of the server, for example behind a proxy. */
   readonly hosts?: readonly string[];
   readonly limits?: Partial<HttpLimits>;
 }
@@ -34,7 +34,10 @@ function refuse(response: ServerResponse, { status, message, headers = {} }: Htt
   response.end(JSON.stringify({ jsonrpc: '2.0', error: { code: -32_000, message }, id: null }));
 }
 
-/** @throws CONFIG_INVALID the address cannot be listened on, or is open to others without a token; CONFIG_MISSING_PEER */
+/**
+ * Starts serving. @throws CONFIG_INVALID the address cannot be listened on, or others can reach it and there is no token;
+ * CONFIG_MISSING_PEER
+ */
 export async function serveHttp(
   sdk: Sdk,
   createServer: (era: 'legacy' | 'modern') => McpServer,
@@ -64,7 +67,7 @@ export async function serveHttp(
     handle(request, response) {
       const refusal = guard(request) ?? notHere(request);
       if (refusal !== undefined) refuse(response, refusal);
-      // The types differ in what may be undefined, not in what is there.
+      // The two types differ only in which fields may be undefined.
       else void handle(request as Parameters<typeof handle>[0], response);
     },
   });

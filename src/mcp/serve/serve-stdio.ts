@@ -1,4 +1,4 @@
-/** Serves one client over standard input and output. */
+/** Serves one client over stdin and stdout. */
 import type { Writable } from 'node:stream';
 import type { McpServer, Sdk } from './server-house.ts';
 import { loadStdio } from './load-sdk.ts';
@@ -6,8 +6,9 @@ import { refuseMalformed } from './refuse-malformed.ts';
 import type { Serving } from './serving.ts';
 
 /**
- * @param createServer - called once per connection, and once for a probe
- * @param output - where the protocol goes: see takeStdout
+ * Starts serving.
+ * @param createServer - called for each connection, and once for a probe
+ * @param output - stream for the protocol: see takeStdout
  */
 export async function serveStdio(
   sdk: Sdk,
@@ -31,17 +32,17 @@ export async function serveStdio(
     },
     { transport, onerror: ({ message }) => tell(message) },
   );
-  // It closes when the client has closed one of the pipes, or has sent what is no longer a protocol.
+  // Called when the client has closed one of the pipes or has sent invalid data.
   const { onclose } = transport;
   Object.assign(transport, {
     onclose: () => {
       onclose?.();
-      // What is no longer read keeps no process.
+      // Stop reading, so that stdin does not keep the process alive.
       process.stdin.unpipe().pause();
       end();
     },
   });
-  // The error is known by then: the transport has it from its own stream.
+  // Errors reach the transport through its own stream, so here the serving just ends.
   process.stdout.on('error', end);
   return {
     url: undefined,

@@ -1,4 +1,4 @@
-/** What all connections of a server share: the SDK it was loaded with, and the app it serves. */
+/** What all connections of a server share: the SDK, and the app. */
 import type * as ServerSdk from '@modelcontextprotocol/server';
 import type { McpServer, ServerContext } from '@modelcontextprotocol/server';
 import type { WorkContext } from '../../operations/declare/operation.ts';
@@ -11,10 +11,10 @@ export interface ServerHouse {
   readonly sdk: Sdk;
   readonly context: WorkContext;
   readonly version: string;
-  /** Whether questions are put to the person behind the client, where it can show forms. */
+  /** Whether to ask the person behind a client, if the client can show forms. */
   readonly canAskClient: boolean;
-  /** Writes a line for whoever runs the server. */
+  /** Writes a line for the operator of the server. */
   readonly tell: (line: string) => void;
-  /** Says to all clients that the list of resources is another. */
+  /** Notifies all clients that the list of resources has changed. */
   readonly announceResources: () => void;
 }

@@ -1,10 +1,10 @@
-/** A transport at work. */
+/** A running transport. */
 export interface Serving {
-  /** Where clients connect; undefined: standard input and output. */
+  /** URL for clients; undefined for stdin and stdout. */
   readonly url: string | undefined;
-  /** Resolves when the only client there can be has gone, or it is closed. */
+  /** Resolves when the transport has ended: its only client is gone, or it was closed. */
   readonly ended: Promise<void>;
-  /** Says to all clients that the list of resources is another. */
+  /** Notifies all clients that the list of resources has changed. */
   announceResources(): void;
   close(): Promise<void>;
 }

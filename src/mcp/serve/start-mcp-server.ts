@@ -1,4 +1,4 @@
-/** Starts the MCP server: opens the store, serves clients over stdio or HTTP, and stops in good order. */
+/** Starts the MCP server: opens the store, serves clients over stdio or HTTP, and shuts down cleanly. */
 import { perform } from '../../operations/declare/perform.ts';
 import { openApp, type AppOptions } from '../../app/open-app.ts';
 import { readVersion } from '../../app/version.ts';
@@ -12,33 +12,36 @@ import { serveStdio } from './serve-stdio.ts';
 import type { Serving } from './serving.ts';
 import { takeStdout } from './take-stdout.ts';
 
-/** What an MCP server is started with: where its runs and workflows are, what inline ones may do, and how it is reached. */
+/** Options of an MCP server: where runs and workflows are, permissions of inline workflows, and how clients connect. */
 export interface McpServerOptions extends AppOptions {
-  /** Default: standard input and output. */
+  /** Serve over HTTP. Default: stdin and stdout. */
   readonly http?: HttpOptions;
-  /** Whether questions are put to the person behind the client, where the client can show forms. Default true. */
+  /** Whether to ask the person behind a client, if the client can show forms. Default true. */
   readonly canAskClient?: boolean;
-  /** `person`: clients may not answer, nor fork past a question; a person does, in a form or at the command line. Default `anyone`. */
+  /**
+   * Who may answer questions. `person`: only people, in a form or on the command line; clients can neither answer nor fork past a question.
+   * Default `anyone`.
+   */
   readonly answers?: 'anyone' | 'person';
-  /** A command as a person types it to reach the same store. Default: `cairn` and the words. */
+  /** Makes a command for people that reaches the same store. Default: `cairn` followed by the words. */
   readonly commandLine?: (...words: readonly string[]) => string;
-  /** Writes a line for whoever runs the server. Default: to standard error. */
+  /** Writes a line for the operator of the server. Default: to stderr. */
   readonly tell?: (line: string) => void;
 }
 
-/** A server at work. */
+/** A running server. */
 export interface RunningMcpServer {
-  /** Where clients connect; undefined: standard input and output. */
+  /** URL for clients; undefined for stdin and stdout. */
   readonly url: string | undefined;
-  /** Resolves when the client has gone (stdio), or the server was closed, and everything is put away. */
+  /** Resolves when the client is gone (stdio) or the server was closed, and everything is closed. */
   readonly closed: Promise<void>;
-  /** Ends connections, stops what runs (it is resumable) and gives back its claims. Closing twice is closing once. */
+  /** Closes connections, stops running work (it can be resumed), and releases claims. A second call has no effect. */
   close(): Promise<void>;
 }
 
 const plainCommandLine = (...words: readonly string[]): string => ['cairn', ...words].join(' ');
 
-/** Runs whose process died are found again by a resume; whoever starts a server is told that there are some. */
+/** Tells the operator if there are runs whose process has died; they can be resumed. */
 async function tellInterrupted(context: WorkContext, tell: (line: string) => void): Promise<void> {
   const { runs } = await perform(listRuns, context, { status: ['running'], limit: 100 });
   const stopped = runs.filter(({ isStopped }) => isStopped).map(({ runId }) => runId);
@@ -61,7 +64,7 @@ export async function startMcpServer(options: McpServerOptions): Promise<Running
     tell = (line) => void process.stderr.write(`cairn mcp: ${line}\n`),
   } = options;
   const sdk = await loadSdk();
-  // Before any module of the user is loaded: what it prints is not the protocol's.
+  // Must come before any module of the user is loaded, because what such a module prints is not part of the protocol.
   const output = http === undefined ? takeStdout() : undefined;
   const app = await openApp({
     cleanUpEvery: 'configured',

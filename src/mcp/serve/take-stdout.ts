@@ -1,9 +1,9 @@
-/** Keeps the protocol's stream to the protocol. */
+/** Reserves stdout for the protocol. */
 import { Writable } from 'node:stream';
 
 /**
- * Takes standard output for the protocol: whatever else is written to it in this process (console.log of a user's module) goes to
- * standard error from now on.
+ * Reserves stdout for the protocol. From now on everything else that this process writes to it, such as console.log in a user's module,
+ * goes to stderr.
  */
 export function takeStdout(): Writable {
   const write = process.stdout.write.bind(process.stdout);

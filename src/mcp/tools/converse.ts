@@ -1,4 +1,4 @@
-/** Runs a workflow to where nothing more can be done for it, asking the client's person on the way if there is one. */
+/** Runs a workflow until it cannot be advanced further, and asks the client's user its questions on the way if possible. */
 import { perform } from '../../operations/declare/perform.ts';
 import { readStanding } from '../../operations/runs/read-standing.ts';
 import { CairnError } from '../../errors.ts';
@@ -42,7 +42,7 @@ async function takeReplies(
       hasMoved = true;
     } catch (error) {
       if (CairnError.is(error, 'ANSWER_INVALID')) remarks.set(wait.waitId, error.message);
-      // Somebody else was first, or the question is gone: the run is to be looked at again.
+      // Somebody else answered first, or the question is gone, so the run must be examined again.
       else if (CairnError.is(error, 'WAIT_CLOSED', 'WAIT_NOT_FOUND', 'RUN_FINISHED')) hasMoved = true;
       else throw error;
     }
@@ -50,7 +50,7 @@ async function takeReplies(
   return { talk: { ...talk, declined }, remarks, hasMoved };
 }
 
-/** What there is to say to the person next; undefined: nothing, or nobody listens. */
+/** Asks the person the open questions. Undefined if there are none, or nobody can be asked. */
 async function askOpen(
   { interview, signal }: ToolCall,
   { status, waits }: RunStanding,
@@ -62,7 +62,7 @@ async function askOpen(
   return open.length === 0 ? undefined : interview.ask(open, talk, remarks);
 }
 
-/** Goes on as long as what is asked is answered. */
+/** Goes on as long as questions get answers. */
 async function goOn(
   call: ToolCall,
   from: { readonly standing: RunStanding; readonly talk: Talk; readonly said: Replies | ToolQuestions | undefined },
@@ -81,9 +81,9 @@ async function goOn(
 }
 
 /**
- * Begins, and asks the person what the run asks.
+ * Begins a run and asks the person its questions.
  *
- * @param begin - starts or resumes
+ * @param begin - starts or resumes the run
  */
 export async function converse(
   call: ToolCall,
@@ -95,7 +95,7 @@ export async function converse(
   return goOn(call, { standing, talk, said: await askOpen(call, standing, talk, new Map()) }, words);
 }
 
-/** Takes up a talk, when the client sent its call again with what its person said: nothing is begun a second time. */
+/** Continues after the client repeated its call with answers. Nothing is started a second time. */
 export async function takeUp(
   call: ToolCall,
   { talk, replies }: { readonly talk: Talk; readonly replies: Replies },

@@ -1,4 +1,4 @@
-/** `delete_checkpoint`: removes a checkpoint that nothing needs; the newest one of a run goes with the run. */
+/** The tool `delete_checkpoint`: removes a checkpoint that nothing needs. Removing a run's newest checkpoint removes the run. */
 import { perform } from '../../operations/declare/perform.ts';
 import { deleteCheckpoint as remove } from '../../operations/store/delete-checkpoint.ts';
 import { text, type Tool } from './tool.ts';

@@ -1,4 +1,4 @@
-/** `execute_workflow` and `execute_inline_workflow`: start a workflow, and by default stay with it until it ends or asks. */
+/** The tools `execute_workflow` and `execute_inline_workflow`: start a workflow and, by default, follow it until it ends or asks. */
 import { perform } from '../../operations/declare/perform.ts';
 import { readStanding } from '../../operations/runs/read-standing.ts';
 import type { WatchedEvent } from '../../operations/declare/operation.ts';
@@ -35,7 +35,7 @@ const commonInput: { readonly [Name in keyof Required<Common>]: JsonSchema } = {
   },
 };
 
-/** Lets a run go on in this process, whoever listens. Returns when it is at work, so that nobody takes it for interrupted. */
+/** Lets a run go on in this process without a listener. Returns when the run is being advanced, so that nobody takes it for interrupted. */
 async function leave({ context, tell }: ToolCall, run: string): Promise<ToolAnswer> {
   let begin: () => void = () => undefined;
   const begun = new Promise<void>((resolve) => {
@@ -57,7 +57,7 @@ async function start(
   { inputs, run_id: runId, wait = true }: Common,
 ): Promise<ToolAnswer | ToolQuestions> {
   let warnings: readonly Violation[] = [];
-  // Recorded before anything else, so that a run which was accepted exists, whatever becomes of this call.
+  // The run is recorded first, so that a run that was accepted exists whatever happens to this call.
   const admit = async (): Promise<string> => {
     const given = { ...chosen, input: inputs ?? {}, detach: true, ...(runId !== undefined && { runId }) };
     const started = await perform(startWorkflow, call.context, given);

@@ -1,10 +1,10 @@
-/** Errors as answers of tools: the code, what happened, and what to do next. */
+/** Converts errors to tool results: the code, what happened, and what to do next. */
 import { CairnError, type ErrorCode } from '../../errors.ts';
 import { shownError } from '../../operations/declare/perform.ts';
 import { toJson } from '../../operations/declare/to-json.ts';
 import type { ToolAnswer } from './tool.ts';
 
-/** What to do next, where the way on is a tool and not a command. */
+/** What to do next, for errors whose usual hint names a command in place of a tool. */
 const toolHints: Partial<Record<ErrorCode, string>> = {
   RUN_NOT_FOUND: 'list_runs lists those there are.',
   RUN_FINISHED: 'fork_checkpoint goes on from one of its checkpoints.',
@@ -17,7 +17,7 @@ const toolHints: Partial<Record<ErrorCode, string>> = {
   HISTORY_HAS_FORKS: 'Delete the forks first, or keep the run.',
 };
 
-/** @param more - what the tool has to say besides */
+/** @param more - further fields of the result */
 export function failureOf(thrown: unknown, more: Readonly<Record<string, unknown>> = {}): ToolAnswer {
   const { code, message, hint, retry, data } = shownError(CairnError.from(thrown)) as CairnError;
   return {

@@ -1,11 +1,11 @@
-/** Goes on with a run for a call: tells the client how far it is, and stops waiting, not working, when the client leaves. */
+/** Follows a run for a call and reports its progress. If the client leaves, the following ends but the run goes on. */
 import { perform } from '../../operations/declare/perform.ts';
 import { inspectRun } from '../../operations/runs/inspect-run.ts';
 import type { RunStanding, WatchedEvent, WorkContext } from '../../operations/declare/operation.ts';
 import { resumeRun } from '../../operations/runs/resume-run.ts';
 import type { ToolCall } from './tool.ts';
 
-/** Reports each block of the workflow as it is settled; those of child workflows count with the block that runs them. */
+/** Reports progress as each block of the workflow settles. Blocks of child workflows count as part of the block that runs them. */
 async function watchProgress({ context, report }: ToolCall, runId: string): Promise<WorkContext> {
   if (report === undefined) return context;
   const { progress } = await perform(inspectRun, context, { run: runId });
@@ -25,7 +25,7 @@ async function watchProgress({ context, report }: ToolCall, runId: string): Prom
   return { ...context, watch };
 }
 
-/** Rejects when the client no longer waits. */
+/** A promise that rejects when the client stops waiting. */
 function leaveWith(signal: AbortSignal): { readonly left: Promise<never>; readonly stay: () => void } {
   let leave: () => void = () => undefined;
   const left = new Promise<never>((_, reject) => {
@@ -36,7 +36,7 @@ function leaveWith(signal: AbortSignal): { readonly left: Promise<never>; readon
   return { left, stay: () => signal.removeEventListener('abort', leave) };
 }
 
-/** @throws as resuming; or that the client left, while the run goes on in this process */
+/** @throws the errors of a resume; or that the client left, while the run goes on in this process */
 export async function followRun(
   call: ToolCall,
   runId: string,

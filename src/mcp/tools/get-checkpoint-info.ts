@@ -1,4 +1,4 @@
-/** `get_checkpoint_info`: how far a run was at a checkpoint, and what it waited for. */
+/** The tool `get_checkpoint_info`: how far a run was at a checkpoint, and what it waited for. */
 import { perform } from '../../operations/declare/perform.ts';
 import { CairnError } from '../../errors.ts';
 import { describeCheckpoint } from '../../operations/checkpoints/describe-checkpoint.ts';
@@ -9,7 +9,7 @@ export interface CheckpointInput {
   readonly checkpoint_id: string;
 }
 
-/** That there is no such checkpoint, or no more. */
+/** Whether the error says that the checkpoint does not exist or was pruned. */
 export function isMissing(error: unknown): error is CairnError {
   return CairnError.is(error, 'RUN_NOT_FOUND', 'CHECKPOINT_NOT_FOUND', 'CHECKPOINT_PRUNED');
 }

@@ -1,4 +1,4 @@
-/** `diff_checkpoints`, `preview_resume`, `fork_checkpoint`: histories compared, foreseen and branched. */
+/** The tools `diff_checkpoints`, `preview_resume` and `fork_checkpoint`. */
 import { perform } from '../../operations/declare/perform.ts';
 import { readStanding } from '../../operations/runs/read-standing.ts';
 import { diffCheckpoints as diff } from '../../operations/checkpoints/diff-checkpoints.ts';

@@ -1,4 +1,4 @@
-/** `list_checkpoints`: all checkpoints, newest first, those of pauses and those of crash recovery. */
+/** The tool `list_checkpoints`: all checkpoints, newest first, whether made at a pause or for crash recovery. */
 import { perform } from '../../operations/declare/perform.ts';
 import { listCheckpoints as list, type ListedCheckpoint } from '../../operations/checkpoints/list-checkpoints.ts';
 import { readsOnly, text, type Tool } from './tool.ts';

@@ -1,4 +1,4 @@
-/** `resume_workflow`: answers what a run asked, or goes on with one that failed or was interrupted. */
+/** The tool `resume_workflow`: answers the questions of a run, or goes on with one that failed or was interrupted. */
 import { perform } from '../../operations/declare/perform.ts';
 import { readStanding } from '../../operations/runs/read-standing.ts';
 import { CairnError } from '../../errors.ts';
@@ -33,8 +33,8 @@ async function readCheckpoint({ context }: ToolCall, checkpoint: string): Promis
 }
 
 /**
- * Answers by wait. A text alone answers the question that was the first to be seen at the checkpoint, so that an answer that comes
- * twice, or late, cannot reach a later question; where the checkpoint has none, the only open question of the run.
+ * The answers by wait. A text without a name answers the first question that was open at the checkpoint, so that a repeated or late answer
+ * cannot reach a later question. If the checkpoint has none, it answers the run's only open question.
  */
 function answersOf(
   checkpoint: DescribeCheckpointOutput,
@@ -50,7 +50,7 @@ function answersOf(
   return [[questionsOf(checkpoint.waits)[0]?.waitId, response]];
 }
 
-/** All of them or none. @returns why they were refused; their questions stay open. Undefined: they were given */
+/** Gives all answers or none. @returns why they were refused (the questions stay open); undefined if they were given */
 async function giveAnswers(
   { context }: ToolCall,
   run: string,
@@ -72,7 +72,7 @@ async function giveAnswers(
   }
 }
 
-/** Goes on; a run that still waits for the very questions it waited for says that an answer is missing. */
+/** Goes on. If the run still waits for the same questions, says that an answer is missing. */
 async function goOn(
   call: ToolCall,
   checkpoint: DescribeCheckpointOutput,
@@ -99,7 +99,7 @@ async function goOn(
   return failureOf(error, { checkpoint_id: checkpointId, prompt, questions: shown, run_id: run });
 }
 
-/** An answer is durable when it is given. Where another process works on the run, that one takes it. */
+/** The answer is durable. If another process is advancing the run, that process takes it. */
 async function showHeld({ context, tell }: ToolCall, run: string, error: CairnError): Promise<ToolAnswer> {
   seeTaken(context, run).catch((failure: unknown) => tell(`run ${run}: ${String(failure)}`));
   const { content } = await showStanding(context, await perform(readStanding, context, { run }), { isResumed: true });

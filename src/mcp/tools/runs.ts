@@ -1,4 +1,4 @@
-/** `list_runs`, `get_run`, `inbox`, `send_signal`, `cancel_run`: the runs of the store. */
+/** The tools `list_runs`, `get_run`, `inbox`, `send_signal` and `cancel_run`. */
 import { CairnError } from '../../errors.ts';
 import { perform } from '../../operations/declare/perform.ts';
 import { cancelRun as cancel } from '../../operations/runs/cancel-run.ts';

@@ -1,4 +1,4 @@
-/** Where a run stands, in the words of the workflow tools: success, failure, paused, running, cancelled. */
+/** Describes where a run stands in the terms of the workflow tools: success, failure, paused, running, cancelled. */
 import { findRun } from '../../operations/runs/find-run.ts';
 import type { RunStanding, WorkContext } from '../../operations/declare/operation.ts';
 import { nameCheckpoint } from '../../operations/checkpoints/name-checkpoint.ts';
@@ -11,9 +11,9 @@ import type { ToolAnswer } from './tool.ts';
 type Content = Readonly<Record<string, unknown>>;
 
 export interface StandingWords {
-  /** The run was resumed, not started. */
+  /** Whether the run was resumed, not started. */
   readonly isResumed?: boolean;
-  /** What is to be said first, for instance why an answer was refused. */
+  /** Text to show first, such as why an answer was refused. */
   readonly remark?: string | undefined;
 }
 
@@ -57,7 +57,7 @@ function showEnd(standing: RunStanding, checkpointId: string): Content {
   return { status: 'running', message: 'Workflow is running - get_run says where it stands' };
 }
 
-/** The result of a tool that ran a workflow. A workflow that failed is a result, not an error of the tool. */
+/** The result of a tool that ran a workflow. A failed workflow is a result, not an error of the tool. */
 export async function showStanding(
   context: WorkContext,
   standing: RunStanding,
@@ -84,10 +84,10 @@ export async function showStanding(
   };
 }
 
-/** By unit. */
+/** Amounts by unit. */
 export const amountsSchema: JsonSchema = { type: 'object', additionalProperties: { type: 'number' } };
 
-/** Of every tool that answers with where a run stands. */
+/** Output schema of all tools that return where a run stands. */
 export const standingSchema: JsonSchema = {
   type: 'object',
   properties: {

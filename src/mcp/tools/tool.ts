@@ -1,49 +1,49 @@
-/** What a tool is: data that is listed, checked and called alike for all of them. */
+/** What a tool is: data from which all tools are listed, validated and called in the same way. */
 import type { WorkContext } from '../../operations/declare/operation.ts';
 import type { Interview } from '../ask/interview.ts';
 import type { JsonSchema } from '../ask/json-schema.ts';
 
-/** What a client may think of a tool before it calls it. */
+/** Properties of a tool that a client may consider before calling it. */
 export interface ToolHints {
   readonly isReadOnly: boolean;
   readonly isDestructive: boolean;
-  /** Calling it twice is calling it once. */
+  /** Whether calling it twice has the same effect as once. */
   readonly isIdempotent: boolean;
-  /** It reaches beyond the store. */
+  /** Whether it acts on more than the store. */
   readonly isOpenWorld: boolean;
 }
 
 /** One call of a tool. */
 export interface ToolCall {
   readonly context: WorkContext;
-  /** Aborted when the client no longer waits. What was begun goes on. */
+  /** Aborted when the client stops waiting. Work that has begun goes on. */
   readonly signal: AbortSignal;
-  /** Tells the client how far a run is; undefined: it did not ask to be told. */
+  /** Reports progress to the client; undefined if the client did not ask for it. */
   readonly report: ((done: number, total: number, message: string) => void) | undefined;
-  /** Asks the person behind the client; undefined: the client cannot, or is not to. */
+  /** Asks the person behind the client; undefined if that is impossible or turned off. */
   readonly interview: Interview | undefined;
-  /** Writes a line for whoever runs the server. */
+  /** Writes a line for the operator of the server. */
   readonly tell: (line: string) => void;
-  /** Says to all clients that the list of resources is another. */
+  /** Notifies all clients that the list of resources has changed. */
   readonly announceResources: () => void;
 }
 
-/** What a tool gives: plain JSON, shown as it is and as text. */
+/** The result of a tool: plain JSON, sent as structured data and as text. */
 export interface ToolAnswer {
   readonly content: Readonly<Record<string, unknown>>;
   readonly isError?: boolean;
 }
 
-/** Said instead of an answer: the client is to put questions to its person and call again. */
+/** Returned in place of a result: the client must ask its user these questions and repeat the call. */
 export interface ToolQuestions {
   readonly inputRequired: object;
 }
 
-/** A tool of whatever input. */
+/** A tool with any type of input. */
 export interface AnyTool {
   readonly name: string;
   readonly title: string;
-  /** For the model that chooses among the tools. */
+  /** Description for the model that chooses a tool. */
   readonly description: string;
   readonly input: Readonly<Record<string, JsonSchema>>;
   readonly required: readonly string[];
@@ -54,14 +54,14 @@ export interface AnyTool {
 }
 
 export interface Tool<Input extends object = object> extends AnyTool {
-  /** One schema for each part of the input: the table and the type cannot drift apart. */
+  /** One schema for each property of the input type, so that the table and the type cannot differ. */
   readonly input: { readonly [Name in keyof Input]-?: JsonSchema };
   readonly required: readonly (keyof Input & string)[];
   run(call: ToolCall, input: Input): Promise<ToolAnswer | ToolQuestions>;
 }
 
 export const readsOnly: ToolHints = { isReadOnly: true, isDestructive: false, isIdempotent: true, isOpenWorld: false };
-/** Runs workflows: what they do is up to them. */
+/** Hints of tools that run workflows, whose effects are not known. */
 export const runsWorkflows: ToolHints = {
   isReadOnly: false,
   isDestructive: true,

@@ -1,4 +1,4 @@
-/** What is wrong with a workflow, or to be heeded in it, as tools tell it. */
+/** Converts errors and warnings about a workflow for tools. */
 import type { WorkflowDescription } from '../../operations/workflows/describe-workflow.ts';
 import type { JsonSchema } from '../ask/json-schema.ts';
 

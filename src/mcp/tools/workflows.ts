@@ -1,4 +1,4 @@
-/** `list_workflows`, `get_workflow_info`, `validate_workflow`, `reload_workflows`: what there is to run. */
+/** The tools `list_workflows`, `get_workflow_info`, `validate_workflow` and `reload_workflows`. */
 import { perform } from '../../operations/declare/perform.ts';
 import { checkWorkflow } from '../../operations/workflows/check-workflow.ts';
 import {

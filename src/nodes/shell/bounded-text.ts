@@ -2,7 +2,7 @@
 
 export interface BoundedText {
   push(text: string): void;
-  /** The whole text, or its head and tail with a line between them that says how much was left out. */
+  /** The whole text; or its beginning and end, with a line in between that says how much was left out. */
   end(): { readonly text: string; readonly omittedBytes: number };
 }
 

@@ -9,7 +9,7 @@ import type { KnownWorkflow, Workflows } from './workflows.ts';
 
 /** The type of an input field. It says how the command line reads the field's text; JSON interfaces take the value as it is. */
 export type FieldType =
-  /** A string. */
+  /** A text. */
   | 'text'
   | 'integer'
   /** True or false; on a command line present or absent. Default false. */

@@ -19,7 +19,7 @@ export function listOf(items: JsonSchema): JsonSchema {
 
 type Parts = Readonly<Record<string, JsonSchema>>;
 
-/** An object with these parts and no others. @param optional - those that may be absent */
+/** Schema of an object with exactly these properties. @param optional - properties that may be absent */
 export function objectOf(parts: Parts, optional: Parts = {}): JsonSchema {
   const properties = { ...parts, ...optional };
   return { type: 'object', properties, required: Object.keys(parts), additionalProperties: false };

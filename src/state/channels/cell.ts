@@ -1,20 +1,22 @@
-/** What the frame knows of one channel or output beside its value: its version, its list, and what it was for open views. */
+/**
+ * What a frame keeps about one channel or output in addition to its value: its version, a growing list, and earlier values for open views.
+ */
 import { deepFreeze } from '../values/freeze.ts';
 import { canonicalText } from '../values/canonical.ts';
 import { foldItems, listSeed } from './versions.ts';
 
-/** In place of a value: there is none. */
+/** Stands for the value of a channel that has none. */
 export const absent: unique symbol = Symbol('absent');
 
-/** What a cell was, for views up to `viewId` that are not served by an earlier entry. */
+/** An earlier state of a cell, kept for views up to `viewId` that no earlier entry serves. */
 export interface Past {
   readonly cell: Cell;
   readonly viewId: number;
   value: unknown;
-  /** The value is the first so many items of a list that has grown since; -1: the value is whole and frozen. */
+  /** If the value is a list that has grown since: its length then. -1: the value is complete and frozen. */
   length: number;
   version: string | undefined;
-  /** The version of a part of the list, to go on from. */
+  /** The version of the list's first items, from which hashing can continue. */
   readonly fold: Fold | undefined;
   next: Past | undefined;
 }
@@ -27,14 +29,14 @@ export interface Fold {
 export class Cell {
   readonly area: string;
   readonly key: string;
-  /** The channel's name: `scratch.messages`. */
+  /** The channel's name, such as `scratch.messages`. */
   readonly name: string;
-  /** Whether its list, if it is one, is ours to append to. */
+  /** Whether the value, if it is a list, is our own copy, so that items can be appended in place. */
   readonly isGrowing: boolean;
   version: string | undefined;
   firstPast: Past | undefined;
   lastPast: Past | undefined;
-  /** The outputs of a map node's steps, put together. */
+  /** The assembled list of step outputs of a map node. */
   assembled: readonly unknown[] | undefined;
   #path: string | undefined;
   #slice: readonly unknown[] | undefined;
@@ -50,12 +52,12 @@ export class Cell {
     this.isGrowing = isGrowing;
   }
 
-  /** Its path in a delta; `prefix` is that of its area, without the closing bracket. */
+  /** The cell's path in a delta; `prefix` is the path of its area, without the closing bracket. */
   pathJson(prefix: string): string {
     return (this.#path ??= `${prefix},${JSON.stringify(this.key)}]`);
   }
 
-  /** The value was replaced: what was known of it is void. */
+  /** Drops cached facts, because the value was replaced. */
   forget(): void {
     this.version = undefined;
     this.assembled = undefined;
@@ -70,19 +72,19 @@ export class Cell {
     return this.#fold;
   }
 
-  /** The cell's growing list as a frozen copy, kept until the list grows. */
+  /** A frozen copy of the growing list, cached until the list grows. */
   sliceOf(list: readonly unknown[]): readonly unknown[] {
     if (this.#slice?.length === list.length) return this.#slice;
     for (; this.#frozen < list.length; this.#frozen++) deepFreeze(list[this.#frozen]);
     return (this.#slice = Object.freeze(list.slice()));
   }
 
-  /** The frozen copy, if there is one of this length. */
+  /** The cached frozen copy, if it has this length. */
   readySlice(length: number): readonly unknown[] | undefined {
     return this.#slice?.length === length ? this.#slice : undefined;
   }
 
-  /** What a past entry stands for; a list is cut once. */
+  /** The value of an earlier state. A list is cut to its length once. */
   static valueOf(past: Past): unknown {
     if (past.length >= 0) {
       past.value = deepFreeze((past.value as readonly unknown[]).slice(0, past.length));
@@ -91,7 +93,7 @@ export class Cell {
     return past.value;
   }
 
-  /** The hash of the list: only what was appended since the last call is hashed. */
+  /** The version of the list. Only items appended since the last call are hashed. */
   foldList(list: readonly unknown[]): string {
     const { count, hash } = this.#fold ?? { count: 0, hash: listSeed };
     if (count === list.length) return hash;
@@ -99,7 +101,7 @@ export class Cell {
     return this.#fold.hash;
   }
 
-  /** The canonical texts of the list's items, kept up with what is appended. */
+  /** Canonical texts of the list's items, extended as items are appended. */
   textsOf(list: readonly unknown[]): ReadonlySet<string> {
     this.#texts ??= new Set();
     for (; this.#textCount < list.length; this.#textCount++) this.#texts.add(canonicalText(list[this.#textCount]));

@@ -1,22 +1,22 @@
-/** The reducers of a graph, by place in the state. */
+/** The reducers of a graph, arranged by their place in the state. */
 import { CairnError } from '../../errors.ts';
 import type { Reducer } from '../../graph/graph.ts';
 import { partitions, type Partition } from '../../graph/contracts/node-contract.ts';
 import { customReducer, namedReducers, type Reduce } from './reducers.ts';
 
-/** A place in the state that has a reducer, or has some below it. */
+/** A place in the state that has a reducer, or that has reducers below it. */
 export interface ChannelNode {
   readonly reduce: Reduce | undefined;
-  /** Whether the channel, if it is a list, only ever grows at its end. */
+  /** Whether the value, if it is a list, is only ever appended to. */
   readonly isGrowing: boolean;
-  /** Whether the reducer is the user's code. */
+  /** Whether the reducer is code of the user. */
   readonly isCustom: boolean;
-  /** Whether ops may address places inside the value, so that it must stand in the tree itself and not in a blob. */
+  /** Whether ops may lead inside the value. Then it must be in the tree itself and not in a blob. */
   readonly writesInside: boolean;
   readonly children: ReadonlyMap<string, ChannelNode>;
 }
 
-/** The top-level channels of each partition that have reducers at or below them. */
+/** For each partition, its top-level channels with reducers at or below them. */
 export type ChannelTable = Readonly<Record<Partition, ReadonlyMap<string, ChannelNode>>>;
 
 interface OpenNode extends ChannelNode {

@@ -1,4 +1,4 @@
-/** The channels, outputs and failures of a live frame: what they are, what they were for open views, and their versions. */
+/** The channels, outputs and failures of a live frame: their current values, their values in open views, and their versions. */
 import { CairnError } from '../../errors.ts';
 import { partitions, type Partition } from '../../graph/contracts/node-contract.ts';
 import { absent, Cell, type Past } from './cell.ts';
@@ -11,15 +11,15 @@ import { readPath } from '../values/path.ts';
 import type { FrameTree, NodeRecord, StepOrder, StepRecord } from '../tree.ts';
 import { absentVersion, foldItems, listSeed, versionOfValue } from './versions.ts';
 
-/** What is told of nodes, by node id. */
+/** Areas whose keys are node ids. */
 type NodeArea = 'outputs' | 'failures';
 
-/** Where channels are: a partition, or the nodes' outputs or failures. */
+/** An area of the state: a partition, or the outputs or failures of nodes. */
 export type Area = Partition | NodeArea;
 
 const isNodeArea = (area: string): area is NodeArea => area === 'outputs' || area === 'failures';
 
-/** A point that is later than every view. */
+/** The id of a view that sees the current state. */
 export const now: number = Number.POSITIVE_INFINITY;
 
 export class Channels {
@@ -28,9 +28,9 @@ export class Channels {
   readonly #table: ChannelTable;
   readonly #outputNames: ReadonlyMap<string, string>;
   readonly #cells: Readonly<Record<Area, Map<string, Cell>>>;
-  /** Whether some node has failed, or somebody has asked. */
+  /** Whether some node has failed, or a view has read failures. */
   #hasFailures: boolean;
-  /** Counts changes; versions of whole areas are kept until it moves. */
+  /** Counts changes. Cached versions of whole areas are valid while it stays the same. */
   #changes = 0;
   readonly #wholes = new Map<string, { readonly changes: number; readonly version: string }>();
   readonly #inputVersions = new Map<string, string>();
@@ -64,7 +64,7 @@ export class Channels {
     return cell;
   }
 
-  /** Call before a cell changes. `willGrow`: its list is about to be appended to, in place. */
+  /** Must be called before a cell changes. `willGrow`: its list will be appended to in place. */
   touch(cell: Cell, willGrow = false): void {
     this.#changes += 1;
     if (this.log.needs(cell)) {
@@ -82,11 +82,11 @@ export class Channels {
     else this.log.note(cell, slice, -1);
   }
 
-  /** Call before the record of a node changes. What will be seen of it: its output, its failure. */
+  /** Must be called before a node's record changes. Says whether its output and its failure will be visible. */
   touchNode(nodeId: string, showsOutput: boolean, showsFailure: boolean): void {
     this.#changes += 1;
     this.#touchShown('outputs', nodeId, showsOutput);
-    // Few nodes fail, and few ask for failures.
+    // Failures are tracked only when there are any, because few nodes fail and few views read failures.
     this.#hasFailures ||= showsFailure;
     if (this.#hasFailures) this.#touchShown('failures', nodeId, showsFailure);
   }
@@ -97,7 +97,7 @@ export class Channels {
       this.touch(this.cell(area, nodeId));
   }
 
-  /** The value in the tree, or {@link absent}; growing lists are the live ones. */
+  /** The value in the tree, or {@link absent}. Growing lists are returned themselves, not copies. */
   raw(area: Area, key: string): unknown {
     if (area === 'outputs') return this.#rawOutput(key);
     if (area === 'failures') return this.#rawFailure(key);
@@ -117,7 +117,7 @@ export class Channels {
     return record?.status === 'failed' ? record.error : absent;
   }
 
-  /** A channel's value as a view sees it, frozen, or {@link absent}. Artifacts include outputs under their `outputAs` names. */
+  /** A channel's value as a view sees it, frozen, or {@link absent}. Artifacts include outputs shown under their `outputAs` names. */
   read(area: Area, key: string, viewId: number): unknown {
     const value = this.#readCell(area, key, viewId);
     if (value !== absent || area !== 'artifacts') return value;
@@ -140,13 +140,13 @@ export class Channels {
     return cell?.firstPast === undefined ? undefined : this.log.find(cell, viewId);
   }
 
-  /** What may be given away of a value: growing lists as copies, the rest frozen where it stands. */
+  /** A value that may be handed out: growing lists are copied, all others are frozen in place. */
   #handOut(cell: Cell, value: unknown): unknown {
     if (cell.isGrowing && Array.isArray(value) && !Object.isFrozen(value)) return cell.sliceOf(value);
     return deepFreeze(value);
   }
 
-  /** The keys a view sees. Keys are added to a frame and never go away, though outputs may. */
+  /** The keys that a view sees. Keys of a frame are never removed, although outputs may disappear. */
   keys(area: Area, viewId: number): string[] {
     const held = Object.keys(isNodeArea(area) ? this.tree.nodes : (this.tree.channels[area] ?? {}));
     if (area === 'artifacts') for (const name of this.#outputNames.keys()) if (!held.includes(name)) held.push(name);
@@ -154,7 +154,7 @@ export class Channels {
     return held.filter((key) => this.read(area, key, viewId) !== absent);
   }
 
-  /** The version of a named channel, as a view sees it. @throws STATE_UNKNOWN_CHANNEL */
+  /** The version of a channel as a view sees it. @throws STATE_UNKNOWN_CHANNEL */
   versionOf(name: string, viewId: number): string {
     const dot = name.indexOf('.');
     const area = dot < 0 ? name : name.slice(0, dot);
@@ -193,7 +193,7 @@ export class Channels {
     if (nodeId !== undefined) return this.#cellVersion('outputs', nodeId, viewId) ?? absentVersion;
     const dot = key.indexOf('.');
     if (dot < 0) return absentVersion;
-    // No channel has the whole name: it is a place inside one.
+    // No channel has this whole name, so it is a place inside a channel.
     const top = this.read(area, key.slice(0, dot), viewId);
     return top === absent ? absentVersion : versionBelow(top, key.slice(dot + 1));
   }
@@ -208,13 +208,13 @@ export class Channels {
   }
 }
 
-/** The output of the last completed visit: a record keeps none of a failed one's. */
+/** Whether the record holds an output. A failed visit keeps none. */
 function showsOutput(record: NodeRecord): boolean {
   if (record.outputOfSteps !== undefined) return record.status === 'completed' || record.status === 'skipped';
   return record.status !== 'failed' && 'output' in record;
 }
 
-/** The output of a node whose output is that of its steps, frozen. */
+/** The outputs of a node's steps as one frozen list, for a node whose output is that list. */
 export function outputsOfSteps({ steps = {} }: NodeRecord, order: StepOrder): readonly unknown[] {
   const called =
     order === true ? Object.values(steps) : order.map((key) => getOwn(steps, key) as StepRecord | undefined);

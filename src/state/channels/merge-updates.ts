@@ -1,4 +1,4 @@
-/** Merging the updates of one outcome into a frame's channels: here all is worked out, and nothing is changed. */
+/** Computes how an outcome's updates change a frame's channels, without changing anything yet. */
 import { CairnError } from '../../errors.ts';
 import { partitions, type Partition } from '../../graph/contracts/node-contract.ts';
 import type { Admitted } from '../values/admit.ts';
@@ -11,20 +11,20 @@ import { getOwn, isPlainObject, setOwn, type PlainObject } from '../values/plain
 import { runReducer, setOp, settleReduction, type Admission, type ChannelOp, type Given } from './run-reducer.ts';
 import { textsOf, type Reduction, type Slot } from './reducers.ts';
 
-/** Updates as they were taken in, by partition and top-level key. */
+/** Validated updates, by partition and top-level key. */
 export type AdmittedUpdates = Readonly<Record<string, Readonly<Record<string, Admitted>>>>;
 
-/** What becomes of one channel. */
+/** The change of one channel. */
 export interface ChannelWrite {
   readonly cell: Cell;
   readonly partition: Partition;
   readonly ops: readonly ChannelOp[];
-  /** The channel's new value, unless `items` are appended to its list. */
+  /** The new value; absent if `items` are appended to the channel's list. */
   readonly value?: unknown;
   readonly items?: readonly unknown[];
 }
 
-/** What the reducers made of an outcome's updates. */
+/** The result of applying the reducers to an outcome's updates. */
 export interface Merge {
   readonly writes: readonly ChannelWrite[];
   readonly plainWrites: readonly string[];
@@ -32,7 +32,7 @@ export interface Merge {
   readonly isTransformed: boolean;
 }
 
-/** Works out what updates do to the channels. @throws REDUCER_FAILED, STATE_UNKNOWN_CHANNEL */
+/** Computes what updates do to the channels. @throws REDUCER_FAILED, STATE_UNKNOWN_CHANNEL */
 export function mergeUpdates(
   channels: Channels,
   table: ChannelTable,
@@ -48,7 +48,7 @@ export function mergeUpdates(
   return merging;
 }
 
-/** The paths that updates would write without a reducer. @throws STATE_UNKNOWN_CHANNEL */
+/** The paths that updates write without a reducer. @throws STATE_UNKNOWN_CHANNEL */
 export function plainWritesOf(table: ChannelTable, updates: AdmittedUpdates): readonly string[] {
   const names: string[] = [];
   for (const partition of partitionsOf(updates)) {
@@ -67,7 +67,7 @@ function partitionsOf(updates: AdmittedUpdates): readonly Partition[] {
   return names as Partition[];
 }
 
-/** Whether an update is walked key by key: reducers lie below, and it has keys. */
+/** Whether an update is applied key by key: it is an object, and there are reducers below this place. */
 function descends(node: ChannelNode | undefined, update: unknown): update is PlainObject {
   return node !== undefined && node.reduce === undefined && isPlainObject(update);
 }
@@ -98,7 +98,7 @@ class Merging implements Merge {
     if (node?.reduce !== undefined) {
       this.#addReduced(node, cell, partition, given);
     } else if (descends(node, value)) {
-      // The ops lie inside the channel: the update as given cannot be told from them.
+      // The ops lead inside the channel, so the original update cannot be derived from them.
       this.isTransformed = true;
       const ops: ChannelOp[] = [];
       const current = this.#channels.raw(partition, key);
@@ -112,7 +112,7 @@ class Merging implements Merge {
 
   #addReduced(node: ChannelNode, cell: Cell, partition: Partition, given: Admitted): void {
     const current = this.#channels.raw(partition, cell.key);
-    // A growing list is only ever seen by our own reducers; what users' reducers see is frozen.
+    // Only our own reducers see a growing list itself. What users' reducers see is frozen.
     const value = cell.isGrowing ? current : deepFreeze(current);
     const slot = this.#slot(cell.name, value, () => cell.textsOf(value as readonly unknown[]));
     const reduction = this.#reduce(node, cell.name, slot, given.value);
@@ -143,7 +143,7 @@ class Merging implements Merge {
     return reduction;
   }
 
-  /** Walks an update key by key; returns a new value and leaves the old one as it is. */
+  /** Applies an update key by key. Returns a new value and leaves the old one unchanged. */
   #descend(
     node: ChannelNode,
     name: string,
@@ -154,7 +154,7 @@ class Merging implements Merge {
   ): unknown {
     const held = isPlainObject(current) ? current : undefined;
     const next: PlainObject = { ...held };
-    // An object that was not there is written whole.
+    // An object that did not exist is written as a whole.
     const inner: ChannelOp[] = held === undefined ? [] : ops;
     for (const key of Object.keys(update)) {
       const value = held !== undefined && Object.hasOwn(held, key) ? held[key] : absent;
@@ -186,7 +186,7 @@ class Merging implements Merge {
   }
 }
 
-/** Whether the op a reduction leads to tells the update as it was given. */
+/** Whether the resulting op contains the update as it was given. */
 function isAsGiven(reduction: Reduction, update: unknown): boolean {
   if (reduction.kind === 'text') return true;
   if (reduction.kind === 'set') return reduction.value === update || isOnly(reduction.value, update);

@@ -1,11 +1,11 @@
-/** What cells were before they changed, kept only as long as an open view needs it. */
+/** Earlier states of cells, kept only while an open view needs them. */
 import type { Cell, Past } from './cell.ts';
 
 export class PastLog {
   #lastId = 0;
-  /** Open views, oldest first. */
+  /** Ids of open views, oldest first. */
   readonly #open = new Set<number>();
-  /** Oldest first; a cell's entries are in the same order. */
+  /** Oldest first. The entries of one cell are in the same order. */
   #entries: Past[] = [];
   #head = 0;
 
@@ -13,7 +13,7 @@ export class PastLog {
     return this.#open.size > 0;
   }
 
-  /** Whether every value is what it was when any open view opened. */
+  /** Whether no value has changed since the oldest open view was opened. */
   get isEmpty(): boolean {
     return this.#head === this.#entries.length;
   }
@@ -37,12 +37,12 @@ export class PastLog {
     this.#head = 0;
   }
 
-  /** Whether a change of the cell must be noted: a view is open that no entry of the cell serves yet. */
+  /** Whether a cell's state must be kept before it changes: a view is open that no entry of the cell serves. */
   needs(cell: Cell): boolean {
     return this.isWatched && (cell.lastPast?.viewId ?? 0) < this.#lastId;
   }
 
-  /** Notes what a cell is, before it changes. `length`: the value is a list that will grow. */
+  /** Keeps a cell's state before it changes. `length`: the value is a list that will grow, with this length. */
   note(cell: Cell, value: unknown, length: number): void {
     const { fold, version } = cell;
     const entry: Past = { cell, viewId: this.#lastId, value, length, version, fold, next: undefined };
@@ -52,7 +52,7 @@ export class PastLog {
     this.#entries.push(entry);
   }
 
-  /** What the cell was for a view; undefined: what it is now. */
+  /** The cell's state for a view; undefined if that is its current state. */
   find(cell: Cell, viewId: number): Past | undefined {
     let entry = cell.firstPast;
     while (entry !== undefined && entry.viewId < viewId) entry = entry.next;

@@ -1,7 +1,7 @@
-/** A frozen object whose properties are asked for, one by one, from a source. */
+/** A frozen object whose properties are read one by one from a source, so that reads can be recorded. */
 import { absent } from './cell.ts';
 
-/** Where console.log asks for what to show. */
+/** Key of the method that console.log calls. */
 const inspectKey = Symbol.for('nodejs.util.inspect.custom');
 
 export interface Source {
@@ -10,12 +10,15 @@ export interface Source {
   keys(): readonly string[];
 }
 
-/** Behaves like a plain object of the source's properties: spread, `in`, Object.keys and JSON.stringify included. Writing throws TypeError. */
+/**
+ * Makes an object that behaves like a plain one with the source's properties: spread, `in`, Object.keys and JSON.stringify work. Writing
+ * throws TypeError.
+ */
 export function recordingObject(source: Source): Readonly<Record<string, unknown>> {
   return new Proxy(new Target(source), handler) as unknown as Readonly<Record<string, unknown>>;
 }
 
-/** Holds the source where only the handler finds it, so that one handler serves all. */
+/** Holds the source in a private field, so that one handler can serve all objects. */
 class Target {
   readonly #source: Source;
   constructor(source: Source) {
@@ -24,7 +27,7 @@ class Target {
   static sourceOf(target: Target): Source {
     return target.#source;
   }
-  /** Looked for here, and called with the proxy as `this`. */
+  /** console.log looks for this method here, and calls it with the proxy as `this`. */
   [inspectKey](): unknown {
     return Object.fromEntries(Object.entries(this));
   }

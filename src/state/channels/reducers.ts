@@ -1,27 +1,30 @@
-/** The reducers: what becomes of a channel and an update. Pure; faults are thrown as plain errors and named by the caller. */
+/**
+ * The built-in reducers, which combine a channel's value with an update. They are pure and throw plain errors; the caller adds the
+ * channel's name.
+ */
 import type { CustomReducer, ReducerName } from '../../graph/graph.ts';
 import { canonicalText } from '../values/canonical.ts';
 import { isPlainObject, setOwn, type PlainObject } from '../values/plain.ts';
 
-/** A channel as a reducer sees it; never changed by one. */
+/** A channel as a reducer sees it. Reducers never change it. */
 export interface Slot {
   readonly exists: boolean;
   readonly value: unknown;
-  /** What the reducer keeps beside the channel. */
+  /** Data that the reducer keeps beside the channel's value. */
   readonly aux: unknown;
-  /** The canonical texts of the list's items; owned by whoever made the slot. */
+  /** Canonical texts of the list's items. The set belongs to whoever made the slot. */
   readonly itemTexts: () => ReadonlySet<string>;
 }
 
-/** What a reducer makes of an update. */
+/** The result of a reducer. */
 export type Reduction =
   | { readonly kind: 'keep' }
   | { readonly kind: 'set'; readonly value: unknown; readonly aux?: unknown }
   | { readonly kind: 'append'; readonly items: readonly unknown[] }
   | { readonly kind: 'text'; readonly text: string }
-  /** The value with some parts of it set; `path` is below the channel. */
+  /** The value with some parts replaced; `path` is relative to the channel. */
   | { readonly kind: 'parts'; readonly value: unknown; readonly parts: readonly Part[] }
-  /** A value that came from the user's code and must be taken in first. */
+  /** A value from the user's code, which has to be validated first. */
   | { readonly kind: 'made'; readonly value: unknown };
 
 export interface Part {
@@ -46,7 +49,7 @@ export const namedReducers: Readonly<Record<ReducerName, Reduce>> = {
   longest: reduceLongest,
 };
 
-/** A user's reducer; what it returns is not trusted yet. */
+/** Wraps a user's reducer. Its result is not trusted yet. */
 export function customReducer(reduce: CustomReducer): Reduce {
   return (slot, update) => ({ kind: 'made', value: reduce(slot.value, update) });
 }
@@ -83,7 +86,7 @@ export function textsOf(items: readonly unknown[]): ReadonlySet<string> {
   return new Set(items.map(canonicalText));
 }
 
-/** The items whose canonical text is not known yet, each once. */
+/** The items whose canonical text is not known yet, without duplicates. */
 function distinct(items: readonly unknown[], known: ReadonlySet<string>): readonly unknown[] {
   const seen = new Set<string>();
   return items.filter((item) => {
@@ -103,7 +106,7 @@ function reduceMerge(slot: Slot, update: unknown): Reduction {
   return parts.length === 0 ? keep : { kind: 'parts', value, parts };
 }
 
-/** Plain objects merge key by key, in depth; anything else is replaced. */
+/** Merges plain objects key by key, recursively; any other value is replaced. */
 function mergeObjects(current: PlainObject, update: PlainObject, path: readonly string[], parts: Part[]): PlainObject {
   const merged: PlainObject = { ...current };
   for (const key of Object.keys(update)) {
@@ -144,7 +147,7 @@ function reduceOrder(slot: Slot, update: unknown, wins: (current: Ordered, given
   return wins(value, update) ? set(update) : keep;
 }
 
-/** A running mean. How many updates it is the mean of is kept beside the channel; a value from elsewhere counts as one. */
+/** A running mean. The number of updates is kept beside the channel. A value that came from elsewhere counts as one update. */
 function reduceMean(slot: Slot, update: unknown): Reduction {
   if (typeof update !== 'number') throw new TypeError(`no mean of ${describe(update)}`);
   if (!slot.exists) return { kind: 'set', value: update, aux: 1 };

@@ -1,4 +1,4 @@
-/** Running one reducer, and turning what it says into a value and ops. */
+/** Runs one reducer, and converts its result to a value and ops. */
 import { CairnError } from '../../errors.ts';
 import { copyValue, type CodecLimits, type Intake } from '../values/admit.ts';
 import type { ChannelNode } from './channel-table.ts';
@@ -8,24 +8,24 @@ import type { Reduction, Slot } from './reducers.ts';
 /** One op on a channel. */
 export interface ChannelOp {
   readonly kind: 'set' | 'append' | 'text';
-  /** From the partition: the channel's key first. */
+  /** Path from the partition; the first key is the channel's. */
   readonly path: readonly string[];
   readonly json: string;
 }
 
-/** An update, with its encoding if that is at hand. */
+/** An update, with its JSON text if that is known already. */
 export interface Given {
   readonly value: unknown;
   readonly json?: string;
 }
 
-/** How values that reducers make are taken in. */
+/** How values made by users' reducers are validated. */
 export interface Admission {
   readonly limits: CodecLimits;
   readonly intake?: Intake | undefined;
 }
 
-/** @throws REDUCER_FAILED whatever the reducer threw, or what it returned cannot be stored */
+/** Runs a reducer. @throws REDUCER_FAILED the reducer threw, or its result cannot be stored */
 export function runReducer(
   node: ChannelNode,
   name: string,
@@ -42,7 +42,7 @@ export function runReducer(
   }
 }
 
-/** Takes in what a user's reducer returned. A list that begins with all we hold is an append (C4). */
+/** Validates what a user's reducer returned. A list that begins with all the present items counts as an append (C4). */
 function takeIn(made: unknown, slot: Slot, name: string, { limits, intake }: Admission): Reduction {
   if (slot.exists && made === slot.value) return { kind: 'keep' };
   const path = name.split('.');
@@ -53,12 +53,12 @@ function takeIn(made: unknown, slot: Slot, name: string, { limits, intake }: Adm
   return { kind: 'set', value: copyValue(made, path, limits, intake) };
 }
 
-/** Identity with what we hold proves that it is unchanged, since that is frozen. */
+/** Whether a list begins with these items. Comparing by identity is enough, because the present items are frozen. */
 function beginsWith(list: readonly unknown[], start: readonly unknown[]): boolean {
   return list.length >= start.length && start.every((item, index) => Object.is(list[index], item));
 }
 
-/** The value a reduction leads to, and the ops that say so. */
+/** The value that a reduction results in, and the ops that express it. */
 export function settleReduction(
   node: ChannelNode,
   reduction: Reduction,
@@ -77,7 +77,7 @@ export function settleReduction(
     }
     case 'text': {
       const value = (current as string) + reduction.text;
-      // Under `$` a text stands in a tag, which cannot be appended to.
+      // A text under the key `$` is stored as a type tag, which cannot be appended to.
       if (path.at(-1) === '$') return { value, ops: [setOp(path, encodeValue(value))] };
       return { value, ops: [{ kind: 'text', path, json: JSON.stringify(reduction.text) }] };
     }
@@ -93,7 +93,7 @@ export function settleReduction(
   }
 }
 
-/** Whether an encoding only names a blob: later ops would not find what is inside. */
+/** Whether the JSON text is a reference to a blob. Later ops could not reach what is inside. */
 function isBlobJson(json: string | undefined): boolean {
   return json?.startsWith('{"$":"blob"') === true;
 }
@@ -102,7 +102,7 @@ export function setOp(path: readonly string[], json: string): ChannelOp {
   return { kind: 'set', path, json };
 }
 
-/** The items as a JSON array: the update's own encoding where that is it, and not a reference to a blob. */
+/** The items as a JSON array. Reuses the update's own text, unless that is a reference to a blob. */
 function itemsJson(items: readonly unknown[], { value, json }: Given): string {
   if (json !== undefined && items === value && json.startsWith('[')) return json;
   if (json !== undefined && items.length === 1 && items[0] === value) return `[${json}]`;

@@ -1,4 +1,4 @@
-/** What a node sees of the state: frozen in time, and every read of it recorded (E9). */
+/** What a node sees of the state: a frozen moment, with every read recorded (E9). */
 import { CairnError } from '../../errors.ts';
 import type { Amounts } from '../../graph/amounts.ts';
 import type { StateView } from '../../graph/contracts/node-contract.ts';
@@ -9,15 +9,15 @@ import { recordingObject, type Source } from './recording-object.ts';
 
 /** An activation's view of its frame, open until it settles. */
 export interface OpenView {
-  /** Frozen. Values in it are frozen too, and may be kept; reading it after `close` is refused. */
+  /** The state. Values in it are frozen and may be kept; reading from it after `close` is refused. */
   readonly state: StateView;
-  /** What the frame's run had spent. */
+  /** What the frame's run had spent, by unit. */
   readonly spent: Amounts;
-  /** Names of the channels read so far, sorted; a partition's own name stands for all of it. */
+  /** Names of the channels read so far, sorted. The name of a partition stands for all of it. */
   reads(): readonly string[];
-  /** Channels and their versions as this view sees them: those named, else those read so far. */
+  /** Channels with their versions in this view: those named, or else those read so far. */
   versions(names?: readonly string[]): readonly (readonly [channel: string, version: string])[];
-  /** Ends the view; what was kept for it is dropped. */
+  /** Closes the view, so that states kept for it can be dropped. */
   close(): void;
 }
 
@@ -75,7 +75,7 @@ export class View implements OpenView {
   };
 }
 
-/** The state itself: its parts are made when they are first read, since most nodes read one or two. */
+/** The state itself. Its parts are created on first read, because most nodes read only one or two. */
 class StateSource implements Source {
   readonly #parts = new Map<string, unknown>();
   readonly #make: (name: string) => unknown;

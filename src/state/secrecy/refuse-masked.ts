@@ -1,4 +1,4 @@
-/** Values that hold what our masks put in place of something: somebody copied what was shown, and nobody meant it. */
+/** Refuses values that contain our own masks. They mean that somebody copied a masked value, by mistake. */
 import { CairnError } from '../../errors.ts';
 import { maskedText } from '../values/admit.ts';
 import { isPlainObject } from '../values/plain.ts';
@@ -8,7 +8,7 @@ interface Found {
   readonly path: readonly string[];
 }
 
-/** The marker alone, or in the JSON within a text; `[secret:NAME]` anywhere. */
+/** The mask in a text: `[redacted]` alone or inside JSON, or `[secret:NAME]` anywhere. */
 function markerIn(text: string): string | undefined {
   if (text.trim() === maskedText || text.includes(`"${maskedText}"`)) return maskedText;
   return /\[secret:[^\]\s]{1,128}\]/.exec(text)?.[0];
@@ -33,7 +33,9 @@ function partsOf(value: unknown): Iterable<readonly [unknown, unknown]> {
   return isPlainObject(value) ? Object.entries(value) : [];
 }
 
-/** @param value - an admitted one @param where - what it is, for the message: `the answer` @throws VALUE_MASKED {where, path, marker} */
+/**
+ * @param value - a validated value. @param where - what it is, for the message: `the answer`. @throws VALUE_MASKED {where, path, marker}
+ */
 export function refuseMasked(value: unknown, where: string): void {
   const found = findMarker(value);
   if (found !== undefined) throw new CairnError('VALUE_MASKED', { where, ...found });

@@ -5,7 +5,7 @@
  * Base64 and hex come in lines, too: `base64` breaks them after 76 characters, and PEM after 64.
  */
 
-/** Shorter values stand in too much innocent text to be looked for in encoded form. */
+/** Shorter values are not searched for in encoded form, because their encodings occur in ordinary text. */
 const encodedLength = 6;
 
 /** Encoded text is looked for in lines of so many characters and more. */
@@ -19,7 +19,7 @@ interface Forms {
   readonly inLines: readonly string[];
 }
 
-/** Forms of a value by what they look like; base64 at each of the three offsets that the bytes before it may leave. */
+/** The forms in which a value may appear, with base64 for each of the three possible offsets. */
 function listForms(value: string): Forms {
   if (value.length < encodedLength) return { asItIs: value === '' ? [] : [value], inLines: [] };
   const bytes = Buffer.from(value);
@@ -38,7 +38,7 @@ function listForms(value: string): Forms {
   };
 }
 
-/** The characters of a base64 text that are made of these bytes alone, where so many bytes come before them in a group of three. */
+/** The characters of a base64 text that depend only on these bytes, if `offset` bytes precede them in a group of three. */
 function base64Core(bytes: Uint8Array, offset: number): string {
   const padded = Buffer.concat([Buffer.alloc(offset), bytes]).toString('base64');
   return padded.slice(Math.ceil((offset * 8) / 6), Math.floor(((offset + bytes.length) * 8) / 6));
@@ -85,18 +85,18 @@ function lengthAt(form: Form, text: string, at: number): number {
   return 0;
 }
 
-/** A set of secrets to be looked for. */
+/** Searches texts for a set of secrets. */
 export class SecretSearch {
-  /** Length of the longest form; 0: there is nothing to look for. */
+  /** Length of the longest form; 0 if there is nothing to search for. */
   readonly longest: number;
-  /** So many characters at the beginning of a form are hashed. */
+  /** How many characters at the beginning of each form are hashed. */
   readonly #width: number;
-  /** Forms by the hash of their beginning, longer ones first, so that a secret within another is masked with it. */
+  /** Forms by the hash of their beginning, longest first, so that a secret inside of a longer one is masked together with it. */
   readonly #forms = new Map<number, Form[]>();
-  /** Which hashes there are: most places of a text are passed over by this alone. */
+  /** Marks which hashes occur. Most positions of a text are skipped by this check alone. */
   readonly #known = new Uint8Array(65_536);
 
-  /** @param secrets - names and values */
+  /** @param secrets - names and values of the secrets */
   constructor(secrets: Iterable<readonly [name: string, value: string]>) {
     const found = new Map<string, Form>();
     for (const [name, value] of secrets) {
@@ -118,8 +118,8 @@ export class SecretSearch {
   }
 
   /**
-   * Replaces what begins before `limit` by `[secret:NAME]`.
-   * @returns the text up to `end`, which is behind the last replaced form or at `limit`
+   * Replaces each secret that begins before `limit` by `[secret:NAME]`.
+   * @returns the masked text up to `end`, which is `limit` or the end of the last secret, whichever is later
    */
   replace(text: string, limit: number = text.length): { readonly shown: string; readonly end: number } {
     let shown = '';

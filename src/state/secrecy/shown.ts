@@ -1,6 +1,6 @@
 /**
- * Values as they are shown: what stands under the name of a secret is replaced by `[redacted]`, whatever it is. Nothing that a run
- * computes with, and nothing that is stored, goes through here.
+ * Masks values for showing: a value under the name of a secret is replaced by `[redacted]`, whatever it is. This is never applied to what a
+ * run computes with or what is stored.
  */
 import { CairnError } from '../../errors.ts';
 import { maskedText } from '../values/admit.ts';
@@ -8,7 +8,7 @@ import { setOwn, type PlainObject } from '../values/plain.ts';
 import { createStoredError } from '../values/stored-error.ts';
 import { isSecretKey } from './secret-keys.ts';
 
-/** A value for showing. What holds nothing to be masked is given back itself. */
+/** A value masked for showing. If there is nothing to mask, the value itself is returned. */
 export function shown(value: unknown): unknown {
   if (typeof value === 'string') return shownText(value);
   if (typeof value !== 'object' || value === null) return value;
@@ -21,11 +21,11 @@ export function shown(value: unknown): unknown {
   }
   if (value instanceof Error) return shownError(value);
   if (value instanceof Date || value instanceof URL || value instanceof Uint8Array) return value;
-  // An instance of a registered class is shown by its own properties.
+  // An instance of a registered class is shown with its own properties.
   return shownEntries(value as PlainObject);
 }
 
-/** What stands under a key; nothing is nothing, under any key. */
+/** A value under a key, masked for showing. Absent values are never masked. */
 export function shownUnder(key: string, value: unknown): unknown {
   return isSecretKey(key) && value !== undefined && value !== null ? maskedText : shown(value);
 }
@@ -40,8 +40,8 @@ function shownEntries(source: PlainObject): PlainObject {
 }
 
 /**
- * The parts of an object, each mapped; the object itself if none became another. In an entry that names its place, by a path or a
- * name, what it tells of the place is masked: `{ path: ['scratch', 'token'], before, after }`, `{ name: 'password', default }`.
+ * An object with its parts mapped; the object itself if none changed. If an entry names a place by a path or a name, its values are masked
+ * according to that: `{ path: ['scratch', 'token'], before, after }`, `{ name: 'password', default }`.
  */
 export function mapParts(source: PlainObject, map: (key: string, value: unknown) => unknown): PlainObject {
   const isEntry = namesSecret(source);
@@ -77,10 +77,10 @@ function shownMap(source: ReadonlyMap<unknown, unknown>): ReadonlyMap<unknown, u
   return isSame ? source : masked;
 }
 
-/** `"token": "abc"` within a text: a reply that is kept as it came, an error that quotes a value. */
+/** Matches pairs such as `"token": "abc"` inside a text, which may be a reply kept as it came or an error that quotes a value. */
 const pairInText = /("([^"\\]{1,64})"\s{0,8}:\s{0,8})("(?:[^"\\]|\\.)*"?|-?\d[\d.eE+-]*)/gs;
 
-/** A text for showing: values under secret names in the JSON that it holds are masked; all else is as it was. */
+/** A text masked for showing: values under names of secrets in JSON inside it. The rest is unchanged. */
 function shownText(text: string): string {
   if (!text.includes('":') && !text.includes('" :')) return text;
   return text.replace(pairInText, (whole, start: string, key: string) =>
@@ -88,7 +88,7 @@ function shownText(text: string): string {
   );
 }
 
-/** The same error, with nothing secret in what it says; errors of the table say it again from what is left of their data. */
+/** An error masked for showing. For errors of the table, the message is made again from the masked data. */
 export function shownError(error: Error): Error {
   const { code, data, cause } = error as Error & { readonly code?: unknown; readonly data?: unknown };
   const parts = { message: shownText(error.message), data: shown(data), cause: shown(cause) };
@@ -103,7 +103,7 @@ export function shownError(error: Error): Error {
         ...(data !== undefined && { data: parts.data }),
         ...(cause !== undefined && { cause: parts.cause }),
       });
-  // Where it came from is of use to whoever looks for a defect; what it said is not.
+  // The stack's places are kept, because they help to find a defect; its message is not.
   const places = error.stack?.slice(error.stack.indexOf('\n    at '));
   if (places?.startsWith('\n    at ') === true)
     Object.defineProperty(masked, 'stack', { value: `${masked.name}: ${masked.message}${places}`, configurable: true });

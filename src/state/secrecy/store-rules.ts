@@ -1,8 +1,11 @@
-/** Which values a configuration keeps out of the store: `redact: { store: ['pin', 'input.card.number', 'outputs.login'] }`. */
+/** Compiles rules about values that must not be stored: `redact: { store: ['pin', 'input.card.number', 'outputs.login'] }`. */
 import type { Intake, Redact } from '../values/admit.ts';
 import { plainKey } from './secret-keys.ts';
 
-/** A path as YAML names it, as it is stored: `inputs.pin` is `input.pin`, `blocks.login.outputs.code` is `outputs.login.code`. */
+/**
+ * Converts a path in the notation of YAML files to the stored one: `inputs.pin` to `input.pin`, `blocks.login.outputs.code` to
+ * `outputs.login.code`.
+ */
 function storedPath(written: readonly string[]): readonly string[] {
   const [first, second, third, ...rest] = written;
   if (first === 'inputs') return ['input', ...written.slice(1)];
@@ -14,9 +17,9 @@ function fits(rule: readonly string[], path: readonly string[]): boolean {
 }
 
 /**
- * Compiles rules. One without a dot names keys at any depth, letter case, `-` and `_` aside; one with dots names a place from its
- * partition on: `input`, `outputs.NODE`, `scratch` …; `*` stands for any one key.
- * @returns undefined: there are no rules, and nothing need be asked
+ * Compiles rules. A rule without a dot names a key at any depth, ignoring letter case, `-` and `_`. A rule with dots is a path from a
+ * partition: `input`, `outputs.NODE`, `scratch` …; `*` matches any one key.
+ * @returns undefined if there are no rules
  */
 export function compileStoreRules(rules: readonly string[] = []): Redact | undefined {
   if (rules.length === 0) return undefined;
@@ -30,13 +33,13 @@ export function compileStoreRules(rules: readonly string[] = []): Redact | undef
   };
 }
 
-/** What an engine under these rules takes values in by; undefined: there are none. */
+/** The intake for an engine with these rules; undefined if there are none. */
 export function intakeOf(rules: readonly string[] | undefined): Intake | undefined {
   const keepsOut = compileStoreRules(rules);
   return keepsOut === undefined ? undefined : { keepsOut };
 }
 
-/** The first part of a path, as it is stored or as YAML names it, that is kept out of the store: nothing can be read there. */
+/** The first prefix of a path that is not stored, so that nothing can be read there. The path may be in stored or YAML notation. */
 export function unstoredPart(redact: Redact, written: readonly string[]): readonly string[] | undefined {
   const path = storedPath(written);
   const index = path.findIndex((key, at) => at > 0 && redact(key, () => path.slice(0, at)));

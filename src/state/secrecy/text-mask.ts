@@ -1,4 +1,4 @@
-/** Takes secrets out of values, texts, bytes and texts in pieces: `[secret:NAME]` stands for them. */
+/** Replaces secrets by `[secret:NAME]` in values, texts, bytes, and texts that come in pieces. */
 import { isPlainObject, setOwn, type PlainObject } from '../values/plain.ts';
 import { SecretSearch } from './secret-search.ts';
 
@@ -10,12 +10,15 @@ export class TextMask {
     this.#search = new SecretSearch(secrets);
   }
 
-  /** The text itself, if there is nothing in it. */
+  /** Masks a text; returns it unchanged if it contains no secret. */
   text(value: string): string {
     return this.#search.longest === 0 ? value : this.#search.replace(value).shown;
   }
 
-  /** The bytes themselves, if there is nothing in them. Latin-1 gives every byte one character and back, so bytes that are no text survive. */
+  /**
+   * Masks bytes; returns them unchanged if they contain no secret. They are treated as Latin-1, which maps every byte to one character and
+   * back, so binary data survives.
+   */
   bytes(value: Uint8Array): Uint8Array {
     if (this.#search.longest === 0) return value;
     const characters = Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString('latin1');
@@ -23,7 +26,7 @@ export class TextMask {
     return masked === characters ? value : new Uint8Array(Buffer.from(masked, 'latin1'));
   }
 
-  /** Every text and all bytes in lists, plain objects, maps and messages of errors, keys included; all else as it is. */
+  /** Masks all texts and bytes in lists, plain objects (their keys too), maps and error messages. Other values are unchanged. */
   all(value: unknown): unknown {
     if (typeof value === 'string') return this.text(value);
     if (typeof value !== 'object' || value === null || this.#search.longest === 0) return value;
@@ -37,7 +40,7 @@ export class TextMask {
     return masked;
   }
 
-  /** For text that comes in pieces: a secret cut in two is found. */
+  /** Makes a mask for text that comes in pieces. It finds secrets that are cut in two. */
   createStream(): MaskStream {
     return new MaskStream(this.#search);
   }
@@ -59,11 +62,11 @@ export class MaskStream {
     this.#search = search;
   }
 
-  /** Returns what can be shown; a tail that may be the start of a secret is held back. */
+  /** Takes a piece and returns what can be shown. An end that may be the beginning of a secret is held back. */
   push(piece: string): string {
     if (this.#search.longest === 0) return piece;
     this.#held += piece;
-    // Where the longest form would not fit any more, the next piece may make a longer match.
+    // After this position the longest form would not fit, so the next piece might complete a longer match.
     const limit = Math.max(0, this.#held.length - this.#search.longest + 1);
     const { shown, end } = this.#search.replace(this.#held, limit);
     this.#held = this.#held.slice(end);

@@ -1,4 +1,4 @@
-/** Taking values in: checked, copied, frozen and encoded once (C2). */
+/** Validates values on their way in: each is checked, copied, frozen and encoded once (C2). */
 import { CairnError } from '../../errors.ts';
 import { FileRef } from '../../graph/file-ref.ts';
 import { BlobRef } from './blob-ref.ts';
@@ -9,58 +9,58 @@ import { setOwn, type PlainObject } from './plain.ts';
 import { createStoredError } from './stored-error.ts';
 import { findCodec } from './value-codec.ts';
 
-/** A value that was taken in. */
+/** A validated value. */
 export interface Admitted {
-  /** A private copy, frozen in depth; or the given value itself, if it was ours already. */
+  /** A private copy, deeply frozen; or the given value itself if it is such a copy already. */
   readonly value: unknown;
-  /** Its encoding. */
+  /** Its JSON text. */
   readonly json: string;
-  /** Whether the encoding holds type tags, or keys that look like them. */
+  /** Whether the text contains type tags, or keys that look like them. */
   readonly hasTags: boolean;
 }
 
 export interface CodecLimits {
-  /** The most one value may take, encoded, in bytes. */
+  /** The most bytes that one encoded value may have. */
   readonly valueBytes: number;
-  /** The deepest a value may nest. */
+  /** The deepest nesting of a value. */
   readonly valueDepth: number;
 }
 
 /**
- * Whether what stands under a key is kept out of the store.
- * @param path - what leads to the key, from the partition on; asked for only where a rule needs it
+ * Whether the value under a key must not be stored.
+ * @param path - returns the path to the key, from the partition on; called only if a rule needs it
  */
 export type Redact = (key: string, path: () => readonly string[]) => boolean;
 
-/** Takes secrets out of texts and bytes; gives back what holds none as it is. */
+/** Masks secrets in texts and bytes. Returns the argument itself if it contains none. */
 export interface SecretMask {
   text(value: string): string;
   bytes(value: Uint8Array): Uint8Array;
 }
 
-/** What values go through when a run takes them in. */
+/** What is applied to values that a run takes in. */
 export interface Intake {
-  /** What is kept out of the store by a rule. */
+  /** Which values must not be stored, by rule. */
   readonly keepsOut?: Redact | undefined;
-  /** Takes out the secrets that the run knows. */
+  /** Masks the secrets that the run knows. */
   readonly mask?: SecretMask | undefined;
 }
 
-/** What stands in place of a redacted value. */
+/** Replaces a redacted value. */
 export const maskedText = '[redacted]';
 
-/** Arrays over this length are not searched for properties other than items: naming all their keys costs more than copying them. */
+/** Longer arrays are not searched for properties other than items, because listing all keys would cost more than copying. */
 const searchedItems = 65_536;
 
 /**
- * Takes a value in. `path` names its place in errors. What `intake` keeps out or masks is not in it: {@link maskedText} and `[secret:NAME]` stand there.
- * @throws VALUE_UNSTORABLE {path, reason}; VALUE_TOO_LARGE {path, sizeBytes, limitBytes}, as soon as it is seen
+ * Validates a value. `path` names its place in errors. Redacted values are replaced by {@link maskedText}, and secrets by `[secret:NAME]`.
+ * @throws VALUE_UNSTORABLE {path, reason}; VALUE_TOO_LARGE {path, sizeBytes, limitBytes}, as soon as it is noticed
  */
 export function admitValue(value: unknown, path: readonly string[], limits: CodecLimits, intake?: Intake): Admitted {
   const walk = new Walk(path, limits, intake);
   const copy = walk.start(value);
   const json = walk.hasTags ? encodeValue(copy) : JSON.stringify(copy);
-  // A UTF-16 unit takes at most three bytes.
+  // One UTF-16 unit takes at most three bytes, so a shorter text is certainly small enough.
   if (json.length * 3 > limits.valueBytes) {
     const sizeBytes = Buffer.byteLength(json);
     if (sizeBytes > limits.valueBytes) {
@@ -71,7 +71,7 @@ export function admitValue(value: unknown, path: readonly string[], limits: Code
   return { value: copy, json, hasTags: walk.hasTags };
 }
 
-/** {@link admitValue} without the encoding: a checked copy, frozen. */
+/** Like {@link admitValue}, but without the JSON text. */
 export function copyValue(value: unknown, path: readonly string[], limits: CodecLimits, intake?: Intake): unknown {
   const walk = new Walk(path, limits, intake);
   const copy = walk.start(value);
@@ -79,7 +79,7 @@ export function copyValue(value: unknown, path: readonly string[], limits: Codec
   return copy;
 }
 
-/** Items of a list are marked too: lists are taken apart and put together again more than anything else. */
+/** Marks a value as our own. The items of a list are marked too, because lists are often taken apart and put together again. */
 function markRoot(value: object, mark: OwnershipMark): void {
   markOwned(value, mark);
   if (!Array.isArray(value)) return;
@@ -92,14 +92,14 @@ class Walk {
   readonly #limits: CodecLimits;
   readonly #intake: Intake | undefined;
   readonly #mask: SecretMask | undefined;
-  /** The containers being copied, outermost first, and the key taken from each. */
+  /** The objects being copied, outermost first, and (`#keys`) the key visited in each. */
   readonly #within: object[] = [];
   readonly #keys: string[] = [];
-  /** Copies of arrays, frozen at the end: JSON.stringify takes twice as long over a frozen array. */
+  /** Copies of arrays. They are frozen at the end, because JSON.stringify takes twice as long for frozen arrays. */
   readonly #arrays: unknown[][] = [];
   #depth = 0;
   #deepest = 0;
-  /** Never more than what the encoding will take. */
+  /** Lower bound of the encoded size. */
   #bytes = 0;
 
   constructor(path: readonly string[], limits: CodecLimits, intake: Intake | undefined) {
@@ -129,12 +129,12 @@ class Walk {
     return new CairnError('VALUE_UNSTORABLE', { path, reason }, { cause });
   }
 
-  /** Whether what stands under a key, `depth` containers within, is kept out. */
+  /** Whether the value under a key, inside of `depth` objects, must not be stored. */
   #isKeptOut(key: string, depth: number): boolean {
     return this.#intake?.keepsOut?.(key, () => [...this.#path, ...this.#keys.slice(0, depth)]) === true;
   }
 
-  /** `depth` containers are around the value. */
+  /** Copies a value that is inside of `depth` objects. */
   copy(value: unknown, depth: number): unknown {
     switch (typeof value) {
       case 'string':
@@ -160,7 +160,7 @@ class Walk {
   #count(bytes: number, depth: number): void {
     this.#bytes += bytes;
     if (this.#bytes <= this.#limits.valueBytes) return;
-    // If this part alone is too large it is named, else the whole.
+    // Name this part if it is too large by itself; otherwise the whole value.
     const path = bytes > this.#limits.valueBytes ? [...this.#path, ...this.#keys.slice(0, depth)] : this.#path;
     throw new CairnError('VALUE_TOO_LARGE', { path, sizeBytes: this.#bytes, limitBytes: this.#limits.valueBytes });
   }
@@ -181,9 +181,9 @@ class Walk {
     return this.#copyInstance(value, prototype as object, depth);
   }
 
-  /** A value of ours is as it must be already, unless it was taken in otherwise or would nest too deep here. */
+  /** Whether a value of our own can be reused: it had the same intake, and does not nest too deep here. */
   #isReusable(value: object, depth: number): boolean {
-    // Asking whether it is frozen is cheaper than looking for a mark, and most values are not.
+    // Checking whether it is frozen is cheaper than looking for a mark, and most values are not frozen.
     const mark = Object.isFrozen(value) ? findMark(value) : undefined;
     if (mark === undefined || mark.intake !== this.#intake || mark.depth + depth > this.#limits.valueDepth)
       return false;
@@ -284,7 +284,7 @@ class Walk {
     return freezeShallow(copy);
   }
 
-  /** Instances of registered classes, and errors of any class. */
+  /** Copies instances of registered classes, and errors of any class. */
   #copyForeign(value: object, depth: number): object {
     if (value instanceof FileRef) {
       this.#count(value.name.length + value.type.length, depth);
@@ -304,7 +304,7 @@ class Walk {
       this.#keys[depth] = name;
       return { [name]: this.copy(error[name], depth + 1) };
     };
-    // A user's class may define them as anything.
+    // A user's class may define these properties with any type.
     const { name: givenName, message: givenMessage }: { name: unknown; message: unknown } = error;
     const name = String(givenName);
     const message = this.#mask === undefined ? String(givenMessage) : this.#mask.text(String(givenMessage));
@@ -321,14 +321,14 @@ class Walk {
   }
 }
 
-/** A secret of digits may come back as a number: no number stands for it then. */
+/** A secret of digits may come back as a number. Then its masked text takes the number's place. */
 function maskedNumber(mask: SecretMask, value: number): unknown {
   const text = String(value);
   const masked = mask.text(text);
   return masked === text ? value : masked;
 }
 
-/** The mask within the address may be no address any more: then nothing is left of it. */
+/** Masks a URL. If the result is not a valid URL any more, all of it is masked. */
 function maskedUrl(mask: SecretMask, { href, protocol }: URL): string {
   const masked = mask.text(href);
   return masked === href || URL.canParse(masked) ? masked : `${protocol}//masked.invalid/`;

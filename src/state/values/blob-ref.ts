@@ -1,6 +1,6 @@
 /**
- * Stands in the tree for a value that is kept as a blob (C5). `hash` is its sha-256, 64 hex digits. `files` are the hashes of the files
- * that the value names: whoever counts references need not read it.
+ * Stands in the tree for a value stored as a blob (C5). `hash` is its SHA-256 as 64 hex digits. `files` are the hashes of files that the
+ * value refers to, so that references can be counted without reading it.
  */
 export class BlobRef {
   readonly hash: string;
@@ -13,13 +13,13 @@ export class BlobRef {
     Object.freeze(this);
   }
 
-  /** What JSON.stringify writes as its encoding. */
+  /** The tag that JSON.stringify writes for it. */
   get tag(): object {
     const { hash, sizeBytes, files } = this;
     return { $: 'blob', hash, sizeBytes, ...(files.length > 0 && { files }) };
   }
 
-  /** Its encoding, as it stands in deltas and snapshots. */
+  /** Its JSON text in deltas and snapshots. */
   get json(): string {
     return JSON.stringify(this.tag);
   }

@@ -1,8 +1,8 @@
-/** One text for all values that are the same, whatever the order of their keys. */
+/** Canonical texts, equal for equal values whatever the order of their keys. */
 import { encodeValue } from './encode.ts';
 import { isPlainObject, setOwn, type PlainObject } from './plain.ts';
 
-/** A text that two admitted values share exactly when they are the same value; key order does not count. */
+/** A text that is equal for two validated values if and only if they are equal, ignoring the order of keys. */
 export function canonicalText(value: unknown): string {
   const json = encodeValue(value);
   return typeof value === 'object' && value !== null ? JSON.stringify(sortKeys(JSON.parse(json))) : json;

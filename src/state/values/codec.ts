@@ -1,4 +1,4 @@
-/** The value codec (C2): what may be stored, how it is taken in, and how it is written. See docs/spec/state.md. */
+/** The value codec (C2): which values can be stored, how they are validated, and how they are written. See docs/spec/state.md. */
 export { admitValue, maskedText, type Admitted, type CodecLimits } from './admit.ts';
 export { BlobRef } from './blob-ref.ts';
 export { encodeValue } from './encode.ts';

@@ -1,16 +1,16 @@
-/** What differs between two values, place by place, for people to read. */
+/** Finds the differences between two values, for people to read. */
 import { canonicalText } from './canonical.ts';
 import { isPlainObject, type PlainObject } from './plain.ts';
 
 export { readPath, setPath } from './path.ts';
 
-/** One place that differs. Keys of a path are object keys, list indices, keys of a Map, or the text of an item of a Set. */
+/** One difference. The path consists of object keys, list indices, keys of a Map, or the text of a Set's item. */
 export interface Difference {
   readonly path: readonly string[];
   readonly kind: 'added' | 'removed' | 'changed';
-  /** Absent: added. */
+  /** Absent if the value was added. */
   readonly before?: unknown;
-  /** Absent: removed. */
+  /** Absent if the value was removed. */
   readonly after?: unknown;
 }
 
@@ -18,8 +18,8 @@ type Path = readonly string[];
 type Differences = Generator<Difference, void, undefined>;
 
 /**
- * The places in which two values differ. The order of keys does not count. In a list, what both begin and end with is left
- * out, so that items appended or taken away are told as such; indices of removed items are those they had before.
+ * The places at which two values differ, ignoring the order of keys. In a list, equal items at the beginning and end are skipped, so that
+ * appended or removed items are reported as such. Indices of removed items are those in the old list.
  */
 export function diffValues(before: unknown, after: unknown): readonly Difference[] {
   return [...differences(before, after, [])];
@@ -38,7 +38,7 @@ function isSame(before: unknown, after: unknown): boolean {
   return differences(before, after, []).next().done === true;
 }
 
-/** Values without places inside them: dates, bytes, errors and the like. */
+/** Compares values that have no places inside: dates, bytes, errors and the like. */
 function isSameLeaf(before: unknown, after: unknown): boolean {
   const areObjects = typeof before === 'object' && before !== null && typeof after === 'object' && after !== null;
   return areObjects && canonicalText(before) === canonicalText(after);

@@ -1,4 +1,4 @@
-/** Admitted values to JSON text: what JSON does not know becomes a tag, `{"$":"date","v":…}` (C2). */
+/** Encodes validated values as JSON text. What JSON cannot express becomes a tag such as `{"$":"date","v":…}` (C2). */
 import { CairnError } from '../../errors.ts';
 import { FileRef } from '../../graph/file-ref.ts';
 import { BlobRef } from './blob-ref.ts';
@@ -6,29 +6,32 @@ import { findMark } from './ownership.ts';
 import { isPlainObject, setOwn, type PlainObject } from './plain.ts';
 import { findCodec } from './value-codec.ts';
 
-/** A type tag. An object is one exactly when its own `$` is a string, so a user's string under that key is tagged itself. */
+/** A type tag: an object whose own `$` is a string. A user's string under that key is therefore encoded as a tag itself. */
 interface Tag {
   readonly $: string;
   readonly v?: unknown;
 }
 
-/** The encoding of a value that was admitted or decoded, as JSON text. */
+/** JSON text of a value that was validated or decoded. */
 export function encodeValue(value: unknown): string {
   if (typeof value === 'object' && value !== null && findMark(value)?.hasTags === false) return JSON.stringify(value);
   return JSON.stringify(tagValue(value));
 }
 
-/** The encoding of a value that stands under `key` of an object: a string under `$` would make that object look like a tag. */
+/**
+ * JSON text of a value under `key` of an object. A string under `$` would make that object look like a tag, so it is encoded as a tag
+ * itself.
+ */
 export function jsonUnderKey(key: string, json: string): string {
   return key === '$' && json.startsWith('"') ? `{"$":"text","v":${json}}` : json;
 }
 
-/** Whether a number is one that JSON cannot write. */
+/** Whether JSON cannot write this number. */
 export function isSpecialNumber(value: number): boolean {
   return !Number.isFinite(value) || (value === 0 && 1 / value < 0);
 }
 
-/** A value that JSON.stringify writes as its encoding; the value itself where nothing in it needs a tag. */
+/** A value for JSON.stringify, with tags in it; the value itself if nothing in it needs a tag. */
 function tagValue(value: unknown): unknown {
   switch (typeof value) {
     case 'object':
@@ -79,7 +82,7 @@ function tagForeign(value: object): Tag {
   throw new CairnError('VALUE_UNSTORABLE', { reason: 'it was not admitted' });
 }
 
-/** The hash first: {@link fileHashesIn} looks for it there. */
+/** The hash must come first: {@link fileHashesIn} searches for this order. */
 function tagFile({ hash, name, type, sizeBytes }: FileRef): Tag {
   return { $: 'file', hash, name, type, sizeBytes } as Tag;
 }

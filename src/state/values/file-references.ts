@@ -1,16 +1,19 @@
-/** Finding the files that a value names. */
+/** Finds the files that a value refers to. */
 import { FileRef } from '../../graph/file-ref.ts';
 
-/** As a {@link FileRef} is written: the one place where its tag has this form, since a user's own text is escaped and its `$` is tagged. */
+/**
+ * Matches an encoded {@link FileRef}. Nothing else can look like this, because a user's own text is escaped and a user's `$` is encoded as
+ * a tag.
+ */
 const writtenFile = /"\$":"file","hash":"([0-9a-f]{64})"/gu;
 
-/** Hashes of the files named in the encoding of a value, each once. */
+/** Hashes of the files in a value's JSON text, without duplicates. */
 export function fileHashesIn(json: string): readonly string[] {
   if (!json.includes('"$":"file"')) return [];
   return [...new Set(Array.from(json.matchAll(writtenFile), ([, hash = '']) => hash))];
 }
 
-/** The files in an admitted value, in order; one that is named twice is there twice. */
+/** The files in a validated value, in order, with duplicates. */
 export function filesIn(value: unknown): readonly FileRef[] {
   if (typeof value !== 'object' || value === null) return [];
   if (value instanceof FileRef) return [value];

@@ -1,4 +1,4 @@
-/** Freezing what JavaScript can freeze, and guarding what it cannot. */
+/** Freezes values, and guards those that JavaScript cannot freeze. */
 import { isPlainObject } from './plain.ts';
 
 function refuseWrite(): never {
@@ -7,7 +7,7 @@ function refuseWrite(): never {
 
 type Guards = Readonly<Record<string, PropertyDescriptor>>;
 
-/** Own, hidden properties that stand in front of the methods that would change a value. */
+/** Hidden own properties that replace the methods that would change the value. */
 function guardsFor(names: readonly string[]): Guards {
   return Object.fromEntries(names.map((name) => [name, { value: refuseWrite }]));
 }
@@ -17,7 +17,7 @@ function guardsForUrl(): Guards {
   for (const [name, descriptor] of Object.entries(Object.getOwnPropertyDescriptors(URL.prototype))) {
     if (descriptor.set !== undefined) guards[name] = { ...descriptor, enumerable: false, set: refuseWrite };
   }
-  // The live parameters of a URL write through to it: hand out a copy of them.
+  // The live parameters of a URL would write through to it, so a copy of them is returned.
   guards['searchParams'] = {
     get(this: URL) {
       return new URLSearchParams(this.search);
@@ -31,7 +31,7 @@ const setGuards = guardsFor(['add', 'delete', 'clear']);
 const dateGuards = guardsFor(Object.getOwnPropertyNames(Date.prototype).filter((name) => name.startsWith('set')));
 const urlGuards = guardsForUrl();
 
-/** Freezes one object that we own, not what it holds. Bytes cannot be frozen: they are left as they are. */
+/** Freezes one object of our own, but not what it contains. Bytes cannot be frozen and are left as they are. */
 export function freezeShallow<T extends object>(value: T): T {
   if (value instanceof Uint8Array) return value;
   if (value instanceof Map) Object.defineProperties(value, mapGuards);
@@ -41,7 +41,9 @@ export function freezeShallow<T extends object>(value: T): T {
   return Object.freeze(value);
 }
 
-/** Freezes a decoded value that we own, in place and in depth. What is frozen already is frozen in depth, so this costs O(what is new). */
+/**
+ * Deeply freezes a decoded value of our own, in place. Frozen parts are skipped, since they are frozen deeply, so only new parts cost time.
+ */
 export function deepFreeze<T>(value: T): T {
   if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value;
   if (Array.isArray(value)) {

@@ -1,4 +1,4 @@
-/** sha-256 of texts, as base64url: 43 characters. */
+/** SHA-256 hashes of texts, in base64url: 43 characters. */
 import { hash } from 'node:crypto';
 
 /** Hash of a text's UTF-8 bytes. */
@@ -6,7 +6,7 @@ export function hashText(text: string): string {
   return hash('sha256', text, 'base64url');
 }
 
-/** Hash of a list of texts; each is prefixed with its length, so that no two lists run together. */
+/** Hash of a list of texts. Each is prefixed with its length, so that different lists give different input. */
 export function hashParts(parts: readonly string[]): string {
   let joined = '';
   for (const part of parts) joined += `${part.length}:${part}`;

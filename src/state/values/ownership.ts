@@ -1,19 +1,19 @@
-/** Marks on values that we copied, checked and froze ourselves, so that they are not copied again when they come back. */
+/** Marks values that we copied, checked and froze ourselves, so that they are not copied again when they come back. */
 
 /** What is known of a marked value. */
 export interface OwnershipMark {
   readonly hasTags: boolean;
-  /** How deep it nests, at most. */
+  /** The value's nesting depth, at most. */
   readonly depth: number;
-  /** What it went through when it was taken in, by identity. */
+  /** The intake that was applied to it, compared by identity. */
   readonly intake: object | undefined;
 }
 
-/** Returning another object from a constructor lets a subclass put its private field on it. */
+/** Base class whose constructor returns the given object, so that a subclass's private field is added to that object. */
 // oxlint-disable-next-line typescript/no-extraneous-class -- there for its constructor only
 class Adopted {
   constructor(adopted: object) {
-    // The field below lands on the object given, where nobody else can see or forge it.
+    // The subclass's field is added to this object, where nobody else can see or forge it.
     return adopted;
   }
 }
@@ -32,12 +32,12 @@ class Marked extends Adopted {
   }
 }
 
-/** Marks an object as ours; a private field costs a third of an entry in a WeakMap. An object is marked once. */
+/** Marks an object as ours, once. A private field costs a third of an entry in a WeakMap. */
 export function markOwned(value: object, mark: OwnershipMark): void {
   if (Marked.markOf(value) === undefined) Marked.put(value, mark);
 }
 
-/** The mark of an object that is ours and frozen in depth. */
+/** The mark of an object that is ours and deeply frozen; undefined for others. */
 export function findMark(value: object): OwnershipMark | undefined {
   return Marked.markOf(value);
 }

@@ -1,9 +1,9 @@
-/** Reading and changing one place inside a value. Path keys are object keys, array indices, or the string keys of a Map. */
+/** Reads and changes one place inside of a value. Keys of a path are object keys, array indices, or string keys of a Map. */
 import { isPlainObject, setOwn } from './plain.ts';
 
 type Path = readonly string[];
 
-/** The value at a path, or `missing`. What is inherited is not there. */
+/** The value at a path, or `missing`. Inherited properties do not count. */
 export function readPath(value: unknown, path: Path, missing?: unknown): unknown {
   let at = value;
   for (const key of path) {
@@ -19,7 +19,10 @@ export function readPath(value: unknown, path: Path, missing?: unknown): unknown
   return at;
 }
 
-/** A copy of `value` with `next` at `path`; what is not on the path is shared. Objects that are missing on the way are made. @throws TypeError the path leads through a value that has no keys, or past the end of a list */
+/**
+ * A copy of `value` with `next` at `path`. Other parts are shared with the original, and missing objects on the path are created. @throws
+ * TypeError the path leads through a value without keys, or beyond the end of a list
+ */
 export function setPath(value: unknown, path: Path, next: unknown): unknown {
   const [key, ...rest] = path;
   if (key === undefined) return next;

@@ -1,4 +1,4 @@
-/** Plain objects: what they are, and how to write to them when keys are anybody's, `__proto__` included. */
+/** Plain objects: how they are recognised, and how to write to them when keys may be anything, `__proto__` included. */
 
 export type PlainObject = Record<string, unknown>;
 
@@ -7,7 +7,7 @@ export function isPlainObject(value: unknown): value is PlainObject {
   return typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype;
 }
 
-/** Sets an own property, whatever the key is called, and returns the object. */
+/** Sets an own property, whatever its key, and returns the object. */
 export function setOwn<T extends object>(target: T, key: string, value: unknown): T {
   if (key === '__proto__') {
     Object.defineProperty(target, key, { value, enumerable: true, configurable: true, writable: true });
@@ -17,7 +17,7 @@ export function setOwn<T extends object>(target: T, key: string, value: unknown)
   return target;
 }
 
-/** Reads an own property; what is inherited is not there. */
+/** Reads an own property; inherited ones do not count. */
 export function getOwn(source: object, key: string): unknown {
   return Object.hasOwn(source, key) ? (source as PlainObject)[key] : undefined;
 }

@@ -1,4 +1,4 @@
-/** Decoded JSON to values: tags become what they stand for (C2). */
+/** Decodes parsed JSON: type tags become the values they stand for (C2). */
 import { CairnError } from '../../errors.ts';
 import { FileRef } from '../../graph/file-ref.ts';
 import { BlobRef } from './blob-ref.ts';
@@ -32,7 +32,9 @@ const revivers: Readonly<Record<string, Reviver>> = {
   codec: ({ name, v }) => requireCodec(name).fromData(reviveValue(v)),
 };
 
-/** The value of a JSON text; not frozen. @throws VALUE_UNSTORABLE it is no JSON, or holds a tag that this process does not know */
+/**
+ * Decodes a JSON text. The result is not frozen. @throws VALUE_UNSTORABLE it is not JSON, or contains a tag that this process does not know
+ */
 export function decodeJson(json: string): unknown {
   let parsed: unknown;
   try {
@@ -44,7 +46,7 @@ export function decodeJson(json: string): unknown {
 }
 
 /**
- * Revives what JSON.parse gave; containers are changed in place.
+ * Decodes the result of JSON.parse; objects are changed in place.
  * @throws VALUE_UNSTORABLE a tag is unknown, damaged or nested too deep
  */
 export function reviveValue(parsed: unknown): unknown {

@@ -1,4 +1,4 @@
-/** Errors as values: name, message, code, data and cause, and never a stack. */
+/** Errors as values: with name, message, code, data and cause, but never a stack. */
 
 export interface ErrorParts {
   readonly name: string;
@@ -8,10 +8,10 @@ export interface ErrorParts {
   readonly cause?: unknown;
 }
 
-/** A real Error of these parts. */
+/** Makes an Error from these parts. */
 export function createStoredError(parts: ErrorParts): Error {
   const error = new Error(parts.message);
-  // A stack would differ from what a later load gives, and tells of this machine.
+  // A stack would differ after each load, and reveal details of this machine.
   delete (error as { stack?: string }).stack;
   if (parts.name !== 'Error') hide(error, 'name', parts.name);
   if ('code' in parts) Object.assign(error, { code: parts.code });

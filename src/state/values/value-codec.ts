@@ -1,18 +1,21 @@
 import { CairnError } from '../../errors.ts';
 
-/** Says how instances of a class are kept. `name` goes into stored values: never change it. */
+/** How instances of a class are stored. `name` is part of stored values: never change it. */
 export interface ValueCodec {
   readonly name: string;
   readonly isInstance: (value: object) => boolean;
-  /** Plain data that says all there is to say of an instance. */
+  /** Converts an instance to plain data that describes it completely. */
   readonly toData: (value: object) => unknown;
-  /** A new instance; it is frozen and handed to nodes. */
+  /** Makes a new instance, which is then frozen and given to nodes. */
   readonly fromData: (data: unknown) => object;
 }
 
 const codecs = new Map<string, ValueCodec>();
 
-/** Makes instances of a class storable (C2). The first registration of a name stays; the same codec again is ignored. @throws CONFIG_INVALID the name is taken */
+/**
+ * Makes instances of a class storable (C2). Registering the same codec again has no effect. @throws CONFIG_INVALID another codec has this
+ * name
+ */
 export function registerCodec(codec: ValueCodec): void {
   const known = codecs.get(codec.name);
   if (known !== undefined && known !== codec) {
@@ -21,13 +24,13 @@ export function registerCodec(codec: ValueCodec): void {
   codecs.set(codec.name, codec);
 }
 
-/** The codec that keeps instances like this one. */
+/** The codec for instances like this one; undefined if there is none. */
 export function findCodec(value: object): ValueCodec | undefined {
   for (const codec of codecs.values()) if (codec.isInstance(value)) return codec;
   return undefined;
 }
 
-/** @throws VALUE_UNSTORABLE no codec of this name is registered in this process */
+/** The codec with this name. @throws VALUE_UNSTORABLE none is registered in this process */
 export function requireCodec(name: unknown): ValueCodec {
   const codec = typeof name === 'string' ? codecs.get(name) : undefined;
   if (codec !== undefined) return codec;

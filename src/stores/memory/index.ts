@@ -1,4 +1,4 @@
-/** The door of the memory store. */
+/** The entry point of the memory store. */
 
 export { createMemoryStore, type MemoryStoreOptions } from './memory-store.ts';
 export { createMemoryMemories } from './memory-memories.ts';

@@ -1,4 +1,4 @@
-/** What is remembered, in this process only: for tests. */
+/** Memories kept in this process only, for tests. */
 import { readLimit, type Memories, type MemoryEntry, type MemoryOwner } from '../../ports/memories.ts';
 
 interface Kept {
@@ -6,7 +6,7 @@ interface Kept {
   readonly entries: MemoryEntry[];
 }
 
-/** @param now - epoch ms */
+/** @param now - returns the time in epoch ms */
 export function createMemoryMemories(now: () => number = Date.now): Memories {
   const owners = new Map<string, Kept>();
   const keptOf = ({ user, session }: MemoryOwner): Kept => {

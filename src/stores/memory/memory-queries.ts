@@ -1,4 +1,4 @@
-/** Listings of the memory store: filter, order, cut a page. */
+/** Listings of the memory store: they filter, sort, and cut out a page. */
 
 import { CairnError } from '../../errors.ts';
 import type { NextRequest, OpenWait, Page, RunQuery, RunRow, WaitQuery } from '../../ports/store.ts';
@@ -14,12 +14,12 @@ function readCursor(cursor: string, parts: number): readonly number[] {
   return numbers;
 }
 
-/** Orders strings by code point, as a database that keeps UTF-8 does. */
+/** Sorts texts by code point, like a database that stores UTF-8. */
 export function compareText(a: string, b: string): number {
   return Buffer.compare(Buffer.from(a), Buffer.from(b));
 }
 
-/** Epoch ms since when a run has had something to do; `undefined`: it has nothing, or is not due. */
+/** Since when a run has had something to do, in epoch ms; undefined if it has nothing to do or is not due. */
 function dueSince(run: MemoryRun, at: number): number | undefined {
   const { dueAt } = run.schedule;
   if ((run.status !== 'running' && run.status !== 'paused') || dueAt > at) return undefined;
@@ -31,7 +31,7 @@ function dueSince(run: MemoryRun, at: number): number | undefined {
   return times.length === 0 ? undefined : Math.min(...times);
 }
 
-/** The runs that `claimNext` claims, in its order. */
+/** The runs that `claimNext` claims, in order. */
 export function findNext(
   runs: Iterable<MemoryRun>,
   { at, graphs, queues, except, limit }: NextRequest,

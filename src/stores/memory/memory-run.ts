@@ -1,4 +1,4 @@
-/** One run as the memory store keeps it: plain fields, never handed out. */
+/** One run in the memory store: plain fields, which are never handed out. */
 
 import type { RunSchedule } from '../../ports/schedule.ts';
 import type { Admission, CheckpointRow, RunRow, SnapshotRow, StoredStatus, WaitRow } from '../../ports/store.ts';
@@ -14,13 +14,13 @@ export interface StoredMessage {
 }
 
 export interface StoredWait {
-  /** Grows with each opening; ties of the due time are broken by it. */
+  /** Number that grows with each wait opened; it sorts waits that are due at the same time. */
   readonly order: number;
   readonly wait: WaitRow;
 }
 
 export interface MemoryRun {
-  /** Order of admission. */
+  /** Number in the order of admission. */
   readonly no: number;
   readonly admission: Omit<
     Admission,
@@ -32,7 +32,7 @@ export interface MemoryRun {
   readonly createdAt: number;
   updatedAt: number;
   head: number;
-  /** Seq of `rows[0]`; a pruned row leaves a hole. */
+  /** Seq of `rows[0]`. A pruned row leaves a hole. */
   readonly firstSeq: number;
   readonly rows: (CheckpointRow | undefined)[];
   /** Ascending by seq. */
@@ -40,19 +40,22 @@ export interface MemoryRun {
   readonly waits: Map<string, StoredWait>;
   readonly messages: StoredMessage[];
   readonly tags: Map<string, number>;
-  /** The newest claim's token; 0: never claimed. Grows on release too, so a released claim is fenced by the same check. */
+  /**
+   * Token of the newest claim; 0 if the run was never claimed. It also grows on release, so that a released claim is fenced by the same
+   * check.
+   */
   token: number;
   owner: string | undefined;
   leaseUntil: number;
   prunedBelow: number;
 }
 
-/** A private copy. Small ones come out of Buffer's pool, which costs a third of a new array. */
+/** A private copy. Small ones come from Buffer's pool, which costs a third of a new array. */
 export function copyBytes(bytes: Uint8Array): Uint8Array {
   return Buffer.from(bytes);
 }
 
-/** A copy to hand out: of the plain type, so that it compares equal to what was handed in. */
+/** A copy to hand out. It is a plain Uint8Array, so that it compares equal to what was passed in. */
 export function handOut(bytes: Uint8Array): Uint8Array {
   return new Uint8Array(bytes);
 }

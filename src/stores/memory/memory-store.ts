@@ -1,4 +1,4 @@
-/** The store that keeps everything in this process: for tests, trials, and runs that need not outlive it. */
+/** The store in memory, for tests, trials, and runs that need not outlive the process. */
 
 import { CairnError } from '../../errors.ts';
 import type { CommitReply, Store } from '../../ports/store.ts';
@@ -7,15 +7,15 @@ import { MemoryTables } from './memory-tables.ts';
 import { Watchers } from './watchers.ts';
 
 export interface MemoryStoreOptions {
-  /** For messages. Default is `memory:`. */
+  /** Name for messages. Default `memory:`. */
   readonly name?: string;
-  /** See {@link Store.readIdentity}. Default is none: what is in memory is not there for a second time. */
+  /** See {@link Store.readIdentity}. Default: none, because data in memory cannot be copied. */
   readonly identity?: string;
-  /** Epoch ms; leases are measured with it. Default is the system's clock. */
+  /** Returns the time in epoch ms; leases are measured with it. Default: the system clock. */
   readonly now?: () => number;
 }
 
-/** Plain JavaScript has no type checker to do it. @throws CONFIG_INVALID */
+/** Validates the options at run time, because plain JavaScript has no type checker. @throws CONFIG_INVALID */
 function checkOptions(options: unknown): void {
   const refuse = (path: string, reason: string): never => {
     throw new CairnError('CONFIG_INVALID', { path, reason });
@@ -28,15 +28,15 @@ function checkOptions(options: unknown): void {
   for (const other of Object.keys(others)) refuse(other, 'the store has no such option; it has name, identity, now');
 }
 
-/** One promise for every accepted commit: it is resolved already and its value cannot be changed. */
+/** One resolved promise for every accepted commit; its value is immutable. */
 const held: Promise<CommitReply> = Promise.resolve(Object.freeze({ isHeld: true }));
 
 /**
- * Creates a store in memory with the semantics of every other store, deep isolation included; it survives nothing.
+ * Makes a store in memory with the semantics of every other store, full isolation included. Nothing survives the process.
  *
- * @throws CONFIG_INVALID an option that is none, or is not what it must be
+ * @throws CONFIG_INVALID an unknown or invalid option
  *
- * All work is done before the call returns, so calls take effect in the order in which they are made.
+ * All work is done before a call returns, so calls take effect in the order in which they are made.
  */
 export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
   checkOptions(options);
@@ -76,7 +76,7 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
         watchers.wake(claim.tenant);
       }),
     commit: (commit) => {
-      // Written out, as it is called once a node: a closure and a promise less.
+      // Written out because it runs once for every node: it saves a closure and a promise.
       try {
         return tables.commit(commit) ? held : Promise.resolve({ isHeld: false });
       } catch (error) {

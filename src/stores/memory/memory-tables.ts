@@ -1,4 +1,4 @@
-/** What the memory store keeps, and every read and write of it. Writes are checked in full before they change anything. */
+/** The data of the memory store, and every read and write of it. A write is checked completely before it changes anything. */
 
 import { CairnError } from '../../errors.ts';
 import { scheduleOf } from '../../ports/schedule.ts';
@@ -42,7 +42,7 @@ import {
 
 const isEqual = (a: Uint8Array, b: Uint8Array): boolean => Buffer.compare(a, b) === 0;
 
-/** The writes, each checked in full before it changes anything. */
+/** Tables and writes. A write is checked completely before it changes anything. */
 export class MemoryTables {
   isClosed = false;
   identity: string;
@@ -50,7 +50,7 @@ export class MemoryTables {
   readonly name: string;
   readonly #tenants = new Map<string, Map<string, MemoryRun>>();
   #lastNo = 0;
-  /** One counter for all runs: a run that is removed and admitted again has no token that it had before. */
+  /** Shared by all runs, so that a run that is removed and admitted again never gets a token that it had before. */
   #lastToken = 0;
   #lastMessage = 0;
   #lastWait = 0;
@@ -168,7 +168,7 @@ export class MemoryTables {
     return { tenant, runId, workerId, token: run.token, leaseMs };
   }
 
-  /** The run, if the token is its newest. */
+  /** Finds the run if the token is its newest. */
   #requireToken(key: RunKey, token: number): MemoryRun {
     const run = this.find(key);
     if (run === undefined || run.token !== token) {
@@ -191,7 +191,7 @@ export class MemoryTables {
     run.leaseUntil = 0;
   }
 
-  /** Returns whether the claim still holds. */
+  /** Commits. Returns whether the claim still holds. */
   commit(commit: Commit): boolean {
     this.requireOpen();
     const { claim, checkpoint } = commit;
@@ -233,7 +233,7 @@ export class MemoryTables {
     const isOpen = kind === 'answer' && run.waits.has(name);
     const index = run.messages.findIndex((other) => other.kind === kind && other.name === name);
     const first = run.messages[index];
-    // A wait that was opened again is answered again, and a cancel that was heeded may be followed by another.
+    // A wait that was opened again can be answered again, and after a cancel that was carried out another may follow.
     const isSpent = first?.isTaken === true && (isOpen || kind === 'cancel');
     if (first !== undefined && !isSpent) {
       return isEqual(first.body, body) ? { status: 'equal' } : { status: 'taken', first: handOut(first.body) };

@@ -1,4 +1,4 @@
-/** Who wants to be told that a run may have become claimable. */
+/** Callbacks to call when a run may have become claimable. */
 
 export class Watchers {
   readonly #wakes = new Map<string, Set<() => void>>();
@@ -6,13 +6,13 @@ export class Watchers {
   add(tenant: string, wake: () => void): () => void {
     const wakes = this.#wakes.get(tenant) ?? new Set();
     this.#wakes.set(tenant, wakes);
-    // Of its own, so that one who watches twice is told twice and ends each alone.
+    // A new function, so that somebody who watches twice is called twice and can stop each separately.
     const call = (): void => wake();
     wakes.add(call);
     return () => void wakes.delete(call);
   }
 
-  /** Calls back when the call that is under way has been replied to, or later: never inside it. */
+  /** Calls the callbacks after the current call has been answered, never inside of it. */
   wake(tenant: string): void {
     const wakes = this.#wakes.get(tenant);
     if (wakes !== undefined && wakes.size > 0) queueMicrotask(() => wakes.forEach((wake) => wake()));

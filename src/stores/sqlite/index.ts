@@ -1,4 +1,4 @@
-/** The door of the SQLite store. */
+/** The entry point of the SQLite store. */
 
 export type { SqliteStoreOptions } from './sqlite-options.ts';
 export { BackupFile, copyDatabase, type BackupLabel } from './file/backup-file.ts';

@@ -1,8 +1,8 @@
-/** What SQLite reports, as errors of the port. */
+/** Converts SQLite's errors to errors of the store port. */
 
 import { CairnError, type ErrorCode } from '../../errors.ts';
 
-/** Primary result codes; the low byte of an extended one. See https://www.sqlite.org/rescode.html */
+/** Primary result codes, which are the low byte of extended ones. See https://www.sqlite.org/rescode.html */
 const codes: Readonly<Record<number, ErrorCode>> = {
   1: 'STORE_CORRUPT', // ERROR: our statements are right, so a table or a column is missing.
   5: 'STORE_BUSY',
@@ -16,13 +16,13 @@ const codes: Readonly<Record<number, ErrorCode>> = {
   26: 'STORE_CORRUPT', // NOTADB
 };
 
-/** The primary result code, or undefined if SQLite did not make this error. */
+/** The primary result code; undefined if the error is not from SQLite. */
 function readResultCode(error: unknown): number | undefined {
   const { code, errcode } = (error ?? {}) as { code?: unknown; errcode?: unknown };
   return code === 'ERR_SQLITE_ERROR' && typeof errcode === 'number' ? errcode & 0xff : undefined;
 }
 
-/** An error as SQLite makes it when it meets damage: unlike a refusal, it ends the whole transaction. */
+/** An error like SQLite's own for a damaged database. Unlike a refusal, it ends the whole transaction. */
 export function corruptError(reason: string): Error {
   return Object.assign(new Error(reason), { code: 'ERR_SQLITE_ERROR', errcode: 11 });
 }
@@ -32,19 +32,19 @@ export function isBusy(error: unknown): boolean {
   return code === 5 || code === 6;
 }
 
-/** A reader may not make the log's files beside the database: CANTOPEN, or READONLY where the database itself may be written to. */
+/** Whether a reader could not create the log's files beside the database: CANTOPEN, or READONLY if the database itself is writable. */
 export function isLogRefused(error: unknown): boolean {
   const code = readResultCode(error);
   return code === 14 || code === 8;
 }
 
-/** Whether one job's values, rather than the state of the store, are to blame: CONSTRAINT, TOOBIG, or what cannot be bound. */
+/** Whether the values of one job caused the error, and not the state of the store: CONSTRAINT, TOOBIG, or a value that cannot be bound. */
 export function isJobsOwnFault(error: unknown): boolean {
   const code = readResultCode(error);
   return code === undefined || code === 18 || code === 19;
 }
 
-/** An error of the port keeps its code; one of SQLite gets one; a programmer's mistake passes as it is. */
+/** Maps an error: those of the port are kept, those of SQLite get a code, and programming errors are passed on. */
 export function mapSqliteError(error: unknown, store: string): unknown {
   const result = readResultCode(error);
   if (result === undefined) return error;

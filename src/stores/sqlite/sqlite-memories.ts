@@ -1,13 +1,16 @@
-/** What is remembered, in a SQLite file of its own that several processes may share. */
+/** Memories in a SQLite file of their own, which several processes may share. */
 import type { DatabaseSync } from 'node:sqlite';
 import { readLimit, type Memories, type MemoryEntry } from '../../ports/memories.ts';
 import { createFile, loadDriver } from './file/open-database.ts';
 import { mapSqliteError } from './sqlite-errors.ts';
 
 export interface SqliteMemoriesOptions {
-  /** The database file, not that of a store. It and its folder are made if they are not there, for the owner's eyes only. */
+  /**
+   * Path of the database file, which must not be that of a store. It and its folder are created if they do not exist, readable by their
+   * owner only.
+   */
   readonly path: string;
-  /** Epoch ms. Default: the system's clock. */
+  /** Returns the time in epoch ms. Default: the system clock. */
   readonly now?: () => number;
 }
 
@@ -23,7 +26,7 @@ CREATE TABLE IF NOT EXISTS memories (
 CREATE INDEX IF NOT EXISTS memories_of ON memories (user, session, id);
 `;
 
-/** @throws STORE_UNAVAILABLE */
+/** Opens the memories. @throws STORE_UNAVAILABLE */
 export function openSqliteMemories({ path, now = Date.now }: SqliteMemoriesOptions): Memories {
   const store = `sqlite:${path}`;
   const attempt = <T>(act: () => T): T => {
@@ -70,7 +73,7 @@ export function openSqliteMemories({ path, now = Date.now }: SqliteMemoriesOptio
   };
 }
 
-/** Read from the newest on, until there are enough. SQLite folds the case of ASCII only, so texts are compared here. */
+/** The newest matching entries. Texts are compared here, because SQLite ignores letter case in ASCII only. */
 function newest(rows: Iterable<MemoryEntry>, sought: string, limit: number): readonly MemoryEntry[] {
   const found: MemoryEntry[] = [];
   if (limit <= 0) return found;

@@ -1,27 +1,35 @@
-/** Options of the SQLite store. One that is misspelt and passed over could make it less durable in silence (P6). */
+/** Options of the SQLite store, validated at run time: ignoring a misspelt one could silently reduce durability (P6). */
 import { CairnError } from '../../errors.ts';
 
 export interface SqliteStoreOptions {
-  /** The database file. It and its folder are created if they are not there, for the owner's eyes only. */
+  /** Path of the database file. It and its folder are created if they do not exist, readable by their owner only. */
   readonly path: string;
   /**
-   * What an acknowledged write survives. Default is `default`: a write that asks for it survives a power cut (synchronous FULL), any other
-   * survives a killed process (NORMAL), and a power cut may take the newest of those. With `normal` no write is waited for and a power cut
-   * may take the newest ones of all kinds; with `full` every write survives it. The file stays whole in each case.
+   * What an acknowledged write survives; the file stays intact in each case.
+   * - `default`: a write survives a power cut if it asks for that (synchronous FULL). Any other survives a killed process (NORMAL), and the
+   *   newest of those may be lost in a power cut.
+   * - `normal`: no write waits for the disk, and a power cut may lose the newest writes of all kinds.
+   * - `full`: every write survives a power cut.
    */
   readonly durability?: 'default' | 'normal' | 'full';
-  /** Opens a store that exists, in about a millisecond; writes are STORE_READ_ONLY. Default is `false`. */
+  /** Opens an existing store, in about a millisecond; writes fail with STORE_READ_ONLY. Default false. */
   readonly readOnly?: boolean;
-  /** How long a write waits for another process before it is STORE_BUSY. Default is 5000. */
+  /** How long a write waits for another process before it fails with STORE_BUSY, in milliseconds. Default 5000. */
   readonly busyTimeoutMs?: number;
-  /** Pages in the log at which a commit copies them into the database, as it does after 1.5 MiB of rows; 0: never. Default is 256, which is 4 MiB. */
+  /**
+   * Number of pages in the log at which a commit copies them into the database; it also does so after 1.5 MiB of rows. 0: never. Default
+   * 256, which is 4 MiB.
+   */
   readonly walAutoCheckpointPages?: number;
   /**
-   * Names the data to the outside: idempotency keys derive from it, so give a copy that lives on its own, such as one for staging, another.
-   * It is written into the file. Default is the one the file has: a random one from when it was made, which a copied file keeps.
+   * Identity of the data, from which idempotency keys are derived. Give a copy that is used independently, such as one for staging, another
+   * identity. It is written to the file. Default: the file's own, a random one from when it was created, which copies of the file keep.
    */
   readonly identity?: string;
-  /** Epoch ms; leases are measured with it, so it must be the same for every process that opens the file. Default is the system's clock. */
+  /**
+   * Returns the time in epoch ms. Leases are measured with it, so it must be the same for every process that opens the file. Default: the
+   * system clock.
+   */
   readonly now?: () => number;
 }
 
@@ -42,7 +50,7 @@ const checks: Readonly<Record<keyof SqliteStoreOptions, Check>> = {
   now: [(value) => typeof value === 'function', 'it must be a function'],
 };
 
-/** @throws CONFIG_INVALID an option that is none, or is not what it must be */
+/** Validates the options. @throws CONFIG_INVALID an unknown or invalid option */
 export function checkOptions(options: unknown): asserts options is SqliteStoreOptions {
   if (options !== undefined && (typeof options !== 'object' || options === null))
     throw new CairnError('CONFIG_INVALID', {

@@ -1,4 +1,4 @@
-/** The store in one SQLite file, through Node's own driver. */
+/** The store in one SQLite file, over Node's built-in driver. */
 
 import { resolve } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
@@ -27,14 +27,14 @@ const copyBytes = (bytes: Uint8Array): Uint8Array => Buffer.from(bytes);
 const copyBody = <Row extends { readonly body: Uint8Array; readonly checksum?: Uint8Array }>(row: Row): Row =>
   row.checksum === undefined ? { ...row, body: copyBytes(row.body) } : copyRow({ ...row, checksum: row.checksum });
 
-/** A checkpoint or a snapshot with bytes of its own: a write waits for its transaction, and its caller may go on meanwhile. */
+/** Copies a checkpoint's or snapshot's bytes, because a write waits for its transaction and its caller may reuse them meanwhile. */
 const copyRow = <Row extends { readonly body: Uint8Array; readonly checksum: Uint8Array }>(row: Row): Row => ({
   ...row,
   body: copyBytes(row.body),
   checksum: copyBytes(row.checksum),
 });
 
-/** Written out rather than spread, as it is done once a node. */
+/** Copies a commit. Written out because it runs once for every node. */
 function copyCommit(commit: Commit): PendingCommit {
   const { seq, at, body, checksum } = commit.checkpoint;
   return {
@@ -49,11 +49,12 @@ function copyCommit(commit: Commit): PendingCommit {
 }
 
 /**
- * Opens the store in a SQLite file. Several processes may have it open at once.
+ * Opens a store in a SQLite file. Several processes may have it open at the same time.
  *
- * Reads are made at once; writes are gathered until the event loop has turned, 128 are waiting, or they take 256 KiB, and share a transaction.
+ * Reads are made at once. Writes are collected until the event loop has turned, 128 are waiting, or they have 256 KiB, and then share a
+ * transaction.
  *
- * @throws CONFIG_INVALID there is no path, or an option is none or not what it must be
+ * @throws CONFIG_INVALID there is no path, or an option is unknown or invalid
  * @throws STORE_UNAVAILABLE, STORE_BUSY, STORE_CORRUPT, STORE_READ_ONLY, STORE_FULL
  * @throws STORE_VERSION_UNKNOWN the file was written by a newer version
  */
@@ -144,7 +145,7 @@ function createReads(
   };
 }
 
-/** `isAlone`: no other run is advanced through this store, so there is nobody to share a transaction with. */
+/** Queues a write. `isAlone`: no other run is advanced through this store, so there is nothing to share a transaction with. */
 type Write = <Reply>(work: () => Reply, durability: Durability, bytes: number, isAlone?: boolean) => Promise<Reply>;
 
 function createWrites(

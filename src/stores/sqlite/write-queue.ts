@@ -1,4 +1,4 @@
-/** Gathers writes into shared transactions: each is accepted or refused alone, all become durable together (E3). */
+/** Collects writes into shared transactions. Each write is accepted or refused by itself, and all become durable together (E3). */
 
 import { statSync } from 'node:fs';
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
@@ -6,32 +6,32 @@ import { CairnError } from '../../errors.ts';
 import { growWal } from './file/grow-wal.ts';
 import { isBusy, isJobsOwnFault, mapSqliteError } from './sqlite-errors.ts';
 
-/** A synchronous chain of nodes never returns to the event loop; at these sizes it is not waited for. */
+/** At these sizes a group is written at once, because a synchronous chain of nodes never returns to the event loop. */
 const groupJobsMax = 128;
 const groupBytesMax = 256 * 1024;
 
 /**
- * So many bytes in the log are copied into the database at once. SQLite counts pages of the log, which may be copies of few pages or each
- * another one; to copy a log full of different pages stops everything for three times as long.
+ * After this many bytes, the log is copied into the database. SQLite itself counts pages of the log, which may be copies of a few pages or
+ * all different; copying a log full of different pages would block everything for three times as long.
  */
 const copiedBytes = 1536 * 1024;
 
-/** How often a locked database is tried again. */
+/** Delay in ms between tries when the database is locked. */
 const busyRetryMs = 5;
 
-/** How often a look at the file system makes sure that the file is still there. */
+/** Interval in ms of checks that the file still exists. */
 const fileCheckMs = 50;
 
-/** A store that was opened again gets its log grown when it turns out to be written to in earnest. */
+/** When a reopened store has synced this often, its log is grown: it is then known to be used for more than a few writes. */
 const syncsBeforeGrowth = 16;
 
 interface Job {
-  /** Runs inside the transaction; a CairnError it throws, before it has written anything, refuses this job alone. */
+  /** Runs inside of the transaction. If it throws a CairnError before it has written anything, only this job is refused. */
   readonly work: () => unknown;
   readonly needsPower: boolean;
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: unknown) => void;
-  /** What is to be told once the transaction is committed. */
+  /** The result to report after the commit. */
   reply: unknown;
   refusal: CairnError | undefined;
 }
@@ -42,11 +42,11 @@ export interface WriteQueueOptions {
   readonly store: string;
   readonly durability: 'default' | 'normal' | 'full';
   readonly busyTimeoutMs: number;
-  /** Whether the log is copied into the database now and then. */
+  /** Whether to copy the log into the database from time to time. */
   readonly copiesLog: boolean;
-  /** A transaction begins: what other processes wrote is visible from here on. */
+  /** Called when a transaction begins. From then on, writes of other processes are visible. */
   readonly onBegin: () => void;
-  /** Nothing of the transaction was written. */
+  /** Called when a transaction was rolled back. */
   readonly onRollback: () => void;
 }
 
@@ -55,14 +55,14 @@ export class WriteQueue {
   readonly #inode: number | undefined;
   readonly #beginStatement: StatementSync;
   readonly #commitStatement: StatementSync;
-  /** Epoch ms at which the file was last seen in its place. */
+  /** When the file was last seen, in epoch ms. */
   #fileSeen = -Infinity;
   #pending: Job[] = [];
   #pendingBytes = 0;
   #bytesInLog = 0;
   #pendingNeedsPower = false;
   #isScheduled = false;
-  /** Monotonic ms at which the database was first found locked. */
+  /** When the database was first found locked, in monotonic ms. */
   #busySince: number | undefined;
   #isSynchronous = false;
   #syncs = 0;
@@ -75,7 +75,7 @@ export class WriteQueue {
     this.#commitStatement = options.db.prepare('commit');
   }
 
-  /** Resolves with what `work` returned once its transaction is committed. */
+  /** Resolves with the result of `work` once its transaction is committed. */
   enqueue<Reply>(work: () => Reply, needsPower: boolean, bytes: number, isAlone = false): Promise<Reply> {
     return new Promise<Reply>((resolve, reject) => {
       const tell = resolve as (value: unknown) => void;
@@ -88,13 +88,13 @@ export class WriteQueue {
     });
   }
 
-  /** Writes what is pending and resolves when nothing is. */
+  /** Writes everything pending, and resolves when nothing is left. */
   async drain(): Promise<void> {
     if (this.#busySince === undefined) this.#flush();
     if (this.#pending.length > 0) await new Promise<void>((resolve) => this.#whenIdle.push(resolve));
   }
 
-  /** A turn of the event loop gathers the writes of runs that go on side by side; one alone gains nothing by it. */
+  /** Schedules a flush. One turn of the event loop collects the writes of parallel runs; for a single run there is nothing to wait for. */
   #schedule(isUrgent: boolean): void {
     if (this.#isScheduled) return;
     this.#isScheduled = true;
@@ -135,11 +135,11 @@ export class WriteQueue {
     try {
       if (copiesLog) db.exec('pragma wal_checkpoint(passive)');
     } catch {
-      // What was acknowledged is in the log; SQLite copies it at another time.
+      // Acknowledged writes are in the log. SQLite copies it at another time.
     }
   }
 
-  /** Puts the group back if the database is locked and there is time left. */
+  /** Puts the group back into the queue if the database is locked and time is left. @returns whether it did */
   #waitForOthers(error: unknown, group: Job[], needsPower: boolean): boolean {
     const now = performance.now();
     this.#busySince ??= now;
@@ -166,7 +166,7 @@ export class WriteQueue {
     onBegin();
   }
 
-  /** What is acknowledged into a file that has no name any more is lost, so that is noticed soon. */
+  /** Checks that the file still has its name. Writes to a deleted file would be lost, so this must be noticed soon. */
   #requireFile(): void {
     const now = Date.now();
     if (Math.abs(now - this.#fileSeen) < fileCheckMs) return;
@@ -181,7 +181,7 @@ export class WriteQueue {
     return statSync(this.#options.path, { throwIfNoEntry: false })?.ino;
   }
 
-  /** Runs the group in the transaction that was begun, commits it, and tells each job. */
+  /** Runs the group in the transaction that was begun, commits it, and reports to each job. */
   #write(group: readonly Job[]): void {
     try {
       for (const job of group) runJob(job);
@@ -198,11 +198,11 @@ export class WriteQueue {
   #rollBack(): void {
     const { db, onRollback } = this.#options;
     onRollback();
-    // SQLite has rolled back by itself after some errors, such as a full disk.
+    // After some errors, such as a full disk, SQLite has rolled back by itself.
     if (db.isTransaction) db.exec('rollback');
   }
 
-  /** One job's values broke the transaction: the others must not suffer for it. */
+  /** The values of one job broke the transaction, so each job gets a transaction of its own. */
   #writeEachAlone(group: readonly Job[]): void {
     for (const job of group) {
       job.refusal = undefined;

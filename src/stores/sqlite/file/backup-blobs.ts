@@ -1,4 +1,4 @@
-/** The blobs of a backup, inside its file, in pieces: a blob may be larger than SQLite lets a value be. */
+/** The blobs of a backup, stored inside its file in pieces, because a blob may be larger than SQLite's largest value. */
 import type { DatabaseSync } from 'node:sqlite';
 import { CairnError } from '../../../errors.ts';
 import type { BlobStore } from '../../../ports/blobs.ts';
@@ -6,11 +6,11 @@ import { mapSqliteError } from '../sqlite-errors.ts';
 
 const pieceBytes = 4 * 1024 * 1024;
 
-/** The blobs of a backup, to be read by the port. */
+/** The blobs of a backup, readable through the blob port. */
 export interface BackupBlobs extends BlobStore {
-  /** Names them all. */
+  /** Lists all of them. */
   readonly rows: () => readonly { readonly tenant: string; readonly hash: string }[];
-  /** Takes in a blob that is not there yet, piece by piece: all of it, or nothing. */
+  /** Adds a blob that is not there yet, piece by piece: all of it, or nothing. */
   readonly add: (tenant: string, hash: string, pieces: AsyncIterable<Uint8Array>) => Promise<void>;
 }
 

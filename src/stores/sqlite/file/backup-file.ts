@@ -1,6 +1,6 @@
 /**
- * The file of a backup: a copy of the database as it was at one moment, with the blobs it names in a table of their own. Until it is
- * sealed it is a database like that it was copied from; a sealed one is no store any more, so that nobody opens it as one and misses the blobs.
+ * The file of a backup: a copy of the database at one moment, with the blobs that it refers to in a table of their own. Until it is sealed
+ * it is an ordinary store. A sealed file cannot be opened as a store, so that nobody uses it without its blobs.
  */
 import { closeSync, openSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
@@ -10,21 +10,24 @@ import { loadDriver } from './open-database.ts';
 import { applicationId, checkLayout } from '../tables/schema.ts';
 import { mapSqliteError } from '../sqlite-errors.ts';
 
-/** 'Cabk': tells backups from stores. */
+/** 'Cabk', the SQLite application id that marks a backup. */
 const backupId = 0x4361626b;
 
-/** All pages in one step: a copy made in several would begin anew whenever another process has written. */
+/** Copy all pages in one step. A copy in several steps would start again whenever another process writes. */
 const allPages = 2 ** 31 - 1;
 
-/** What a backup says of itself. */
+/** What a backup says about itself. */
 export interface BackupLabel {
-  /** Epoch ms. */
+  /** When it was made, in epoch ms. */
   readonly madeAt: number;
-  /** What was wrong with the store already, as `CHECKPOINT CODE`. */
+  /** Faults that the store had already, as `CHECKPOINT CODE`. */
   readonly faults: readonly string[];
 }
 
-/** Copies a database, as it is now, while others write to it. @param to - not there yet; for the owner's eyes only. @throws STORE_* */
+/**
+ * Copies a database in its current state while others write to it. @param to - a file that does not exist yet; readable by its owner only.
+ * @throws STORE_*
+ */
 export async function copyDatabase(from: string, to: string): Promise<void> {
   const store = `sqlite:${from}`;
   try {
@@ -38,7 +41,7 @@ export async function copyDatabase(from: string, to: string): Promise<void> {
     }
     const copy = loadDriver()(to);
     try {
-      // One file, with no log beside it.
+      // Without WAL the copy is a single file.
       copy.exec(`pragma journal_mode = delete; ${blobTable};
         create table if not exists backup (one integer primary key, label text not null)`);
     } finally {
@@ -49,14 +52,14 @@ export async function copyDatabase(from: string, to: string): Promise<void> {
   }
 }
 
-/** A backup that is being made, or taken apart. */
+/** A backup that is being made or restored. */
 export class BackupFile {
   readonly #db: DatabaseSync;
-  /** For messages. */
+  /** Name for messages. */
   readonly name: string;
   readonly blobs: BackupBlobs;
 
-  /** @throws STORE_CORRUPT what is there is no backup (`isSealed`), or no store */
+  /** @throws STORE_CORRUPT the file is not a backup (`isSealed`), or not a store */
   constructor(path: string, isSealed: boolean) {
     this.name = `backup:${path}`;
     try {
@@ -66,7 +69,7 @@ export class BackupFile {
         this.#db.close();
         throw new CairnError('STORE_CORRUPT', { store: this.name, reason: 'it is no backup of a store' });
       }
-      // Whoever makes the file syncs it once it is whole, and throws it away if it is not.
+      // Syncing is left to the caller, who syncs the complete file or deletes it.
       this.#db.exec('pragma synchronous = off; pragma journal_mode = memory');
       this.blobs = openBackupBlobs(this.#db, this.name);
     } catch (error) {
@@ -85,7 +88,7 @@ export class BackupFile {
     return JSON.parse(String(this.#db.prepare('select label from backup').get()?.['label'])) as BackupLabel;
   }
 
-  /** Makes it a backup, whole from here on. */
+  /** Seals the file, which makes it a backup. */
   seal(label: BackupLabel): void {
     this.#do(() => {
       this.#db.prepare('insert or replace into backup (one, label) values (1, ?)').run(JSON.stringify(label));

@@ -1,4 +1,4 @@
-/** Whether the file is whole: at once by its size, and page by page when asked to look at all of it. */
+/** Detects damage of the database file: quickly by its size, and page by page on request. */
 
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
@@ -7,19 +7,19 @@ import { CairnError } from '../../../errors.ts';
 const fileHeaderBytes = 32;
 const frameHeaderBytes = 24;
 
-/** As many faults as are told. */
+/** The most faults that are reported. */
 const shownFaults = 20;
 
 /**
- * Compares the size of the file with the number of pages the database has. A page that is not in the file yet must be in the log: the last
- * commits before a kill are there and nowhere else, and so is what a copy of the log into the file, cut short, had not come to.
+ * Compares the file's size with the database's number of pages. A page that is missing from the file must be in the log: the last commits
+ * before a kill are only there, and also pages that an interrupted copy of the log had not reached.
  *
- * SQLite reads what is missing of a last page as zeros, and rows are gone without a word.
+ * This check is needed because SQLite reads missing parts of a last page as zeros, so that rows would disappear silently.
  *
  * @throws STORE_CORRUPT the file was cut
  */
 export function requireWhole(db: DatabaseSync, path: string, store: string): void {
-  // In a read transaction nothing that it sees leaves the log before it is in the file.
+  // During a read transaction, no page that it sees leaves the log before it is in the file.
   db.exec('begin');
   try {
     const pages = readCount(db, 'page_count');
@@ -42,12 +42,12 @@ function readCount(db: DatabaseSync, pragma: string): number {
   return Number(Object.values(db.prepare(`pragma ${pragma}`).get() ?? {})[0]);
 }
 
-/** The pages that the log holds. Frames of an earlier use of the log carry other salts. See https://www.sqlite.org/fileformat.html#walformat */
+/** The pages in the log. Frames of an earlier use of the log have other salts. See https://www.sqlite.org/fileformat.html#walformat */
 function listLoggedPages(path: string, pageBytes: number): ReadonlySet<number> {
   const pages = new Set<number>();
   const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
   if (size < fileHeaderBytes) return pages;
-  // The log and not the database: closing that would drop the locks that this process holds on it.
+  // Open the log, not the database: closing a database file would drop the locks that this process holds on it.
   const file = openSync(path, 'r');
   try {
     const header = Buffer.alloc(fileHeaderBytes);
@@ -64,13 +64,16 @@ function listLoggedPages(path: string, pageBytes: number): ReadonlySet<number> {
   }
 }
 
-/** Looks at every page, and for histories without a run; what is wrong, a line each. */
+/** Checks every page, and searches for histories without a run. Returns one line for each fault. */
 export function findDamage(db: DatabaseSync): readonly string[] {
   const rows = db.prepare(`pragma quick_check(${shownFaults})`).all();
   return [...rows.map((row) => String(Object.values(row)[0])).filter((line) => line !== 'ok'), ...findLostRuns(db)];
 }
 
-/** The id of a run is in its row alone: where that is gone the run is not found, though its checkpoints are there. */
+/**
+ * Finds checkpoints whose run is lost. A run's id is only in its row; without it, the run cannot be found although its checkpoints are
+ * there.
+ */
 function findLostRuns(db: DatabaseSync): readonly string[] {
   const lost = db.prepare(
     `select run, count(*) as count from checkpoints where run not in (select no from runs) group by run limit ${shownFaults}`,

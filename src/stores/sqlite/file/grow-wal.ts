@@ -1,14 +1,14 @@
-/** Gives the write-ahead log its full size at once, so that syncing a commit need not extend the file. */
+/** Grows the write-ahead log to its full size at once, so that syncing a commit need not extend the file. */
 
 import { closeSync, openSync, statSync, writeSync } from 'node:fs';
 
-/** 256 pages of 16 KiB: after as many, SQLite copies the log into the database and begins it anew. */
+/** 256 pages of 16 KiB, after which SQLite copies the log into the database and starts it again. */
 export const walBytes: number = 4 * 1024 * 1024;
 
 /**
- * Appends zeros to the log up to its full size. SQLite reads the log up to the first frame whose checksum is wrong, which zeros are.
+ * Appends zeros to the log up to its full size. SQLite reads the log up to the first frame with a wrong checksum, which zeros have.
  *
- * Must be called inside a write transaction, while no other process can append. A log that cannot be grown is only slower.
+ * Must be called inside of a write transaction, while no other process can append. A log that cannot be grown is only slower.
  */
 export function growWal(databasePath: string): void {
   const path = `${databasePath}-wal`;
@@ -19,7 +19,7 @@ export function growWal(databasePath: string): void {
     file = openSync(path, 'r+');
     writeSync(file, Buffer.alloc(walBytes - size), 0, walBytes - size, size);
   } catch {
-    // A full disk: the commit that follows will say so if it matters.
+    // The disk is full. If that matters, the next commit reports it.
   } finally {
     if (file !== undefined) closeSync(file);
   }

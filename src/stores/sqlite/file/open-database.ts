@@ -1,4 +1,4 @@
-/** Opens the database file: who may read it, which journal, how long to wait for others. */
+/** Opens the database file with its permissions, journal mode and busy timeout. */
 
 import { accessSync, closeSync, constants, existsSync, mkdirSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -14,16 +14,16 @@ import { StoreIdentity } from './store-identity.ts';
 
 export interface DatabaseOptions {
   readonly path: string;
-  /** For messages. */
+  /** Name of the store for messages. */
   readonly store: string;
   readonly isReadOnly: boolean;
   readonly busyTimeoutMs: number;
   readonly walAutoCheckpointPages: number;
-  /** Undefined: the file keeps the one it has, or gets a random one when it is made. */
+  /** Undefined: the file keeps its identity, or gets a random one when it is created. */
   readonly identity: string | undefined;
 }
 
-/** An open database and the layout that its tables have: an older one only if it may not be changed. */
+/** An open database and the version of its table layout, which may be an older one only if the file cannot be changed. */
 export interface OpenedDatabase {
   readonly db: DatabaseSync;
   readonly layout: number;
@@ -31,7 +31,7 @@ export interface OpenedDatabase {
 
 type Open = (path: string | URL, options?: DatabaseSyncOptions) => DatabaseSync;
 
-/** Node 22 warns that its SQLite is experimental; the warning is ours to judge, not our users' to read. */
+/** Loads the driver without Node 22's warning that its SQLite is experimental, which users need not see. */
 export function loadDriver(): Open {
   const emitWarning = process.emitWarning.bind(process);
   process.emitWarning = () => undefined;
@@ -43,14 +43,14 @@ export function loadDriver(): Open {
   }
 }
 
-/** SQLite gives a new file the mode the umask allows; ours is the owner's alone, and -wal and -shm take after it. */
+/** Creates the file readable by its owner only. SQLite would use the umask, and it gives -wal and -shm the same mode. */
 export function createFile(path: string): void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  // Never opened if it exists: closing a file drops the locks that this process holds on it through SQLite.
+  // An existing file must not be opened here: closing it would drop the locks that this process holds on it through SQLite.
   if (!existsSync(path)) closeSync(openSync(path, 'wx', 0o600));
 }
 
-/** A log-mode database in a folder that cannot be written to can be read only as one that nobody changes. */
+/** Opens a database in WAL mode in a folder that is not writable. That works only if the file is declared immutable. */
 function openImmutable(open: Open, path: string): DatabaseSync {
   const url = pathToFileURL(path);
   url.searchParams.set('immutable', '1');
@@ -58,7 +58,7 @@ function openImmutable(open: Open, path: string): DatabaseSync {
 }
 
 function openReadOnly(open: Open, { path, store, busyTimeoutMs }: DatabaseOptions): OpenedDatabase {
-  // The last close of another process, or its making of the tables, keeps readers out for a moment.
+  // Another process that closes the database or creates its tables may keep readers out for a moment.
   let db = open(path, { readOnly: true, timeout: busyTimeoutMs });
   try {
     db.prepare('pragma user_version').get();
@@ -79,7 +79,10 @@ function openReadOnly(open: Open, { path, store, busyTimeoutMs }: DatabaseOption
   }
 }
 
-/** SQLite opens a file that it may not write to without a word, and cannot read one whose folder it may not write to. */
+/**
+ * Checks that the file can be written. SQLite itself opens a read-only file without an error, and cannot read one in a folder that is not
+ * writable.
+ */
 function requireWritable(path: string, store: string): void {
   try {
     accessSync(path, constants.W_OK);
@@ -100,7 +103,7 @@ function openWritable(open: Open, options: DatabaseOptions): OpenedDatabase {
     if (layout > 0) requireWhole(db, path, store);
     if (layout < layoutVersion) createLayout(db, store, () => growWal(path));
     if (identity !== undefined) takeIdentity(db, identity);
-    // A short wait in the driver, which stops the whole process; the write queue waits the rest.
+    // The driver waits only briefly, because waiting blocks the whole process. The write queue does the rest of the waiting.
     db.exec(`pragma busy_timeout = ${Math.min(busyTimeoutMs, 10)}; pragma synchronous = normal`);
     db.exec(`pragma wal_autocheckpoint = ${walAutoCheckpointPages}`);
     return { db, layout: layoutVersion };
@@ -110,13 +113,13 @@ function openWritable(open: Open, options: DatabaseOptions): OpenedDatabase {
   }
 }
 
-/** Written only where it is another one: most openings must not wait for who writes. */
+/** Sets the identity. It is written only if it differs, so that most openings need not wait for writers. */
 function takeIdentity(db: DatabaseSync, identity: string): void {
   const kept = new StoreIdentity(createPrepare(db), layoutVersion);
   if (kept.read() !== identity) kept.write(identity);
 }
 
-/** @throws STORE_UNAVAILABLE, STORE_BUSY, STORE_CORRUPT, STORE_READ_ONLY, STORE_FULL, STORE_VERSION_UNKNOWN */
+/** Opens the database. @throws STORE_UNAVAILABLE, STORE_BUSY, STORE_CORRUPT, STORE_READ_ONLY, STORE_FULL, STORE_VERSION_UNKNOWN */
 export function openDatabase(options: DatabaseOptions): OpenedDatabase {
   try {
     const open = loadDriver();

@@ -1,4 +1,4 @@
-/** The name of the data itself, kept in its file and copied with it. */
+/** The identity of the store's data, kept in its file and copied with it. */
 
 import type { Prepare, Statement } from '../tables/prepare.ts';
 import { asBytes, readText } from '../tables/text-columns.ts';
@@ -7,7 +7,7 @@ export class StoreIdentity {
   readonly #select: Statement | undefined;
   readonly #update: Statement;
 
-  /** @param layout - of the file: the first ones had no identity */
+  /** @param layout - version of the file's tables; the first versions had no identity */
   constructor(prepare: Prepare, layout: number) {
     this.#select = layout < 3 ? undefined : prepare(`select ${asBytes('identity')} from store where one = 1`);
     this.#update = prepare('update store set identity = ? where one = 1');

@@ -1,4 +1,4 @@
-/** Which runs are advanced through a store: whether a commit has company worth waiting for. */
+/** Counts the runs that are being advanced through a store, to decide whether a commit should wait for others. */
 import type { RunKey } from '../../../ports/store.ts';
 
 export class AdvancedRuns {
@@ -12,7 +12,7 @@ export class AdvancedRuns {
     this.#keys.delete(`${tenant}\0${runId}`);
   }
 
-  /** At most one: a wrong count costs speed, and nothing else. */
+  /** Whether there is at most one. If this is wrong, it costs only speed. */
   get isOne(): boolean {
     return this.#keys.size <= 1;
   }

@@ -1,39 +1,39 @@
 /**
- * Where each checkpoint is. An index of runs and seqs is written for many checkpoints at once, so that a commit writes the page it appends
- * to and no other; the newest ones, which have no place in the index yet, are few enough to be looked through.
+ * An index that finds checkpoints by run and seq. Entries are written for many checkpoints at once, so that a commit writes only the page
+ * that it appends to. The newest checkpoints, which have no entry yet, are few enough to be searched.
  */
 
 import type { CheckpointRow } from '../../../ports/store.ts';
 import type { Prepare, Statement } from './prepare.ts';
 import { corruptError } from '../sqlite-errors.ts';
 
-/** So many checkpoints wait for their places at most. */
+/** The most checkpoints without an entry. */
 export const unplacedMax = 64;
 
-/** As many checkpoints are looked through for those of one run that lost their places: a few milliseconds. */
+/** The most checkpoints to search for those of one run whose entries were lost. It takes a few milliseconds. */
 const behindMax = 1_000;
 
-/** The condition of a checkpoint that has no place yet. */
+/** SQL condition for a checkpoint that has no entry yet. */
 export const isUnplaced: string = 'id > (select up_to from placed where one = 1)';
 
-/** Joins the newest checkpoint of a run `r` as `h`; a run whose checkpoints are lost stays in the list. */
+/** SQL that joins the newest checkpoint of a run `r` as `h`. A run whose checkpoints are lost stays in the list. */
 export const joinHead: string = `left join checkpoints h on h.id = coalesce(
   (select id from checkpoints where ${isUnplaced} and run = r.no order by id desc limit 1),
   (select id from places where run = r.no order by seq desc limit 1))`;
 
 /**
- * The seq of the newest checkpoint of a run `r`, given those of `joinHead`. One that was seen, or has a place, and is not there any more is
- * damage: it stays the head, so that whoever reads it is told, and no run goes on from an older state.
+ * SQL for the seq of a run's newest checkpoint, given `joinHead`. If a checkpoint that was seen or has an entry is gone, that is damage: it
+ * still counts as the head, so that reading it reports the damage and no run goes on from an older state.
  */
 export const headSeq = (seen: string): string =>
   `max(coalesce(h.seq, 0), ${seen}, coalesce((select max(seq) from places where run = r.no), 0))`;
 
 export class CheckpointPlaces {
-  /** Checkpoints up to this id have a place; undefined: not known in this transaction. */
+  /** Checkpoints up to this id have an entry; undefined if not known in this transaction. */
   #upTo: number | undefined;
   #nextNo: number | undefined;
   #version = -1;
-  /** Whether as many places are there as were written: looked at once, as a file is damaged while nobody has it open. */
+  /** Whether there are as many entries as were written. Checked once, since a file is damaged while nobody has it open. */
   #arePlacesWhole: boolean | undefined;
   readonly #selectUpTo: Statement;
   readonly #selectNextNo: Statement;
@@ -52,7 +52,7 @@ export class CheckpointPlaces {
 
   constructor(prepare: Prepare) {
     this.#selectUpTo = prepare('select up_to from placed where one = 1');
-    // Every run has a checkpoint, so this is a number that no run has.
+    // Every run has a checkpoint, so this number belongs to no run.
     this.#selectNextNo = prepare(
       `select max(coalesce((select max(run) from places), 0),
          coalesce((select max(run) from checkpoints where ${isUnplaced}), 0)) + 1 as no`,
@@ -71,7 +71,7 @@ export class CheckpointPlaces {
     this.#deletePlace = prepare('delete from places where run = ? and seq = ?');
     this.#deleteOfRun = prepare('delete from checkpoints where id in (select id from places where run = ?)');
     this.#deletePlacesOfRun = prepare('delete from places where run = ?');
-    // A file from before they were counted is counted once.
+    // In a file from before entries were counted, they are counted once.
     this.#countMore = prepare(
       `insert into placed (one, up_to) values (3, (select count(*) from places))
          on conflict (one) do update set up_to = up_to + ?`,
@@ -79,19 +79,19 @@ export class CheckpointPlaces {
     this.#selectLost = prepare('select 1 from placed where one = 3 and up_to > (select count(*) from places)');
   }
 
-  /** A transaction has begun; the version is another one if another connection has written since the last. */
+  /** Call when a transaction has begun. The version changes when another connection has written. */
   beginTransaction(version: number): void {
     if (version !== this.#version) this.forget();
     this.#version = version;
   }
 
-  /** Nothing that was learned in this transaction came to be. */
+  /** Drops what was learned in a transaction that was rolled back. */
   forget(): void {
     this.#upTo = undefined;
     this.#nextNo = undefined;
   }
 
-  /** A number for a new run, which no checkpoint has. */
+  /** A number for a new run that no checkpoint has. */
   takeRunNo(): number {
     const no = this.#nextNo ?? (this.#selectNextNo().get() as { no: number }).no;
     this.#nextNo = no + 1;
@@ -103,15 +103,15 @@ export class CheckpointPlaces {
     if (Number(lastInsertRowid) - this.#readUpTo() >= unplacedMax) this.#placeAll();
   }
 
-  /** The id of a checkpoint. */
+  /** The row id of a checkpoint. */
   find(run: number, seq: number): number | undefined {
     const row = this.#selectPlace().get(run, seq) ?? this.#selectUnplaced().get(this.#readUpTo(), run, seq);
     return (row as { id: number } | undefined)?.id;
   }
 
   /**
-   * Whether a checkpoint of the run behind this one may have lost its place. Looked for among those written after it, as far as that is
-   * quick; behind them, any place that was lost may be one of this run.
+   * Whether a later checkpoint of the run may have lost its entry. Searches the checkpoints written after this one, as far as that is
+   * quick. Beyond that, any lost entry counts, because it may be one of this run.
    */
   hasBehind(run: number, seq: number): boolean {
     const id = this.find(run, seq);
@@ -150,12 +150,12 @@ export class CheckpointPlaces {
     this.#setUpTo();
   }
 
-  /** So many places more are there. */
+  /** Adds to the number of entries. */
   #count(more: number | bigint): void {
     this.#countMore().run(more);
   }
 
-  /** All that are there have a place. After a removal too, since SQLite may give the ids of the newest ones again. */
+  /** Notes that all checkpoints have an entry. Also called after a removal, because SQLite may reuse the newest ids. */
   #setUpTo(): void {
     this.#upTo = (this.#moveUpTo().get() as { up_to: number }).up_to;
   }

@@ -1,4 +1,4 @@
-/** One commit: a checkpoint and what it changes in the indexes. */
+/** Writes one commit: a checkpoint, and its changes of the indexes. */
 
 import { CairnError } from '../../../errors.ts';
 import type { Commit, CommitReply, RunKey, WaitRow } from '../../../ports/store.ts';
@@ -9,7 +9,7 @@ import { dueOf, statusCode } from './run-rows.ts';
 
 const held: CommitReply = Object.freeze({ isHeld: true });
 
-/** A commit on its way: the port's, with bytes of its own. */
+/** A queued commit: the port's, with its own copy of the bytes. */
 export interface PendingCommit extends Pick<Commit, 'claim' | 'checkpoint'> {
   readonly status: Commit['status'];
   readonly graphHash: Commit['graphHash'];
@@ -41,7 +41,7 @@ export class CommitWrite {
     this.#takeMessage = prepare('update messages set is_taken = 1 where run = ? and id = ?');
   }
 
-  /** Inside a transaction. @throws CLAIM_FENCED, COMMIT_CONFLICT before anything is written */
+  /** Must be called inside of a transaction. @throws CLAIM_FENCED, COMMIT_CONFLICT before anything is written */
   commit(commit: PendingCommit): CommitReply {
     const { claim, checkpoint } = commit;
     const run = this.#heads.read(claim);
@@ -58,7 +58,7 @@ export class CommitWrite {
     return held;
   }
 
-  /** A commit that is not the next may be one that landed while its acknowledgement was lost. */
+  /** Handles a commit whose seq is not the next. It may be one that was written before its reply was lost. */
   #recognise({ claim, checkpoint }: PendingCommit, run: RunHead | undefined): CommitReply {
     const { runId, token } = claim;
     if (run === undefined) throw new CairnError('CLAIM_FENCED', { runId, held: token, current: 0 });

@@ -1,4 +1,4 @@
-/** Snapshots, tags and pruning: what changes in a history beside its commits. */
+/** Writes snapshots and tags, and prunes: the changes of a history other than commits. */
 
 import { CairnError } from '../../../errors.ts';
 import type { Prune, RunKey, SnapshotRow, TagRow } from '../../../ports/store.ts';
@@ -58,7 +58,7 @@ export class HistoryWrites {
     if (run !== undefined) this.#removeTag().run(run.no, name);
   }
 
-  /** Inside a transaction, so that no fork can be admitted between the check and the removal (C8). */
+  /** Must be called inside of a transaction, so that no fork can be admitted between the check and the removal (C8). */
   pruneRun(prune: Prune): void {
     const { tenant, runId, token, remove, replace, snapshots, prunedBelow } = prune;
     const run = this.#heads.read(prune);

@@ -1,4 +1,4 @@
-/** Answers, signals and cancel requests: the first of a name wins (O1). */
+/** Writes messages (answers, signals, cancel requests). The first of a name wins (O1). */
 
 import { CairnError } from '../../../errors.ts';
 import type { Message, MessageReply } from '../../../ports/store.ts';
@@ -21,14 +21,14 @@ export class MessageWrite {
     );
   }
 
-  /** Inside a transaction. @throws RUN_NOT_FOUND */
+  /** Must be called inside of a transaction. @throws RUN_NOT_FOUND */
   postMessage({ tenant, runId, kind, name, body, at, checksum }: Message): MessageReply {
     const run = this.#selectRun().get(tenant, runId) as { no: number } | undefined;
     if (run === undefined) throw new CairnError('RUN_NOT_FOUND', { runId });
     const isOpen = kind === 'answer' && this.#selectWait().get(run.no, name) !== undefined;
     const first = this.#selectFirst().get(run.no, kind, name) as
       { id: number; body: Uint8Array; is_taken: number } | undefined;
-    // A wait that was opened again is answered again, and a cancel that was heeded may be followed by another.
+    // A wait that was opened again can be answered again, and after a cancel that was carried out another may follow.
     const isSpent = first?.is_taken === 1 && (isOpen || kind === 'cancel');
     if (first !== undefined && !isSpent) {
       return Buffer.compare(first.body, body) === 0 ? { status: 'equal' } : { status: 'taken', first: first.body };

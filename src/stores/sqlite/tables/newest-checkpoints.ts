@@ -1,4 +1,4 @@
-/** Whether the newest checkpoints are all there: those that stand in no index yet (see checkpoint-places.ts). */
+/** Checks that the newest checkpoints, which have no index entry yet, are all there (see checkpoint-places.ts). */
 
 import { isUnplaced } from './checkpoint-places.ts';
 import type { Prepare, Statement } from './prepare.ts';
@@ -10,15 +10,15 @@ interface NewRow {
 
 interface Tail {
   readonly up_to: number;
-  /** The largest number of a run that has a place. */
+  /** The largest number of a run that has an index entry. */
   readonly runs: number;
-  /** The largest id there is. */
+  /** The largest id of a checkpoint. */
   readonly newest: number;
 }
 
 /**
- * Their ids follow one another, each follows the one before it in its run, and a run that begins among them has the next number.
- * Where that does not hold, some are gone, and it cannot be known of which run.
+ * Checks the newest checkpoints. Their ids must be consecutive, each must follow the one before it in its run, and a run that begins among
+ * them must have the next number. Otherwise some are gone, and it cannot be known of which run.
  */
 export class NewestCheckpoints {
   readonly #selectTail: Statement;

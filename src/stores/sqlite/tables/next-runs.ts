@@ -1,4 +1,4 @@
-/** Finds the runs that `claimNext` claims, in its order. */
+/** Finds the runs that `claimNext` claims, in order. */
 
 import type { NextRequest } from '../../../ports/store.ts';
 import type { Prepare, Statement } from './prepare.ts';
@@ -9,21 +9,21 @@ interface FoundRun {
   readonly run_id: Uint8Array;
   readonly no: number;
   readonly priority: number;
-  /** Epoch ms since when it could go on. */
+  /** Since when the run could go on, in epoch ms. */
   readonly due: number;
 }
 
-/** A list is given as one value, so that there is one statement whatever its length; none allows everything. */
+/** SQL condition for a list given as one JSON value, so that one statement serves lists of any length. No list allows everything. */
 const isAllowed = (column: string): string => `(? is null or ${column} in (select value from json_each(?)))`;
 const filters = `${isAllowed('r.graph_id')} and ${isAllowed('r.queue')} and r.run_id not in (select value from json_each(?))`;
 
-/** Runs that nobody has claimed yet stand in an index of that order, so that the first few of a long queue cost no more than of a short one. */
+/** Runs that were never claimed. They have an index in this order, so the first of a long queue cost no more than those of a short one. */
 const fromQueue = `
   select ${asBytes('r.run_id')}, r.no, r.priority, r.due from runs r indexed by runs_to_take
   where r.tenant = ? and r.status = ${waitingCode} and r.due <= ? and ${filters}
   order by r.priority desc, r.due, r.no limit ?`;
 
-/** Runs that were left, called or whose time has come. Each arm is found through an index, so that finished runs cost nothing. */
+/** Runs that were abandoned, got a message, or are due. Each kind is found through an index, so that finished runs cost nothing. */
 const fromOthers = `
   select ${asBytes('r.run_id')}, r.no, r.priority, min(coalesce(found.due, r.due)) as due from (
     select run_id, null as due from runs where tenant = ? and status = 0
@@ -44,7 +44,7 @@ export class NextRuns {
     this.#fromOthers = prepare(fromOthers);
   }
 
-  /** Ids of runs that can go on. @param now - by the store's clock, for leases */
+  /** Ids of the runs that can go on. @param now - by the store's clock, for leases */
   find({ tenant, at, graphs, queues, except = [], limit }: NextRequest, now: number): readonly string[] {
     const [graphList, queueList] = [toList(graphs), toList(queues)];
     const rest = [graphList, graphList, queueList, queueList, JSON.stringify(except), limit] as const;

@@ -1,10 +1,10 @@
-/** Statements prepared when first used, so that a command that reads one page pays for one statement. */
+/** Prepares statements on first use, so that a command that reads one page prepares only one statement. */
 
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 
-/** Values are bound by position and plain question marks: numbered ones are names to Node 22. */
+/** A prepared statement. Values are bound by position to plain question marks, because Node 22 treats numbered ones as names. */
 export type Statement = () => StatementSync;
-/** With `shape` the rows are arrays, which are made in half the time. */
+/** Prepares a statement. With `shape` its rows are arrays, which take half the time. */
 export type Prepare = (sql: string, shape?: 'arrays') => Statement;
 
 export function createPrepare(db: DatabaseSync): Prepare {

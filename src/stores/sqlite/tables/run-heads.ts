@@ -1,4 +1,4 @@
-/** What this process knows of runs it writes to, so that a commit need not search for the head. */
+/** A cache of the runs that this process writes to, so that a commit need not look up the head. */
 
 import type { RunKey } from '../../../ports/store.ts';
 import { headSeq, joinHead } from './checkpoint-places.ts';
@@ -11,13 +11,13 @@ export interface RunHead {
   token: number;
   /** Seq of the newest checkpoint. */
   head: number;
-  /** The version of the database that this was read from. */
+  /** Version of the database that this was read from. */
   readonly version: number;
 }
 
 const runsMax = 10_000;
 
-/** What is known of a run holds as long as no other connection has written to the database, which SQLite tells by a number. */
+/** Heads of runs. They are valid as long as no other connection has written to the database, which SQLite's data version tells. */
 export class RunHeads {
   readonly #tenants = new Map<string, Map<string, RunHead>>();
   #size = 0;
@@ -32,18 +32,18 @@ export class RunHeads {
     );
   }
 
-  /** A transaction has begun: from here on no other connection writes. Returns the version of the database. */
+  /** Call when a transaction has begun; from then on no other connection writes. Returns the version of the database. */
   beginTransaction(): number {
     return (this.#version = (this.#selectVersion().get() as unknown as [number])[0]);
   }
 
-  /** Nothing that was learned in this transaction came to be. */
+  /** Drops what was learned in a transaction that was rolled back. */
   forget(): void {
     this.#tenants.clear();
     this.#size = 0;
   }
 
-  /** Inside a transaction only. The head returned is to be changed as the run is. */
+  /** Call inside of a transaction only. The caller must update the returned head when it changes the run. */
   read(key: RunKey): RunHead | undefined {
     const known = this.#tenants.get(key.tenant)?.get(key.runId);
     return known?.version === this.#version ? known : this.#readAgain(key);
@@ -67,7 +67,7 @@ export class RunHeads {
     this.#tenants.set(tenant, runs.set(runId, head));
   }
 
-  /** The run was removed. */
+  /** Drops a run that was removed. */
   drop({ tenant, runId }: RunKey): void {
     if (this.#tenants.get(tenant)?.delete(runId) === true) this.#size -= 1;
   }

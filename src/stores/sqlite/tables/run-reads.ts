@@ -1,4 +1,4 @@
-/** Runs by id, by prefix, and listed. */
+/** Reads runs by id and by prefix, and lists them. */
 
 import { CairnError } from '../../../errors.ts';
 import type { Page, RunKey, RunQuery, RunRow } from '../../../ports/store.ts';
@@ -8,7 +8,7 @@ import { codesOf, runColumns, toRunRow, type StoredRun } from './run-rows.ts';
 
 const pageSize = 100;
 
-/** The numbers of a cursor. @throws USAGE_INVALID */
+/** Parses a cursor. @throws USAGE_INVALID */
 export function readCursor(cursor: string, parts: number): readonly number[] {
   const numbers = cursor.split('.').map(Number);
   if (numbers.length !== parts || numbers.some(Number.isNaN)) {
@@ -47,7 +47,7 @@ export class RunReads {
 
   findRuns(tenant: string, prefix: string, limit: number): RunRow[] {
     const now = this.#now();
-    // Nothing that begins with the prefix sorts after the prefix and the last code point.
+    // Every text that begins with the prefix sorts before the prefix followed by the last code point.
     const range = [tenant, prefix, `${prefix}\u{10ffff}`];
     const rows = this.#byPrefix().all(tenant, ...range, ...range, limit) as unknown as StoredRun[];
     return rows.map((row) => toRunRow(row, now));
@@ -67,7 +67,10 @@ export class RunReads {
     };
   }
 
-  /** One ordered listing a status, to be merged: asked for several at once, SQLite would sort all there are. */
+  /**
+   * Lists the runs of one status in order. The lists of several statuses are then merged, because SQLite would sort all rows if asked for
+   * several at once.
+   */
   #listStatus(query: RunQuery, code: number, limit: number): StoredRun[] {
     const place = query.parentRunId === undefined ? 'runs_by_status' : 'runs_by_parent';
     const { conditions, values } = readFilters(query);
@@ -83,7 +86,7 @@ export class RunReads {
   }
 }
 
-/** @throws USAGE_INVALID the cursor is none of ours */
+/** @throws USAGE_INVALID the cursor is not from this store */
 function readFilters({ graphId, parentRunId, cursor }: RunQuery): { conditions: string; values: Value[] } {
   const before = cursor === undefined ? undefined : readCursor(cursor, 1)[0];
   const filters: readonly (readonly [string, Value | undefined])[] = [

@@ -1,33 +1,36 @@
-/** A run's row as the tables keep it and as the port hands it out. */
+/** Converts a run's row between the tables and the port. */
 
 import type { RunRow, StoredStatus, WaitRow } from '../../../ports/store.ts';
 import { headSeq } from './checkpoint-places.ts';
 import { asBytes, readText } from './text-columns.ts';
 
-/** A status is stored as its place in this list, which is part of the layout; the last stands for a run that nobody has claimed yet. */
+/** A status is stored as its index in this list, which is part of the layout. The last one marks runs that were never claimed. */
 const statuses: readonly StoredStatus[] = ['running', 'paused', 'completed', 'failed', 'cancelled', 'running'];
 
 export const waitingCode = 5;
 
 export const statusCode = (status: StoredStatus): number => statuses.indexOf(status);
 
-/** The codes of statuses, of all if none are named. */
+/** The codes of these statuses; of all if none are given. */
 export function codesOf(wanted?: readonly StoredStatus[]): number[] {
   return [...statuses.keys()].filter((code) => wanted === undefined || wanted.includes(statuses[code] ?? 'running'));
 }
 
-/** Stands for a wait that is never due, so that it sorts last. */
+/** Due time of a wait that is never due, so that it sorts last. */
 export const never: number = Number.MAX_SAFE_INTEGER;
 
 export const dueOf = (wait: Pick<WaitRow, 'dueAt'>): number => wait.dueAt ?? never;
 
 const texts = ['r.tenant', 'r.run_id', 'r.key', 'r.graph_id', 'r.graph_hash', 'r.parent_run', 'r.owner'];
 
-/** The columns of the third layout, and what stands for them in files of an older one. */
+/** Columns added in the third layout, and their replacements in files of an older one. */
 const scheduleColumns = `r.priority, r.due, ${asBytes('r.queue')}, ${asBytes('r.queue_key')}`;
 const noSchedule = "0 as priority, r.created_at as due, x'' as queue, null as queue_key";
 
-/** What `toRunRow` reads, of a run `r` and its head `h`. The head is found, not kept, so that a commit need not touch the run's row. */
+/**
+ * The columns that `toRunRow` reads, of a run `r` and its head `h`. The head is looked up and not stored, so that a commit need not write
+ * the run's row.
+ */
 export const runColumns = (layout: number): string => `
   r.no, r.status, r.created_at, r.parent_seq, r.meta, r.lease_until, r.pruned_below, ${texts.map(asBytes).join(', ')},
   ${layout < 3 ? noSchedule : scheduleColumns}, ${headSeq(layout < 3 ? '0' : 'r.head_seen')} as head,

@@ -1,4 +1,4 @@
-/** Admission, removal and claims of runs. */
+/** Admits, removes and claims runs. */
 
 import { CairnError } from '../../../errors.ts';
 import type {
@@ -31,7 +31,7 @@ export interface WriteParts {
   readonly runs: RunReads;
   readonly commits: CommitWrite;
   readonly now: () => number;
-  /** For messages. */
+  /** Name of the store for messages. */
   readonly store: string;
 }
 
@@ -69,7 +69,7 @@ export class RunWrites {
     this.#grantClaim = prepare(
       'update runs set token = ?, owner = ?, lease_until = ?, head_seen = ? where tenant = ? and run_id = ?',
     );
-    // Apart from the grant, which would write the page of an index for nothing.
+    // Separate from the granting statement, which would otherwise write a page of an index without need.
     this.#leaveQueue = prepare(
       `update runs set status = 0 where tenant = ? and run_id = ? and status = ${waitingCode}`,
     );
@@ -144,7 +144,7 @@ export class RunWrites {
     return run;
   }
 
-  /** A run's first token comes after those of all runs that were removed, since it may have been one of them. */
+  /** The next token. A run's first token is larger than those of all removed runs, because the run may have been one of them. */
   #nextToken(newest: number): number {
     const before = newest > 0 ? newest : Number(this.#selectRemovedToken().get()?.['up_to'] ?? 0);
     return Math.max(before + 1, Math.floor(this.#parts.now()));
@@ -184,12 +184,16 @@ export class RunWrites {
     return { claim: { ...key, workerId, token: head.token, leaseMs }, run: this.#requireRow(key) };
   }
 
-  /** Whoever takes up a run must not go on from an older state, nor pass over a message: what an index has lost shows in another place. */
+  /**
+   * Checks a run before it is claimed. It must not go on from an older state or miss a message, so what an index lost has to show
+   * elsewhere.
+   */
   #requireWhole({ runId, status }: RunRow, { no, head, token }: RunHead): void {
     const { store, places } = this.#parts;
     const { agree } = this.#listsAgree().get(no, no) as { readonly agree: number };
     if (agree !== 1) throw new CairnError('STORE_CORRUPT', { store, reason: `messages of run ${runId} are missing` });
-    // The row of a run that has come to rest says what its head is, and one that was never claimed has one checkpoint.
+    // The row of a run that ended or paused records its head, and a run that was never claimed has one checkpoint. Only abandoned runs need
+    // this check.
     const wasLeft = status === 'running' && token > 0;
     if (wasLeft && (!this.#newest.areWhole() || places.hasBehind(no, head)))
       throw new CairnError('STORE_CORRUPT', { store, reason: `newest checkpoints of run ${runId} may be missing` });
@@ -212,7 +216,7 @@ export class RunWrites {
     return { hasMessages: this.#hasMessages().get(head.no) !== undefined };
   }
 
-  /** The token grows, so that the claim given back is fenced by the same check as one taken over. */
+  /** Releases a claim. The token grows, so that the released claim is fenced by the same check as one that was taken over. */
   releaseClaim(claim: Claim): void {
     const head = this.#parts.heads.read(claim);
     if (head?.token !== claim.token) return;
@@ -221,7 +225,7 @@ export class RunWrites {
   }
 }
 
-/** The row of a run that was just admitted. */
+/** The row of a newly admitted run. */
 function describeRun({
   tenant,
   runId,

@@ -1,4 +1,4 @@
-/** The layout of the database. It is fixed at birth: page size and WAL are chosen before the first table. */
+/** The layout of the database. Page size and WAL are fixed before the first table is created. */
 
 import type { DatabaseSync } from 'node:sqlite';
 import { CairnError } from '../../../errors.ts';
@@ -7,25 +7,30 @@ import { waitingCode } from './run-rows.ts';
 
 export const layoutVersion = 3;
 
-/** 'Cair': tells our databases from those of other programs. */
+/** 'Cair', the SQLite application id of our databases. */
 export const applicationId = 0x43616972;
 
-/** Seven rows of 2 KiB fill a page, where SQLite's default of 4 KiB would hold one. */
+/** A page holds seven rows of 2 KiB. SQLite's default of 4 KiB would hold one. */
 const pageBytes = 16_384;
 
 /**
- * Checkpoints are appended in order of arrival and found through a narrow index, as clustering them by run would touch a page a run in
- * each shared transaction; `places`, which is that index, holds those with an id up to `placed.up_to`, since it is written for many at once.
- * Runs are clustered by id and have few indexes, as an admission is waited for and writes a page for each: a run's
- * key, which people type, is looked for along the index of statuses, in which a listing also tells graphs apart.
+ * How the tables are laid out, and why.
  *
- * The second row of `placed` holds the largest token of a run that was removed: none is given again. The third holds the number of places.
+ * Checkpoints are stored in the order of arrival and found through a narrow index. Clustering them by run would write one page for each run
+ * in every shared transaction. The index is the table `places`. It is written for many checkpoints at once, and has those with ids up to
+ * `placed.up_to`.
  *
- * Runs that were admitted and never claimed have a status of their own and an index in the order of `claimNext`, so that a long queue is
- * not sorted for each, and a run that is claimed as it is admitted writes no page of it. `head_seen` is the head as it was when the run's
- * row was last written: a head below it means that checkpoints were lost.
+ * Runs are clustered by id and have few indexes, because an admission waits for its pages to be written. Keys of runs, which people type,
+ * are searched along the index of statuses, which also separates graphs in listings.
  *
- * `no` is a run's short number in the other tables. What of a run's row changes stands before what may be long. A wait that is never due has
+ * The second row of `placed` holds the largest token of a removed run, because no token is given twice. The third holds the number of
+ * places.
+ *
+ * Runs that were never claimed have a status of their own, and an index in the order of `claimNext`. So a long queue need not be sorted,
+ * and a run that is claimed when it is admitted writes no page of that index. `head_seen` is the run's head at the last write of its row: a
+ * head below it means that checkpoints were lost.
+ *
+ * `no` is a run's short number in the other tables. Columns that change come before those that may be long. A wait that is never due has
  * the largest due time.
  */
 const placeTables = `
@@ -125,14 +130,16 @@ const tables = `
   ${storeTable}
 `;
 
-/** Tables that hold rows of a run, by the column `run`, besides its checkpoints and their places. */
+/** Tables with rows of runs (column `run`), other than checkpoints and places. */
 export const tablesOfRun = ['snapshots', 'waits', 'messages', 'tags'] as const;
 
 function readPragma(db: DatabaseSync, name: string): unknown {
   return Object.values(db.prepare(`pragma ${name}`).get() ?? {})[0];
 }
 
-/** Returns the version of our layout in the database; 0: it is empty. @throws STORE_VERSION_UNKNOWN, STORE_CORRUPT it belongs to another program */
+/**
+ * Returns the version of the layout; 0 if the database is empty. @throws STORE_VERSION_UNKNOWN, STORE_CORRUPT it belongs to another program
+ */
 export function checkLayout(db: DatabaseSync, store: string): number {
   const version = readPragma(db, 'user_version') as number;
   if (readPragma(db, 'application_id') === applicationId) {
@@ -145,7 +152,7 @@ export function checkLayout(db: DatabaseSync, store: string): number {
   return 0;
 }
 
-/** The steps from each version to the next. */
+/** For each version, the SQL that upgrades to the next. */
 const upgrades: Readonly<Record<number, string>> = {
   1: `${placeTables}
     insert into places (run, seq, id) select run, seq, id from checkpoints order by run, seq;
@@ -166,7 +173,10 @@ const upgrades: Readonly<Record<number, string>> = {
     ${storeTable}`,
 };
 
-/** Lets an older layout be read as if it were of this version, by a connection that may not change it. Columns that are not there are left out when they are asked for. */
+/**
+ * For each older version, temporary views that let a connection read it like this version although it must not change it. Missing columns
+ * are handled by the queries.
+ */
 const stopgaps: Readonly<Record<number, string>> = {
   1: `create temp view places as select run, seq, id from checkpoints;
     create temp view placed as select 1 as one, max(id) as up_to from checkpoints;`,
@@ -177,8 +187,8 @@ export function readAsNewest(db: DatabaseSync, version: number): void {
 }
 
 /**
- * Creates the layout or makes it of this version, unless another process was first. `inTransaction` runs before the commit of a new one,
- * while no other process can write.
+ * Creates or upgrades the layout, unless another process was first. For a new one, `inTransaction` runs before the commit, while no other
+ * process can write.
  */
 export function createLayout(db: DatabaseSync, store: string, inTransaction: () => void): void {
   if (checkLayout(db, store) === 0) db.exec(`pragma page_size = ${pageBytes}; pragma journal_mode = wal`);

@@ -1,6 +1,6 @@
-/** Text is written as text and read as bytes: the driver of Node 22 ends a text that it reads at a NUL, which ids may hold. */
+/** Reads text columns as bytes, because Node 22's driver cuts a text at a NUL character, which ids may contain. */
 
-/** The column in a list of what to select, under its own name. */
+/** A column as bytes under its own name, for a list of columns to select. */
 export function asBytes(column: string): string {
   return `cast(${column} as blob) as ${column.slice(column.indexOf('.') + 1)}`;
 }

@@ -1,4 +1,4 @@
-/** Open waits and untaken messages. */
+/** Reads open waits and messages that were not taken. */
 
 import type { MessageRow, OpenWait, Page, RunKey, WaitQuery, WaitRow } from '../../../ports/store.ts';
 import type { Prepare, Statement } from './prepare.ts';
@@ -47,7 +47,7 @@ const columns = `w.id, w.kind, w.due, w.body, ${texts.map(asBytes).join(', ')}`;
 const checksumOf = (layout: number): string => (layout < 3 ? 'null as checksum' : 'checksum');
 const after = 'w.due <= ? and (w.due, w.id) > (?, ?) order by w.due, w.id limit ?';
 
-/** Walks an index of waits in order and looks up the run of each. */
+/** SQL that walks through an index of waits in order and looks up the run of each. */
 const walk = (index: string, layout: number): string =>
   `select ${columns}, ${checksumOf(layout)} from waits w indexed by ${index} cross join runs r on r.tenant = w.tenant and r.run_id = w.run_id where`;
 
@@ -60,7 +60,7 @@ export class WaitReads {
   constructor(prepare: Prepare, layout: number) {
     this.#ofTenant = prepare(`${walk('waits_by_due', layout)} w.tenant = ? and ${after}`);
     this.#ofKind = prepare(`${walk('waits_by_kind', layout)} w.tenant = ? and w.kind = ? and ${after}`);
-    // The waits of one run are few enough for those of other kinds to be passed over.
+    // One run has few waits, so those of other kinds are simply skipped.
     this.#ofRun = prepare(
       `${walk('waits_by_run_due', layout)} w.run = (select no from runs where tenant = ? and run_id = ?)
        and w.kind in (?, ?, ?, ?, ?) and ${after}`,
@@ -91,7 +91,7 @@ export class WaitReads {
       return read(this.#ofRun, tenant, runId, ...chosen);
     }
     if (kinds === undefined) return read(this.#ofTenant, tenant);
-    // One ordered listing a kind, merged.
+    // One sorted list for each kind, merged.
     const found = [...new Set(kinds)].flatMap((kind) => read(this.#ofKind, tenant, kind));
     return found.sort((a, b) => a.due - b.due || a.id - b.id).slice(0, limit);
   }
