@@ -5,6 +5,7 @@ import { agentLoop } from './rows/agent-loop.ts';
 import { agentResume } from './rows/agent-resume.ts';
 import { appendedText } from './rows/appended-text.ts';
 import { compile } from './rows/compile.ts';
+import { dot } from './rows/dot.ts';
 import { engineAlone } from './rows/engine-alone.ts';
 import { freshProcess } from './rows/fresh-process.ts';
 import { fork } from './rows/fork.ts';
@@ -40,6 +41,7 @@ export const groups: Readonly<Record<string, Group>> = {
   residentMemory,
   compile,
   yaml,
+  dot,
   largeFiles,
   aiSdkLoop,
   agentLoop,

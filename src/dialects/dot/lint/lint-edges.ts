@@ -1,5 +1,5 @@
 /** Rules of edges: conditions that can be read and can hold, labels that tell edges apart, and a way on for every outcome. */
-import { parseCondition, type Clause } from '../model/condition.ts';
+import type { Clause } from '../model/condition.ts';
 import { normalLabel } from '../model/labels.ts';
 import type { PipelineEdge } from '../model/pipeline.ts';
 import { stageStatuses } from '../run/stage-outcome.ts';
@@ -15,8 +15,9 @@ export function lintEdges(report: Report): void {
   }
 }
 
-function lintCondition({ error, warn }: Report, edge: PipelineEdge): void {
-  const { clauses, fault, offset } = { offset: 0, ...parseCondition(edge.attributes.text('condition')) };
+function lintCondition({ conditionOf, error, warn }: Report, edge: PipelineEdge): void {
+  if (!edge.attributes.has('condition')) return;
+  const { clauses, fault, offset } = { offset: 0, ...conditionOf(edge) };
   const at = edge.placeOf('condition');
   const where = `the condition of ${edge.from} -> ${edge.to}`;
   if (clauses === undefined) {
@@ -60,8 +61,9 @@ function lintLabels({ warn }: Report, from: string, edges: readonly PipelineEdge
 }
 
 /** Where every edge has a condition, some outcome may fit none: the run would fail there. */
-function lintCoverage({ warn, pipeline }: Report, from: string, edges: readonly PipelineEdge[]): void {
-  const conditions = edges.map(({ attributes }) => parseCondition(attributes.text('condition')).clauses ?? []);
+function lintCoverage({ conditionOf, warn, pipeline }: Report, from: string, edges: readonly PipelineEdge[]): void {
+  if (edges.some(({ attributes }) => !attributes.has('condition'))) return;
+  const conditions = edges.map((edge) => conditionOf(edge).clauses ?? []);
   if (conditions.some((clauses) => clauses.length === 0)) return;
   const single = conditions.filter((clauses) => clauses.length === 1).map(([clause]) => clause as Clause);
   const denies = (clause: Clause): boolean =>

@@ -3,8 +3,8 @@ import { gatesOf, gateTargets, reach, retryTargets } from '../model/layout.ts';
 import type { Stage } from '../model/pipeline.ts';
 import type { Report } from './report.ts';
 
-/** Targets of gates from which ways back are looked for. */
-const targetsMax = 100;
+/** Stages that are gone through for ways back to gates; what lies beyond is taken for granted. */
+const stepsMax = 1_000_000;
 
 export function lintShape(report: Report): void {
   lintEnds(report);
@@ -133,8 +133,7 @@ function lintTargets({ pipeline, layout, warn }: Report): void {
           'name a stage',
         );
     }
-  const next = (id: string): readonly string[] => (layout.outgoing.get(id) ?? []).map(({ to }) => to);
-  const reached = new Map<string, ReadonlySet<string>>();
+  const leads = leadsIn(layout.outgoing);
   for (const gate of gatesOf(pipeline)) {
     const targets = gateTargets(pipeline, gate).filter((target) => pipeline.stages.has(target));
     if (retryTargets(gate).length === 0)
@@ -144,16 +143,28 @@ function lintTargets({ pipeline, layout, warn }: Report): void {
         `the goal gate ${gate.id} names no stage to go back to`,
         'give it a retry_target',
       );
-    for (const target of targets) {
-      // Each target costs a walk over the graph.
-      if (!reached.has(target) && reached.size < targetsMax) reached.set(target, reach([target], next));
-      if (reached.get(target)?.has(gate.id) === false)
+    for (const target of targets)
+      if (!leads(target, gate.id))
         warn(
           'gate_without_way_back',
           gate.at,
           `no way leads from ${target} back to the goal gate ${gate.id}: it stays unsatisfied`,
           'go back to a stage before the gate',
         );
-    }
   }
+}
+
+/** Tells whether edges lead from one stage to another; looked for no further than need be, and not beyond `stepsMax` in all. */
+function leadsIn(outgoing: Report['layout']['outgoing']): (from: string, to: string) => boolean {
+  let steps = 0;
+  return (from, to) => {
+    const found = new Set([from]);
+    // The set grows while it is gone through: the nearest stages come first.
+    for (const id of found) {
+      if (id === to || steps > stepsMax) return true;
+      steps += 1;
+      for (const edge of outgoing.get(id) ?? []) found.add(edge.to);
+    }
+    return false;
+  };
 }

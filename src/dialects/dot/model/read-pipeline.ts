@@ -233,16 +233,26 @@ function innerScope(outer: Scope, statements: readonly Syntax[]): Scope {
 }
 
 function attributesOf(values: Values): Attributes {
-  return new Attributes(new Map([...values].map(([name, { value }]) => [name, value])));
+  return new Attributes(textsOf(values));
+}
+
+function textsOf(values: Values): Map<string, string> {
+  const texts = new Map<string, string>();
+  for (const [name, { value }] of values) texts.set(name, value);
+  return texts;
 }
 
 function stageOf({ id, at, values, classes, group, isDeclared }: Draft, styles: Styles): Stage {
-  const own = (values.get('class')?.value ?? '').split(',').map((name) => name.trim());
+  const own =
+    values
+      .get('class')
+      ?.value.split(',')
+      .map((name) => name.trim()) ?? [];
   const all = [...classes, ...own].filter((name) => name !== '');
   const shape = values.get('shape')?.value ?? 'box';
   const styled = styles.of({ id, shape, classes: all });
   // What is written at the stage itself wins over the stylesheet, and that over what `node [...]` set.
-  const complete = new Map([...values].map(([name, { value }]) => [name, value]));
+  const complete = textsOf(values);
   for (const [name, value] of styled) if (values.get(name)?.at === undefined) complete.set(name, value);
   const ofShape = Object.hasOwn(typeOfShape, shape) ? typeOfShape[shape] : undefined;
   return {

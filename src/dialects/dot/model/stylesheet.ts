@@ -112,9 +112,18 @@ interface Styled {
   readonly order: number;
 }
 
+/** What rules tell stages apart by. */
+interface StyledStage {
+  readonly id: string;
+  readonly shape: string;
+  readonly classes: readonly string[];
+}
+
 /** The rules, ready to be asked for many stages. */
 export class Styles {
   readonly #found = new Map<string, Map<string, Styled>>();
+  /** What stages of one shape and the same classes have in common. */
+  readonly #shared = new Map<string, ReadonlyMap<string, string>>();
 
   constructor(rules: readonly StyleRule[]) {
     for (const [order, { selector, name, declarations }] of rules.entries()) {
@@ -126,13 +135,17 @@ export class Styles {
   }
 
   /** What the rules say of a stage: by shape wins over by all, by class over by shape, by id over by class. */
-  of(stage: {
-    readonly id: string;
-    readonly shape: string;
-    readonly classes: readonly string[];
-  }): ReadonlyMap<string, string> {
-    const levels = [['* '], [`shape ${stage.shape}`], stage.classes.map((name) => `class ${name}`), [`id ${stage.id}`]];
-    const result = new Map<string, string>();
+  of({ id, shape, classes }: StyledStage): ReadonlyMap<string, string> {
+    const key = `${shape} ${classes.join(' ')}`;
+    const shared =
+      this.#shared.get(key) ??
+      this.#over(new Map(), [['* '], [`shape ${shape}`], classes.map((name) => `class ${name}`)]);
+    this.#shared.set(key, shared);
+    return this.#found.has(`id ${id}`) ? this.#over(shared, [[`id ${id}`]]) : shared;
+  }
+
+  #over(below: ReadonlyMap<string, string>, levels: readonly (readonly string[])[]): ReadonlyMap<string, string> {
+    const result = new Map(below);
     for (const keys of levels) {
       const best = new Map<string, Styled>();
       for (const key of keys)

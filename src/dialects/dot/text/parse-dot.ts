@@ -21,6 +21,9 @@ class DotParser {
   #word: Word;
   /** Where the last word ended that was read. */
   #behind = 0;
+  /** Names of nodes, and of attributes, that were found to be such: most come more than once. */
+  readonly #known = new Set<string>();
+  readonly #knownKeys = new Set<string>();
 
   constructor(text: string, faults: DotFaults) {
     this.#scanner = new Scanner(text, faults);
@@ -187,12 +190,14 @@ class DotParser {
 
   /** Whether a word can name a node; reports it if not. */
   #isEnd(word: Word): boolean {
+    if (word.kind === 'name' && this.#known.has(word.text)) return true;
     if (keywords.has(word.text.toLowerCase())) {
       this.#refuse(`${shown(word)} is a word of the language and names no node`, 'give the node another name', word.at);
       return false;
     }
     if (plainName.test(word.text)) {
       if (word.kind === 'string') this.#warn(word.at, 'the name of a node is quoted', 'write it without quotes');
+      this.#known.add(word.text);
       return true;
     }
     const [id, ...rest] = word.text.split(':');
@@ -252,11 +257,12 @@ class DotParser {
   }
 
   #attribute(key: Word): AttributeSyntax | undefined {
-    if (!keyName.test(key.text)) {
+    if (!this.#knownKeys.has(key.text) && !keyName.test(key.text)) {
       this.#refuse(`${shown(key)} cannot name an attribute`, 'use letters, digits, _ and dots', key.at);
       if (this.#takeMark('=')) this.#value();
       return undefined;
     }
+    this.#knownKeys.add(key.text);
     if (key.kind === 'string') this.#warn(key.at, 'the name of an attribute is quoted', 'write it without quotes');
     if (!this.#takeMark('=')) {
       this.#warn(key.at, `${key.text} has no value: it is taken as true`, `write ${key.text}=true`);
