@@ -93,4 +93,11 @@ export const storesMutants: readonly Mutant[] = [
     new: '    this.#deletePlacesOfRun().run(run);',
     tests: ['src/stores/sqlite/file/file-damage.test.ts'],
   },
+  {
+    name: 'who reads a run that was left sees it as it was before what was lost',
+    file: 'src/stores/sqlite/tables/run-reads.ts',
+    old: 'return seq === null ? run : { ...run, head: Math.max(run.head, seq) };',
+    new: 'return run;',
+    tests: ['src/stores/sqlite/file/file-damage.test.ts'],
+  },
 ];

@@ -3,6 +3,13 @@ import type { Mutant } from './mutant.ts';
 
 export const takeoverMutants: readonly Mutant[] = [
   {
+    name: 'what a visit sees is not sealed before another one changes it',
+    file: 'src/engine/record/seal-views.ts',
+    old: 'if (isSeen) core.loop.seal();',
+    new: '',
+    tests: ['src/engine/record/seal-views.test.ts'],
+  },
+  {
     name: 'what a visit sees is sealed only where a checkpoint has a reason of its own',
     file: 'src/engine/drive/checkpoints.ts',
     old: '(isSeal || draft.partCount > 0',

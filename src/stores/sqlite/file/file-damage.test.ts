@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { Store } from '../../../ports/store.ts';
+import type { RunRow, Store } from '../../../ports/store.ts';
 import { commitMany, commitOf, message, startRun, tenant } from '../../../testing/store-suite/examples.ts';
 import { openSqliteStore } from '../sqlite-store.ts';
 
@@ -142,6 +142,29 @@ test.each([
     await store.close();
   },
 );
+
+test.each([
+  ['nothing', 'select 1', 3, 1],
+  ['the place of its newest checkpoint', 'delete from places where seq = 6 and run = 1', 3, 0],
+  ['that place, far behind the others', 'delete from places where seq = 6 and run = 1', 1_100, 0],
+])('P6 who only reads a run that was left and has lost %s sees how far it came', async (_, sql, later, found) => {
+  const filled = openSqliteStore({ path });
+  const left = await startRun(filled, 'left');
+  const other = await startRun(filled, 'other');
+  await commitMany(filled, left, 1, 5);
+  await commitMany(filled, other, 1, later);
+  await commitMany(filled, left, 6, 6);
+  await commitMany(filled, other, later + 1, later + 200);
+  await filled.close();
+  tamper(sql);
+  const store = openSqliteStore({ path, now: () => Date.now() + 3_600_000 });
+  const run = (await store.readRun({ tenant, runId: 'left' })) as RunRow;
+  expect([run.claim, run.head]).toEqual([undefined, 6]);
+  // A head without a row is what those who read histories call CHECKPOINT_CORRUPT.
+  expect(await store.readCheckpoints(run, { from: 6, to: 6 })).toHaveLength(found);
+  expect((await store.readRun({ tenant, runId: 'other' }))?.head).toBe(later + 200);
+  await store.close();
+});
 
 test.each([
   ['is gone', 'delete from checkpoints where id = (select max(id) - 2 from checkpoints)'],

@@ -11,7 +11,7 @@ import { corruptError } from '../sqlite-errors.ts';
 export const unplacedMax = 64;
 
 /** The most checkpoints to search for those of one run whose entries were lost. It takes a few milliseconds. */
-const behindMax = 1_000;
+export const behindMax = 1_000;
 
 /** SQL condition for a checkpoint that has no entry yet. */
 export const isUnplaced: string = 'id > (select up_to from placed where one = 1)';

@@ -2,7 +2,7 @@
 
 import { CairnError } from '../../../errors.ts';
 import type { Page, RunKey, RunQuery, RunRow } from '../../../ports/store.ts';
-import { joinHead } from './checkpoint-places.ts';
+import { behindMax, joinHead } from './checkpoint-places.ts';
 import type { Prepare, Statement } from './prepare.ts';
 import { codesOf, runColumns, toRunRow, type StoredRun } from './run-rows.ts';
 
@@ -26,12 +26,19 @@ export class RunReads {
   readonly #listings = new Map<string, Statement>();
   readonly #byId: Statement;
   readonly #byPrefix: Statement;
+  readonly #newestNear: Statement;
+  readonly #newestFar: Statement;
+  readonly #isPlaceLost: Statement;
 
   constructor(prepare: Prepare, now: () => number, layout: number) {
     this.#prepare = prepare;
     this.#now = now;
     const columns = (this.#columns = runColumns(layout));
     this.#byId = prepare(`select ${columns} from runs r ${joinHead} where r.tenant = ? and r.run_id = ?`);
+    const behind = `select max(c.seq) as seq from runs r ${joinHead} join checkpoints c on c.run = r.no`;
+    this.#newestNear = prepare(`${behind} and c.id between h.id + 1 and h.id + ${behindMax} where r.no = ?`);
+    this.#newestFar = prepare(`${behind} and c.id > h.id + ${behindMax} where r.no = ?`);
+    this.#isPlaceLost = prepare('select 1 from placed where one = 3 and up_to > (select count(*) from places)');
     const first = 'select run_id from runs where tenant = ? and run_id between ? and ?';
     const second = 'select run_id from runs indexed by runs_by_status where tenant = ? and key between ? and ?';
     this.#byPrefix = prepare(
@@ -42,7 +49,20 @@ export class RunReads {
 
   readRun({ tenant, runId }: RunKey): RunRow | undefined {
     const row = this.#byId().get(tenant, runId) as StoredRun | undefined;
-    return row && toRunRow(row, this.#now());
+    if (row === undefined) return undefined;
+    const run = toRunRow(row, this.#now());
+    return run.status === 'running' && run.claim === undefined ? this.#withLostHead(run, row.no) : run;
+  }
+
+  /**
+   * The row of a run whose process was killed does not say how far it came. If an index has lost where its newest checkpoints are, they
+   * still stand behind the one that was found. The newest of them is the head, so that whoever reads the history is told of the damage.
+   */
+  #withLostHead(run: RunRow, no: number): RunRow {
+    const near = this.#newestNear().get(no) as { readonly seq: number | null };
+    const isFar = near.seq === null && this.#isPlaceLost().get() !== undefined;
+    const { seq } = isFar ? (this.#newestFar().get(no) as { readonly seq: number | null }) : near;
+    return seq === null ? run : { ...run, head: Math.max(run.head, seq) };
   }
 
   findRuns(tenant: string, prefix: string, limit: number): RunRow[] {
