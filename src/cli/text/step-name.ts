@@ -7,3 +7,11 @@ const shownOfHash = 8;
 export function shortStepName(name: string): string {
   return name.replaceAll(hash, (whole) => (/[A-Z\d]/u.test(whole) ? `${whole.slice(0, shownOfHash)}…` : whole));
 }
+
+/** What steps do alike, whatever they are given: their names without hashes and counts. */
+export function stepKind(name: string): string {
+  const kind = name
+    .replaceAll(hash, (whole) => (/[A-Z\d]/u.test(whole) ? '' : whole))
+    .replaceAll(/\s+\d*(?=\s|$)/gu, ' ');
+  return kind.trim() || name;
+}

@@ -3,7 +3,7 @@ import type { PostMortem } from '../../operations/runs/post-mortem.ts';
 import { formatPath } from '../../operations/declare/state-path.ts';
 import { formatCosts } from './amounts.ts';
 import { printable } from './printable.ts';
-import { shortStepName } from './step-name.ts';
+import { shortStepName, stepKind } from './step-name.ts';
 import { type Paint, toneOf } from './style.ts';
 import { formatDuration, formatTime } from './time.ts';
 import { formatInline } from './value.ts';
@@ -105,6 +105,7 @@ function formatVisit(visit: Visit, story: PostMortem, screen: StoryScreen): read
         `${step === undefined ? '' : `${printable(shortStepName(step))}: `}attempt ${attempt} failed${reason(error)}, tried again`,
       ),
     ),
+    ...formatSteps(visit).map(line),
     ...visit.steps
       .filter(({ status }) => status === 'failed')
       .map(({ step, error }) => line(`${printable(shortStepName(step))} failed${reason(error)}`)),
@@ -113,6 +114,14 @@ function formatVisit(visit: Visit, story: PostMortem, screen: StoryScreen): read
     ...formatChanges(visit, line),
     ...visit.edges.flatMap((edge) => formatEdge(edge, visit.edges.length, { line, paint })),
   ];
+}
+
+/** The steps that did their work, counted by what they do: `steps: model ×3, tool look ×2`. A single one is the node's work itself. */
+function formatSteps({ steps }: Visit): readonly string[] {
+  const kinds = steps.flatMap(({ step, status }) => (status === 'failed' ? [] : [stepKind(step)]));
+  if (kinds.length < 2) return [];
+  const counted = [...new Set(kinds)].map((kind) => [kind, kinds.filter((one) => one === kind).length] as const);
+  return [`steps: ${counted.map(([kind, count]) => printable(count === 1 ? kind : `${kind} ×${count}`)).join(', ')}`];
 }
 
 function reason(error: { readonly code: string; readonly message: string } | undefined): string {

@@ -1,0 +1,50 @@
+import { expect, test } from 'vitest';
+import type { PostMortem } from '../../operations/runs/post-mortem.ts';
+import { formatStory } from './story-text.ts';
+
+const at = (seq: number): { runId: string; seq: number; at: number } => ({ runId: 'r', seq, at: 1_000 * seq });
+const hash = 'K_0U9D0X_HzqJOCReoh5tL';
+const failure = { code: 'TOOL_FAILED', message: 'no such city' };
+
+const story: PostMortem = {
+  runId: 'r',
+  graphId: 'trip',
+  status: 'completed',
+  seq: 9,
+  startedAt: 0,
+  endedAt: 9_000,
+  entries: [
+    { kind: 'start', ...at(0) },
+    {
+      kind: 'visit',
+      ...at(8),
+      path: ['adviser'],
+      visit: 1,
+      status: 'completed',
+      attempts: 1,
+      retries: [],
+      steps: [
+        { ...at(1), step: `model ${hash}`, status: 'done' },
+        { ...at(2), step: `tool weather ${hash}`, status: 'done' },
+        { ...at(3), step: `tool weather ${hash} 2`, status: 'done' },
+        { ...at(4), step: `tool mail ${hash}`, status: 'failed', error: failure },
+        { ...at(5), step: 'model MzqJOCReoh5tLK_0U9D0X_', status: 'done' },
+      ],
+      questions: [],
+      changes: [],
+      edges: [],
+    },
+  ],
+  failures: {},
+};
+
+test('N13 of the steps of a node those are counted that do the same, and failed ones are told one by one', () => {
+  const lines = formatStory(story, { width: 80, paint: (_tone, text) => text });
+  expect(lines.slice(2)).toEqual([
+    '',
+    '@0    the run was started',
+    '@8    adviser completed',
+    '      steps: model ×2, tool weather ×2',
+    '      tool mail K_0U9D0X… failed: no such city [TOOL_FAILED]',
+  ]);
+});
